@@ -1,0 +1,94 @@
+"""Everything an assessment assumes, in words; and the recalled figures behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.assessment import UnverifiedFigure
+from ffplan.catalog.prices import PriceBook
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.catalog.store import Catalog
+    from ffplan.cost.power import PowerPlan
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.plan import FabricPlan
+
+
+def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
+    spec = design.spec.fabric
+    if spec.inter_zone:
+        yield (
+            f"The {spec.inter_zone.switches} inter-zone switches and {spec.inter_zone.links_per_zone} links per "
+            "zone are inputs of the design; each such link takes a leaf port."
+        )
+    elif spec.zones > 1:
+        yield "The zones are not joined: no traffic passes between them."
+    if spec.tiers == 3:
+        yield f"Core switches follow the policy `{spec.core_policy}`."
+    if plan.planes > 1:
+        yield "Each NIC lives in one plane; NICs are dealt evenly over the planes."
+    group = design.compute
+    left = len(group.nics) - len(group.fabric_nics)
+    if left:
+        yield (
+            f"{left} of {len(group.nics)} NICs of `{group.server.id}` belong to another network, which is "
+            "neither counted nor priced."
+        )
+
+
+def _communication(design: ResolvedDesign) -> Iterator[str]:
+    wanted = design.spec.communication
+    if wanted is None:
+        return
+    yield ("Allreduce: all compute nodes, long messages, no latency, no congestion, in-network reduction (SHARP) off.")
+    if any(library != "nccl" for library in wanted.libraries):
+        yield f"HFReduce returns results to the GPUs with {wanted.hfreduce.h2d}."
+    if any(group.group.role == "compute" for group in design.groups if group is not design.compute):
+        yield f"Communication is bounded for the first compute group, `{design.compute.server.id}`."
+
+
+def _cost(design: ResolvedDesign) -> Iterator[str]:
+    scope, book = design.spec.cost, design.prices
+    if scope is None or book is None:
+        yield "Nothing is priced: the design names no price book."
+        return
+    if scope.exclude:
+        names = ", ".join(category.replace("-", " ") for category in scope.exclude)
+        yield f"Outside the cost scope that the design declares, so not priced: {names}."
+    note = f": {book.currency_note}" if book.currency_note else "."
+    yield f"Prices: `{book.id}` ({book.date}), in {book.currency}{note}"
+
+
+def _power(plan: PowerPlan) -> Iterator[str]:
+    for node in plan.nodes:
+        if node.measured_w is None:
+            yield (f"No measured power of `{node.server}`: its component sum, {node.component_sum_w:,.0f} W, is used.")
+    yield (
+        f"Switches draw their typical power without transceivers, links at both ends; PUE {plan.pue:g} is the design's."
+    )
+
+
+def assumptions(design: ResolvedDesign, fabric: FabricPlan, power: PowerPlan) -> tuple[str, ...]:
+    """Return everything assumed that moves a result, one sentence each."""
+    return (
+        *_fabric(design, fabric),
+        *_communication(design),
+        *_cost(design),
+        *_power(power),
+    )
+
+
+def unverified(catalog: Catalog) -> tuple[UnverifiedFigure, ...]:
+    """Return the recalled figures (status R) in the catalogue files read; of a price book, those of parts used."""
+    used = {entry.part.id for entry in catalog.used}
+    rows = []
+    for entry in catalog.used:
+        part = entry.part
+        for path, figure in part.figures():
+            if isinstance(part, PriceBook) and path[1] not in used:
+                continue
+            if (figure.status or part.sources[figure.source].status) == "R":
+                rows.append(UnverifiedFigure(part.id, ".".join(str(step) for step in path)))
+    return tuple(rows)

@@ -1,0 +1,157 @@
+"""A number with its evidence: value, range, source, date, grade, status.
+
+`grade` says what kind of number it is; `status` says how far we have followed it to its source:
+
+| status | meaning |
+| --- | --- |
+| V | seen in the source itself |
+| VS | seen in a named secondary page |
+| DG | digitised from a published figure |
+| D | derived by arithmetic from numbers above |
+| R | recalled, unverified; never presented as fact |
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from ffplan.inputs.model import Count, Frozen, Text
+from ffplan.inputs.quantities import Bandwidth, Compute, Data, Fraction, Length, Power, Transfers
+
+Grade = Literal["measured", "datasheet", "derived", "estimate"]
+Status = Literal["V", "VS", "DG", "D", "R"]
+
+
+class Source(Frozen):
+    """Where numbers come from; figures name it by its key under `sources`."""
+
+    title: Text
+    """Publication, section, page: enough to find it again."""
+    date: Annotated[str, Field(pattern=r"^\d{4}(-\d{2}){0,2}$")] | None = None
+    """Date of the source: year, month or day."""
+    grade: Grade
+    """Grade of its figures, unless a figure says otherwise."""
+    status: Status
+    """How far we have followed it, unless a figure says otherwise."""
+    note: Text | None = None
+    """Contradictions and caveats."""
+
+
+class Figure(Frozen):
+    """Fields shared by every figure; subclasses add `value`, `low` and `high` of one dimension."""
+
+    value: Any
+    """The number used."""
+    low: Any = None
+    """Lower end of the known range."""
+    high: Any = None
+    """Upper end of the known range."""
+    source: str
+    """Key under `sources` of the same file."""
+    grade: Grade | None = None
+    """Overrides the grade of the source."""
+    status: Status | None = None
+    """Overrides the status of the source."""
+    note: Text | None = None
+    """Derivation, conditions, contradictions between sources."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Figure:
+        low = self.value if self.low is None else self.low
+        high = self.value if self.high is None else self.high
+        if not low <= self.value <= high:
+            raise PydanticCustomError(
+                "rule", "{message}",
+                {
+                    "rule": "number-range",
+                    "message": "the value lies outside its own range",
+                    "remedy": "keep low <= value <= high",
+                },
+            )  # fmt: skip
+        return self
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Lowest and highest value known, in the canonical unit."""
+        return (
+            self.value if self.low is None else self.low,
+            self.value if self.high is None else self.high,
+        )
+
+
+class CountFigure(Figure):
+    """A whole number with evidence."""
+
+    value: Count
+    low: Count | None = None
+    high: Count | None = None
+
+
+class BandwidthFigure(Figure):
+    """A bandwidth [GB/s, one direction] with evidence."""
+
+    value: Bandwidth
+    low: Bandwidth | None = None
+    high: Bandwidth | None = None
+
+
+class DataFigure(Figure):
+    """An amount of data [byte] with evidence."""
+
+    value: Data
+    low: Data | None = None
+    high: Data | None = None
+
+
+class PowerFigure(Figure):
+    """A power [W] with evidence."""
+
+    value: Power
+    low: Power | None = None
+    high: Power | None = None
+
+
+class ComputeFigure(Figure):
+    """A rate of dense floating-point operations [TFLOP/s] with evidence."""
+
+    value: Compute
+    low: Compute | None = None
+    high: Compute | None = None
+
+
+class TransfersFigure(Figure):
+    """A memory transfer rate [MT/s] with evidence."""
+
+    value: Transfers
+    low: Transfers | None = None
+    high: Transfers | None = None
+
+
+class LengthFigure(Figure):
+    """A length [m] with evidence."""
+
+    value: Length
+    low: Length | None = None
+    high: Length | None = None
+
+
+class FractionFigure(Figure):
+    """A share [1] with evidence."""
+
+    value: Fraction
+    low: Fraction | None = None
+    high: Fraction | None = None
+
+
+Amount = Annotated[float, Field(ge=0)]
+
+
+class PriceFigure(Figure):
+    """A price in the currency of its price book, with evidence."""
+
+    value: Amount
+    low: Amount | None = None
+    high: Amount | None = None

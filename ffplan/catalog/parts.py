@@ -1,0 +1,312 @@
+"""Models of the parts that go into a server or a fabric."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from ffplan.catalog.evidence import (
+    BandwidthFigure,
+    ComputeFigure,
+    CountFigure,
+    DataFigure,
+    Figure,
+    FractionFigure,
+    LengthFigure,
+    PowerFigure,
+    Source,
+    TransfersFigure,
+)
+from ffplan.inputs.model import Frozen, Identifier, Many, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Part(Frozen):
+    """What every part has."""
+
+    kind_words: ClassVar[str] = "part"
+
+    kind: str
+    """Kind of part."""
+    id: Identifier
+    """Name by which designs and other parts refer to it; also the name of its file."""
+    name: Text
+    """Name for people."""
+    vendor: Text
+    """Maker, or the project that built it."""
+    sources: dict[str, Source]
+    """Sources of the figures below, by key."""
+    note: Text | None = None
+    """Anything a planner should know."""
+
+    def figures(self) -> Iterator[tuple[tuple[str | int, ...], Figure]]:
+        """Yield every figure of the part with its path in the file."""
+        yield from walk_figures(self, ())
+
+
+def walk_figures(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Figure]]:
+    """Yield (path, figure) for every figure inside `value`."""
+    if isinstance(value, Figure):
+        yield path, value
+    elif isinstance(value, Frozen):
+        for field in type(value).model_fields:
+            yield from walk_figures(getattr(value, field), (*path, field))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from walk_figures(item, (*path, key))
+    elif isinstance(value, tuple | list):
+        for position, item in enumerate(value):
+            yield from walk_figures(item, (*path, position))
+
+
+Precision = Literal["fp64", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"]
+
+
+class PcieLink(Frozen):
+    """The PCIe link of a device."""
+
+    generation: CountFigure
+    """PCIe generation."""
+    lanes: CountFigure
+    """Lanes."""
+    bandwidth: BandwidthFigure
+    """What the link really carries in one direction [GB/s]."""
+
+
+class Accelerator(Part):
+    """A GPU or another accelerator."""
+
+    kind_words: ClassVar[str] = "accelerator"
+
+    kind: Literal["accelerator"]
+    memory: DataFigure
+    """Device memory [byte]."""
+    memory_bandwidth: BandwidthFigure
+    """Device memory bandwidth [GB/s]."""
+    peak: dict[Precision, ComputeFigure]
+    """Dense peak by precision [TFLOP/s]."""
+    gemm: dict[Precision, ComputeFigure] = Field(default_factory=dict)
+    """Measured matrix-multiplication rate by precision [TFLOP/s]."""
+    nvlink: BandwidthFigure | None = None
+    """Scale-up bandwidth, one direction [GB/s]; for bridged cards, through the bridge."""
+    pcie: PcieLink | None = None
+    """PCIe link to the host."""
+    power: PowerFigure
+    """Thermal design power [W]."""
+
+
+class RootPortLimits(Frozen):
+    """What a PCIe root port (host bridge) passes to the inside of the CPU."""
+
+    one_way: BandwidthFigure
+    """Most it carries in one direction [GB/s]."""
+    both_way_share: FractionFigure
+    """Sum of both directions when both run, as a share of `one_way`; a full-duplex port has 200 %."""
+
+
+class Cpu(Part):
+    """A CPU, one socket."""
+
+    kind_words: ClassVar[str] = "CPU"
+
+    kind: Literal["cpu"]
+    cores: CountFigure
+    """Cores."""
+    memory_channels: CountFigure
+    """Memory channels."""
+    memory_rate: TransfersFigure
+    """Fastest memory it takes [MT/s]."""
+    memory_efficiency: FractionFigure
+    """Share of the theoretical memory bandwidth that copies and reductions reach."""
+    root_port: RootPortLimits | None = None
+    """Limits of one of its root ports, unless a server says otherwise; left out where unknown."""
+    gpu_nic_peer: BandwidthFigure | None = None
+    """GPU to NIC peer-to-peer bandwidth through the CPU, one direction [GB/s]; left out where unknown."""
+    power: PowerFigure
+    """Thermal design power [W]."""
+
+
+class Nic(Part):
+    """A network adapter; one port."""
+
+    kind_words: ClassVar[str] = "NIC"
+
+    kind: Literal["nic"]
+    rate: BandwidthFigure
+    """Line rate, one direction [GB/s]."""
+    line_efficiency: FractionFigure
+    """Share of the line rate that payload reaches."""
+    power: PowerFigure
+    """Power [W]."""
+
+
+class Switch(Part):
+    """A switch as it is bought: one box, ports of one rate."""
+
+    kind_words: ClassVar[str] = "switch"
+
+    kind: Literal["switch"]
+    fabric: Literal["infiniband", "ethernet"]
+    """Protocol."""
+    ports: CountFigure
+    """Ports (the radix) at `rate`."""
+    rate: BandwidthFigure
+    """Rate of one port, one direction [GB/s]."""
+    power: PowerFigure
+    """Typical power of the box without transceivers [W]."""
+    power_max: PowerFigure | None = None
+    """Maximum power [W]."""
+
+
+class Link(Part):
+    """A cable with its ends, or fibre with two transceivers."""
+
+    kind_words: ClassVar[str] = "link"
+
+    kind: Literal["link"]
+    medium: Literal["dac", "aoc", "optics"]
+    """Passive copper, active optical cable, or pluggable optics with fibre."""
+    rate: BandwidthFigure
+    """Rate, one direction [GB/s]."""
+    reach: LengthFigure
+    """Longest run [m]."""
+    power_per_end: PowerFigure
+    """Power drawn from the port at each end [W]."""
+
+
+class SocketMemory(Frozen):
+    """Memory of one socket."""
+
+    channels: CountFigure
+    """Populated channels."""
+    rate: TransfersFigure
+    """Rate at which they run [MT/s]."""
+    dimms: CountFigure
+    """Memory modules."""
+    capacity: DataFigure
+    """Capacity [byte]."""
+    power_per_dimm: PowerFigure
+    """Power of one module [W]."""
+
+
+class RootPort(Frozen):
+    """A PCIe root port of a socket."""
+
+    id: Identifier
+    """Name of the port within the server."""
+    pcie_switch: bool = False
+    """True where devices hang behind one PCIe switch and talk to each other without the CPU."""
+    limits: RootPortLimits | None = None
+    """Limits of this port where they differ from the CPU's."""
+
+
+class Socket(Frozen):
+    """One CPU socket with what belongs to it."""
+
+    id: Identifier
+    """Name of the socket within the server."""
+    cpu: Identifier
+    """Catalogue id of the CPU."""
+    memory: SocketMemory
+    """Its memory."""
+    root_ports: Many[RootPort] = ()
+    """Its root ports that carry accelerators or NICs."""
+
+
+class AcceleratorSlot(Frozen):
+    """One accelerator in its place."""
+
+    id: Identifier
+    """Name within the server."""
+    root_port: Identifier
+    """Root port it hangs on."""
+
+
+class NicSlot(Frozen):
+    """One NIC in its place."""
+
+    id: Identifier
+    """Name within the server."""
+    part: Identifier
+    """Catalogue id of the NIC."""
+    root_port: Identifier | None = None
+    """Root port it hangs on; needed where communication is modelled."""
+    network: Literal["compute", "storage", "both"]
+    """Which network it belongs to; `both` for an integrated one."""
+
+
+class ScaleUp(Frozen):
+    """How accelerators of one server reach each other apart from PCIe."""
+
+    pairs: Many[Annotated[tuple[Identifier, Identifier], Field(strict=False)]] = ()
+    """Bridged pairs of accelerators."""
+    switched: bool = False
+    """True where a switch joins all accelerators of the server."""
+
+
+class ServerPower(Frozen):
+    """Power of a whole server."""
+
+    training: PowerFigure | None = None
+    """Measured average during training, or, for storage, in operation [W]."""
+    maximum: PowerFigure | None = None
+    """Nameplate maximum [W]."""
+    other: PowerFigure
+    """Fans, board, NVSwitches, local disks and conversion losses, for the component sum [W]."""
+
+
+class Server(Part):
+    """A compute or management server; its inside is a tree of sockets, root ports and devices."""
+
+    kind_words: ClassVar[str] = "server"
+
+    kind: Literal["server"]
+    sockets: Annotated[Many[Socket], Field(min_length=1)]
+    """CPU sockets."""
+    accelerator: Identifier | None = None
+    """Catalogue id of the accelerators; all of one kind."""
+    accelerators: Many[AcceleratorSlot] = ()
+    """Where each accelerator hangs."""
+    nics: Many[NicSlot] = ()
+    """Where each NIC hangs."""
+    nvlink: ScaleUp | None = None
+    """NVLink or another scale-up network inside the server."""
+    power: ServerPower
+    """Power."""
+
+
+class Drives(Frozen):
+    """Data drives of a storage server."""
+
+    count: CountFigure
+    """Drives."""
+    capacity: DataFigure
+    """Capacity of one [byte]."""
+    power: PowerFigure
+    """Power of one in operation [W]."""
+
+
+class StorageServer(Part):
+    """A storage server."""
+
+    kind_words: ClassVar[str] = "storage server"
+
+    kind: Literal["storage-server"]
+    sockets: Annotated[Many[Socket], Field(min_length=1)]
+    """CPU sockets."""
+    nics: Annotated[Many[NicSlot], Field(min_length=1)]
+    """NICs."""
+    drives: Drives
+    """Data drives."""
+    power: ServerPower
+    """Power."""
+
+
+__all__ = [
+    "Accelerator", "AcceleratorSlot", "Cpu", "Drives", "Link", "Nic", "NicSlot", "Part", "PcieLink",
+    "RootPort", "RootPortLimits", "ScaleUp", "Server", "ServerPower", "Socket", "SocketMemory",
+    "StorageServer", "Switch", "walk_figures",
+]  # fmt: skip

@@ -1,0 +1,234 @@
+"""Lookup of parts by id over the user's folders and the shipped catalogue; first match wins."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from ffplan.catalog.parts import (
+    Accelerator,
+    Cpu,
+    Link,
+    Nic,
+    Part,
+    Server,
+    StorageServer,
+    Switch,
+)
+from ffplan.catalog.prices import PriceBook
+from ffplan.catalog.topology import server_faults
+from ffplan.errors import Finding, InputError, Severity, UsageError
+from ffplan.inputs.document import Document, read_document
+from ffplan.inputs.suggest import did_you_mean
+from ffplan.inputs.validate import validate
+from ffplan.paths import data_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+KINDS: dict[str, type[Part]] = {
+    "accelerator": Accelerator,
+    "cpu": Cpu,
+    "nic": Nic,
+    "switch": Switch,
+    "link": Link,
+    "server": Server,
+    "storage-server": StorageServer,
+    "price-book": PriceBook,
+}
+"""Model of each kind of part."""
+
+MAX_FILES = 20_000
+"""Most YAML files a catalogue folder may hold; more means the wrong folder was named."""
+
+P = TypeVar("P", bound=Part)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A part as it was read."""
+
+    part: Part
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """One catalogue folder; `label` stands for it in reports."""
+
+    folder: Path
+    label: str
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    with os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda item: item.name):
+            if entry.is_dir(follow_symlinks=False) and entry.name != "measurements":
+                yield from _walk(Path(entry.path))
+            elif entry.name.endswith((".yaml", ".yml")):
+                yield Path(entry.path)
+
+
+def _index(root: Root) -> dict[str, Path]:
+    index: dict[str, Path] = {}
+    try:
+        for number, path in enumerate(_walk(root.folder)):
+            if number >= MAX_FILES:
+                raise UsageError(f"--catalog {root.label}: more than {MAX_FILES:,} YAML files; name a smaller folder")
+            if path.stem in index:
+                raise UsageError(
+                    f"--catalog {root.label}: two files are named `{path.stem}`: {index[path.stem]} and {path}"
+                )
+            index[path.stem] = path
+    except OSError as error:
+        raise UsageError(f"--catalog {root.label}: cannot be read: {error.strerror}") from None
+    return index
+
+
+class Catalog:
+    """Parts from several folders, read when first asked for."""
+
+    def __init__(self, overlays: Iterable[str] = ()) -> None:
+        """Index the folders.
+
+        Args:
+            overlays: folders of the user, searched in this order before the shipped catalogue.
+
+        Raises:
+            UsageError: where a folder cannot be read, is far too large, or holds one name twice.
+        """
+        self._roots = [Root(Path(folder), folder) for folder in overlays]
+        self._roots.append(Root(data_folder("catalogs"), "catalogs"))
+        self._indexes = [_index(root) for root in self._roots]
+        self._read: dict[str, Entry] = {}
+
+    @property
+    def used(self) -> list[Entry]:
+        """Every part read so far, by id."""
+        return [self._read[name] for name in sorted(self._read)]
+
+    def ids(self) -> list[str]:
+        """Return the ids of all parts, over all folders."""
+        return sorted({name for index in self._indexes for name in index})
+
+    def locate(self, name: str) -> tuple[Path, str] | None:
+        """Return (path, label) of the file that holds part `name`, or None."""
+        for root, index in zip(self._roots, self._indexes, strict=True):
+            if name in index:
+                path = index[name]
+                return path, f"{root.label.rstrip('/')}/{path.relative_to(root.folder).as_posix()}"
+        return None
+
+    def entry(self, name: str) -> Entry:
+        """Return part `name` with its document.
+
+        Raises:
+            KeyError: where no folder has it.
+            InputError: where its file is wrong.
+        """
+        if name not in self._read:
+            place = self.locate(name)
+            if place is None:
+                raise KeyError(name)
+            document = read_document(*place)
+            self._read[name] = Entry(_part(document, place[0].stem), document)
+        return self._read[name]
+
+    def ids_of(self, kind: str) -> list[str]:
+        """Return the ids of one kind, told by the `kind:` line of each file."""
+        return [name for name in self.ids() if self.kind_of(name) == kind]
+
+    def kind_of(self, name: str) -> str:
+        """Return the kind of part `name` as its file says, or an empty text."""
+        place = self.locate(name)
+        if place is None:
+            return ""
+        with place[0].open(encoding="utf-8", errors="replace") as stream:
+            for line in stream:
+                if line.startswith("kind:"):
+                    return line.partition(":")[2].partition("#")[0].strip()
+        return ""
+
+    def get(self, model: type[P], name: str, document: Document, path: Iterable[str | int]) -> P:
+        """Return part `name` as `model`, asked for at `path` of `document`.
+
+        Raises:
+            InputError: where there is no such part, it is of another kind, or its file is wrong.
+        """
+        words = model.kind_words
+        wanted = next(kind for kind, known in KINDS.items() if known is model)
+        try:
+            part = self.entry(name).part
+        except KeyError:
+            raise InputError(
+                document.finding(
+                    "reference-unknown",
+                    path,
+                    f"no {words} `{name}` in the catalogue",
+                    did_you_mean(name, self.ids_of(wanted), what=words),
+                )
+            ) from None
+        if not isinstance(part, model):
+            raise InputError(
+                document.finding(
+                    "reference-kind",
+                    path,
+                    f"`{name}` is a {part.kind_words}; a {words} is wanted here",
+                    did_you_mean(name, self.ids_of(wanted), what=words),
+                )
+            )
+        return part
+
+
+def _part(document: Document, stem: str) -> Part:
+    data = document.data
+    kind = data.get("kind") if isinstance(data, dict) else None
+    model = KINDS.get(kind) if isinstance(kind, str) else None
+    if model is None:
+        what = f"`kind` is `{kind}`" if kind is not None else "the field `kind` is missing"
+        raise InputError(
+            document.finding(
+                "schema-choice",
+                ("kind",),
+                f"{what}; a catalogue file needs a known kind",
+                did_you_mean(str(kind), KINDS, what="kind"),
+            )
+        )
+    part = validate(model, document)
+    faults = list(_part_faults(part, document, stem))
+    if faults:
+        raise InputError(*faults)
+    return part
+
+
+def _part_faults(part: Part, document: Document, stem: str) -> Iterator[Finding]:
+    if part.id != stem:
+        yield document.finding(
+            "catalog-id",
+            ("id",),
+            f"the id `{part.id}` differs from the file name `{stem}`",
+            "name the file after the id",
+        )
+    for path, figure in part.figures():
+        source = part.sources.get(figure.source)
+        if source is None:
+            yield document.finding(
+                "catalog-source",
+                (*path, "source"),
+                f"the source `{figure.source}` is not under `sources`",
+                did_you_mean(figure.source, part.sources, what="source"),
+            )
+        elif (figure.status or source.status) == "R" and (figure.grade or source.grade) != "estimate":
+            yield document.finding(
+                "catalog-grade",
+                path,
+                "a recalled figure (status R) must have grade `estimate`",
+                "grade it `estimate`, or follow it to a source",
+            )
+    if isinstance(part, Server | StorageServer):
+        yield from server_faults(part, document)
+
+
+__all__ = ["KINDS", "Catalog", "Entry", "Severity"]

@@ -1,0 +1,98 @@
+"""Does the inside of a server hang together: unique names, root ports that exist, whole pairs?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.catalog.parts import Server, StorageServer
+from ffplan.inputs.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ffplan.errors import Finding
+    from ffplan.inputs.document import Document
+
+RULE = "server-topology"
+
+
+def _repeated(names: Iterable[tuple[str, tuple[str | int, ...]]], document: Document) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for name, path in names:
+        if name in seen:
+            yield document.finding(
+                RULE,
+                path,
+                f"the name `{name}` is used twice in this server",
+                "give each its own name",
+            )
+        seen.add(name)
+
+
+def _missing_port(document: Document, path: tuple[str | int, ...], port: str, ports: set[str]) -> Finding:
+    return document.finding(
+        RULE, path, f"the root port `{port}` does not exist in this server",
+        did_you_mean(port, ports, what="root port"),
+    )  # fmt: skip
+
+
+def _names(server: Server | StorageServer) -> Iterator[tuple[str, tuple[str | int, ...]]]:
+    for position, socket in enumerate(server.sockets):
+        yield socket.id, ("sockets", position, "id")
+        for index, port in enumerate(socket.root_ports):
+            yield port.id, ("sockets", position, "root_ports", index, "id")
+    for position, nic in enumerate(server.nics):
+        yield nic.id, ("nics", position, "id")
+    if isinstance(server, Server):
+        for position, slot in enumerate(server.accelerators):
+            yield slot.id, ("accelerators", position, "id")
+
+
+def _scale_up_faults(server: Server, document: Document) -> Iterator[Finding]:
+    if server.nvlink is None:
+        return
+    known = {slot.id for slot in server.accelerators}
+    taken: set[str] = set()
+    for position, pair in enumerate(server.nvlink.pairs):
+        for index, name in enumerate(pair):
+            path = ("nvlink", "pairs", position, index)
+            if name not in known:
+                yield document.finding(
+                    RULE, path, f"the accelerator `{name}` does not exist in this server",
+                    did_you_mean(name, known, what="accelerator"),
+                )  # fmt: skip
+            elif name in taken:
+                yield document.finding(
+                    RULE,
+                    path,
+                    f"`{name}` is in two bridged pairs",
+                    "a bridge joins two accelerators",
+                )
+            taken.add(name)
+    if server.nvlink.pairs and server.nvlink.switched:
+        yield document.finding(
+            RULE,
+            ("nvlink",),
+            "a server has bridged pairs or a switch, not both",
+            "keep one of the two",
+        )
+
+
+def server_faults(server: Server | StorageServer, document: Document) -> Iterator[Finding]:
+    """Yield a finding for everything in the server's tree that does not hang together."""
+    yield from _repeated(_names(server), document)
+    ports = {port.id for socket in server.sockets for port in socket.root_ports}
+    for position, nic in enumerate(server.nics):
+        if nic.root_port is not None and nic.root_port not in ports:
+            yield _missing_port(document, ("nics", position, "root_port"), nic.root_port, ports)
+    if isinstance(server, StorageServer):
+        return
+    for position, slot in enumerate(server.accelerators):
+        if slot.root_port not in ports:
+            yield _missing_port(document, ("accelerators", position, "root_port"), slot.root_port, ports)
+    if bool(server.accelerators) != (server.accelerator is not None):
+        yield document.finding(
+            RULE, ("accelerators",), "`accelerator` and `accelerators` go together",
+            "name the part in `accelerator` and its places in `accelerators`",
+        )  # fmt: skip
+    yield from _scale_up_faults(server, document)

@@ -1,0 +1,35 @@
+"""What a rule is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ffplan.errors import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ffplan.assessment import Assessment
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.errors import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule, as docs/rules.md shows it."""
+
+    id: str
+    """Stable id."""
+    title: str
+    """What it finds."""
+    why: str
+    """Why that matters."""
+    example: str
+    """A design, or part of one, that breaks it."""
+    fix: str
+    """What to do."""
+    severity: Severity = Severity.ERROR
+    """Weight of its findings."""
+    check: Callable[[ResolvedDesign, Assessment], Iterable[Finding]] | None = None
+    """Finds what breaks it; None for rules that reading a file enforces."""

@@ -1,0 +1,35 @@
+"""fabric-full."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.check.rule import Rule
+from ffplan.errors import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.assessment import Assessment
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.errors import Finding
+
+
+def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+    """Find fabrics without a free leaf port."""
+    if assessment.fabric.spare_ports == 0:
+        yield design.document.finding(
+            RULE.id, ("fabric",), "every leaf port is taken: nothing is left for growth, management or repair",
+            "keep some ports free, or accept it knowingly", severity=Severity.INFO, key=True,
+        )  # fmt: skip
+
+
+RULE = Rule(
+    id="fabric-full",
+    title="No leaf port is free",
+    why="A failed port cannot be replaced by another, and no node or management host can be added.",
+    example="nodes: [{role: compute, server: fire-flyer-2-node, count: 800}]\nfabric: {tiers: 2, switch: qm8700}",
+    fix="Keep some ports free.",
+    severity=Severity.INFO,
+    check=check,
+)

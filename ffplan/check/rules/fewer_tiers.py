@@ -1,0 +1,45 @@
+"""fewer-tiers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.check.rule import Rule
+from ffplan.errors import Severity
+from ffplan.fabric.formulas import leaf_uplinks, tree_capacity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.assessment import Assessment
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.errors import Finding
+
+
+def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+    """Find fabrics with a tier more than their zones need."""
+    spec, fabric = design.spec.fabric, assessment.fabric
+    if spec.tiers == 1:
+        return
+    radix = fabric.ports_per_switch
+    downlinks = radix - int(leaf_uplinks(radix, spec.oversubscription))
+    capacity = int(tree_capacity(spec.tiers - 1, radix, downlinks))
+    trunk = spec.inter_zone.links_per_zone if spec.inter_zone else 0
+    wanted = -(-fabric.access_points // (fabric.zones * fabric.planes)) + trunk
+    if wanted <= capacity:
+        yield design.document.finding(
+            RULE.id, ("fabric", "tiers"),
+            f"{wanted:,} ports per zone fit in {spec.tiers - 1} tier(s), which hold {capacity:,}",
+            f"write `tiers: {spec.tiers - 1}`, or keep the tier for growth", severity=Severity.WARNING,
+        )  # fmt: skip
+
+
+RULE = Rule(
+    id="fewer-tiers",
+    title="A smaller number of tiers would hold the endpoints",
+    why="Each tier adds two switch ports and a cable per endpoint, and latency.",
+    example="nodes: [{role: compute, server: fire-flyer-2-node, count: 700}]\nfabric: {tiers: 3, switch: qm8700}",
+    fix="Drop a tier, or keep it knowingly for growth.",
+    severity=Severity.WARNING,
+    check=check,
+)

@@ -1,0 +1,33 @@
+"""limit-capex."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.check.limits import hold_money
+from ffplan.check.rule import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.assessment import Assessment
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.errors import Finding
+
+
+def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+    """Hold the total cost against `limits.capex`."""
+    cost = assessment.cost
+    yield from hold_money(
+        design, "capex", cost.total if cost else None, design.spec.limits.capex, what="the cost of the priced scope"
+    )
+
+
+RULE = Rule(
+    id="limit-capex",
+    title="The priced scope costs more than `limits.capex`",
+    why="The design declares what it may cost to buy.",
+    example="limits: {capex: 11000 paper-unit}  # fire-flyer-2 costs 11,606",
+    fix="Change the design, or the limit. A limit without a price book cannot be checked and is reported too.",
+    check=check,
+)

@@ -1,0 +1,37 @@
+"""limit-cost-per-accelerator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.check.limits import hold_money
+from ffplan.check.rule import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.assessment import Assessment
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.errors import Finding
+
+
+def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+    """Hold the cost per accelerator against `limits.cost_per_accelerator`."""
+    cost = assessment.cost
+    yield from hold_money(
+        design,
+        "cost_per_accelerator",
+        cost.per_accelerator if cost else None,
+        design.spec.limits.cost_per_accelerator,
+        what="the cost per accelerator",
+    )
+
+
+RULE = Rule(
+    id="limit-cost-per-accelerator",
+    title="An accelerator costs more than `limits.cost_per_accelerator`",
+    why="The design declares what an accelerator may cost with its share of servers and network.",
+    example="limits: {cost_per_accelerator: 1 paper-unit}  # fire-flyer-2 costs 1.161",
+    fix="Change the design, or the limit.",
+    check=check,
+)

@@ -1,0 +1,34 @@
+"""limit-oversubscription."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.check.limits import hold
+from ffplan.check.rule import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.assessment import Assessment
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.errors import Finding
+
+
+def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+    """Hold the oversubscription of a leaf against `limits.oversubscription`."""
+    yield from hold(
+        design, "oversubscription", assessment.fabric.oversubscription,
+        design.spec.limits.oversubscription, "to 1", what="the oversubscription of a leaf switch",
+        remedy="lower `fabric.oversubscription`, or raise the limit",
+    )  # fmt: skip
+
+
+RULE = Rule(
+    id="limit-oversubscription",
+    title="A leaf switch is oversubscribed beyond `limits.oversubscription`",
+    why="Oversubscription divides the bandwidth of every job that leaves its leaf.",
+    example="fabric: {oversubscription: 3:1}\nlimits: {oversubscription: 1:1}",
+    fix="Lower the oversubscription of the fabric, or raise the limit. Links between zones are not held to it.",
+    check=check,
+)

@@ -1,0 +1,36 @@
+"""limit-power-per-rack."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.check.limits import hold
+from ffplan.check.rule import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.assessment import Assessment
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.errors import Finding
+
+
+def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+    """Hold the power of a rack of each group against `limits.power_per_rack`."""
+    limit = design.spec.limits.power_per_rack
+    for node in assessment.power.nodes:
+        yield from hold(
+            design, "power_per_rack", node.rack_w, limit, "W",
+            what=f"the power of a rack of `{node.server}` at the nodes' maximum",
+            remedy="put fewer nodes in a rack" if node.rack_w else f"add `per_rack` to the {node.role} nodes",
+        )  # fmt: skip
+
+
+RULE = Rule(
+    id="limit-power-per-rack",
+    title="A rack draws more than `limits.power_per_rack`",
+    why="Power and cooling are built per rack, for the rated maximum and not for the average.",
+    example="limits: {power_per_rack: 25 kW}  # with per_rack: 4 on DGX A100, 26 kW",
+    fix="Lower `per_rack`, or raise the limit. A group without `per_rack` cannot be checked and is reported too.",
+    check=check,
+)

@@ -1,0 +1,35 @@
+"""limit-total-power."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.check.limits import hold
+from ffplan.check.rule import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.assessment import Assessment
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.errors import Finding
+
+
+def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+    """Hold the IT power in training against `limits.total_power`."""
+    limit = design.spec.limits.total_power
+    yield from hold(
+        design, "total_power", assessment.power.it_kw * 1e3, limit, "W",
+        what="the IT power in training, network and storage included",
+        remedy="use fewer or thriftier nodes, or raise the limit",
+    )  # fmt: skip
+
+
+RULE = Rule(
+    id="limit-total-power",
+    title="The IT power in training exceeds `limits.total_power`",
+    why="A site is contracted for a number of megawatts.",
+    example="limits: {total_power: 3 MW}  # fire-flyer-2 draws 3,276 kW",
+    fix="Change the design, or the limit. The limit is on IT power; facility power is IT power times PUE.",
+    check=check,
+)

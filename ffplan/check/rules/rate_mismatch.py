@@ -1,0 +1,53 @@
+"""rate-mismatch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.check.rule import Rule
+from ffplan.errors import Severity
+from ffplan.units import number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.assessment import Assessment
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.errors import Finding
+
+
+def _finding(design: ResolvedDesign, path: tuple[str | int, ...], name: str, rate: float) -> Finding:
+    port = design.switch.rate.value
+    return design.document.finding(
+        RULE.id, path,
+        f"`{name}` runs at {number(rate * 8)} Gb/s, a port of `{design.switch.id}` at {number(port * 8)} Gb/s",
+        "choose parts of one rate; the slower of the two is what a link carries",
+        severity=Severity.WARNING,
+    )  # fmt: skip
+
+
+def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+    """Find NICs and links whose rate differs from the switch's."""
+    port = design.switch.rate.value
+    for field, link in (
+        ("endpoint", design.endpoint_link),
+        ("inter_switch", design.inter_switch_link),
+    ):
+        if link.rate.value != port:
+            yield _finding(design, ("fabric", "link", field), link.id, link.rate.value)
+    for group in design.groups:
+        odd = {group.nics[i].id: group.nics[i].rate.value for i in group.fabric_nics}
+        for name, rate in odd.items():
+            if rate != port:
+                yield _finding(design, ("nodes", group.position, "server"), name, rate)
+
+
+RULE = Rule(
+    id="rate-mismatch",
+    title="A NIC or a link runs at another rate than the switch port",
+    why="The slower end decides; the faster end is paid for and not used, and some pairs do not come up at all.",
+    example="fabric: {switch: qm9700, link: {endpoint: hdr-dac, inter_switch: 400g-dr4}, ...}",
+    fix="Choose parts of one rate.",
+    severity=Severity.WARNING,
+    check=check,
+)

@@ -1,0 +1,42 @@
+"""recalled-prices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.check.rule import Rule
+from ffplan.errors import Severity
+from ffplan.units import percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.assessment import Assessment
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.errors import Finding
+
+
+def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+    """Find costs that rest on recalled prices."""
+    cost = assessment.cost
+    lines = [line for line in cost.lines if line.status == "R" and line.total] if cost else []
+    if cost and lines:
+        share = sum(line.total for line in lines) / cost.total
+        parts = ", ".join(f"`{line.part}`" for line in lines)
+        yield design.document.finding(
+            RULE.id, ("cost", "price_book"),
+            f"{percent(share) if share >= 0.005 else 'under 1 %'} of the cost rests on recalled, unverified "
+            f"prices: {parts}",
+            "overlay a price book of your own quotes with `--catalog`", severity=Severity.INFO,
+        )  # fmt: skip
+
+
+RULE = Rule(
+    id="recalled-prices",
+    title="Part of the cost rests on recalled prices",
+    why="A price of status R was not seen in a source; it is a default until you have a quote.",
+    example="cost: {price_book: usd-2024}",
+    fix="Put your quotes in a price book of your own and name its folder with `--catalog`.",
+    severity=Severity.INFO,
+    check=check,
+)

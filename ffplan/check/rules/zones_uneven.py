@@ -1,0 +1,40 @@
+"""zones-uneven."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.check.rule import Rule
+from ffplan.errors import Severity
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.assessment import Assessment
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.errors import Finding
+
+
+def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+    """Find groups whose nodes do not divide by the zones."""
+    zones = assessment.fabric.zones
+    for group in design.groups:
+        count = group.group.count
+        if group.group.zones == "split" and count % zones:
+            yield design.document.finding(
+                RULE.id, ("nodes", group.position, "count"),
+                f"{count:,} nodes do not divide by {zones} zones: some zones get one more",
+                f"use {count - count % zones:,} or {count + zones - count % zones:,} nodes",
+                severity=Severity.WARNING,
+            )  # fmt: skip
+
+
+RULE = Rule(
+    id="zones-uneven",
+    title="A group of nodes does not divide evenly over the zones",
+    why="Unequal zones are sized for the fuller one and make placement harder.",
+    example="nodes: [{role: compute, server: fire-flyer-2-node, count: 1251}]\nfabric: {zones: 2}",
+    fix="Use a multiple of the number of zones.",
+    severity=Severity.WARNING,
+    check=check,
+)

@@ -1,0 +1,80 @@
+"""`ffplan catalog`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from ffplan.cli.common import CatalogOption, OutputOption, to_terminal, write
+from ffplan.errors import UsageError
+
+app = typer.Typer(help="List and show parts.", no_args_is_help=True, rich_markup_mode=None)
+
+
+class ListFormat(StrEnum):
+    """Formats of the catalogue."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+FormatOption = Annotated[ListFormat, typer.Option("--format", "-f", help="Format.")]
+
+
+def _complete_part(incomplete: str) -> list[str]:
+    from ffplan.catalog.store import Catalog
+
+    return [name for name in Catalog().ids() if name.startswith(incomplete)]
+
+
+@app.command("list")
+def list_parts(
+    kind: Annotated[str | None, typer.Argument(metavar="KIND", help="Kind of part; all if omitted.")] = None,
+    form: FormatOption = ListFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """List the parts of the catalogue."""
+    from ffplan.catalog.store import KINDS, Catalog
+    from ffplan.inputs.suggest import did_you_mean
+
+    if kind is not None and kind not in KINDS:
+        raise UsageError(f"ffplan catalog list: no kind `{kind}`; {did_you_mean(kind, KINDS, what='kind')}")
+    store = Catalog(catalog or ())
+    parts = [store.entry(name) for name in store.ids() if kind in (None, store.kind_of(name))]
+    rows = [{"id": e.part.id, "kind": e.part.kind, "name": e.part.name, "path": e.document.file} for e in parts]
+    if form is ListFormat.JSON:
+        from ffplan.report.plain import to_json
+
+        write(to_json({"parts": rows}), output)
+        return
+    from ffplan.report.parts import parts_text
+
+    write(parts_text(rows, terminal=to_terminal(output)), output)
+
+
+@app.command("show")
+def show_part(
+    name: Annotated[str, typer.Argument(metavar="ID", help="Id of a part.", autocompletion=_complete_part)],
+    form: FormatOption = ListFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Show one part: every figure with its unit, range, source, date, grade and status."""
+    from ffplan.catalog.store import Catalog
+    from ffplan.inputs.suggest import did_you_mean
+
+    store = Catalog(catalog or ())
+    try:
+        entry = store.entry(name)
+    except KeyError:
+        hint = did_you_mean(name, store.ids(), what="part")
+        raise UsageError(f"ffplan catalog show: no part `{name}`; {hint}") from None
+    from ffplan.report.parts import part_json, part_text
+
+    if form is ListFormat.JSON:
+        write(part_json(entry), output)
+    else:
+        write(part_text(entry, terminal=to_terminal(output)), output)

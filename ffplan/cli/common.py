@@ -1,0 +1,132 @@
+"""Options and output that the commands share."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ffplan.errors import UsageError
+from ffplan.paths import data_folder
+
+if TYPE_CHECKING:
+    from ffplan.assessment import Assessment
+
+
+class ReportFormat(StrEnum):
+    """Formats of a report."""
+
+    TABLE = "table"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    CSV = "csv"
+
+
+def shipped_designs() -> list[str]:
+    """Return the names of the designs that ship with ffplan."""
+    return sorted(path.stem for path in data_folder("designs").glob("*.yaml"))
+
+
+def _complete_design(incomplete: str) -> list[str]:
+    return [name for name in shipped_designs() if name.startswith(incomplete)]
+
+
+CatalogOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--catalog",
+        metavar="DIR",
+        help="Folder of your own parts, searched first. May be repeated.",
+    ),
+]
+OutputOption = Annotated[
+    str | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write to FILE, whole or not at all."),
+]
+FormatOption = Annotated[ReportFormat, typer.Option("--format", "-f", help="Format of the report.")]
+DesignArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="DESIGN",
+        help="A design file, or the name of a shipped design.",
+        autocompletion=_complete_design,
+    ),
+]
+DesignsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DESIGN...",
+        help="Design files, or names of shipped designs.",
+        autocompletion=_complete_design,
+    ),
+]
+
+
+def find_design(name: str) -> Path:
+    """Return the file of a design given by path, or by the name of a shipped one."""
+    path = Path(name)
+    try:
+        plain_name = not path.exists() and not path.suffix and path.name == name
+    except (OSError, ValueError):
+        return path
+    if plain_name:
+        shipped = data_folder("designs") / f"{name}.yaml"
+        if shipped.is_file():
+            return shipped
+        from ffplan.inputs.suggest import did_you_mean
+
+        hint = did_you_mean(name, shipped_designs(), what="shipped design")
+        raise UsageError(f"ffplan: no file and no shipped design is called `{name}`; {hint}")
+    return path
+
+
+def examine_design(name: str, catalogs: list[str] | None) -> Assessment:
+    """Return the assessment of a design given by path or name, with a catalogue of its own."""
+    from ffplan.catalog.store import Catalog
+    from ffplan.check.run import examine
+
+    return examine(find_design(name), name, Catalog(catalogs or ()))
+
+
+def to_terminal(output: str | None) -> bool:
+    """True where the report goes to a terminal."""
+    return output is None and sys.stdout.isatty()
+
+
+def write(text: str, output: str | None) -> None:
+    """Write a report to standard output, or to a file that appears whole or not at all.
+
+    Raises:
+        UsageError: where the file cannot be written.
+    """
+    if output is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    target = Path(output)
+    try:
+        if target.exists() and not target.is_file():
+            if target.is_dir():
+                raise UsageError(f"ffplan: --output {output}: this is a folder; name a file")
+            target.write_text(text, encoding="utf-8")
+            return
+        _replace(target.resolve(), text)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"ffplan: --output {output}: cannot be written: {reason}") from None
+
+
+def _replace(target: Path, text: str) -> None:
+    """Write beside the target and move into place."""
+    scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        scratch.write_text(text, encoding="utf-8")
+        if target.exists():
+            scratch.chmod(target.stat().st_mode & 0o7777)
+        scratch.replace(target)
+    finally:
+        scratch.unlink(missing_ok=True)

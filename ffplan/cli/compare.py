@@ -1,0 +1,94 @@
+"""`ffplan compare`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ffplan.cli.common import (
+    CatalogOption,
+    DesignsArgument,
+    FormatOption,
+    OutputOption,
+    ReportFormat,
+    examine_design,
+    to_terminal,
+    write,
+)
+from ffplan.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from ffplan.assessment import Assessment
+    from ffplan.comparison import Comparison
+    from ffplan.errors import Finding
+
+
+def _examine_all(files: list[str], catalogs: list[str] | None) -> tuple[Assessment, ...]:
+    """Assess every design, so that the faults of all are reported together."""
+    assessments: list[Assessment] = []
+    faults: list[Finding] = []
+    for file in files:
+        try:
+            assessments.append(examine_design(file, catalogs))
+        except InputError as error:
+            faults.extend(error.findings)
+    if faults:
+        raise InputError(*set(faults))
+    return tuple(assessments)
+
+
+def _baseline(designs: tuple[Assessment, ...], wanted: str | None) -> Assessment:
+    names = [design.design.name for design in designs]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise UsageError(f"ffplan compare: two designs are named `{repeated[0]}`; give each its own name")
+    if wanted is None:
+        return designs[0]
+    for design in designs:
+        if wanted in (design.design.name, design.design.file):
+            return design
+    from ffplan.inputs.suggest import did_you_mean
+
+    raise UsageError(
+        f"ffplan compare: --baseline `{wanted}` is not among the designs; {did_you_mean(wanted, names, what='design')}"
+    )
+
+
+def _text(comparison: Comparison, form: ReportFormat, *, terminal: bool) -> str:
+    if form is ReportFormat.JSON:
+        from ffplan.report.plain import to_json
+
+        return to_json(comparison)
+    from ffplan.report import compare as report
+
+    if form is ReportFormat.CSV:
+        return report.comparison_csv(comparison)
+    if form is ReportFormat.MARKDOWN:
+        return report.comparison_markdown(comparison)
+    return report.comparison_text(comparison, terminal=terminal)
+
+
+def compare(
+    files: DesignsArgument,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline",
+            "-b",
+            metavar="NAME",
+            help="Design that ratios refer to; the first if omitted.",
+        ),
+    ] = None,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Lay designs side by side, with ratios to a baseline."""
+    if len(files) < 2:
+        raise UsageError("ffplan compare: name at least two designs")
+    from ffplan.comparison import compare as lay_side_by_side
+
+    designs = _examine_all(files, catalog)
+    comparison = lay_side_by_side(designs, _baseline(designs, baseline))
+    write(_text(comparison, form, terminal=to_terminal(output)), output)

@@ -1,0 +1,31 @@
+"""`ffplan schema`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from ffplan.cli.common import OutputOption, write
+
+
+class SchemaName(StrEnum):
+    """What there is a JSON Schema of."""
+
+    DESIGN = "design"
+    CATALOG = "catalog"
+    ASSESSMENT = "assessment"
+    COMPARISON = "comparison"
+    FINDINGS = "findings"
+
+
+def schema(
+    name: Annotated[SchemaName, typer.Argument(help="What to describe.")],
+    output: OutputOption = None,
+) -> None:
+    """Print the JSON Schema of design files, catalogue files, or a JSON output."""
+    from ffplan.report.plain import to_json
+    from ffplan.report.schema import json_schema
+
+    write(to_json(json_schema(name.value)), output)

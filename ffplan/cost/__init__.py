@@ -1,0 +1,1 @@
+"""What it costs to buy and to run: bill of materials, power, energy."""

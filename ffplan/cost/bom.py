@@ -1,0 +1,123 @@
+"""Bill of materials: every part that the cost scope includes, priced from one book."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ffplan.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.plan import FabricPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A number of one part."""
+
+    category: str
+    """servers, storage, switches, endpoint-links or inter-switch-links."""
+    part: str
+    quantity: int
+
+
+@dataclass(frozen=True, slots=True)
+class CostLine:
+    """An item with its price; `low` and `high` come from the range of the unit price."""
+
+    category: str
+    part: str
+    quantity: int
+    unit_price: float
+    total: float
+    low: float
+    high: float
+    grade: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class CostPlan:
+    """What the priced scope costs, in one currency."""
+
+    currency: str
+    price_book: str
+    date: str
+    excluded: tuple[str, ...]
+    lines: tuple[CostLine, ...]
+
+    def sum_of(self, *categories: str) -> float:
+        """Return the total over the lines of these categories [currency]."""
+        return sum(line.total for line in self.lines if line.category in categories)
+
+
+def line_total(quantity: Any, unit_price: Any) -> Any:
+    """Return the price of a line.
+
+    Args:
+        quantity: pieces [1].
+        unit_price: price of one piece [currency].
+
+    Returns:
+        Total [currency], broadcast shape.
+
+    Equation:
+        total = quantity * unit price
+
+    Source:
+        Definition.
+    """
+    return quantity * unit_price
+
+
+def bill_of_materials(design: ResolvedDesign, fabric: FabricPlan) -> tuple[Item, ...]:
+    """Return every part the cluster is bought from, in or out of the cost scope."""
+    items = [
+        Item("storage" if g.group.role == "storage" else "servers", g.server.id, g.group.count) for g in design.groups
+    ]
+    items.append(Item("switches", design.switch.id, fabric.switches))
+    items.append(Item("endpoint-links", design.endpoint_link.id, fabric.endpoint_links))
+    items.append(Item("inter-switch-links", design.inter_switch_link.id, fabric.inter_switch_links))
+    return tuple(item for item in items if item.quantity)
+
+
+def _lines(design: ResolvedDesign, items: list[Item]) -> Iterator[CostLine]:
+    book = design.prices
+    assert book is not None
+    for item in items:
+        figure = book.items[item.part]
+        source = book.sources[figure.source]
+        low, high = figure.range
+        yield CostLine(
+            item.category, item.part, item.quantity, figure.value,
+            line_total(item.quantity, figure.value), line_total(item.quantity, low),
+            line_total(item.quantity, high), figure.grade or source.grade, figure.status or source.status,
+        )  # fmt: skip
+
+
+def price(design: ResolvedDesign, fabric: FabricPlan) -> CostPlan | None:
+    """Return the priced bill of materials, or None where the design names no price book.
+
+    Raises:
+        InputError: where the book lacks a part of the cost scope.
+    """
+    scope, book = design.spec.cost, design.prices
+    if scope is None or book is None:
+        return None
+    items = [item for item in bill_of_materials(design, fabric) if item.category not in scope.exclude]
+    missing = [item for item in items if item.part not in book.items]
+    if missing:
+        raise InputError(
+            *(
+                design.document.finding(
+                    "price-missing", ("cost", "price_book"),
+                    f"the price book `{book.id}` has no price for `{item.part}` ({item.quantity:,} {item.category})",
+                    f"add `{item.part}` to the book, or write `{item.category}` under `cost.exclude`",
+                )
+                for item in missing
+            )
+        )  # fmt: skip
+    return CostPlan(book.currency, book.id, book.date, tuple(scope.exclude), tuple(_lines(design, items)))

@@ -1,0 +1,142 @@
+"""Power of nodes, switches and links, in training and at most; energy over a year."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ffplan.catalog.parts import StorageServer
+
+if TYPE_CHECKING:
+    from ffplan.design.resolve import ResolvedDesign, ResolvedGroup
+    from ffplan.fabric.plan import FabricPlan
+
+HOURS_PER_YEAR = 8760
+"""365 days of 24 hours."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodePower:
+    """Power of one node of a group [W]."""
+
+    role: str
+    server: str
+    count: int
+    training_w: float
+    """Used for the cluster: the measured average where there is one, the component sum otherwise."""
+    measured_w: float | None
+    component_sum_w: float
+    maximum_w: float
+    """Rated maximum where known, otherwise the larger of the two above."""
+    per_rack: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PowerPlan:
+    """Power of the cluster [W]."""
+
+    nodes: tuple[NodePower, ...]
+    switches_w: float
+    links_w: float
+    pue: float
+
+    @property
+    def it_w(self) -> float:
+        """IT power in training [W]: nodes, switches and links."""
+        return sum(n.count * n.training_w for n in self.nodes) + self.switches_w + self.links_w
+
+    @property
+    def it_maximum_w(self) -> float:
+        """IT power with every node at its rated maximum [W]."""
+        return sum(n.count * n.maximum_w for n in self.nodes) + self.switches_w + self.links_w
+
+    @property
+    def facility_w(self) -> float:
+        """Facility power in training [W]."""
+        return float(facility_power(self.it_w, self.pue))
+
+
+def facility_power(it_power: Any, pue: Any) -> Any:
+    """Return the power the site draws.
+
+    Args:
+        it_power: IT power [W].
+        pue: power usage effectiveness [1].
+
+    Returns:
+        Facility power [W], broadcast shape.
+
+    Equation:
+        P = IT * PUE
+
+    Source:
+        ISO/IEC 30134-2, definition of PUE.
+    """
+    return it_power * pue
+
+
+def annual_energy(facility_watts: Any) -> Any:
+    """Return the energy of a year at constant power.
+
+    Args:
+        facility_watts: facility power [W].
+
+    Returns:
+        Energy [MWh per year], broadcast shape.
+
+    Equation:
+        E = P * 8760 h / 1e6
+
+    Source:
+        Definition.
+    """
+    return facility_watts * HOURS_PER_YEAR / 1e6
+
+
+def component_sum(group: ResolvedGroup) -> float:
+    """Return the sum over the components of one node.
+
+    Args:
+        group: a node group.
+
+    Returns:
+        Accelerators and CPUs at thermal design power, memory modules, NICs, drives, and the rest [W].
+
+    Equation:
+        sum of count * power
+
+    Source:
+        Catalogue; the accelerators dominate, so it lies near the power under full load.
+    """
+    server = group.server
+    total = server.power.other.value + sum(nic.power.value for nic in group.nics)
+    for socket, cpu in zip(server.sockets, group.cpus, strict=True):
+        total += cpu.power.value + socket.memory.dimms.value * socket.memory.power_per_dimm.value
+    if group.accelerator is not None:
+        total += group.accelerators_per_node * group.accelerator.power.value
+    if isinstance(server, StorageServer):
+        total += server.drives.count.value * server.drives.power.value
+    return float(total)
+
+
+def _node(group: ResolvedGroup) -> NodePower:
+    power, total = group.server.power, component_sum(group)
+    measured = power.training.value if power.training else None
+    training = total if measured is None else measured
+    maximum = power.maximum.value if power.maximum else max(total, training)
+    return NodePower(
+        group.group.role, group.server.id, group.group.count, training, measured, total, maximum,
+        group.group.per_rack,
+    )  # fmt: skip
+
+
+def plan_power(design: ResolvedDesign, fabric: FabricPlan) -> PowerPlan:
+    """Return the power of the whole cluster, network and storage included."""
+    ends = 2 * fabric.inter_switch_links * design.inter_switch_link.power_per_end.value
+    ends += 2 * fabric.endpoint_links * design.endpoint_link.power_per_end.value
+    return PowerPlan(
+        nodes=tuple(_node(group) for group in design.groups),
+        switches_w=fabric.switches * design.switch.power.value,
+        links_w=ends,
+        pue=design.spec.site.pue,
+    )

@@ -1,0 +1,199 @@
+"""From a design file to a frozen object in which every id has become a part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
+from ffplan.catalog.prices import PriceBook
+from ffplan.design.schema import Design, NodeGroup
+from ffplan.errors import InputError
+from ffplan.inputs.validate import validate
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.errors import Finding
+    from ffplan.inputs.document import Document
+
+P = TypeVar("P", bound=Part)
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedGroup:
+    """A node group with its parts."""
+
+    group: NodeGroup
+    position: int
+    """Position under `nodes` in the design file."""
+    server: Server | StorageServer
+    cpus: tuple[Cpu, ...]
+    """One per socket."""
+    nics: tuple[Nic, ...]
+    """One per NIC slot."""
+    accelerator: Accelerator | None
+    fabric_nics: tuple[int, ...]
+    """Positions of the NIC slots that this fabric joins."""
+
+    @property
+    def accelerators_per_node(self) -> int:
+        """Accelerators in one node."""
+        return len(self.server.accelerators) if isinstance(self.server, Server) else 0
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedDesign:
+    """A design with every catalogue id resolved."""
+
+    document: Document
+    spec: Design
+    groups: tuple[ResolvedGroup, ...]
+    switch: Switch
+    endpoint_link: Link
+    inter_switch_link: Link
+    prices: PriceBook | None
+
+    @property
+    def compute(self) -> ResolvedGroup:
+        """The first group of compute nodes; every design has one."""
+        return next(group for group in self.groups if group.group.role == "compute")
+
+    @property
+    def accelerators(self) -> int:
+        """Accelerators in the cluster."""
+        return sum(group.accelerators_per_node * group.group.count for group in self.groups)
+
+
+class _Resolver:
+    """Collects every wrong reference before giving up."""
+
+    def __init__(self, document: Document, catalog: Catalog) -> None:
+        self.document = document
+        self.catalog = catalog
+        self.faults: list[Finding] = []
+
+    def part(self, model: type[P], name: str, path: tuple[str | int, ...]) -> P | None:
+        try:
+            return self.catalog.get(model, name, self.document, path)
+        except InputError as error:
+            self.faults.extend(error.findings)
+            return None
+
+    def inner(self, model: type[P], name: str, server: str, path: tuple[str | int, ...]) -> P | None:
+        """Resolve a part named inside a server's own file."""
+        try:
+            return self.catalog.get(model, name, self.catalog.entry(server).document, path)
+        except InputError as error:
+            self.faults.extend(error.findings)
+            return None
+
+    def group(self, position: int, group: NodeGroup) -> ResolvedGroup | None:
+        path = ("nodes", position, "server")
+        model: type[Server] | type[StorageServer] = StorageServer if group.role == "storage" else Server
+        server = self.part(model, group.server, path)
+        if server is None:
+            return None
+        cpus = [
+            self.inner(Cpu, socket.cpu, server.id, ("sockets", index, "cpu"))
+            for index, socket in enumerate(server.sockets)
+        ]
+        nics = [
+            self.inner(Nic, slot.part, server.id, ("nics", index, "part")) for index, slot in enumerate(server.nics)
+        ]
+        accelerator = None
+        if isinstance(server, Server) and server.accelerator is not None:
+            accelerator = self.inner(Accelerator, server.accelerator, server.id, ("accelerator",))
+        wanted = ("both", "storage") if group.role == "storage" else ("both", "compute")
+        fabric_nics = tuple(i for i, slot in enumerate(server.nics) if slot.network in wanted)
+        if not fabric_nics:
+            self.faults.append(
+                self.document.finding(
+                    "reference-kind",
+                    path,
+                    f"`{server.id}` has no NIC for this fabric",
+                    "choose a server with a NIC whose network is `compute` or `both`",
+                )
+            )
+        return ResolvedGroup(
+            group, position, server, tuple(cpu for cpu in cpus if cpu),
+            tuple(nic for nic in nics if nic), accelerator, fabric_nics,
+        )  # fmt: skip
+
+
+def _whole(spec: Design, document: Document) -> list[Finding]:
+    """Faults that need no catalogue: roles, zones, currencies."""
+    faults = []
+    if not any(group.role == "compute" for group in spec.nodes):
+        faults.append(
+            document.finding(
+                "design-roles",
+                ("nodes",),
+                "no group of nodes has the role `compute`",
+                "add the compute nodes",
+            )
+        )
+    fabric = spec.fabric
+    if fabric.inter_zone is not None and fabric.zones == 1:
+        faults.append(
+            document.finding(
+                "design-zones",
+                ("fabric", "inter_zone"),
+                "one zone needs nothing between zones",
+                "remove `inter_zone`, or set `zones: 2`",
+                key=True,
+            )
+        )
+    faults += _currency_faults(spec, document, None)
+    return faults
+
+
+def _currency_faults(spec: Design, document: Document, book: PriceBook | None) -> list[Finding]:
+    """Name every price whose currency differs from the design's."""
+    named = [
+        (("site", "currency"), spec.site.currency),
+        (("cost", "price_book"), book.currency if book else None),
+        (("site", "electricity_price"), spec.site.electricity_price and spec.site.electricity_price.currency),
+        (("limits", "capex"), spec.limits.capex and spec.limits.capex.currency),
+        (("limits", "cost_per_accelerator"),
+         spec.limits.cost_per_accelerator and spec.limits.cost_per_accelerator.currency),
+    ]  # fmt: skip
+    present = [(path, currency) for path, currency in named if currency]
+    return [
+        document.finding(
+            "currency-mixed", path,
+            f"`{'.'.join(path)}` is in {currency}, while `{'.'.join(present[0][0])}` is in {present[0][1]}",
+            "two currencies are never added: give every price in one currency",
+        )
+        for path, currency in present[1:]
+        if currency != present[0][1]
+    ]  # fmt: skip
+
+
+def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
+    """Return the design of `document` with every id resolved in `catalog`.
+
+    Raises:
+        InputError: with a located finding for every fault of schema, reference or currency.
+    """
+    spec = validate(Design, document)
+    resolver = _Resolver(document, catalog)
+    resolver.faults += _whole(spec, document)
+    groups = [resolver.group(position, group) for position, group in enumerate(spec.nodes)]
+    switch = resolver.part(Switch, spec.fabric.switch, ("fabric", "switch"))
+    links = [
+        resolver.part(Link, name, ("fabric", "link", field))
+        for field, name in (
+            ("endpoint", spec.fabric.link.endpoint),
+            ("inter_switch", spec.fabric.link.inter_switch),
+        )
+    ]
+    prices = resolver.part(PriceBook, spec.cost.price_book, ("cost", "price_book")) if spec.cost else None
+    if prices is not None and not resolver.faults:
+        resolver.faults += _currency_faults(spec, document, prices)
+    if resolver.faults:
+        raise InputError(*resolver.faults)
+    whole = tuple(group for group in groups if group is not None)
+    assert switch is not None
+    assert links[0] is not None
+    assert links[1] is not None
+    return ResolvedDesign(document, spec, whole, switch, links[0], links[1], prices)

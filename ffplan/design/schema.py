@@ -1,0 +1,151 @@
+"""The design file: what a planner writes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ffplan.catalog.prices import Currency
+from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
+from ffplan.inputs.quantities import Bandwidth, Data, EnergyPrice, MoneyAmount, Power, Ratio
+
+Role = Literal["compute", "storage", "management"]
+Library = Literal["hfreduce", "hfreduce-nvlink", "nccl"]
+CorePolicy = Literal["minimal", "per-rail-whole-pods", "equal-stripe"]
+CostCategory = Literal["servers", "storage", "switches", "endpoint-links", "inter-switch-links"]
+SmallCount = Annotated[int, Field(ge=1, le=10_000)]
+
+
+class NodeGroup(Frozen):
+    """A number of equal nodes."""
+
+    role: Role
+    """What the nodes do."""
+    server: Identifier
+    """Catalogue id of the server."""
+    count: Count
+    """Number of nodes."""
+    zones: Literal["split", "every"] = "split"
+    """`split`: the nodes are divided over the zones. `every`: each node has NICs in every zone."""
+    per_rack: SmallCount | None = None
+    """Nodes per rack, needed where `limits.power_per_rack` is set."""
+
+
+class InterZone(Frozen):
+    """What joins the zones; a design input, since no rule yields it."""
+
+    switches: SmallCount
+    """Switches between the zones, per plane."""
+    links_per_zone: SmallCount
+    """Links from each zone to these switches, per plane; each takes a leaf port."""
+
+
+class LinkChoice(Frozen):
+    """Cables, or fibre with transceivers."""
+
+    endpoint: Identifier
+    """Catalogue id of the link from a NIC to a leaf switch."""
+    inter_switch: Identifier
+    """Catalogue id of the links between switches."""
+
+
+class Fabric(Frozen):
+    """The network that joins the nodes."""
+
+    family: Literal["fat-tree"]
+    """Topology family."""
+    switch: Identifier
+    """Catalogue id of the switch, the same in every tier."""
+    link: LinkChoice
+    """Links."""
+    tiers: Annotated[int, Field(ge=1, le=3)]
+    """Switch tiers: 1, 2 (leaf, spine) or 3 (leaf, spine, core)."""
+    zones: Annotated[int, Field(ge=1, le=64)] = 1
+    """Separate trees, each with its share of the nodes."""
+    planes: Annotated[int, Field(ge=1, le=64)] = 1
+    """Separate copies of the whole network; each NIC lives in exactly one plane."""
+    inter_zone: InterZone | None = None
+    """What joins the zones."""
+    core_policy: CorePolicy = "per-rail-whole-pods"
+    """How many core switches a three-tier tree gets."""
+    oversubscription: Ratio = 1.0
+    """Most downlinks per uplink on a leaf switch, such as 3:1."""
+    access_points: Count | None = None
+    """Endpoint ports to build for, over all zones and planes, where more than the nodes need."""
+
+
+class HfReduceOptions(Frozen):
+    """How HFReduce is run."""
+
+    h2d: Literal["gdrcopy", "memcpy-async"] = "gdrcopy"
+    """How results return to the GPUs: GDRCopy reads host memory once per socket, MemcpyAsync once per copy."""
+
+
+class Communication(Frozen):
+    """Which collectives to bound."""
+
+    libraries: Annotated[Many[Library], Field(min_length=1)]
+    """Libraries to report; the first is the one that limits refer to."""
+    message_size: Data
+    """Message per accelerator to report the time of [byte]."""
+    hfreduce: HfReduceOptions = HfReduceOptions.model_construct(h2d="gdrcopy")
+    """Options of HFReduce."""
+
+
+class Site(Frozen):
+    """Where the cluster stands."""
+
+    pue: Annotated[float, Field(ge=1.0, le=5.0)]
+    """Power usage effectiveness: facility power over IT power."""
+    currency: Currency | None = None
+    """Currency of the report; must equal that of every price used."""
+    electricity_price: EnergyPrice | None = None
+    """Price of electrical energy."""
+
+
+class Cost(Frozen):
+    """What is priced, and from which book."""
+
+    price_book: Identifier
+    """Catalogue id of the price book."""
+    exclude: Many[CostCategory] = ()
+    """Categories left outside the cost; the report says so."""
+
+
+class Limits(Frozen):
+    """What the design must keep; `ffplan check` reports every limit that is broken."""
+
+    capex: MoneyAmount | None = None
+    """Most the priced scope may cost."""
+    cost_per_accelerator: MoneyAmount | None = None
+    """Most it may cost per accelerator."""
+    total_power: Power | None = None
+    """Most IT power in training [W]."""
+    power_per_rack: Power | None = None
+    """Most power of one rack, at the nodes' rated maximum where known [W]."""
+    oversubscription: Ratio | None = None
+    """Most oversubscription of a leaf switch."""
+    allreduce_bandwidth: Bandwidth | None = None
+    """Least allreduce algorithm bandwidth of the first library [GB/s]."""
+
+
+class Design(Frozen):
+    """A cluster as planned."""
+
+    name: Identifier
+    """Name of the design."""
+    description: Text | None = None
+    """What it is for."""
+    nodes: Annotated[Many[NodeGroup], Field(min_length=1)]
+    """Groups of nodes."""
+    fabric: Fabric
+    """The network."""
+    communication: Communication | None = None
+    """Collectives to bound."""
+    site: Site
+    """The site."""
+    cost: Cost | None = None
+    """Pricing; without it the report has no cost."""
+    limits: Limits = Limits.model_construct()
+    """Limits that `ffplan check` holds the design to."""

@@ -1,0 +1,84 @@
+"""Element-wise minimum and rounding that take floats or numpy arrays alike.
+
+A formula is written once, for floats and for broadcastable arrays. numpy is imported only when an argument
+is an array; a single design never pays for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Number = float | int | np.ndarray[Any, np.dtype[Any]]
+else:
+    Number = Any
+
+
+def _numpy_if_array(*values: Any) -> Any:
+    """Return numpy when any of `values` is an array, else None."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return None
+    return numpy if any(isinstance(value, numpy.ndarray | numpy.generic) for value in values) else None
+
+
+def minimum(*values: Any) -> Any:
+    """Return the element-wise minimum of `values` [same unit], broadcast to their common shape."""
+    numpy = _numpy_if_array(*values)
+    if numpy is None:
+        return min(values)
+    result = values[0]
+    for value in values[1:]:
+        result = numpy.minimum(result, value)
+    return result
+
+
+def maximum(*values: Any) -> Any:
+    """Return the element-wise maximum of `values` [same unit], broadcast to their common shape."""
+    numpy = _numpy_if_array(*values)
+    if numpy is None:
+        return max(values)
+    result = values[0]
+    for value in values[1:]:
+        result = numpy.maximum(result, value)
+    return result
+
+
+def ceil_div(dividend: Any, divisor: Any) -> Any:
+    """Return ceil(dividend / divisor) [1] for whole numbers, exactly, in any shape."""
+    return -(-dividend // divisor)
+
+
+def round_up(value: Any) -> Any:
+    """Return the smallest whole number not below `value` [1], forgiving 1e-9 of float noise."""
+    numpy = _numpy_if_array(value)
+    if numpy is None:
+        return ceil(value - 1e-9)
+    return numpy.ceil(value - 1e-9).astype(int)
+
+
+def smallest_divisor_at_least(number: Any, bound: Any) -> Any:
+    """Return the smallest divisor of `number` [1] that is not below `bound` [1].
+
+    Args:
+        number: whole numbers of at least 1, any shape.
+        bound: whole numbers of at most `number`, any shape.
+
+    Raises:
+        ValueError: where a bound exceeds its number.
+    """
+    numpy = _numpy_if_array(number, bound)
+    if numpy is None:
+        if bound > number:
+            raise ValueError(f"no divisor of {number} is at least {bound}")
+        return next(d for d in range(max(1, bound), number + 1) if number % d == 0)
+    number, bound = numpy.broadcast_arrays(numpy.asarray(number), numpy.asarray(bound))
+    if bool((bound > number).any()):
+        raise ValueError("a bound exceeds its number")
+    candidates = numpy.arange(1, int(number.max()) + 1)
+    fits = (number[..., None] % candidates == 0) & (candidates >= bound[..., None])
+    return candidates[fits.argmax(axis=-1)]

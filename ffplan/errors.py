@@ -1,0 +1,81 @@
+"""Every error that ffplan raises on purpose, and the finding they carry.
+
+FfplanError             anything we raise on purpose; exit code 70 unless a subclass says otherwise
+├── UsageError          the command line asks for something that cannot be done; exit code 2
+└── InputError          a file is wrong, with one located finding per fault; exit code 2
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+EXIT_OK = 0
+EXIT_FINDINGS = 1
+EXIT_INVALID = 2
+EXIT_BUG = 70
+
+
+class Severity(StrEnum):
+    """How much a finding weighs; ordered info < warning < error."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+    @property
+    def rank(self) -> int:
+        """Position in the order info, warning, error."""
+        return list(Severity).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing worth saying about one place in one file."""
+
+    rule: str
+    """Stable id of the rule, as documented in docs/rules.md."""
+    severity: Severity
+    """Weight of the finding."""
+    file: str
+    """File as the user named it."""
+    line: int
+    """Line, counted from 1."""
+    column: int
+    """Column, counted from 1."""
+    message: str
+    """What is wrong."""
+    remedy: str
+    """What would be right."""
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}"
+        text = f"{place}: {self.severity}: {self.message} [{self.rule}]"
+        return f"{text}\n    {self.remedy}" if self.remedy else text
+
+    @property
+    def sort_key(self) -> tuple[str, int, int, str, str]:
+        """Order of findings in every report: by place, then by rule."""
+        return (self.file, self.line, self.column, self.rule, self.message)
+
+
+class FfplanError(Exception):
+    """Root of the errors that ffplan raises on purpose."""
+
+    exit_code = EXIT_BUG
+
+
+class UsageError(FfplanError):
+    """The command line asks for something that cannot be done."""
+
+    exit_code = EXIT_INVALID
+
+
+class InputError(FfplanError):
+    """An input file is wrong; carries a finding for each fault."""
+
+    exit_code = EXIT_INVALID
+
+    def __init__(self, *findings: Finding) -> None:
+        self.findings = tuple(sorted(findings, key=lambda finding: finding.sort_key))
+        super().__init__("\n".join(str(finding) for finding in self.findings))

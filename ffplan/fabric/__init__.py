@@ -1,0 +1,1 @@
+"""What is wired: closed-form sizing of fabrics."""

@@ -1,0 +1,103 @@
+"""What to say when a fabric cannot hold its endpoints: how many it can, and what would."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.fabric import formulas
+
+if TYPE_CHECKING:
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.errors import Finding
+    from ffplan.fabric.endpoints import Demand
+    from ffplan.fabric.tree import TreeRule
+
+_TIER_WORDS = {1: "one-tier", 2: "two-tier", 3: "three-tier"}
+
+
+def _group_words(design: ResolvedDesign, counts: tuple[int, ...]) -> str:
+    words = [f"{count:,} {group.group.role}" for group, count in zip(design.groups, counts, strict=True) if count]
+    return " + ".join(words)
+
+
+def _that_fit(design: ResolvedDesign, room: int, counts: tuple[int, ...], total: int) -> str:
+    """Say how many nodes of the last group fit beside the others, where any do."""
+    last = design.groups[-1]
+    per_node = len(last.fabric_nics) // design.spec.fabric.planes
+    zones = design.spec.fabric.zones
+    spread = zones if last.group.zones == "every" else 1
+    beside = room - (total - counts[-1])
+    fit = beside // max(1, per_node // spread) * (1 if spread > 1 else zones)
+    if beside < 0 or fit <= 0:
+        return ""
+    return f"at most {fit:,} {last.group.role} nodes fit beside the rest"
+
+
+def _that_hold(design: ResolvedDesign, rule: TreeRule, endpoints: int, trunk: int) -> str:
+    """Name changes of the fabric that would hold the endpoints."""
+    options = []
+    for tiers in range(rule.tiers + 1, 4):
+        uplinks = int(formulas.leaf_uplinks(rule.radix, design.spec.fabric.oversubscription))
+        capacity = int(formulas.tree_capacity(tiers, rule.radix, rule.radix - uplinks))
+        if capacity >= endpoints + trunk:
+            options.append(f"`tiers: {tiers}` holds {capacity:,} per zone")
+            break
+    zones = design.spec.fabric.zones
+    if not any(group.group.zones == "every" for group in design.groups) and rule.capacity > trunk:
+        wanted = -(-endpoints * zones // (rule.capacity - trunk))
+        if zones > 1 and wanted <= 64:
+            options.append(f"`zones: {wanted}`")
+    radix = rule.radix
+    while radix < 1024:
+        radix += 2
+        uplinks = int(formulas.leaf_uplinks(radix, design.spec.fabric.oversubscription))
+        if int(formulas.tree_capacity(rule.tiers, radix, radix - uplinks)) >= endpoints + trunk:
+            options.append(f"a switch of {radix} ports or more")
+            break
+    return ", or ".join(options)
+
+
+def capacity_finding(
+    design: ResolvedDesign, rule: TreeRule, wanted: Demand, zone: int, ports: int, trunk: int
+) -> Finding:
+    """Return the finding for a zone that needs more ports than its tree has.
+
+    Args:
+        design: the design.
+        rule: what its trees have in common.
+        wanted: endpoint ports wanted by zone.
+        zone: position of the fullest zone.
+        ports: endpoint ports to build there.
+        trunk: its links to other zones.
+    """
+    fabric = design.spec.fabric
+    counts = wanted.by_zone[zone]
+    where = f"zone {zone + 1} of {fabric.zones}" if fabric.zones > 1 else "the fabric"
+    parts = _group_words(design, counts)
+    if ports > sum(counts):
+        parts = f"{ports:,} access points"
+    need = f"{ports:,} endpoint ports ({parts})"
+    if trunk:
+        need += f" and {trunk} for links to other zones, {ports + trunk:,} in all"
+    tree = f"a {_TIER_WORDS[rule.tiers]} tree of {rule.radix}-port switches has {rule.capacity:,}"
+    fit = _that_fit(design, rule.capacity - trunk, counts, ports) if ports == sum(counts) else ""
+    hold = _that_hold(design, rule, ports, trunk)
+    remedy = "; ".join(text for text in (fit, hold and f"to hold them all: {hold}") if text)
+    return design.document.finding(
+        "fabric-capacity", ("fabric", "access_points") if ports > sum(counts) else ("fabric", "tiers"),
+        f"{where} needs {need}; {tree}", remedy or "use fewer endpoints", key=True,
+    )  # fmt: skip
+
+
+def interzone_finding(design: ResolvedDesign, rule: TreeRule) -> Finding:
+    """Return the finding for inter-zone switches with too few ports."""
+    trunk = design.spec.fabric.inter_zone
+    assert trunk is not None
+    links = design.spec.fabric.zones * trunk.links_per_zone
+    return design.document.finding(
+        "fabric-capacity", ("fabric", "inter_zone", "links_per_zone"),
+        f"{links:,} links between zones need more ports than {trunk.switches} inter-zone switches of "
+        f"{rule.radix} ports have ({trunk.switches * rule.radix:,})",
+        f"use at most {trunk.switches * rule.radix // design.spec.fabric.zones} links per zone, or at least "
+        f"{-(-links // rule.radix)} inter-zone switches",
+    )  # fmt: skip

@@ -1,0 +1,218 @@
+"""Closed-form counts of fat trees, for floats or arrays.
+
+Symbols: k ports per switch (radix), d downlinks and u uplinks of a leaf switch (d + u <= k), E endpoint
+ports of one tree. All arguments and results are whole numbers [1] of any broadcastable shape.
+
+Sources:
+    [1] An et al., "Fire-Flyer AI-HPC", arXiv 2408.14158 (SC'24), section III-B and Table III.
+    [2] NVIDIA, "DGX SuperPOD reference architecture H100", RA-11333, Network Fabrics, Table 4.
+    [3] NVIDIA, "DGX SuperPOD reference architecture B200", RA-11334, Network Fabrics.
+    [4] Al-Fares et al., "A scalable, commodity data center network architecture", SIGCOMM 2008.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ffplan.elementwise import (
+    ceil_div,
+    maximum,
+    minimum,
+    round_up,
+    smallest_divisor_at_least,
+)
+
+
+def leaf_uplinks(radix: Any, oversubscription: Any) -> Any:
+    """Return the uplinks u of a leaf switch.
+
+    Args:
+        radix: ports k of the switch [1].
+        oversubscription: most downlinks per uplink r [1].
+
+    Returns:
+        Uplinks [1]; the other k - u ports are downlinks, so that (k - u) / u <= r.
+
+    Equation:
+        u = ceil(k / (1 + r))
+
+    Source:
+        [4]; r = 1 gives k / 2.
+    """
+    return round_up(radix / (1 + oversubscription))
+
+
+def leaf_switches(endpoints: Any, downlinks: Any) -> Any:
+    """Return the leaf switches of one tree.
+
+    Args:
+        endpoints: endpoint ports E [1], links to other zones included.
+        downlinks: downlinks d of a leaf switch [1].
+
+    Equation:
+        leaf = ceil(E / d)
+
+    Source:
+        [1] section III-B (800 endpoints, 40 leaf switches); [2] Table 4.
+    """
+    return ceil_div(endpoints, downlinks)
+
+
+def two_tier_spines(leaves: Any, uplinks: Any, radix: Any) -> Any:
+    """Return the spine switches of a two-tier tree.
+
+    Every leaf spreads its uplinks evenly over the spines, so their number divides u.
+
+    Args:
+        leaves: leaf switches [1], at most k.
+        uplinks: uplinks u of a leaf [1].
+        radix: ports k of a spine [1].
+
+    Equation:
+        spine = min { s : s divides u, s >= ceil(leaf * u / k) }
+
+    Source:
+        [2] Table 4: 3 scalable units have 24 leaf and 16, not 12, spine switches; [1] section III-B.
+
+    Raises:
+        ValueError: where leaf > k, which no spine can reach.
+    """
+    return smallest_divisor_at_least(uplinks, ceil_div(leaves * uplinks, radix))
+
+
+def three_tier_spines(leaves: Any, uplinks: Any, radix: Any) -> Any:
+    """Return the spine switches of a three-tier tree: half their ports face the leaves.
+
+    Args:
+        leaves: leaf switches [1].
+        uplinks: uplinks u of a leaf [1].
+        radix: ports k of a spine [1].
+
+    Equation:
+        spine = ceil(leaf * u / (k / 2))
+
+    Source:
+        [1] Table III and section III-C: 500 leaf and 500 spine; [4].
+    """
+    return ceil_div(leaves * uplinks, radix // 2)
+
+
+def core_minimal(spine_uplinks: Any, radix: Any) -> Any:
+    """Return the fewest core switches with enough ports.
+
+    Args:
+        spine_uplinks: links from spines to cores [1].
+        radix: ports k of a core switch [1].
+
+    Equation:
+        core = ceil(links / k)
+
+    Source:
+        Port counting; 250 for the 10,000 endpoints of [1], where the paper has 320.
+    """
+    return ceil_div(spine_uplinks, radix)
+
+
+def core_per_rail_whole_pods(endpoints: Any, rails: Any, pod_endpoints: Any, pod_uplinks: Any, radix: Any) -> Any:
+    """Return the core switches when each rail is built from whole pods.
+
+    Args:
+        endpoints: endpoints E of the tree [1].
+        rails: NICs of a compute node in this tree [1]; rail r joins the r-th NIC of every node.
+        pod_endpoints: endpoints of one full pod [1].
+        pod_uplinks: links from one full pod to the cores [1].
+        radix: ports k of a core switch [1].
+
+    Equation:
+        core = ceil(rails * ceil(E / rails / pod) * pod_uplinks / k)
+
+    Source:
+        Derived; reproduces 40 and 320 of [1] section III-C and 64, 128, 256 of [3].
+    """
+    pods_per_rail = ceil_div(endpoints, rails * pod_endpoints)
+    return ceil_div(rails * pods_per_rail * pod_uplinks, radix)
+
+
+def core_equal_stripe(spines: Any, pod_spines: Any, radix: Any) -> Any:
+    """Return the core switches when every spine spreads its uplinks evenly over its core group.
+
+    Spine i of each pod belongs to group i; a group of c cores takes k/2/c links from each of its spines.
+
+    Args:
+        spines: spine switches [1].
+        pod_spines: spine switches of one full pod [1], which is the number of core groups.
+        radix: ports k of a core switch [1].
+
+    Equation:
+        core = groups * min { c : c divides k/2, c >= ceil(pods * (k/2) / k) }, pods = ceil(spine / groups)
+
+    Source:
+        [4]; the canonical full tree has (k/2)^2 cores. 400 for the 10,000 endpoints of [1].
+    """
+    half = radix // 2
+    pods = ceil_div(spines, pod_spines)
+    return pod_spines * smallest_divisor_at_least(half, ceil_div(pods * half, radix))
+
+
+def tree_capacity(tiers: int, radix: Any, downlinks: Any) -> Any:
+    """Return the most endpoint ports of one tree.
+
+    Args:
+        tiers: 1, 2 or 3.
+        radix: ports k of a switch [1].
+        downlinks: downlinks d of a leaf switch [1]; not used with one tier.
+
+    Equation:
+        k with one tier, k * d with two, k * (k/2) * d with three; d = k/2 gives k, k^2/2, k^3/4
+
+    Source:
+        [4]; 800 for k = 40 in [1] section III-B, 8,192 for k = 128 in its section IX.
+
+    Raises:
+        ValueError: for any other number of tiers.
+    """
+    if tiers == 1:
+        return radix
+    if tiers == 2:
+        return radix * downlinks
+    if tiers == 3:
+        return radix * (radix // 2) * downlinks
+    raise ValueError(f"a fat tree of {tiers} tiers is not modelled")
+
+
+def bisection_links(endpoints: Any, tier_links: Any) -> Any:
+    """Return the links across the worst even split of one tree.
+
+    Args:
+        endpoints: endpoints E [1].
+        tier_links: links of the narrowest tier between switches [1], or E with one tier.
+
+    Equation:
+        cut = min(E, links) / 2
+
+    Source:
+        [4]: a full fat tree carries E/2 flows across any even split.
+    """
+    return minimum(endpoints, tier_links) / 2
+
+
+def zone_bisection_links(zones: Any, links_per_zone: Any, zone_cut: Any, trunk_ports: Any) -> Any:
+    """Return the links across the worst even split of several zones joined by a few links.
+
+    With an even number of zones the split follows zone borders. With an odd number, one zone is split too.
+
+    Args:
+        zones: zones Z [1].
+        links_per_zone: links from each zone to the inter-zone switches [1].
+        zone_cut: links across an even split of one zone [1].
+        trunk_ports: ports of the inter-zone switches [1].
+
+    Equation:
+        cut = min(floor(Z/2) * l, trunk_ports / 2) + (Z mod 2) * zone_cut for Z > 1, zone_cut for Z = 1
+
+    Source:
+        Derived: all traffic between zones passes the l links of each zone.
+    """
+    across = minimum((zones // 2) * links_per_zone, trunk_ports / 2)
+    single = zones < 2
+    return across * (1 - single) + zone_cut * maximum(zones % 2, single)

@@ -1,0 +1,147 @@
+"""The whole fabric of a design: planes of zones of trees, and what joins the zones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ffplan.errors import InputError
+from ffplan.fabric import formulas
+from ffplan.fabric.capacity import capacity_finding, interzone_finding
+from ffplan.fabric.endpoints import Demand, demand
+from ffplan.fabric.tree import Tree, TreeRule, build_tree
+
+if TYPE_CHECKING:
+    from ffplan.design.resolve import ResolvedDesign
+
+
+@dataclass(frozen=True, slots=True)
+class FabricPlan:
+    """Counts of a fabric; every total is over all planes and zones."""
+
+    family: str
+    planes: int
+    zones: int
+    tiers: int
+    radix: int
+    uplinks: int
+    port_gbyte_s: float
+    endpoints: int
+    endpoints_per_zone: tuple[int, ...]
+    access_points: int
+    leaf: int
+    spine: int
+    core: int
+    interzone: int
+    endpoint_links: int
+    leaf_spine_links: int
+    spine_core_links: int
+    interzone_links: int
+    spare_ports: int
+    spare_spine_ports: int
+    spare_core_ports: int
+    spare_interzone_ports: int
+    oversubscription: float
+    zone_oversubscription: float | None
+    bisection_gbyte_s: float
+
+    @property
+    def switches(self) -> int:
+        """Switches of every role."""
+        return self.leaf + self.spine + self.core + self.interzone
+
+    @property
+    def inter_switch_links(self) -> int:
+        """Links between switches."""
+        return self.leaf_spine_links + self.spine_core_links + self.interzone_links
+
+
+def tree_rule(design: ResolvedDesign) -> TreeRule:
+    """Return what every tree of the design's fabric has in common."""
+    fabric = design.spec.fabric
+    radix = design.switch.ports.value
+    uplinks = int(formulas.leaf_uplinks(radix, fabric.oversubscription)) if fabric.tiers > 1 else 0
+    rails = max(1, len(design.compute.fabric_nics) // fabric.planes)
+    return TreeRule(fabric.tiers, radix, uplinks, rails, fabric.core_policy)
+
+
+def _provisioned(design: ResolvedDesign, wanted: Demand) -> tuple[int, ...]:
+    """Endpoint ports to build in each zone of one plane."""
+    fabric = design.spec.fabric
+    trees = fabric.zones * fabric.planes
+    floor = -(-(fabric.access_points or 0) // trees)
+    return tuple(max(total, floor) for total in wanted.totals)
+
+
+def _check(design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[int, ...]) -> None:
+    fabric = design.spec.fabric
+    trunk = fabric.inter_zone.links_per_zone if fabric.inter_zone else 0
+    findings = []
+    fullest = max(range(fabric.zones), key=lambda zone: ports[zone])
+    if ports[fullest] + trunk > rule.capacity:
+        findings.append(capacity_finding(design, rule, wanted, fullest, ports[fullest], trunk))
+    if fabric.inter_zone and fabric.zones * trunk > fabric.inter_zone.switches * rule.radix:
+        findings.append(interzone_finding(design, rule))
+    if findings:
+        raise InputError(*findings)
+
+
+def plan_fabric(design: ResolvedDesign) -> FabricPlan:
+    """Return the fabric that the design needs.
+
+    Every plane is equal. Each zone is a tree sized for its own endpoints and its links to other zones.
+
+    Raises:
+        InputError: where the fabric cannot hold the endpoints, NICs cannot be dealt evenly over planes and
+            zones, or the inter-zone switches have too few ports.
+    """
+    fabric = design.spec.fabric
+    rule, wanted = tree_rule(design), demand(design)
+    ports = _provisioned(design, wanted)
+    _check(design, rule, wanted, ports)
+    trunk = fabric.inter_zone.links_per_zone if fabric.inter_zone else 0
+    trunk_switches = fabric.inter_zone.switches if fabric.inter_zone else 0
+    trees = [build_tree(rule, count + trunk) for count in ports]
+    return _assemble(design, rule, wanted, ports, trees, trunk, trunk_switches)
+
+
+def _assemble(
+    design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[int, ...],
+    trees: list[Tree], trunk: int, trunk_switches: int,
+) -> FabricPlan:  # fmt: skip
+    fabric = design.spec.fabric
+    planes, zones, k = fabric.planes, fabric.zones, rule.radix
+    endpoints = planes * sum(wanted.totals)
+    rate = min(
+        design.switch.rate.value, design.endpoint_link.rate.value,
+        *(group.nics[slot].rate.value for group in design.groups for slot in group.fabric_nics),
+    )  # fmt: skip
+    trunk_rate = min(design.switch.rate.value, design.inter_switch_link.rate.value)
+    cut = formulas.zone_bisection_links(zones, trunk, min(tree.cut_links for tree in trees), trunk_switches * k)
+    return FabricPlan(
+        family=fabric.family,
+        planes=planes,
+        zones=zones,
+        tiers=fabric.tiers,
+        radix=k,
+        uplinks=rule.uplinks,
+        port_gbyte_s=rate,
+        endpoints=endpoints,
+        endpoints_per_zone=wanted.totals,
+        access_points=planes * sum(ports),
+        leaf=planes * sum(tree.leaf for tree in trees),
+        spine=planes * sum(tree.spine for tree in trees),
+        core=planes * sum(tree.core for tree in trees),
+        interzone=planes * trunk_switches,
+        endpoint_links=endpoints,
+        leaf_spine_links=planes * sum(tree.leaf_spine for tree in trees),
+        spine_core_links=planes * sum(tree.spine_core for tree in trees),
+        interzone_links=planes * zones * trunk,
+        spare_ports=planes * sum(tree.leaf_ports - trunk for tree in trees) - endpoints,
+        spare_spine_ports=planes * sum(tree.spare_spine_ports for tree in trees),
+        spare_core_ports=planes * sum(tree.spare_core_ports for tree in trees),
+        spare_interzone_ports=planes * (trunk_switches * k - zones * trunk),
+        oversubscription=rule.downlinks / rule.uplinks if rule.uplinks else 1.0,
+        zone_oversubscription=max(wanted.totals) / trunk if trunk else None,
+        bisection_gbyte_s=planes * cut * min(rate, trunk_rate),
+    )

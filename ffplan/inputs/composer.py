@@ -1,0 +1,265 @@
+"""From YAML text to a tree of values that know their place.
+
+PyYAML's own composer recurses in C and dies on deep nesting; its event parser does not recurse.
+We therefore compose from events, with an explicit stack, and apply every limit on the way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import yaml
+
+from ffplan.errors import Finding, InputError, Severity
+from ffplan.inputs import limits
+from ffplan.inputs.scalars import resolve_plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+try:
+    from yaml import CSafeLoader as _Loader
+except ImportError:  # pragma: no cover - PyYAML built without libyaml: slower, same events
+    from yaml import SafeLoader as _Loader  # type: ignore[assignment]
+
+
+@dataclass(slots=True)
+class Node:
+    """One YAML value with its place; `children` follow the shape of `data`."""
+
+    line: int
+    column: int
+    data: Any = None
+    children: dict[str, Node] | list[Node] | None = None
+    keys: dict[str, tuple[int, int]] = field(default_factory=dict)
+    size: int = 1
+    height: int = 0
+
+
+class _Composer:
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.stack: list[Node] = []
+        self.pending: list[tuple[str, int, int] | None] = []
+        self.anchors: dict[str, Node] = {}
+        self.open_anchors: list[str | None] = []
+        self.root: Node | None = None
+
+    def fail(self, rule: str, line: int, column: int, message: str, remedy: str) -> NoReturn:
+        raise InputError(Finding(rule, Severity.ERROR, self.file, line, column, message, remedy))
+
+    def feed(self, event: Any) -> None:
+        line, column = event.start_mark.line + 1, event.start_mark.column + 1
+        if isinstance(event, yaml.DocumentStartEvent):
+            self._document(event, line, column)
+        elif isinstance(event, yaml.AliasEvent):
+            self._alias(event, line, column)
+        elif isinstance(event, yaml.ScalarEvent):
+            self._scalar(event, line, column)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            self._open(event, line, column)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._close()
+
+    def _document(self, event: Any, line: int, column: int) -> None:
+        if self.root is not None:
+            self.fail(
+                "yaml-syntax",
+                line,
+                column,
+                "a second YAML document starts here",
+                "keep one document per file",
+            )
+        if event.version not in (None, (1, 2)):
+            version = ".".join(str(part) for part in event.version)
+            self.fail(
+                "yaml-syntax",
+                line,
+                column,
+                f"the file declares YAML {version}",
+                "ffplan reads YAML 1.2: drop the %YAML line or write 1.2",
+            )
+
+    def _reject_tag(self, event: Any, line: int, column: int) -> None:
+        if event.tag is not None and event.tag != "!":
+            self.fail(
+                "yaml-tag",
+                line,
+                column,
+                f"the tag `{event.tag[:60]}` is not allowed",
+                "write the plain value; ffplan reads no YAML tags",
+            )
+
+    def _wants_key(self) -> bool:
+        return bool(self.stack) and isinstance(self.stack[-1].children, dict) and not self.pending[-1]
+
+    def _alias(self, event: Any, line: int, column: int) -> None:
+        if event.anchor in self.open_anchors:
+            self.fail(
+                "yaml-limits",
+                line,
+                column,
+                f"`*{event.anchor}` stands inside the value it names",
+                "a value cannot contain itself",
+            )
+        if event.anchor not in self.anchors:
+            self.fail(
+                "yaml-syntax",
+                line,
+                column,
+                f"no anchor `&{event.anchor}` stands before this alias",
+                "define the anchor above its first use",
+            )
+        if self._wants_key():
+            self.fail("yaml-syntax", line, column, "an alias cannot be a key", "write the key out")
+        self._attach(self.anchors[event.anchor])
+
+    def _scalar(self, event: Any, line: int, column: int) -> None:
+        self._reject_tag(event, line, column)
+        if self._wants_key():
+            self._key(event, line, column)
+            return
+        plain = event.implicit[0] and not event.style
+        node = Node(line, column, resolve_plain(event.value) if plain else event.value)
+        if event.anchor:
+            self.anchors[event.anchor] = node
+        self._attach(node)
+
+    def _key(self, event: Any, line: int, column: int) -> None:
+        key = event.value
+        if key == "<<" and not event.style:
+            self.fail(
+                "yaml-merge-key",
+                line,
+                column,
+                "the merge key `<<` is not part of YAML 1.2",
+                "write the fields out",
+            )
+        first = self.stack[-1].keys.get(key)
+        if first is not None:
+            self.fail(
+                "yaml-duplicate-key",
+                line,
+                column,
+                f"the field `{key[:60]}` is written twice",
+                f"keep one; the first stands at line {first[0]}, column {first[1]}",
+            )
+        self.stack[-1].keys[key] = (line, column)
+        self.pending[-1] = (key, line, column)
+
+    def _open(self, event: Any, line: int, column: int) -> None:
+        self._reject_tag(event, line, column)
+        if self._wants_key():
+            self.fail("yaml-syntax", line, column, "a key must be a plain word", "write a field name")
+        if len(self.stack) >= limits.MAX_DEPTH:
+            self._too_deep(line, column)
+        mapping = isinstance(event, yaml.MappingStartEvent)
+        node = Node(line, column, {} if mapping else [], {} if mapping else [])
+        self.stack.append(node)
+        self.pending.append(None)
+        self.open_anchors.append(event.anchor)
+
+    def _close(self) -> None:
+        node = self.stack.pop()
+        self.pending.pop()
+        anchor = self.open_anchors.pop()
+        if anchor:
+            self.anchors[anchor] = node
+        self._attach(node)
+
+    def _attach(self, node: Node) -> None:
+        if not self.stack:
+            self.root = node
+            return
+        parent = self.stack[-1]
+        if isinstance(parent.children, dict):
+            pending = self.pending[-1]
+            assert pending is not None
+            parent.children[pending[0]] = node
+            parent.data[pending[0]] = node.data
+            self.pending[-1] = None
+        else:
+            assert parent.children is not None
+            parent.children.append(node)
+            parent.data.append(node.data)
+        parent.size += node.size
+        parent.height = max(parent.height, node.height + 1)
+        if len(self.stack) + node.height > limits.MAX_DEPTH:
+            self._too_deep(node.line, node.column)
+        if parent.size > limits.MAX_NODES:
+            self.fail(
+                "yaml-limits",
+                parent.line,
+                parent.column,
+                f"this value holds more than {limits.MAX_NODES:,} values once aliases are expanded",
+                "split the file, or use fewer aliases",
+            )
+
+    def _too_deep(self, line: int, column: int) -> NoReturn:
+        self.fail(
+            "yaml-limits",
+            line,
+            column,
+            f"nested deeper than {limits.MAX_DEPTH} levels",
+            "no ffplan file needs such depth; look for unclosed brackets",
+        )
+
+
+def _events(text: str, file: str) -> Iterator[Any]:
+    try:
+        yield from yaml.parse(text, Loader=_Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        problem = error.problem or "the YAML cannot be read"
+        remedy = "check quotes, colons and indentation here"
+        if "\\t" in problem or "'\t'" in problem:
+            problem, remedy = "a tab is used for indentation", "indent with spaces"
+        raise InputError(Finding("yaml-syntax", Severity.ERROR, file, line, column, problem, remedy)) from None
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position] if isinstance(error.position, int) else ""
+        line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+        raise InputError(
+            Finding(
+                "file-not-text",
+                Severity.ERROR,
+                file,
+                line,
+                column,
+                f"the character U+{_codepoint(error.character):04X} is not allowed in YAML",
+                "save the file as plain UTF-8 text",
+            )
+        ) from None
+
+
+def _codepoint(character: Any) -> int:
+    return character if isinstance(character, int) else ord(character)
+
+
+def compose(text: str, file: str) -> Node:
+    """Compose one YAML document into a tree of located values.
+
+    Args:
+        text: the decoded file.
+        file: its name as the user wrote it, for error messages.
+
+    Raises:
+        InputError: on any syntax fault, duplicate key, tag, merge key, or exceeded limit.
+    """
+    composer = _Composer(file)
+    for event in _events(text, file):
+        composer.feed(event)
+    if composer.root is None or composer.root.data is None:
+        raise InputError(
+            Finding(
+                "file-empty",
+                Severity.ERROR,
+                file,
+                1,
+                1,
+                "the file holds no data",
+                "start with `name:`; `ffplan schema design` lists the fields",
+            )
+        )
+    return composer.root

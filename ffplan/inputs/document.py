@@ -1,0 +1,123 @@
+"""One input file: its bytes, its data, and the place of every value in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from ffplan.errors import Finding, InputError, Severity
+from ffplan.inputs import limits
+from ffplan.inputs.composer import Node, compose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+Path_ = tuple[str | int, ...]
+"""Way from the root of a document to a value: field names and list positions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A composed YAML file."""
+
+    file: str
+    """Name as the user wrote it."""
+    sha256: str
+    """SHA-256 of the bytes, in hexadecimal."""
+    root: Node
+    """The located values."""
+
+    @property
+    def data(self) -> Any:
+        """The plain values: mappings, lists and scalars."""
+        return self.root.data
+
+    def place(self, path: Iterable[str | int], *, key: bool = False) -> tuple[int, int]:
+        """Return (line, column) of the value at `path`, or of the deepest value that exists.
+
+        Args:
+            path: field names and list positions from the root.
+            key: give the place of the last field's name instead of its value.
+        """
+        node = self.root
+        place = (node.line, node.column)
+        for step in path:
+            if isinstance(node.children, dict) and step in node.children:
+                place = node.keys[str(step)]
+                node = node.children[str(step)]
+            elif isinstance(node.children, list) and isinstance(step, int) and step < len(node.children):
+                node = node.children[step]
+                place = (node.line, node.column)
+            else:
+                return place
+        return place if key else (node.line, node.column)
+
+    def finding(
+        self,
+        rule: str,
+        path: Iterable[str | int],
+        message: str,
+        remedy: str,
+        *,
+        severity: Severity = Severity.ERROR,
+        key: bool = False,
+    ) -> Finding:
+        """Return a finding placed at `path` of this document."""
+        line, column = self.place(path, key=key)
+        return Finding(rule, severity, self.file, line, column, message, remedy)
+
+
+def _fault(rule: str, file: str, message: str, remedy: str, place: tuple[int, int] = (1, 1)) -> InputError:
+    return InputError(Finding(rule, Severity.ERROR, file, *place, message, remedy))
+
+
+def _read_bytes(path: Path, file: str) -> bytes:
+    try:
+        if path.exists() and not path.is_file():
+            raise _fault("file-unreadable", file, "this is not a regular file", "name a YAML file")
+        with path.open("rb") as stream:
+            raw = stream.read(limits.MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise _fault("file-unreadable", file, "no such file", "check the path") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise _fault("file-unreadable", file, f"cannot be read: {reason}", "check the path") from None
+    if len(raw) > limits.MAX_BYTES:
+        raise _fault(
+            "yaml-limits",
+            file,
+            f"the file is larger than {limits.MAX_BYTES // 1024} KiB",
+            "a design or a catalogue part is a few kilobytes; check that this is the right file",
+        )
+    return raw
+
+
+def read_document(path: Path, file: str | None = None) -> Document:
+    """Read one YAML file within the limits.
+
+    Args:
+        path: where the file lies.
+        file: its name in messages; the path as given if omitted.
+
+    Raises:
+        InputError: where the file is missing, unreadable, too large, not text or not YAML 1.2.
+    """
+    file = file or str(path)
+    raw = _read_bytes(path, file)
+    if b"\0" in raw:
+        raise _fault("file-not-text", file, "this is a binary file", "name a YAML text file")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        before = raw[: error.start]
+        place = (before.count(b"\n") + 1, len(before) - (before.rfind(b"\n") + 1) + 1)
+        raise _fault(
+            "file-not-text",
+            file,
+            f"byte 0x{raw[error.start]:02x} is not UTF-8",
+            "save the file as UTF-8 text",
+            place,
+        ) from None
+    return Document(file, sha256(raw).hexdigest(), compose(text, file))

@@ -1,0 +1,27 @@
+"""The base of every model read from a file, and the small types they share."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+
+class Frozen(BaseModel):
+    """A strict, frozen model: no unknown field, no coercion, no infinity."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
+
+
+Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]*(/[a-z0-9.+-]+)?$", max_length=100)]
+"""Name of a part, a design, or a place inside a server: lower-case letters, digits, `.`, `+`, `-`."""
+
+Text = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
+"""Free text."""
+
+Count = Annotated[int, Field(ge=1, le=10_000_000)]
+"""A whole number of things, at least one."""
+
+T = TypeVar("T")
+Many = Annotated[tuple[T, ...], Field(strict=False)]
+"""A YAML list, kept as an immutable tuple; its items stay strictly typed."""

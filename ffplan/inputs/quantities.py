@@ -1,0 +1,260 @@
+"""Quantities as people write them: `200 Gb/s`, `2.5 kW`, `512 GB`, `3:1`, `40 %`, `$0.08/kWh`.
+
+Every quantity is turned into one canonical unit on reading, and the rest of ffplan computes in those:
+
+| dimension | canonical unit | examples |
+| --- | --- | --- |
+| bandwidth | GB/s (1e9 bytes per second, one direction) | `200 Gb/s`, `9 GiB/s`, `1.8 TB/s` |
+| data | byte | `186 MiB`, `40 GB` |
+| power | W | `2.5 kW`, `400 W`, `4 MW` |
+| compute | TFLOP/s | `312 TFLOP/s`, `1 PFLOP/s` |
+| transfers | MT/s | `3200 MT/s` |
+| length | m | `30 m` |
+| fraction | 1 | `40 %`, `0.4` |
+| ratio | 1 | `3:1`, `1.067:1` |
+| money | amount and currency | `$36,000`, `350 paper-unit`, `1.2 M USD` |
+| energy price | money per kWh | `$0.08/kWh` |
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """One kind of quantity: the units people write for it, as multiples of the canonical one."""
+
+    name: str
+    article: str
+    canonical: str
+    units: dict[str, float]
+    example: str
+    zero: bool = False
+
+
+_BINARY = 1.024**3
+BANDWIDTH = Dimension(
+    "bandwidth", "a", "GB/s",
+    {
+        "GB/s": 1.0, "MB/s": 1e-3, "TB/s": 1e3, "GiB/s": _BINARY, "MiB/s": _BINARY / 1024,
+        "TiB/s": _BINARY * 1024, "Gb/s": 0.125, "Gbit/s": 0.125, "Gbps": 0.125, "Tb/s": 125.0,
+        "Tbit/s": 125.0, "Tbps": 125.0, "Mb/s": 1.25e-4, "Mbit/s": 1.25e-4,
+    },
+    "`200 Gb/s` or `25 GB/s`",
+)  # fmt: skip
+DATA = Dimension(
+    "amount of data", "an", "B",
+    {
+        "B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15,
+        "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40, "PiB": 2.0**50,
+    },
+    "`186 MiB` or `40 GB`",
+)  # fmt: skip
+POWER = Dimension("power", "a", "W", {"W": 1.0, "kW": 1e3, "MW": 1e6}, "`2.5 kW`", zero=True)
+COMPUTE = Dimension(
+    "compute rate", "a", "TFLOP/s",
+    {"TFLOP/s": 1.0, "TFLOPS": 1.0, "PFLOP/s": 1e3, "PFLOPS": 1e3, "GFLOP/s": 1e-3},
+    "`312 TFLOP/s`",
+)  # fmt: skip
+TRANSFERS = Dimension("transfer rate", "a", "MT/s", {"MT/s": 1.0, "GT/s": 1e3}, "`3200 MT/s`")
+LENGTH = Dimension("length", "a", "m", {"m": 1.0, "cm": 0.01, "km": 1e3}, "`30 m`")
+DIMENSIONS = (BANDWIDTH, DATA, POWER, COMPUTE, TRANSFERS, LENGTH)
+
+_NUMBER = r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+_QUANTITY = re.compile(rf"([-+]?)({_NUMBER})\s*([A-Za-z][A-Za-z/]*)")
+_RATIO = re.compile(rf"({_NUMBER})\s*:\s*({_NUMBER})")
+_PERCENT = re.compile(rf"({_NUMBER})\s*%")
+_SYMBOLS = {"$": "USD", "€": "EUR", "¥": "CNY", "£": "GBP"}
+_MONEY = re.compile(
+    rf"(?P<symbol>[$€¥£])?\s*(?P<amount>{_NUMBER})\s*(?P<scale>k|M|bn)?(?:\s*(?P<code>[A-Za-z][A-Za-z-]+))?"
+    r"(?P<per>\s*/\s*kWh)?"
+)
+_SCALES = {None: 1.0, "k": 1e3, "M": 1e6, "bn": 1e9}
+
+
+def describe(value: Any) -> str:
+    """Return a short printable form of what stands in the file."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    text = str(value)
+    return f"`{text[:57]}...`" if len(text) > 60 else f"`{text}`"
+
+
+def _fault(kind: str, message: str, remedy: str) -> PydanticCustomError:
+    return PydanticCustomError(kind, "{message}", {"message": message, "remedy": remedy})
+
+
+def _number(text: str) -> float:
+    value = float(text.replace(",", ""))
+    if not math.isfinite(value):
+        raise _fault("range", f"`{text}` is too large to be finite", "write a finite number")
+    return value
+
+
+def _other_dimension(unit: str) -> str | None:
+    for dimension in DIMENSIONS:
+        if unit in dimension.units:
+            return f"{dimension.article} {dimension.name}"
+    return None
+
+
+def parse_quantity(value: Any, dimension: Dimension) -> float:
+    """Return `value` in the canonical unit of `dimension`.
+
+    Args:
+        value: what the file holds, for example `"200 Gb/s"`.
+        dimension: what is wanted.
+
+    Raises:
+        PydanticCustomError: with a message and a remedy, where it is not such a quantity.
+    """
+    wanted = f"{dimension.article} {dimension.name}"
+    remedy = f"write {wanted} such as {dimension.example}"
+    match = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            raise _fault("unit", f"{describe(value)} has no unit; {wanted} is wanted", remedy)
+        raise _fault("unit", f"{describe(value)} is not {wanted}", remedy)
+    sign, number, unit = match.groups()
+    if unit not in dimension.units:
+        if other := _other_dimension(unit):
+            raise _fault("unit", f"{describe(value)} is {other}; {wanted} is wanted", remedy)
+        folded = {known.lower() for known in dimension.units}
+        hint = "; units tell b (bit) from B (byte)" if unit.lower() in folded else ""
+        raise _fault("unit", f"{describe(value)}: the unit `{unit}` is not known{hint}", remedy)
+    result = _number(number) * dimension.units[unit]
+    if not math.isfinite(result):
+        raise _fault("range", f"{describe(value)} is too large to be finite", remedy)
+    if sign == "-" and result:
+        raise _fault("range", f"{describe(value)} is negative", f"write a positive {dimension.name}")
+    if result == 0 and not dimension.zero:
+        raise _fault("range", f"{describe(value)} is zero", f"write a positive {dimension.name}")
+    return result
+
+
+def parse_ratio(value: Any) -> float:
+    """Return `a:b` as a / b; a plain number n stands for n:1."""
+    remedy = "write a ratio such as `3:1` (down to up)"
+    match = _RATIO.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match:
+        left, right = _number(match[1]), _number(match[2])
+        result = left / right if right else math.inf
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        result = float(value)
+    else:
+        raise _fault("unit", f"{describe(value)} is not a ratio", remedy)
+    if not (math.isfinite(result) and result > 0):
+        raise _fault("range", f"{describe(value)} is not a positive, finite ratio", remedy)
+    return result
+
+
+def parse_fraction(value: Any) -> float:
+    """Return `40 %` as 0.4; a plain number is taken as the fraction itself."""
+    remedy = "write a share such as `40 %` or `0.4`"
+    match = _PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match:
+        result = _number(match[1]) / 100.0
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        result = float(value)
+    else:
+        raise _fault("unit", f"{describe(value)} is not a share", remedy)
+    if not (math.isfinite(result) and result >= 0):
+        raise _fault("range", f"{describe(value)} is not a finite share of at least 0", remedy)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """An amount in one currency."""
+
+    amount: float
+    currency: str
+
+
+def parse_money(value: Any, *, per_kwh: bool = False) -> Money:
+    """Return an amount with its currency; two currencies are never converted or added."""
+    example = "`$0.08/kWh`" if per_kwh else "`$120 M` or `11600 paper-unit`"
+    remedy = f"write {'a price per kWh' if per_kwh else 'an amount of money'} such as {example}"
+    if isinstance(value, Money):
+        return value
+    text = value.strip() if isinstance(value, str) else ""
+    match = _MONEY.fullmatch(text)
+    if match is None:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            raise _fault("unit", f"{describe(value)} has no currency", remedy)
+        if text.startswith("-") or "$-" in text:
+            raise _fault("range", f"{describe(value)} is negative", remedy)
+        raise _fault("unit", f"{describe(value)} is not an amount of money", remedy)
+    symbol, code = match["symbol"], match["code"]
+    if bool(match["per"]) != per_kwh:
+        wanted = "a price per kWh" if per_kwh else "an amount, not a price per kWh,"
+        raise _fault("unit", f"{describe(value)}: {wanted} is wanted", remedy)
+    if not symbol and not code:
+        raise _fault("unit", f"{describe(value)} has no currency", remedy)
+    if symbol and code and _SYMBOLS[symbol] != code:
+        raise _fault("unit", f"{describe(value)} names two currencies", remedy)
+    return Money(_number(match["amount"]) * _SCALES[match["scale"]], code or _SYMBOLS[symbol])
+
+
+def _quantity_type(dimension: Dimension) -> Callable[[Any], float]:
+    def parse(value: Any) -> float:
+        return parse_quantity(value, dimension)
+
+    return parse
+
+
+def _schema(example: str, *, number: bool = False) -> WithJsonSchema:
+    return WithJsonSchema(
+        {
+            "type": ["string", "number"] if number else "string",
+            "examples": example.replace("`", "").split(" or "),
+        }
+    )
+
+
+Bandwidth = Annotated[float, BeforeValidator(_quantity_type(BANDWIDTH)), _schema(BANDWIDTH.example)]
+"""A bandwidth [GB/s], one direction."""
+Data = Annotated[float, BeforeValidator(_quantity_type(DATA)), _schema(DATA.example)]
+"""An amount of data [byte]."""
+Power = Annotated[float, BeforeValidator(_quantity_type(POWER)), _schema(POWER.example)]
+"""A power [W]."""
+Compute = Annotated[float, BeforeValidator(_quantity_type(COMPUTE)), _schema(COMPUTE.example)]
+"""A rate of floating-point operations [TFLOP/s]."""
+Transfers = Annotated[float, BeforeValidator(_quantity_type(TRANSFERS)), _schema(TRANSFERS.example)]
+"""A memory transfer rate [MT/s]."""
+Length = Annotated[float, BeforeValidator(_quantity_type(LENGTH)), _schema(LENGTH.example)]
+"""A length [m]."""
+Ratio = Annotated[float, BeforeValidator(parse_ratio), _schema("`3:1`", number=True)]
+"""A ratio, down to up [1]."""
+Fraction = Annotated[float, BeforeValidator(parse_fraction), _schema("`40 %`", number=True)]
+"""A share [1]."""
+
+
+def _money_value(value: Any) -> Money:
+    return parse_money(value)
+
+
+def _energy_price_value(value: Any) -> Money:
+    return parse_money(value, per_kwh=True)
+
+
+MoneyAmount = Annotated[Money, BeforeValidator(_money_value), _schema("`$120 M` or `11600 paper-unit`")]
+"""An amount of money with its currency."""
+EnergyPrice = Annotated[Money, BeforeValidator(_energy_price_value), _schema("`$0.08/kWh`")]
+"""A price per kWh with its currency."""

@@ -1,0 +1,31 @@
+"""The nearest valid name, for errors that end in "did you mean"."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name closest to `name`, or None where nothing is close."""
+    from difflib import get_close_matches
+
+    names = sorted(set(known))
+    folded = {candidate.lower().replace("_", "-"): candidate for candidate in names}
+    wanted = name[:200].lower().replace("_", "-")
+    matches = get_close_matches(wanted, list(folded), n=1, cutoff=0.6)
+    return folded[matches[0]] if matches else None
+
+
+def did_you_mean(name: str, known: Iterable[str], *, what: str) -> str:
+    """Return a remedy naming the nearest known name, or the list of all when none is near."""
+    names = sorted(set(known))
+    if close := nearest(name, names):
+        return f"did you mean `{close}`?"
+    if not names:
+        return f"no {what} is known"
+    shown = ", ".join(f"`{known_name}`" for known_name in names[:12])
+    more = f" and {len(names) - 12} more" if len(names) > 12 else ""
+    return f"known {what}: {shown}{more}"

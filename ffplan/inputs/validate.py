@@ -1,0 +1,149 @@
+"""From a located document to a typed model, with errors that people can act on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ffplan.errors import Finding, InputError
+from ffplan.inputs.quantities import describe
+from ffplan.inputs.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ffplan.inputs.document import Document
+
+M = TypeVar("M", bound=BaseModel)
+
+_RULES = {"unit": "quantity-unit", "range": "number-range"}
+_WANTED = {
+    "int_type": "a whole number", "int_from_float": "a whole number", "float_type": "a number",
+    "string_type": "text", "bool_type": "`true` or `false`", "list_type": "a list",
+    "tuple_type": "a list", "model_type": "a mapping of fields",
+    "model_attributes_type": "a mapping of fields", "dict_type": "a mapping",
+    "dataclass_type": "a mapping of fields",
+}  # fmt: skip
+_BOUNDS = {
+    "greater_than": ("gt", "more than"), "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "less than"), "less_than_equal": ("le", "at most"),
+}  # fmt: skip
+
+
+def _model_at(model: type[BaseModel], path: Iterable[str | int]) -> type[BaseModel] | None:
+    """Return the model that governs `path`, to name its fields."""
+    current: Any = model
+    for step in path:
+        if isinstance(step, int):
+            continue
+        fields = getattr(current, "model_fields", None)
+        if fields is None or step not in fields:
+            return None
+        current = _first_model(fields[step].annotation)
+        if current is None:
+            return None
+    return current if isinstance(current, type) and issubclass(current, BaseModel) else None
+
+
+def _first_model(annotation: Any) -> Any:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for argument in getattr(annotation, "__args__", ()):
+        if (found := _first_model(argument)) is not None:
+            return found
+    return None
+
+
+def _fault(model: type[BaseModel], document: Document, error: Any) -> Finding:
+    kind, path, value = error["type"], error["loc"], error["input"]
+    context = error.get("ctx", {})
+    name = path[-1] if path else "the file"
+    if kind == "extra_forbidden":
+        owner = _model_at(model, path[:-1])
+        known = list(owner.model_fields) if owner else []
+        return document.finding(
+            "schema-unknown-field",
+            path,
+            f"the field `{name}` is not known here",
+            did_you_mean(str(name), known, what="field"),
+            key=True,
+        )
+    if kind == "missing":
+        where = f" in `{'.'.join(str(step) for step in path[:-1])}`" if len(path) > 1 else ""
+        return document.finding(
+            "schema-missing-field",
+            path[:-1],
+            f"the field `{name}` is missing{where}",
+            f"add `{name}:`",
+        )
+    if kind in _RULES:
+        return document.finding(_RULES[kind], path, context["message"], context["remedy"])
+    if kind == "rule":
+        return document.finding(context["rule"], path, context["message"], context["remedy"])
+    if kind in _BOUNDS:
+        key, words = _BOUNDS[kind]
+        bound = f"{words} {context[key]:,}"
+        return document.finding(
+            "number-range",
+            path,
+            f"`{name}` is {describe(value)}; it must be {bound}",
+            f"write a number of {bound}",
+        )
+    if kind == "literal_error":
+        options = [option.strip("'") for option in context["expected"].replace(" or ", ", ").split(", ")]
+        return document.finding(
+            "schema-choice",
+            path,
+            f"{describe(value)} is not a choice for `{name}`",
+            did_you_mean(str(value), options, what="choice"),
+        )
+    return _type_fault(document, error, kind, path, value, name)
+
+
+def _type_fault(document: Document, error: Any, kind: str, path: Any, value: Any, name: Any) -> Finding:
+    if kind == "finite_number":
+        return document.finding("number-range", path, f"`{name}` is not a finite number", "write a finite number")
+    if kind == "string_pattern_mismatch":
+        return document.finding(
+            "schema-type",
+            path,
+            f"{describe(value)} is not a name for `{name}`",
+            "use lower-case letters, digits, `.`, `+` and `-`",
+        )
+    if kind == "too_short":
+        return document.finding("schema-type", path, f"`{name}` is empty", "list at least one")
+    wanted = _WANTED.get(kind)
+    if wanted is None:
+        return document.finding(
+            "schema-type",
+            path,
+            f"`{name}`: {error['msg'][0].lower()}{error['msg'][1:]}",
+            "see `ffplan schema` for what is wanted",
+        )
+    shape = " (a ratio or a text)" if isinstance(value, str) and ":" in value else ""
+    return document.finding(
+        "schema-type",
+        path,
+        f"`{name}` is {describe(value)}{shape}; {wanted} is wanted",
+        f"write {wanted}",
+    )
+
+
+def _echo(fault: Any) -> bool:
+    """True for a list that counts as too short only because its items are wrong themselves."""
+    return fault["type"] == "too_short" and bool(fault["input"])
+
+
+def validate(model: type[M], document: Document) -> M:
+    """Return the document as `model`.
+
+    Raises:
+        InputError: with one located finding for every fault in the document.
+    """
+    try:
+        return model.model_validate(document.data)
+    except ValidationError as error:
+        faults = error.errors(include_url=False)
+        findings = {_fault(model, document, fault) for fault in faults if not _echo(fault)}
+        raise InputError(*findings) from None

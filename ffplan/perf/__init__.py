@@ -1,0 +1,1 @@
+"""How fast: bounds on communication from host memory, PCIe, NVLink and NICs."""

@@ -1,0 +1,1 @@
+"""An assessment turned into something for a reader: text, JSON, Markdown, CSV."""

@@ -1,0 +1,195 @@
+"""A comparison as rows, and as text, Markdown or CSV."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from ffplan.comparison import Ratios
+from ffplan.report.markdown import escape
+from ffplan.report.markdown import table as markdown_table
+from ffplan.report.plain import csv_text, plain
+from ffplan.report.text import render
+from ffplan.units import number, percent, times
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import RenderableType
+
+    from ffplan.assessment import Assessment, CostReport
+    from ffplan.comparison import Comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A label and one cell per design."""
+
+    label: str
+    cells: tuple[str, ...]
+
+
+def _valued(c: Comparison, label: str, show: Callable[[Assessment], str | None], ratio: str | None = None) -> Row:
+    cells = []
+    for design in c.designs:
+        text = show(design)
+        name = design.design.name
+        value = getattr(c.ratios[name], ratio) if ratio else None
+        if text is not None and value is not None and name != c.baseline:
+            text = f"{text} ({times(value)})"
+        cells.append(text if text is not None else "-")
+    return Row(label, tuple(cells))
+
+
+def _ratio_row(c: Comparison, label: str, field: str, show: Callable[[float], str]) -> Row:
+    """A row of a ratio itself, with its range where there is one."""
+    cells = []
+    for design in c.designs:
+        ratios = c.ratios[design.design.name]
+        value = getattr(ratios, field)
+        text = "-" if value is None else show(value)
+        low, high = getattr(ratios, f"{field}_low", value), getattr(ratios, f"{field}_high", value)
+        if value is not None and None not in (low, high) and show(low) != show(high):
+            text += f" ({show(low).removesuffix(' %')} to {show(high)})"
+        cells.append(text)
+    return Row(label, tuple(cells))
+
+
+def _priced(c: Comparison, label: str, value: Callable[[CostReport], float | None], ratio: str | None = None) -> Row:
+    def show(a: Assessment) -> str | None:
+        amount = value(a.cost) if a.cost else None
+        return None if amount is None else number(amount, 5)
+
+    return _valued(c, label, show, ratio)
+
+
+def _gemm(precision: str) -> Callable[[Assessment], str | None]:
+    def show(a: Assessment) -> str | None:
+        rate = a.hardware.gemm_tflops.get(precision)
+        return None if rate is None else number(rate)
+
+    return show
+
+
+def _allreduce(a: Assessment) -> str | None:
+    if not a.communication:
+        return None
+    first = a.communication[0]
+    return f"{number(first.algbw_gbyte_s, 3)} {first.library}"
+
+
+def rows(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
+    """Return the comparison as titled groups of rows."""
+    node = (
+        _valued(c, "CPU", lambda a: a.hardware.cpu),
+        _valued(c, "memory", lambda a: a.hardware.memory),
+        _valued(c, "accelerators", lambda a: a.hardware.accelerator),
+        _valued(c, "NICs", lambda a: a.hardware.nics),
+        _valued(c, "NVLink", lambda a: a.hardware.scale_up),
+    )
+    value = (
+        _valued(c, "TF32 GEMM [TFLOP/s]", _gemm("tf32"), "gemm_tf32"),
+        _valued(c, "FP16 GEMM [TFLOP/s]", _gemm("fp16"), "gemm_fp16"),
+        _ratio_row(c, "relative performance", "relative_performance", percent),
+        _ratio_row(c, "node relative price", "node_price", percent),
+        _ratio_row(c, "cost-performance", "cost_performance", lambda v: f"{v:.2f}"),
+        _valued(c, "node in training [W]", lambda a: number(a.power.per_node_w), "node_power"),
+        _valued(c, "component sum [W]", lambda a: number(a.power.per_node_component_sum_w)),
+    )
+    cluster = (
+        _valued(c, "accelerators", lambda a: number(a.accelerators), "accelerators"),
+        _valued(c, "switches", lambda a: number(a.fabric.switches.total), "switches"),
+        _valued(c, "links", lambda a: number(a.fabric.links.total), "links"),
+        _valued(c, "bisection [GB/s]", lambda a: number(a.fabric.bisection_gbyte_s), "bisection"),
+        _valued(c, "allreduce [GB/s]", _allreduce, "allreduce"),
+        _valued(c, "IT power [kW]", lambda a: number(a.power.it_kw), "it_power"),
+        _valued(c, "currency", lambda a: a.cost.currency if a.cost else None),
+        _priced(c, "network price", lambda cost: cost.network, "cost_network"),
+        _priced(c, "server price", lambda cost: cost.servers, "cost_servers"),
+        _priced(c, "storage price", lambda cost: cost.storage),
+        _priced(c, "total price", lambda cost: cost.total, "cost_total"),
+        _priced(c, "per accelerator", lambda cost: cost.per_accelerator, "cost_per_accelerator"),
+    )
+    groups = (("Compute node", node), ("Value of a node", value), ("Cluster", cluster))
+    return tuple(
+        (title, tuple(row for row in group if any(cell != "-" for cell in row.cells))) for title, group in groups
+    )
+
+
+def _remarks(c: Comparison) -> list[str]:
+    out = [f"Ratios (x) are to {c.baseline}."]
+    out += c.notes
+    for design in c.designs:
+        if design.cost and design.cost.excluded:
+            parts = ", ".join(name.replace("-", " ") for name in design.cost.excluded)
+            out.append(f"{design.design.name}: not priced: {parts}.")
+    return out
+
+
+def comparison_text(c: Comparison, *, terminal: bool) -> str:
+    """Return the comparison as text."""
+    names = [design.design.name for design in c.designs]
+    width = max(80, 23 + sum(max(18, len(name) + 2) for name in names))
+    items: list[RenderableType] = []
+    for title, group in rows(c):
+        grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), width=None if terminal else width)
+        grid.add_column(Text(title, style="bold cyan"), no_wrap=True, width=21)
+        for name in names:
+            grid.add_column(Text(name), overflow="fold", ratio=max(18, len(name) + 2))
+        for row in group:
+            grid.add_row(Text(row.label), *[Text(cell) for cell in row.cells])
+        items += [grid, Text("")]
+    items += [Text(remark) for remark in _remarks(c)]
+    return render(*items, terminal=terminal, width=width)
+
+
+def comparison_markdown(c: Comparison) -> str:
+    """Return the comparison as Markdown."""
+    names = [design.design.name for design in c.designs]
+    blocks = ["# " + " against ".join(escape(name) for name in names)]
+    for title, group in rows(c):
+        blocks += [
+            f"## {title}",
+            markdown_table(("", *names), [(row.label, *row.cells) for row in group]),
+        ]
+    blocks.append("\n".join(f"- {escape(remark)}" for remark in _remarks(c)))
+    return "\n\n".join(blocks) + "\n"
+
+
+def comparison_csv(c: Comparison) -> str:
+    """Return the comparison as CSV: design, metric, value and ratio to the baseline, in raw numbers."""
+    body: list[list[object]] = []
+    for design in c.designs:
+        cost = design.cost
+        values: dict[str, object] = {
+            "accelerators": design.accelerators,
+            "switches": design.fabric.switches.total,
+            "links": design.fabric.links.total,
+            "bisection": design.fabric.bisection_gbyte_s,
+            "allreduce": design.communication[0].algbw_gbyte_s if design.communication else None,
+            "gemm_tf32": design.hardware.gemm_tflops.get("tf32"),
+            "gemm_fp16": design.hardware.gemm_tflops.get("fp16"),
+            "node_price": cost and cost.node_price,
+            "node_price_low": cost and cost.node_price_low,
+            "node_price_high": cost and cost.node_price_high,
+            "node_power": design.power.per_node_w,
+            "it_power": design.power.it_kw,
+            "cost_servers": cost and cost.servers,
+            "cost_network": cost and cost.network,
+            "cost_total": cost and cost.total,
+            "cost_per_accelerator": cost and cost.per_accelerator,
+        }
+        ratios = c.ratios[design.design.name]
+        body += [
+            [
+                design.design.name,
+                item.name,
+                plain(values.get(item.name)),
+                plain(getattr(ratios, item.name)),
+            ]
+            for item in fields(Ratios)
+        ]
+    return csv_text(["design", "metric", "value", "ratio"], body)

@@ -1,0 +1,176 @@
+"""An assessment as sections of labelled lines, from which text and Markdown are made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ffplan.errors import Severity
+from ffplan.units import data_size, duration, number
+
+if TYPE_CHECKING:
+    from ffplan.assessment import (
+        Assessment,
+        CollectiveReport,
+        CostReport,
+        FabricReport,
+        Hardware,
+        PowerReport,
+        TermReport,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A title with lines; a line is a label and its text, and an empty label makes a list item."""
+
+    title: str
+    lines: tuple[tuple[str, str], ...]
+
+
+def _nodes(a: Assessment) -> Section:
+    h: Hardware = a.hardware
+    counts = ", ".join(f"{count:,} {role}" for role, count in a.nodes.items())
+    lines = [
+        ("nodes", f"{counts}; {a.accelerators:,} accelerators"),
+        ("compute node", f"{h.accelerator}; {h.nics}; NVLink: {h.scale_up}"),
+        ("host", f"{h.cpu}; {h.memory}"),
+    ]
+    if h.gemm_tflops:
+        rates = ", ".join(f"{p.upper()} {number(rate)}" for p, rate in h.gemm_tflops.items())
+        lines.append(("GEMM measured", f"{rates} TFLOP/s per accelerator"))
+    return Section("Nodes", tuple(lines))
+
+
+def _ratio(value: float) -> str:
+    return f"{number(value)}:1"
+
+
+def _fabric(f: FabricReport) -> Section:
+    s, links = f.switches, f.links
+    roles = [(s.leaf, "leaf"), (s.spine, "spine"), (s.core, "core"), (s.interzone, "inter-zone")]
+    tiers = [
+        (links.endpoint, "endpoint"), (links.leaf_spine, "leaf-spine"),
+        (links.spine_core, "spine-core"), (links.interzone, "inter-zone"),
+    ]  # fmt: skip
+    spare = f.spare_ports_by_role
+    spares = [(spare.spine, "spine"), (spare.core, "core"), (spare.interzone, "inter-zone")]
+    planes = f"{f.planes} planes x " if f.planes > 1 else ""
+    zones = f"{f.zones} zones x " if f.zones > 1 else ""
+    over = _ratio(f.oversubscription)
+    if f.zone_oversubscription is not None:
+        over += f" within a zone; {_ratio(f.zone_oversubscription)} between zones"
+    other = "".join(f", {count:,} {role}" for count, role in spares if count)
+    return Section(
+        "Fabric",
+        (
+            ("topology", f"{planes}{zones}{f.family} of {f.tiers} tier(s), {f.switch} ({f.ports_per_switch} ports)"),
+            ("switches", f"{s.total:,} = " + " + ".join(f"{n:,} {role}" for n, role in roles if n)),
+            ("links", ", ".join(f"{n:,} {tier}" for n, tier in tiers if n)),
+            ("spare ports", f"{f.spare_ports:,} for endpoints{other}"),
+            ("oversubscription", over),
+            ("bisection", f"{number(f.bisection_gbyte_s)} GB/s each way"),
+        ),
+    )  # fmt: skip
+
+
+def _term(term: TermReport) -> str:
+    low, high = number(term.low_gbyte_s, 3), number(term.high_gbyte_s, 3)
+    value = number(term.gbyte_s, 3)
+    span = f" ({low} to {high})" if low != high else ""
+    return f"{term.label} {value}{span}"
+
+
+def _collective(c: CollectiveReport) -> list[tuple[str, str]]:
+    text = f"{number(c.algbw_gbyte_s, 3)} GB/s, bound by {_term(c.terms[0])}"
+    if len(c.terms) > 1:
+        text += f"; next {_term(c.terms[1])}"
+    memory = next((term for term in c.terms[2:] if term.name == "host_memory"), None)
+    if memory and c.ledger_operations:
+        text += f"; {_term(memory)} from {number(c.ledger_operations)} operations per byte"
+    text += f". {data_size(c.message_bytes)} in {duration(c.time_s)}"
+    return [(c.library, text)]
+
+
+def _communication(a: Assessment) -> Section | None:
+    if not a.communication:
+        return None
+    first = a.communication[0]
+    lines = [line for item in a.communication for line in _collective(item)]
+    return Section(f"Allreduce over {first.ranks:,} accelerators (algorithm bandwidth)", tuple(lines))
+
+
+def _power(p: PowerReport) -> Section:
+    lines = [
+        ("IT in training", f"{number(p.it_kw)} kW, of which network {number(p.network_kw)} kW"),
+        (
+            "facility",
+            f"{number(p.facility_kw)} kW at PUE {p.pue:g}; {number(p.energy_mwh_per_year)} MWh a year",
+        ),
+    ]
+    for node in p.nodes:
+        measured = "not measured" if node.measured_w is None else f"{number(node.measured_w)} W measured in training"
+        lines.append((f"{node.role} node", f"{measured}; component sum {number(node.component_sum_w)} W"))
+    return Section("Power", tuple(lines))
+
+
+def _money(value: float, currency: str) -> str:
+    return f"{number(value, 5)} {currency}"
+
+
+def _cost(c: CostReport | None, a: Assessment) -> Section | None:
+    if c is None:
+        return None
+    storage = "" if c.storage is None else f" + storage {number(c.storage, 5)}"
+    total = f"{_money(c.total, c.currency)} = servers {number(c.servers, 5)} + network {number(c.network, 5)}{storage}"
+    if c.total_low != c.total_high:
+        total += f"; range {number(c.total_low, 5)} to {number(c.total_high, 5)}"
+    lines = [("to buy", total)]
+    if c.per_accelerator is not None:
+        lines.append(("per accelerator", _money(c.per_accelerator, c.currency)))
+    if c.electricity_per_year is not None:
+        lines.append(("electricity", f"{_money(c.electricity_per_year, c.currency)} a year"))
+    if c.excluded:
+        names = [name.replace("-", " ") for name in c.excluded]
+        if "storage" in c.excluded and not a.nodes.get("storage"):
+            names.remove("storage")
+        if names:
+            lines.append(("not priced", f"{', '.join(names)}: outside the design's cost scope"))
+    return Section("Cost", tuple(lines))
+
+
+def _findings(a: Assessment) -> Section | None:
+    if not a.findings:
+        return None
+    lines = [
+        (found.severity.value, f"{found.message} [{found.rule}]")
+        for found in a.findings
+        if found.severity is not Severity.INFO
+    ]
+    notes = [found.rule for found in a.findings if found.severity is Severity.INFO]
+    if notes:
+        lines.append(("notes", f"{', '.join(notes)}; `ffplan check` explains"))
+    return Section("Findings", tuple(lines))
+
+
+def _assumptions(a: Assessment) -> Section:
+    lines = [("", text) for text in a.assumptions]
+    if a.unverified:
+        parts = sorted({figure.part for figure in a.unverified})
+        lines.append(
+            (
+                "",
+                f"{len(a.unverified)} recalled, unverified figures stand in {len(parts)} of the files read; JSON "
+                "lists them under `unverified`.",
+            )
+        )
+    return Section("Assumptions", tuple(lines))
+
+
+def sections(a: Assessment) -> tuple[Section, ...]:
+    """Return the sections of an assessment in reading order."""
+    every = (
+        _nodes(a), _fabric(a.fabric), _communication(a), _power(a.power), _cost(a.cost, a), _findings(a),
+        _assumptions(a),
+    )  # fmt: skip
+    return tuple(section for section in every if section is not None)

@@ -1,0 +1,47 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return `value` with thousands separators and about `digits` significant digits; whole numbers in full."""
+    if value == int(value):
+        return f"{int(value):,}"
+    places = max(0, digits - len(str(int(abs(value)))))
+    text = f"{value:,.{places}f}"
+    if abs(value) < 1:
+        text = f"{value:.{digits}g}"
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
+def percent(value: float) -> str:
+    """Return a share as a whole percentage."""
+    return f"{value * 100:.0f} %"
+
+
+def times(value: float | None) -> str:
+    """Return a ratio to a baseline, such as `0.09x`; a dash where there is none."""
+    if value is None:
+        return "-"
+    return f"{value:.3g}x" if value < 100 else f"{value:,.0f}x"
+
+
+def data_size(count: float) -> str:
+    """Return a number of bytes in the binary unit that suits it."""
+    for unit, size in (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10)):
+        if count >= size:
+            return f"{number(count / size)} {unit}"
+    return f"{number(count)} B"
+
+
+def duration(seconds: float) -> str:
+    """Return a time in s, ms or us."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{number(seconds / size)} {unit}"
+    return f"{number(seconds / 1e-6)} us"
+
+
+def power(watts: float) -> str:
+    """Return a power in W or kW."""
+    return f"{number(watts)} W" if watts < 10_000 else f"{number(watts / 1e3)} kW"
