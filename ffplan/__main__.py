@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import sys
 
 
@@ -12,6 +14,8 @@ def main() -> None:
 
         print(f"ffplan {__version__}")
         return
+    gc.set_threshold(200_000, 50, 50)  # collecting during imports costs a twentieth of a short command
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # no plugin may change what a file means
     from ffplan.cli.app import run
 
     sys.exit(run())

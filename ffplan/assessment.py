@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from ffplan.record import record
 
 if TYPE_CHECKING:
     from ffplan.errors import Finding
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = "1.0"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolInfo:
     """What made the report."""
 
@@ -24,7 +25,7 @@ class ToolInfo:
     """Version of ffplan."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DesignInfo:
     """The design that was read."""
 
@@ -38,7 +39,7 @@ class DesignInfo:
     """SHA-256 of the file."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CatalogFile:
     """A catalogue file that the assessment read."""
 
@@ -52,7 +53,7 @@ class CatalogFile:
     """SHA-256 of the file."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Hardware:
     """A compute node in words, as in a comparison of architectures."""
 
@@ -78,7 +79,7 @@ class Hardware:
     """Dense peak of one accelerator, by precision [TFLOP/s]."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Switches:
     """Switches by role, over all planes and zones."""
 
@@ -94,7 +95,7 @@ class Switches:
     """All switches."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Links:
     """Links by tier, over all planes and zones."""
 
@@ -110,7 +111,7 @@ class Links:
     """All links."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SparePorts:
     """Unused switch ports by role."""
 
@@ -124,7 +125,7 @@ class SparePorts:
     """On inter-zone switches."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FabricReport:
     """The fabric."""
 
@@ -164,7 +165,7 @@ class FabricReport:
     """Bandwidth across the worst even split of the endpoints, one direction [GB/s]."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TermReport:
     """One term of a bound."""
 
@@ -182,7 +183,7 @@ class TermReport:
     """How it follows from the catalogue."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LedgerReport:
     """One line of a host-memory ledger."""
 
@@ -194,7 +195,7 @@ class LedgerReport:
     """Times it touches host memory per byte of message [1]."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CollectiveReport:
     """One collective with one library."""
 
@@ -228,7 +229,7 @@ class CollectiveReport:
     """Its sum [1]."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CostLineReport:
     """A priced item."""
 
@@ -252,7 +253,7 @@ class CostLineReport:
     """Status of the unit price."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CostReport:
     """What the priced scope costs to buy, and its electrical energy per year."""
 
@@ -290,7 +291,7 @@ class CostReport:
     """Priced items."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NodePowerReport:
     """Power of one node of a group."""
 
@@ -312,7 +313,7 @@ class NodePowerReport:
     """Power of a rack at the nodes' maximum, where the design gives nodes per rack [W]."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PowerReport:
     """Power of the cluster."""
 
@@ -336,7 +337,7 @@ class PowerReport:
     """Nodes by group."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnverifiedFigure:
     """A figure recalled from memory that stands in a file this assessment read."""
 
@@ -346,7 +347,7 @@ class UnverifiedFigure:
     """Field within the file."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Assessment:
     """What a design gives, what binds it, what it costs and draws."""
 

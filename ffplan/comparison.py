@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ffplan.assessment import SCHEMA_VERSION, Assessment, ToolInfo
 from ffplan.cost.value import cost_performance, relative_performance
+from ffplan.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ffplan.assessment import CostReport
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Ratios:
     """One design over the baseline; null where a side is missing or currencies differ."""
 
@@ -60,7 +60,7 @@ class Ratios:
     """Total over accelerators."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Comparison:
     """Designs side by side."""
 

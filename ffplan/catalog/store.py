@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,6 +23,7 @@ from ffplan.inputs.document import Document, read_document
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.inputs.validate import validate
 from ffplan.paths import data_folder
+from ffplan.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,7 +46,7 @@ MAX_FILES = 20_000
 P = TypeVar("P", bound=Part)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     """A part as it was read."""
 
@@ -54,7 +54,7 @@ class Entry:
     document: Document
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Root:
     """One catalogue folder; `label` stands for it in reports."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ffplan.errors import Severity
+from ffplan.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ffplan.errors import Finding
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Rule:
     """One rule, as docs/rules.md shows it."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ffplan.errors import InputError
+from ffplan.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ffplan.fabric.plan import FabricPlan
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Item:
     """A number of one part."""
 
@@ -24,7 +24,7 @@ class Item:
     quantity: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CostLine:
     """An item with its price; `low` and `high` come from the range of the unit price."""
 
@@ -39,7 +39,7 @@ class CostLine:
     status: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CostPlan:
     """What the priced scope costs, in one currency."""
 

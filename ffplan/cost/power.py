@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ffplan.catalog.parts import StorageServer
+from ffplan.record import record
 
 if TYPE_CHECKING:
     from ffplan.design.resolve import ResolvedDesign, ResolvedGroup
@@ -15,7 +15,7 @@ HOURS_PER_YEAR = 8760
 """365 days of 24 hours."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class NodePower:
     """Power of one node of a group [W]."""
 
@@ -31,7 +31,7 @@ class NodePower:
     per_rack: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PowerPlan:
     """Power of the cluster [W]."""
 

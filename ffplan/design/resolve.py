@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
@@ -10,6 +9,7 @@ from ffplan.catalog.prices import PriceBook
 from ffplan.design.schema import Design, NodeGroup
 from ffplan.errors import InputError
 from ffplan.inputs.validate import validate
+from ffplan.record import record
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound=Part)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResolvedGroup:
     """A node group with its parts."""
 
@@ -41,7 +41,7 @@ class ResolvedGroup:
         return len(self.server.accelerators) if isinstance(self.server, Server) else 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResolvedDesign:
     """A design with every catalogue id resolved."""
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ffplan.errors import InputError
+from ffplan.record import record
 
 if TYPE_CHECKING:
     from ffplan.design.resolve import ResolvedDesign, ResolvedGroup
     from ffplan.errors import Finding
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Demand:
     """Endpoint ports wanted in one plane, by zone."""
 

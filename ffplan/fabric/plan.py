@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ffplan.errors import InputError
@@ -10,12 +9,13 @@ from ffplan.fabric import formulas
 from ffplan.fabric.capacity import capacity_finding, interzone_finding
 from ffplan.fabric.endpoints import Demand, demand
 from ffplan.fabric.tree import Tree, TreeRule, build_tree
+from ffplan.record import record
 
 if TYPE_CHECKING:
     from ffplan.design.resolve import ResolvedDesign
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FabricPlan:
     """Counts of a fabric; every total is over all planes and zones."""
 

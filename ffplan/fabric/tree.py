@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ffplan.fabric import formulas
+from ffplan.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TreeRule:
     """What all trees of a fabric share."""
 
@@ -28,7 +27,7 @@ class TreeRule:
         return int(formulas.tree_capacity(self.tiers, self.radix, self.downlinks))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tree:
     """Switches and links of one fat tree."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ffplan.errors import Finding, InputError, Severity
 from ffplan.inputs import limits
 from ffplan.inputs.composer import Node, compose
+from ffplan.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,7 +18,7 @@ Path_ = tuple[str | int, ...]
 """Way from the root of a document to a value: field names and list positions."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Document:
     """A composed YAML file."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ffplan.elementwise import minimum
+from ffplan.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Term:
     """One resource and what it allows: capacity over use per byte of message."""
 
@@ -26,7 +26,7 @@ class Term:
     """How it follows from the catalogue."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bound:
     """The terms of one collective, the tightest first."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ffplan.errors import InputError
@@ -10,6 +9,7 @@ from ffplan.perf.bounds import Bound, ring_factor
 from ffplan.perf.hfreduce import hfreduce
 from ffplan.perf.host import Host, host
 from ffplan.perf.nccl import nccl_ring
+from ffplan.record import record
 
 if TYPE_CHECKING:
     from ffplan.design.resolve import ResolvedDesign
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ffplan.perf.ledger import LedgerLine
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CollectiveBound:
     """An allreduce over all compute nodes with one library."""
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ffplan.catalog.parts import Server
 from ffplan.perf.ledger import memory_bandwidth
+from ffplan.record import record
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Nic, RootPortLimits
     from ffplan.design.resolve import ResolvedGroup
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Port:
     """A root port with what hangs on it."""
 
@@ -24,7 +24,7 @@ class Port:
     pcie_switch: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Host:
     """A compute node seen by a collective."""
 

@@ -8,14 +8,14 @@ Sources:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ffplan.elementwise import minimum
 from ffplan.perf.bounds import double_tree_load
+from ffplan.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LedgerLine:
     """One line: a step and how many times it touches host memory per byte of message."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ffplan.elementwise import maximum, minimum
 from ffplan.perf.bounds import Term, rate
+from ffplan.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ffplan.perf.host import Host, Port
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PortUse:
     """Bytes through a root port per byte of message, in each direction."""
 

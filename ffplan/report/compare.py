@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
 
 from ffplan.comparison import Ratios
+from ffplan.record import record
 from ffplan.report.markdown import escape
 from ffplan.report.markdown import table as markdown_table
 from ffplan.report.plain import csv_text, plain
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ffplan.comparison import Comparison
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Row:
     """A label and one cell per design."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from functools import cache
 from typing import Annotated, Any
 
@@ -26,6 +26,7 @@ from ffplan.comparison import Comparison
 from ffplan.design.schema import Design
 from ffplan.errors import Finding
 from ffplan.inputs.model import Frozen
+from ffplan.record import record
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -35,7 +36,7 @@ AnyPart = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Findings:
     """What `ffplan check --format json` prints."""
 

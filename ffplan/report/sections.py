@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ffplan.errors import Severity
+from ffplan.record import record
 from ffplan.units import data_size, duration, number
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Section:
     """A title with lines; a line is a label and its text, and an empty label makes a list item."""
 
