@@ -5,12 +5,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ffplan.errors import Finding
 from ffplan.record import record
-
-if TYPE_CHECKING:
-    from ffplan.errors import Finding
 
 SCHEMA_VERSION = "1.0"
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
-from ffplan.errors import Severity
+from ffplan.assessment import Assessment
+from ffplan.design.resolve import ResolvedDesign
+from ffplan.errors import Finding, Severity
 from ffplan.record import record
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from ffplan.assessment import Assessment
-    from ffplan.design.resolve import ResolvedDesign
-    from ffplan.errors import Finding
 
 
 @record

@@ -8,13 +8,13 @@ from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, Stor
 from ffplan.catalog.prices import PriceBook
 from ffplan.design.schema import Design, NodeGroup
 from ffplan.errors import InputError
+from ffplan.inputs.document import Document
 from ffplan.inputs.validate import validate
 from ffplan.record import record
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.errors import Finding
-    from ffplan.inputs.document import Document
 
 P = TypeVar("P", bound=Part)
 

@@ -48,7 +48,7 @@ def _faults(design: ResolvedDesign) -> list[Finding]:
                 design.document.finding(
                     "fabric-divisibility",
                     path,
-                    f"`{group.server.id}` has {nics} NICs on this fabric, which cannot be dealt evenly over "
+                    f"`{group.server.id}` has {nics} NIC(s) on this fabric, which cannot be dealt evenly over "
                     f"{fabric.planes} planes",
                     f"use a number of planes that divides {nics}, or a server with another number of NICs",
                 )
@@ -58,7 +58,7 @@ def _faults(design: ResolvedDesign) -> list[Finding]:
                 design.document.finding(
                     "fabric-divisibility",
                     ("nodes", group.position, "zones"),
-                    f"`{group.server.id}` has {nics // fabric.planes} NICs per plane, which cannot reach "
+                    f"`{group.server.id}` has {nics // fabric.planes} NIC(s) per plane, which cannot reach "
                     f"every one of {fabric.zones} zones evenly",
                     f"give it a multiple of {fabric.zones} NICs per plane, or write `zones: split`",
                 )

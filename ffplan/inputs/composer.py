@@ -206,6 +206,12 @@ class _Composer:
         )
 
 
+def _character(text: str, line: int, column: int) -> str:
+    """Return the character at a place, or an empty text beyond the end."""
+    lines = text.split("\n", line)
+    return lines[line - 1][column - 1 : column] if line <= len(lines) else ""
+
+
 def _events(text: str, file: str) -> Iterator[Any]:
     try:
         yield from yaml.parse(text, Loader=_Loader)
@@ -214,8 +220,8 @@ def _events(text: str, file: str) -> Iterator[Any]:
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         problem = error.problem or "the YAML cannot be read"
         remedy = "check quotes, colons and indentation here"
-        if "\\t" in problem or "'\t'" in problem:
-            problem, remedy = "a tab is used for indentation", "indent with spaces"
+        if _character(text, line, column) == "\t":
+            problem, remedy = "a tab stands where YAML wants spaces", "indent with spaces"
         raise InputError(Finding("yaml-syntax", Severity.ERROR, file, line, column, problem, remedy)) from None
     except yaml.reader.ReaderError as error:
         before = text[: error.position] if isinstance(error.position, int) else ""

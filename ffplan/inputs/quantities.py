@@ -82,6 +82,12 @@ _MONEY = re.compile(
 _SCALES = {None: 1.0, "k": 1e3, "M": 1e6, "bn": 1e9}
 
 
+def printable(text: str) -> str:
+    """Return at most 60 characters of `text`, control characters shown as `?`."""
+    short = f"{text[:57]}..." if len(text) > 60 else text
+    return "".join(character if character.isprintable() else "?" for character in short)
+
+
 def describe(value: Any) -> str:
     """Return a short printable form of what stands in the file."""
     if value is None:
@@ -92,8 +98,7 @@ def describe(value: Any) -> str:
         return "a mapping"
     if isinstance(value, list):
         return "a list"
-    text = str(value)
-    return f"`{text[:57]}...`" if len(text) > 60 else f"`{text}`"
+    return f"`{printable(str(value))}`"
 
 
 def _fault(kind: str, message: str, remedy: str) -> PydanticCustomError:
@@ -146,6 +151,11 @@ def parse_quantity(value: Any, dimension: Dimension) -> float:
     if result == 0 and not dimension.zero:
         raise _fault("range", f"{describe(value)} is zero", f"write a positive {dimension.name}")
     return result
+
+
+def is_ratio(value: Any) -> bool:
+    """True for a text such as `3:1`."""
+    return isinstance(value, str) and _RATIO.fullmatch(value.strip()) is not None
 
 
 def parse_ratio(value: Any) -> float:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ffplan.errors import Finding, InputError
-from ffplan.inputs.quantities import describe
-from ffplan.inputs.suggest import did_you_mean
+from ffplan.inputs.quantities import describe, is_ratio, printable
+from ffplan.inputs.suggest import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,7 +58,7 @@ def _first_model(annotation: Any) -> Any:
 def _fault(model: type[BaseModel], document: Document, error: Any) -> Finding:
     kind, path, value = error["type"], error["loc"], error["input"]
     context = error.get("ctx", {})
-    name = path[-1] if path else "the file"
+    name = printable(str(path[-1])) if path else "the file"
     if kind == "extra_forbidden":
         owner = _model_at(model, path[:-1])
         known = list(owner.model_fields) if owner else []
@@ -121,7 +121,7 @@ def _type_fault(document: Document, error: Any, kind: str, path: Any, value: Any
             f"`{name}`: {error['msg'][0].lower()}{error['msg'][1:]}",
             "see `ffplan schema` for what is wanted",
         )
-    shape = " (a ratio or a text)" if isinstance(value, str) and ":" in value else ""
+    shape = ", a ratio" if is_ratio(value) else ""
     return document.finding(
         "schema-type",
         path,
@@ -130,9 +130,19 @@ def _type_fault(document: Document, error: Any, kind: str, path: Any, value: Any
     )
 
 
-def _echo(fault: Any) -> bool:
-    """True for a list that counts as too short only because its items are wrong themselves."""
-    return fault["type"] == "too_short" and bool(fault["input"])
+def _echo(fault: Any, faults: list[Any]) -> bool:
+    """True for a fault that only repeats another: items wrong themselves, or a required field misspelt."""
+    if fault["type"] == "too_short":
+        return bool(fault["input"])
+    if fault["type"] != "missing":
+        return False
+    *parent, name = fault["loc"]
+    return any(
+        other["type"] == "extra_forbidden"
+        and list(other["loc"][:-1]) == parent
+        and nearest(str(other["loc"][-1]), [str(name)]) is not None
+        for other in faults
+    )
 
 
 def validate(model: type[M], document: Document) -> M:
@@ -145,5 +155,5 @@ def validate(model: type[M], document: Document) -> M:
         return model.model_validate(document.data)
     except ValidationError as error:
         faults = error.errors(include_url=False)
-        findings = {_fault(model, document, fault) for fault in faults if not _echo(fault)}
+        findings = {_fault(model, document, fault) for fault in faults if not _echo(fault, faults)}
         raise InputError(*findings) from None

@@ -8,6 +8,7 @@ from ffplan.errors import InputError
 from ffplan.perf.bounds import Bound, ring_factor
 from ffplan.perf.hfreduce import hfreduce
 from ffplan.perf.host import Host, host
+from ffplan.perf.ledger import LedgerLine
 from ffplan.perf.nccl import nccl_ring
 from ffplan.record import record
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from ffplan.design.resolve import ResolvedDesign
     from ffplan.design.schema import Communication
     from ffplan.errors import Finding
-    from ffplan.perf.ledger import LedgerLine
 
 
 @record

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.catalog.parts import Server
+from ffplan.catalog.parts import Nic, RootPortLimits, Server
 from ffplan.perf.ledger import memory_bandwidth
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from ffplan.catalog.parts import Nic, RootPortLimits
     from ffplan.design.resolve import ResolvedGroup
 
 

@@ -1,0 +1,48 @@
+# `make demo` and `make test` need only git, make and Python 3.11 or newer; the rest builds on them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/ready
+
+.PHONY: demo test lint types check bench docs schema integration wheel lock clean
+
+demo: $(READY)  ## Set up, and compare Fire-Flyer 2 with a DGX A100 cluster
+	$(BIN)/ffplan compare designs/fire-flyer-2.yaml designs/dgx-a100-10k.yaml --baseline dgx-a100-10k
+
+test: $(READY)  ## Set up, and run the tests that need no other program
+	$(BIN)/python -m pytest -m "not integration"
+
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $(READY)
+
+lint: $(READY)  ## Style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)  ## Types
+	$(BIN)/mypy
+
+check: lint types test  ## Everything a commit must pass
+
+integration: $(READY)  ## Tests against real programs; nothing may skip
+	FFPLAN_NO_SKIP=1 $(BIN)/python -m pytest -m "integration and not wheel"
+
+wheel: $(READY)  ## Build the wheel and use it from a fresh environment
+	FFPLAN_NO_SKIP=1 $(BIN)/python -m pytest -m wheel
+
+bench: $(READY)  ## Speed, as ratios to `python -c pass` in the same run
+	$(BIN)/python -m tests.bench
+
+docs: $(READY)  ## Rewrite the generated pages and schemas
+	$(BIN)/python -m tests.generate
+
+lock: $(READY)  ## Pin every dependency anew
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
+	  --extra test --extra docs --extra dev --quiet pyproject.toml --output-file requirements.lock
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

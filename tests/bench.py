@@ -1,0 +1,59 @@
+"""Speed of the commands, as ratios to `python -c pass` in the same run. Printed, not asserted.
+
+Each round runs every command once, in turn, so that a slow moment of the machine falls on all of them; the median
+over the rounds counts.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.support import ROOT
+
+ROUNDS = 21
+COMMAND = str(Path(sys.executable).parent / "ffplan")
+CASES: dict[str, tuple[list[str], float | None]] = {
+    "python -c pass": ([sys.executable, "-c", "pass"], None),
+    "bare imports: typer": ([sys.executable, "-c", "import typer"], None),
+    "bare imports: typer, pydantic, yaml": (
+        [sys.executable, "-c", "import typer, yaml, pydantic; pydantic.BaseModel"],
+        None,
+    ),
+    "ffplan --version": ([COMMAND, "--version"], 8),
+    "ffplan --help": ([COMMAND, "--help"], 16),
+    "ffplan check fire-flyer-2": ([COMMAND, "check", "fire-flyer-2"], 22),
+    "ffplan design fire-flyer-2": ([COMMAND, "design", "fire-flyer-2"], 28),
+    "ffplan compare fire-flyer-2 dgx-a100-10k": ([COMMAND, "compare", "fire-flyer-2", "dgx-a100-10k"], None),
+}
+
+
+def seconds(command: list[str]) -> float:
+    """Return the wall time of one run."""
+    start = time.perf_counter()
+    subprocess.run(command, stdout=subprocess.DEVNULL, cwd=ROOT, check=True)
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    """Time every command and print the table."""
+    for command, _ in CASES.values():
+        seconds(command)
+    taken: dict[str, list[float]] = {name: [] for name in CASES}
+    for number in range(ROUNDS):
+        print(f"\rround {number + 1} of {ROUNDS}", end="", file=sys.stderr, flush=True)
+        for name, (command, _) in CASES.items():
+            taken[name].append(seconds(command))
+    print(file=sys.stderr)
+    base = statistics.median(taken["python -c pass"])
+    print(f"{'command':42} {'median':>8} {'ratio':>7} {'aim':>6}")
+    for name, (_, aim) in CASES.items():
+        median = statistics.median(taken[name])
+        print(f"{name:42} {median * 1e3:6.0f}ms {median / base:6.1f}x {f'{aim:.0f}x' if aim else '':>6}")
+
+
+if __name__ == "__main__":
+    main()

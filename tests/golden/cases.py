@@ -1,0 +1,135 @@
+"""Every way of being wrong that a user can write, with the command that meets it.
+
+A case changes a shipped design, or a part in a catalogue folder of its own, or brings its own bytes.
+The message of each is kept in `errors/<name>.txt`; `make docs` writes them anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tests.support import ROOT, overlay_part
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Change = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One wrong input."""
+
+    name: str
+    changes: tuple[Change, ...] = ()
+    base: str = "fire-flyer-2"
+    raw: bytes | None = None
+    part: str | None = None
+    part_changes: tuple[Change, ...] = ()
+
+    def write(self, folder: Path) -> list[str]:
+        """Write the files of the case; return the arguments of `ffplan design` that meet them."""
+        design = folder / "design.yaml"
+        if self.raw is not None:
+            design.write_bytes(self.raw)
+        else:
+            text = (ROOT / "designs" / f"{self.base}.yaml").read_text()
+            for old, new in self.changes:
+                assert old in text, f"{self.name}: {old!r}"
+                text = text.replace(old, new)
+            design.write_text(text)
+        if self.part is None:
+            return [str(design)]
+        parts = folder / "parts"
+        parts.mkdir(exist_ok=True)
+        overlay_part(parts, self.part, *self.part_changes)
+        return [str(design), "--catalog", str(parts)]
+
+
+def _design(name: str, old: str, new: str, base: str = "fire-flyer-2") -> Case:
+    return Case(name, ((old, new),), base)
+
+
+def _part(name: str, part: str, old: str, new: str, base: str = "fire-flyer-2") -> Case:
+    return Case(name, base=base, part=part, part_changes=((old, new),))
+
+
+def _bomb() -> bytes:
+    lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True):
+        lines.append(f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]")
+    return "\n".join(lines).encode()
+
+
+CASES = (
+    _design("alias-in-itself", "name: fire-flyer-2\n", "name: &a [*a]\n"),
+    _design("alias-without-anchor", "name: fire-flyer-2\n", "name: *a\n"),
+    _design("boolean-for-a-count", "count: 1250", "count: true"),
+    _design("capacity", "count: 135", "count: 180"),
+    Case("capacity-access-points", (("access_points: 1600", "access_points: 20000"),), "pcie-a100-three-tier"),
+    _design("capacity-inter-zone", "links_per_zone: 40", "links_per_zone: 41"),
+    _design("choice", "family: fat-tree", "family: fat-tre"),
+    _design("communication-nvlink", "libraries: [hfreduce,", "libraries: [hfreduce-nvlink,"),
+    Case(
+        "communication-one-accelerator", (("count: 1250", "count: 1"), ("zones: 2\n", "zones: 1\n"),
+        ("  inter_zone:\n    switches: 2         # inferred: the paper's 122 switches less 2 x (20 spine + 40 leaf)\n"
+         "    links_per_zone: 40  # assumed: both switches full\n", "")),
+        part="fire-flyer-2-node",
+        part_changes=tuple((f"  - {{id: gpu{i}, root_port: cpu{i // 4}-rp{p}}}\n", "")
+                           for i, p in ((0, 0), (1, 1), (2, 2), (3, 3), (4, 0), (5, 1), (6, 1))),
+    ),
+    Case("control-character", raw=b"name: a\x07b\n"),
+    _design("currencies", "pue: 1.25", "pue: 1.25\n  currency: USD"),
+    _design("currencies-limit", "total_power: 4 MW", "capex: $11000"),
+    Case("deep-nesting", raw=b"[" * 26_000),
+    _design("divisibility-planes", "planes: 4", "planes: 3", "fire-flyer-next"),
+    _design("divisibility-zones", "server: fire-flyer-2-node, count: 1250", "server: fire-flyer-2-node, count: 1250, zones: every"),
+    _design("duplicate-key", "  tiers: 2\n", "  tiers: 2\n  tiers: 3\n"),
+    Case("empty", raw=b""),
+    Case("binary", raw=bytes(range(256)) * 8),
+    Case("bomb", raw=_bomb()),
+    Case("complex-key", raw=b"? [a, b]\n: c\n"),
+    Case("alias-as-key", raw=b"a: &x b\n*x : c\n"),
+    Case("huge", raw=b"# " + b"x" * 100 * 1024 * 1024),
+    _design("infinite", "pue: 1.25", "pue: .inf"),
+    _design("infinite-quantity", "total_power: 4 MW", "total_power: 1e999 MW"),
+    Case("latin-1", raw="name: é\n".encode("latin-1")),
+    Case("list-for-a-design", raw=b"- a\n- b\n"),
+    _design("list-for-a-mapping", "fabric:\n", "fabric: []\nother:\n"),
+    _design("merge-key", "site:\n", "site:\n  <<: {pue: 1}\n"),
+    _design("missing-field", "name: fire-flyer-2\n", ""),
+    _design("missing-inner-field", "  tiers: 2\n", ""),
+    _design("money-without-currency", "total_power: 4 MW", "capex: 11000"),
+    _design("misspelt-field", "  tiers: 2\n", "  tier: 2\n"),
+    _design("negative-count", "count: 1250", "count: -3"),
+    _design("negative-quantity", "total_power: 4 MW", "total_power: -4 MW"),
+    _design("no-compute-nodes", "role: compute", "role: management"),
+    _design("no-nodes", "nodes:\n", "nodes: []\nother:\n"),
+    _design("not-a-number", "pue: 1.25", "pue: .nan"),
+    _design("pue-below-one", "pue: 1.25", "pue: 0.8"),
+    _design("price-missing", "exclude: [storage, endpoint-links]", "exclude: [endpoint-links]"),
+    _design("ratio-for-a-count", "count: 1250", "count: 3:1"),
+    _design("reference-kind", "switch: qm8700", "switch: connectx-6-200g"),
+    _design("reference-server-kind", "server: fire-flyer-3fs-node", "server: fire-flyer-2-node"),
+    _design("reference-unknown", "switch: qm8700", "switch: qm8701"),
+    _design("second-document", "name: fire-flyer-2\n", "name: fire-flyer-2\n---\n"),
+    _design("syntax", "nodes:\n", "nodes: [\n"),
+    _design("tab", "  family: fat-tree", "\tfamily: fat-tree"),
+    _design("tag", "count: 1250", "count: !!int 1250"),
+    _design("text-for-a-name", "name: fire-flyer-2\n", 'name: "[/foo]"\n'),
+    _design("unit-missing", "total_power: 4 MW", "total_power: 4000000"),
+    _design("unit-of-another-quantity", "allreduce_bandwidth: 8 GB/s", "allreduce_bandwidth: 200 GB"),
+    _design("unit-without-case", "allreduce_bandwidth: 8 GB/s", "allreduce_bandwidth: 8 gb/s"),
+    Case("yaml-1.1", raw=b"%YAML 1.1\n---\nname: a\n"),
+    _design("zones-without-zones", "  zones: 2\n", "  zones: 1\n"),
+    _part("part-grade", "qm8700", "{value: 253 W,", "{value: 253 W, grade: measured,"),
+    _part("part-id", "qm8700", "id: qm8700", "id: qm8790"),
+    _part("part-kind", "qm8700", "kind: switch", "kind: swich"),
+    _part("part-range", "qm8700", "value: 253 W", "value: 253 W, low: 300 W"),
+    _part("part-source", "qm8700", "ports: {value: 40, source: paper}", "ports: {value: 40, source: papr}"),
+    _part("part-unknown-field", "qm8700", "ports:", "port:"),
+    _part("root-port-missing", "fire-flyer-2-node", "gpu6, root_port: cpu1-rp1", "gpu6, root_port: cpu1-rp9"),
+    _part("server-part-unknown", "fire-flyer-2-node", "part: connectx-6-200g", "part: connectx-6"),
+    _part("server-without-nic", "fire-flyer-2-node", "network: both", "network: storage"),
+)  # fmt: skip

@@ -1,0 +1,53 @@
+"""Every shipped design in every format, to the letter."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from ffplan.cli.app import app
+from tests.support import DESIGNS, ROOT, ffplan
+
+EXPECTED = ROOT / "tests" / "golden" / "designs"
+FORMATS = {"table": "txt", "json": "json", "markdown": "md", "csv": "csv"}
+COMPARISON = ("fire-flyer-2", "pcie-a100-three-tier", "dgx-a100-10k", "--baseline", "dgx-a100-10k")
+
+
+def report(*arguments: str) -> str:
+    """Return what a command prints on standard output."""
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exception is None, repr(result.exception)
+    return result.stdout
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("name", DESIGNS)
+def test_design(name: str, form: str) -> None:
+    expected = (EXPECTED / f"{name}.{FORMATS[form]}").read_text()
+    assert report("design", f"designs/{name}.yaml", "--format", form) == expected
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_compare(form: str) -> None:
+    expected = (EXPECTED / f"comparison.{FORMATS[form]}").read_text()
+    assert report("compare", *COMPARISON, "--format", form) == expected
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_check(name: str) -> None:
+    expected = (EXPECTED / f"{name}.check.txt").read_text()
+    assert report("check", f"designs/{name}.yaml") == expected
+
+
+def test_the_same_input_gives_the_same_bytes_whatever_the_hash_seed() -> None:
+    arguments = ("compare", *COMPARISON, "--format", "json")
+    runs = [ffplan(*arguments, env={"PYTHONHASHSEED": seed}) for seed in ("0", "1", "4711")]
+    assert len({run.out for run in runs}) == 1
+    assert runs[0].out == (EXPECTED / "comparison.json").read_text()
+
+
+def test_text_for_a_file_fits_80_columns() -> None:
+    for path in EXPECTED.glob("*.txt"):
+        if "check" not in path.name:
+            longest = max(path.read_text().splitlines(), key=len)
+            assert len(longest) <= 80 + 10 * (path.stem == "comparison"), (path.name, longest)

@@ -1,0 +1,71 @@
+"""The wheel, in a fresh environment, away from the project."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = [pytest.mark.integration, pytest.mark.wheel]
+
+
+def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    return subprocess.run(
+        [str(part) for part in command], cwd=cwd, env=env, capture_output=True, text=True, check=False
+    )
+
+
+def test_wheel_in_a_fresh_environment(tmp_path: Path) -> None:
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
+    built = run(*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", tmp_path, ROOT, cwd=tmp_path)
+    assert built.returncode == 0, built.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    shipped = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("catalogs", "designs")
+        for path in (ROOT / folder).rglob("*.yaml")
+    }
+    assert {f"ffplan/_data/{name}" for name in shipped} <= set(names)
+    assert not [name for name in names if name.startswith("tests/")]
+
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    installed = run(
+        python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--constraint",
+        constraints(tmp_path), wheel, cwd=tmp_path,
+    )  # fmt: skip
+    assert installed.returncode == 0, installed.stderr
+
+    command = tmp_path / "venv" / "bin" / "ffplan"
+    report = run(command, "design", "fire-flyer-2", "--format", "json", cwd=tmp_path)
+    assert report.returncode == 0, report.stderr
+    fresh, golden = json.loads(report.stdout), json.loads((ROOT / "tests/golden/designs/fire-flyer-2.json").read_text())
+    assert fresh["design"].pop("file") == "fire-flyer-2"
+    assert golden["design"].pop("file") == "designs/fire-flyer-2.yaml"
+    assert fresh == golden
+    assert run(command, "check", "dgx-a100-10k", cwd=tmp_path).returncode == 0
+    assert "qm8700" in run(command, "catalog", "list", "switch", cwd=tmp_path).stdout
+    imported = run(python, "-c", "import ffplan; print(ffplan.__file__)", cwd=tmp_path).stdout
+    assert str(tmp_path) in imported
+
+
+def constraints(folder: Path) -> Path:
+    """Write the lock file without hashes, as constraints for an install by name."""
+    lines = (ROOT / "requirements.lock").read_text().splitlines()
+    pins = [line.rstrip("\\ ") for line in lines if line and not line.startswith((" ", "#"))]
+    path = folder / "constraints.txt"
+    path.write_text("\n".join(pins) + "\n")
+    return path

@@ -1,0 +1,114 @@
+"""Closed forms against an independent construction, port by port, with networkx as the oracle."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ffplan.fabric import formulas as f
+from ffplan.fabric.tree import TreeRule, build_tree
+
+RADIX = st.sampled_from([4, 6, 8, 12, 16, 40, 64])
+RATIO = st.sampled_from([1.0, 1.5, 2.0, 3.0])
+POLICY = st.sampled_from(["minimal", "per-rail-whole-pods", "equal-stripe"])
+
+
+def wired(endpoints: int, leaf: int, spine: int, uplinks: int, downlinks: int) -> nx.MultiGraph:
+    """Wire a two-tier tree: every leaf spreads its uplinks evenly over the spines."""
+    graph = nx.MultiGraph()
+    for endpoint in range(endpoints):
+        graph.add_edge(("e", endpoint), ("l", endpoint // downlinks))
+    for position in range(leaf):
+        for uplink in range(uplinks):
+            graph.add_edge(("l", position), ("s", uplink % spine))
+    return graph
+
+
+@given(RADIX, RATIO, st.data())
+def test_a_two_tier_tree_can_be_wired_within_the_radix(radix: int, ratio: float, data: st.DataObject) -> None:
+    uplinks = int(f.leaf_uplinks(radix, ratio))
+    rule = TreeRule(2, radix, uplinks, 1, "minimal")
+    endpoints = data.draw(st.integers(1, min(rule.capacity, 600)))
+    tree = build_tree(rule, endpoints)
+    graph = wired(endpoints, tree.leaf, tree.spine, uplinks, rule.downlinks)
+    degrees = dict(graph.degree())
+    assert max(degrees.values()) <= radix
+    assert len([node for node in graph if node[0] == "l"]) == tree.leaf
+    assert len([node for node in graph if node[0] == "s"]) == tree.spine
+    assert sum(1 for a, b, _ in graph.edges if {a[0], b[0]} == {"l", "s"}) == tree.leaf_spine
+    assert sum(radix - degrees[node] for node in graph if node[0] == "s") == tree.spare_spine_ports
+    assert nx.is_connected(graph)
+    per_spine = {degrees[node] for node in graph if node[0] == "s"}
+    assert len(per_spine) == 1, "every spine carries the same number of links"
+
+
+@given(st.sampled_from([4, 6, 8]), RATIO, st.data())
+def test_bisection_is_what_max_flow_finds(radix: int, ratio: float, data: st.DataObject) -> None:
+    """Full leaves, an even number of them, split in the middle: the split that crosses the spines most."""
+    uplinks = int(f.leaf_uplinks(radix, ratio))
+    rule = TreeRule(2, radix, uplinks, 1, "minimal")
+    leaves = 2 * data.draw(st.integers(1, radix // 2))
+    tree = build_tree(rule, leaves * rule.downlinks)
+    graph = wired(tree.endpoints, tree.leaf, tree.spine, uplinks, rule.downlinks)
+    flow = nx.DiGraph()
+    for a, b, _ in graph.edges:
+        for one, two in ((a, b), (b, a)):
+            capacity = flow.edges[one, two]["capacity"] + 1 if flow.has_edge(one, two) else 1
+            flow.add_edge(one, two, capacity=capacity)
+    for endpoint in range(tree.endpoints):
+        left = endpoint < tree.endpoints // 2
+        flow.add_edge(*(("source", ("e", endpoint)) if left else (("e", endpoint), "sink")), capacity=1)
+    assert nx.maximum_flow_value(flow, "source", "sink") == tree.cut_links
+
+
+@given(RADIX, RATIO, POLICY, st.integers(1, 8), st.data())
+def test_a_three_tier_tree_has_ports_for_all_its_links(
+    radix: int, ratio: float, policy: str, rails: int, data: st.DataObject
+) -> None:
+    rule = TreeRule(3, radix, int(f.leaf_uplinks(radix, ratio)), rails, policy)
+    endpoints = data.draw(st.integers(1, rule.capacity))
+    tree = build_tree(rule, endpoints)
+    assert tree.leaf_ports >= endpoints
+    assert tree.leaf_ports - endpoints < rule.downlinks
+    assert tree.spare_spine_ports >= 0
+    assert tree.spare_core_ports >= 0
+    assert tree.core >= f.core_minimal(tree.spine_core, radix)
+
+
+@given(RADIX, RATIO, st.integers(1, 10**6))
+def test_leaf_uplinks_keep_the_oversubscription(radix: int, ratio: float, _: int) -> None:
+    uplinks = int(f.leaf_uplinks(radix, ratio))
+    assert (radix - uplinks) / uplinks <= ratio + 1e-9
+    assert uplinks == 1 or (radix - uplinks + 1) / (uplinks - 1) > ratio
+
+
+@given(st.lists(st.integers(1, 16_000), min_size=1, max_size=8))
+def test_arrays_and_scalars_agree(endpoints: list[int]) -> None:
+    e = np.array(endpoints)
+    leaf = f.leaf_switches(e, 20)
+    spine = f.three_tier_spines(leaf, 20, 40)
+    scalar_leaf = [f.leaf_switches(n, 20) for n in endpoints]
+    scalar_spine = [f.three_tier_spines(n, 20, 40) for n in scalar_leaf]
+    assert leaf.tolist() == scalar_leaf
+    assert spine.tolist() == scalar_spine
+    assert f.core_equal_stripe(spine, 20, 40).tolist() == [f.core_equal_stripe(n, 20, 40) for n in scalar_spine]
+    assert f.core_per_rail_whole_pods(e, 8, 400, 400, 40).tolist() == [
+        f.core_per_rail_whole_pods(n, 8, 400, 400, 40) for n in endpoints
+    ]
+    assert f.zone_bisection_links(e, 4, 400, 80).tolist() == [f.zone_bisection_links(n, 4, 400, 80) for n in endpoints]
+
+
+@given(RADIX, st.integers(1, 3))
+def test_a_full_tree_matches_the_canonical_counts(radix: int, tiers: int) -> None:
+    """Al-Fares et al., SIGCOMM 2008: k^3/4 hosts, k^2/2 leaf and spine switches each, k^2/4 cores."""
+    rule = TreeRule(tiers, radix, radix // 2 if tiers > 1 else 0, 1, "equal-stripe")
+    tree = build_tree(rule, rule.capacity)
+    canonical = {
+        1: (1, 0, 0),
+        2: (radix, radix // 2, 0),
+        3: (radix**2 // 2, radix**2 // 2, radix**2 // 4),
+    }
+    assert (tree.leaf, tree.spine, tree.core) == canonical[tiers]
+    assert tree.spare_spine_ports == tree.spare_core_ports == 0

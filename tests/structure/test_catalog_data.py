@@ -1,0 +1,93 @@
+"""Every catalogue file and every shipped design."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+
+from ffplan.catalog.parts import Part, Server, StorageServer
+from ffplan.catalog.prices import PriceBook
+from ffplan.catalog.store import KINDS, Catalog
+from ffplan.inputs.document import read_document
+from tests.support import DESIGNS, ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FOLDERS = {
+    "accelerator": "accelerators", "cpu": "cpus", "nic": "nics", "switch": "switches", "link": "links",
+    "server": "servers", "storage-server": "storage", "price-book": "prices",
+}  # fmt: skip
+FILES = sorted((ROOT / "catalogs").rglob("*.yaml"))
+
+
+def part(path: Path) -> Part:
+    return Catalog().entry(path.stem).part
+
+
+def schema(name: str) -> dict[str, object]:
+    loaded: dict[str, object] = json.loads((ROOT / "schema" / f"{name}.schema.json").read_text())
+    return loaded
+
+
+def test_every_kind_has_a_folder_and_a_part() -> None:
+    assert set(FOLDERS) == set(KINDS)
+    assert {part(path).kind for path in FILES} == set(KINDS)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_catalogue_file(path: Path) -> None:
+    loaded = part(path)
+    assert path.relative_to(ROOT / "catalogs").parts[0] == FOLDERS[loaded.kind]
+    jsonschema.validate(read_document(path).data, schema("catalog"))
+    figures = list(loaded.figures())
+    assert figures
+    used = {figure.source for _, figure in figures}
+    assert used == set(loaded.sources), "every source listed is used, every source used is listed"
+    for source in loaded.sources.values():
+        assert source.date or source.status in {"R", "V"}
+        assert ("recalled" in source.title) == (source.status == "R"), "a recalled figure says so"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_id_in_a_part_exists(path: Path) -> None:
+    catalog, loaded = Catalog(), part(path)
+    names: set[str] = set()
+    if isinstance(loaded, PriceBook):
+        names |= set(loaded.items)
+    if isinstance(loaded, Server | StorageServer):
+        names |= {socket.cpu for socket in loaded.sockets} | {nic.part for nic in loaded.nics}
+    if isinstance(loaded, Server) and loaded.accelerator:
+        names.add(loaded.accelerator)
+    assert names <= set(catalog.ids())
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_design_file(name: str) -> None:
+    path = ROOT / "designs" / f"{name}.yaml"
+    document = read_document(path)
+    assert document.data["name"] == name
+    jsonschema.validate(document.data, schema("design"))
+    assert path.read_text().startswith("# yaml-language-server: $schema=../schema/design.schema.json\n")
+
+
+def test_the_two_fire_flyer_nodes_differ_only_in_nvlink() -> None:
+    plain, bridged = (Catalog().entry(f"fire-flyer-2-node{suffix}").document.data for suffix in ("", "-nvlink"))
+    for key in set(plain) - {"id", "name", "power"}:
+        assert plain[key] == bridged[key], key
+    assert set(bridged) - set(plain) == {"nvlink"}
+    assert plain["power"]["training"]["value"] == bridged["power"]["training"]["value"]
+
+
+def test_code_holds_no_hardware_number() -> None:
+    """Numbers of the catalogue's parts do not stand in code outside docstrings and comments."""
+    import ast
+
+    known = {37.5, 32.4, 0.864, 409.6, 320, 204.8, 1.7576, 0.084, 253, 404, 2500, 4200, 9.0, 15.2}
+    for path in (ROOT / "ffplan").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and node.value not in (0, 1):
+                assert node.value not in known, f"{path}:{node.lineno}: {node.value}"

@@ -1,0 +1,150 @@
+"""Everything documented, and nothing documented that is not there."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import json
+import pkgutil
+import re
+from typing import Any
+
+import jsonschema
+import pytest
+from markdown_it import MarkdownIt
+
+import ffplan
+from ffplan.check.input_rules import INPUT_RULES
+from ffplan.check.rules import RULES
+from tests.pages import commands, generated_pages
+from tests.support import DESIGNS, ROOT, lines_of
+from tests.support import ffplan as run_ffplan
+
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+FORMULA_ROOMS = ("ffplan.fabric", "ffplan.perf", "ffplan.cost")
+
+
+def test_generated_files_are_current() -> None:
+    for path, text in generated_pages().items():
+        assert path.read_text() == text, f"{path.name} is out of date: run `make docs`"
+
+
+@pytest.mark.parametrize("name", list(commands()))
+def test_every_command_and_option_is_documented(name: str) -> None:
+    page = (ROOT / "docs" / "commands.md").read_text()
+    assert f"## `ffplan {name}`" in page
+    command = commands()[name]
+    for parameter in command.params:
+        assert getattr(parameter, "help", None) or parameter.name == "help", f"{name}: {parameter.name}"
+        for option in parameter.opts:
+            if option.startswith("-"):
+                assert option in page
+
+
+def formulas() -> list[tuple[str, Any]]:
+    """Every public function whose docstring states an equation."""
+    found = []
+    for module in pkgutil.walk_packages(ffplan.__path__, "ffplan."):
+        if module.name.startswith(FORMULA_ROOMS):
+            for name, item in inspect.getmembers(importlib.import_module(module.name), inspect.isfunction):
+                if item.__module__ == module.name and "Equation:" in (item.__doc__ or ""):
+                    found.append((name, item))
+    return found
+
+
+def test_the_formula_modules_hold_formulas() -> None:
+    from ffplan.cost import value
+    from ffplan.fabric import formulas as fabric_formulas
+
+    names = {name for name, _ in formulas()}
+    for module in (fabric_formulas, value):
+        public = {n for n, f in inspect.getmembers(module, inspect.isfunction) if f.__module__ == module.__name__}
+        assert public <= names
+    assert len(names) > 20
+
+
+@pytest.mark.parametrize(("name", "item"), formulas(), ids=lambda value: value if isinstance(value, str) else "")
+def test_every_formula_has_units_a_source_and_a_test(name: str, item: Any) -> None:
+    doc = inspect.getdoc(item) or ""
+    assert "Source:" in doc
+    assert re.search(r"\[[^\]]+\]|GB/s", doc), "no unit"
+    for parameter in inspect.signature(item).parameters:
+        assert re.search(rf"^\s+{parameter}: ", doc, re.MULTILINE), f"{parameter} is not described"
+    tests = lines_of([*(ROOT / "tests" / "unit").glob("*.py"), *(ROOT / "tests" / "published").glob("*.py")])
+    assert re.search(rf"\b{name}\b", tests) or name in {"hfreduce", "nccl_ring"}, "no test"
+
+
+def test_every_rule_raised_is_documented_and_every_documented_rule_is_raised() -> None:
+    pattern = re.compile(
+        r"""["']((?:file|yaml|schema|quantity|number|reference|catalog|server|design|currency|fabric|
+        communication|price)-[a-z-]+)["']""",
+        re.VERBOSE,
+    )
+    code = lines_of(
+        p for p in (ROOT / "ffplan").rglob("*.py") if p.parent.name not in {"rules"} and "rules" not in p.name
+    )
+    documented = {rule.id for rule in INPUT_RULES}
+    raised = {name for name in pattern.findall(code) if name in documented or "-" in name}
+    not_rules = {"price-book"}
+    assert raised - not_rules == documented
+    assert len({rule.id for rule in (*INPUT_RULES, *RULES)}) == len(INPUT_RULES) + len(RULES)
+
+
+def test_rules_have_one_file_each() -> None:
+    files = {path.stem.replace("_", "-") for path in (ROOT / "ffplan" / "check" / "rules").glob("[a-z]*.py")}
+    assert files == {rule.id for rule in RULES}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_links_inside_the_project_lead_somewhere(path: Any) -> None:
+    for token in MarkdownIt().parse(path.read_text()):
+        for child in token.children or []:
+            target = str(child.attrs.get("href", "")).partition("#")[0]
+            if target and "://" not in target:
+                assert (path.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_yaml_examples_that_are_whole_designs_work(path: Any, tmp_path: Any) -> None:
+    for token in MarkdownIt().parse(path.read_text()):
+        if token.type == "fence" and token.info == "yaml" and token.content.startswith("name:"):
+            file = tmp_path / "example.yaml"
+            file.write_text(token.content)
+            done = run_ffplan("check", str(file))
+            assert done.code == 0, done.out
+
+
+def test_every_path_of_the_json_output_is_documented() -> None:
+    page = (ROOT / "docs" / "output.md").read_text()
+    schema = json.loads((ROOT / "schema" / "assessment.schema.json").read_text())
+
+    def walk(node: dict[str, Any], path: str) -> None:
+        node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]] if "$ref" in node else node
+        for option in node.get("anyOf", []):
+            walk(option, path)
+        if node.get("type") == "array":
+            walk(node.get("items", {}), f"{path}[]")
+        for name, child in node.get("properties", {}).items():
+            full = f"{path}.{name}" if path else name
+            assert f"`{full}`" in page, full
+            walk(child, full)
+
+    walk(schema, "")
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_outputs_follow_their_schemas(name: str) -> None:
+    golden = ROOT / "tests" / "golden" / "designs"
+    for file, kind in ((f"{name}.json", "assessment"), ("comparison.json", "comparison")):
+        schema = json.loads((ROOT / "schema" / f"{kind}.schema.json").read_text())
+        jsonschema.validate(json.loads((golden / file).read_text()), schema)
+    findings = json.loads(run_ffplan("check", name, "--format", "json").out)
+    jsonschema.validate(findings, json.loads((ROOT / "schema" / "findings.schema.json").read_text()))
+
+
+def test_every_public_thing_has_a_docstring() -> None:
+    for path in (ROOT / "ffplan").rglob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                assert ast.get_docstring(node), f"{path}:{node.name}"

@@ -1,0 +1,23 @@
+"""Heavy imports only where they are used: what each command may not load."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support import modules_loaded
+
+CASES = {
+    ("--version",): {"typer", "pydantic", "yaml", "numpy", "networkx", "rich", "json", "dataclasses"},
+    ("--help",): {"pydantic", "yaml", "numpy", "networkx", "rich", "ffplan.design", "ffplan.catalog.parts"},
+    ("check", "fire-flyer-2"): {"numpy", "networkx", "rich", "ffplan.report"},
+    ("design", "fire-flyer-2", "--format", "json"): {"numpy", "networkx", "rich"},
+    ("design", "fire-flyer-2"): {"numpy", "networkx"},
+    ("compare", "fire-flyer-2", "dgx-a100-10k"): {"numpy", "networkx"},
+}
+
+
+@pytest.mark.parametrize("arguments", CASES, ids=" ".join)
+def test_command_leaves_heavy_modules_alone(arguments: tuple[str, ...]) -> None:
+    loaded = modules_loaded(*arguments)
+    assert not CASES[arguments] & loaded
+    assert "ffplan" in loaded

@@ -1,0 +1,105 @@
+"""Helpers of the tests."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ffplan.catalog.store import Catalog
+from ffplan.check.run import examine
+from ffplan.inputs.document import Document, compose
+from ffplan.paths import data_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ffplan.assessment import Assessment, CollectiveReport, TermReport
+
+ROOT = Path(__file__).resolve().parent.parent
+DESIGNS = sorted(path.stem for path in (ROOT / "designs").glob("*.yaml"))
+
+
+def assess_file(path: Path | str, *overlays: str) -> Assessment:
+    """Return the assessment of a design file, or of a shipped design by name."""
+    file = Path(path)
+    if not file.suffix:
+        file = ROOT / "designs" / f"{path}.yaml"
+    return examine(file, str(path), Catalog(overlays))
+
+
+def collective(assessment: Assessment, library: str) -> CollectiveReport:
+    """Return the report of one library."""
+    return next(item for item in assessment.communication if item.library == library)
+
+
+def term(report: CollectiveReport, name: str) -> TermReport:
+    """Return the tightest term of one kind."""
+    return next(item for item in report.terms if item.name == name)
+
+
+def document(text: str, file: str = "test.yaml") -> Document:
+    """Return a document from text."""
+    return Document(file, "0" * 64, compose(text, file))
+
+
+def overlay_part(folder: Path, name: str, *changes: tuple[str, str]) -> None:
+    """Copy a shipped part into `folder` with texts replaced, each of which must occur."""
+    source = next(data_folder("catalogs").rglob(f"{name}.yaml"))
+    text = source.read_text()
+    for old, new in changes:
+        assert old in text, f"{old!r} is not in {source}"
+        text = text.replace(old, new)
+    (folder / f"{name}.yaml").write_text(text)
+
+
+def vary_design(folder: Path, name: str, *changes: tuple[str, str]) -> Path:
+    """Copy a shipped design into `folder` with texts replaced, each of which must occur."""
+    text = (ROOT / "designs" / f"{name}.yaml").read_text()
+    for old, new in changes:
+        assert old in text, f"{old!r} is not in {name}"
+        text = text.replace(old, new)
+    path = folder / f"{name}.yaml"
+    path.write_text(text)
+    return path
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a command printed and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def ffplan(*arguments: str, env: dict[str, str] | None = None) -> Run:
+    """Run the command line in a process of its own."""
+    import os
+
+    done = subprocess.run(
+        [sys.executable, "-m", "ffplan", *arguments],
+        capture_output=True, text=True, check=False, env={**os.environ, **(env or {})}, timeout=120,
+    )  # fmt: skip
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+def modules_loaded(*arguments: str) -> set[str]:
+    """Return the names of the modules that a command imports."""
+    code = (
+        "import sys, io, contextlib\n"
+        f"sys.argv = ['ffplan', *{list(arguments)!r}]\n"
+        "from ffplan.__main__ import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        "    main()\n"
+        "print('\\n'.join(sys.modules))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    return set(done.stdout.split())
+
+
+def lines_of(paths: Iterable[Path]) -> str:
+    """Return the text of several files."""
+    return "\n".join(path.read_text() for path in paths)

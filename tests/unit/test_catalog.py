@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffplan.catalog.parts import Switch
+from ffplan.catalog.store import Catalog
+from ffplan.errors import InputError, UsageError
+from tests.support import assess_file, document, overlay_part
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_first_folder_wins_and_the_report_says_so(overlay: Path) -> None:
+    overlay_part(overlay, "qm8700", ("value: 253 W", "value: 300 W"))
+    assessment = assess_file("fire-flyer-2", str(overlay))
+    paths = {item.id: item.path for item in assessment.catalog}
+    assert paths["qm8700"] == f"{overlay}/qm8700.yaml"
+    assert paths["hdr-aoc"] == "catalogs/links/generic/hdr-aoc.yaml"
+    plain = assess_file("fire-flyer-2")
+    assert assessment.power.it_kw - plain.power.it_kw == pytest.approx(122 * 0.047)
+
+
+def test_an_unknown_part_names_the_nearest() -> None:
+    with pytest.raises(InputError, match="did you mean `qm8700`"):
+        Catalog().get(Switch, "qm8800", document("a: 1"), ("a",))
+
+
+def test_a_part_of_another_kind_is_refused() -> None:
+    with pytest.raises(InputError, match="is a NIC; a switch is wanted"):
+        Catalog().get(Switch, "connectx-6-200g", document("a: 1"), ("a",))
+
+
+def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        Catalog([str(tmp_path / "nowhere")])
+
+
+def test_two_files_of_one_name_are_refused(overlay: Path) -> None:
+    for folder in ("a", "b"):
+        (overlay / folder).mkdir()
+        (overlay / folder / "same.yaml").write_text("kind: nic\n")
+    with pytest.raises(UsageError, match="two files are named `same`"):
+        Catalog([str(overlay)])
+
+
+@pytest.mark.parametrize(
+    ("change", "rule", "message"),
+    [
+        (("id: qm8700", "id: qm8790"), "catalog-id", "differs from the file name"),
+        (("source: paper}", "source: papr}"), "catalog-source", "the source `papr` is not under `sources`"),
+        (("{value: 253 W,", "{value: 253 W, grade: measured,"), "catalog-grade", "must have grade `estimate`"),
+        (("kind: switch", "kind: swich"), "schema-choice", "`kind` is `swich`"),
+        (("value: 253 W", "value: 253 GB"), "quantity-unit", "a power is wanted"),
+        (("value: 253 W", "value: 253 W, low: 300 W"), "number-range", "outside its own range"),
+        (("ports: {value: 40,", "ports: {value: 40.5,"), "schema-type", "a whole number is wanted"),
+    ],
+)
+def test_a_faulty_part_is_refused_at_its_place(overlay: Path, change: tuple[str, str], rule: str, message: str) -> None:
+    overlay_part(overlay, "qm8700", change)
+    with pytest.raises(InputError) as caught:
+        assess_file("fire-flyer-2", str(overlay))
+    found = caught.value.findings[0]
+    assert (found.rule, found.file) == (rule, f"{overlay}/qm8700.yaml")
+    assert message in found.message
+    assert found.line > 1 or rule == "schema-choice"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("{id: gpu6, root_port: cpu1-rp1}", "{id: gpu6, root_port: cpu1-rp9}"), "root port `cpu1-rp9` does not exist"),
+        (("{id: gpu6, root_port: cpu1-rp1}", "{id: gpu5, root_port: cpu1-rp1}"), "the name `gpu5` is used twice"),
+        (("accelerator: a100-pcie-40gb\n", ""), "`accelerator` and `accelerators` go together"),
+        (("part: connectx-6-200g, root_port: cpu1-rp3", "part: connectx-6-200g, root_port: rp"), "root port `rp`"),
+        (("[gpu6, gpu7]", "[gpu6, gpu8]"), "accelerator `gpu8` does not exist"),
+        (("[gpu6, gpu7]", "[gpu6, gpu0]"), "`gpu0` is in two bridged pairs"),
+        (("nvlink:\n", "nvlink:\n  switched: true\n"), "bridged pairs or a switch, not both"),
+    ],
+)
+def test_the_inside_of_a_server_must_hang_together(overlay: Path, change: tuple[str, str], message: str) -> None:
+    overlay_part(overlay, "fire-flyer-2-node-nvlink", change)
+    with pytest.raises(InputError) as caught:
+        assess_file("fire-flyer-2-nvlink", str(overlay))
+    assert message in str(caught.value)
+    assert {found.rule for found in caught.value.findings} == {"server-topology"}

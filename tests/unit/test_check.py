@@ -1,0 +1,122 @@
+"""`ffplan check`: rules on assessed designs, thresholds and exit codes."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import assess_file, ffplan, overlay_part, vary_design
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LIMITS = "limits:\n"
+
+
+@pytest.mark.parametrize(
+    ("limit", "rule", "words"),
+    [
+        ("capex: 11000 paper-unit", "limit-capex", "is 11,606 paper-unit, above the limit of at most 11,000"),
+        ("cost_per_accelerator: 1 paper-unit", "limit-cost-per-accelerator", "1.1606 paper-unit, above"),
+        ("total_power: 3 MW", "limit-total-power", "3,276 kW, above the limit of at most 3,000 kW"),
+        ("allreduce_bandwidth: 10 GB/s", "limit-allreduce-bandwidth", "is 8.1 GB/s, below the limit of at least 10"),
+        ("power_per_rack: 10 kW", "limit-power-per-rack", "the limit cannot be checked"),
+        ("oversubscription: 1:2", "limit-oversubscription", "is 1 to 1, above"),
+    ],
+)
+def test_a_broken_limit_is_found_at_the_limit(tmp_path: Path, limit: str, rule: str, words: str) -> None:
+    path = vary_design(tmp_path, "fire-flyer-2", (
+        "  total_power: 4 MW  # section VIII-C2: does not exceed 4 MW\n  oversubscription: 1:1\n  allreduce_bandwidth: 8 GB/s\n",
+        f"  {limit}\n",
+    ))  # fmt: skip
+    findings = [found for found in assess_file(path).findings if found.rule == rule]
+    assert findings
+    assert words in findings[0].message
+    assert findings[0].line == path.read_text().splitlines().index(f"  {limit}") + 1
+    run = ffplan("check", str(path))
+    assert run.code == 1
+    assert f"[{rule}]" in run.out
+
+
+def test_a_kept_limit_is_silent() -> None:
+    assert not [found for found in assess_file("fire-flyer-2").findings if found.rule.startswith("limit-")]
+
+
+def test_limits_without_prices_cannot_be_checked(tmp_path: Path) -> None:
+    path = vary_design(
+        tmp_path, "fire-flyer-2",
+        ("cost:\n  price_book: fire-flyer-2-relative\n  exclude: [storage, endpoint-links]  # the paper prices neither\n", ""),
+        ("  total_power: 4 MW", "  capex: 5 paper-unit\n  total_power: 4 MW"),
+    )  # fmt: skip
+    a = assess_file(path)
+    assert a.cost is None
+    assert "name a price book" in next(found.remedy for found in a.findings if found.rule == "limit-capex")
+
+
+def test_rack_power_uses_the_rated_maximum(tmp_path: Path) -> None:
+    path = vary_design(
+        tmp_path, "dgx-a100-10k", ("count: 1250}", "count: 1250, per_rack: 4}"), ("site:\n", "limits:\n  power_per_rack: 25 kW\nsite:\n")
+    )  # fmt: skip
+    found = next(found for found in assess_file(path).findings if found.rule == "limit-power-per-rack")
+    assert "is 26 kW, above the limit of at most 25 kW" in found.message  # 4 x 6.5 kW
+
+
+def test_uneven_zones(tmp_path: Path) -> None:
+    path = vary_design(tmp_path, "fire-flyer-2", ("count: 1250", "count: 1249"))
+    a = assess_file(path)
+    assert "zones-uneven" in {found.rule for found in a.findings}
+    assert a.fabric.endpoints_per_zone == (760, 759)
+    assert ffplan("check", str(path)).code == 0
+    assert ffplan("check", str(path), "--fail-on", "warning").code == 1
+    assert ffplan("check", str(path), "--fail-on", "info").code == 1
+
+
+def test_rate_mismatch(tmp_path: Path) -> None:
+    path = vary_design(tmp_path, "fire-flyer-2", ("endpoint: hdr-dac", "endpoint: 400g-dac"))
+    found = next(found for found in assess_file(path).findings if found.rule == "rate-mismatch")
+    assert "`400g-dac` runs at 400 Gb/s, a port of `qm8700` at 200 Gb/s" in found.message
+
+
+def test_fewer_tiers(tmp_path: Path) -> None:
+    path = vary_design(tmp_path, "dgx-a100-10k", ("count: 1250", "count: 100"))
+    found = next(found for found in assess_file(path).findings if found.rule == "fewer-tiers")
+    assert "800 ports per zone fit in 2 tier(s), which hold 800" in found.message
+
+
+def test_spare_ports_silence_fabric_full(tmp_path: Path) -> None:
+    path = vary_design(tmp_path, "fire-flyer-2", ("count: 135", "count: 130"))
+    a = assess_file(path)
+    assert a.fabric.spare_ports == 10
+    assert "fabric-full" not in {found.rule for found in a.findings}
+
+
+def test_unjoined_zones_are_said(tmp_path: Path) -> None:
+    text = vary_design(tmp_path, "fire-flyer-2").read_text()
+    start, end = text.index("  inter_zone:"), text.index("  oversubscription")
+    path = tmp_path / "apart.yaml"
+    path.write_text(text[:start] + text[end:])
+    a = assess_file(path)
+    assert (a.fabric.bisection_gbyte_s, a.fabric.switches.interzone) == (0, 0)
+    assert "the zones are not joined" in {found.message for found in a.findings}
+
+
+def test_recalled_prices_weigh_their_share(overlay: Path) -> None:
+    overlay_part(
+        overlay,
+        "usd-2024",
+        ("roce-128x400g: {value: 45000, source: recalled", "roce-128x400g: {value: 45000, source: epoch"),
+    )
+    message = {f.rule: f.message for f in assess_file("fire-flyer-next", str(overlay)).findings}["recalled-prices"]
+    assert message.startswith("1 % of the cost")
+    assert "roce" not in message
+
+
+def test_json_findings() -> None:
+    run = ffplan("check", "fire-flyer-2", "tests/published/fire-flyer-2-full-counts.yaml", "--format", "json")
+    assert run.code == 2
+    findings = json.loads(run.out)["findings"]
+    assert {"rule", "severity", "file", "line", "column", "message", "remedy"} == set(findings[0])
+    assert [found["rule"] for found in findings if found["severity"] == "error"] == ["fabric-capacity"]
+    assert findings == sorted(findings, key=lambda f: (f["file"], f["line"], f["column"], f["rule"]))

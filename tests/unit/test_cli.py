@@ -1,0 +1,167 @@
+"""The front door: exit codes, streams, files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import ffplan as package
+from tests.support import ROOT, ffplan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_version() -> None:
+    assert ffplan("--version").out == f"ffplan {package.__version__}\n"
+    assert ffplan("design", "--help").code == 0
+
+
+def test_results_on_stdout_only() -> None:
+    run = ffplan("design", "fire-flyer-2", "--format", "json")
+    assert (run.code, run.err) == (0, "")
+    assert json.loads(run.out)["design"]["name"] == "fire-flyer-2"
+
+
+def test_a_design_by_name_and_by_path_differ_in_nothing_but_the_name_of_the_file() -> None:
+    one = ffplan("design", "fire-flyer-2", "--format", "json").out
+    two = ffplan("design", "designs/fire-flyer-2.yaml", "--format", "json").out
+    assert one.replace('"file": "fire-flyer-2"', '"file": "designs/fire-flyer-2.yaml"') == two
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("design",), "Missing argument"),
+        (("design", "fire-flyer-2", "--format", "xml"), "xml"),
+        (("desing", "fire-flyer-2"), "No such command"),
+        (("compare", "fire-flyer-2"), "at least two designs"),
+        (("compare", "fire-flyer-2", "fire-flyer-2"), "two designs are named"),
+        (("compare", "fire-flyer-2", "dgx-a100-10k", "--baseline", "dgx"), "is not among the designs"),
+        (("design", "fire-flyer-2", "-o", "/no/such/folder/x"), "cannot be written"),
+        (("design", "fire-flyer-2", "-o", "/tmp"), "this is a folder"),
+        (("design", "fire-flyer-2", "--catalog", "/no/such/folder"), "cannot be read"),
+        (("catalog", "show", "qm8800"), "did you mean `qm8700`"),
+        (("catalog", "list", "switches"), "did you mean `switch`"),
+        (("schema", "desing"), "desing"),
+        (("design", "a\x00b"), "no"),
+    ],
+)
+def test_bad_usage_exits_with_2_and_says_why(arguments: tuple[str, ...], words: str) -> None:
+    if "\x00" in "".join(arguments):
+        pytest.importorskip("typer")
+        from typer.testing import CliRunner
+
+        from ffplan.cli.app import app
+
+        assert CliRunner().invoke(app, list(arguments)).exit_code != 0
+        return
+    run = ffplan(*arguments)
+    assert (run.code, run.out) == (2, "")
+    assert words in run.err
+    assert "Traceback" not in run.err
+
+
+def test_output_is_written_whole(tmp_path: Path) -> None:
+    target = tmp_path / "report.md"
+    target.write_text("before")
+    run = ffplan("design", "fire-flyer-2", "--format", "markdown", "-o", str(target))
+    assert (run.code, run.out) == (0, "")
+    assert target.read_text() == (ROOT / "tests/golden/designs/fire-flyer-2.md").read_text()
+    failed = ffplan("design", "tests/published/fire-flyer-2-full-counts.yaml", "-o", str(target))
+    assert failed.code == 2
+    assert target.read_text().startswith("# fire-flyer-2\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["report.md"]
+
+
+def test_output_follows_a_link_and_takes_a_device(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.txt", tmp_path / "link.txt"
+    real.write_text("")
+    link.symlink_to(real)
+    assert ffplan("design", "fire-flyer-2", "-o", str(link)).code == 0
+    assert link.is_symlink()
+    assert real.read_text().startswith("fire-flyer-2")
+    assert ffplan("design", "fire-flyer-2", "-o", os.devnull).code == 0
+
+
+def test_a_closed_pipe_is_no_bug() -> None:
+    command = f"{sys.executable} -m ffplan design fire-flyer-2 --format csv | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "path,value\n"
+    assert done.stderr == ""
+
+
+def test_a_bug_of_ours_exits_with_70(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from ffplan.cli import app
+
+    def broken() -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(app, "app", broken)
+    assert app.run() == 70
+    assert "a bug of ours: RuntimeError: boom" in capsys.readouterr().err
+
+
+def test_colour_only_on_a_terminal_that_wants_it() -> None:
+    import pty
+
+    def on_terminal(**env: str) -> str:
+        parent, child = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ffplan", "design", "fire-flyer-2"], stdout=child, stderr=child, stdin=child,
+            env={**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, "TERM": "xterm", "COLUMNS": "100", **env},
+        )  # fmt: skip
+        os.close(child)
+        chunks = []
+        while True:
+            try:
+                chunk = os.read(parent, 65536)
+            except OSError:
+                break
+            if not chunk:
+                break
+            chunks.append(chunk)
+        process.wait(timeout=60)
+        os.close(parent)
+        return b"".join(chunks).decode()
+
+    assert "\x1b[" in on_terminal()
+    plain = on_terminal(NO_COLOR="1")
+    assert "\x1b[3" not in plain
+    assert "122 = 80 leaf" in plain
+    assert "\x1b[" not in ffplan("design", "fire-flyer-2").out
+
+
+def test_catalogue_commands() -> None:
+    listed = ffplan("catalog", "list", "switch").out
+    assert "qm8700" in listed
+    assert "epyc" not in listed
+    shown = ffplan("catalog", "show", "epyc-7502").out
+    assert "37.5 GB/s" in shown
+    assert "Fitted on one point" in shown
+    figures = json.loads(ffplan("catalog", "show", "epyc-7502", "--format", "json").out)["figures"]
+    port = next(figure for figure in figures if figure["path"] == "root_port.both_way_share")
+    assert (port["value"], port["unit"], port["status"], port["grade"]) == (86.4, "%", "D", "derived")
+    parts = json.loads(ffplan("catalog", "list", "--format", "json").out)["parts"]
+    assert len(parts) == len(list((ROOT / "catalogs").rglob("*.yaml")))
+
+
+def test_comparison_needs_one_currency_for_cost_ratios() -> None:
+    run = ffplan("compare", "fire-flyer-2", "fire-flyer-next", "--format", "json")
+    assert run.code == 0
+    document = json.loads(run.out)
+    assert document["ratios"]["fire-flyer-next"]["cost_total"] is None
+    assert any("two currencies are never compared" in note for note in document["notes"])
+
+
+def test_broken_designs_of_a_comparison_are_all_reported() -> None:
+    path = "tests/published/fire-flyer-2-full-counts.yaml"
+    run = ffplan("compare", path, "fire-flyer-2", "tests/conftest.py")
+    assert run.code == 2
+    assert "fabric-capacity" in run.err
+    assert "tests/conftest.py:" in run.err

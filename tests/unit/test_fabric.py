@@ -1,0 +1,98 @@
+"""Hand-worked counts of fat trees."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ffplan.fabric import formulas as f
+from ffplan.fabric.tree import TreeRule, build_tree
+
+
+def test_leaf_uplinks() -> None:
+    assert f.leaf_uplinks(40, 1.0) == 20
+    assert f.leaf_uplinks(40, 3.0) == 10
+    assert f.leaf_uplinks(40, 2.0) == 14  # 26 down over 14 up is 1.86, still within 2:1
+    assert f.leaf_uplinks(np.array([40, 64, 128]), 1.0).tolist() == [20, 32, 64]
+
+
+def test_leaf_switches() -> None:
+    assert f.leaf_switches(800, 20) == 40
+    assert f.leaf_switches(801, 20) == 41
+
+
+def test_two_tier_spines() -> None:
+    assert f.two_tier_spines(40, 20, 40) == 20
+    assert f.two_tier_spines(24, 32, 64) == 16  # RA-11333, Table 4, 3 scalable units
+    with pytest.raises(ValueError, match="no divisor"):
+        f.two_tier_spines(41, 20, 40)
+
+
+def test_three_tier_spines() -> None:
+    assert f.three_tier_spines(500, 20, 40) == 500
+    assert f.three_tier_spines(80, 20, 40) == 80
+
+
+def test_core_policies_of_ten_thousand_endpoints() -> None:
+    # 500 leaf and 500 spine switches of 40 ports; 25 pods of 400
+    assert f.core_minimal(10_000, 40) == 250
+    assert f.core_per_rail_whole_pods(10_000, 8, 400, 400, 40) == 320
+    assert f.core_equal_stripe(500, 20, 40) == 400
+
+
+def test_core_policies_of_sixteen_hundred_endpoints() -> None:
+    assert f.core_minimal(1600, 40) == 40
+    assert f.core_per_rail_whole_pods(1600, 1, 400, 400, 40) == 40
+    assert f.core_equal_stripe(80, 20, 40) == 40
+
+
+def test_core_per_rail_on_arrays() -> None:
+    # DGX B200 SuperPOD of 16, 32, 64 scalable units: 8 rails of 64-port switches in pods of 128 (RA-11334)
+    nodes = np.array([512, 1024, 2048])
+    assert f.core_per_rail_whole_pods(nodes * 8, 8, 128, 128, 64).tolist() == [64, 128, 256]
+
+
+def test_tree_capacity() -> None:
+    assert [f.tree_capacity(tiers, 40, 20) for tiers in (1, 2, 3)] == [40, 800, 16_000]
+    assert f.tree_capacity(2, 128, 64) == 8192
+    assert f.tree_capacity(3, 64, 32) == 65_536
+    with pytest.raises(ValueError, match="4 tiers"):
+        f.tree_capacity(4, 40, 20)
+
+
+def test_bisection_links() -> None:
+    assert f.bisection_links(800, 800) == 400
+    assert f.bisection_links(900, 300) == 150
+
+
+def test_zone_bisection_links() -> None:
+    assert f.zone_bisection_links(1, 0, 400, 0) == 400
+    assert f.zone_bisection_links(2, 40, 400, 80) == 40
+    assert f.zone_bisection_links(4, 40, 400, 160) == 80
+    assert f.zone_bisection_links(3, 40, 400, 120) == 440
+    assert f.zone_bisection_links(2, 0, 400, 0) == 0
+    assert f.zone_bisection_links(np.array([1, 2]), 40, 400, 80).tolist() == [400, 40]
+
+
+def test_a_zone_of_fire_flyer_2() -> None:
+    tree = build_tree(TreeRule(2, 40, 20, 1, "minimal"), 800)
+    assert (tree.leaf, tree.spine, tree.core) == (40, 20, 0)
+    assert (tree.leaf_spine, tree.spine_core, tree.leaf_ports, tree.spare_spine_ports) == (800, 0, 800, 0)
+
+
+def test_one_tier_is_one_switch() -> None:
+    tree = build_tree(TreeRule(1, 40, 0, 1, "minimal"), 30)
+    assert (tree.leaf, tree.spine, tree.leaf_ports, tree.leaf_spine, tree.cut_links) == (1, 0, 40, 0, 15)
+
+
+def test_partly_filled_tree_keeps_its_uplinks() -> None:
+    tree = build_tree(TreeRule(2, 40, 20, 1, "minimal"), 130)  # 7 leaves, 140 uplinks: 4 spines would do
+    assert (tree.leaf, tree.spine, tree.leaf_spine, tree.leaf_ports) == (7, 4, 140, 140)
+    assert tree.spare_spine_ports == 20
+
+
+def test_core_policy_never_gives_fewer_than_the_links_need() -> None:
+    for policy in ("minimal", "per-rail-whole-pods", "equal-stripe"):
+        tree = build_tree(TreeRule(3, 40, 10, 1, policy), 12_345)
+        assert tree.spare_core_ports >= 0
+        assert tree.spare_spine_ports >= 0

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import pytest
+from pydantic_core import PydanticCustomError
+
+from ffplan.inputs import quantities as q
+
+
+@pytest.mark.parametrize(
+    ("text", "dimension", "expected"),
+    [
+        ("200 Gb/s", q.BANDWIDTH, 25.0),
+        ("200Gb/s", q.BANDWIDTH, 25.0),
+        ("200 Gbps", q.BANDWIDTH, 25.0),
+        ("9 GiB/s", q.BANDWIDTH, 9.663676416),  # 9 * 1.024**3
+        ("1.8 TB/s", q.BANDWIDTH, 1800.0),
+        ("3.2 Tb/s", q.BANDWIDTH, 400.0),
+        ("2.5 kW", q.POWER, 2500.0),
+        ("0 W", q.POWER, 0.0),
+        ("4 MW", q.POWER, 4e6),
+        ("186 MiB", q.DATA, 186 * 2**20),
+        ("512 GB", q.DATA, 512e9),
+        ("15.36 TB", q.DATA, 15.36e12),
+        ("1 PFLOP/s", q.COMPUTE, 1000.0),
+        ("3200 MT/s", q.TRANSFERS, 3200.0),
+        ("30 m", q.LENGTH, 30.0),
+        ("1,250 W", q.POWER, 1250.0),
+    ],
+)
+def test_quantities_as_people_write_them(text: str, dimension: q.Dimension, expected: float) -> None:
+    assert q.parse_quantity(text, dimension) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("200 GB", "is an amount of data; a bandwidth is wanted"),
+        (200, "has no unit; a bandwidth is wanted"),
+        ("200 gb/s", "units tell b (bit) from B (byte)"),
+        ("200 furlongs", "the unit `furlongs` is not known"),
+        ("-200 Gb/s", "is negative"),
+        ("0 Gb/s", "is zero"),
+        ("nan Gb/s", "is not a bandwidth"),
+        ("inf Gb/s", "is not a bandwidth"),
+        ("1e999 Gb/s", "too large to be finite"),
+        ("1e308 TB/s", "too large to be finite"),
+        (True, "is not a bandwidth"),
+        (None, "nothing is not a bandwidth"),
+        ("3:1", "is not a bandwidth"),
+        ("", "is not a bandwidth"),
+    ],
+)
+def test_wrong_bandwidths_say_what_is_wrong(text: object, message: str) -> None:
+    with pytest.raises(PydanticCustomError) as caught:
+        q.parse_quantity(text, q.BANDWIDTH)
+    assert caught.value.context is not None
+    assert message in caught.value.context["message"]
+    assert (
+        "`200 Gb/s`" in caught.value.context["remedy"]
+        or "positive" in caught.value.context["remedy"]
+        or ("finite" in caught.value.context["remedy"])
+    )
+
+
+@pytest.mark.parametrize(("text", "expected"), [("3:1", 3.0), ("1:1", 1.0), ("1.067:1", 1.067), (2, 2.0), ("1:2", 0.5)])
+def test_ratios(text: object, expected: float) -> None:
+    assert q.parse_ratio(text) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("text", ["3", "1:0", "0:1", -1, 0, float("inf"), float("nan"), True, "a:b", None, "-3:1"])
+def test_wrong_ratios(text: object) -> None:
+    with pytest.raises(PydanticCustomError):
+        q.parse_ratio(text)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("40 %", 0.4), ("40%", 0.4), (0.4, 0.4), ("200 %", 2.0), (0, 0.0)])
+def test_fractions(text: object, expected: float) -> None:
+    assert q.parse_fraction(text) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("text", ["-40 %", -0.1, float("nan"), "40", True, None])
+def test_wrong_fractions(text: object) -> None:
+    with pytest.raises(PydanticCustomError):
+        q.parse_fraction(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "amount", "currency"),
+    [
+        ("$36,000", 36000.0, "USD"),
+        ("$120 M", 120e6, "USD"),
+        ("1.2 bn USD", 1.2e9, "USD"),
+        ("350 paper-unit", 350.0, "paper-unit"),
+        ("€5", 5.0, "EUR"),
+        ("$5 USD", 5.0, "USD"),
+    ],
+)
+def test_money(text: str, amount: float, currency: str) -> None:
+    assert q.parse_money(text) == q.Money(amount, currency)
+
+
+def test_energy_price() -> None:
+    assert q.parse_money("$0.08/kWh", per_kwh=True) == q.Money(0.08, "USD")
+    assert q.parse_money("0.5 CNY / kWh", per_kwh=True) == q.Money(0.5, "CNY")
+
+
+@pytest.mark.parametrize("text", [36000, "36000", "$-5", "-$5", "$5 EUR", "five dollars", "$0.08/kWh", None])
+def test_wrong_money(text: object) -> None:
+    with pytest.raises(PydanticCustomError):
+        q.parse_money(text)
+
+
+def test_a_price_per_kwh_is_not_an_amount() -> None:
+    with pytest.raises(PydanticCustomError):
+        q.parse_money("$5", per_kwh=True)
+
+
+def test_what_is_printed_has_no_control_characters_and_is_short() -> None:
+    assert q.describe("a\x1b[31mb") == "`a?[31mb`"
+    assert len(q.describe("x" * 500)) < 70
