@@ -56,7 +56,7 @@ def _rule(rule: Rule) -> str:
             f"### `{rule.id}`",
             f"{rule.title}. Severity: {rule.severity}.",
             f"*Why:* {rule.why}",
-            f"```yaml\n{rule.example}\n```",
+            f"```text\n{rule.example}\n```",
             f"*Fix:* {rule.fix}",
         ]
     )
@@ -84,6 +84,62 @@ def rules_page() -> str:
     )
 
 
+def _type(node: dict[str, Any]) -> str:
+    if "anyOf" in node:
+        return " or ".join(_type(option) for option in node["anyOf"])
+    if "enum" in node or "const" in node:
+        return "text"
+    if node.get("type") == "object" and "additionalProperties" in node:
+        return f"mapping of {_type(node['additionalProperties'])}"
+    return {"string": "text", "array": "list", "number": "number", "integer": "integer", "null": "null"}.get(
+        str(node.get("type")), "object"
+    )
+
+
+def _paths(schema: dict[str, Any], node: dict[str, Any], path: str) -> list[tuple[str, str, str]]:
+    """Return (path, type, meaning) of everything below a node of a schema."""
+    node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]] if "$ref" in node else node
+    rows = []
+    for option in node.get("anyOf", []):
+        rows += _paths(schema, option, path)
+    if node.get("type") == "array":
+        rows += _paths(schema, node.get("items", {}), f"{path}[]")
+    if isinstance(node.get("additionalProperties"), dict):
+        rows += _paths(schema, node["additionalProperties"], f"{path}.<name>")
+    for name, child in node.get("properties", {}).items():
+        full = f"{path}.{name}" if path else name
+        rows.append((full, _type(child), child.get("description", "")))
+        rows += _paths(schema, child, full)
+    return rows
+
+
+def paths_page() -> str:
+    """Return docs/paths.md: every path of the JSON outputs."""
+    blocks = [
+        NOTE,
+        "# JSON paths",
+        "The contract of the machine-readable output. `[]` stands for any position of a list, `<name>` for any key. "
+        "Units are in the names and descriptions. Removing or renaming a path raises the first number of "
+        "`schema_version` and is named in the [changelog](../CHANGELOG.md).",
+    ]
+    for kind, title in (
+        ("assessment", "`ffplan design --format json`"),
+        ("findings", "`ffplan check --format json`"),
+        ("comparison", "`ffplan compare --format json`"),
+    ):
+        schema = json_schema(kind)
+        rows = _paths(schema, schema, "")
+        if kind == "comparison":
+            rows = [row for row in rows if not row[0].startswith("designs[].")]
+            blocks += [f"## {title}", "Each of `designs[]` is an assessment as above."]
+        else:
+            blocks.append(f"## {title}")
+        lines = ["| path | type | meaning |", "| --- | --- | --- |"]
+        lines += [f"| `{path}` | {kind_} | {meaning.replace('|', '/')} |" for path, kind_, meaning in rows]
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) + "\n"
+
+
 def readme() -> str:
     """Return README.md with the output of its example command brought up to date."""
     text = (ROOT / "README.md").read_text()
@@ -100,6 +156,7 @@ def generated_pages() -> dict[Path, str]:
     """Return the text of every generated file by path."""
     pages = {ROOT / "schema" / f"{name}.schema.json": to_json(json_schema(name)) for name in SCHEMAS}
     pages[ROOT / "docs" / "rules.md"] = rules_page()
+    pages[ROOT / "docs" / "paths.md"] = paths_page()
     pages[ROOT / "docs" / "commands.md"] = commands_page()
     pages[ROOT / "README.md"] = readme()
     return pages

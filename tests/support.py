@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from ffplan.catalog.store import Catalog
 from ffplan.check.run import examine
-from ffplan.inputs.document import Document, compose
+from ffplan.inputs.composer import compose
+from ffplan.inputs.document import Document
 from ffplan.paths import data_folder
 
 if TYPE_CHECKING:

@@ -34,12 +34,12 @@ def leaf_uplinks(radix: Any, oversubscription: Any) -> Any:
         Uplinks [1]; the other k - u ports are downlinks, so that (k - u) / u <= r.
 
     Equation:
-        u = ceil(k / (1 + r))
+        u = ceil(k / (1 + r)), at least 1 and at most k - 1
 
     Source:
         [4]; r = 1 gives k / 2.
     """
-    return round_up(radix / (1 + oversubscription))
+    return minimum(maximum(round_up(radix / (1 + oversubscription)), 1), radix - 1)
 
 
 def leaf_switches(endpoints: Any, downlinks: Any) -> Any:

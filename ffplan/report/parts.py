@@ -92,17 +92,18 @@ def part_text(entry: Entry, *, terminal: bool) -> str:
     if part.note:
         items.append(Text(part.note))
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("figure", "value", "grade", "source"):
+    for title in ("figure", "value", "grade, status", "source"):
         grid.add_column(Text(title), overflow="fold")
-    keys = list(part.sources)
+    keys, notes = list(part.sources), []
     for row, (_, figure) in zip(_rows(part), part.figures(), strict=True):
         value = f"{number(row['value'])} {row['unit']}".strip()
         if row["low"] != row["high"]:
             value += f" ({number(row['low'])} to {number(row['high'])})"
-        status = f"{row['grade']}, {row['status']}"
-        text = f"[{keys.index(figure.source) + 1}]" + (f" {row['note']}" if row["note"] else "")
-        grid.add_row(Text(row["path"]), Text(value), Text(status), Text(text))
-    items.append(grid)
+        mark = f"[{keys.index(figure.source) + 1}]"
+        grid.add_row(Text(row["path"]), Text(value), Text(f"{row['grade']}, {row['status']}"), Text(mark))
+        if row["note"]:
+            notes.append(Text(f"{row['path']}: {row['note']}"))
+    items += [grid, *notes]
     for position, source in enumerate(part.sources.values(), start=1):
         date = f", {source.date}" if source.date else ""
         note = f" {source.note}" if source.note else ""

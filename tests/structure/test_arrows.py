@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PACKAGE = ROOT / "ffplan"
-EVERYWHERE = {"errors", "record", "elementwise", "units", "paths", "__init__"}
+EVERYWHERE = {"__version__", "errors", "record", "elementwise", "units", "paths", "__init__"}
 """Leaves without imports of their own, open to all rooms."""
 
 ARROWS: dict[str, set[str]] = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support import assess_file, ffplan, overlay_part, vary_design
+from tests.support import ROOT, assess_file, ffplan, overlay_part, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,10 +27,9 @@ LIMITS = "limits:\n"
     ],
 )
 def test_a_broken_limit_is_found_at_the_limit(tmp_path: Path, limit: str, rule: str, words: str) -> None:
-    path = vary_design(tmp_path, "fire-flyer-2", (
-        "  total_power: 4 MW  # section VIII-C2: does not exceed 4 MW\n  oversubscription: 1:1\n  allreduce_bandwidth: 8 GB/s\n",
-        f"  {limit}\n",
-    ))  # fmt: skip
+    text = (ROOT / "designs" / "fire-flyer-2.yaml").read_text()
+    path = tmp_path / "design.yaml"
+    path.write_text(f"{text.partition(LIMITS)[0]}{LIMITS}  {limit}\n")
     findings = [found for found in assess_file(path).findings if found.rule == rule]
     assert findings
     assert words in findings[0].message
@@ -47,7 +46,8 @@ def test_a_kept_limit_is_silent() -> None:
 def test_limits_without_prices_cannot_be_checked(tmp_path: Path) -> None:
     path = vary_design(
         tmp_path, "fire-flyer-2",
-        ("cost:\n  price_book: fire-flyer-2-relative\n  exclude: [storage, endpoint-links]  # the paper prices neither\n", ""),
+        ("cost:\n  price_book: fire-flyer-2-relative\n", ""),
+        ("  exclude: [storage, endpoint-links]  # the paper prices neither\n", ""),
         ("  total_power: 4 MW", "  capex: 5 paper-unit\n  total_power: 4 MW"),
     )  # fmt: skip
     a = assess_file(path)
@@ -57,7 +57,8 @@ def test_limits_without_prices_cannot_be_checked(tmp_path: Path) -> None:
 
 def test_rack_power_uses_the_rated_maximum(tmp_path: Path) -> None:
     path = vary_design(
-        tmp_path, "dgx-a100-10k", ("count: 1250}", "count: 1250, per_rack: 4}"), ("site:\n", "limits:\n  power_per_rack: 25 kW\nsite:\n")
+        tmp_path, "dgx-a100-10k", ("count: 1250}", "count: 1250, per_rack: 4}"),
+        ("site:\n", "limits:\n  power_per_rack: 25 kW\nsite:\n"),
     )  # fmt: skip
     found = next(found for found in assess_file(path).findings if found.rule == "limit-power-per-rack")
     assert "is 26 kW, above the limit of at most 25 kW" in found.message  # 4 x 6.5 kW

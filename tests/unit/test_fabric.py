@@ -13,6 +13,8 @@ def test_leaf_uplinks() -> None:
     assert f.leaf_uplinks(40, 1.0) == 20
     assert f.leaf_uplinks(40, 3.0) == 10
     assert f.leaf_uplinks(40, 2.0) == 14  # 26 down over 14 up is 1.86, still within 2:1
+    assert f.leaf_uplinks(40, 4e10) == 1  # a leaf without uplinks would be no leaf
+    assert f.leaf_uplinks(40, 1e-3) == 39
     assert f.leaf_uplinks(np.array([40, 64, 128]), 1.0).tolist() == [20, 32, 64]
 
 
