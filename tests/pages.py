@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from ffplan.check.input_rules import INPUT_RULES
 from ffplan.check.rules import RULES
-from ffplan.cli.app import app
+from ffplan.cli.app import build
 from ffplan.report.plain import to_json
 from ffplan.report.schema import json_schema
 from tests.support import ROOT
@@ -36,7 +36,7 @@ def commands() -> dict[str, Any]:
             else:
                 found[full] = child
 
-    walk(typer.main.get_command(app), "")
+    walk(typer.main.get_command(build()), "")
     return found
 
 
@@ -45,7 +45,7 @@ def commands_page() -> str:
     runner = CliRunner()
     blocks = [NOTE, "# Commands", "Exit codes and streams are described in [output.md](output.md)."]
     for name in ("", *commands()):
-        help_text = runner.invoke(app, [*name.split(), "--help"], prog_name="ffplan", terminal_width=80).stdout
+        help_text = runner.invoke(build(), [*name.split(), "--help"], prog_name="ffplan", terminal_width=80).stdout
         blocks += [f"## `ffplan {name}".rstrip() + "`", f"```text\n{help_text.strip()}\n```"]
     return "\n\n".join(blocks) + "\n"
 
@@ -146,7 +146,7 @@ def readme() -> str:
     pattern = re.compile(r"(<!-- output of: ffplan (.+?) -->\n```text\n).*?(```)", re.DOTALL)
 
     def run(match: re.Match[str]) -> str:
-        result = CliRunner().invoke(app, match[2].split())
+        result = CliRunner().invoke(build(), match[2].split())
         return f"{match[1]}{result.stdout}{match[3]}"
 
     return pattern.sub(run, text)

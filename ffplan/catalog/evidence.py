@@ -25,7 +25,10 @@ Grade = Literal["measured", "datasheet", "derived", "estimate"]
 Status = Literal["V", "VS", "DG", "D", "R"]
 
 
-class Source(Frozen):
+# Source and the figures are built at once, not on first use: every part is made of them, and so builds faster.
+
+
+class Source(Frozen, defer_build=False):
     """Where numbers come from; figures name it by its key under `sources`."""
 
     title: Text
@@ -40,7 +43,7 @@ class Source(Frozen):
     """Contradictions and caveats."""
 
 
-class Figure(Frozen):
+class Figure(Frozen, defer_build=False):
     """Fields shared by every figure; subclasses add `value`, `low` and `high` of one dimension."""
 
     value: Any

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from ffplan.cli import catalog, check, compare, design, schema
 from ffplan.errors import EXIT_BUG, FfplanError
 
-app = typer.Typer(
-    name="ffplan",
-    help="Plan a GPU cluster: the fabric it needs, what binds its bandwidth, what it costs, how it compares.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+COMMANDS = ("design", "compare", "check", "catalog", "schema")
+"""Commands in the order of the help; each lives in a module of its name."""
 
 
 def _version(wanted: bool) -> None:
@@ -29,7 +23,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _main(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -38,11 +31,34 @@ def _main(
     """Plan a GPU cluster: the fabric it needs, what binds its bandwidth, what it costs, how it compares."""
 
 
-app.command("design")(design.design)
-app.command("compare")(compare.compare)
-app.command("check")(check.check)
-app.add_typer(catalog.app, name="catalog")
-app.command("schema")(schema.schema)
+def build(only: str | None = None) -> typer.Typer:
+    """Return the command line.
+
+    Args:
+        only: name of the one command to load; all of them if omitted.
+    """
+    app = typer.Typer(
+        name="ffplan",
+        rich_markup_mode=None,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_main)
+    for name in COMMANDS:
+        if only in (None, name):
+            module = import_module(f"ffplan.cli.{name}")
+            if hasattr(module, "app"):
+                app.add_typer(module.app, name=name)
+            else:
+                app.command(name)(getattr(module, name))
+    return app
+
+
+def _invoked() -> str | None:
+    """Return the command on the command line where it comes first, so that only that one is loaded."""
+    first = sys.argv[1] if len(sys.argv) > 1 else ""
+    return first if first in COMMANDS and not os.environ.get("_FFPLAN_COMPLETE") else None
 
 
 def _report_bug(error: BaseException) -> int:
@@ -61,7 +77,7 @@ def _report_bug(error: BaseException) -> int:
 def run() -> int:
     """Run the command line; return the exit code."""
     try:
-        app()
+        build(_invoked())()
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0
     except FfplanError as error:

@@ -74,9 +74,8 @@ def _label(ports: list[Port]) -> str:
     if len(ports) == 1:
         names = "+".join(name.upper() for name in _names(ports[0]))
         return f"root port shared by {names}" if len(_names(ports[0])) > 1 else f"root port of {names}"
-    if all(len(_names(port)) == 1 for port in ports):
-        return "root port each of " + ", ".join(_names(port)[0].upper() for port in ports)
-    return "root ports of " + ", ".join("+".join(name.upper() for name in _names(p)) for p in ports)
+    kinds = {name.rstrip("0123456789").upper() for port in ports for name in _names(port)}
+    return f"each of {len(ports)} root ports with {' or '.join(sorted(kinds))}"
 
 
 def port_terms(host: Host, use: Callable[[Port], PortUse | None]) -> list[Term]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from typer.testing import CliRunner
 
-from ffplan.cli.app import app
+from ffplan.cli.app import build
 from tests.support import DESIGNS, ROOT, ffplan
 
 EXPECTED = ROOT / "tests" / "golden" / "designs"
@@ -15,7 +15,7 @@ COMPARISON = ("fire-flyer-2", "pcie-a100-three-tier", "dgx-a100-10k", "--baselin
 
 def report(*arguments: str) -> str:
     """Return what a command prints on standard output."""
-    result = CliRunner().invoke(app, list(arguments))
+    result = CliRunner().invoke(build(), list(arguments))
     assert result.exception is None, repr(result.exception)
     return result.stdout
 

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ffplan.check.input_rules import INPUT_RULES
-from ffplan.cli.app import app
+from ffplan.cli.app import build
 from ffplan.errors import InputError
 from tests.golden.cases import CASES, Case
 from tests.support import ROOT, ffplan
@@ -21,7 +21,7 @@ EXPECTED = ROOT / "tests" / "golden" / "errors"
 
 def message(case: Case, folder: Path) -> str:
     """Return what `ffplan design` says of a case, with the folder's name taken out."""
-    result = CliRunner().invoke(app, ["design", *case.write(folder)])
+    result = CliRunner().invoke(build(), ["design", *case.write(folder)])
     assert isinstance(result.exception, InputError), f"{case.name}: {result.exception!r}"
     assert result.stdout == ""
     return str(result.exception).replace(f"{folder}/", "") + "\n"

@@ -57,9 +57,9 @@ def test_bad_usage_exits_with_2_and_says_why(arguments: tuple[str, ...], words: 
         pytest.importorskip("typer")
         from typer.testing import CliRunner
 
-        from ffplan.cli.app import app
+        from ffplan.cli.app import build
 
-        assert CliRunner().invoke(app, list(arguments)).exit_code != 0
+        assert CliRunner().invoke(build(), list(arguments)).exit_code != 0
         return
     run = ffplan(*arguments)
     assert (run.code, run.out) == (2, "")
@@ -99,10 +99,10 @@ def test_a_closed_pipe_is_no_bug() -> None:
 def test_a_bug_of_ours_exits_with_70(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from ffplan.cli import app
 
-    def broken() -> None:
+    def broken(only: str | None) -> None:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr(app, "app", broken)
+    monkeypatch.setattr(app, "build", broken)
     assert app.run() == 70
     assert "a bug of ours: RuntimeError: boom" in capsys.readouterr().err
 
