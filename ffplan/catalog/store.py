@@ -41,7 +41,7 @@ KINDS: dict[str, type[Part]] = {
 """Model of each kind of part."""
 
 MAX_FILES = 20_000
-"""Most YAML files a catalogue folder may hold; more means the wrong folder was named."""
+"""Most files a catalogue folder may hold; more means the wrong folder was named."""
 
 P = TypeVar("P", bound=Part)
 
@@ -62,28 +62,32 @@ class Root:
     label: str
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    with os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda item: item.name):
-            if entry.is_dir(follow_symlinks=False) and entry.name != "measurements":
-                yield from _walk(Path(entry.path))
-            elif entry.name.endswith((".yaml", ".yml")):
-                yield Path(entry.path)
+def _walk(root: Root) -> Iterator[tuple[str, str]]:
+    """Yield (name without ending, path) of every YAML file below a folder."""
+    waiting, seen = [str(root.folder)], 0
+    while waiting:
+        with os.scandir(waiting.pop()) as entries:
+            for entry in sorted(entries, key=lambda item: item.name):
+                seen += 1
+                if seen > MAX_FILES:
+                    raise UsageError(f"--catalog {root.label}: more than {MAX_FILES:,} files; name a smaller folder")
+                name, dot, ending = entry.name.rpartition(".")
+                if dot and ending in ("yaml", "yml"):
+                    yield name, entry.path
+                elif entry.name != "measurements" and entry.is_dir(follow_symlinks=False):
+                    waiting.append(entry.path)
 
 
-def _index(root: Root) -> dict[str, Path]:
-    index: dict[str, Path] = {}
+def _index(root: Root) -> dict[str, str]:
+    index: dict[str, str] = {}
     try:
-        for number, path in enumerate(_walk(root.folder)):
-            if number >= MAX_FILES:
-                raise UsageError(f"--catalog {root.label}: more than {MAX_FILES:,} YAML files; name a smaller folder")
-            if path.stem in index:
-                raise UsageError(
-                    f"--catalog {root.label}: two files are named `{path.stem}`: {index[path.stem]} and {path}"
-                )
-            index[path.stem] = path
-    except OSError as error:
-        raise UsageError(f"--catalog {root.label}: cannot be read: {error.strerror}") from None
+        for name, path in _walk(root):
+            if name in index:
+                raise UsageError(f"--catalog {root.label}: two files are named `{name}`: {index[name]} and {path}")
+            index[name] = path
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"--catalog {root.label}: cannot be read: {reason}") from None
     return index
 
 
@@ -117,7 +121,7 @@ class Catalog:
         """Return (path, label) of the file that holds part `name`, or None."""
         for root, index in zip(self._roots, self._indexes, strict=True):
             if name in index:
-                path = index[name]
+                path = Path(index[name])
                 return path, f"{root.label.rstrip('/')}/{path.relative_to(root.folder).as_posix()}"
         return None
 

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-Path_ = tuple[str | int, ...]
-"""Way from the root of a document to a value: field names and list positions."""
-
 
 @record
 class Document:
