@@ -33,8 +33,8 @@ class Source(Frozen, defer_build=False):
 
     title: Text
     """Publication, section, page: enough to find it again."""
-    date: Annotated[str, Field(pattern=r"^\d{4}(-\d{2}){0,2}$")] | None = None
-    """Date of the source: year, month or day."""
+    date: Annotated[str, Field(pattern=r"^\d{4}(-\d{2}){0,2}$")]
+    """Date of the source (year, month or day), or of our reading where it bears none."""
     grade: Grade
     """Grade of its figures, unless a figure says otherwise."""
     status: Status

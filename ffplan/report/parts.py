@@ -105,9 +105,8 @@ def part_text(entry: Entry, *, terminal: bool) -> str:
             notes.append(Text(f"{row['path']}: {row['note']}"))
     items += [grid, *notes]
     for position, source in enumerate(part.sources.values(), start=1):
-        date = f", {source.date}" if source.date else ""
         note = f" {source.note}" if source.note else ""
-        items.append(Text(f"[{position}] {source.title}{date}{note}"))
+        items.append(Text(f"[{position}] {source.title}, {source.date}{note}"))
     return render(*items, terminal=terminal)
 
 
