@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import os
 import sys
 
@@ -14,6 +15,9 @@ def main() -> None:
 
         print(f"ffplan {__version__}")
         return
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a letter is no bug
     gc.set_threshold(200_000, 50, 50)  # collecting during imports costs a twentieth of a short command
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # no plugin may change what a file means
     from ffplan.cli.app import run

@@ -115,14 +115,12 @@ def _collective(item: CollectiveBound) -> out.CollectiveReport:
     )
 
 
-def _cost(design: ResolvedDesign, plan: CostPlan | None, power: PowerPlan) -> out.CostReport | None:
+def _cost(design: ResolvedDesign, plan: CostPlan | None) -> out.CostReport | None:
     if plan is None:
         return None
     total = sum(line.total for line in plan.lines)
     has_storage = any(line.category == "storage" for line in plan.lines)
     node = next((line for line in plan.lines if line.part == design.compute.server.id), None)
-    tariff = design.spec.site.electricity_price
-    energy_kwh = annual_energy(power.facility_w) * 1e3
     return out.CostReport(
         currency=plan.currency,
         price_book=plan.price_book,
@@ -138,7 +136,6 @@ def _cost(design: ResolvedDesign, plan: CostPlan | None, power: PowerPlan) -> ou
         node_price_low=node.low / node.quantity if node else None,
         node_price_high=node.high / node.quantity if node else None,
         excluded=plan.excluded,
-        electricity_per_year=energy_kwh * tariff.amount if tariff else None,
         lines=tuple(
             out.CostLineReport(
                 line.category, line.part, line.quantity, line.unit_price, line.total, line.low, line.high,
@@ -149,7 +146,9 @@ def _cost(design: ResolvedDesign, plan: CostPlan | None, power: PowerPlan) -> ou
     )  # fmt: skip
 
 
-def _power(plan: PowerPlan) -> out.PowerReport:
+def _power(design: ResolvedDesign, plan: PowerPlan) -> out.PowerReport:
+    tariff = design.spec.site.electricity_price
+    energy = float(annual_energy(plan.facility_w))
     compute = next(node for node in plan.nodes if node.role == "compute")
     return out.PowerReport(
         it_kw=plan.it_w / 1e3,
@@ -159,10 +158,12 @@ def _power(plan: PowerPlan) -> out.PowerReport:
         per_node_w=compute.training_w,
         per_node_component_sum_w=compute.component_sum_w,
         network_kw=(plan.switches_w + plan.links_w) / 1e3,
-        energy_mwh_per_year=float(annual_energy(plan.facility_w)),
+        energy_mwh_per_year=energy,
+        electricity_per_year=energy * 1e3 * tariff.amount if tariff else None,
+        electricity_currency=tariff.currency if tariff else None,
         nodes=tuple(
             out.NodePowerReport(
-                node.role, node.server, node.count, node.training_w, node.measured_w,
+                node.role, node.server, node.count, node.training_w, node.training_grade,
                 node.component_sum_w, node.maximum_w,
                 node.maximum_w * node.per_rack if node.per_rack else None,
             )
@@ -189,7 +190,7 @@ def assess(design: ResolvedDesign, catalog: Catalog) -> out.Assessment:
     """
     faults: list[Finding] = []
     fabric = _attempt(faults, lambda: plan_fabric(design))
-    collectives = _attempt(faults, lambda: communication(design))
+    collectives = _attempt(faults, lambda: communication(design, fabric))
     cost = _attempt(faults, lambda: price(design, fabric)) if fabric else None
     if faults or fabric is None or collectives is None:
         raise InputError(*faults)
@@ -210,8 +211,8 @@ def assess(design: ResolvedDesign, catalog: Catalog) -> out.Assessment:
         hardware=_hardware(design),
         fabric=_fabric(design, fabric),
         communication=tuple(_collective(item) for item in collectives),
-        cost=_cost(design, cost, power),
-        power=_power(power),
+        cost=_cost(design, cost),
+        power=_power(design, power),
         assumptions=assumptions(design, fabric, power),
         unverified=unverified(catalog),
         findings=(),

@@ -152,11 +152,11 @@ class FabricReport:
     spare_ports_by_role: SparePorts
     """Unused ports by role."""
     oversubscription: float
-    """Downlinks per uplink of a leaf switch [1]."""
+    """Bandwidth of the downlinks over that of the uplinks of a full leaf switch [1]."""
     zone_oversubscription: float | None
     """Endpoints of a zone per link to other zones [1]; null with one zone or none joined."""
     port_gbyte_s: float
-    """Rate of an endpoint port, one direction [GB/s]."""
+    """What an endpoint port of a compute node carries, one direction [GB/s]."""
     bisection_gbyte_s: float
     """Bandwidth across the worst even split of the endpoints, one direction [GB/s]."""
 
@@ -251,7 +251,7 @@ class CostLineReport:
 
 @record
 class CostReport:
-    """What the priced scope costs to buy, and its electrical energy per year."""
+    """What the priced scope costs to buy."""
 
     currency: str
     """Currency of every amount."""
@@ -281,8 +281,6 @@ class CostReport:
     """At the high end of the known range [currency]."""
     excluded: tuple[str, ...]
     """Categories left outside the cost."""
-    electricity_per_year: float | None
-    """Facility power in training for 8,760 hours times the electricity price [currency per year]."""
     lines: tuple[CostLineReport, ...]
     """Priced items."""
 
@@ -299,8 +297,8 @@ class NodePowerReport:
     """Nodes."""
     training_w: float
     """Power used for the cluster [W]."""
-    measured_w: float | None
-    """Measured average during training [W]."""
+    training_grade: str
+    """Grade of that power: measured, datasheet, derived or estimate; `component sum` where there is no figure."""
     component_sum_w: float
     """Sum over the components [W]."""
     maximum_w: float
@@ -316,7 +314,7 @@ class PowerReport:
     it_kw: float
     """IT power in training: nodes, switches, links, storage included [kW]."""
     it_maximum_kw: float
-    """IT power with every node at its maximum [kW]."""
+    """IT power with every node and switch at its maximum [kW]."""
     facility_kw: float
     """IT power in training times PUE [kW]."""
     pue: float
@@ -329,6 +327,10 @@ class PowerReport:
     """Switches and links [kW]."""
     energy_mwh_per_year: float
     """Facility energy of a year in training [MWh]."""
+    electricity_per_year: float | None
+    """Its price [electricity_currency per year]; null where the design gives no electricity price."""
+    electricity_currency: str | None
+    """Currency of that price."""
     nodes: tuple[NodePowerReport, ...]
     """Nodes by group."""
 
@@ -358,7 +360,7 @@ class Assessment:
     nodes: dict[str, int]
     """Nodes by role."""
     accelerators: int
-    """Accelerators in the cluster."""
+    """Accelerators of the compute nodes."""
     hardware: Hardware
     """A compute node in words."""
     fabric: FabricReport

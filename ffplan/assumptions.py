@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.assessment import UnverifiedFigure
+from ffplan.catalog.parts import Server
 from ffplan.catalog.prices import PriceBook
 
 if TYPE_CHECKING:
@@ -20,11 +21,11 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
     spec = design.spec.fabric
     if spec.inter_zone:
         yield (
-            f"The {spec.inter_zone.switches} inter-zone switches and {spec.inter_zone.links_per_zone} links per "
-            "zone are inputs of the design; each such link takes a leaf port."
+            f"Inter-zone switches ({spec.inter_zone.switches}) and links per zone ({spec.inter_zone.links_per_zone}) "
+            "are inputs of the design; each such link takes a leaf port."
         )
     elif spec.zones > 1:
-        yield "The zones are not joined: no traffic passes between them."
+        yield "The zones are not joined: no traffic passes between them, and an allreduce stays within one."
     if spec.tiers == 3:
         yield f"Core switches follow the policy `{spec.core_policy}`."
     if plan.planes > 1:
@@ -42,11 +43,48 @@ def _communication(design: ResolvedDesign) -> Iterator[str]:
     wanted = design.spec.communication
     if wanted is None:
         return
-    yield ("Allreduce: all compute nodes, long messages, no latency, no congestion, in-network reduction (SHARP) off.")
+    several = any(g.group.role == "compute" for g in design.groups if g is not design.compute)
+    group = f" of the first compute group, `{design.compute.server.id}`" if several else ""
+    yield (
+        f"Allreduce: all nodes{group}, placed leaf by leaf; long messages, no latency, no congestion, in-network "
+        "reduction (SHARP) off."
+    )
+    yield from _left_out(design)
     if any(library != "nccl" for library in wanted.libraries):
         yield f"HFReduce returns results to the GPUs with {wanted.hfreduce.h2d}."
-    if any(group.group.role == "compute" for group in design.groups if group is not design.compute):
-        yield f"Communication is bounded for the first compute group, `{design.compute.server.id}`."
+
+
+def _left_out(design: ResolvedDesign) -> Iterator[str]:
+    """Say which terms are left out because the catalogue has no figure for them."""
+    group, accelerator = design.compute, design.compute.accelerator
+    bare = [
+        cpu.id
+        for socket, cpu in zip(group.server.sockets, group.cpus, strict=True)
+        if cpu.root_port is None and any(port.limits is None for port in socket.root_ports)
+    ]
+    through = not _switched(design) or any(name != "nccl" for name in _libraries(design))
+    if bare and through:
+        yield f"No root-port limit of `{bare[0]}` is known: that term is left out."
+    if accelerator is not None and accelerator.pcie is None:
+        yield f"No PCIe bandwidth of `{accelerator.id}` is known: that term is left out."
+    if any(cpu.gpu_nic_peer is None for cpu in group.cpus) and not _behind_switches(design):
+        yield f"No GPU to NIC bandwidth through `{group.cpus[0].id}` is known: that term is left out."
+
+
+def _libraries(design: ResolvedDesign) -> tuple[str, ...]:
+    return tuple(design.spec.communication.libraries) if design.spec.communication else ()
+
+
+def _switched(design: ResolvedDesign) -> bool:
+    server = design.compute.server
+    return isinstance(server, Server) and server.nvlink is not None and server.nvlink.switched
+
+
+def _behind_switches(design: ResolvedDesign) -> bool:
+    """True where every NIC of a compute node shares a PCIe switch with an accelerator."""
+    server = design.compute.server
+    switched = {port.id for socket in server.sockets for port in socket.root_ports if port.pcie_switch}
+    return all(server.nics[slot].root_port in switched for slot in design.compute.fabric_nics)
 
 
 def _cost(design: ResolvedDesign) -> Iterator[str]:
@@ -63,8 +101,8 @@ def _cost(design: ResolvedDesign) -> Iterator[str]:
 
 def _power(plan: PowerPlan) -> Iterator[str]:
     for node in plan.nodes:
-        if node.measured_w is None:
-            yield (f"No measured power of `{node.server}`: its component sum, {node.component_sum_w:,.0f} W, is used.")
+        if node.training_grade != "measured":
+            yield f"No measured power of `{node.server}`: {node.training_w:,.0f} W ({node.training_grade}) is used."
     yield (
         f"Switches draw their typical power without transceivers, links at both ends; PUE {plan.pue:g} is the design's."
     )

@@ -69,11 +69,13 @@ class Comparison:
     tool: ToolInfo
     """What made the report."""
     baseline: str
-    """Name of the design that ratios refer to."""
+    """Label of the design that ratios refer to."""
+    labels: tuple[str, ...]
+    """What each design is called here: its name, or its file where two designs have one name."""
     designs: tuple[Assessment, ...]
     """Assessments, in the order given."""
     ratios: dict[str, Ratios]
-    """Ratios by name of design."""
+    """Ratios by label."""
     notes: tuple[str, ...]
     """Why a ratio is missing."""
 
@@ -150,31 +152,39 @@ def _ratios(design: Assessment, base: Assessment) -> Ratios:
     )
 
 
-def _notes(designs: tuple[Assessment, ...], base: Assessment) -> tuple[str, ...]:
+def _notes(labels: tuple[str, ...], designs: tuple[Assessment, ...], baseline: int) -> tuple[str, ...]:
     notes = []
-    for design in designs:
+    base, base_name = designs[baseline], labels[baseline]
+    for name, design in zip(labels, designs, strict=True):
+        if design is base:
+            continue
         if design.cost and base.cost and design.cost.currency != base.cost.currency:
             notes.append(
-                f"{design.design.name} is priced in {design.cost.currency}, {base.design.name} in "
-                f"{base.cost.currency}: two currencies are never compared."
+                f"{name} is priced in {design.cost.currency}, {base_name} in {base.cost.currency}: two currencies are "
+                "never compared."
             )
         if design.cost and base.cost and set(design.cost.excluded) != set(base.cost.excluded):
-            notes.append(f"{design.design.name} and {base.design.name} price different scopes.")
+            notes.append(f"{name} and {base_name} price different scopes.")
         if not set(design.hardware.gemm_tflops) & set(base.hardware.gemm_tflops):
-            notes.append(
-                f"{design.design.name} and {base.design.name} have no measured GEMM rate in common: "
-                "no relative performance."
-            )
+            notes.append(f"{name} and {base_name} have no measured GEMM rate in common: no relative performance.")
     return tuple(notes)
 
 
-def compare(designs: tuple[Assessment, ...], baseline: Assessment) -> Comparison:
-    """Return the designs side by side with ratios to `baseline`, which is one of them."""
+def compare(designs: tuple[Assessment, ...], labels: tuple[str, ...], baseline: int) -> Comparison:
+    """Return designs side by side.
+
+    Args:
+        designs: their assessments.
+        labels: what each is called; all different.
+        baseline: position of the design that ratios refer to.
+    """
+    base = designs[baseline]
     return Comparison(
         schema_version=SCHEMA_VERSION,
-        tool=baseline.tool,
-        baseline=baseline.design.name,
+        tool=base.tool,
+        baseline=labels[baseline],
+        labels=labels,
         designs=designs,
-        ratios={design.design.name: _ratios(design, baseline) for design in designs},
-        notes=_notes(designs, baseline),
+        ratios={label: _ratios(design, base) for label, design in zip(labels, designs, strict=True)},
+        notes=_notes(labels, designs, baseline),
     )

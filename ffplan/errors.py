@@ -14,6 +14,7 @@ EXIT_OK = 0
 EXIT_FINDINGS = 1
 EXIT_INVALID = 2
 EXIT_BUG = 70
+EXIT_PIPE = 141
 
 
 class Severity(StrEnum):
@@ -49,7 +50,8 @@ class Finding:
     """What would be right."""
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}:{self.column}"
+        file = "".join(character if character.isprintable() else "?" for character in self.file)
+        place = f"{file}:{self.line}:{self.column}"
         text = f"{place}: {self.severity}: {self.message} [{self.rule}]"
         return f"{text}\n    {self.remedy}" if self.remedy else text
 
@@ -77,5 +79,5 @@ class InputError(FfplanError):
     exit_code = EXIT_INVALID
 
     def __init__(self, *findings: Finding) -> None:
-        self.findings = tuple(sorted(findings, key=lambda finding: finding.sort_key))
+        self.findings = tuple(sorted(set(findings), key=lambda finding: finding.sort_key))
         super().__init__("\n".join(str(finding) for finding in self.findings))

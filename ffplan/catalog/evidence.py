@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from ffplan.inputs.model import Count, Frozen, Text
-from ffplan.inputs.quantities import Bandwidth, Compute, Data, Fraction, Length, Power, Transfers
+from ffplan.inputs.quantities import LARGEST_AMOUNT, Bandwidth, Compute, Data, Fraction, Length, Power, Transfers
 
 Grade = Literal["measured", "datasheet", "derived", "estimate"]
 Status = Literal["V", "VS", "DG", "D", "R"]
@@ -149,7 +149,13 @@ class FractionFigure(Figure):
     high: Fraction | None = None
 
 
-Amount = Annotated[float, Field(ge=0)]
+class EfficiencyFigure(FractionFigure):
+    """A share of at most 1 with evidence."""
+
+    value: Annotated[Fraction, Field(le=1)]
+
+
+Amount = Annotated[float, Field(ge=0, le=LARGEST_AMOUNT)]
 
 
 class PriceFigure(Figure):

@@ -11,6 +11,7 @@ from ffplan.catalog.evidence import (
     ComputeFigure,
     CountFigure,
     DataFigure,
+    EfficiencyFigure,
     Figure,
     FractionFigure,
     LengthFigure,
@@ -119,7 +120,7 @@ class Cpu(Part):
     """Memory channels."""
     memory_rate: TransfersFigure
     """Fastest memory it takes [MT/s]."""
-    memory_efficiency: FractionFigure
+    memory_efficiency: EfficiencyFigure
     """Share of the theoretical memory bandwidth that copies and reductions reach."""
     root_port: RootPortLimits | None = None
     """Limits of one of its root ports, unless a server says otherwise; left out where unknown."""
@@ -137,7 +138,7 @@ class Nic(Part):
     kind: Literal["nic"]
     rate: BandwidthFigure
     """Line rate, one direction [GB/s]."""
-    line_efficiency: FractionFigure
+    line_efficiency: EfficiencyFigure
     """Share of the line rate that payload reaches."""
     power: PowerFigure
     """Power [W]."""
@@ -233,7 +234,7 @@ class NicSlot(Frozen):
     part: Identifier
     """Catalogue id of the NIC."""
     root_port: Identifier | None = None
-    """Root port it hangs on; needed where communication is modelled."""
+    """Root port it hangs on; a design that asks for communication refuses a NIC of its fabric without one."""
     network: Literal["compute", "storage", "both"]
     """Which network it belongs to; `both` for an integrated one."""
 

@@ -24,7 +24,7 @@ class PriceBook(Part):
     """Currency of every price in the book."""
     currency_note: Text | None = None
     """What the currency is, where it is not a national one."""
-    date: str
+    date: Annotated[str, StringConstraints(pattern=r"^\d{4}(-\d{2}){0,2}$")]
     """Date of the prices: year or year-month."""
     items: dict[str, PriceFigure]
     """Price of one piece, by catalogue id of the part."""

@@ -40,6 +40,9 @@ KINDS: dict[str, type[Part]] = {
 }
 """Model of each kind of part."""
 
+MIN_PORTS = 2
+"""Fewest ports of a switch."""
+
 MAX_FILES = 20_000
 """Most files a catalogue folder may hold; more means the wrong folder was named."""
 
@@ -233,6 +236,25 @@ def _part_faults(part: Part, document: Document, stem: str) -> Iterator[Finding]
             )
     if isinstance(part, Server | StorageServer):
         yield from server_faults(part, document)
+        if part.power.training and part.power.maximum and part.power.training.value > part.power.maximum.value:
+            yield document.finding(
+                "number-range",
+                ("power", "training"),
+                "the power in training exceeds the maximum",
+                "correct one of the two",
+            )
+    if isinstance(part, Switch):
+        if part.ports.value < MIN_PORTS:
+            yield document.finding(
+                "number-range",
+                ("ports",),
+                f"a switch of {part.ports.value} port(s) joins nothing",
+                f"write at least {MIN_PORTS} ports",
+            )
+        if part.power_max and part.power.value > part.power_max.value:
+            yield document.finding(
+                "number-range", ("power",), "the typical power exceeds the maximum", "correct one of the two"
+            )
 
 
 __all__ = ["KINDS", "Catalog", "Entry", "Severity"]

@@ -71,5 +71,9 @@ def hold_money(
         what: the quantity, for the message.
     """
     if limit is not None:
-        remedy = "name a price book under `cost`" if actual is None else "spend less, or raise the limit"
+        remedy = (
+            "name a price book under `cost`, leave something in its scope, and use accelerators"
+            if actual is None
+            else "spend less, or raise the limit"
+        )
         yield from hold(design, field, actual, limit.amount, limit.currency, what=what, remedy=remedy)

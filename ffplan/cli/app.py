@@ -86,9 +86,6 @@ def run() -> int:
     except KeyboardInterrupt:
         print("ffplan: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
     except Exception as error:
         return _report_bug(error)
     return 0

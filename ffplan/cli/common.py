@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ffplan.errors import UsageError
+from ffplan.errors import EXIT_PIPE, UsageError
 from ffplan.paths import data_folder
 
 if TYPE_CHECKING:
@@ -94,30 +94,53 @@ def examine_design(name: str, catalogs: list[str] | None) -> Assessment:
 
 def to_terminal(output: str | None) -> bool:
     """True where the report goes to a terminal."""
-    return output is None and sys.stdout.isatty()
+    return output is None and sys.stdout is not None and sys.stdout.isatty()
 
 
 def write(text: str, output: str | None) -> None:
     """Write a report to standard output, or to a file that appears whole or not at all.
 
     Raises:
-        UsageError: where the file cannot be written.
+        UsageError: where it cannot be written, or would replace a YAML file.
     """
-    if output is None:
+    try:
+        if output in (None, "-"):
+            _print(text)
+        else:
+            _write_file(text, Path(output or ""), output or "")
+    except (OSError, ValueError) as error:
+        place = "standard output" if output in (None, "-") else f"--output {output}"
+        raise UsageError(f"ffplan: {place}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _print(text: str) -> None:
+    if sys.stdout is None:
+        raise UsageError("ffplan: standard output is closed")
+    try:
         sys.stdout.write(text)
         sys.stdout.flush()
-        return
-    target = Path(output)
-    try:
-        if target.exists() and not target.is_file():
-            if target.is_dir():
-                raise UsageError(f"ffplan: --output {output}: this is a folder; name a file")
-            target.write_text(text, encoding="utf-8")
-            return
+    except BrokenPipeError:
+        _discard_stdout()
+        raise typer.Exit(EXIT_PIPE) from None
+    except OSError:
+        _discard_stdout()
+        raise
+
+
+def _discard_stdout() -> None:
+    """Point standard output elsewhere, so that what is left in its buffer troubles nobody at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _write_file(text: str, target: Path, name: str) -> None:
+    if target.is_dir():
+        raise UsageError(f"ffplan: --output {name}: this is a folder; name a file")
+    if target.exists() and target.suffix in (".yaml", ".yml"):
+        raise UsageError(f"ffplan: --output {name}: a report does not replace a YAML file; name another")
+    if target.exists() and not target.is_file():
+        target.write_text(text, encoding="utf-8")
+    else:
         _replace(target.resolve(), text)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"ffplan: --output {output}: cannot be written: {reason}") from None
 
 
 def _replace(target: Path, text: str) -> None:

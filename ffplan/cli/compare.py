@@ -34,24 +34,32 @@ def _examine_all(files: list[str], catalogs: list[str] | None) -> tuple[Assessme
         except InputError as error:
             faults.extend(error.findings)
     if faults:
-        raise InputError(*set(faults))
+        raise InputError(*faults)
     return tuple(assessments)
 
 
-def _baseline(designs: tuple[Assessment, ...], wanted: str | None) -> Assessment:
+def _labels(designs: tuple[Assessment, ...]) -> tuple[str, ...]:
+    """Return what each design is called: its name, or its file where two have one name."""
     names = [design.design.name for design in designs]
+    if len(set(names)) < len(names):
+        names = [design.design.file for design in designs]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise UsageError(f"ffplan compare: two designs are named `{repeated[0]}`; give each its own name")
+        raise UsageError(f"ffplan compare: `{repeated[0]}` is named twice")
+    return tuple(names)
+
+
+def _baseline(designs: tuple[Assessment, ...], labels: tuple[str, ...], wanted: str | None) -> int:
+    """Return the position of the baseline."""
     if wanted is None:
-        return designs[0]
-    for design in designs:
-        if wanted in (design.design.name, design.design.file):
-            return design
+        return 0
+    for position, design in enumerate(designs):
+        if wanted in (labels[position], design.design.file):
+            return position
     from ffplan.inputs.suggest import did_you_mean
 
     raise UsageError(
-        f"ffplan compare: --baseline `{wanted}` is not among the designs; {did_you_mean(wanted, names, what='design')}"
+        f"ffplan compare: --baseline `{wanted}` is not among the designs; {did_you_mean(wanted, labels, what='design')}"
     )
 
 
@@ -90,5 +98,6 @@ def compare(
     from ffplan.comparison import compare as lay_side_by_side
 
     designs = _examine_all(files, catalog)
-    comparison = lay_side_by_side(designs, _baseline(designs, baseline))
+    labels = _labels(designs)
+    comparison = lay_side_by_side(designs, labels, _baseline(designs, labels, baseline))
     write(_text(comparison, form, terminal=to_terminal(output)), output)

@@ -23,8 +23,9 @@ class NodePower:
     server: str
     count: int
     training_w: float
-    """Used for the cluster: the measured average where there is one, the component sum otherwise."""
-    measured_w: float | None
+    """Used for the cluster: the catalogue's figure where there is one, the component sum otherwise."""
+    training_grade: str
+    """Grade of that figure, or `component sum`."""
     component_sum_w: float
     maximum_w: float
     """Rated maximum where known, otherwise the larger of the two above."""
@@ -37,6 +38,7 @@ class PowerPlan:
 
     nodes: tuple[NodePower, ...]
     switches_w: float
+    switches_maximum_w: float
     links_w: float
     pue: float
 
@@ -47,8 +49,8 @@ class PowerPlan:
 
     @property
     def it_maximum_w(self) -> float:
-        """IT power with every node at its rated maximum [W]."""
-        return sum(n.count * n.maximum_w for n in self.nodes) + self.switches_w + self.links_w
+        """IT power with every node and switch at its rated maximum [W]."""
+        return sum(n.count * n.maximum_w for n in self.nodes) + self.switches_maximum_w + self.links_w
 
     @property
     def facility_w(self) -> float:
@@ -121,13 +123,13 @@ def component_sum(group: ResolvedGroup) -> float:
 
 def _node(group: ResolvedGroup) -> NodePower:
     power, total = group.server.power, component_sum(group)
-    measured = power.training.value if power.training else None
-    training = total if measured is None else measured
+    figure, training, grade = power.training, total, "component sum"
+    if figure is not None:
+        training, grade = figure.value, figure.grade or group.server.sources[figure.source].grade
     maximum = power.maximum.value if power.maximum else max(total, training)
     return NodePower(
-        group.group.role, group.server.id, group.group.count, training, measured, total, maximum,
-        group.group.per_rack,
-    )  # fmt: skip
+        group.group.role, group.server.id, group.group.count, training, grade, total, maximum, group.group.per_rack
+    )
 
 
 def plan_power(design: ResolvedDesign, fabric: FabricPlan) -> PowerPlan:
@@ -137,6 +139,7 @@ def plan_power(design: ResolvedDesign, fabric: FabricPlan) -> PowerPlan:
     return PowerPlan(
         nodes=tuple(_node(group) for group in design.groups),
         switches_w=fabric.switches * design.switch.power.value,
+        switches_maximum_w=fabric.switches * (design.switch.power_max or design.switch.power).value,
         links_w=ends,
         pue=design.spec.site.pue,
     )

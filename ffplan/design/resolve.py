@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
+from ffplan.design.faults import currency_faults, group_faults, whole_faults
 from ffplan.design.schema import Design, NodeGroup
 from ffplan.errors import InputError
 from ffplan.inputs.document import Document
@@ -51,6 +52,7 @@ class ResolvedDesign:
     switch: Switch
     endpoint_link: Link
     inter_switch_link: Link
+    """Equal to the endpoint link where the design names none, and then not used."""
     prices: PriceBook | None
 
     @property
@@ -60,8 +62,9 @@ class ResolvedDesign:
 
     @property
     def accelerators(self) -> int:
-        """Accelerators in the cluster."""
-        return sum(group.accelerators_per_node * group.group.count for group in self.groups)
+        """Accelerators of the compute nodes."""
+        compute = [group for group in self.groups if group.group.role == "compute"]
+        return sum(group.accelerators_per_node * group.group.count for group in compute)
 
 
 class _Resolver:
@@ -120,55 +123,6 @@ class _Resolver:
         )  # fmt: skip
 
 
-def _whole(spec: Design, document: Document) -> list[Finding]:
-    """Faults that need no catalogue: roles, zones, currencies."""
-    faults = []
-    if not any(group.role == "compute" for group in spec.nodes):
-        faults.append(
-            document.finding(
-                "design-roles",
-                ("nodes",),
-                "no group of nodes has the role `compute`",
-                "add the compute nodes",
-            )
-        )
-    fabric = spec.fabric
-    if fabric.inter_zone is not None and fabric.zones == 1:
-        faults.append(
-            document.finding(
-                "design-zones",
-                ("fabric", "inter_zone"),
-                "one zone needs nothing between zones",
-                "remove `inter_zone`, or set `zones: 2`",
-                key=True,
-            )
-        )
-    faults += _currency_faults(spec, document, None)
-    return faults
-
-
-def _currency_faults(spec: Design, document: Document, book: PriceBook | None) -> list[Finding]:
-    """Name every price whose currency differs from the design's."""
-    named = [
-        (("site", "currency"), spec.site.currency),
-        (("cost", "price_book"), book.currency if book else None),
-        (("site", "electricity_price"), spec.site.electricity_price and spec.site.electricity_price.currency),
-        (("limits", "capex"), spec.limits.capex and spec.limits.capex.currency),
-        (("limits", "cost_per_accelerator"),
-         spec.limits.cost_per_accelerator and spec.limits.cost_per_accelerator.currency),
-    ]  # fmt: skip
-    present = [(path, currency) for path, currency in named if currency]
-    return [
-        document.finding(
-            "currency-mixed", path,
-            f"`{'.'.join(path)}` is in {currency}, while `{'.'.join(present[0][0])}` is in {present[0][1]}",
-            "two currencies are never added: give every price in one currency",
-        )
-        for path, currency in present[1:]
-        if currency != present[0][1]
-    ]  # fmt: skip
-
-
 def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     """Return the design of `document` with every id resolved in `catalog`.
 
@@ -177,23 +131,22 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     """
     spec = validate(Design, document)
     resolver = _Resolver(document, catalog)
-    resolver.faults += _whole(spec, document)
+    resolver.faults += whole_faults(spec, document)
+    resolver.faults += currency_faults(spec, document, None)
     groups = [resolver.group(position, group) for position, group in enumerate(spec.nodes)]
     switch = resolver.part(Switch, spec.fabric.switch, ("fabric", "switch"))
-    links = [
-        resolver.part(Link, name, ("fabric", "link", field))
-        for field, name in (
-            ("endpoint", spec.fabric.link.endpoint),
-            ("inter_switch", spec.fabric.link.inter_switch),
-        )
-    ]
+    endpoint_link = resolver.part(Link, spec.fabric.link.endpoint, ("fabric", "link", "endpoint"))
+    inter_switch_link = endpoint_link
+    if spec.fabric.link.inter_switch is not None:
+        inter_switch_link = resolver.part(Link, spec.fabric.link.inter_switch, ("fabric", "link", "inter_switch"))
     prices = resolver.part(PriceBook, spec.cost.price_book, ("cost", "price_book")) if spec.cost else None
     if prices is not None and not resolver.faults:
-        resolver.faults += _currency_faults(spec, document, prices)
+        resolver.faults += currency_faults(spec, document, prices)
+    whole = tuple(group for group in groups if group is not None)
+    resolver.faults += [fault for group in whole for fault in group_faults(group, spec, catalog)]
     if resolver.faults:
         raise InputError(*resolver.faults)
-    whole = tuple(group for group in groups if group is not None)
     assert switch is not None
-    assert links[0] is not None
-    assert links[1] is not None
-    return ResolvedDesign(document, spec, whole, switch, links[0], links[1], prices)
+    assert endpoint_link is not None
+    assert inter_switch_link is not None
+    return ResolvedDesign(document, spec, whole, switch, endpoint_link, inter_switch_link, prices)

@@ -46,8 +46,8 @@ class LinkChoice(Frozen):
 
     endpoint: Identifier
     """Catalogue id of the link from a NIC to a leaf switch."""
-    inter_switch: Identifier
-    """Catalogue id of the links between switches."""
+    inter_switch: Identifier | None = None
+    """Catalogue id of the links between switches; needed where there are any."""
 
 
 class Fabric(Frozen):

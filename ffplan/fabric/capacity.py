@@ -33,6 +33,12 @@ def _that_fit(design: ResolvedDesign, room: int, counts: tuple[int, ...], total:
     return f"at most {fit:,} {last.group.role} nodes fit beside the rest"
 
 
+def _joins(design: ResolvedDesign, zones: int) -> bool:
+    """True where the inter-zone switches, if any, have ports for that many zones."""
+    trunk = design.spec.fabric.inter_zone
+    return trunk is None or zones * trunk.links_per_zone <= trunk.switches * design.switch.ports.value
+
+
 def _that_hold(design: ResolvedDesign, rule: TreeRule, endpoints: int, trunk: int) -> str:
     """Name changes of the fabric that would hold the endpoints."""
     options = []
@@ -45,7 +51,7 @@ def _that_hold(design: ResolvedDesign, rule: TreeRule, endpoints: int, trunk: in
     zones = design.spec.fabric.zones
     if not any(group.group.zones == "every" for group in design.groups) and rule.capacity > trunk:
         wanted = -(-endpoints * zones // (rule.capacity - trunk))
-        if zones > 1 and wanted <= 64:
+        if zones > 1 and wanted <= 64 and _joins(design, wanted):
             options.append(f"`zones: {wanted}`")
     radix = rule.radix
     while radix < 1024:

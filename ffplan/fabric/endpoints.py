@@ -8,7 +8,7 @@ from ffplan.errors import InputError
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from ffplan.design.resolve import ResolvedDesign, ResolvedGroup
+    from ffplan.design.resolve import ResolvedDesign
     from ffplan.errors import Finding
 
 
@@ -25,16 +25,23 @@ class Demand:
         return tuple(sum(groups) for groups in self.by_zone)
 
 
-def _share(count: int, parts: int, index: int) -> int:
-    """Return part `index` of `count` things dealt as evenly as possible."""
-    return count // parts + (1 if index < count % parts else 0)
+def deal(count: int, parts: int, index: int, start: int) -> int:
+    """Return how many of `count` things part `index` gets when they are dealt in turn, from part `start` on."""
+    return count // parts + (1 if (index - start) % parts < count % parts else 0)
 
 
-def _group_demand(group: ResolvedGroup, zones: int, planes: int, zone: int) -> int:
-    per_plane = len(group.fabric_nics) // planes
-    if group.group.zones == "every":
-        return group.group.count * (per_plane // zones)
-    return _share(group.group.count, zones, zone) * per_plane
+def _zone_demand(design: ResolvedDesign, zone: int) -> tuple[int, ...]:
+    """Return the ports that each group wants in one zone of one plane; groups are dealt one after the other."""
+    zones, planes = design.spec.fabric.zones, design.spec.fabric.planes
+    wanted, start = [], 0
+    for group in design.groups:
+        per_plane = len(group.fabric_nics) // planes
+        if group.group.zones == "every":
+            wanted.append(group.group.count * (per_plane // zones))
+        else:
+            wanted.append(deal(group.group.count, zones, zone, start) * per_plane)
+            start += group.group.count
+    return tuple(wanted)
 
 
 def _faults(design: ResolvedDesign) -> list[Finding]:
@@ -63,6 +70,13 @@ def _faults(design: ResolvedDesign) -> list[Finding]:
                     f"give it a multiple of {fabric.zones} NICs per plane, or write `zones: split`",
                 )
             )
+    if not faults and min(sum(_zone_demand(design, zone)) for zone in range(fabric.zones)) == 0:
+        faults.append(
+            design.document.finding(
+                "fabric-divisibility", ("fabric", "zones"),
+                f"{fabric.zones} zones are more than there are nodes to fill them", "use fewer zones",
+            )
+        )  # fmt: skip
     return faults
 
 
@@ -76,9 +90,4 @@ def demand(design: ResolvedDesign) -> Demand:
     if faults:
         raise InputError(*faults)
     fabric = design.spec.fabric
-    return Demand(
-        tuple(
-            tuple(_group_demand(group, fabric.zones, fabric.planes, zone) for group in design.groups)
-            for zone in range(fabric.zones)
-        )
-    )
+    return Demand(tuple(_zone_demand(design, zone) for zone in range(fabric.zones)))

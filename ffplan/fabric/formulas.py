@@ -113,24 +113,28 @@ def core_minimal(spine_uplinks: Any, radix: Any) -> Any:
     return ceil_div(spine_uplinks, radix)
 
 
-def core_per_rail_whole_pods(endpoints: Any, rails: Any, pod_endpoints: Any, pod_uplinks: Any, radix: Any) -> Any:
+def core_per_rail_whole_pods(endpoints: Any, rails: Any, downlinks: Any, uplinks: Any, radix: Any) -> Any:
     """Return the core switches when each rail is built from whole pods.
+
+    A full pod has k/2 leaf switches. A rail smaller than a full pod is one pod of its own size.
 
     Args:
         endpoints: endpoints E of the tree [1].
         rails: NICs of a compute node in this tree [1]; rail r joins the r-th NIC of every node.
-        pod_endpoints: endpoints of one full pod [1].
-        pod_uplinks: links from one full pod to the cores [1].
-        radix: ports k of a core switch [1].
+        downlinks: downlinks d of a leaf switch [1].
+        uplinks: uplinks u of a leaf switch [1].
+        radix: ports k of a switch [1].
 
     Equation:
-        core = ceil(rails * ceil(E / rails / pod) * pod_uplinks / k)
+        rail = ceil(E / rails / d) leaf switches; pod = min(k/2, rail);
+        core = ceil(rails * ceil(rail / pod) * pod * u / k)
 
     Source:
-        Derived; reproduces 40 and 320 of [1] section III-C and 64, 128, 256 of [3].
+        Derived; reproduces 40 and 320 of [1] section III-C, and 64, 128, 256 of [3] for 16, 32, 64 scalable units.
     """
-    pods_per_rail = ceil_div(endpoints, rails * pod_endpoints)
-    return ceil_div(rails * pods_per_rail * pod_uplinks, radix)
+    rail_leaves = ceil_div(endpoints, rails * downlinks)
+    pod_leaves = minimum(radix // 2, rail_leaves)
+    return ceil_div(rails * ceil_div(rail_leaves, pod_leaves) * pod_leaves * uplinks, radix)
 
 
 def core_equal_stripe(spines: Any, pod_spines: Any, radix: Any) -> Any:
@@ -140,18 +144,20 @@ def core_equal_stripe(spines: Any, pod_spines: Any, radix: Any) -> Any:
 
     Args:
         spines: spine switches [1].
-        pod_spines: spine switches of one full pod [1], which is the number of core groups.
+        pod_spines: spine switches of one full pod [1], which is the number of core groups of a tree with as many.
         radix: ports k of a core switch [1].
 
     Equation:
-        core = groups * min { c : c divides k/2, c >= ceil(pods * (k/2) / k) }, pods = ceil(spine / groups)
+        groups = min(spine, pod_spines); pods = ceil(spine / groups);
+        core = groups * min { c : c divides k/2, c >= ceil(pods * (k/2) / k) }
 
     Source:
         [4]; the canonical full tree has (k/2)^2 cores. 400 for the 10,000 endpoints of [1].
     """
     half = radix // 2
-    pods = ceil_div(spines, pod_spines)
-    return pod_spines * smallest_divisor_at_least(half, ceil_div(pods * half, radix))
+    groups = minimum(spines, pod_spines)
+    pods = ceil_div(spines, groups)
+    return groups * smallest_divisor_at_least(half, ceil_div(pods * half, radix))
 
 
 def tree_capacity(tiers: int, radix: Any, downlinks: Any) -> Any:
@@ -180,39 +186,72 @@ def tree_capacity(tiers: int, radix: Any, downlinks: Any) -> Any:
     raise ValueError(f"a fat tree of {tiers} tiers is not modelled")
 
 
-def bisection_links(endpoints: Any, tier_links: Any) -> Any:
-    """Return the links across the worst even split of one tree.
+def tree_bisection(endpoint_bandwidth: Any, tier_links: Any, link_rate: Any) -> Any:
+    """Return the bandwidth across the worst even split of one tree.
 
     Args:
-        endpoints: endpoints E [1].
-        tier_links: links of the narrowest tier between switches [1], or E with one tier.
+        endpoint_bandwidth: sum of the rates of its endpoint ports [GB/s].
+        tier_links: links of the narrowest tier between switches [1].
+        link_rate: rate of one such link [GB/s].
+
+    Returns:
+        Bandwidth in one direction [GB/s].
 
     Equation:
-        cut = min(E, links) / 2
+        B = min(endpoints, links * rate) / 2
 
     Source:
         [4]: a full fat tree carries E/2 flows across any even split.
     """
-    return minimum(endpoints, tier_links) / 2
+    return minimum(endpoint_bandwidth, tier_links * link_rate) / 2
 
 
-def zone_bisection_links(zones: Any, links_per_zone: Any, zone_cut: Any, trunk_ports: Any) -> Any:
-    """Return the links across the worst even split of several zones joined by a few links.
+def zone_bisection(
+    zones: Any, links_per_zone: Any, trunk_ports: Any, link_rate: Any, endpoint_bandwidth: Any, zone_cut: Any
+) -> Any:
+    """Return the bandwidth across the worst even split of several zones joined by a few links.
 
     With an even number of zones the split follows zone borders. With an odd number, one zone is split too.
 
     Args:
         zones: zones Z [1].
-        links_per_zone: links from each zone to the inter-zone switches [1].
-        zone_cut: links across an even split of one zone [1].
+        links_per_zone: links l from each zone to the inter-zone switches [1]; 0 where nothing joins them.
         trunk_ports: ports of the inter-zone switches [1].
+        link_rate: rate of one such link [GB/s].
+        endpoint_bandwidth: sum of the rates of the endpoint ports of one zone [GB/s].
+        zone_cut: bandwidth across an even split of one zone [GB/s].
+
+    Returns:
+        Bandwidth in one direction [GB/s].
 
     Equation:
-        cut = min(floor(Z/2) * l, trunk_ports / 2) + (Z mod 2) * zone_cut for Z > 1, zone_cut for Z = 1
+        B = min(Z * endpoints / 2, min(floor(Z/2) * l, ports / 2) * rate + (Z mod 2) * zone_cut); zone_cut for Z = 1
 
     Source:
         Derived: all traffic between zones passes the l links of each zone.
     """
-    across = minimum((zones // 2) * links_per_zone, trunk_ports / 2)
     single = zones < 2
-    return across * (1 - single) + zone_cut * maximum(zones % 2, single)
+    across = minimum((zones // 2) * links_per_zone, trunk_ports / 2) * link_rate
+    several = minimum(zones * endpoint_bandwidth / 2, across + (zones % 2) * zone_cut)
+    return several * (1 - single) + zone_cut * single
+
+
+def bandwidth_oversubscription(downlinks: Any, uplinks: Any, endpoint_rate: Any, link_rate: Any) -> Any:
+    """Return the oversubscription of a full leaf switch.
+
+    Args:
+        downlinks: downlinks d of a leaf [1].
+        uplinks: uplinks u of a leaf [1].
+        endpoint_rate: rate of a downlink [GB/s].
+        link_rate: rate of an uplink [GB/s].
+
+    Returns:
+        Bandwidth down over bandwidth up [1].
+
+    Equation:
+        d * endpoint_rate / (u * link_rate)
+
+    Source:
+        [4]; equal to d / u where all links have one rate.
+    """
+    return downlinks * endpoint_rate / (uplinks * link_rate)

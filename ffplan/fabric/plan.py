@@ -12,7 +12,7 @@ from ffplan.fabric.tree import Tree, TreeRule, build_tree
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolve import ResolvedDesign, ResolvedGroup
 
 
 @record
@@ -26,6 +26,8 @@ class FabricPlan:
     radix: int
     uplinks: int
     port_gbyte_s: float
+    link_gbyte_s: float
+    """Rate of a link between switches [GB/s]."""
     endpoints: int
     endpoints_per_zone: tuple[int, ...]
     access_points: int
@@ -61,7 +63,8 @@ def tree_rule(design: ResolvedDesign) -> TreeRule:
     fabric = design.spec.fabric
     radix = design.switch.ports.value
     uplinks = int(formulas.leaf_uplinks(radix, fabric.oversubscription)) if fabric.tiers > 1 else 0
-    rails = max(1, len(design.compute.fabric_nics) // fabric.planes)
+    trees_of_a_node = fabric.planes * (fabric.zones if design.compute.group.zones == "every" else 1)
+    rails = max(1, len(design.compute.fabric_nics) // trees_of_a_node)
     return TreeRule(fabric.tiers, radix, uplinks, rails, fabric.core_policy)
 
 
@@ -82,6 +85,15 @@ def _check(design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[
         findings.append(capacity_finding(design, rule, wanted, fullest, ports[fullest], trunk))
     if fabric.inter_zone and fabric.zones * trunk > fabric.inter_zone.switches * rule.radix:
         findings.append(interzone_finding(design, rule))
+    wanted_points = fabric.planes * sum(wanted.totals)
+    if fabric.access_points is not None and fabric.access_points < wanted_points:
+        findings.append(
+            design.document.finding(
+                "fabric-capacity", ("fabric", "access_points"),
+                f"{fabric.access_points:,} access points are fewer than the {wanted_points:,} that the nodes need",
+                "raise `access_points`, or remove it",
+            )
+        )  # fmt: skip
     if findings:
         raise InputError(*findings)
 
@@ -105,6 +117,27 @@ def plan_fabric(design: ResolvedDesign) -> FabricPlan:
     return _assemble(design, rule, wanted, ports, trees, trunk, trunk_switches)
 
 
+def port_rate(design: ResolvedDesign, group: ResolvedGroup) -> float:
+    """Return what an endpoint port of the group carries in one direction, on average over its NICs [GB/s]."""
+    limit = min(design.switch.rate.value, design.endpoint_link.rate.value)
+    rates = [min(limit, group.nics[slot].rate.value) for slot in group.fabric_nics]
+    return sum(rates) / len(rates)
+
+
+def _bisection(design: ResolvedDesign, wanted: Demand, trees: list[Tree], link_rate: float) -> float:
+    """Return the bisection bandwidth of one plane [GB/s]; its zones differ by a node at most, the smallest counts."""
+    rates = [port_rate(design, group) for group in design.groups]
+    bandwidths = [sum(n * rate for n, rate in zip(zone, rates, strict=True)) for zone in wanted.by_zone]
+    smallest = min(range(len(trees)), key=lambda zone: bandwidths[zone])
+    spec = design.spec.fabric
+    trunk = spec.inter_zone
+    one_switch_rate = link_rate if spec.tiers > 1 else design.switch.rate.value
+    cut = formulas.tree_bisection(bandwidths[smallest], trees[smallest].narrowest_links, one_switch_rate)
+    links, switches = (trunk.links_per_zone, trunk.switches) if trunk else (0, 0)
+    ports = switches * design.switch.ports.value
+    return float(formulas.zone_bisection(spec.zones, links, ports, link_rate, bandwidths[smallest], cut))
+
+
 def _assemble(
     design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[int, ...],
     trees: list[Tree], trunk: int, trunk_switches: int,
@@ -112,12 +145,11 @@ def _assemble(
     fabric = design.spec.fabric
     planes, zones, k = fabric.planes, fabric.zones, rule.radix
     endpoints = planes * sum(wanted.totals)
-    rate = min(
-        design.switch.rate.value, design.endpoint_link.rate.value,
-        *(group.nics[slot].rate.value for group in design.groups for slot in group.fabric_nics),
-    )  # fmt: skip
-    trunk_rate = min(design.switch.rate.value, design.inter_switch_link.rate.value)
-    cut = formulas.zone_bisection_links(zones, trunk, min(tree.cut_links for tree in trees), trunk_switches * k)
+    rate = port_rate(design, design.compute)
+    link_rate = min(design.switch.rate.value, design.inter_switch_link.rate.value)
+    oversubscription = 1.0
+    if rule.uplinks:
+        oversubscription = formulas.bandwidth_oversubscription(rule.downlinks, rule.uplinks, rate, link_rate)
     return FabricPlan(
         family=fabric.family,
         planes=planes,
@@ -126,6 +158,7 @@ def _assemble(
         radix=k,
         uplinks=rule.uplinks,
         port_gbyte_s=rate,
+        link_gbyte_s=link_rate,
         endpoints=endpoints,
         endpoints_per_zone=wanted.totals,
         access_points=planes * sum(ports),
@@ -141,7 +174,7 @@ def _assemble(
         spare_spine_ports=planes * sum(tree.spare_spine_ports for tree in trees),
         spare_core_ports=planes * sum(tree.spare_core_ports for tree in trees),
         spare_interzone_ports=planes * (trunk_switches * k - zones * trunk),
-        oversubscription=rule.downlinks / rule.uplinks if rule.uplinks else 1.0,
+        oversubscription=oversubscription,
         zone_oversubscription=max(wanted.totals) / trunk if trunk else None,
-        bisection_gbyte_s=planes * cut * min(rate, trunk_rate),
+        bisection_gbyte_s=planes * _bisection(design, wanted, trees, link_rate),
     )

@@ -41,19 +41,17 @@ class Tree:
     """Endpoint ports on its leaf switches."""
     spare_spine_ports: int
     spare_core_ports: int
-    cut_links: float
-    """Links across the worst even split."""
+    narrowest_links: int
+    """Links of the narrowest tier between switches; with one tier, every endpoint port."""
 
 
 def _cores(rule: TreeRule, endpoints: int, spines: int, links: int) -> int:
-    pod_uplinks = rule.uplinks * (rule.radix // 2)
     fewest = int(formulas.core_minimal(links, rule.radix))
     if rule.core_policy == "minimal":
         return fewest
     if rule.core_policy == "equal-stripe":
         return max(fewest, int(formulas.core_equal_stripe(spines, rule.uplinks, rule.radix)))
-    pod_endpoints = rule.downlinks * (rule.radix // 2)
-    cores = formulas.core_per_rail_whole_pods(endpoints, rule.rails, pod_endpoints, pod_uplinks, rule.radix)
+    cores = formulas.core_per_rail_whole_pods(endpoints, rule.rails, rule.downlinks, rule.uplinks, rule.radix)
     return max(fewest, int(cores))
 
 
@@ -66,19 +64,17 @@ def build_tree(rule: TreeRule, endpoints: int) -> Tree:
     """
     k, u = rule.radix, rule.uplinks
     if rule.tiers == 1:
-        return Tree(endpoints, 1, 0, 0, 0, 0, k, 0, 0, formulas.bisection_links(endpoints, endpoints))
+        return Tree(endpoints, 1, 0, 0, 0, 0, k, 0, 0, k)
     leaf = int(formulas.leaf_switches(endpoints, rule.downlinks))
     leaf_spine = leaf * u
     leaf_ports = leaf * rule.downlinks
     if rule.tiers == 2:
         spine = int(formulas.two_tier_spines(leaf, u, k))
-        cut = formulas.bisection_links(endpoints, leaf_spine)
-        return Tree(endpoints, leaf, spine, 0, leaf_spine, 0, leaf_ports, spine * k - leaf_spine, 0, cut)
+        return Tree(endpoints, leaf, spine, 0, leaf_spine, 0, leaf_ports, spine * k - leaf_spine, 0, leaf_spine)
     spine = int(formulas.three_tier_spines(leaf, u, k))
     spine_core = leaf_spine
     core = _cores(rule, endpoints, spine, spine_core)
-    cut = formulas.bisection_links(endpoints, min(leaf_spine, spine_core))
     return Tree(
         endpoints, leaf, spine, core, leaf_spine, spine_core, leaf_ports,
-        spine * k - leaf_spine - spine_core, core * k - spine_core, cut,
+        spine * k - leaf_spine - spine_core, core * k - spine_core, min(leaf_spine, spine_core),
     )  # fmt: skip

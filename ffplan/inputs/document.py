@@ -72,8 +72,8 @@ def _fault(rule: str, file: str, message: str, remedy: str, place: tuple[int, in
 
 def _read_bytes(path: Path, file: str) -> bytes:
     try:
-        if path.exists() and not path.is_file():
-            raise _fault("file-unreadable", file, "this is not a regular file", "name a YAML file")
+        if path.is_dir():
+            raise _fault("file-unreadable", file, "this is a folder", "name a YAML file")
         with path.open("rb") as stream:
             raw = stream.read(limits.MAX_BYTES + 1)
     except FileNotFoundError:

@@ -13,7 +13,7 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 
-Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]*(/[a-z0-9.+-]+)?$", max_length=100)]
+Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]*$", max_length=100)]
 """Name of a part, a design, or a place inside a server: lower-case letters, digits, `.`, `+`, `-`."""
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=2000)]

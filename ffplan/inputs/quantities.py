@@ -39,6 +39,8 @@ class Dimension:
     canonical: str
     units: dict[str, float]
     example: str
+    smallest: float
+    largest: float
     zero: bool = False
 
 
@@ -50,7 +52,7 @@ BANDWIDTH = Dimension(
         "TiB/s": _BINARY * 1024, "Gb/s": 0.125, "Gbit/s": 0.125, "Gbps": 0.125, "Tb/s": 125.0,
         "Tbit/s": 125.0, "Tbps": 125.0, "Mb/s": 1.25e-4, "Mbit/s": 1.25e-4,
     },
-    "`200 Gb/s` or `25 GB/s`",
+    "`200 Gb/s` or `25 GB/s`", 1e-6, 1e9,
 )  # fmt: skip
 DATA = Dimension(
     "amount of data", "an", "B",
@@ -58,16 +60,16 @@ DATA = Dimension(
         "B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15,
         "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40, "PiB": 2.0**50,
     },
-    "`186 MiB` or `40 GB`",
+    "`186 MiB` or `40 GB`", 1.0, 1e21,
 )  # fmt: skip
-POWER = Dimension("power", "a", "W", {"W": 1.0, "kW": 1e3, "MW": 1e6}, "`2.5 kW`", zero=True)
+POWER = Dimension("power", "a", "W", {"W": 1.0, "kW": 1e3, "MW": 1e6}, "`2.5 kW`", 1e-3, 1e12, zero=True)
 COMPUTE = Dimension(
     "compute rate", "a", "TFLOP/s",
     {"TFLOP/s": 1.0, "TFLOPS": 1.0, "PFLOP/s": 1e3, "PFLOPS": 1e3, "GFLOP/s": 1e-3},
-    "`312 TFLOP/s`",
+    "`312 TFLOP/s`", 1e-6, 1e9,
 )  # fmt: skip
-TRANSFERS = Dimension("transfer rate", "a", "MT/s", {"MT/s": 1.0, "GT/s": 1e3}, "`3200 MT/s`")
-LENGTH = Dimension("length", "a", "m", {"m": 1.0, "cm": 0.01, "km": 1e3}, "`30 m`")
+TRANSFERS = Dimension("transfer rate", "a", "MT/s", {"MT/s": 1.0, "GT/s": 1e3}, "`3200 MT/s`", 1.0, 1e6)
+LENGTH = Dimension("length", "a", "m", {"m": 1.0, "cm": 0.01, "km": 1e3}, "`30 m`", 1e-3, 1e6)
 DIMENSIONS = (BANDWIDTH, DATA, POWER, COMPUTE, TRANSFERS, LENGTH)
 
 _NUMBER = r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
@@ -79,6 +81,8 @@ _MONEY = re.compile(
     rf"(?P<symbol>[$€¥£])?\s*(?P<amount>{_NUMBER})\s*(?P<scale>k|M|bn)?(?:\s*(?P<code>[A-Za-z][A-Za-z-]+))?"
     r"(?P<per>\s*/\s*kWh)?"
 )
+LARGEST_AMOUNT = 1e15
+"""Largest amount of money read, in any currency."""
 _SCALES = {None: 1.0, "k": 1e3, "M": 1e6, "bn": 1e9}
 
 
@@ -148,8 +152,11 @@ def parse_quantity(value: Any, dimension: Dimension) -> float:
         raise _fault("range", f"{describe(value)} is too large to be finite", remedy)
     if sign == "-" and result:
         raise _fault("range", f"{describe(value)} is negative", f"write a positive {dimension.name}")
-    if result == 0 and not dimension.zero:
-        raise _fault("range", f"{describe(value)} is zero", f"write a positive {dimension.name}")
+    if result == 0 and dimension.zero:
+        return 0.0
+    if not dimension.smallest <= result <= dimension.largest:
+        bounds = f"{dimension.smallest:g} to {dimension.largest:g} {dimension.canonical}"
+        raise _fault("range", f"{describe(value)} is out of range", f"write {wanted} of {bounds}")
     return result
 
 
@@ -169,8 +176,8 @@ def parse_ratio(value: Any) -> float:
         result = float(value)
     else:
         raise _fault("unit", f"{describe(value)} is not a ratio", remedy)
-    if not (math.isfinite(result) and result > 0):
-        raise _fault("range", f"{describe(value)} is not a positive, finite ratio", remedy)
+    if not 1e-3 <= result <= 1e3:
+        raise _fault("range", f"{describe(value)} is out of range", "write a ratio from 1:1000 to 1000:1")
     return result
 
 
@@ -184,8 +191,8 @@ def parse_fraction(value: Any) -> float:
         result = float(value)
     else:
         raise _fault("unit", f"{describe(value)} is not a share", remedy)
-    if not (math.isfinite(result) and result >= 0):
-        raise _fault("range", f"{describe(value)} is not a finite share of at least 0", remedy)
+    if not 0 < result <= 2:
+        raise _fault("range", f"{describe(value)} is out of range", "write a share above 0 and of at most 200 %")
     return result
 
 
@@ -218,8 +225,15 @@ def parse_money(value: Any, *, per_kwh: bool = False) -> Money:
     if not symbol and not code:
         raise _fault("unit", f"{describe(value)} has no currency", remedy)
     if symbol and code and _SYMBOLS[symbol] != code:
-        raise _fault("unit", f"{describe(value)} names two currencies", remedy)
-    return Money(_number(match["amount"]) * _SCALES[match["scale"]], code or _SYMBOLS[symbol])
+        raise _fault(
+            "unit",
+            f"{describe(value)}: `{code}` does not go with `{symbol}`",
+            "write k, M or bn for thousands, millions and thousand millions, as in `$15 M`",
+        )
+    amount = _number(match["amount"]) * _SCALES[match["scale"]]
+    if amount > LARGEST_AMOUNT:
+        raise _fault("range", f"{describe(value)} is out of range", f"write an amount of at most {LARGEST_AMOUNT:g}")
+    return Money(amount, code or _SYMBOLS[symbol])
 
 
 def _quantity_type(dimension: Dimension) -> Callable[[Any], float]:

@@ -55,10 +55,26 @@ def _first_model(annotation: Any) -> Any:
     return None
 
 
+_PATTERNS = {
+    "^[a-z0-9][": "start with a lower-case letter or a digit; then letters, digits, `.`, `+` and `-`",
+    "^[A-Za-z]": "write a code such as USD, or a word such as paper-unit",
+    "^\\d{4}": "write a year, month or day: 2024, 2024-08 or 2024-08-31",
+}
+
+
+def _name(path: tuple[str | int, ...]) -> str:
+    """Return the last field of a path, with the position where it is a list item."""
+    if not path:
+        return "the file"
+    if isinstance(path[-1], int):
+        return f"{_name(path[:-1])}[{path[-1]}]"
+    return printable(str(path[-1]))
+
+
 def _fault(model: type[BaseModel], document: Document, error: Any) -> Finding:
     kind, path, value = error["type"], error["loc"], error["input"]
     context = error.get("ctx", {})
-    name = printable(str(path[-1])) if path else "the file"
+    name = _name(path)
     if kind == "extra_forbidden":
         owner = _model_at(model, path[:-1])
         known = list(owner.model_fields) if owner else []
@@ -108,8 +124,8 @@ def _type_fault(document: Document, error: Any, kind: str, path: Any, value: Any
         return document.finding(
             "schema-type",
             path,
-            f"{describe(value)} is not a name for `{name}`",
-            "use lower-case letters, digits, `.`, `+` and `-`",
+            f"{describe(value)} does not do for `{name}`",
+            next(text for start, text in _PATTERNS.items() if error["ctx"]["pattern"].startswith(start)),
         )
     if kind == "too_short":
         return document.finding("schema-type", path, f"`{name}` is empty", "list at least one")
@@ -121,7 +137,7 @@ def _type_fault(document: Document, error: Any, kind: str, path: Any, value: Any
             f"`{name}`: {error['msg'][0].lower()}{error['msg'][1:]}",
             "see `ffplan schema` for what is wanted",
         )
-    shape = ", a ratio" if is_ratio(value) else ""
+    shape = ", a ratio" if is_ratio(value) else ", a text" if isinstance(value, str) else ""
     return document.finding(
         "schema-type",
         path,

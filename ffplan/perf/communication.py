@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.elementwise import ceil_div
 from ffplan.errors import InputError
 from ffplan.perf.bounds import Bound, ring_factor
 from ffplan.perf.hfreduce import hfreduce
 from ffplan.perf.host import Host, host
 from ffplan.perf.ledger import LedgerLine
 from ffplan.perf.nccl import nccl_ring
+from ffplan.perf.terms import Border
 from ffplan.record import record
 
 if TYPE_CHECKING:
     from ffplan.design.resolve import ResolvedDesign
     from ffplan.design.schema import Communication
     from ffplan.errors import Finding
+    from ffplan.fabric.plan import FabricPlan
 
 
 @record
@@ -44,7 +47,7 @@ class CollectiveBound:
 def _faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]:
     group = design.compute
     document = design.document
-    if group.accelerator is None or group.accelerators_per_node * group.group.count < 2:
+    if group.accelerator is None or group.accelerators_per_node * _reach(design) < 2:
         return [
             document.finding(
                 "communication-nodes", ("nodes", group.position),
@@ -64,27 +67,61 @@ def _faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]:
     ]  # fmt: skip
 
 
-def _one(library: str, design: ResolvedDesign, node: Host, wanted: Communication) -> CollectiveBound:
+def _reach(design: ResolvedDesign) -> int:
+    """Return the nodes that one allreduce can span: all, or those of one zone where nothing joins the zones."""
+    fabric, count = design.spec.fabric, design.compute.group.count
+    apart = fabric.zones > 1 and fabric.inter_zone is None and design.compute.group.zones == "split"
+    return ceil_div(count, fabric.zones) if apart else count
+
+
+def _borders(design: ResolvedDesign, plan: FabricPlan) -> tuple[Border, ...]:
+    """Return the links that an allreduce over all these nodes crosses."""
+    fabric, borders = design.spec.fabric, []
+    if plan.leaf > plan.planes * plan.zones:
+        links = plan.planes * plan.uplinks
+        borders.append(Border("leaf_uplinks", "uplinks of a leaf", links, links * plan.link_gbyte_s))
+    if fabric.inter_zone is not None and design.compute.group.zones == "split":
+        links = plan.planes * fabric.inter_zone.links_per_zone
+        borders.append(Border("zone_links", "links between zones", links, links * plan.link_gbyte_s))
+    return tuple(borders)
+
+
+def _one(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host, wanted: Communication) -> CollectiveBound:
     group = design.compute
     accelerator = group.accelerator
     assert accelerator is not None
-    nodes = group.group.count
+    nodes, borders = _reach(design), _borders(design, plan)
     ledger: tuple[LedgerLine, ...] = ()
     if library == "nccl":
-        result = nccl_ring(node, accelerator, group.cpus, nodes)
+        result = nccl_ring(node, accelerator, group.cpus, nodes, borders)
     else:
         result, ledger = hfreduce(
-            node, accelerator, nodes,
+            node, accelerator, nodes, borders,
             nvlink=library == "hfreduce-nvlink", memcpy_async=wanted.hfreduce.h2d == "memcpy-async",
         )  # fmt: skip
-    return CollectiveBound(library, "allreduce", nodes * len(node.gpus), nodes, wanted.message_size, result, ledger)
+    if not result.terms:
+        raise InputError(
+            design.document.finding(
+                "communication-unbounded", ("communication", "libraries"),
+                f"nothing in the catalogue bounds `{library}` on `{group.server.id}`",
+                f"add `pcie` or `nvlink` to `{accelerator.id}`",
+            )
+        )  # fmt: skip
+    ranks = nodes * len(node.gpus)
+    return CollectiveBound(library, "allreduce", ranks, nodes, wanted.message_size, result, ledger)
 
 
-def communication(design: ResolvedDesign) -> tuple[CollectiveBound, ...]:
+def communication(design: ResolvedDesign, plan: FabricPlan | None) -> tuple[CollectiveBound, ...]:
     """Return the bound of an allreduce over the first compute group, for each library the design names.
 
+    It spans all nodes of the group, or those of one zone where nothing joins the zones.
+
+    Args:
+        design: the design.
+        plan: its fabric; None where it has none that could be built, and then only faults are looked for.
+
     Raises:
-        InputError: where a library cannot run on the compute nodes.
+        InputError: where a library cannot run on the compute nodes, or nothing bounds it.
     """
     wanted = design.spec.communication
     if wanted is None:
@@ -92,5 +129,7 @@ def communication(design: ResolvedDesign) -> tuple[CollectiveBound, ...]:
     faults = _faults(design, wanted)
     if faults:
         raise InputError(*faults)
-    node = host(design.compute)
-    return tuple(_one(library, design, node, wanted) for library in wanted.libraries)
+    if plan is None:
+        return ()
+    node = host(design.compute, min(design.switch.rate.value, design.endpoint_link.rate.value))
+    return tuple(_one(library, design, plan, node, wanted) for library in wanted.libraries)

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from ffplan.perf.bounds import Bound, Term, bound, double_tree_load, rate
 from ffplan.perf.ledger import LedgerLine, hfreduce_ledger, ledger_total
-from ffplan.perf.terms import PortUse, nic_term, port_terms
+from ffplan.perf.terms import PortUse, border_terms, nic_term, port_terms
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator
     from ffplan.perf.host import Host, Port
+    from ffplan.perf.terms import Border
 
 
 def scale_up_groups(host: Host, *, nvlink: bool) -> tuple[int, ...]:
@@ -69,7 +70,7 @@ def _nvlink_term(accelerator: Accelerator, groups: tuple[int, ...]) -> Term | No
 
 
 def hfreduce(
-    host: Host, accelerator: Accelerator, nodes: int, *, nvlink: bool, memcpy_async: bool
+    host: Host, accelerator: Accelerator, nodes: int, borders: tuple[Border, ...], *, nvlink: bool, memcpy_async: bool
 ) -> tuple[Bound, tuple[LedgerLine, ...]]:
     """Return the bound of HFReduce, and its ledger.
 
@@ -77,6 +78,7 @@ def hfreduce(
         host: the inside of a node.
         accelerator: its accelerators.
         nodes: nodes in the allreduce [1].
+        borders: links between leaves and between zones that it crosses.
         nvlink: reduce over NVLink first (HFReduce with NVLink).
         memcpy_async: return results with MemcpyAsync in place of GDRCopy.
 
@@ -91,7 +93,7 @@ def hfreduce(
     """
     groups = scale_up_groups(host, nvlink=nvlink)
     copies = len(groups)
-    ledger = hfreduce_ledger(copies, copies if memcpy_async else host.sockets_with_gpus, nodes)
+    ledger = hfreduce_ledger(copies, copies if memcpy_async else min(copies, host.sockets_with_gpus), nodes)
     tree = float(double_tree_load(nodes))
 
     def use(port: Port) -> PortUse:
@@ -105,6 +107,7 @@ def hfreduce(
             nic_term(host, tree),
             _link_term(host, accelerator, nvlink=nvlink),
             _nvlink_term(accelerator, groups),
+            *border_terms(borders, min(tree, 1.0)),
             *port_terms(host, use),
         ),
         ledger,

@@ -34,6 +34,8 @@ class Host:
     switched: bool
     nics: tuple[Nic, ...]
     """NICs on the fabric."""
+    nic_gbyte_s: tuple[float, ...]
+    """What each of them carries at the switch port and link it is given [GB/s]."""
     peer_through_cpu: bool
     """True where a NIC of the fabric and its nearest GPU meet only in the CPU."""
     sockets_with_gpus: int
@@ -53,8 +55,12 @@ def _ports(group: ResolvedGroup, server: Server) -> tuple[Port, ...]:
     return tuple(ports)
 
 
-def host(group: ResolvedGroup) -> Host:
+def host(group: ResolvedGroup, port_gbyte_s: float) -> Host:
     """Return the resources of one node of the group.
+
+    Args:
+        group: the node group.
+        port_gbyte_s: what a switch port and the link to it carry [GB/s].
 
     Raises:
         TypeError: where the group's server is not a compute server (a bug of the caller).
@@ -79,6 +85,7 @@ def host(group: ResolvedGroup) -> Host:
         pairs=tuple(scale_up.pairs) if scale_up else (),
         switched=bool(scale_up and scale_up.switched),
         nics=tuple(group.nics[slot] for slot in group.fabric_nics),
+        nic_gbyte_s=tuple(min(port_gbyte_s, group.nics[slot].rate.value) for slot in group.fabric_nics),
         peer_through_cpu=len(switched_ports) < len(with_nics),
         sockets_with_gpus=sockets,
         channels=sum(socket.memory.channels.value for socket in server.sockets),

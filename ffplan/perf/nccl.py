@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.perf.bounds import Bound, Term, bound, rate, ring_factor
-from ffplan.perf.terms import PortUse, nic_term, port_terms
+from ffplan.perf.terms import PortUse, border_terms, nic_term, port_terms
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator, Cpu
     from ffplan.perf.host import Host, Port
+    from ffplan.perf.terms import Border
 
 
 def _peer_term(host: Host, cpus: tuple[Cpu, ...], load: float) -> Term | None:
@@ -55,7 +56,9 @@ def _feed_term(host: Host, accelerator: Accelerator, load: float) -> Term | None
     )  # fmt: skip
 
 
-def nccl_ring(host: Host, accelerator: Accelerator, cpus: tuple[Cpu, ...], nodes: int) -> Bound:
+def nccl_ring(
+    host: Host, accelerator: Accelerator, cpus: tuple[Cpu, ...], nodes: int, borders: tuple[Border, ...]
+) -> Bound:
     """Return the bound of NCCL's ring allreduce over all accelerators of `nodes` nodes.
 
     One ring runs through each NIC; together they carry the ring load once. Neighbours inside a node talk over
@@ -67,6 +70,7 @@ def nccl_ring(host: Host, accelerator: Accelerator, cpus: tuple[Cpu, ...], nodes
         accelerator: its accelerators.
         cpus: its CPUs, one per socket.
         nodes: nodes in the allreduce [1].
+        borders: links between leaves and between zones that it crosses.
 
     Returns:
         The bound; algorithm bandwidth in GB/s.
@@ -91,5 +95,6 @@ def nccl_ring(host: Host, accelerator: Accelerator, cpus: tuple[Cpu, ...], nodes
         _peer_term(host, cpus, between) if between else None,
         _inside_term(host, accelerator, load),
         _feed_term(host, accelerator, between) if between else None,
+        *border_terms(borders, between),
         *port_terms(host, use),
     )

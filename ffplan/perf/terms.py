@@ -16,6 +16,17 @@ if TYPE_CHECKING:
 
 
 @record
+class Border:
+    """The links out of one leaf, or out of one zone, over all planes."""
+
+    name: str
+    label: str
+    links: int
+    gbyte_s: float
+    """Their bandwidth together, one direction [GB/s]."""
+
+
+@record
 class PortUse:
     """Bytes through a root port per byte of message, in each direction."""
 
@@ -54,16 +65,35 @@ def nic_term(host: Host, load: float) -> Term | None:
     """Return the term of all NICs of a node together, each direction carrying `load` per message byte."""
     if load <= 0:
         return None
-    line = sum(nic.rate.value for nic in host.nics)
-    payload = sum(nic.rate.value * nic.line_efficiency.value for nic in host.nics)
+    line = sum(host.nic_gbyte_s)
+    payload = sum(r * nic.line_efficiency.value for r, nic in zip(host.nic_gbyte_s, host.nics, strict=True))
     count = len(host.nics)
-    share = payload / line
     return Term(
-        "nic", "NIC" if count == 1 else f"{count} NICs", rate(line, load), rate(payload, load),
-        rate(line, load),
+        "nic", "NIC" if count == 1 else f"{count} NICs", rate(line, load), rate(payload, load), rate(line, load),
         f"{line:g} GB/s line rate / {load:g} sent (and received) per byte; "
-        f"{rate(payload, load):.4g} at {share:.0%} of line rate",
+        f"{rate(payload, load):.4g} at {payload / line:.0%} of line rate",
     )  # fmt: skip
+
+
+def border_terms(borders: tuple[Border, ...], load: float) -> list[Term]:
+    """Return the terms of the links that a collective crosses between leaves and between zones.
+
+    Ranks are placed leaf by leaf and zone by zone, so that one pair of neighbours crosses each border.
+
+    Args:
+        borders: what it crosses.
+        load: bytes that the pair exchanges per byte of message, in each direction [1].
+    """
+    if load <= 0:
+        return []
+    return [
+        Term(
+            border.name, border.label, rate(border.gbyte_s, load), rate(border.gbyte_s, load),
+            rate(border.gbyte_s, load),
+            f"{border.links:,} links x {border.gbyte_s / border.links:g} GB/s / {load:.4g} per byte across one border",
+        )
+        for border in borders
+    ]  # fmt: skip
 
 
 def _names(port: Port) -> tuple[str, ...]:

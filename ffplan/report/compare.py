@@ -35,9 +35,8 @@ class Row:
 
 def _valued(c: Comparison, label: str, show: Callable[[Assessment], str | None], ratio: str | None = None) -> Row:
     cells = []
-    for design in c.designs:
+    for name, design in zip(c.labels, c.designs, strict=True):
         text = show(design)
-        name = design.design.name
         value = getattr(c.ratios[name], ratio) if ratio else None
         if text is not None and value is not None and name != c.baseline:
             text = f"{text} ({times(value)})"
@@ -48,8 +47,8 @@ def _valued(c: Comparison, label: str, show: Callable[[Assessment], str | None],
 def _ratio_row(c: Comparison, label: str, field: str, show: Callable[[float], str]) -> Row:
     """A row of a ratio itself, with its range where there is one."""
     cells = []
-    for design in c.designs:
-        ratios = c.ratios[design.design.name]
+    for name in c.labels:
+        ratios = c.ratios[name]
         value = getattr(ratios, field)
         text = "-" if value is None else show(value)
         low, high = getattr(ratios, f"{field}_low", value), getattr(ratios, f"{field}_high", value)
@@ -123,16 +122,16 @@ def rows(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
 def _remarks(c: Comparison) -> list[str]:
     out = [f"Ratios (x) are to {c.baseline}."]
     out += c.notes
-    for design in c.designs:
+    for name, design in zip(c.labels, c.designs, strict=True):
         if design.cost and design.cost.excluded:
-            parts = ", ".join(name.replace("-", " ") for name in design.cost.excluded)
-            out.append(f"{design.design.name}: not priced: {parts}.")
+            parts = ", ".join(category.replace("-", " ") for category in design.cost.excluded)
+            out.append(f"{name}: not priced: {parts}.")
     return out
 
 
 def comparison_text(c: Comparison, *, terminal: bool) -> str:
     """Return the comparison as text."""
-    names = [design.design.name for design in c.designs]
+    names = list(c.labels)
     width = max(80, 23 + sum(max(18, len(name) + 2) for name in names))
     items: list[RenderableType] = []
     for title, group in rows(c):
@@ -149,7 +148,7 @@ def comparison_text(c: Comparison, *, terminal: bool) -> str:
 
 def comparison_markdown(c: Comparison) -> str:
     """Return the comparison as Markdown."""
-    names = [design.design.name for design in c.designs]
+    names = list(c.labels)
     blocks = ["# " + " against ".join(escape(name) for name in names)]
     for title, group in rows(c):
         blocks += [
@@ -163,7 +162,7 @@ def comparison_markdown(c: Comparison) -> str:
 def comparison_csv(c: Comparison) -> str:
     """Return the comparison as CSV: design, metric, value and ratio to the baseline, in raw numbers."""
     body: list[list[object]] = []
-    for design in c.designs:
+    for name, design in zip(c.labels, c.designs, strict=True):
         cost = design.cost
         values: dict[str, object] = {
             "accelerators": design.accelerators,
@@ -183,7 +182,7 @@ def comparison_csv(c: Comparison) -> str:
             "cost_total": cost and cost.total,
             "cost_per_accelerator": cost and cost.per_accelerator,
         }
-        ratios = c.ratios[design.design.name]
+        ratios = c.ratios[name]
         body += [
             [
                 design.design.name,

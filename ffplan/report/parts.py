@@ -48,7 +48,7 @@ def _unit(part: Part, figure: Figure) -> tuple[str, float]:
     """Return the unit a figure is shown in, and its size in canonical units."""
     if isinstance(figure, PriceFigure) and isinstance(part, PriceBook):
         return part.currency, 1.0
-    return _UNITS[type(figure)]
+    return next(unit for kind, unit in _UNITS.items() if isinstance(figure, kind))
 
 
 def _rows(part: Part) -> Iterator[dict[str, Any]]:
@@ -96,9 +96,11 @@ def part_text(entry: Entry, *, terminal: bool) -> str:
         grid.add_column(Text(title), overflow="fold")
     keys, notes = list(part.sources), []
     for row, (_, figure) in zip(_rows(part), part.figures(), strict=True):
-        value = f"{number(row['value'])} {row['unit']}".strip()
+        value = f"{number(row['value'], 9)} {row['unit']}".strip()
         if row["low"] != row["high"]:
-            value += f" ({number(row['low'])} to {number(row['high'])})"
+            value += f" ({number(row['low'], 9)} to {number(row['high'], 9)})"
+        if isinstance(figure, BandwidthFigure):
+            value += f", {number(row['value'] * 8, 9)} Gb/s"
         mark = f"[{keys.index(figure.source) + 1}]"
         grid.add_row(Text(row["path"]), Text(value), Text(f"{row['grade']}, {row['status']}"), Text(mark))
         if row["note"]:

@@ -39,7 +39,7 @@ def _nodes(a: Assessment) -> Section:
     if h.gemm_tflops:
         rates = ", ".join(f"{p.upper()} {number(rate)}" for p, rate in h.gemm_tflops.items())
         lines.append(("GEMM measured", f"{rates} TFLOP/s per accelerator"))
-    return Section("Nodes", tuple(lines))
+    return Section("Nodes", tuple(lines + _own_parts(a)))
 
 
 def _ratio(value: float) -> str:
@@ -108,9 +108,15 @@ def _power(p: PowerReport) -> Section:
             f"{number(p.facility_kw)} kW at PUE {p.pue:g}; {number(p.energy_mwh_per_year)} MWh a year",
         ),
     ]
+    if p.electricity_per_year is not None and p.electricity_currency is not None:
+        lines.append(("electricity", f"{_money(p.electricity_per_year, p.electricity_currency)} a year"))
+    servers = [node.server for node in p.nodes]
     for node in p.nodes:
-        measured = "not measured" if node.measured_w is None else f"{number(node.measured_w)} W measured in training"
-        lines.append((f"{node.role} node", f"{measured}; component sum {number(node.component_sum_w)} W"))
+        text = f"component sum {number(node.component_sum_w)} W"
+        if node.training_grade != "component sum":
+            text = f"{number(node.training_w)} W in training ({node.training_grade}); {text}"
+        name = node.server if len({n.role for n in p.nodes}) < len(servers) else f"{node.role} node"
+        lines.append((name, text))
     return Section("Power", tuple(lines))
 
 
@@ -126,10 +132,16 @@ def _cost(c: CostReport | None, a: Assessment) -> Section | None:
     if c.total_low != c.total_high:
         total += f"; range {number(c.total_low, 5)} to {number(c.total_high, 5)}"
     lines = [("to buy", total)]
+    lines += [
+        (
+            line.category.replace("-", " "),
+            f"{line.quantity:,} x {number(line.unit_price, 9)} = {number(line.total, 9)}"
+            f"  {line.part} ({line.grade}, {line.status})",
+        )
+        for line in c.lines
+    ]
     if c.per_accelerator is not None:
         lines.append(("per accelerator", _money(c.per_accelerator, c.currency)))
-    if c.electricity_per_year is not None:
-        lines.append(("electricity", f"{_money(c.electricity_per_year, c.currency)} a year"))
     if c.excluded:
         names = [name.replace("-", " ") for name in c.excluded]
         if "storage" in c.excluded and not a.nodes.get("storage"):
@@ -174,3 +186,8 @@ def sections(a: Assessment) -> tuple[Section, ...]:
         _assumptions(a),
     )  # fmt: skip
     return tuple(section for section in every if section is not None)
+
+
+def _own_parts(a: Assessment) -> list[tuple[str, str]]:
+    own = [item for item in a.catalog if not item.path.startswith("catalogs/")]
+    return [("your parts", ", ".join(f"{item.id} from {item.path}" for item in own))] if own else []

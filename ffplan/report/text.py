@@ -54,7 +54,7 @@ def assessment_text(assessment: Assessment, parts: tuple[Section, ...], *, termi
     """Return one assessment as text."""
     head = Text(assessment.design.name, style="bold")
     if assessment.design.description:
-        head.append(f"  {assessment.design.description}", style="not bold")
+        head.append(f"  {' '.join(assessment.design.description.split())}", style="not bold")
     items: list[RenderableType] = [head]
     for section in parts:
         items += [Text(section.title, style="bold cyan"), _grid(section)]

@@ -60,7 +60,7 @@ def test_bisection_is_what_max_flow_finds(radix: int, ratio: float, data: st.Dat
     for endpoint in range(tree.endpoints):
         left = endpoint < tree.endpoints // 2
         flow.add_edge(*(("source", ("e", endpoint)) if left else (("e", endpoint), "sink")), capacity=1)
-    assert nx.maximum_flow_value(flow, "source", "sink") == tree.cut_links
+    assert nx.maximum_flow_value(flow, "source", "sink") == f.tree_bisection(tree.endpoints, tree.narrowest_links, 1)
 
 
 @given(RADIX, RATIO, POLICY, st.integers(1, 8), st.data())
@@ -94,10 +94,12 @@ def test_arrays_and_scalars_agree(endpoints: list[int]) -> None:
     assert leaf.tolist() == scalar_leaf
     assert spine.tolist() == scalar_spine
     assert f.core_equal_stripe(spine, 20, 40).tolist() == [f.core_equal_stripe(n, 20, 40) for n in scalar_spine]
-    assert f.core_per_rail_whole_pods(e, 8, 400, 400, 40).tolist() == [
-        f.core_per_rail_whole_pods(n, 8, 400, 400, 40) for n in endpoints
+    assert f.core_per_rail_whole_pods(e, 8, 20, 20, 40).tolist() == [
+        f.core_per_rail_whole_pods(n, 8, 20, 20, 40) for n in endpoints
     ]
-    assert f.zone_bisection_links(e, 4, 400, 80).tolist() == [f.zone_bisection_links(n, 4, 400, 80) for n in endpoints]
+    assert f.zone_bisection(e, 4, 80, 1.0, 760.0, 380.0).tolist() == [
+        f.zone_bisection(n, 4, 80, 1.0, 760.0, 380.0) for n in endpoints
+    ]
 
 
 @given(RADIX, st.integers(1, 3))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import ffplan as package
-from tests.support import ROOT, ffplan
+from tests.support import ROOT, ffplan, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,7 @@ def test_a_design_by_name_and_by_path_differ_in_nothing_but_the_name_of_the_file
         (("design", "fire-flyer-2", "--format", "xml"), "xml"),
         (("desing", "fire-flyer-2"), "No such command"),
         (("compare", "fire-flyer-2"), "at least two designs"),
-        (("compare", "fire-flyer-2", "fire-flyer-2"), "two designs are named"),
+        (("compare", "fire-flyer-2", "fire-flyer-2"), "is named twice"),
         (("compare", "fire-flyer-2", "dgx-a100-10k", "--baseline", "dgx"), "is not among the designs"),
         (("design", "fire-flyer-2", "-o", "/no/such/folder/x"), "cannot be written"),
         (("design", "fire-flyer-2", "-o", "/tmp"), "this is a folder"),
@@ -89,11 +89,69 @@ def test_output_follows_a_link_and_takes_a_device(tmp_path: Path) -> None:
     assert ffplan("design", "fire-flyer-2", "-o", os.devnull).code == 0
 
 
-def test_a_closed_pipe_is_no_bug() -> None:
-    command = f"{sys.executable} -m ffplan design fire-flyer-2 --format csv | head -n 1"
-    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, timeout=60)
-    assert done.stdout == "path,value\n"
+def shell(command: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run ffplan in a shell, for what only a shell does."""
+    text = command.replace("ffplan", f"{sys.executable} -m ffplan", 1)
+    return subprocess.run(
+        ["bash", "-c", text], capture_output=True, text=True, check=False, timeout=60, env={**os.environ, **env}
+    )
+
+
+def test_a_closed_pipe_is_neither_a_finding_nor_a_bug() -> None:
+    done = shell("ffplan design fire-flyer-2 --format csv | true; echo ${PIPESTATUS[0]}")
+    assert done.stdout.strip() in {"0", "141"}
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("command", ["ffplan design fire-flyer-2 >&-", "ffplan check fire-flyer-2 > /dev/full"])
+def test_standard_output_that_takes_nothing_is_bad_usage(command: str) -> None:
+    done = shell(command)
+    assert done.returncode == 2
+    assert "standard output" in done.stderr
+    assert "a bug of ours" not in done.stderr
+
+
+def test_a_terminal_without_unicode_still_gets_its_report(tmp_path: Path) -> None:
+    path = vary_design(tmp_path, "fire-flyer-2", ("description: 10,000", "description: Größe 集群 10,000"))
+    for form in ("table", "json"):
+        done = shell(f"ffplan design {path} --format {form}", PYTHONIOENCODING="ascii")
+        assert done.returncode == 0, done.stderr
+        assert "Gr\\xf6\\xdfe" in done.stdout
+
+
+def test_a_report_never_replaces_a_design(tmp_path: Path) -> None:
+    path = vary_design(tmp_path, "fire-flyer-2")
+    before = path.read_text()
+    for command in ("design", "check"):
+        run = ffplan(command, str(path), "-o", str(path))
+        assert run.code == 2
+        assert "does not replace a YAML file" in run.err
+    assert path.read_text() == before
+
+
+def test_a_dash_stands_for_standard_output() -> None:
+    assert ffplan("design", "fire-flyer-2", "-o", "-").out == ffplan("design", "fire-flyer-2").out
+
+
+def test_a_design_through_a_pipe_of_the_shell() -> None:
+    done = shell("ffplan design <(cat designs/fire-flyer-2.yaml)")
+    assert done.returncode == 0, done.stderr
+
+
+def test_two_versions_of_one_design_are_told_apart_by_file(tmp_path: Path) -> None:
+    path = vary_design(tmp_path, "fire-flyer-2", ("count: 1250", "count: 1200"))
+    run = ffplan("compare", "designs/fire-flyer-2.yaml", str(path), "--format", "json")
+    document = json.loads(run.out)
+    assert document["labels"] == ["designs/fire-flyer-2.yaml", str(path)]
+    assert document["ratios"][str(path)]["accelerators"] == 0.96
+
+
+def test_names_of_files_cannot_write_to_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "a\x1b[31m.yaml"
+    path.write_text("name: [")
+    run = ffplan("check", str(path))
+    assert "\x1b" not in run.out
+    assert "a?[31m.yaml:2:1:" in run.out
 
 
 def test_a_bug_of_ours_exits_with_70(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

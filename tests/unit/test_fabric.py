@@ -38,20 +38,30 @@ def test_three_tier_spines() -> None:
 def test_core_policies_of_ten_thousand_endpoints() -> None:
     # 500 leaf and 500 spine switches of 40 ports; 25 pods of 400
     assert f.core_minimal(10_000, 40) == 250
-    assert f.core_per_rail_whole_pods(10_000, 8, 400, 400, 40) == 320
+    assert f.core_per_rail_whole_pods(10_000, 8, 20, 20, 40) == 320
     assert f.core_equal_stripe(500, 20, 40) == 400
 
 
 def test_core_policies_of_sixteen_hundred_endpoints() -> None:
     assert f.core_minimal(1600, 40) == 40
-    assert f.core_per_rail_whole_pods(1600, 1, 400, 400, 40) == 40
+    assert f.core_per_rail_whole_pods(1600, 1, 20, 20, 40) == 40
     assert f.core_equal_stripe(80, 20, 40) == 40
 
 
-def test_core_per_rail_on_arrays() -> None:
-    # DGX B200 SuperPOD of 16, 32, 64 scalable units: 8 rails of 64-port switches in pods of 128 (RA-11334)
-    nodes = np.array([512, 1024, 2048])
-    assert f.core_per_rail_whole_pods(nodes * 8, 8, 128, 128, 64).tolist() == [64, 128, 256]
+def test_core_per_rail_of_the_b200_superpod() -> None:
+    """RA-11334: 16, 32 and 64 scalable units of 32 nodes with 8 rails have 64, 128 and 256 core switches."""
+    endpoints = np.array([512, 1024, 2048]) * 8
+    assert f.core_per_rail_whole_pods(endpoints, 8, 32, 32, 64).tolist() == [64, 128, 256]
+    trees = [build_tree(TreeRule(3, 64, 32, 8, "per-rail-whole-pods"), int(n)) for n in endpoints]
+    assert [(tree.leaf, tree.spine, tree.core) for tree in trees] == [(128, 128, 64), (256, 256, 128), (512, 512, 256)]
+
+
+def test_core_policies_of_a_tree_below_one_pod() -> None:
+    """60 endpoints on three leaves: 60 uplinks, which two cores of 40 ports take; 80 on eight rails of ten."""
+    cores = [build_tree(TreeRule(3, 40, 20, 1, policy), 60).core for policy in ("minimal", "per-rail-whole-pods")]
+    assert cores == [2, 2]
+    assert build_tree(TreeRule(3, 40, 20, 1, "equal-stripe"), 60).core == 3  # one per spine
+    assert build_tree(TreeRule(3, 40, 20, 8, "per-rail-whole-pods"), 80).core == 4  # eight leaves of ten
 
 
 def test_tree_capacity() -> None:
@@ -62,18 +72,28 @@ def test_tree_capacity() -> None:
         f.tree_capacity(4, 40, 20)
 
 
-def test_bisection_links() -> None:
-    assert f.bisection_links(800, 800) == 400
-    assert f.bisection_links(900, 300) == 150
+def test_tree_bisection() -> None:
+    assert f.tree_bisection(800 * 25.0, 800, 25.0) == 10_000
+    assert f.tree_bisection(900 * 25.0, 300, 25.0) == 3750
+    assert f.tree_bisection(800 * 50.0, 800, 25.0) == 10_000  # slow links between fast ports
 
 
-def test_zone_bisection_links() -> None:
-    assert f.zone_bisection_links(1, 0, 400, 0) == 400
-    assert f.zone_bisection_links(2, 40, 400, 80) == 40
-    assert f.zone_bisection_links(4, 40, 400, 160) == 80
-    assert f.zone_bisection_links(3, 40, 400, 120) == 440
-    assert f.zone_bisection_links(2, 0, 400, 0) == 0
-    assert f.zone_bisection_links(np.array([1, 2]), 40, 400, 80).tolist() == [400, 40]
+def test_zone_bisection() -> None:
+    def cut(zones: object, links: int, ports: int) -> object:
+        return f.zone_bisection(zones, links, ports, 1.0, 760.0, 380.0)
+
+    assert cut(1, 0, 0) == 380
+    assert cut(2, 40, 80) == 40
+    assert cut(4, 40, 160) == 80
+    assert cut(3, 40, 120) == 420  # one zone on each side, the third split
+    assert cut(3, 9999, 99_999) == 1140  # never more than half of all endpoints
+    assert cut(2, 0, 0) == 0
+    assert f.zone_bisection(np.array([1, 2]), 40, 80, 1.0, 760.0, 380.0).tolist() == [380, 40]
+
+
+def test_bandwidth_oversubscription() -> None:
+    assert f.bandwidth_oversubscription(20, 20, 25.0, 25.0) == 1.0
+    assert f.bandwidth_oversubscription(30, 10, 25.0, 50.0) == 1.5
 
 
 def test_a_zone_of_fire_flyer_2() -> None:
@@ -84,7 +104,7 @@ def test_a_zone_of_fire_flyer_2() -> None:
 
 def test_one_tier_is_one_switch() -> None:
     tree = build_tree(TreeRule(1, 40, 0, 1, "minimal"), 30)
-    assert (tree.leaf, tree.spine, tree.leaf_ports, tree.leaf_spine, tree.cut_links) == (1, 0, 40, 0, 15)
+    assert (tree.leaf, tree.spine, tree.leaf_ports, tree.leaf_spine, tree.narrowest_links) == (1, 0, 40, 0, 40)
 
 
 def test_partly_filled_tree_keeps_its_uplinks() -> None:

@@ -39,7 +39,9 @@ def test_quantities_as_people_write_them(text: str, dimension: q.Dimension, expe
         ("200 gb/s", "units tell b (bit) from B (byte)"),
         ("200 furlongs", "the unit `furlongs` is not known"),
         ("-200 Gb/s", "is negative"),
-        ("0 Gb/s", "is zero"),
+        ("0 Gb/s", "is out of range"),
+        ("1e300 Gb/s", "is out of range"),
+        ("1e-320 Gb/s", "is out of range"),
         ("nan Gb/s", "is not a bandwidth"),
         ("inf Gb/s", "is not a bandwidth"),
         ("1e999 Gb/s", "too large to be finite"),
@@ -55,11 +57,7 @@ def test_wrong_bandwidths_say_what_is_wrong(text: object, message: str) -> None:
         q.parse_quantity(text, q.BANDWIDTH)
     assert caught.value.context is not None
     assert message in caught.value.context["message"]
-    assert (
-        "`200 Gb/s`" in caught.value.context["remedy"]
-        or "positive" in caught.value.context["remedy"]
-        or ("finite" in caught.value.context["remedy"])
-    )
+    assert caught.value.context["remedy"]
 
 
 @pytest.mark.parametrize(("text", "expected"), [("3:1", 3.0), ("1:1", 1.0), ("1.067:1", 1.067), (2, 2.0), ("1:2", 0.5)])
@@ -67,18 +65,20 @@ def test_ratios(text: object, expected: float) -> None:
     assert q.parse_ratio(text) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("text", ["3", "1:0", "0:1", -1, 0, float("inf"), float("nan"), True, "a:b", None, "-3:1"])
+@pytest.mark.parametrize(
+    "text", ["3", "1:0", "0:1", "1e9:1", "1:1e9", -1, 0, float("inf"), float("nan"), True, "a:b", None, "-3:1"]
+)
 def test_wrong_ratios(text: object) -> None:
     with pytest.raises(PydanticCustomError):
         q.parse_ratio(text)
 
 
-@pytest.mark.parametrize(("text", "expected"), [("40 %", 0.4), ("40%", 0.4), (0.4, 0.4), ("200 %", 2.0), (0, 0.0)])
+@pytest.mark.parametrize(("text", "expected"), [("40 %", 0.4), ("40%", 0.4), (0.4, 0.4), ("200 %", 2.0)])
 def test_fractions(text: object, expected: float) -> None:
     assert q.parse_fraction(text) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("text", ["-40 %", -0.1, float("nan"), "40", True, None])
+@pytest.mark.parametrize("text", ["-40 %", -0.1, 0, "0 %", "201 %", float("nan"), "40", True, None])
 def test_wrong_fractions(text: object) -> None:
     with pytest.raises(PydanticCustomError):
         q.parse_fraction(text)
@@ -104,7 +104,9 @@ def test_energy_price() -> None:
     assert q.parse_money("0.5 CNY / kWh", per_kwh=True) == q.Money(0.5, "CNY")
 
 
-@pytest.mark.parametrize("text", [36000, "36000", "$-5", "-$5", "$5 EUR", "five dollars", "$0.08/kWh", None])
+@pytest.mark.parametrize(
+    "text", [36000, "36000", "$-5", "-$5", "$5 EUR", "five dollars", "$0.08/kWh", "$1e16", "$15 million", None]
+)
 def test_wrong_money(text: object) -> None:
     with pytest.raises(PydanticCustomError):
         q.parse_money(text)

@@ -26,7 +26,11 @@ def test_twice_the_root_port_leaves_the_nic_then_the_memory_ledger(overlay: Path
     assert (wider.limited_by, wider.runner_up) == ("nic", "host_memory")
     assert wider.algbw_gbyte_s == pytest.approx(12.5)
 
+    # a faster NIC alone still meets a port of 200 Gb/s
     overlay_part(overlay, "connectx-6-200g", NIC)
+    assert collective(assess_file("fire-flyer-2", str(overlay)), "hfreduce").algbw_gbyte_s == pytest.approx(12.5)
+    for part in ("qm8700", "hdr-dac", "hdr-aoc"):
+        overlay_part(overlay, part, ("{value: 200 Gb/s", "{value: 400 Gb/s"))
     faster = collective(assess_file("fire-flyer-2", str(overlay)), "hfreduce")
     assert (faster.limited_by, faster.runner_up) == ("host_memory", "root_port")
     assert faster.algbw_gbyte_s == pytest.approx(320 / 24)

@@ -19,7 +19,11 @@ def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
     """Hold the total cost against `limits.capex`."""
     cost = assessment.cost
     yield from hold_money(
-        design, "capex", cost.total if cost else None, design.spec.limits.capex, what="the cost of the priced scope"
+        design,
+        "capex",
+        cost.total if cost and cost.lines else None,
+        design.spec.limits.capex,
+        what="the cost of the priced scope",
     )
 
 

@@ -21,7 +21,7 @@ def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
     yield from hold_money(
         design,
         "cost_per_accelerator",
-        cost.per_accelerator if cost else None,
+        cost.per_accelerator if cost and cost.lines else None,
         design.spec.limits.cost_per_accelerator,
         what="the cost per accelerator",
     )

@@ -33,7 +33,7 @@ def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
         ("endpoint", design.endpoint_link),
         ("inter_switch", design.inter_switch_link),
     ):
-        if link.rate.value != port:
+        if link.rate.value != port and getattr(design.spec.fabric.link, field) is not None:
             yield _finding(design, ("fabric", "link", field), link.id, link.rate.value)
     for group in design.groups:
         odd = {group.nics[i].id: group.nics[i].rate.value for i in group.fabric_nics}

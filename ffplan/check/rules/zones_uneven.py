@@ -18,14 +18,17 @@ if TYPE_CHECKING:
 def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
     """Find groups whose nodes do not divide by the zones."""
     zones = assessment.fabric.zones
+    if len(set(assessment.fabric.endpoints_per_zone)) == 1:
+        return
     for group in design.groups:
         count = group.group.count
         if group.group.zones == "split" and count % zones:
+            fewer = count - count % zones
+            nearest = " or ".join(f"{number:,}" for number in (fewer, fewer + zones) if number)
             yield design.document.finding(
                 RULE.id, ("nodes", group.position, "count"),
                 f"{count:,} nodes do not divide by {zones} zones: some zones get one more",
-                f"use {count - count % zones:,} or {count + zones - count % zones:,} nodes",
-                severity=Severity.WARNING,
+                f"use {nearest} nodes", severity=Severity.WARNING,
             )  # fmt: skip
 
 

@@ -1,0 +1,162 @@
+"""Faults of a design that its schema cannot see: roles, tiers, zones, currencies, insides that do not match."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.catalog.parts import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.catalog.parts import Cpu
+    from ffplan.catalog.prices import PriceBook
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolve import ResolvedGroup
+    from ffplan.design.schema import Design
+    from ffplan.errors import Finding
+    from ffplan.inputs.document import Document
+
+
+def whole_faults(spec: Design, document: Document) -> Iterator[Finding]:
+    """Yield faults that need no catalogue."""
+    if not any(group.role == "compute" for group in spec.nodes):
+        yield document.finding(
+            "design-roles", ("nodes",), "no group of nodes has the role `compute`", "add the compute nodes"
+        )
+    yield from _tier_faults(spec, document)
+    yield from _zone_faults(spec, document)
+    if spec.communication:
+        libraries = spec.communication.libraries
+        for position, library in enumerate(libraries):
+            if library in libraries[:position]:
+                yield document.finding(
+                    "schema-choice",
+                    ("communication", "libraries", position),
+                    f"`{library}` is listed twice",
+                    "list each library once",
+                )
+
+
+def _tier_faults(spec: Design, document: Document) -> Iterator[Finding]:
+    fabric = spec.fabric
+    if fabric.tiers == 1 and fabric.oversubscription != 1:
+        yield document.finding(
+            "design-tiers",
+            ("fabric", "oversubscription"),
+            "one tier has no uplinks to oversubscribe",
+            "remove `oversubscription`, or use two tiers",
+            key=True,
+        )
+    if fabric.tiers < 3 and "core_policy" in fabric.model_fields_set:
+        yield document.finding(
+            "design-tiers",
+            ("fabric", "core_policy"),
+            f"{fabric.tiers} tier(s) have no core switches",
+            "remove `core_policy`, or use three tiers",
+            key=True,
+        )
+    if fabric.link.inter_switch is None and (fabric.tiers > 1 or fabric.inter_zone):
+        yield document.finding(
+            "schema-missing-field",
+            ("fabric", "link"),
+            "the field `inter_switch` is missing in `fabric.link`",
+            "name the links between switches: `inter_switch:`",
+        )
+
+
+def _zone_faults(spec: Design, document: Document) -> Iterator[Finding]:
+    fabric, trunk = spec.fabric, spec.fabric.inter_zone
+    if trunk is not None and fabric.zones == 1:
+        yield document.finding(
+            "design-zones",
+            ("fabric", "inter_zone"),
+            "one zone needs nothing between zones",
+            "remove `inter_zone`, or set `zones: 2`",
+            key=True,
+        )
+    elif trunk is not None and trunk.links_per_zone % trunk.switches:
+        yield document.finding(
+            "fabric-divisibility",
+            ("fabric", "inter_zone", "links_per_zone"),
+            f"{trunk.links_per_zone} links per zone cannot be dealt evenly over {trunk.switches} inter-zone switches",
+            f"use a multiple of {trunk.switches}",
+        )
+    for position, group in enumerate(spec.nodes):
+        if group.zones == "every" and fabric.zones == 1:
+            yield document.finding(
+                "design-zones",
+                ("nodes", position, "zones"),
+                "there is one zone only",
+                "remove `zones: every`, or use more zones",
+            )
+
+
+def currency_faults(spec: Design, document: Document, book: PriceBook | None) -> Iterator[Finding]:
+    """Yield a fault for every price whose currency differs from the price book's, or from the first one named."""
+    limits, site = spec.limits, spec.site
+    named = [
+        (("cost", "price_book"), book.currency if book else None),
+        (("site", "currency"), site.currency),
+        (("site", "electricity_price"), site.electricity_price.currency if site.electricity_price else None),
+        (("limits", "capex"), limits.capex.currency if limits.capex else None),
+        (
+            ("limits", "cost_per_accelerator"),
+            limits.cost_per_accelerator.currency if limits.cost_per_accelerator else None,
+        ),
+    ]
+    present = [(path, currency) for path, currency in named if currency]
+    for path, currency in present[1:]:
+        if currency != present[0][1]:
+            yield document.finding(
+                "currency-mixed",
+                path,
+                f"`{'.'.join(path)}` is in {currency}, while `{'.'.join(present[0][0])}` is in {present[0][1]}",
+                "two currencies are never added: give every price in one currency",
+            )
+
+
+def _memory_faults(group: ResolvedGroup, document: Document) -> Iterator[Finding]:
+    for position, (socket, cpu) in enumerate(zip(group.server.sockets, group.cpus, strict=True)):
+        path, memory = ("sockets", position, "memory"), socket.memory
+        if memory.channels.value > cpu.memory_channels.value:
+            yield document.finding(
+                "server-topology",
+                (*path, "channels"),
+                f"{memory.channels.value} memory channels on `{cpu.id}`, which has {cpu.memory_channels.value}",
+                "correct the number of channels",
+            )
+        if memory.rate.value > cpu.memory_rate.value:
+            yield document.finding(
+                "server-topology",
+                (*path, "rate"),
+                f"memory at {memory.rate.value:g} MT/s on `{cpu.id}`, which takes {cpu.memory_rate.value:g}",
+                "correct the rate",
+            )
+
+
+def group_faults(group: ResolvedGroup, spec: Design, catalog: Catalog) -> Iterator[Finding]:
+    """Yield faults of a server seen with its parts, placed in the server's own file."""
+    server = group.server
+    document = catalog.entry(server.id).document
+    cpus: tuple[Cpu, ...] = group.cpus
+    if len(cpus) == len(server.sockets):
+        yield from _memory_faults(group, document)
+    if not isinstance(server, Server) or group.accelerator is None or spec.communication is None:
+        return
+    if server.nvlink is not None and group.accelerator.nvlink is None:
+        yield document.finding(
+            "server-topology",
+            ("nvlink",),
+            f"`{group.accelerator.id}` has no `nvlink` bandwidth",
+            "add it to the accelerator, or remove `nvlink` here",
+            key=True,
+        )
+    for slot in group.fabric_nics:
+        if group.group.role == "compute" and server.nics[slot].root_port is None:
+            yield document.finding(
+                "server-topology",
+                ("nics", slot),
+                f"`{server.nics[slot].id}` hangs on no root port",
+                "add its `root_port`: communication is bounded by what lies between NIC and accelerator",
+            )

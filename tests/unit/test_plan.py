@@ -1,0 +1,267 @@
+"""Whole fabrics and bounds of unusual but legal designs, worked by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffplan.errors import InputError
+from tests.support import assess_file, collective, overlay_part, term, vary_design
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ffplan.assessment import Assessment
+
+DESIGN = """name: test
+nodes:
+{nodes}
+fabric:
+  family: fat-tree
+  switch: {switch}
+  link: {{endpoint: 400g-dac, inter_switch: 400g-dr4}}
+{fabric}
+communication: {{libraries: [{libraries}], message_size: 1 GiB}}
+site: {{pue: 1.25, electricity_price: $0.10/kWh}}
+"""
+
+
+def plan(
+    tmp_path: Path, fabric: str, *nodes: str, switch: str = "qm9700", libraries: str = "nccl", parts: str | None = None
+) -> Assessment:
+    """Assess a design of HGX nodes unless told otherwise."""
+    groups = nodes or ("role: compute, server: hgx-h100-8nic, count: 32",)
+    path = tmp_path / "design.yaml"
+    path.write_text(
+        DESIGN.format(
+            nodes="\n".join(f"  - {{{group}}}" for group in groups), switch=switch, libraries=libraries,
+            fabric="\n".join(f"  {line}" for line in fabric.split("; ")),
+        )
+    )  # fmt: skip
+    return assess_file(path, *([parts] if parts else []))
+
+
+def test_two_zones_on_two_planes(tmp_path: Path) -> None:
+    """32 nodes x 8 NICs: 4 NICs in each plane, 16 nodes in each zone: 64 endpoints + 16 links of 32 down a leaf."""
+    a = plan(tmp_path, "tiers: 2; zones: 2; planes: 2; inter_zone: {switches: 2, links_per_zone: 16}")
+    f = a.fabric
+    assert f.endpoints_per_zone == (64, 64)
+    # 80 ports a zone: 3 leaves; 96 uplinks need 2 spines of 64, and 2 divides 32; four such trees
+    assert (f.switches.leaf, f.switches.spine, f.switches.interzone, f.switches.total) == (12, 8, 4, 24)
+    assert (f.links.endpoint, f.links.leaf_spine, f.links.interzone) == (256, 384, 64)
+    assert f.spare_ports == 4 * (3 * 32 - 16) - 256
+    assert f.spare_ports_by_role.spine == 4 * (2 * 64 - 96)
+    assert f.spare_ports_by_role.interzone == 2 * (2 * 64 - 32)
+    assert f.zone_oversubscription == 4.0
+    assert f.bisection_gbyte_s == 2 * 16 * 50  # planes x links between two zones x 50 GB/s
+    zone = term(collective(a, "nccl"), "zone_links")
+    assert zone.gbyte_s == pytest.approx(2 * 16 * 50 / (2 * 255 / 256))
+    leaf = term(collective(a, "nccl"), "leaf_uplinks")
+    assert leaf.gbyte_s == pytest.approx(2 * 32 * 50 / (2 * 255 / 256))
+
+
+def test_nodes_in_every_zone_have_fewer_rails(tmp_path: Path) -> None:
+    """900 DGX in both of two zones: 4 rails of 900 per tree, 45 leaves or 3 pods each: 4 x 3 x 400 / 40 = 120."""
+    path = vary_design(
+        tmp_path, "dgx-a100-10k", ("count: 1250", "count: 900, zones: every"), ("tiers: 3", "tiers: 3\n  zones: 2")
+    )
+    f = assess_file(path).fabric
+    assert f.endpoints_per_zone == (3600, 3600)
+    assert (f.switches.leaf, f.switches.spine, f.switches.core) == (360, 360, 240)
+    assert f.bisection_gbyte_s == 0  # nothing joins the zones
+
+
+def test_rails_are_counted_per_plane(tmp_path: Path) -> None:
+    """1,024 HGX on two planes: 4 rails of 1,024 endpoints (32 leaves, a full pod) in each: 4 x 1,024 / 64 = 64."""
+    f = plan(tmp_path, "tiers: 3; planes: 2", "role: compute, server: hgx-h100-8nic, count: 1024").fabric
+    assert (f.switches.leaf, f.switches.spine, f.switches.core) == (256, 256, 128)
+
+
+def test_access_points_are_shared_by_planes_and_zones(tmp_path: Path) -> None:
+    f = plan(tmp_path, "tiers: 2; planes: 2; access_points: 512").fabric
+    assert (f.access_points, f.switches.leaf, f.spare_ports) == (512, 16, 256)
+
+
+def test_too_few_access_points_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="100 access points are fewer than the 256"):
+        plan(tmp_path, "tiers: 2; access_points: 100")
+
+
+def test_remainders_of_groups_are_dealt_in_turn(tmp_path: Path) -> None:
+    """799 + 801 one-NIC nodes fill two zones of 800 ports exactly."""
+    text = vary_design(tmp_path, "fire-flyer-2", ("count: 135, zones: every", "count: 801")).read_text()
+    text = text.replace("role: storage, server: fire-flyer-3fs-node", "role: management, server: fire-flyer-2-node")
+    start, end = text.index("  inter_zone:"), text.index("  oversubscription")
+    path = tmp_path / "two.yaml"
+    path.write_text(
+        (text[:start] + text[end:]).replace("count: 1250", "count: 799").replace("exclude: [storage, ", "exclude: [")
+    )
+    a = assess_file(path)
+    assert a.fabric.endpoints_per_zone == (800, 800)
+    assert "zones-uneven" not in {found.rule for found in a.findings}
+    assert a.accelerators == 799 * 8  # those of management nodes do not train
+
+
+def test_a_slow_storage_node_does_not_halve_the_bisection(tmp_path: Path) -> None:
+    a = plan(
+        tmp_path, "tiers: 2", "role: compute, server: hgx-h100-8nic, count: 100",
+        "role: storage, server: fire-flyer-3fs-node, count: 1",
+    )  # fmt: skip
+    assert a.fabric.bisection_gbyte_s == (800 * 50 + 2 * 25) / 2
+    assert a.fabric.port_gbyte_s == 50
+
+
+def test_bisection_never_exceeds_half_of_the_endpoints(tmp_path: Path) -> None:
+    a = plan(
+        tmp_path, "tiers: 2; zones: 2; inter_zone: {switches: 10, links_per_zone: 300}",
+        "role: compute, server: hgx-h100-8nic, count: 4",
+    )  # fmt: skip
+    assert a.fabric.bisection_gbyte_s == 32 * 50 / 2
+
+
+def test_the_switch_port_limits_a_faster_nic(tmp_path: Path) -> None:
+    """8 x 400 Gb/s NICs on 200 Gb/s ports carry 200 GB/s, not 400."""
+    a = plan(tmp_path, "tiers: 2", switch="qm8700")
+    assert term(collective(a, "nccl"), "nic").gbyte_s == pytest.approx(8 * 25 / (2 * 255 / 256))
+    assert a.fabric.port_gbyte_s == 25
+    assert "rate-mismatch" in {found.rule for found in a.findings}
+
+
+def test_one_uplink_a_leaf_binds_the_ring(tmp_path: Path) -> None:
+    """63:1: one uplink of 50 GB/s for the eight rings that leave a leaf."""
+    report = collective(plan(tmp_path, "tiers: 2; oversubscription: 1000:1"), "nccl")
+    assert report.limited_by == "leaf_uplinks"
+    assert report.algbw_gbyte_s == pytest.approx(50 / (2 * 255 / 256))
+
+
+def test_one_link_between_zones_binds_the_ring(tmp_path: Path) -> None:
+    fabric = "tiers: 2; zones: 2; inter_zone: {switches: 1, links_per_zone: 1}"
+    report = collective(plan(tmp_path, fabric), "nccl")
+    assert report.limited_by == "zone_links"
+    assert report.algbw_gbyte_s == pytest.approx(50 / (2 * 255 / 256))
+
+
+def test_zones_that_nothing_joins_bound_an_allreduce_inside_one(tmp_path: Path) -> None:
+    a = plan(tmp_path, "tiers: 2; zones: 2")
+    report = collective(a, "nccl")
+    assert (report.nodes, report.ranks) == (16, 128)
+    assert any("stays within one" in text for text in a.assumptions)
+
+
+def test_one_leaf_has_no_border(tmp_path: Path) -> None:
+    report = collective(plan(tmp_path, "tiers: 1", "role: compute, server: hgx-h100-8nic, count: 8"), "nccl")
+    assert not {"leaf_uplinks", "zone_links"} & {item.name for item in report.terms}
+
+
+def test_more_zones_than_nodes_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="33 zones are more than there are nodes"):
+        plan(tmp_path, "tiers: 1; zones: 33")
+
+
+def test_hfreduce_with_nvswitch_moves_one_copy(tmp_path: Path) -> None:
+    """c = 1: 1 + 1 + 1 + 2 + 2 + 1 + 1 = 9 operations; the one result is read once, not once per socket."""
+    report = collective(plan(tmp_path, "tiers: 2", libraries="hfreduce-nvlink"), "hfreduce-nvlink")
+    assert report.ledger_operations == 9
+    memory = 16 * 4800 * 8 / 1000 * 0.7975
+    assert term(report, "host_memory").gbyte_s == pytest.approx(memory / 9)
+    assert term(report, "pcie_link").gbyte_s == pytest.approx(55.4 * 8)  # each GPU moves an eighth
+    assert term(report, "nvlink").gbyte_s == pytest.approx(450 / (2 * 7 / 8))
+    assert term(report, "nic").gbyte_s == pytest.approx(8 * 50 / 2)
+
+
+def test_nccl_on_nvswitch_feeds_its_nics_over_pcie(tmp_path: Path) -> None:
+    report = collective(plan(tmp_path, "tiers: 2"), "nccl")
+    assert term(report, "pcie_link").gbyte_s == pytest.approx(8 * 55.4 / (2 * 255 / 256))
+    assert term(report, "nvlink").gbyte_s == pytest.approx(450 / (2 * 255 / 256))
+    assert report.busbw_gbyte_s == pytest.approx(400)
+
+
+def test_nics_load_their_root_port_in_hfreduce(overlay: Path) -> None:
+    """The NIC moved to GPU4's port: 1 + 2 in and out of it, 32.4 / 6 = 5.4 GB/s."""
+    overlay_part(
+        overlay,
+        "fire-flyer-2-node",
+        ("part: connectx-6-200g, root_port: cpu1-rp3", "part: connectx-6-200g, root_port: cpu1-rp0"),
+    )
+    report = collective(assess_file("fire-flyer-2", str(overlay)), "hfreduce")
+    assert report.limited_by_label == "root port shared by GPU4+NIC0"
+    assert report.algbw_gbyte_s == pytest.approx(5.4)
+    ring = collective(assess_file("fire-flyer-2", str(overlay)), "nccl")
+    shared = next(item for item in ring.terms if item.label == "root port shared by GPU4+NIC0")
+    assert shared.gbyte_s == pytest.approx(32.4 / (4 * 1.9998))  # one ring in and out, for GPU and for NIC
+
+
+def test_a_nic_without_a_root_port_is_refused(overlay: Path) -> None:
+    """Leaving it out would silently lift NCCL from 4.83 to 8.1 GB/s."""
+    overlay_part(overlay, "fire-flyer-2-node", ("connectx-6-200g, root_port: cpu1-rp3, ", "connectx-6-200g, "))
+    with pytest.raises(InputError, match="`nic0` hangs on no root port"):
+        assess_file("fire-flyer-2", str(overlay))
+
+
+def test_terms_left_out_for_want_of_figures_are_said(overlay: Path) -> None:
+    overlay_part(overlay, "epyc-7502", ("gpu_nic_peer:\n  value: 9 GiB/s\n", "note: >-\n  ignored\n"))
+    text = (overlay / "epyc-7502.yaml").read_text()
+    start, end = text.index("note: >-\n  ignored"), text.index("power:")
+    (overlay / "epyc-7502.yaml").write_text(text[:start].replace("note: The paper", "note: the paper") + text[end:])
+    a = assess_file("fire-flyer-2", str(overlay))
+    assert any("No GPU to NIC bandwidth through `epyc-7502`" in text for text in a.assumptions)
+
+
+def test_a_collective_without_terms_is_refused(overlay: Path, tmp_path: Path) -> None:
+    part = overlay / "h100-sxm-80gb.yaml"
+    overlay_part(overlay, "h100-sxm-80gb")
+    lines = part.read_text().splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("pcie:"))
+    part.write_text("\n".join(lines[:start] + lines[start + 4 :]) + "\n")
+    overlay_part(overlay, "hgx-h100-8nic", ("nvlink: {switched: true}\n", ""))
+    with pytest.raises(InputError, match="nothing in the catalogue bounds `nccl`"):
+        plan(tmp_path, "tiers: 1", "role: compute, server: hgx-h100-8nic, count: 1", parts=str(overlay))
+
+
+def test_electricity_needs_no_price_book(tmp_path: Path) -> None:
+    """32 x 7,650 W + 12 x 747 W + 256 x 2 x 9 W at PUE 1.25 for 8,760 h at 0.10 USD."""
+    a = plan(tmp_path, "tiers: 2")
+    it = 32 * 7650 + 12 * 747 + 256 * 2 * 9
+    assert a.power.it_kw == pytest.approx(it / 1e3)
+    assert a.power.it_maximum_kw == pytest.approx((32 * 10_200 + 12 * 1720 + 256 * 2 * 9) / 1e3)
+    assert a.power.electricity_per_year == pytest.approx(it / 1e3 * 1.25 * 8760 * 0.10)
+    assert (a.cost, a.power.electricity_currency) == (None, "USD")
+    assert a.power.nodes[0].training_grade == "estimate"
+
+
+def test_links_draw_at_both_ends(tmp_path: Path) -> None:
+    path = vary_design(tmp_path, "fire-flyer-2", ("endpoint: hdr-dac", "endpoint: hdr-aoc"))
+    assert assess_file(path).power.it_kw - assess_file("fire-flyer-2").power.it_kw == pytest.approx(1520 * 2 * 6 / 1e3)
+
+
+def test_ranges_of_node_prices_combine_both_ways(overlay: Path) -> None:
+    from ffplan.comparison import compare
+
+    overlay_part(
+        overlay,
+        "fire-flyer-2-relative",
+        ("dgx-a100-320gb: {value: 15.2,", "dgx-a100-320gb: {value: 15.2, low: 15.0, high: 16.0,"),
+    )
+    designs = tuple(assess_file(name, str(overlay)) for name in ("fire-flyer-2", "dgx-a100-10k"))
+    ratios = compare(designs, ("a", "b"), 1).ratios["a"]
+    assert (ratios.node_price_low, ratios.node_price_high) == (9.0 / 16.0, 9.12 / 15.0)
+
+
+def test_a_limit_on_an_empty_cost_scope_cannot_be_checked(tmp_path: Path) -> None:
+    path = vary_design(
+        tmp_path, "fire-flyer-2", ("exclude: [storage,", "exclude: [servers, switches, inter-switch-links, storage,"),
+        ("  total_power: 4 MW", "  capex: 1 paper-unit\n  total_power: 4 MW"),
+    )  # fmt: skip
+    assert "limit-capex" in {found.rule for found in assess_file(path).findings}
+
+
+def test_overlaid_parts_are_named_in_text(overlay: Path) -> None:
+    from tests.support import ffplan
+
+    overlay_part(overlay, "qm8700")
+    for form in ("table", "markdown"):
+        assert "qm8700 from" in " ".join(
+            ffplan("design", "fire-flyer-2", "--catalog", str(overlay), "-f", form).out.split()
+        )
+    assert "your parts" not in ffplan("design", "fire-flyer-2").out
