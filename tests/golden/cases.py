@@ -73,7 +73,8 @@ CASES = (
     _design("choice", "family: fat-tree", "family: fat-tre"),
     _design("communication-nvlink", "libraries: [hfreduce,", "libraries: [hfreduce-nvlink,"),
     Case(
-        "communication-one-accelerator", (("count: 1250", "count: 1"), ("zones: 2\n", "zones: 1\n"), (", zones: every", ""),
+        "communication-one-accelerator",
+        (("count: 1250", "count: 1"), ("zones: 2\n", "zones: 1\n"), (", zones: every", ""),
         ("  inter_zone:\n    switches: 2         # inferred: the paper's 122 switches less 2 x (20 spine + 40 leaf)\n"
          "    links_per_zone: 40  # assumed: both switches full\n", "")),
         part="fire-flyer-2-node",
