@@ -206,9 +206,7 @@ def tree_bisection(endpoint_bandwidth: Any, tier_links: Any, link_rate: Any) -> 
     return minimum(endpoint_bandwidth, tier_links * link_rate) / 2
 
 
-def zone_bisection(
-    zones: Any, links_per_zone: Any, trunk_ports: Any, link_rate: Any, endpoint_bandwidth: Any, zone_cut: Any
-) -> Any:
+def zone_bisection(zones: Any, links_per_zone: Any, link_rate: Any, endpoint_bandwidth: Any, zone_cut: Any) -> Any:
     """Return the bandwidth across the worst even split of several zones joined by a few links.
 
     With an even number of zones the split follows zone borders. With an odd number, one zone is split too.
@@ -216,7 +214,6 @@ def zone_bisection(
     Args:
         zones: zones Z [1].
         links_per_zone: links l from each zone to the inter-zone switches [1]; 0 where nothing joins them.
-        trunk_ports: ports of the inter-zone switches [1].
         link_rate: rate of one such link [GB/s].
         endpoint_bandwidth: sum of the rates of the endpoint ports of one zone [GB/s].
         zone_cut: bandwidth across an even split of one zone [GB/s].
@@ -225,13 +222,13 @@ def zone_bisection(
         Bandwidth in one direction [GB/s].
 
     Equation:
-        B = min(Z * endpoints / 2, min(floor(Z/2) * l, ports / 2) * rate + (Z mod 2) * zone_cut); zone_cut for Z = 1
+        B = min(Z * endpoints / 2, floor(Z/2) * l * rate + (Z mod 2) * zone_cut); zone_cut for Z = 1
 
     Source:
-        Derived: all traffic between zones passes the l links of each zone.
+        Derived: all traffic between zones passes the l links of each zone, each of which has a port of its own.
     """
     single = zones < 2
-    across = minimum((zones // 2) * links_per_zone, trunk_ports / 2) * link_rate
+    across = (zones // 2) * links_per_zone * link_rate
     several = minimum(zones * endpoint_bandwidth / 2, across + (zones % 2) * zone_cut)
     return several * (1 - single) + zone_cut * single
 

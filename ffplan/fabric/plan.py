@@ -133,9 +133,8 @@ def _bisection(design: ResolvedDesign, wanted: Demand, trees: list[Tree], link_r
     trunk = spec.inter_zone
     one_switch_rate = link_rate if spec.tiers > 1 else design.switch.rate.value
     cut = formulas.tree_bisection(bandwidths[smallest], trees[smallest].narrowest_links, one_switch_rate)
-    links, switches = (trunk.links_per_zone, trunk.switches) if trunk else (0, 0)
-    ports = switches * design.switch.ports.value
-    return float(formulas.zone_bisection(spec.zones, links, ports, link_rate, bandwidths[smallest], cut))
+    links = trunk.links_per_zone if trunk else 0
+    return float(formulas.zone_bisection(spec.zones, links, link_rate, bandwidths[smallest], cut))
 
 
 def _assemble(

@@ -97,8 +97,8 @@ def test_arrays_and_scalars_agree(endpoints: list[int]) -> None:
     assert f.core_per_rail_whole_pods(e, 8, 20, 20, 40).tolist() == [
         f.core_per_rail_whole_pods(n, 8, 20, 20, 40) for n in endpoints
     ]
-    assert f.zone_bisection(e, 4, 80, 1.0, 760.0, 380.0).tolist() == [
-        f.zone_bisection(n, 4, 80, 1.0, 760.0, 380.0) for n in endpoints
+    assert f.zone_bisection(e, 4, 1.0, 760.0, 380.0).tolist() == [
+        f.zone_bisection(n, 4, 1.0, 760.0, 380.0) for n in endpoints
     ]
 
 

@@ -79,16 +79,16 @@ def test_tree_bisection() -> None:
 
 
 def test_zone_bisection() -> None:
-    def cut(zones: object, links: int, ports: int) -> object:
-        return f.zone_bisection(zones, links, ports, 1.0, 760.0, 380.0)
+    def cut(zones: object, links: int) -> object:
+        return f.zone_bisection(zones, links, 1.0, 760.0, 380.0)
 
-    assert cut(1, 0, 0) == 380
-    assert cut(2, 40, 80) == 40
-    assert cut(4, 40, 160) == 80
-    assert cut(3, 40, 120) == 420  # one zone on each side, the third split
-    assert cut(3, 9999, 99_999) == 1140  # never more than half of all endpoints
-    assert cut(2, 0, 0) == 0
-    assert f.zone_bisection(np.array([1, 2]), 40, 80, 1.0, 760.0, 380.0).tolist() == [380, 40]
+    assert cut(1, 0) == 380
+    assert cut(2, 40) == 40
+    assert cut(4, 40) == 80
+    assert cut(3, 40) == 420  # one zone on each side, the third split
+    assert cut(3, 9999) == 1140  # never more than half of all endpoints
+    assert cut(2, 0) == 0
+    assert f.zone_bisection(np.array([1, 2]), 40, 1.0, 760.0, 380.0).tolist() == [380, 40]
 
 
 def test_bandwidth_oversubscription() -> None:

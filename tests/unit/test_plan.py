@@ -265,3 +265,66 @@ def test_overlaid_parts_are_named_in_text(overlay: Path) -> None:
             ffplan("design", "fire-flyer-2", "--catalog", str(overlay), "-f", form).out.split()
         )
     assert "your parts" not in ffplan("design", "fire-flyer-2").out
+
+
+def test_time_is_message_over_bandwidth() -> None:
+    report = collective(assess_file("fire-flyer-2"), "hfreduce")
+    assert report.time_s == pytest.approx(186 * 2**20 / 8.1e9)
+
+
+def test_nics_of_hfreduce_share_the_tree(overlay: Path, tmp_path: Path) -> None:
+    """Eight NICs carry 2/8 of the message each, beside one GPU with one message: 1.25 in and out of each port."""
+    share = "  both_way_share: {value: 100 %, source: recalled}\n"
+    limits = "root_port:\n  one_way: {value: 50 GB/s, source: recalled}\n" + share
+    overlay_part(overlay, "xeon-8480c", ("power:", f"{limits}power:"))
+    a = plan(tmp_path, "tiers: 2", libraries="hfreduce, nccl", parts=str(overlay))
+    assert term(collective(a, "hfreduce"), "root_port").gbyte_s == pytest.approx(50 / 2.5)
+    assert "root_port" not in {item.name for item in collective(a, "nccl").terms}  # the ring runs over NVLink
+
+
+def test_gpus_without_a_bridge_move_whole_messages(overlay: Path) -> None:
+    """Three pairs and two single GPUs: five copies; GPU5 (half) and GPU6 (whole) share a port."""
+    overlay_part(overlay, "fire-flyer-2-node-nvlink", (", [gpu6, gpu7]]", "]"))
+    report = collective(assess_file("fire-flyer-2-nvlink", str(overlay)), "hfreduce-nvlink")
+    assert report.ledger_operations == 2 * 5 + 1 + 2 + 2 + 1 + 2
+    shared = next(item for item in report.terms if item.label == "root port shared by GPU5+GPU6")
+    assert shared.gbyte_s == pytest.approx(32.4 / 3)
+    assert term(report, "pcie_link").gbyte_s == 27
+
+
+def test_as_many_pcie_links_feed_the_nics_as_there_are_nics(overlay: Path) -> None:
+    changes = [
+        (f"nic{i}, part: connectx-6-200g, root_port: cpu1-rp{(i - 4) // 2}, network: compute",
+         f"nic{i}, part: connectx-6-200g, root_port: cpu1-rp{(i - 4) // 2}, network: storage")
+        for i in range(4, 8)
+    ]  # fmt: skip
+    overlay_part(overlay, "dgx-a100-320gb", *changes)
+    a = assess_file("dgx-a100-10k", str(overlay))
+    assert a.fabric.endpoints == 5000
+    assert term(collective(a, "nccl"), "pcie_link").gbyte_s == pytest.approx(4 * 27 / 1.9998)
+
+
+def test_the_fuller_zone_gives_the_oversubscription_between_zones(tmp_path: Path) -> None:
+    path = vary_design(tmp_path, "fire-flyer-2", ("count: 1250", "count: 1249"), ("count: 135", "count: 100"))
+    assert assess_file(path).fabric.zone_oversubscription == (625 + 100) / 40
+
+
+def test_nodes_in_every_zone_need_nothing_between_zones(tmp_path: Path) -> None:
+    path = vary_design(
+        tmp_path, "dgx-a100-10k", ("count: 1250", "count: 900, zones: every"), ("tiers: 3", "tiers: 3\n  zones: 2")
+    )
+    assert collective(assess_file(path), "nccl").nodes == 900
+
+
+def test_two_accelerators_are_enough(tmp_path: Path) -> None:
+    a = plan(tmp_path, "tiers: 1", "role: compute, server: hgx-h100-8nic, count: 1")
+    assert collective(a, "nccl").ranks == 8
+
+
+def test_a_side_without_prices_gives_no_cost_ratio(tmp_path: Path) -> None:
+    from ffplan.comparison import compare
+
+    priced, bare = assess_file("fire-flyer-next"), plan(tmp_path, "tiers: 2")
+    ratios = compare((priced, bare), ("priced", "bare"), 0).ratios["bare"]
+    assert (ratios.node_price, ratios.cost_total, ratios.cost_performance) == (None, None, None)
+    assert ratios.accelerators == 256 / 32_768
