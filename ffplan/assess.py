@@ -138,8 +138,8 @@ def _cost(design: ResolvedDesign, plan: CostPlan | None) -> out.CostReport | Non
         excluded=plan.excluded,
         lines=tuple(
             out.CostLineReport(
-                line.category, line.part, line.quantity, line.unit_price, line.total, line.low, line.high,
-                line.grade, line.status,
+                category=line.category, part=line.part, quantity=line.quantity, unit_price=line.unit_price,
+                total=line.total, low=line.low, high=line.high, grade=line.grade, status=line.status,
             )
             for line in plan.lines
         ),
@@ -163,9 +163,9 @@ def _power(design: ResolvedDesign, plan: PowerPlan) -> out.PowerReport:
         electricity_currency=tariff.currency if tariff else None,
         nodes=tuple(
             out.NodePowerReport(
-                node.role, node.server, node.count, node.training_w, node.training_grade,
-                node.component_sum_w, node.maximum_w,
-                node.maximum_w * node.per_rack if node.per_rack else None,
+                role=node.role, server=node.server, count=node.count, training_w=node.training_w,
+                training_grade=node.training_grade, component_sum_w=node.component_sum_w,
+                maximum_w=node.maximum_w, rack_w=node.maximum_w * node.per_rack if node.per_rack else None,
             )
             for node in plan.nodes
         ),

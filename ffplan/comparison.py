@@ -104,7 +104,8 @@ def _node_price(design: Assessment, base: Assessment) -> tuple[float | None, flo
         return None, None, None
     if not (one.node_price and two.node_price):
         return None, None, None
-    if design is base:
+    same = design.hardware.server == base.hardware.server and one.price_book == two.price_book
+    if design is base or (same and one.node_price == two.node_price):
         return 1.0, 1.0, 1.0
     low, high = one.node_price_low or 0.0, one.node_price_high or 0.0
     base_low, base_high = two.node_price_low or 0.0, two.node_price_high or 0.0

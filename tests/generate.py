@@ -16,34 +16,30 @@ from tests.pages import generated_pages
 from tests.support import DESIGNS
 
 
-def _fresh(folder: Path) -> Path:
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    return folder
-
-
-def _write_golden() -> None:
-    folder = _fresh(test_designs.EXPECTED)
+def _golden_texts() -> dict[Path, str]:
+    texts = {}
     for name in DESIGNS:
         for form, suffix in test_designs.FORMATS.items():
             text = test_designs.report("design", f"designs/{name}.yaml", "--format", form)
-            (folder / f"{name}.{suffix}").write_text(text)
-        (folder / f"{name}.check.txt").write_text(test_designs.report("check", f"designs/{name}.yaml"))
+            texts[test_designs.EXPECTED / f"{name}.{suffix}"] = text
+        texts[test_designs.EXPECTED / f"{name}.check.txt"] = test_designs.report("check", f"designs/{name}.yaml")
     for form, suffix in test_designs.FORMATS.items():
         text = test_designs.report("compare", *test_designs.COMPARISON, "--format", form)
-        (folder / f"comparison.{suffix}").write_text(text)
-    folder = _fresh(test_errors.EXPECTED)
+        texts[test_designs.EXPECTED / f"comparison.{suffix}"] = text
     for case in CASES:
         with tempfile.TemporaryDirectory() as scratch:
-            (folder / f"{case.name}.txt").write_text(test_errors.message(case, Path(scratch)))
+            texts[test_errors.EXPECTED / f"{case.name}.txt"] = test_errors.message(case, Path(scratch))
+    return texts
 
 
 def main() -> None:
-    """Write every generated file."""
-    for path, text in generated_pages().items():
+    """Write every generated file, once all of them could be made."""
+    texts = {**generated_pages(), **_golden_texts()}
+    for folder in (test_designs.EXPECTED, test_errors.EXPECTED):
+        shutil.rmtree(folder, ignore_errors=True)
+    for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    _write_golden()
 
 
 if __name__ == "__main__":

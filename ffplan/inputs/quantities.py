@@ -26,11 +26,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from ffplan.record import record
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Dimension:
     """One kind of quantity: the units people write for it, as multiples of the canonical one."""
 
@@ -81,6 +83,7 @@ _MONEY = re.compile(
     rf"(?P<symbol>[$€¥£])?\s*(?P<amount>{_NUMBER})\s*(?P<scale>k|M|bn)?(?:\s*(?P<code>[A-Za-z][A-Za-z-]+))?"
     r"(?P<per>\s*/\s*kWh)?"
 )
+_AMOUNT_SHAPE = rf"[$€¥£]?\s*{_NUMBER}\s*(k|M|bn)?(\s*[A-Za-z][A-Za-z-]+)?"
 LARGEST_AMOUNT = 1e15
 """Largest amount of money read, in any currency."""
 _SCALES = {None: 1.0, "k": 1e3, "M": 1e6, "bn": 1e9}
@@ -243,30 +246,36 @@ def _quantity_type(dimension: Dimension) -> Callable[[Any], float]:
     return parse
 
 
-def _schema(example: str, *, number: bool = False) -> WithJsonSchema:
+def _schema(example: str, pattern: str, *, number: bool = False) -> WithJsonSchema:
+    """Return the JSON Schema by which an editor knows a quantity."""
     return WithJsonSchema(
         {
             "type": ["string", "number"] if number else "string",
+            "pattern": rf"^\s*{pattern}\s*$",
             "examples": example.replace("`", "").split(" or "),
         }
     )
 
 
-Bandwidth = Annotated[float, BeforeValidator(_quantity_type(BANDWIDTH)), _schema(BANDWIDTH.example)]
+def _unit_schema(dimension: Dimension) -> WithJsonSchema:
+    return _schema(dimension.example, rf"{_NUMBER}\s*({'|'.join(dimension.units)})")
+
+
+Bandwidth = Annotated[float, BeforeValidator(_quantity_type(BANDWIDTH)), _unit_schema(BANDWIDTH)]
 """A bandwidth [GB/s], one direction."""
-Data = Annotated[float, BeforeValidator(_quantity_type(DATA)), _schema(DATA.example)]
+Data = Annotated[float, BeforeValidator(_quantity_type(DATA)), _unit_schema(DATA)]
 """An amount of data [byte]."""
-Power = Annotated[float, BeforeValidator(_quantity_type(POWER)), _schema(POWER.example)]
+Power = Annotated[float, BeforeValidator(_quantity_type(POWER)), _unit_schema(POWER)]
 """A power [W]."""
-Compute = Annotated[float, BeforeValidator(_quantity_type(COMPUTE)), _schema(COMPUTE.example)]
+Compute = Annotated[float, BeforeValidator(_quantity_type(COMPUTE)), _unit_schema(COMPUTE)]
 """A rate of floating-point operations [TFLOP/s]."""
-Transfers = Annotated[float, BeforeValidator(_quantity_type(TRANSFERS)), _schema(TRANSFERS.example)]
+Transfers = Annotated[float, BeforeValidator(_quantity_type(TRANSFERS)), _unit_schema(TRANSFERS)]
 """A memory transfer rate [MT/s]."""
-Length = Annotated[float, BeforeValidator(_quantity_type(LENGTH)), _schema(LENGTH.example)]
+Length = Annotated[float, BeforeValidator(_quantity_type(LENGTH)), _unit_schema(LENGTH)]
 """A length [m]."""
-Ratio = Annotated[float, BeforeValidator(parse_ratio), _schema("`3:1`", number=True)]
+Ratio = Annotated[float, BeforeValidator(parse_ratio), _schema("`3:1`", _RATIO.pattern, number=True)]
 """A ratio, down to up [1]."""
-Fraction = Annotated[float, BeforeValidator(parse_fraction), _schema("`40 %`", number=True)]
+Fraction = Annotated[float, BeforeValidator(parse_fraction), _schema("`40 %`", _PERCENT.pattern, number=True)]
 """A share [1]."""
 
 
@@ -278,7 +287,9 @@ def _energy_price_value(value: Any) -> Money:
     return parse_money(value, per_kwh=True)
 
 
-MoneyAmount = Annotated[Money, BeforeValidator(_money_value), _schema("`$120 M` or `11600 paper-unit`")]
+MoneyAmount = Annotated[Money, BeforeValidator(_money_value), _schema("`$120 M` or `11600 paper-unit`", _AMOUNT_SHAPE)]
 """An amount of money with its currency."""
-EnergyPrice = Annotated[Money, BeforeValidator(_energy_price_value), _schema("`$0.08/kWh`")]
+EnergyPrice = Annotated[
+    Money, BeforeValidator(_energy_price_value), _schema("`$0.08/kWh`", _AMOUNT_SHAPE + r"\s*/\s*kWh")
+]
 """A price per kWh with its currency."""

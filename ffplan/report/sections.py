@@ -42,6 +42,10 @@ def _nodes(a: Assessment) -> Section:
     return Section("Nodes", tuple(lines + _own_parts(a)))
 
 
+def _plural(count: int, word: str) -> str:
+    return f"{count:,} {word}{'s' if count != 1 else ''}"
+
+
 def _ratio(value: float) -> str:
     return f"{number(value)}:1"
 
@@ -57,6 +61,7 @@ def _fabric(f: FabricReport) -> Section:
     spares = [(spare.spine, "spine"), (spare.core, "core"), (spare.interzone, "inter-zone")]
     planes = f"{f.planes} planes x " if f.planes > 1 else ""
     zones = f"{f.zones} zones x " if f.zones > 1 else ""
+    switch = f"{f.switch} ({f.ports_per_switch} ports)"
     over = _ratio(f.oversubscription)
     if f.zone_oversubscription is not None:
         over += f" within a zone; {_ratio(f.zone_oversubscription)} between zones"
@@ -64,7 +69,7 @@ def _fabric(f: FabricReport) -> Section:
     return Section(
         "Fabric",
         (
-            ("topology", f"{planes}{zones}{f.family} of {f.tiers} tier(s), {f.switch} ({f.ports_per_switch} ports)"),
+            ("topology", f"{planes}{zones}{f.family} of {_plural(f.tiers, 'tier')}, {switch}"),
             ("switches", f"{s.total:,} = " + " + ".join(f"{n:,} {role}" for n, role in roles if n)),
             ("links", ", ".join(f"{n:,} {tier}" for n, tier in tiers if n)),
             ("spare ports", f"{f.spare_ports:,} for endpoints{other}"),
