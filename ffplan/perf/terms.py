@@ -104,7 +104,7 @@ def _label(ports: list[Port]) -> str:
     if len(ports) == 1:
         names = "+".join(name.upper() for name in _names(ports[0]))
         return f"root port shared by {names}" if len(_names(ports[0])) > 1 else f"root port of {names}"
-    kinds = {name.rstrip("0123456789").upper() for port in ports for name in _names(port)}
+    kinds = {f"{name.rstrip('0123456789').upper()}s" for port in ports for name in _names(port)}
     return f"each of {len(ports)} root ports with {' or '.join(sorted(kinds))}"
 
 

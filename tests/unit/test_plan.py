@@ -328,3 +328,44 @@ def test_a_side_without_prices_gives_no_cost_ratio(tmp_path: Path) -> None:
     ratios = compare((priced, bare), ("priced", "bare"), 0).ratios["bare"]
     assert (ratios.node_price, ratios.cost_total, ratios.cost_performance) == (None, None, None)
     assert ratios.accelerators == 256 / 32_768
+
+
+def test_cost_ratios_are_quotients() -> None:
+    from ffplan.comparison import compare
+
+    one, two = assess_file("fire-flyer-2"), assess_file("dgx-a100-10k")
+    assert one.cost is not None
+    assert two.cost is not None
+    ratios = compare((one, two), ("one", "two"), 1).ratios["one"]
+    assert ratios.cost_total == pytest.approx(one.cost.total / two.cost.total)
+    assert ratios.cost_network == pytest.approx(355.5472 / 4000.032)
+    assert (ratios.node_price, ratios.switches) == (9.0 / 15.2, 122 / 1320)
+
+
+def test_two_nics_share_the_rings_of_a_pcie_node(overlay: Path) -> None:
+    """Each NIC carries one of two rings: 2 x 9 GiB/s of peer-to-peer; half the flow through each NIC's port."""
+    nic = "  - {id: nic0, part: connectx-6-200g, root_port: cpu1-rp3, network: both}\n"
+    overlay_part(
+        overlay, "fire-flyer-2-node", (nic, nic + nic.replace("nic0", "nic1").replace("cpu1-rp3", "cpu0-rp4")),
+        ("      - {id: cpu0-rp3}\n", "      - {id: cpu0-rp3}\n      - {id: cpu0-rp4}\n"),
+    )  # fmt: skip
+    overlay_part(overlay, "qm8700", ("ports: {value: 40", "ports: {value: 80"))
+    report = collective(assess_file("fire-flyer-2", str(overlay)), "nccl")
+    assert term(report, "gpu_nic_peer").gbyte_s == pytest.approx(2 * 9 * 1.073741824 / 1.9998)
+    second = next(item for item in report.terms if item.label == "root port of NIC1")
+    assert second.gbyte_s == pytest.approx(32.4 / 1.9998)  # one way 37.5 / 0.9999, both ways 32.4 / 1.9998
+
+
+def test_exactly_two_accelerators_may_communicate(overlay: Path, tmp_path: Path) -> None:
+    places = [f"  - {{id: gpu{i}, root_port: cpu{i // 4}-rp{i % 4}}}\n" for i in range(1, 8)]
+    overlay_part(overlay, "hgx-h100-8nic", *((place, "") for place in places))
+    a = plan(tmp_path, "tiers: 1", "role: compute, server: hgx-h100-8nic, count: 2", parts=str(overlay))
+    assert collective(a, "nccl").ranks == 2
+
+
+def test_one_switch_uses_all_its_ports(tmp_path: Path) -> None:
+    a = plan(tmp_path, "tiers: 1", "role: compute, server: hgx-h100-8nic, count: 8")
+    assert (a.fabric.endpoints, a.fabric.spare_ports, a.fabric.oversubscription) == (64, 0, 1.0)
+    assert (a.fabric.switches.total, a.fabric.bisection_gbyte_s) == (1, 32 * 50)
+    with pytest.raises(InputError, match="72 endpoint ports"):
+        plan(tmp_path, "tiers: 1", "role: compute, server: hgx-h100-8nic, count: 9")
