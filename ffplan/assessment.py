@@ -152,7 +152,7 @@ class FabricReport:
     spare_ports_by_role: SparePorts
     """Unused ports by role."""
     oversubscription: float
-    """Bandwidth of the downlinks over that of the uplinks of a full leaf switch [1]."""
+    """Bandwidth down over bandwidth up of a leaf switch full of the fastest endpoints [1]."""
     zone_oversubscription: float | None
     """Endpoints of a zone per link to other zones [1]; null with one zone or none joined."""
     port_gbyte_s: float

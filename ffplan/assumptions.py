@@ -46,8 +46,8 @@ def _communication(design: ResolvedDesign) -> Iterator[str]:
     several = any(g.group.role == "compute" for g in design.groups if g is not design.compute)
     group = f" of the first compute group, `{design.compute.server.id}`" if several else ""
     yield (
-        f"Allreduce: all nodes{group}, placed leaf by leaf; long messages, no latency, no congestion, in-network "
-        "reduction (SHARP) off."
+        f"Allreduce: all nodes{group}, ranks in the order of leaves and zones, each rail on leaves of its own; long "
+        "messages, no latency, no congestion, in-network reduction (SHARP) off."
     )
     yield from _left_out(design)
     if any(library != "nccl" for library in wanted.libraries):

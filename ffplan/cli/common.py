@@ -66,22 +66,22 @@ DesignsArgument = Annotated[
 ]
 
 
-def find_design(name: str) -> Path:
-    """Return the file of a design given by path, or by the name of a shipped one."""
+def find_design(name: str) -> tuple[Path, str]:
+    """Return the file of a design given by path, or by the name of a shipped one, and what to call the file."""
     path = Path(name)
     try:
         plain_name = not path.exists() and not path.suffix and path.name == name
     except (OSError, ValueError):
-        return path
+        return path, name
     if plain_name:
         shipped = data_folder("designs") / f"{name}.yaml"
         if shipped.is_file():
-            return shipped
+            return shipped, f"designs/{name}.yaml"
         from ffplan.inputs.suggest import did_you_mean
 
         hint = did_you_mean(name, shipped_designs(), what="shipped design")
         raise UsageError(f"ffplan: no file and no shipped design is called `{name}`; {hint}")
-    return path
+    return path, name
 
 
 def examine_design(name: str, catalogs: list[str] | None) -> Assessment:
@@ -89,7 +89,8 @@ def examine_design(name: str, catalogs: list[str] | None) -> Assessment:
     from ffplan.catalog.store import Catalog
     from ffplan.check.run import examine
 
-    return examine(find_design(name), name, Catalog(catalogs or ()))
+    path, file = find_design(name)
+    return examine(path, file, Catalog(catalogs or ()))
 
 
 def to_terminal(output: str | None) -> bool:

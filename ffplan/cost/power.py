@@ -38,7 +38,8 @@ class PowerPlan:
 
     nodes: tuple[NodePower, ...]
     switches_w: float
-    switches_maximum_w: float
+    network_maximum_w: float
+    """Switches at their maximum, which powers the links at their ports, and the links at the NICs."""
     links_w: float
     pue: float
 
@@ -50,7 +51,7 @@ class PowerPlan:
     @property
     def it_maximum_w(self) -> float:
         """IT power with every node and switch at its rated maximum [W]."""
-        return sum(n.count * n.maximum_w for n in self.nodes) + self.switches_maximum_w + self.links_w
+        return sum(n.count * n.maximum_w for n in self.nodes) + self.network_maximum_w
 
     @property
     def facility_w(self) -> float:
@@ -132,6 +133,14 @@ def _node(group: ResolvedGroup) -> NodePower:
     )
 
 
+def _network_maximum(design: ResolvedDesign, fabric: FabricPlan, ends: float) -> float:
+    switch = design.switch
+    if switch.power_max is None:
+        return fabric.switches * switch.power.value + ends
+    at_nics = fabric.endpoint_links * design.endpoint_link.power_per_end.value
+    return fabric.switches * switch.power_max.value + at_nics
+
+
 def plan_power(design: ResolvedDesign, fabric: FabricPlan) -> PowerPlan:
     """Return the power of the whole cluster, network and storage included."""
     ends = 2 * fabric.inter_switch_links * design.inter_switch_link.power_per_end.value
@@ -139,7 +148,7 @@ def plan_power(design: ResolvedDesign, fabric: FabricPlan) -> PowerPlan:
     return PowerPlan(
         nodes=tuple(_node(group) for group in design.groups),
         switches_w=fabric.switches * design.switch.power.value,
-        switches_maximum_w=fabric.switches * (design.switch.power_max or design.switch.power).value,
+        network_maximum_w=_network_maximum(design, fabric, ends),
         links_w=ends,
         pue=design.spec.site.pue,
     )

@@ -52,7 +52,7 @@ def _tier_faults(spec: Design, document: Document) -> Iterator[Finding]:
         yield document.finding(
             "design-tiers",
             ("fabric", "core_policy"),
-            f"{fabric.tiers} tier(s) have no core switches",
+            f"a fabric with `tiers: {fabric.tiers}` has no core switches",
             "remove `core_policy`, or use three tiers",
             key=True,
         )

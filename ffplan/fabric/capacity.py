@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.fabric import formulas
+from ffplan.fabric.endpoints import zone_demand
 
 if TYPE_CHECKING:
     from ffplan.design.resolve import ResolvedDesign
@@ -20,17 +21,18 @@ def _group_words(design: ResolvedDesign, counts: tuple[int, ...]) -> str:
     return " + ".join(words)
 
 
-def _that_fit(design: ResolvedDesign, room: int, counts: tuple[int, ...], total: int) -> str:
+def _that_fit(design: ResolvedDesign, room: int) -> str:
     """Say how many nodes of the last group fit beside the others, where any do."""
-    last = design.groups[-1]
-    per_node = len(last.fabric_nics) // design.spec.fabric.planes
-    zones = design.spec.fabric.zones
-    spread = zones if last.group.zones == "every" else 1
-    beside = room - (total - counts[-1])
-    fit = beside // max(1, per_node // spread) * (1 if spread > 1 else zones)
-    if beside < 0 or fit <= 0:
-        return ""
-    return f"at most {fit:,} {last.group.role} nodes fit beside the rest"
+    zones, last = range(design.spec.fabric.zones), design.groups[-1].group
+
+    def fits(count: int) -> bool:
+        return all(sum(zone_demand(design, zone, count)) <= room for zone in zones)
+
+    low, high = 0, last.count
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return f"at most {low:,} {last.role} nodes fit beside the rest" if low else ""
 
 
 def _joins(design: ResolvedDesign, zones: int) -> bool:
@@ -79,6 +81,10 @@ def capacity_finding(
     fabric = design.spec.fabric
     counts = wanted.by_zone[zone]
     where = f"zone {zone + 1} of {fabric.zones}" if fabric.zones > 1 else "the fabric"
+    if fabric.planes > 1:
+        where += f" needs on each of {fabric.planes} planes"
+    else:
+        where += " needs"
     parts = _group_words(design, counts)
     if ports > sum(counts):
         parts = f"{ports:,} access points"
@@ -86,12 +92,12 @@ def capacity_finding(
     if trunk:
         need += f" and {trunk} for links to other zones, {ports + trunk:,} in all"
     tree = f"a {_TIER_WORDS[rule.tiers]} tree of {rule.radix}-port switches has {rule.capacity:,}"
-    fit = _that_fit(design, rule.capacity - trunk, counts, ports) if ports == sum(counts) else ""
+    fit = _that_fit(design, rule.capacity - trunk) if ports == sum(counts) else ""
     hold = _that_hold(design, rule, ports, trunk)
     remedy = "; ".join(text for text in (fit, hold and f"to hold them all: {hold}") if text)
     return design.document.finding(
         "fabric-capacity", ("fabric", "access_points") if ports > sum(counts) else ("fabric", "tiers"),
-        f"{where} needs {need}; {tree}", remedy or "use fewer endpoints", key=True,
+        f"{where} {need}; {tree}", remedy or "use fewer endpoints", key=True,
     )  # fmt: skip
 
 

@@ -30,17 +30,24 @@ def deal(count: int, parts: int, index: int, start: int) -> int:
     return count // parts + (1 if (index - start) % parts < count % parts else 0)
 
 
-def _zone_demand(design: ResolvedDesign, zone: int) -> tuple[int, ...]:
-    """Return the ports that each group wants in one zone of one plane; groups are dealt one after the other."""
+def zone_demand(design: ResolvedDesign, zone: int, last: int | None = None) -> tuple[int, ...]:
+    """Return the ports that each group wants in one zone of one plane; groups are dealt one after the other.
+
+    Args:
+        design: the design.
+        zone: position of the zone.
+        last: nodes to take for the last group in place of its own.
+    """
     zones, planes = design.spec.fabric.zones, design.spec.fabric.planes
     wanted, start = [], 0
     for group in design.groups:
         per_plane = len(group.fabric_nics) // planes
+        count = last if last is not None and group is design.groups[-1] else group.group.count
         if group.group.zones == "every":
-            wanted.append(group.group.count * (per_plane // zones))
+            wanted.append(count * (per_plane // zones))
         else:
-            wanted.append(deal(group.group.count, zones, zone, start) * per_plane)
-            start += group.group.count
+            wanted.append(deal(count, zones, zone, start) * per_plane)
+            start += count
     return tuple(wanted)
 
 
@@ -70,7 +77,7 @@ def _faults(design: ResolvedDesign) -> list[Finding]:
                     f"give it a multiple of {fabric.zones} NICs per plane, or write `zones: split`",
                 )
             )
-    if not faults and min(sum(_zone_demand(design, zone)) for zone in range(fabric.zones)) == 0:
+    if not faults and min(sum(zone_demand(design, zone)) for zone in range(fabric.zones)) == 0:
         faults.append(
             design.document.finding(
                 "fabric-divisibility", ("fabric", "zones"),
@@ -90,4 +97,4 @@ def demand(design: ResolvedDesign) -> Demand:
     if faults:
         raise InputError(*faults)
     fabric = design.spec.fabric
-    return Demand(tuple(_zone_demand(design, zone) for zone in range(fabric.zones)))
+    return Demand(tuple(zone_demand(design, zone) for zone in range(fabric.zones)))

@@ -37,7 +37,7 @@ def leaf_uplinks(radix: Any, oversubscription: Any) -> Any:
         u = ceil(k / (1 + r)), at least 1 and at most k - 1
 
     Source:
-        [4]; r = 1 gives k / 2.
+        Definition of oversubscription; r = 1 gives k / 2.
     """
     return minimum(maximum(round_up(radix / (1 + oversubscription)), 1), radix - 1)
 
@@ -72,7 +72,8 @@ def two_tier_spines(leaves: Any, uplinks: Any, radix: Any) -> Any:
         spine = min { s : s divides u, s >= ceil(leaf * u / k) }
 
     Source:
-        [2] Table 4: 3 scalable units have 24 leaf and 16, not 12, spine switches; [1] section III-B.
+        Derived; reproduces [2] Table 4, where 3 scalable units have 24 leaf and 16, not 12, spine switches, and [1]
+        section III-B.
 
     Raises:
         ValueError: where leaf > k, which no spine can reach.
@@ -92,7 +93,7 @@ def three_tier_spines(leaves: Any, uplinks: Any, radix: Any) -> Any:
         spine = ceil(leaf * u / (k / 2))
 
     Source:
-        [1] Table III and section III-C: 500 leaf and 500 spine; [4].
+        [1] section III-C: 500 leaf and 500 spine; [4].
     """
     return ceil_div(leaves * uplinks, radix // 2)
 
@@ -152,7 +153,7 @@ def core_equal_stripe(spines: Any, pod_spines: Any, radix: Any) -> Any:
         core = groups * min { c : c divides k/2, c >= ceil(pods * (k/2) / k) }
 
     Source:
-        [4]; the canonical full tree has (k/2)^2 cores. 400 for the 10,000 endpoints of [1].
+        Derived from even striping; the canonical full tree of [4] has (k/2)^2 cores. 400 for the endpoints of [1].
     """
     half = radix // 2
     groups = minimum(spines, pod_spines)

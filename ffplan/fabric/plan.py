@@ -58,13 +58,19 @@ class FabricPlan:
         return self.leaf_spine_links + self.spine_core_links + self.interzone_links
 
 
+def rails_of(design: ResolvedDesign, group: ResolvedGroup) -> int:
+    """Return how many NICs of one node of the group join the same tree."""
+    fabric = design.spec.fabric
+    trees = fabric.planes * (fabric.zones if group.group.zones == "every" else 1)
+    return max(1, len(group.fabric_nics) // trees)
+
+
 def tree_rule(design: ResolvedDesign) -> TreeRule:
     """Return what every tree of the design's fabric has in common."""
     fabric = design.spec.fabric
     radix = design.switch.ports.value
     uplinks = int(formulas.leaf_uplinks(radix, fabric.oversubscription)) if fabric.tiers > 1 else 0
-    trees_of_a_node = fabric.planes * (fabric.zones if design.compute.group.zones == "every" else 1)
-    rails = max(1, len(design.compute.fabric_nics) // trees_of_a_node)
+    rails = max(rails_of(design, group) for group in design.groups if group.group.role == "compute")
     return TreeRule(fabric.tiers, radix, uplinks, rails, fabric.core_policy)
 
 
@@ -125,7 +131,10 @@ def port_rate(design: ResolvedDesign, group: ResolvedGroup) -> float:
 
 
 def _bisection(design: ResolvedDesign, wanted: Demand, trees: list[Tree], link_rate: float) -> float:
-    """Return the bisection bandwidth of one plane [GB/s]; its zones differ by a node at most, the smallest counts."""
+    """Return the bisection bandwidth of one plane [GB/s]; its zones differ by a node at most, the smallest counts.
+
+    Where every compute node is in every zone, the zones carry its traffic side by side, as planes do.
+    """
     rates = [port_rate(design, group) for group in design.groups]
     bandwidths = [sum(n * rate for n, rate in zip(zone, rates, strict=True)) for zone in wanted.by_zone]
     smallest = min(range(len(trees)), key=lambda zone: bandwidths[zone])
@@ -133,6 +142,8 @@ def _bisection(design: ResolvedDesign, wanted: Demand, trees: list[Tree], link_r
     trunk = spec.inter_zone
     one_switch_rate = link_rate if spec.tiers > 1 else design.switch.rate.value
     cut = formulas.tree_bisection(bandwidths[smallest], trees[smallest].narrowest_links, one_switch_rate)
+    if all(group.group.zones == "every" for group in design.groups if group.group.role == "compute"):
+        return float(spec.zones * cut)
     links = trunk.links_per_zone if trunk else 0
     return float(formulas.zone_bisection(spec.zones, links, link_rate, bandwidths[smallest], cut))
 
@@ -148,7 +159,8 @@ def _assemble(
     link_rate = min(design.switch.rate.value, design.inter_switch_link.rate.value)
     oversubscription = 1.0
     if rule.uplinks:
-        oversubscription = formulas.bandwidth_oversubscription(rule.downlinks, rule.uplinks, rate, link_rate)
+        fastest = max(port_rate(design, group) for group in design.groups)
+        oversubscription = formulas.bandwidth_oversubscription(rule.downlinks, rule.uplinks, fastest, link_rate)
     return FabricPlan(
         family=fabric.family,
         planes=planes,

@@ -98,10 +98,10 @@ def double_tree_load(nodes: Any) -> Any:
         nodes: members of the trees [1], at least 1.
 
     Equation:
-        min(N - 1, 2): 0 alone, 1 with two nodes, 2 from three nodes on
+        min(N / 2, 2) for N > 1: 0 alone, 1 with two nodes, 1.5 with three, 2 from four nodes on
 
     Source:
         Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan",
         Parallel Computing 35 (2009); An et al., arXiv 2408.14158, section IV-D3 ("2 read, 2 write operations").
     """
-    return minimum(nodes - 1, 2)
+    return minimum(nodes / 2, 2) * (nodes > 1)

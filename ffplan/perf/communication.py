@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.elementwise import ceil_div
 from ffplan.errors import InputError
+from ffplan.fabric.plan import rails_of
 from ffplan.perf.bounds import Bound, ring_factor
 from ffplan.perf.hfreduce import hfreduce
 from ffplan.perf.host import Host, host
@@ -75,12 +76,18 @@ def _reach(design: ResolvedDesign) -> int:
 
 
 def _borders(design: ResolvedDesign, plan: FabricPlan) -> tuple[Border, ...]:
-    """Return the links that an allreduce over all these nodes crosses."""
-    fabric, borders = design.spec.fabric, []
-    if plan.leaf > plan.planes * plan.zones:
-        links = plan.planes * plan.uplinks
-        borders.append(Border("leaf_uplinks", "uplinks of a leaf", links, links * plan.link_gbyte_s))
-    if fabric.inter_zone is not None and design.compute.group.zones == "split":
+    """Return the links that an allreduce over all these nodes crosses.
+
+    Rail r of every node is wired to leaves of its own, rank after rank; a rail that fits one leaf crosses none.
+    """
+    fabric, group, borders = design.spec.fabric, design.compute, []
+    rails = rails_of(design, group)
+    in_a_tree = group.group.count if group.group.zones == "every" else ceil_div(group.group.count, plan.zones)
+    if plan.uplinks and in_a_tree > plan.radix - plan.uplinks:
+        links = len(group.fabric_nics) * plan.uplinks
+        words = "uplinks of a leaf" if rails == 1 else f"uplinks of a leaf on each of {rails} rails"
+        borders.append(Border("leaf_uplinks", words, links, links * plan.link_gbyte_s))
+    if fabric.inter_zone is not None and group.group.zones == "split":
         links = plan.planes * fabric.inter_zone.links_per_zone
         borders.append(Border("zone_links", "links between zones", links, links * plan.link_gbyte_s))
     return tuple(borders)

@@ -37,10 +37,10 @@ def _share(host: Host, gpu: str, *, nvlink: bool) -> float:
 
 def _memory_term(host: Host, ledger: tuple[LedgerLine, ...]) -> Term:
     total = ledger_total(ledger)
-    value = rate(host.memory_gbyte_s, total)
+    low, value, high = host.memory_gbyte_s
     return Term(
-        "host_memory", "host memory", value, value, value,
-        f"{host.memory_gbyte_s:g} GB/s practical over {host.channels} channels / {total:g} operations per byte",
+        "host_memory", "host memory", rate(value, total), rate(low, total), rate(high, total),
+        f"{value:g} GB/s practical over {host.channels} channels / {total:g} operations per byte",
     )  # fmt: skip
 
 

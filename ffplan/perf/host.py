@@ -40,8 +40,8 @@ class Host:
     """True where a NIC of the fabric and its nearest GPU meet only in the CPU."""
     sockets_with_gpus: int
     channels: int
-    memory_gbyte_s: float
-    """Practical host memory bandwidth over all sockets [GB/s]."""
+    memory_gbyte_s: tuple[float, float, float]
+    """Practical host memory bandwidth over all sockets: low end, value and high end of the known range [GB/s]."""
 
 
 def _ports(group: ResolvedGroup, server: Server) -> tuple[Port, ...]:
@@ -53,6 +53,25 @@ def _ports(group: ResolvedGroup, server: Server) -> tuple[Port, ...]:
             nics = tuple(s.id for s in server.nics if s.root_port == port.id and s.id in on_fabric)
             ports.append(Port(port.id, gpus, nics, port.limits or cpu.root_port, port.pcie_switch))
     return tuple(ports)
+
+
+def _memory(group: ResolvedGroup, server: Server) -> tuple[float, float, float]:
+    """Return low end, value and high end of the memory bandwidth over all sockets [GB/s]."""
+    pairs = list(zip(server.sockets, group.cpus, strict=True))
+
+    def total(efficiencies: list[float]) -> float:
+        bandwidths = [
+            memory_bandwidth(socket.memory.channels.value, socket.memory.rate.value, efficiency)
+            for (socket, _), efficiency in zip(pairs, efficiencies, strict=True)
+        ]
+        return float(sum(bandwidths))
+
+    figures = [cpu.memory_efficiency for _, cpu in pairs]
+    return (
+        total([figure.range[0] for figure in figures]),
+        total([figure.value for figure in figures]),
+        total([figure.range[1] for figure in figures]),
+    )
 
 
 def host(group: ResolvedGroup, port_gbyte_s: float) -> Host:
@@ -73,10 +92,6 @@ def host(group: ResolvedGroup, port_gbyte_s: float) -> Host:
     sockets = sum(any(p.id in gpu_ports for p in socket.root_ports) for socket in server.sockets)
     with_nics = [port for port in ports if port.nics]
     switched_ports = [port for port in with_nics if port.pcie_switch and port.gpus]
-    bandwidth = sum(
-        memory_bandwidth(s.memory.channels.value, s.memory.rate.value, cpu.memory_efficiency.value)
-        for s, cpu in zip(server.sockets, group.cpus, strict=True)
-    )
     scale_up = server.nvlink
     return Host(
         id=server.id,
@@ -89,5 +104,5 @@ def host(group: ResolvedGroup, port_gbyte_s: float) -> Host:
         peer_through_cpu=len(switched_ports) < len(with_nics),
         sockets_with_gpus=sockets,
         channels=sum(socket.memory.channels.value for socket in server.sockets),
-        memory_gbyte_s=bandwidth,
+        memory_gbyte_s=_memory(group, server),
     )

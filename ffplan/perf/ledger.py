@@ -34,10 +34,10 @@ def hfreduce_ledger(copies: Any, h2d_reads: Any, nodes: Any) -> tuple[LedgerLine
         nodes: nodes in the allreduce [1].
 
     Returns:
-        Seven lines; their sum is 2 c + 1 + 2 + 2 + 1 + h for three nodes or more.
+        Seven lines; their sum is 2 c + 1 + 2 + 2 + 1 + h for four nodes or more.
 
     Equation:
-        c writes, c reads, 1 write, t reads, t writes, min(t, 1) reads, h reads; t = min(N - 1, 2)
+        c writes, c reads, 1 write, t reads, t writes, min(t, 1) reads, h reads; t = min(N / 2, 2) for N > 1
 
     Source:
         [1] section IV-D3.

@@ -66,10 +66,14 @@ def nic_term(host: Host, load: float) -> Term | None:
     if load <= 0:
         return None
     line = sum(host.nic_gbyte_s)
+    low = sum(
+        min(r, nic.rate.range[0]) * nic.line_efficiency.range[0]
+        for r, nic in zip(host.nic_gbyte_s, host.nics, strict=True)
+    )
     payload = sum(r * nic.line_efficiency.value for r, nic in zip(host.nic_gbyte_s, host.nics, strict=True))
     count = len(host.nics)
     return Term(
-        "nic", "NIC" if count == 1 else f"{count} NICs", rate(line, load), rate(payload, load), rate(line, load),
+        "nic", "NIC" if count == 1 else f"{count} NICs", rate(line, load), rate(low, load), rate(line, load),
         f"{line:g} GB/s line rate / {load:g} sent (and received) per byte; "
         f"{rate(payload, load):.4g} at {payload / line:.0%} of line rate",
     )  # fmt: skip

@@ -35,7 +35,7 @@ def test_a_root_port_never_carries_more_than_its_limits(
     assert b * (inward + outward) <= one_way * share * (1 + 1e-9)
 
 
-@given(st.integers(1, 16), st.integers(1, 16), st.integers(3, 10_000))
+@given(st.integers(1, 16), st.integers(1, 16), st.integers(4, 10_000))
 def test_the_ledger_follows_its_closed_form(copies: int, reads: int, nodes: int) -> None:
     assert ledger_total(hfreduce_ledger(copies, reads, nodes)) == 2 * copies + 1 + 2 + 2 + 1 + reads
 

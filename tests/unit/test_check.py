@@ -83,7 +83,7 @@ def test_rate_mismatch(tmp_path: Path) -> None:
 def test_fewer_tiers(tmp_path: Path) -> None:
     path = vary_design(tmp_path, "dgx-a100-10k", ("count: 1250", "count: 100"))
     found = next(found for found in assess_file(path).findings if found.rule == "fewer-tiers")
-    assert "800 ports per zone fit in 2 tier(s), which hold 800" in found.message
+    assert "800 ports per zone would fit with `tiers: 2`, which holds 800" in found.message
 
 
 def test_spare_ports_silence_fabric_full(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_ring_factor() -> None:
 
 
 def test_double_tree_load() -> None:
-    assert [double_tree_load(nodes) for nodes in (1, 2, 3, 180)] == [0, 1, 2, 2]
+    assert [double_tree_load(nodes) for nodes in (1, 2, 3, 4, 180)] == [0, 1, 1.5, 2, 2]
 
 
 def test_rate() -> None:

@@ -57,8 +57,8 @@ def test_two_zones_on_two_planes(tmp_path: Path) -> None:
     assert f.bisection_gbyte_s == 2 * 16 * 50  # planes x links between two zones x 50 GB/s
     zone = term(collective(a, "nccl"), "zone_links")
     assert zone.gbyte_s == pytest.approx(2 * 16 * 50 / (2 * 255 / 256))
-    leaf = term(collective(a, "nccl"), "leaf_uplinks")
-    assert leaf.gbyte_s == pytest.approx(2 * 32 * 50 / (2 * 255 / 256))
+    # a rail has 16 NICs in a zone, which fit one leaf of 32
+    assert "leaf_uplinks" not in {item.name for item in collective(a, "nccl").terms}
 
 
 def test_nodes_in_every_zone_have_fewer_rails(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_nodes_in_every_zone_have_fewer_rails(tmp_path: Path) -> None:
     f = assess_file(path).fabric
     assert f.endpoints_per_zone == (3600, 3600)
     assert (f.switches.leaf, f.switches.spine, f.switches.core) == (360, 360, 240)
-    assert f.bisection_gbyte_s == 0  # nothing joins the zones
+    assert f.bisection_gbyte_s == 2 * 3600 * 25 / 2  # the zones carry the nodes' traffic side by side, as planes do
 
 
 def test_rails_are_counted_per_plane(tmp_path: Path) -> None:
@@ -128,11 +128,60 @@ def test_the_switch_port_limits_a_faster_nic(tmp_path: Path) -> None:
     assert "rate-mismatch" in {found.rule for found in a.findings}
 
 
-def test_one_uplink_a_leaf_binds_the_ring(tmp_path: Path) -> None:
-    """63:1: one uplink of 50 GB/s for the eight rings that leave a leaf."""
-    report = collective(plan(tmp_path, "tiers: 2; oversubscription: 1000:1"), "nccl")
-    assert report.limited_by == "leaf_uplinks"
-    assert report.algbw_gbyte_s == pytest.approx(50 / (2 * 255 / 256))
+def test_a_rail_crosses_the_uplinks_of_its_leaves(tmp_path: Path) -> None:
+    """63:1: 64 nodes a rail on leaves of 63; each of eight rings leaves by one uplink, as fast as its NIC."""
+    nodes = "role: compute, server: hgx-h100-8nic, count: {}"
+    fabric = "tiers: 2; oversubscription: 1000:1"
+    report = collective(plan(tmp_path, fabric, nodes.format(64)), "nccl")
+    assert term(report, "leaf_uplinks").gbyte_s == pytest.approx(8 * 50 / (2 * 511 / 512))
+    assert term(report, "leaf_uplinks").gbyte_s == pytest.approx(term(report, "nic").gbyte_s)
+    report = collective(plan(tmp_path, fabric, nodes.format(63)), "nccl")
+    assert "leaf_uplinks" not in {item.name for item in report.terms}
+
+
+def test_slow_uplinks_bind(tmp_path: Path) -> None:
+    """Fire-Flyer 2 at 39:1, one uplink a leaf, on links of 200 Gb/s: 25 / 2 = 12.5 for the ring, 25 for the trees."""
+    path = vary_design(
+        tmp_path, "fire-flyer-2", ("  oversubscription: 1:1\n\n", "  oversubscription: 39:1\n\n"),
+        ("  oversubscription: 1:1\n  allreduce", "  allreduce"),
+    )  # fmt: skip
+    a = assess_file(path)
+    assert term(collective(a, "nccl"), "leaf_uplinks").gbyte_s == pytest.approx(25 / 1.9998)
+    assert term(collective(a, "hfreduce"), "leaf_uplinks").gbyte_s == 25
+
+
+def test_the_order_of_groups_changes_nothing(tmp_path: Path) -> None:
+    groups = ("role: compute, server: hgx-h100-8nic, count: 50", "role: compute, server: fire-flyer-2-node, count: 400")
+    one = plan(tmp_path, "tiers: 3; oversubscription: 2:1", *groups).fabric
+    two = plan(tmp_path, "tiers: 3; oversubscription: 2:1", *reversed(groups)).fabric
+    assert one.oversubscription == two.oversubscription == pytest.approx(42 / 22)
+    assert (one.switches.core, one.bisection_gbyte_s) == (two.switches.core, two.bisection_gbyte_s)
+
+
+def test_ranges_of_memory_and_nics_reach_the_terms(overlay: Path) -> None:
+    overlay_part(overlay, "epyc-7502", ("  value: 78.125 %\n", "  value: 78.125 %\n  low: 60 %\n  high: 90 %\n"))
+    overlay_part(overlay, "connectx-6-200g", ("value: 96 %,", "value: 96 %, low: 92 %,"))
+    report = collective(assess_file("fire-flyer-2", str(overlay)), "hfreduce")
+    memory, nic = term(report, "host_memory"), term(report, "nic")
+    assert (memory.low_gbyte_s, memory.high_gbyte_s) == (
+        pytest.approx(409.6 * 0.6 / 24),
+        pytest.approx(409.6 * 0.9 / 24),
+    )
+    assert [nic.low_gbyte_s, nic.high_gbyte_s] == pytest.approx([11.5, 12.5])
+
+
+def test_the_remedy_names_the_most_that_fits(tmp_path: Path) -> None:
+    """191 DGX: 96 in zone 1 take 768 ports and leave 32, 95 in zone 2 leave 40: 33 storage nodes of two NICs fit."""
+    text = vary_design(tmp_path, "fire-flyer-2").read_text()
+    start, end = text.index("  inter_zone:"), text.index("  oversubscription")
+    text = (text[:start] + text[end:]).replace("fire-flyer-2-node, count: 1250", "dgx-a100-320gb, count: 191")
+    text = text.replace("[hfreduce, nccl]", "[nccl]")
+    path = tmp_path / "design.yaml"
+    path.write_text(text.replace("count: 135, zones: every", "count: 37"))
+    with pytest.raises(InputError, match="at most 33 storage nodes fit"):
+        assess_file(path)
+    path.write_text(text.replace("count: 135, zones: every", "count: 33"))
+    assert assess_file(path).fabric.endpoints == 191 * 8 + 66
 
 
 def test_one_link_between_zones_binds_the_ring(tmp_path: Path) -> None:
@@ -224,7 +273,7 @@ def test_electricity_needs_no_price_book(tmp_path: Path) -> None:
     a = plan(tmp_path, "tiers: 2")
     it = 32 * 7650 + 12 * 747 + 256 * 2 * 9
     assert a.power.it_kw == pytest.approx(it / 1e3)
-    assert a.power.it_maximum_kw == pytest.approx((32 * 10_200 + 12 * 1720 + 256 * 2 * 9) / 1e3)
+    assert a.power.it_maximum_kw == pytest.approx((32 * 10_200 + 12 * 1720) / 1e3)
     assert a.power.electricity_per_year == pytest.approx(it / 1e3 * 1.25 * 8760 * 0.10)
     assert (a.cost, a.power.electricity_currency) == (None, "USD")
     assert a.power.nodes[0].training_grade == "estimate"

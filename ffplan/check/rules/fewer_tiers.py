@@ -23,15 +23,17 @@ def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
         return
     radix = fabric.ports_per_switch
     downlinks = radix - int(leaf_uplinks(radix, spec.oversubscription))
-    capacity = int(tree_capacity(spec.tiers - 1, radix, downlinks))
     trunk = spec.inter_zone.links_per_zone if spec.inter_zone else 0
     wanted = -(-fabric.access_points // (fabric.zones * fabric.planes)) + trunk
-    if wanted <= capacity:
-        yield design.document.finding(
-            RULE.id, ("fabric", "tiers"),
-            f"{wanted:,} ports per zone fit in {spec.tiers - 1} tier(s), which hold {capacity:,}",
-            f"write `tiers: {spec.tiers - 1}`, or keep the tier for growth", severity=Severity.WARNING,
-        )  # fmt: skip
+    for tiers in range(1, spec.tiers):
+        capacity = int(tree_capacity(tiers, radix, downlinks))
+        if wanted <= capacity:
+            yield design.document.finding(
+                RULE.id, ("fabric", "tiers"),
+                f"{wanted:,} ports per zone would fit with `tiers: {tiers}`, which holds {capacity:,}",
+                f"write `tiers: {tiers}`, or keep the tier for growth", severity=Severity.WARNING,
+            )  # fmt: skip
+            return
 
 
 RULE = Rule(
