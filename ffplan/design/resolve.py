@@ -132,7 +132,6 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     spec = validate(Design, document)
     resolver = _Resolver(document, catalog)
     resolver.faults += whole_faults(spec, document)
-    resolver.faults += currency_faults(spec, document, None)
     groups = [resolver.group(position, group) for position, group in enumerate(spec.nodes)]
     switch = resolver.part(Switch, spec.fabric.switch, ("fabric", "switch"))
     endpoint_link = resolver.part(Link, spec.fabric.link.endpoint, ("fabric", "link", "endpoint"))
@@ -140,8 +139,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     if spec.fabric.link.inter_switch is not None:
         inter_switch_link = resolver.part(Link, spec.fabric.link.inter_switch, ("fabric", "link", "inter_switch"))
     prices = resolver.part(PriceBook, spec.cost.price_book, ("cost", "price_book")) if spec.cost else None
-    if prices is not None and not resolver.faults:
-        resolver.faults += currency_faults(spec, document, prices)
+    resolver.faults += currency_faults(spec, document, prices)
     whole = tuple(group for group in groups if group is not None)
     resolver.faults += [fault for group in whole for fault in group_faults(group, spec, catalog)]
     if resolver.faults:

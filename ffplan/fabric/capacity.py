@@ -32,7 +32,8 @@ def _that_fit(design: ResolvedDesign, room: int) -> str:
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
-    return f"at most {low:,} {last.role} nodes fit beside the rest" if low else ""
+    beside = " beside the rest" if len(design.groups) > 1 else ""
+    return f"at most {low:,} {last.role} nodes fit{beside}" if low else ""
 
 
 def _joins(design: ResolvedDesign, zones: int) -> bool:

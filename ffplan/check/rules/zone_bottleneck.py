@@ -18,15 +18,22 @@ if TYPE_CHECKING:
 
 def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
     """Find zones joined by fewer links than they have endpoints, or not joined at all."""
-    ratio = assessment.fabric.zone_oversubscription
-    if assessment.fabric.zones == 1 or (ratio is not None and ratio <= 1):
+    fabric = assessment.fabric
+    ratio = fabric.zone_oversubscription
+    if fabric.zones == 1 or (ratio is not None and ratio <= 1):
         return
-    joined = f"share one link between zones among {number(ratio)} endpoints" if ratio else "are not joined"
-    yield design.document.finding(
-        RULE.id, ("fabric", "inter_zone" if ratio else "zones"), f"the zones {joined}",
-        "place jobs so that few flows cross zones: with a double binary tree, one pair of nodes is enough",
-        severity=Severity.INFO, key=True,
-    )  # fmt: skip
+    if ratio is not None:
+        yield design.document.finding(
+            RULE.id, ("fabric", "inter_zone"),
+            f"the zones share one link between zones among {number(ratio)} endpoints",
+            "place jobs so that few flows cross zones: with a double binary tree, one pair of nodes is enough",
+            severity=Severity.INFO, key=True,
+        )  # fmt: skip
+    elif any(group.group.zones == "split" for group in design.groups):
+        yield design.document.finding(
+            RULE.id, ("fabric", "zones"), "nothing joins the zones: no job can span them",
+            "keep jobs within a zone, or join the zones with `inter_zone`", severity=Severity.WARNING, key=True,
+        )  # fmt: skip
 
 
 RULE = Rule(
