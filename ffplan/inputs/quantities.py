@@ -23,7 +23,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator, WithJsonSchema
+from pydantic import PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from ffplan.record import record
@@ -261,21 +261,21 @@ def _unit_schema(dimension: Dimension) -> WithJsonSchema:
     return _schema(dimension.example, rf"{_NUMBER}\s*({'|'.join(dimension.units)})")
 
 
-Bandwidth = Annotated[float, BeforeValidator(_quantity_type(BANDWIDTH)), _unit_schema(BANDWIDTH)]
+Bandwidth = Annotated[float, PlainValidator(_quantity_type(BANDWIDTH)), _unit_schema(BANDWIDTH)]
 """A bandwidth [GB/s], one direction."""
-Data = Annotated[float, BeforeValidator(_quantity_type(DATA)), _unit_schema(DATA)]
+Data = Annotated[float, PlainValidator(_quantity_type(DATA)), _unit_schema(DATA)]
 """An amount of data [byte]."""
-Power = Annotated[float, BeforeValidator(_quantity_type(POWER)), _unit_schema(POWER)]
+Power = Annotated[float, PlainValidator(_quantity_type(POWER)), _unit_schema(POWER)]
 """A power [W]."""
-Compute = Annotated[float, BeforeValidator(_quantity_type(COMPUTE)), _unit_schema(COMPUTE)]
+Compute = Annotated[float, PlainValidator(_quantity_type(COMPUTE)), _unit_schema(COMPUTE)]
 """A rate of floating-point operations [TFLOP/s]."""
-Transfers = Annotated[float, BeforeValidator(_quantity_type(TRANSFERS)), _unit_schema(TRANSFERS)]
+Transfers = Annotated[float, PlainValidator(_quantity_type(TRANSFERS)), _unit_schema(TRANSFERS)]
 """A memory transfer rate [MT/s]."""
-Length = Annotated[float, BeforeValidator(_quantity_type(LENGTH)), _unit_schema(LENGTH)]
+Length = Annotated[float, PlainValidator(_quantity_type(LENGTH)), _unit_schema(LENGTH)]
 """A length [m]."""
-Ratio = Annotated[float, BeforeValidator(parse_ratio), _schema("`3:1`", _RATIO.pattern, number=True)]
+Ratio = Annotated[float, PlainValidator(parse_ratio), _schema("`3:1`", _RATIO.pattern, number=True)]
 """A ratio, down to up [1]."""
-Fraction = Annotated[float, BeforeValidator(parse_fraction), _schema("`40 %`", _PERCENT.pattern, number=True)]
+Fraction = Annotated[float, PlainValidator(parse_fraction), _schema("`40 %`", _PERCENT.pattern, number=True)]
 """A share [1]."""
 
 
@@ -287,9 +287,9 @@ def _energy_price_value(value: Any) -> Money:
     return parse_money(value, per_kwh=True)
 
 
-MoneyAmount = Annotated[Money, BeforeValidator(_money_value), _schema("`$120 M` or `11600 paper-unit`", _AMOUNT_SHAPE)]
+MoneyAmount = Annotated[Money, PlainValidator(_money_value), _schema("`$120 M` or `11600 paper-unit`", _AMOUNT_SHAPE)]
 """An amount of money with its currency."""
 EnergyPrice = Annotated[
-    Money, BeforeValidator(_energy_price_value), _schema("`$0.08/kWh`", _AMOUNT_SHAPE + r"\s*/\s*kWh")
+    Money, PlainValidator(_energy_price_value), _schema("`$0.08/kWh`", _AMOUNT_SHAPE + r"\s*/\s*kWh")
 ]
 """A price per kWh with its currency."""
