@@ -67,7 +67,8 @@ def _left_out(design: ResolvedDesign) -> Iterator[str]:
         yield f"No root-port limit of `{bare[0]}` is known: that term is left out."
     if accelerator is not None and accelerator.pcie is None:
         yield f"No PCIe bandwidth of `{accelerator.id}` is known: that term is left out."
-    if any(cpu.gpu_nic_peer is None for cpu in group.cpus) and not _behind_switches(design):
+    asked = "nccl" in _libraries(design) and group.group.count > 1 and not _behind_switches(design)
+    if asked and all(cpu.gpu_nic_peer is None for cpu in group.cpus):
         yield f"No GPU to NIC bandwidth through `{group.cpus[0].id}` is known: that term is left out."
 
 

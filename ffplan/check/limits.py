@@ -72,7 +72,7 @@ def hold_money(
     """
     if limit is not None:
         remedy = (
-            "name a price book under `cost`, leave something in its scope, and use accelerators"
+            "name a price book under `cost` that prices something in scope"
             if actual is None
             else "spend less, or raise the limit"
         )

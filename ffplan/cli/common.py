@@ -68,6 +68,8 @@ DesignsArgument = Annotated[
 
 def find_design(name: str) -> tuple[Path, str]:
     """Return the file of a design given by path, or by the name of a shipped one, and what to call the file."""
+    if not name:
+        raise UsageError("ffplan: the name of a design is empty")
     path = Path(name)
     try:
         plain_name = not path.exists() and not path.suffix and path.name == name

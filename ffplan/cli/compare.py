@@ -49,12 +49,12 @@ def _labels(designs: tuple[Assessment, ...]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _baseline(designs: tuple[Assessment, ...], labels: tuple[str, ...], wanted: str | None) -> int:
+def _baseline(designs: tuple[Assessment, ...], labels: tuple[str, ...], files: list[str], wanted: str | None) -> int:
     """Return the position of the baseline."""
     if wanted is None:
         return 0
     for position, design in enumerate(designs):
-        if wanted in (labels[position], design.design.file):
+        if wanted in (labels[position], design.design.file, files[position]):
             return position
     from ffplan.inputs.suggest import did_you_mean
 
@@ -99,5 +99,5 @@ def compare(
 
     designs = _examine_all(files, catalog)
     labels = _labels(designs)
-    comparison = lay_side_by_side(designs, labels, _baseline(designs, labels, baseline))
+    comparison = lay_side_by_side(designs, labels, _baseline(designs, labels, files, baseline))
     write(_text(comparison, form, terminal=to_terminal(output)), output)

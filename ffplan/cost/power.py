@@ -39,7 +39,8 @@ class PowerPlan:
     nodes: tuple[NodePower, ...]
     switches_w: float
     network_maximum_w: float
-    """Switches at their maximum, which powers the links at their ports, and the links at the NICs."""
+    """Switches at their maximum, which powers the links at their ports, and the links at the NICs; never less than
+    switches and links in training."""
     links_w: float
     pue: float
 
@@ -138,7 +139,8 @@ def _network_maximum(design: ResolvedDesign, fabric: FabricPlan, ends: float) ->
     if switch.power_max is None:
         return fabric.switches * switch.power.value + ends
     at_nics = fabric.endpoint_links * design.endpoint_link.power_per_end.value
-    return fabric.switches * switch.power_max.value + at_nics
+    typical = fabric.switches * switch.power.value + ends
+    return max(typical, fabric.switches * switch.power_max.value + at_nics)
 
 
 def plan_power(design: ResolvedDesign, fabric: FabricPlan) -> PowerPlan:

@@ -135,14 +135,20 @@ def _memory_faults(group: ResolvedGroup, document: Document) -> Iterator[Finding
             )
 
 
-def group_faults(group: ResolvedGroup, spec: Design, catalog: Catalog) -> Iterator[Finding]:
-    """Yield faults of a server seen with its parts, placed in the server's own file."""
+def group_faults(group: ResolvedGroup, catalog: Catalog, *, communicates: bool) -> Iterator[Finding]:
+    """Yield faults of a server seen with its parts, placed in the server's own file.
+
+    Args:
+        group: the node group.
+        catalog: where its server was read.
+        communicates: whether communication is bounded on it.
+    """
     server = group.server
     document = catalog.entry(server.id).document
     cpus: tuple[Cpu, ...] = group.cpus
     if len(cpus) == len(server.sockets):
         yield from _memory_faults(group, document)
-    if not isinstance(server, Server) or group.accelerator is None or spec.communication is None:
+    if not isinstance(server, Server) or group.accelerator is None or not communicates:
         return
     if server.nvlink is not None and group.accelerator.nvlink is None:
         yield document.finding(
@@ -153,7 +159,7 @@ def group_faults(group: ResolvedGroup, spec: Design, catalog: Catalog) -> Iterat
             key=True,
         )
     for slot in group.fabric_nics:
-        if group.group.role == "compute" and server.nics[slot].root_port is None:
+        if server.nics[slot].root_port is None:
             yield document.finding(
                 "server-topology",
                 ("nics", slot),

@@ -141,7 +141,10 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     prices = resolver.part(PriceBook, spec.cost.price_book, ("cost", "price_book")) if spec.cost else None
     resolver.faults += currency_faults(spec, document, prices)
     whole = tuple(group for group in groups if group is not None)
-    resolver.faults += [fault for group in whole for fault in group_faults(group, spec, catalog)]
+    first = next((group for group in whole if group.group.role == "compute"), None)
+    for group in whole:
+        communicates = spec.communication is not None and group is first
+        resolver.faults += group_faults(group, catalog, communicates=communicates)
     if resolver.faults:
         raise InputError(*resolver.faults)
     assert switch is not None

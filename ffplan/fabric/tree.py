@@ -52,7 +52,8 @@ def _cores(rule: TreeRule, endpoints: int, spines: int, links: int) -> int:
     if rule.core_policy == "equal-stripe":
         return max(fewest, int(formulas.core_equal_stripe(spines, rule.uplinks, rule.radix)))
     cores = formulas.core_per_rail_whole_pods(endpoints, rule.rails, rule.downlinks, rule.uplinks, rule.radix)
-    return max(fewest, int(cores))
+    most = rule.radix * rule.uplinks // 2  # one port of each core for each of at most k pods
+    return max(fewest, min(most, int(cores)))
 
 
 def build_tree(rule: TreeRule, endpoints: int) -> Tree:

@@ -78,19 +78,22 @@ def _reach(design: ResolvedDesign) -> int:
 def _borders(design: ResolvedDesign, plan: FabricPlan) -> tuple[Border, ...]:
     """Return the links that an allreduce over all these nodes crosses.
 
-    Rail r of every node is wired to leaves of its own, rank after rank; a rail that fits one leaf crosses none.
+    Rail r of every node is wired to leaves of its own, rank after rank. A rail that fits one leaf crosses none, unless
+    the tree has too few leaves for every rail.
     """
     fabric, group, borders = design.spec.fabric, design.compute, []
     rails = rails_of(design, group)
     in_a_tree = group.group.count if group.group.zones == "every" else ceil_div(group.group.count, plan.zones)
-    if plan.uplinks and in_a_tree > plan.radix - plan.uplinks:
+    leaves = plan.leaf // (plan.planes * plan.zones)
+    wanted = ceil_div(in_a_tree, plan.radix - plan.uplinks)
+    if plan.uplinks and leaves > 1 and (wanted > 1 or leaves < rails):
         links = len(group.fabric_nics) * plan.uplinks
         words = "uplinks of a leaf" if rails == 1 else f"uplinks of a leaf on each of {rails} rails"
-        borders.append(Border("leaf_uplinks", words, links, links * plan.link_gbyte_s))
+        borders.append(Border("leaf_uplinks", words, max(2, wanted), links, links * plan.link_gbyte_s))
     if fabric.inter_zone is not None and group.group.zones == "split":
         links = plan.planes * fabric.inter_zone.links_per_zone
-        borders.append(Border("zone_links", "links between zones", links, links * plan.link_gbyte_s))
-    return tuple(borders)
+        borders.append(Border("zone_links", "links between zones", plan.zones, links, links * plan.link_gbyte_s))
+    return tuple(borders) if group.group.count > 1 else ()
 
 
 def _one(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host, wanted: Communication) -> CollectiveBound:

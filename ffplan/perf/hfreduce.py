@@ -107,7 +107,7 @@ def hfreduce(
             nic_term(host, tree),
             _link_term(host, accelerator, nvlink=nvlink),
             _nvlink_term(accelerator, groups),
-            *border_terms(borders, min(tree, 1.0)),
+            *border_terms(borders),
             *port_terms(host, use),
         ),
         ledger,

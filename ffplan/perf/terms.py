@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.elementwise import maximum, minimum
-from ffplan.perf.bounds import Term, rate
+from ffplan.perf.bounds import Term, rate, ring_factor
 from ffplan.record import record
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ class Border:
 
     name: str
     label: str
+    sets: int
+    """Leaves of a rail, or zones, that the collective spans."""
     links: int
     gbyte_s: float
     """Their bandwidth together, one direction [GB/s]."""
@@ -79,25 +81,26 @@ def nic_term(host: Host, load: float) -> Term | None:
     )  # fmt: skip
 
 
-def border_terms(borders: tuple[Border, ...], load: float) -> list[Term]:
+def border_terms(borders: tuple[Border, ...], load: float | None = None) -> list[Term]:
     """Return the terms of the links that a collective crosses between leaves and between zones.
 
-    Ranks are placed leaf by leaf and zone by zone, so that one pair of neighbours crosses each border.
+    Ranks go leaf by leaf and zone by zone. Without in-network reduction, an allreduce over S sets moves at least
+    2 (S - 1) / S bytes per byte of message into and out of the busiest of them.
 
     Args:
         borders: what it crosses.
-        load: bytes that the pair exchanges per byte of message, in each direction [1].
+        load: bytes across each border per byte of message, in each direction [1], where the algorithm has more than
+            the least.
     """
-    if load <= 0:
-        return []
-    return [
-        Term(
-            border.name, border.label, rate(border.gbyte_s, load), rate(border.gbyte_s, load),
-            rate(border.gbyte_s, load),
-            f"{border.links:,} links x {border.gbyte_s / border.links:g} GB/s / {load:.4g} per byte across one border",
-        )
-        for border in borders
-    ]  # fmt: skip
+    return [_border_term(border, ring_factor(border.sets) if load is None else load) for border in borders]
+
+
+def _border_term(border: Border, load: float) -> Term:
+    value = rate(border.gbyte_s, load)
+    return Term(
+        border.name, border.label, value, value, value,
+        f"{border.links:,} links x {border.gbyte_s / border.links:g} GB/s / {load:.4g} per byte across one border",
+    )  # fmt: skip
 
 
 def _names(port: Port) -> tuple[str, ...]:

@@ -185,7 +185,7 @@ def comparison_csv(c: Comparison) -> str:
         ratios = c.ratios[name]
         body += [
             [
-                design.design.name,
+                name,
                 item.name,
                 plain(values.get(item.name)),
                 plain(getattr(ratios, item.name)),

@@ -123,3 +123,13 @@ def test_json_findings() -> None:
     assert {"rule", "severity", "file", "line", "column", "message", "remedy"} == set(findings[0])
     assert [found["rule"] for found in findings if found["severity"] == "error"] == ["fabric-capacity"]
     assert findings == sorted(findings, key=lambda f: (f["file"], f["line"], f["column"], f["rule"]))
+
+
+def test_fewer_tiers_counts_the_fullest_zone_and_names_what_to_drop(tmp_path: Path) -> None:
+    text = vary_design(tmp_path, "dgx-a100-10k", ("count: 1250", "count: 9")).read_text()
+    path = tmp_path / "design.yaml"
+    zones = "tiers: 3\n  zones: 2\n  inter_zone: {switches: 1, links_per_zone: 4}"
+    path.write_text(text.replace("tiers: 3", zones))
+    (found,) = [found for found in assess_file(path).findings if found.rule == "fewer-tiers"]
+    assert "44 ports per zone would fit with `tiers: 2`" in found.message  # 5 x 8 + 4; 40 are too few
+    assert "write `tiers: 2` without `core_policy`" in found.remedy

@@ -57,8 +57,8 @@ def test_two_zones_on_two_planes(tmp_path: Path) -> None:
     assert f.bisection_gbyte_s == 2 * 16 * 50  # planes x links between two zones x 50 GB/s
     zone = term(collective(a, "nccl"), "zone_links")
     assert zone.gbyte_s == pytest.approx(2 * 16 * 50 / (2 * 255 / 256))
-    # a rail has 16 NICs in a zone, which fit one leaf of 32
-    assert "leaf_uplinks" not in {item.name for item in collective(a, "nccl").terms}
+    # a rail has 16 NICs in a zone, which fit one leaf of 32, but three leaves are too few for four rails
+    assert term(collective(a, "nccl"), "leaf_uplinks").gbyte_s == pytest.approx(8 * 32 * 50 / (2 * 255 / 256))
 
 
 def test_nodes_in_every_zone_have_fewer_rails(tmp_path: Path) -> None:
@@ -147,7 +147,8 @@ def test_slow_uplinks_bind(tmp_path: Path) -> None:
     )  # fmt: skip
     a = assess_file(path)
     assert term(collective(a, "nccl"), "leaf_uplinks").gbyte_s == pytest.approx(25 / 1.9998)
-    assert term(collective(a, "hfreduce"), "leaf_uplinks").gbyte_s == 25
+    # 625 nodes of a zone on leaves of 39: 17 leaves
+    assert term(collective(a, "hfreduce"), "leaf_uplinks").gbyte_s == pytest.approx(25 / (2 * 16 / 17))
 
 
 def test_the_order_of_groups_changes_nothing(tmp_path: Path) -> None:
@@ -415,3 +416,55 @@ def test_one_switch_uses_all_its_ports(tmp_path: Path) -> None:
     assert (a.fabric.switches.total, a.fabric.bisection_gbyte_s) == (1, 32 * 50)
     with pytest.raises(InputError, match="72 endpoint ports"):
         plan(tmp_path, "tiers: 1", "role: compute, server: hgx-h100-8nic, count: 9")
+
+
+def test_eight_zones_load_their_links_more_than_two(tmp_path: Path) -> None:
+    """Without in-network reduction, 2 x 7/8 bytes cross the border of each of eight zones."""
+    fabric = "tiers: 2; zones: 8; inter_zone: {switches: 1, links_per_zone: 1}"
+    a = plan(tmp_path, fabric, "role: compute, server: hgx-h100-8nic, count: 64", libraries="hfreduce-nvlink, nccl")
+    assert term(collective(a, "hfreduce-nvlink"), "zone_links").gbyte_s == pytest.approx(50 / 1.75)
+    assert collective(a, "nccl").limited_by == "zone_links"
+
+
+def test_rails_that_share_leaves_cross_their_uplinks(tmp_path: Path) -> None:
+    """30 DGX at 39:1: 240 NICs on seven leaves of 39, one fewer than rails, so some rail is split."""
+    path = vary_design(
+        tmp_path, "dgx-a100-10k", ("count: 1250", "count: 30"), ("tiers: 3", "tiers: 2"),
+        ("  core_policy: per-rail-whole-pods  # 320 as in the paper; minimal gives 250, equal-stripe 400\n", ""),
+        ("oversubscription: 1:1", "oversubscription: 39:1"),
+    )  # fmt: skip
+    a = assess_file(path)
+    assert a.fabric.switches.leaf == 7
+    assert term(collective(a, "nccl"), "leaf_uplinks").gbyte_s == pytest.approx(8 * 25 / (2 * 239 / 240))
+
+
+def test_the_maximum_is_never_below_the_power_in_training(tmp_path: Path) -> None:
+    """A QM8700 full of 6 W cable ends draws 493 W by two sources, above the 404 W of a third."""
+    path = vary_design(
+        tmp_path, "pcie-a100-three-tier", ("count: 1250", "count: 4"), ("count: 175", "count: 2"),
+        ("access_points: 1600", "access_points: 4000"),
+    )  # fmt: skip
+    power = assess_file(path).power
+    assert power.it_maximum_kw >= power.it_kw
+
+
+def test_core_switches_never_exceed_the_canonical_tree() -> None:
+    from ffplan.fabric.tree import TreeRule, build_tree
+
+    assert build_tree(TreeRule(3, 40, 20, 3, "per-rail-whole-pods"), 16_000).core == 400
+
+
+def test_only_the_group_that_communicates_needs_its_inside(overlay: Path, tmp_path: Path) -> None:
+    overlay_part(overlay, "fire-flyer-2-node", ("connectx-6-200g, root_port: cpu1-rp3, ", "connectx-6-200g, "))
+    groups = ("role: compute, server: hgx-h100-8nic, count: 4", "role: compute, server: fire-flyer-2-node, count: 2")
+    assert plan(tmp_path, "tiers: 2", *groups, parts=str(overlay)).accelerators == 48
+
+
+def test_csv_tells_designs_of_one_name_apart(tmp_path: Path) -> None:
+    from tests.support import ffplan
+
+    path = vary_design(tmp_path, "fire-flyer-2")
+    rows = ffplan(
+        "compare", str(path), "fire-flyer-2", "--baseline", "fire-flyer-2", "--format", "csv"
+    ).out.splitlines()
+    assert {row.partition(",")[0] for row in rows[1:]} == {str(path), "designs/fire-flyer-2.yaml"}

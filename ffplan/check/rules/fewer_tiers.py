@@ -16,6 +16,14 @@ if TYPE_CHECKING:
     from ffplan.errors import Finding
 
 
+def _without(design: ResolvedDesign, tiers: int) -> str:
+    """Say which fields speak of the tiers that would go."""
+    fabric = design.spec.fabric
+    fields = ["oversubscription"] if tiers == 1 and fabric.oversubscription != 1 else []
+    fields += ["core_policy"] if "core_policy" in fabric.model_fields_set else []
+    return f" without {' and '.join(f'`{field}`' for field in fields)}" if fields else ""
+
+
 def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
     """Find fabrics with a tier more than their zones need."""
     spec, fabric = design.spec.fabric, assessment.fabric
@@ -24,14 +32,16 @@ def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
     radix = fabric.ports_per_switch
     downlinks = radix - int(leaf_uplinks(radix, spec.oversubscription))
     trunk = spec.inter_zone.links_per_zone if spec.inter_zone else 0
-    wanted = -(-fabric.access_points // (fabric.zones * fabric.planes)) + trunk
+    even = -(-fabric.access_points // (fabric.zones * fabric.planes))
+    wanted = max(even, *fabric.endpoints_per_zone) + trunk
     for tiers in range(1, spec.tiers):
         capacity = int(tree_capacity(tiers, radix, downlinks))
         if wanted <= capacity:
             yield design.document.finding(
                 RULE.id, ("fabric", "tiers"),
                 f"{wanted:,} ports per zone would fit with `tiers: {tiers}`, which holds {capacity:,}",
-                f"write `tiers: {tiers}`, or keep the tier for growth", severity=Severity.WARNING,
+                f"write `tiers: {tiers}`{_without(design, tiers)}, or keep the tier for growth",
+                severity=Severity.WARNING,
             )  # fmt: skip
             return
 
