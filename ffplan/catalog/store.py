@@ -18,7 +18,7 @@ from ffplan.catalog.parts import (
 )
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.topology import server_faults
-from ffplan.errors import Finding, InputError, Severity, UsageError
+from ffplan.errors import Finding, InputError, UsageError
 from ffplan.inputs.document import Document, read_document
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.inputs.validate import validate
@@ -255,6 +255,3 @@ def _part_faults(part: Part, document: Document, stem: str) -> Iterator[Finding]
             yield document.finding(
                 "number-range", ("power",), "the typical power exceeds the maximum", "correct one of the two"
             )
-
-
-__all__ = ["KINDS", "Catalog", "Entry", "Severity"]
