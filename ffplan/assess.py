@@ -12,7 +12,7 @@ from ffplan.cost.bom import CostPlan, price
 from ffplan.cost.power import PowerPlan, annual_energy, plan_power
 from ffplan.errors import InputError
 from ffplan.fabric.plan import FabricPlan, plan_fabric
-from ffplan.perf.communication import CollectiveBound, communication
+from ffplan.perf.communication import CollectiveBound, communication, left_out
 from ffplan.perf.ledger import ledger_total
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def assess(design: ResolvedDesign, catalog: Catalog) -> out.Assessment:
         communication=tuple(_collective(item) for item in collectives),
         cost=_cost(design, cost),
         power=_power(design, power),
-        assumptions=assumptions(design, fabric, power),
+        assumptions=assumptions(design, fabric, power, left_out(design)),
         unverified=unverified(catalog),
         findings=(),
     )

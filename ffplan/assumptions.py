@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.assessment import UnverifiedFigure
-from ffplan.catalog.parts import Server
 from ffplan.catalog.prices import PriceBook
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
         )
 
 
-def _communication(design: ResolvedDesign) -> Iterator[str]:
+def _communication(design: ResolvedDesign, left_out: tuple[str, ...]) -> Iterator[str]:
     wanted = design.spec.communication
     if wanted is None:
         return
@@ -49,43 +48,9 @@ def _communication(design: ResolvedDesign) -> Iterator[str]:
         f"Allreduce: all nodes{group}, ranks in the order of leaves and zones, each rail on leaves of its own; long "
         "messages, no latency, no congestion, in-network reduction (SHARP) off."
     )
-    yield from _left_out(design)
+    yield from left_out
     if any(library != "nccl" for library in wanted.libraries):
         yield f"HFReduce returns results to the GPUs with {wanted.hfreduce.h2d}."
-
-
-def _left_out(design: ResolvedDesign) -> Iterator[str]:
-    """Say which terms are left out because the catalogue has no figure for them."""
-    group, accelerator = design.compute, design.compute.accelerator
-    bare = [
-        cpu.id
-        for socket, cpu in zip(group.server.sockets, group.cpus, strict=True)
-        if cpu.root_port is None and any(port.limits is None for port in socket.root_ports)
-    ]
-    through = not _switched(design) or any(name != "nccl" for name in _libraries(design))
-    if bare and through:
-        yield f"No root-port limit of `{bare[0]}` is known: that term is left out."
-    if accelerator is not None and accelerator.pcie is None:
-        yield f"No PCIe bandwidth of `{accelerator.id}` is known: that term is left out."
-    asked = "nccl" in _libraries(design) and group.group.count > 1 and not _behind_switches(design)
-    if asked and all(cpu.gpu_nic_peer is None for cpu in group.cpus):
-        yield f"No GPU to NIC bandwidth through `{group.cpus[0].id}` is known: that term is left out."
-
-
-def _libraries(design: ResolvedDesign) -> tuple[str, ...]:
-    return tuple(design.spec.communication.libraries) if design.spec.communication else ()
-
-
-def _switched(design: ResolvedDesign) -> bool:
-    server = design.compute.server
-    return isinstance(server, Server) and server.nvlink is not None and server.nvlink.switched
-
-
-def _behind_switches(design: ResolvedDesign) -> bool:
-    """True where every NIC of a compute node shares a PCIe switch with an accelerator."""
-    server = design.compute.server
-    switched = {port.id for socket in server.sockets for port in socket.root_ports if port.pcie_switch}
-    return all(server.nics[slot].root_port in switched for slot in design.compute.fabric_nics)
 
 
 def _cost(design: ResolvedDesign) -> Iterator[str]:
@@ -109,11 +74,20 @@ def _power(plan: PowerPlan) -> Iterator[str]:
     )
 
 
-def assumptions(design: ResolvedDesign, fabric: FabricPlan, power: PowerPlan) -> tuple[str, ...]:
-    """Return everything assumed that moves a result, one sentence each."""
+def assumptions(
+    design: ResolvedDesign, fabric: FabricPlan, power: PowerPlan, left_out: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return everything assumed that moves a result, one sentence each.
+
+    Args:
+        design: the design.
+        fabric: its fabric.
+        power: its power.
+        left_out: what the bounds on communication leave out.
+    """
     return (
         *_fabric(design, fabric),
-        *_communication(design),
+        *_communication(design, left_out),
         *_cost(design),
         *_power(power),
     )

@@ -136,10 +136,10 @@ def _node(group: ResolvedGroup) -> NodePower:
 
 def _network_maximum(design: ResolvedDesign, fabric: FabricPlan, ends: float) -> float:
     switch = design.switch
-    if switch.power_max is None:
-        return fabric.switches * switch.power.value + ends
-    at_nics = fabric.endpoint_links * design.endpoint_link.power_per_end.value
     typical = fabric.switches * switch.power.value + ends
+    if switch.power_max is None:
+        return typical
+    at_nics = fabric.endpoint_links * design.endpoint_link.power_per_end.value
     return max(typical, fabric.switches * switch.power_max.value + at_nics)
 
 

@@ -36,6 +36,10 @@ class ResolvedGroup:
     fabric_nics: tuple[int, ...]
     """Positions of the NIC slots that this fabric joins."""
 
+    def nic_rates(self, port_gbyte_s: float) -> tuple[float, ...]:
+        """Return what each NIC on the fabric carries at a port of that rate [GB/s]."""
+        return tuple(min(port_gbyte_s, self.nics[slot].rate.value) for slot in self.fabric_nics)
+
     @property
     def accelerators_per_node(self) -> int:
         """Accelerators in one node."""
@@ -54,6 +58,16 @@ class ResolvedDesign:
     inter_switch_link: Link
     """Equal to the endpoint link where the design names none, and then not used."""
     prices: PriceBook | None
+
+    @property
+    def port_gbyte_s(self) -> float:
+        """What a switch port and the link to a NIC carry in one direction [GB/s]."""
+        return float(min(self.switch.rate.value, self.endpoint_link.rate.value))
+
+    @property
+    def link_gbyte_s(self) -> float:
+        """What a link between switches carries in one direction [GB/s]."""
+        return float(min(self.switch.rate.value, self.inter_switch_link.rate.value))
 
     @property
     def compute(self) -> ResolvedGroup:

@@ -125,8 +125,7 @@ def plan_fabric(design: ResolvedDesign) -> FabricPlan:
 
 def port_rate(design: ResolvedDesign, group: ResolvedGroup) -> float:
     """Return what an endpoint port of the group carries in one direction, on average over its NICs [GB/s]."""
-    limit = min(design.switch.rate.value, design.endpoint_link.rate.value)
-    rates = [min(limit, group.nics[slot].rate.value) for slot in group.fabric_nics]
+    rates = group.nic_rates(design.port_gbyte_s)
     return sum(rates) / len(rates)
 
 
@@ -156,7 +155,7 @@ def _assemble(
     planes, zones, k = fabric.planes, fabric.zones, rule.radix
     endpoints = planes * sum(wanted.totals)
     rate = port_rate(design, design.compute)
-    link_rate = min(design.switch.rate.value, design.inter_switch_link.rate.value)
+    link_rate = design.link_gbyte_s
     oversubscription = 1.0
     if rule.uplinks:
         fastest = max(port_rate(design, group) for group in design.groups)

@@ -141,5 +141,27 @@ def communication(design: ResolvedDesign, plan: FabricPlan | None) -> tuple[Coll
         raise InputError(*faults)
     if plan is None:
         return ()
-    node = host(design.compute, min(design.switch.rate.value, design.endpoint_link.rate.value))
+    node = host(design.compute, design.port_gbyte_s)
     return tuple(_one(library, design, plan, node, wanted) for library in wanted.libraries)
+
+
+def left_out(design: ResolvedDesign) -> tuple[str, ...]:
+    """Return which terms the bounds leave out because the catalogue has no figure for them, one sentence each."""
+    wanted, group = design.spec.communication, design.compute
+    if wanted is None:
+        return ()
+    node, accelerator = host(group, design.port_gbyte_s), group.accelerator
+    sentences = []
+    bare = [
+        cpu.id
+        for socket, cpu in zip(group.server.sockets, group.cpus, strict=True)
+        if cpu.root_port is None and any(port.limits is None for port in socket.root_ports)
+    ]
+    if bare and (not node.switched or any(name != "nccl" for name in wanted.libraries)):
+        sentences.append(f"No root-port limit of `{bare[0]}` is known: that term is left out.")
+    if accelerator is not None and accelerator.pcie is None:
+        sentences.append(f"No PCIe bandwidth of `{accelerator.id}` is known: that term is left out.")
+    asked = "nccl" in wanted.libraries and group.group.count > 1 and node.peer_through_cpu
+    if asked and all(cpu.gpu_nic_peer is None for cpu in group.cpus):
+        sentences.append(f"No GPU to NIC bandwidth through `{group.cpus[0].id}` is known: that term is left out.")
+    return tuple(sentences)

@@ -100,7 +100,7 @@ def host(group: ResolvedGroup, port_gbyte_s: float) -> Host:
         pairs=tuple(scale_up.pairs) if scale_up else (),
         switched=bool(scale_up and scale_up.switched),
         nics=tuple(group.nics[slot] for slot in group.fabric_nics),
-        nic_gbyte_s=tuple(min(port_gbyte_s, group.nics[slot].rate.value) for slot in group.fabric_nics),
+        nic_gbyte_s=group.nic_rates(port_gbyte_s),
         peer_through_cpu=len(switched_ports) < len(with_nics),
         sockets_with_gpus=sockets,
         channels=sum(socket.memory.channels.value for socket in server.sockets),
