@@ -81,6 +81,10 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> out.FabricReport:
             plan.endpoint_links, plan.leaf_spine_links, plan.spine_core_links, plan.interzone_links,
             plan.endpoint_links + plan.inter_switch_links,
         ),
+        breakout=plan.breakout,
+        cables=out.Cables(
+            plan.endpoint_cables, plan.inter_switch_cables, plan.endpoint_cables + plan.inter_switch_cables
+        ),
         spare_ports=plan.spare_ports,
         spare_ports_by_role=out.SparePorts(
             plan.spare_ports, plan.spare_spine_ports, plan.spare_core_ports, plan.spare_interzone_ports

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ffplan.errors import Finding
 from ffplan.record import record
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 
 
 @record
@@ -108,6 +108,18 @@ class Links:
 
 
 @record
+class Cables:
+    """Cables to lay; with breakout, several links share one."""
+
+    endpoint: int
+    """NIC to leaf."""
+    inter_switch: int
+    """Between switches."""
+    total: int
+    """All cables."""
+
+
+@record
 class SparePorts:
     """Unused switch ports by role."""
 
@@ -147,6 +159,10 @@ class FabricReport:
     """Switches by role."""
     links: Links
     """Links by tier."""
+    breakout: int
+    """Ports that each port of the switch is split into [1]; `ports_per_switch` counts them after the split."""
+    cables: Cables
+    """Cables by kind."""
     spare_ports: int
     """Free leaf ports: endpoints that can still be added without another switch."""
     spare_ports_by_role: SparePorts

@@ -27,7 +27,11 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
         yield "The zones are not joined: no traffic passes between them, and an allreduce stays within one."
     if spec.tiers == 3:
         yield f"Core switches follow the policy `{spec.core_policy}`."
-    if plan.planes > 1:
+    if spec.family == "rail-only":
+        yield "Nothing joins the rails: traffic between them is forwarded inside the nodes."
+    elif spec.planes_by == "port":
+        yield f"Each NIC has one port in every one of {plan.planes} planes and spreads its traffic evenly over them."
+    elif plan.planes > 1:
         yield "Each NIC lives in one plane; NICs are dealt evenly over the planes."
     group = design.compute
     left = len(group.nics) - len(group.fabric_nics)

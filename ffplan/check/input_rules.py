@@ -55,6 +55,8 @@ _ROWS = (
      "fabric: {tiers: 1, oversubscription: 3:1}", "Remove the field, or add the tier."),
     ("design-zones", "A field speaks of several zones where there is only one", "It would have no effect.",
      "fabric: {zones: 1, inter_zone: {switches: 2, links_per_zone: 40}}", "Remove `inter_zone`, or use more zones."),
+    ("design-family", "A field does not belong to the fabric's family", "It would have no effect, or contradict it.",
+     "fabric: {family: rail-only, planes: 2}", "Remove the field, or choose another family."),
     ("currency-mixed", "Two currencies meet in one design", "Two currencies are never added.",
      "site: {currency: EUR}\ncost: {price_book: usd-2024}", "Give every price in one currency."),
     ("fabric-divisibility", "NICs cannot be dealt evenly over planes or zones",

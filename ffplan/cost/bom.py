@@ -79,8 +79,8 @@ def bill_of_materials(design: ResolvedDesign, fabric: FabricPlan) -> tuple[Item,
         Item("storage" if g.group.role == "storage" else "servers", g.server.id, g.group.count) for g in design.groups
     ]
     items.append(Item("switches", design.switch.id, fabric.switches))
-    items.append(Item("endpoint-links", design.endpoint_link.id, fabric.endpoint_links))
-    items.append(Item("inter-switch-links", design.inter_switch_link.id, fabric.inter_switch_links))
+    items.append(Item("endpoint-links", design.endpoint_link.id, fabric.endpoint_cables))
+    items.append(Item("inter-switch-links", design.inter_switch_link.id, fabric.inter_switch_cables))
     return tuple(item for item in items if item.quantity)
 
 

@@ -139,14 +139,14 @@ def _network_maximum(design: ResolvedDesign, fabric: FabricPlan, ends: float) ->
     typical = fabric.switches * switch.power.value + ends
     if switch.power_max is None:
         return typical
-    at_nics = fabric.endpoint_links * design.endpoint_link.power_per_end.value
+    at_nics = fabric.endpoint_cables * design.endpoint_link.power_per_end.value
     return max(typical, fabric.switches * switch.power_max.value + at_nics)
 
 
 def plan_power(design: ResolvedDesign, fabric: FabricPlan) -> PowerPlan:
     """Return the power of the whole cluster, network and storage included."""
-    ends = 2 * fabric.inter_switch_links * design.inter_switch_link.power_per_end.value
-    ends += 2 * fabric.endpoint_links * design.endpoint_link.power_per_end.value
+    ends = 2 * fabric.inter_switch_cables * design.inter_switch_link.power_per_end.value
+    ends += 2 * fabric.endpoint_cables * design.endpoint_link.power_per_end.value
     return PowerPlan(
         nodes=tuple(_node(group) for group in design.groups),
         switches_w=fabric.switches * design.switch.power.value,

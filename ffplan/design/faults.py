@@ -25,6 +25,7 @@ def whole_faults(spec: Design, document: Document) -> Iterator[Finding]:
             "design-roles", ("nodes",), "no group of nodes has the role `compute`", "add the compute nodes"
         )
     yield from _tier_faults(spec, document)
+    yield from _family_faults(spec, document)
     yield from _zone_faults(spec, document)
     if spec.communication:
         libraries = spec.communication.libraries
@@ -56,12 +57,49 @@ def _tier_faults(spec: Design, document: Document) -> Iterator[Finding]:
             "remove `core_policy`, or use three tiers",
             key=True,
         )
+    if fabric.tiers < 3 and fabric.spine_oversubscription != 1:
+        yield document.finding(
+            "design-tiers",
+            ("fabric", "spine_oversubscription"),
+            f"the spines of a fabric with `tiers: {fabric.tiers}` have no uplinks to oversubscribe",
+            "remove `spine_oversubscription`, or use three tiers",
+            key=True,
+        )
     if fabric.link.inter_switch is None and (fabric.tiers > 1 or fabric.inter_zone):
         yield document.finding(
             "schema-missing-field",
             ("fabric", "link"),
             "the field `inter_switch` is missing in `fabric.link`",
             "name the links between switches: `inter_switch:`",
+        )
+
+
+def _family_faults(spec: Design, document: Document) -> Iterator[Finding]:
+    fabric = spec.fabric
+    if fabric.family == "rail-only" and (fabric.planes > 1 or fabric.planes_by == "port"):
+        field = "planes" if fabric.planes > 1 else "planes_by"
+        yield document.finding(
+            "design-family",
+            ("fabric", field),
+            "a `rail-only` fabric has one plane for each NIC of a compute node",
+            f"remove `{field}`, or use another family",
+            key=True,
+        )
+    elif fabric.planes_by == "port" and fabric.planes == 1:
+        yield document.finding(
+            "design-family",
+            ("fabric", "planes_by"),
+            "NICs with a port in every plane need more than one plane",
+            "set `planes: 2` or more, or remove `planes_by`",
+            key=True,
+        )
+    if fabric.scalable_unit is not None and (fabric.family != "rail-optimised" or fabric.tiers == 1):
+        yield document.finding(
+            "design-family",
+            ("fabric", "scalable_unit"),
+            "only a `rail-optimised` fabric of two or three tiers is built from scalable units",
+            "remove `scalable_unit`, or write `family: rail-optimised`",
+            key=True,
         )
 
 

@@ -36,9 +36,9 @@ class ResolvedGroup:
     fabric_nics: tuple[int, ...]
     """Positions of the NIC slots that this fabric joins."""
 
-    def nic_rates(self, port_gbyte_s: float) -> tuple[float, ...]:
-        """Return what each NIC on the fabric carries at a port of that rate [GB/s]."""
-        return tuple(min(port_gbyte_s, self.nics[slot].rate.value) for slot in self.fabric_nics)
+    def nic_rates(self, port_gbyte_s: float, stripes: int = 1) -> tuple[float, ...]:
+        """Return what each NIC on the fabric carries over `stripes` ports of that rate [GB/s]."""
+        return tuple(min(stripes * port_gbyte_s, self.nics[slot].rate.value) for slot in self.fabric_nics)
 
     @property
     def accelerators_per_node(self) -> int:
@@ -60,14 +60,31 @@ class ResolvedDesign:
     prices: PriceBook | None
 
     @property
+    def radix(self) -> int:
+        """Ports of a switch, each split by the breakout."""
+        return int(self.switch.ports.value) * self.spec.fabric.breakout
+
+    @property
+    def planes(self) -> int:
+        """Planes; with rails alone, one for each NIC of a compute node."""
+        if self.spec.fabric.family == "rail-only":
+            return max(len(group.fabric_nics) for group in self.groups if group.group.role == "compute")
+        return self.spec.fabric.planes
+
+    @property
+    def stripes(self) -> int:
+        """Ports of a NIC: one, or one in every plane."""
+        return self.planes if self.spec.fabric.planes_by == "port" else 1
+
+    @property
     def port_gbyte_s(self) -> float:
-        """What a switch port and the link to a NIC carry in one direction [GB/s]."""
-        return float(min(self.switch.rate.value, self.endpoint_link.rate.value))
+        """What a switch port and the link to a NIC carry in one direction, after breakout [GB/s]."""
+        return float(min(self.switch.rate.value, self.endpoint_link.rate.value)) / self.spec.fabric.breakout
 
     @property
     def link_gbyte_s(self) -> float:
-        """What a link between switches carries in one direction [GB/s]."""
-        return float(min(self.switch.rate.value, self.inter_switch_link.rate.value))
+        """What a link between switches carries in one direction, after breakout [GB/s]."""
+        return float(min(self.switch.rate.value, self.inter_switch_link.rate.value)) / self.spec.fabric.breakout
 
     @property
     def compute(self) -> ResolvedGroup:

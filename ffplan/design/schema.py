@@ -11,6 +11,7 @@ from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 from ffplan.inputs.quantities import Bandwidth, Data, EnergyPrice, MoneyAmount, Power, Ratio
 
 Role = Literal["compute", "storage", "management"]
+Family = Literal["fat-tree", "rail-optimised", "rail-only"]
 Library = Literal["hfreduce", "hfreduce-nvlink", "nccl"]
 CorePolicy = Literal["minimal", "per-rail-whole-pods", "equal-stripe"]
 CostCategory = Literal["servers", "storage", "switches", "endpoint-links", "inter-switch-links"]
@@ -53,8 +54,9 @@ class LinkChoice(Frozen):
 class Fabric(Frozen):
     """The network that joins the nodes."""
 
-    family: Literal["fat-tree"]
-    """Topology family."""
+    family: Family
+    """Topology. `fat-tree` fills leaf after leaf, NIC by NIC. `rail-optimised` puts NIC r of the nodes of a scalable
+    unit on leaf r of that unit. `rail-only` gives NIC r of all nodes a tree of its own; nothing joins the rails."""
     switch: Identifier
     """Catalogue id of the switch, the same in every tier."""
     link: LinkChoice
@@ -64,13 +66,21 @@ class Fabric(Frozen):
     zones: Annotated[int, Field(ge=1, le=64)] = 1
     """Separate trees, each with its share of the nodes."""
     planes: Annotated[int, Field(ge=1, le=64)] = 1
-    """Separate copies of the whole network; each NIC lives in exactly one plane."""
+    """Separate copies of the whole network. A `rail-only` fabric has as many as a compute node has NICs."""
+    planes_by: Literal["nic", "port"] = "nic"
+    """`nic`: each NIC lives in exactly one plane. `port`: each NIC has one port in every plane."""
+    breakout: Annotated[int, Field(ge=1, le=8)] = 1
+    """Ports that each port of the switch is split into, such as 2 for 64 x 800G used as 128 x 400G."""
+    scalable_unit: SmallCount | None = None
+    """Nodes of a scalable unit of a `rail-optimised` fabric; as many as a leaf has downlinks if omitted."""
     inter_zone: InterZone | None = None
     """What joins the zones."""
     core_policy: CorePolicy = "per-rail-whole-pods"
     """How many core switches a three-tier tree gets."""
     oversubscription: Ratio = 1.0
     """Most downlinks per uplink on a leaf switch, such as 3:1."""
+    spine_oversubscription: Ratio = 1.0
+    """Most downlinks per uplink on a spine switch of a three-tier tree."""
     access_points: Count | None = None
     """Endpoint ports to build for, over all zones and planes, where more than the nodes need."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.fabric import formulas
@@ -39,15 +40,20 @@ def _that_fit(design: ResolvedDesign, room: int) -> str:
 def _joins(design: ResolvedDesign, zones: int) -> bool:
     """True where the inter-zone switches, if any, have ports for that many zones."""
     trunk = design.spec.fabric.inter_zone
-    return trunk is None or zones * trunk.links_per_zone <= trunk.switches * design.switch.ports.value
+    return trunk is None or zones * trunk.links_per_zone <= trunk.switches * design.radix
+
+
+def _capacity(design: ResolvedDesign, rule: TreeRule, tiers: int, radix: int) -> int:
+    """Return what a tree of other tiers or another radix holds, by the same oversubscription."""
+    uplinks = int(formulas.leaf_uplinks(radix, design.spec.fabric.oversubscription))
+    return replace(rule, tiers=tiers, radix=radix, uplinks=uplinks).capacity
 
 
 def _that_hold(design: ResolvedDesign, rule: TreeRule, endpoints: int, trunk: int) -> str:
     """Name changes of the fabric that would hold the endpoints."""
     options = []
     for tiers in range(rule.tiers + 1, 4):
-        uplinks = int(formulas.leaf_uplinks(rule.radix, design.spec.fabric.oversubscription))
-        capacity = int(formulas.tree_capacity(tiers, rule.radix, rule.radix - uplinks))
+        capacity = _capacity(design, rule, tiers, rule.radix)
         if capacity >= endpoints + trunk:
             options.append(f"`tiers: {tiers}` holds {capacity:,} per zone")
             break
@@ -59,8 +65,7 @@ def _that_hold(design: ResolvedDesign, rule: TreeRule, endpoints: int, trunk: in
     radix = rule.radix
     while radix < 1024:
         radix += 2
-        uplinks = int(formulas.leaf_uplinks(radix, design.spec.fabric.oversubscription))
-        if int(formulas.tree_capacity(rule.tiers, radix, radix - uplinks)) >= endpoints + trunk:
+        if _capacity(design, rule, rule.tiers, radix) >= endpoints + trunk:
             options.append(f"a switch of {radix} ports or more")
             break
     return ", or ".join(options)
@@ -82,8 +87,8 @@ def capacity_finding(
     fabric = design.spec.fabric
     counts = wanted.by_zone[zone]
     where = f"zone {zone + 1} of {fabric.zones}" if fabric.zones > 1 else "the fabric"
-    if fabric.planes > 1:
-        where += f" needs on each of {fabric.planes} planes"
+    if design.planes > 1:
+        where += f" needs on each of {design.planes} planes"
     else:
         where += " needs"
     parts = _group_words(design, counts)
@@ -113,4 +118,15 @@ def interzone_finding(design: ResolvedDesign, rule: TreeRule) -> Finding:
         f"{rule.radix} ports have ({trunk.switches * rule.radix:,})",
         f"use at most {trunk.switches * rule.radix // design.spec.fabric.zones} links per zone, or at least "
         f"{-(-links // rule.radix)} inter-zone switches",
+    )  # fmt: skip
+
+
+def rails_finding(design: ResolvedDesign, rule: TreeRule, leaves: int) -> Finding:
+    """Return the finding for scalable units with more leaves than the tree can have."""
+    most = rule.capacity // rule.downlinks
+    return design.document.finding(
+        "fabric-capacity", ("fabric", "family"),
+        f"scalable units with a leaf for each of {rule.rails} rails need {leaves:,} leaves; "
+        f"a {_TIER_WORDS[rule.tiers]} tree of {rule.radix}-port switches has {most:,} at most",
+        f"use at most {most // rule.rails:,} scalable units, more tiers, or `family: fat-tree`",
     )  # fmt: skip

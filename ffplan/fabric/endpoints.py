@@ -8,7 +8,7 @@ from ffplan.errors import InputError
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolve import ResolvedDesign, ResolvedGroup
     from ffplan.errors import Finding
 
 
@@ -30,6 +30,11 @@ def deal(count: int, parts: int, index: int, start: int) -> int:
     return count // parts + (1 if (index - start) % parts < count % parts else 0)
 
 
+def ports_per_plane(design: ResolvedDesign, group: ResolvedGroup) -> int:
+    """Return the ports that a node of the group has in one plane."""
+    return len(group.fabric_nics) * design.stripes // design.planes
+
+
 def zone_demand(design: ResolvedDesign, zone: int, last: int | None = None) -> tuple[int, ...]:
     """Return the ports that each group wants in one zone of one plane; groups are dealt one after the other.
 
@@ -38,10 +43,10 @@ def zone_demand(design: ResolvedDesign, zone: int, last: int | None = None) -> t
         zone: position of the zone.
         last: nodes to take for the last group in place of its own.
     """
-    zones, planes = design.spec.fabric.zones, design.spec.fabric.planes
+    zones = design.spec.fabric.zones
     wanted, start = [], 0
     for group in design.groups:
-        per_plane = len(group.fabric_nics) // planes
+        per_plane = ports_per_plane(design, group)
         count = last if last is not None and group is design.groups[-1] else group.group.count
         if group.group.zones == "every":
             wanted.append(count * (per_plane // zones))
@@ -55,24 +60,24 @@ def _faults(design: ResolvedDesign) -> list[Finding]:
     fabric = design.spec.fabric
     faults = []
     for group in design.groups:
-        nics = len(group.fabric_nics)
+        nics = len(group.fabric_nics) * design.stripes
         path = ("nodes", group.position, "server")
-        if nics % fabric.planes:
+        if nics % design.planes:
             faults.append(
                 design.document.finding(
                     "fabric-divisibility",
                     path,
                     f"`{group.server.id}` has {nics} NIC(s) on this fabric, which cannot be dealt evenly over "
-                    f"{fabric.planes} planes",
+                    f"{design.planes} planes",
                     f"use a number of planes that divides {nics}, or a server with another number of NICs",
                 )
             )
-        elif group.group.zones == "every" and (nics // fabric.planes) % fabric.zones:
+        elif group.group.zones == "every" and (nics // design.planes) % fabric.zones:
             faults.append(
                 design.document.finding(
                     "fabric-divisibility",
                     ("nodes", group.position, "zones"),
-                    f"`{group.server.id}` has {nics // fabric.planes} NIC(s) per plane, which cannot reach "
+                    f"`{group.server.id}` has {nics // design.planes} NIC(s) per plane, which cannot reach "
                     f"every one of {fabric.zones} zones evenly",
                     f"give it a multiple of {fabric.zones} NICs per plane, or write `zones: split`",
                 )

@@ -58,6 +58,25 @@ def leaf_switches(endpoints: Any, downlinks: Any) -> Any:
     return ceil_div(endpoints, downlinks)
 
 
+def rail_leaves(nodes: Any, unit_nodes: Any, rails: Any, ports: Any, downlinks: Any) -> Any:
+    """Return the leaf switches of one tree in which rail r of a scalable unit has leaf r to itself.
+
+    Args:
+        nodes: compute nodes [1].
+        unit_nodes: nodes of a scalable unit [1], at most d.
+        rails: NICs of a node in this tree [1].
+        ports: endpoint ports wanted in all [1], those of other nodes and of links to other zones included.
+        downlinks: downlinks d of a leaf switch [1].
+
+    Equation:
+        leaf = rails * max(ceil(nodes / unit_nodes), ceil(ports / (rails * d)))
+
+    Source:
+        [2] Network Fabrics: leaf r of a scalable unit takes HCA r of all its nodes; whole units are built.
+    """
+    return rails * maximum(ceil_div(nodes, unit_nodes), ceil_div(ports, rails * downlinks))
+
+
 def two_tier_spines(leaves: Any, uplinks: Any, radix: Any) -> Any:
     """Return the spine switches of a two-tier tree.
 
@@ -81,21 +100,48 @@ def two_tier_spines(leaves: Any, uplinks: Any, radix: Any) -> Any:
     return smallest_divisor_at_least(uplinks, ceil_div(leaves * uplinks, radix))
 
 
-def three_tier_spines(leaves: Any, uplinks: Any, radix: Any) -> Any:
-    """Return the spine switches of a three-tier tree: half their ports face the leaves.
+def spine_uplinks(radix: Any, uplinks: Any, oversubscription: Any) -> Any:
+    """Return the uplinks U of a full spine switch in a three-tier tree.
 
     Args:
-        leaves: leaf switches [1].
+        radix: ports k of the switch [1].
+        uplinks: ports set aside for uplinks, `leaf_uplinks(k, r)` of the spine's own oversubscription [1].
+        oversubscription: most downlinks per uplink r of a spine [1].
+
+    Returns:
+        Uplinks in use [1]: no more than its k - uplinks downlinks need.
+
+    Equation:
+        U = min(uplinks, ceil((k - uplinks) / r))
+
+    Source:
+        Definition of oversubscription; r = 1 gives floor(k / 2), so that an odd port stays free.
+    """
+    return minimum(uplinks, maximum(round_up((radix - uplinks) / oversubscription), 1))
+
+
+def pod_spines(leaves: Any, uplinks: Any, spine_up: Any, radix: Any) -> Any:
+    """Return the spine switches of one pod of a three-tier tree.
+
+    Uplink g of every leaf of the pod forms group g, with `spine_up` links to the cores. A spine takes whole groups, so
+    that every leaf has as many links to each spine: their number divides u.
+
+    Args:
+        leaves: leaf switches of the pod [1].
         uplinks: uplinks u of a leaf [1].
+        spine_up: links to cores of each group [1].
         radix: ports k of a spine [1].
 
     Equation:
-        spine = ceil(leaf * u / (k / 2))
+        spine = min { s : s divides u, (u / s) (leaf + spine_up) <= k }
 
     Source:
-        [1] section III-C: 500 leaf and 500 spine; [4].
+        Derived: the even-striping rule of [2] within a pod. A full pod has u spines; 500 leaf and 500 spine in [1].
+
+    Raises:
+        ValueError: where leaf + spine_up > k, which no spine can hold.
     """
-    return ceil_div(leaves * uplinks, radix // 2)
+    return smallest_divisor_at_least(uplinks, ceil_div(uplinks * (leaves + spine_up), radix))
 
 
 def core_minimal(spine_uplinks: Any, radix: Any) -> Any:
@@ -114,63 +160,68 @@ def core_minimal(spine_uplinks: Any, radix: Any) -> Any:
     return ceil_div(spine_uplinks, radix)
 
 
-def core_per_rail_whole_pods(endpoints: Any, rails: Any, downlinks: Any, uplinks: Any, radix: Any) -> Any:
+def core_per_rail_whole_pods(
+    endpoints: Any, rails: Any, downlinks: Any, uplinks: Any, pod_leaves: Any, spine_up: Any, radix: Any
+) -> Any:
     """Return the core switches when each rail is built from whole pods.
 
-    A full pod has k/2 leaf switches. A rail smaller than a full pod is one pod of its own size.
+    A rail smaller than a full pod is one pod of its own size.
 
     Args:
         endpoints: endpoints E of the tree [1].
         rails: NICs of a compute node in this tree [1]; rail r joins the r-th NIC of every node.
         downlinks: downlinks d of a leaf switch [1].
         uplinks: uplinks u of a leaf switch [1].
+        pod_leaves: leaf switches D of a full pod [1], k/2 without oversubscription.
+        spine_up: uplinks U of a spine of a full pod [1], k/2 without oversubscription.
         radix: ports k of a switch [1].
 
     Equation:
-        rail = ceil(E / rails / d) leaf switches; pod = min(k/2, rail);
-        core = ceil(rails * ceil(rail / pod) * pod * u / k)
+        rail = ceil(E / rails / d) leaf switches; pod = min(D, rail);
+        core = ceil(rails * ceil(rail / pod) * pod * u * (U / D) / k)
 
     Source:
         Derived; reproduces 40 and 320 of [1] section III-C, and 64, 128, 256 of [3] for 16, 32, 64 scalable units.
     """
     rail_leaves = ceil_div(endpoints, rails * downlinks)
-    pod_leaves = minimum(radix // 2, rail_leaves)
-    return ceil_div(rails * ceil_div(rail_leaves, pod_leaves) * pod_leaves * uplinks, radix)
+    pod = minimum(pod_leaves, rail_leaves)
+    return ceil_div(rails * ceil_div(rail_leaves, pod) * pod * uplinks * spine_up, radix * pod_leaves)
 
 
-def core_equal_stripe(spines: Any, pod_spines: Any, radix: Any) -> Any:
+def core_equal_stripe(spines: Any, pod_spines: Any, spine_up: Any, radix: Any) -> Any:
     """Return the core switches when every spine spreads its uplinks evenly over its core group.
 
-    Spine i of each pod belongs to group i; a group of c cores takes k/2/c links from each of its spines.
+    Spine i of each pod belongs to group i; a group of c cores takes U/c links from each of its spines.
 
     Args:
         spines: spine switches [1].
         pod_spines: spine switches of one full pod [1], which is the number of core groups of a tree with as many.
+        spine_up: uplinks U of a spine [1], k/2 without oversubscription.
         radix: ports k of a core switch [1].
 
     Equation:
         groups = min(spine, pod_spines); pods = ceil(spine / groups);
-        core = groups * min { c : c divides k/2, c >= ceil(pods * (k/2) / k) }
+        core = groups * min { c : c divides U, c >= ceil(pods * U / k) }
 
     Source:
         Derived from even striping; the canonical full tree of [4] has (k/2)^2 cores. 400 for the endpoints of [1].
     """
-    half = radix // 2
     groups = minimum(spines, pod_spines)
     pods = ceil_div(spines, groups)
-    return groups * smallest_divisor_at_least(half, ceil_div(pods * half, radix))
+    return groups * smallest_divisor_at_least(spine_up, ceil_div(pods * spine_up, radix))
 
 
-def tree_capacity(tiers: int, radix: Any, downlinks: Any) -> Any:
+def tree_capacity(tiers: int, radix: Any, downlinks: Any, pod_leaves: Any) -> Any:
     """Return the most endpoint ports of one tree.
 
     Args:
         tiers: 1, 2 or 3.
         radix: ports k of a switch [1].
         downlinks: downlinks d of a leaf switch [1]; not used with one tier.
+        pod_leaves: leaf switches D of a full pod [1]; used with three tiers only.
 
     Equation:
-        k with one tier, k * d with two, k * (k/2) * d with three; d = k/2 gives k, k^2/2, k^3/4
+        k with one tier, k * d with two, k * D * d with three; d = D = k/2 gives k, k^2/2, k^3/4
 
     Source:
         [4]; 800 for k = 40 in [1] section III-B, 8,192 for k = 128 in its section IX.
@@ -183,7 +234,7 @@ def tree_capacity(tiers: int, radix: Any, downlinks: Any) -> Any:
     if tiers == 2:
         return radix * downlinks
     if tiers == 3:
-        return radix * (radix // 2) * downlinks
+        return radix * pod_leaves * downlinks
     raise ValueError(f"a fat tree of {tiers} tiers is not modelled")
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from ffplan.errors import InputError
 from ffplan.fabric import formulas
-from ffplan.fabric.capacity import capacity_finding, interzone_finding
-from ffplan.fabric.endpoints import Demand, demand
+from ffplan.fabric.capacity import capacity_finding, interzone_finding, rails_finding
+from ffplan.fabric.endpoints import Demand, demand, ports_per_plane
 from ffplan.fabric.tree import Tree, TreeRule, build_tree
 from ffplan.record import record
 
@@ -39,6 +39,8 @@ class FabricPlan:
     leaf_spine_links: int
     spine_core_links: int
     interzone_links: int
+    breakout: int
+    """Ports, and so links, that share a switch port and its cable."""
     spare_ports: int
     spare_spine_ports: int
     spare_core_ports: int
@@ -57,27 +59,52 @@ class FabricPlan:
         """Links between switches."""
         return self.leaf_spine_links + self.spine_core_links + self.interzone_links
 
+    @property
+    def endpoint_cables(self) -> int:
+        """Cables between NICs and leaves."""
+        return -(-self.endpoint_links // self.breakout)
+
+    @property
+    def inter_switch_cables(self) -> int:
+        """Cables between switches."""
+        tiers = (self.leaf_spine_links, self.spine_core_links, self.interzone_links)
+        return sum(-(-links // self.breakout) for links in tiers)
+
 
 def rails_of(design: ResolvedDesign, group: ResolvedGroup) -> int:
     """Return how many NICs of one node of the group join the same tree."""
-    fabric = design.spec.fabric
-    trees = fabric.planes * (fabric.zones if group.group.zones == "every" else 1)
-    return max(1, len(group.fabric_nics) // trees)
+    zones = design.spec.fabric.zones if group.group.zones == "every" else 1
+    return max(1, ports_per_plane(design, group) // zones)
 
 
 def tree_rule(design: ResolvedDesign) -> TreeRule:
     """Return what every tree of the design's fabric has in common."""
     fabric = design.spec.fabric
-    radix = design.switch.ports.value
+    radix = design.radix
     uplinks = int(formulas.leaf_uplinks(radix, fabric.oversubscription)) if fabric.tiers > 1 else 0
     rails = max(rails_of(design, group) for group in design.groups if group.group.role == "compute")
-    return TreeRule(fabric.tiers, radix, uplinks, rails, fabric.core_policy)
+    return TreeRule(fabric.tiers, radix, uplinks, rails, fabric.core_policy, fabric.spine_oversubscription)
+
+
+def unit_nodes(design: ResolvedDesign, rule: TreeRule) -> int:
+    """Return the nodes of a scalable unit: those whose NICs share one leaf on each rail."""
+    return design.spec.fabric.scalable_unit or rule.downlinks
+
+
+def leaves_of(design: ResolvedDesign, rule: TreeRule, ports: int) -> int | None:
+    """Return the leaf switches of a tree whose leaves come in scalable units; None where they are as few as can be."""
+    if design.spec.fabric.family != "rail-optimised" or rule.tiers == 1:
+        return None
+    compute = [group for group in design.groups if group.group.role == "compute"]
+    zones = design.spec.fabric.zones
+    nodes = sum(g.group.count if g.group.zones == "every" else -(-g.group.count // zones) for g in compute)
+    return int(formulas.rail_leaves(nodes, unit_nodes(design, rule), rule.rails, ports, rule.downlinks))
 
 
 def _provisioned(design: ResolvedDesign, wanted: Demand) -> tuple[int, ...]:
     """Endpoint ports to build in each zone of one plane."""
     fabric = design.spec.fabric
-    trees = fabric.zones * fabric.planes
+    trees = fabric.zones * design.planes
     floor = -(-(fabric.access_points or 0) // trees)
     return tuple(max(total, floor) for total in wanted.totals)
 
@@ -89,9 +116,22 @@ def _check(design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[
     fullest = max(range(fabric.zones), key=lambda zone: ports[zone])
     if ports[fullest] + trunk > rule.capacity:
         findings.append(capacity_finding(design, rule, wanted, fullest, ports[fullest], trunk))
+    unit = fabric.scalable_unit or 1
+    if fabric.tiers > 1 and unit > rule.downlinks:
+        findings.append(
+            design.document.finding(
+                "fabric-divisibility", ("fabric", "scalable_unit"),
+                f"{unit} nodes of a scalable unit do not fit on a leaf with {rule.downlinks} downlinks",
+                f"use at most {rule.downlinks}",
+            )
+        )  # fmt: skip
+    elif ports[fullest] + trunk <= rule.capacity:
+        leaves = leaves_of(design, rule, ports[fullest] + trunk)
+        if leaves is not None and leaves * rule.downlinks > rule.capacity:
+            findings.append(rails_finding(design, rule, leaves))
     if fabric.inter_zone and fabric.zones * trunk > fabric.inter_zone.switches * rule.radix:
         findings.append(interzone_finding(design, rule))
-    wanted_points = fabric.planes * sum(wanted.totals)
+    wanted_points = design.planes * sum(wanted.totals)
     if fabric.access_points is not None and fabric.access_points < wanted_points:
         findings.append(
             design.document.finding(
@@ -119,14 +159,34 @@ def plan_fabric(design: ResolvedDesign) -> FabricPlan:
     _check(design, rule, wanted, ports)
     trunk = fabric.inter_zone.links_per_zone if fabric.inter_zone else 0
     trunk_switches = fabric.inter_zone.switches if fabric.inter_zone else 0
-    trees = [build_tree(rule, count + trunk) for count in ports]
-    return _assemble(design, rule, wanted, ports, trees, trunk, trunk_switches)
+    return _assemble(design, rule, wanted, ports, _trees(design, rule, ports, trunk), trunk, trunk_switches)
+
+
+def _trees(design: ResolvedDesign, rule: TreeRule, ports: tuple[int, ...], trunk: int) -> list[Tree]:
+    """Return the tree of each zone of one plane; equal zones share one."""
+    known = {
+        count: build_tree(rule, count + trunk, leaves_of(design, rule, count + trunk)) for count in sorted(set(ports))
+    }
+    return [known[count] for count in ports]
+
+
+def plan_trees(design: ResolvedDesign) -> list[Tree]:
+    """Return the tree of each zone of one plane; planes are equal.
+
+    Raises:
+        InputError: as `plan_fabric` does.
+    """
+    trunk = design.spec.fabric.inter_zone
+    rule, wanted = tree_rule(design), demand(design)
+    ports = _provisioned(design, wanted)
+    _check(design, rule, wanted, ports)
+    return _trees(design, rule, ports, trunk.links_per_zone if trunk else 0)
 
 
 def port_rate(design: ResolvedDesign, group: ResolvedGroup) -> float:
     """Return what an endpoint port of the group carries in one direction, on average over its NICs [GB/s]."""
-    rates = group.nic_rates(design.port_gbyte_s)
-    return sum(rates) / len(rates)
+    rates = group.nic_rates(design.port_gbyte_s, design.stripes)
+    return sum(rates) / len(rates) / design.stripes
 
 
 def _bisection(design: ResolvedDesign, wanted: Demand, trees: list[Tree], link_rate: float) -> float:
@@ -152,7 +212,7 @@ def _assemble(
     trees: list[Tree], trunk: int, trunk_switches: int,
 ) -> FabricPlan:  # fmt: skip
     fabric = design.spec.fabric
-    planes, zones, k = fabric.planes, fabric.zones, rule.radix
+    planes, zones, k = design.planes, fabric.zones, rule.radix
     endpoints = planes * sum(wanted.totals)
     rate = port_rate(design, design.compute)
     link_rate = design.link_gbyte_s
@@ -180,6 +240,7 @@ def _assemble(
         leaf_spine_links=planes * sum(tree.leaf_spine for tree in trees),
         spine_core_links=planes * sum(tree.spine_core for tree in trees),
         interzone_links=planes * zones * trunk,
+        breakout=fabric.breakout,
         spare_ports=planes * sum(tree.leaf_ports - trunk for tree in trees) - endpoints,
         spare_spine_ports=planes * sum(tree.spare_spine_ports for tree in trees),
         spare_core_ports=planes * sum(tree.spare_core_ports for tree in trees),

@@ -13,24 +13,49 @@ class TreeRule:
     tiers: int
     radix: int
     uplinks: int
+    """Uplinks u of a leaf."""
     rails: int
     core_policy: str
+    spine_ratio: float = 1.0
+    """Most downlinks per uplink of a spine in a three-tier tree."""
 
     @property
     def downlinks(self) -> int:
-        """Downlinks of a leaf switch."""
+        """Downlinks d of a leaf switch."""
         return self.radix - self.uplinks
+
+    @property
+    def pod_leaves(self) -> int:
+        """Leaf switches of a full pod: the downlinks of a spine."""
+        return self.radix - int(formulas.leaf_uplinks(self.radix, self.spine_ratio))
+
+    @property
+    def spine_uplinks(self) -> int:
+        """Uplinks of a full spine."""
+        set_aside = formulas.leaf_uplinks(self.radix, self.spine_ratio)
+        return int(formulas.spine_uplinks(self.radix, set_aside, self.spine_ratio))
 
     @property
     def capacity(self) -> int:
         """Most endpoint ports of one tree."""
-        return int(formulas.tree_capacity(self.tiers, self.radix, self.downlinks))
+        return int(formulas.tree_capacity(self.tiers, self.radix, self.downlinks, self.pod_leaves))
+
+
+@record
+class Pod:
+    """One pod: leaves, and the spines that join them. A two-tier tree is one pod without links upwards."""
+
+    leaves: int
+    spines: int
+    up: int
+    """Links to cores of each of its u groups; group g is uplink g of every leaf."""
 
 
 @record
 class Tree:
     """Switches and links of one fat tree."""
 
+    rule: TreeRule
     endpoints: int
     leaf: int
     spine: int
@@ -43,39 +68,60 @@ class Tree:
     spare_core_ports: int
     narrowest_links: int
     """Links of the narrowest tier between switches; with one tier, every endpoint port."""
+    full_pods: int
+    pod: Pod | None
+    """A full pod; none with one tier."""
+    last_pod: Pod | None
+    """The pod that is not full, if there is one."""
 
 
 def _cores(rule: TreeRule, endpoints: int, spines: int, links: int) -> int:
     fewest = int(formulas.core_minimal(links, rule.radix))
+    half, up = rule.pod_leaves, rule.spine_uplinks
     if rule.core_policy == "minimal":
         return fewest
+    most = min(rule.uplinks * up, links)  # one port of each core for each of at most k pods
     if rule.core_policy == "equal-stripe":
-        return max(fewest, int(formulas.core_equal_stripe(spines, rule.uplinks, rule.radix)))
-    cores = formulas.core_per_rail_whole_pods(endpoints, rule.rails, rule.downlinks, rule.uplinks, rule.radix)
-    most = rule.radix * rule.uplinks // 2  # one port of each core for each of at most k pods
+        cores = formulas.core_equal_stripe(spines, rule.uplinks, up, rule.radix)
+    else:
+        cores = formulas.core_per_rail_whole_pods(
+            endpoints, rule.rails, rule.downlinks, rule.uplinks, half, up, rule.radix
+        )
     return max(fewest, min(most, int(cores)))
 
 
-def build_tree(rule: TreeRule, endpoints: int) -> Tree:
+def build_tree(rule: TreeRule, endpoints: int, leaves: int | None = None) -> Tree:
     """Return the tree that holds `endpoints` endpoint ports.
 
     Args:
         rule: tiers, radix, leaf uplinks, rails and core policy.
         endpoints: endpoint ports [1], at most `rule.capacity`.
+        leaves: leaf switches [1], where they are not as few as can be.
     """
     k, u = rule.radix, rule.uplinks
     if rule.tiers == 1:
-        return Tree(endpoints, 1, 0, 0, 0, 0, k, 0, 0, k)
-    leaf = int(formulas.leaf_switches(endpoints, rule.downlinks))
+        return Tree(rule, endpoints, 1, 0, 0, 0, 0, k, 0, 0, k, 1, None, None)
+    leaf = leaves or int(formulas.leaf_switches(endpoints, rule.downlinks))
     leaf_spine = leaf * u
     leaf_ports = leaf * rule.downlinks
     if rule.tiers == 2:
         spine = int(formulas.two_tier_spines(leaf, u, k))
-        return Tree(endpoints, leaf, spine, 0, leaf_spine, 0, leaf_ports, spine * k - leaf_spine, 0, leaf_spine)
-    spine = int(formulas.three_tier_spines(leaf, u, k))
-    spine_core = leaf_spine
+        pod = Pod(leaf, spine, 0)
+        return Tree(
+            rule, endpoints, leaf, spine, 0, leaf_spine, 0, leaf_ports, spine * k - leaf_spine, 0, leaf_spine,
+            1, pod, None,
+        )  # fmt: skip
+    half, up = rule.pod_leaves, rule.spine_uplinks
+    pods, rest = divmod(leaf, half)
+    pod = Pod(half, int(formulas.pod_spines(half, u, up, k)), up)
+    last = None
+    if rest:
+        last_up = -(-rest * up // half)
+        last = Pod(rest, int(formulas.pod_spines(rest, u, last_up, k)), last_up)
+    spine = pods * pod.spines + (last.spines if last else 0)
+    spine_core = u * (pods * up + (last.up if last else 0))
     core = _cores(rule, endpoints, spine, spine_core)
     return Tree(
-        endpoints, leaf, spine, core, leaf_spine, spine_core, leaf_ports,
-        spine * k - leaf_spine - spine_core, core * k - spine_core, min(leaf_spine, spine_core),
+        rule, endpoints, leaf, spine, core, leaf_spine, spine_core, leaf_ports,
+        spine * k - leaf_spine - spine_core, core * k - spine_core, min(leaf_spine, spine_core), pods, pod, last,
     )  # fmt: skip

@@ -87,7 +87,7 @@ def _borders(design: ResolvedDesign, plan: FabricPlan) -> tuple[Border, ...]:
     leaves = plan.leaf // (plan.planes * plan.zones)
     wanted = ceil_div(in_a_tree, plan.radix - plan.uplinks)
     if plan.uplinks and leaves > 1 and (wanted > 1 or leaves < rails):
-        links = len(group.fabric_nics) * plan.uplinks
+        links = len(group.fabric_nics) * design.stripes * plan.uplinks
         words = "uplinks of a leaf" if rails == 1 else f"uplinks of a leaf on each of {rails} rails"
         borders.append(Border("leaf_uplinks", words, max(2, wanted), links, links * plan.link_gbyte_s))
     if fabric.inter_zone is not None and group.group.zones == "split":
@@ -141,7 +141,7 @@ def communication(design: ResolvedDesign, plan: FabricPlan | None) -> tuple[Coll
         raise InputError(*faults)
     if plan is None:
         return ()
-    node = host(design.compute, design.port_gbyte_s)
+    node = host(design.compute, design.port_gbyte_s * design.stripes)
     return tuple(_one(library, design, plan, node, wanted) for library in wanted.libraries)
 
 
@@ -150,7 +150,7 @@ def left_out(design: ResolvedDesign) -> tuple[str, ...]:
     wanted, group = design.spec.communication, design.compute
     if wanted is None:
         return ()
-    node, accelerator = host(group, design.port_gbyte_s), group.accelerator
+    node, accelerator = host(group, design.port_gbyte_s * design.stripes), group.accelerator
     sentences = []
     bare = [
         cpu.id

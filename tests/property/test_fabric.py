@@ -88,14 +88,15 @@ def test_leaf_uplinks_keep_the_oversubscription(radix: int, ratio: float) -> Non
 def test_arrays_and_scalars_agree(endpoints: list[int]) -> None:
     e = np.array(endpoints)
     leaf = f.leaf_switches(e, 20)
-    spine = f.three_tier_spines(leaf, 20, 40)
+    rest = np.minimum(leaf, 20)
+    spine = f.pod_spines(rest, 20, rest, 40)
     scalar_leaf = [f.leaf_switches(n, 20) for n in endpoints]
-    scalar_spine = [f.three_tier_spines(n, 20, 40) for n in scalar_leaf]
+    scalar_spine = [f.pod_spines(min(n, 20), 20, min(n, 20), 40) for n in scalar_leaf]
     assert leaf.tolist() == scalar_leaf
     assert spine.tolist() == scalar_spine
-    assert f.core_equal_stripe(spine, 20, 40).tolist() == [f.core_equal_stripe(n, 20, 40) for n in scalar_spine]
-    assert f.core_per_rail_whole_pods(e, 8, 20, 20, 40).tolist() == [
-        f.core_per_rail_whole_pods(n, 8, 20, 20, 40) for n in endpoints
+    assert f.core_equal_stripe(spine, 20, 20, 40).tolist() == [f.core_equal_stripe(n, 20, 20, 40) for n in scalar_spine]
+    assert f.core_per_rail_whole_pods(e, 8, 20, 20, 20, 20, 40).tolist() == [
+        f.core_per_rail_whole_pods(n, 8, 20, 20, 20, 20, 40) for n in endpoints
     ]
     assert f.zone_bisection(e, 4, 1.0, 760.0, 380.0).tolist() == [
         f.zone_bisection(n, 4, 1.0, 760.0, 380.0) for n in endpoints

@@ -36,7 +36,7 @@ THIRD_PARTY = {
     "inputs": {"pydantic", "pydantic_core", "yaml"},
     "catalog": {"pydantic", "pydantic_core"},
     "design": {"pydantic"},
-    "fabric": {"numpy"},
+    "fabric": {"numpy", "networkx"},
     "perf": {"numpy"},
     "cost": {"numpy"},
     "report": {"rich", "pydantic"},

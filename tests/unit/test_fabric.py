@@ -30,28 +30,41 @@ def test_two_tier_spines() -> None:
         f.two_tier_spines(41, 20, 40)
 
 
-def test_three_tier_spines() -> None:
-    assert f.three_tier_spines(500, 20, 40) == 500
-    assert f.three_tier_spines(80, 20, 40) == 80
+def test_pod_spines() -> None:
+    assert f.pod_spines(20, 20, 20, 40) == 20  # a full pod: 25 of them are the 500 leaf and 500 spine of the paper
+    assert f.pod_spines(3, 20, 3, 40) == 4  # three would have the ports, but do not divide the 20 uplinks
+    assert f.pod_spines(1, 20, 1, 40) == 1
+
+
+def test_spine_uplinks() -> None:
+    assert f.spine_uplinks(40, 20, 1.0) == 20
+    assert f.spine_uplinks(41, 21, 1.0) == 20  # an odd port stays free
+    assert f.spine_uplinks(40, 10, 3.0) == 10
+
+
+def test_rail_leaves_of_the_superpods() -> None:
+    """RA-11333: leaf r of each 32-node unit takes HCA r; 95 nodes are three units of eight leaves."""
+    assert f.rail_leaves(95, 32, 8, 95 * 8 + 4, 32) == 24
+    assert f.rail_leaves(96, 32, 8, 96 * 8 + 4, 32) == 32  # no port left for the appliances: one unit more
 
 
 def test_core_policies_of_ten_thousand_endpoints() -> None:
     # 500 leaf and 500 spine switches of 40 ports; 25 pods of 400
     assert f.core_minimal(10_000, 40) == 250
-    assert f.core_per_rail_whole_pods(10_000, 8, 20, 20, 40) == 320
-    assert f.core_equal_stripe(500, 20, 40) == 400
+    assert f.core_per_rail_whole_pods(10_000, 8, 20, 20, 20, 20, 40) == 320
+    assert f.core_equal_stripe(500, 20, 20, 40) == 400
 
 
 def test_core_policies_of_sixteen_hundred_endpoints() -> None:
     assert f.core_minimal(1600, 40) == 40
-    assert f.core_per_rail_whole_pods(1600, 1, 20, 20, 40) == 40
-    assert f.core_equal_stripe(80, 20, 40) == 40
+    assert f.core_per_rail_whole_pods(1600, 1, 20, 20, 20, 20, 40) == 40
+    assert f.core_equal_stripe(80, 20, 20, 40) == 40
 
 
 def test_core_per_rail_of_the_b200_superpod() -> None:
     """RA-11334: 16, 32 and 64 scalable units of 32 nodes with 8 rails have 64, 128 and 256 core switches."""
     endpoints = np.array([512, 1024, 2048]) * 8
-    assert f.core_per_rail_whole_pods(endpoints, 8, 32, 32, 64).tolist() == [64, 128, 256]
+    assert f.core_per_rail_whole_pods(endpoints, 8, 32, 32, 32, 32, 64).tolist() == [64, 128, 256]
     trees = [build_tree(TreeRule(3, 64, 32, 8, "per-rail-whole-pods"), int(n)) for n in endpoints]
     assert [(tree.leaf, tree.spine, tree.core) for tree in trees] == [(128, 128, 64), (256, 256, 128), (512, 512, 256)]
 
@@ -60,16 +73,16 @@ def test_core_policies_of_a_tree_below_one_pod() -> None:
     """60 endpoints on three leaves: 60 uplinks, which two cores of 40 ports take; 80 on eight rails of ten."""
     cores = [build_tree(TreeRule(3, 40, 20, 1, policy), 60).core for policy in ("minimal", "per-rail-whole-pods")]
     assert cores == [2, 2]
-    assert build_tree(TreeRule(3, 40, 20, 1, "equal-stripe"), 60).core == 3  # one per spine
+    assert build_tree(TreeRule(3, 40, 20, 1, "equal-stripe"), 60).core == 4  # one per spine
     assert build_tree(TreeRule(3, 40, 20, 8, "per-rail-whole-pods"), 80).core == 4  # eight leaves of ten
 
 
 def test_tree_capacity() -> None:
-    assert [f.tree_capacity(tiers, 40, 20) for tiers in (1, 2, 3)] == [40, 800, 16_000]
-    assert f.tree_capacity(2, 128, 64) == 8192
-    assert f.tree_capacity(3, 64, 32) == 65_536
+    assert [f.tree_capacity(tiers, 40, 20, 20) for tiers in (1, 2, 3)] == [40, 800, 16_000]
+    assert f.tree_capacity(2, 128, 64, 64) == 8192
+    assert f.tree_capacity(3, 64, 32, 32) == 65_536
     with pytest.raises(ValueError, match="4 tiers"):
-        f.tree_capacity(4, 40, 20)
+        f.tree_capacity(4, 40, 20, 20)
 
 
 def test_tree_bisection() -> None:

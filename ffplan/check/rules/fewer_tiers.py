@@ -21,6 +21,7 @@ def _without(design: ResolvedDesign, tiers: int) -> str:
     fabric = design.spec.fabric
     fields = ["oversubscription"] if tiers == 1 and fabric.oversubscription != 1 else []
     fields += ["core_policy"] if "core_policy" in fabric.model_fields_set else []
+    fields += ["spine_oversubscription"] if fabric.spine_oversubscription != 1 else []
     return f" without {' and '.join(f'`{field}`' for field in fields)}" if fields else ""
 
 
@@ -35,7 +36,7 @@ def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
     even = -(-fabric.access_points // (fabric.zones * fabric.planes))
     wanted = max(even, *fabric.endpoints_per_zone) + trunk
     for tiers in range(1, spec.tiers):
-        capacity = int(tree_capacity(tiers, radix, downlinks))
+        capacity = int(tree_capacity(tiers, radix, downlinks, radix // 2))
         if wanted <= capacity:
             yield design.document.finding(
                 RULE.id, ("fabric", "tiers"),

@@ -36,9 +36,10 @@ def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
         if link.rate.value != port and getattr(design.spec.fabric.link, field) is not None:
             yield _finding(design, ("fabric", "link", field), link.id, link.rate.value)
     for group in design.groups:
+        nic_rate = port / design.spec.fabric.breakout * design.stripes
         odd = {group.nics[i].id: group.nics[i].rate.value for i in group.fabric_nics}
         for name, rate in odd.items():
-            if rate != port:
+            if rate != nic_rate:
                 yield _finding(design, ("nodes", group.position, "server"), name, rate)
 
 
