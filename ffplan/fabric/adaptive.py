@@ -1,7 +1,7 @@
 """Ideal adaptive routing: traffic spread evenly over every link that leads on.
 
-What leaves a leaf is shared by its uplinks alike, what leaves a pod by its links to the cores, what leaves a zone by its
-links to the others. It is the least that any routing can put on the busiest link of an evenly wired tree.
+What leaves a leaf is shared by its uplinks alike, what leaves a pod by its links to the cores, what leaves a zone by
+its links to the others. It is the least that any routing can put on the busiest link of an evenly wired tree.
 """
 
 from __future__ import annotations

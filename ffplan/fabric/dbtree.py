@@ -1,12 +1,12 @@
 """Double binary trees, and how to join those of several zones through one pair of nodes.
 
-A rank r > 0 with lowest set bit b hangs under r with that bit cleared and the next one set, or, where that rank does not
-exist, under r with the bit cleared. Rank 0 is the root. In the second tree an even number of ranks is mirrored, an odd one
-shifted by one, so that every rank but one is inner in one tree at most; each tree carries half of the data.
+A rank r > 0 with lowest set bit b hangs under r with that bit cleared and the next one set, or, where that rank does
+not exist, under r with the bit cleared. Rank 0 is the root. In the second tree an even number of ranks is mirrored, an
+odd one shifted by one, so that every rank but one is inner in one tree at most; each tree carries half of the data.
 
-Source: Sanders, Speck, Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", Parallel Computing
-35 (2009), in the form that NCCL uses. The trees of a zone and the pair between zones: derived, for the rule of An et al.,
-arXiv 2408.14158, section III-B, that only one pair of nodes communicates across zones.
+Source: Sanders, Speck, Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan", Parallel
+Computing 35 (2009), in the form that NCCL uses. The trees of a zone and the pair between zones: derived, for the rule
+of An et al., arXiv 2408.14158, section III-B, that only one pair of nodes communicates across zones.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     Ints = NDArray[Any]
 
 ORDERS = ("aligned", "alternating", "random")
-"""aligned: zone by zone, pod by pod, leaf by leaf. alternating: as a scheduler deals nodes of all leaves in turn, blind to
-zones. random: shuffled."""
+"""aligned: zone by zone, pod by pod, leaf by leaf. alternating: as a scheduler deals nodes of all leaves in turn, blind
+to zones. random: shuffled."""
 
 
 def aligned(network: Network, job: Ints) -> Ints:

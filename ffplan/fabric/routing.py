@@ -1,9 +1,9 @@
 """The path of each flow through a wired fabric: static destination-modulo, or ECMP hashing.
 
 A flow goes up from its leaf only as far as it must, then down. Between zones it goes down to a leaf with a link to the
-inter-zone switches first. At every step the links that lead on to the destination are counted, and one is taken by a key
-modulo their number. Static routing takes the key from the destination alone, as the forwarding tables of a fat tree do;
-ECMP hashes the flow.
+inter-zone switches first. At every step the links that lead on to the destination are counted, and one is taken by a
+key modulo their number. Static routing takes the key from the destination alone, as the forwarding tables of a fat tree
+do; ECMP hashes the flow.
 
 A directed link is 2 * link for the way up (from `a` to `b`), 2 * link + 1 for the way down.
 """

@@ -1,7 +1,7 @@
 """Who sends how much to whom: flows between endpoints.
 
-A job is a table of endpoints, one row per rank (node) and one column per rail: the node's NIC ports on this fabric. Each rail
-carries an equal share of a collective between the same NICs of two nodes, as rail-aligned libraries do.
+A job is a table of endpoints, one row per rank (node) and one column per rail: the node's NIC ports on this fabric.
+Each rail carries an equal share of a collective between the same NICs of two nodes, as rail-aligned libraries do.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Loads of all-to-all traffic without listing its flows: E endpoints have E (E - 1) of them.
 
-Under destination-modulo routing, all flows to one endpoint take the same uplink of a leaf and, from one pod, the same link
-to the cores. So a leaf link carries (endpoints on the leaf) x (destinations elsewhere with that key), and counting the
-destinations by key gives every load in time proportional to endpoints and links.
+Under destination-modulo routing, all flows to one endpoint take the same uplink of a leaf and, from one pod, the same
+link to the cores. So a leaf link carries (endpoints on the leaf) x (destinations elsewhere with that key), and counting
+the destinations by key gives every load in time proportional to endpoints and links.
 """
 
 from __future__ import annotations

@@ -129,8 +129,8 @@ CASES = (
     _design("family-units", "family: fat-tree", "family: fat-tree\n  scalable_unit: 16"),
     _design("family-units-too-large", "family: fat-tree", "family: rail-optimised\n  scalable_unit: 32"),
     Case(
-        "family-leaves",
-        (("family: fat-tree", "family: rail-optimised\n  scalable_unit: 16"), ("tiers: 3", "tiers: 2"), ("count: 1250", "count: 96"),
+        "family-leaves", (("family: fat-tree", "family: rail-optimised\n  scalable_unit: 16"), ("tiers: 3", "tiers: 2"),
+        ("count: 1250", "count: 96"),
          ("  core_policy: per-rail-whole-pods", "  #")),
         "dgx-a100-10k",
     ),

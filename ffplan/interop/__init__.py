@@ -1,0 +1,1 @@
+"""A fabric turned into something for another program, and back."""

@@ -1,0 +1,138 @@
+"""The real OpenSM on a simulated subnet: ibsim plays the fabric, OpenSM brings it up and routes it."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.fabric.network import LEAF
+from ffplan.fabric.tables import Forwarding
+from ffplan.interop.ibsim import netlist
+from ffplan.interop.programs import find_library, find_program, run_program, running, wait_for
+from ffplan.record import record
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ffplan.fabric.names import Names
+    from ffplan.fabric.network import Network
+
+    Bools = NDArray[np.bool_]
+
+_TABLE = re.compile(r"^Unicast lids .* \('(.*)'\):$")
+_ENTRY = re.compile(r"^0x[0-9a-f]+ (\d+) # Channel Adapter portguid 0x[0-9a-f]+: '(.*)'$")
+_RANK = re.compile(r"FatTree rank \(roots to leaf switches\): (\d+)")
+_AT_RANK = re.compile(r"Fabric has (\d+) switches at rank (\d+)")
+_SIZE = re.compile(r"Fabric has (\d+) CAs, \d+ CA ports .*, (\d+) switches")
+
+
+@record
+class Subnet:
+    """What OpenSM says of a subnet."""
+
+    version: str
+    up: bool
+    fat_tree: bool
+    """Whether its fat-tree engine routed the subnet; otherwise it fell back to another."""
+    rank: int
+    hosts: int
+    switches: int
+    switches_by_rank: tuple[int, ...]
+    """Roots first."""
+    tables: Forwarding | None
+
+
+def bring_up(network: Network, names: Names, inside: Bools, limit_s: float) -> Subnet:
+    """Bring up part of a fabric with OpenSM and read back its forwarding tables.
+
+    Args:
+        network: the fabric.
+        names: names of its devices.
+        inside: the devices of the subnet, shape (switches + endpoints,).
+        limit_s: time limit of each program [s].
+
+    Raises:
+        UsageError: where a program is missing, fails or takes too long.
+    """
+    ibsim, opensm = find_program("ibsim", "ibsim-utils"), find_program("opensm", "opensm")
+    library = find_library("libumad2sim.so", "libumad2sim0")
+    first = len(network.switches)
+    hosts, switches = np.flatnonzero(inside[first:]), np.flatnonzero(inside[:first])
+    with tempfile.TemporaryDirectory(prefix="ffplan-opensm-") as scratch:
+        folder = Path(scratch)
+        (folder / "net").write_text(netlist(network, names, inside))
+        ports = len(switches) * (network.radix + 1) + 2 * len(hosts)
+        socket = f"ffplan-{os.getpid()}-{folder.name}"
+        common = {"IBSIM_SOCKNAME": socket}
+        sizes = ["-N", str(len(hosts) + len(switches) + 8), "-S", str(len(switches) + 8), "-P", str(ports + 64)]
+        with running([find_program("stdbuf", "coreutils"), "-oL", ibsim, "-s", "-n", *sizes, "net"], folder, "ibsim.log", common) as job:
+            wait_for(lambda: b"simulator ready" in job.log.read_bytes(), job, limit_s, "ibsim did not read the netlist")
+            host, port = names.endpoint(int(hosts[0]))
+            env = {
+                **common, "SIM_HOST": f"{host}/{port}", "OSM_TMP_DIR": scratch, "OSM_CACHE_DIR": scratch,
+                "LD_PRELOAD": library,
+            }  # fmt: skip
+            command = [opensm, "-o", "-R", "ftree", "-D", "0x43", "-f", str(folder / "osm.log"), "-F", os.devnull]
+            run_program(command, folder, limit_s, env)
+        return _read(network, names, inside, folder)
+
+
+def _read(network: Network, names: Names, inside: Bools, folder: Path) -> Subnet:
+    log = (folder / "osm.log").read_text(errors="replace")
+    ranks = {int(rank): int(count) for count, rank in _AT_RANK.findall(log)}
+    size, rank = _SIZE.search(log), _RANK.search(log)
+    version = re.search(r"OpenSM (\S+)", log)
+    dump = folder / "opensm-lfts.dump"
+    return Subnet(
+        version=version.group(1) if version else "",
+        up="SUBNET UP" in log,
+        fat_tree="ftree tables configured on all switches" in log,
+        rank=int(rank.group(1)) if rank else 0,
+        hosts=int(size.group(1)) if size else 0,
+        switches=int(size.group(2)) if size else 0,
+        switches_by_rank=tuple(ranks[key] for key in sorted(ranks)),
+        tables=read_tables(dump.read_text(errors="replace"), network, names, inside) if dump.exists() else None,
+    )
+
+
+def read_tables(text: str, network: Network, names: Names, inside: Bools) -> Forwarding:
+    """Return the forwarding tables of an `opensm-lfts.dump`.
+
+    Args:
+        text: the dump.
+        network: the fabric.
+        names: names of its devices.
+        inside: the devices of the subnet.
+    """
+    first = len(network.switches)
+    switches, endpoints = np.flatnonzero(inside[:first]), np.flatnonzero(inside[first:])
+    rows = {names.switch(int(number)): row for row, number in enumerate(switches)}
+    columns: dict[str, int] = {}
+    for column, number in enumerate(endpoints):
+        host, port = names.endpoint(int(number))
+        columns[f"{host}/{port}"] = column
+    table: Any = np.full((len(switches), len(endpoints)), -1, np.int16)
+    row = -1
+    for line in text.splitlines():
+        entry = _ENTRY.match(line)
+        if entry and row >= 0:
+            column = columns.get(entry.group(2), -1)
+            if column >= 0:
+                table[row, column] = int(entry.group(1)) - 1
+            continue
+        header = _TABLE.match(line)
+        if header:
+            row = rows.get(header.group(1), -1)
+    return Forwarding(switches, endpoints, table)
+
+
+def expected_ranks(network: Network, inside: Bools) -> tuple[int, ...]:
+    """Return the switches of each tier of the subnet, roots first, as OpenSM counts them."""
+    roles = network.switches.role[inside[: len(network.switches)]]
+    counts = np.bincount(roles, minlength=LEAF + 3)[:3]
+    return tuple(int(count) for count in counts[::-1] if count)

@@ -1,0 +1,125 @@
+"""Other people's programs: finding them, and running them in a scratch folder with a time limit."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ffplan.errors import UsageError
+from ffplan.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@record
+class Job:
+    """A program in the background."""
+
+    log: Path
+    process: subprocess.Popen[bytes]
+
+
+class ProgramFailed(UsageError):
+    """A program did not do what was asked of it."""
+
+
+def find_program(name: str, package: str) -> str:
+    """Return the path of a program.
+
+    Raises:
+        UsageError: where it is missing, naming the Debian package that has it.
+    """
+    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
+    found = shutil.which(name, path=path)
+    if found is None:
+        raise UsageError(f"ffplan verify: the program `{name}` is missing; install the Debian package `{package}`")
+    return found
+
+
+def find_library(name: str, package: str) -> str:
+    """Return the path of a shared library below /usr/lib.
+
+    Raises:
+        UsageError: where it is missing, naming the Debian package that has it.
+    """
+    for folder in ("/usr/lib", "/usr/local/lib"):
+        for path in sorted(Path(folder).glob(f"**/{name}")):
+            return str(path)
+    raise UsageError(f"ffplan verify: the library `{name}` is missing; install the Debian package `{package}`")
+
+
+@contextlib.contextmanager
+def running(command: list[str], folder: Path, log: str, env: dict[str, str] | None = None) -> Iterator[Job]:
+    """Run a program in the background of a block; its output goes to `folder/log`, and it is stopped at the end.
+
+    Raises:
+        ProgramFailed: where it cannot be started.
+    """
+    output = folder / log
+    with output.open("wb") as stream:
+        try:
+            process = subprocess.Popen(
+                command, cwd=folder, stdout=stream, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                env={**os.environ, **(env or {})},
+            )  # fmt: skip
+        except OSError as error:
+            raise ProgramFailed(f"ffplan verify: `{command[0]}` cannot be started: {error.strerror}") from None
+        try:
+            yield Job(output, process)
+        finally:
+            process.terminate()
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def run_program(command: list[str], folder: Path, limit_s: float, env: dict[str, str] | None = None) -> str:
+    """Run a program to its end; return what it printed.
+
+    Raises:
+        ProgramFailed: where it fails, or takes longer than the limit.
+    """
+    name = Path(command[0]).name
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=limit_s, check=False,
+            stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})},
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise ProgramFailed(f"ffplan verify: `{name}` took longer than {limit_s:g} s") from None
+    except OSError as error:
+        raise ProgramFailed(f"ffplan verify: `{name}` cannot be started: {error.strerror}") from None
+    if done.returncode:
+        last = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["no message"]
+        raise ProgramFailed(f"ffplan verify: `{name}` ended with exit code {done.returncode}: {last[0]}")
+    return done.stdout
+
+
+def wait_for(ready: Callable[[], bool], job: Job, limit_s: float, what: str) -> None:
+    """Wait until something holds while a job runs.
+
+    Args:
+        ready: whether it holds.
+        job: the program that should bring it about.
+        limit_s: how long to wait [s].
+        what: what to say where it does not.
+
+    Raises:
+        ProgramFailed: where the program ends first, or it takes longer than the limit.
+    """
+    end = time.monotonic() + limit_s
+    while not ready():
+        if job.process.poll() is not None:
+            last = job.log.read_text(errors="replace").strip().splitlines()[-1:] or ["no message"]
+            raise ProgramFailed(f"ffplan verify: {what}: {last[0]}")
+        if time.monotonic() > end:
+            raise ProgramFailed(f"ffplan verify: {what} within {limit_s:g} s")
+        time.sleep(0.02)
