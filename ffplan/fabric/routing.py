@@ -131,6 +131,7 @@ class Router:
             reached[rows] = False
             return
         out, back, ok = crossing
+        keys = self.across_keys(keys, tree)
         first, ok_first = self.trees[one].steps(self.leaf[src], self.trees[one].trunk_leaf[out], keys)
         second, ok_second = tree.steps(tree.trunk_leaf[back], self.leaf[dst], keys)
         links[rows, 1:5] = first
@@ -138,6 +139,12 @@ class Router:
         links[rows, 6] = 2 * tree.trunk_links[back] + 1
         links[rows, 7:11] = second
         reached[rows] &= ok & ok_first & ok_second
+
+    def across_keys(self, keys: Keys, tree: TreePaths) -> Keys:
+        """Return keys for the way through either zone: what shares a link between zones must not share an uplink too."""
+        leaf = keys.leaf + keys.leaf // max(1, len(tree.trunk_links))
+        spine = leaf // max(1, tree.uplinks)
+        return Keys(leaf, spine, spine, keys.trunk)
 
     def crossing(self, one: int, two: int, keys: Keys) -> tuple[Ints, Ints, Bools] | None:
         """Return the link out of tree `one` and the link into tree `two` that each flow takes between zones.

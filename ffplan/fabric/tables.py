@@ -99,7 +99,8 @@ class Tracer:
         return load, lost
 
     def all_to_all_loads(self, members: Ints, nbytes: float, most: int) -> tuple[Floats, int]:
-        """Return the same when each member sends to every other one: flows from one leaf to one endpoint go together."""
+        """Return the same when each member sends to every other one: flows from one leaf to one endpoint go
+        together."""
         e = self.network.endpoints
         leaves, count = np.unique(e.leaf[members], return_counts=True)
         load = np.zeros(2 * len(self.network.links))

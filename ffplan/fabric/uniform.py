@@ -139,7 +139,7 @@ def _across(router: Router, one: int, two: int, sources: Floats, dst: Ints, load
     if crossing is None:
         return False
     out, back, _ = crossing
-    count = sources.sum()
+    count, keys = sources.sum(), router.across_keys(keys, b)
     spread(a, sources, a.trunk_leaf[out], keys, load)
     load += np.bincount(2 * a.trunk_links[out], minlength=len(load)) * count
     load += np.bincount(2 * b.trunk_links[back] + 1, minlength=len(load)) * count

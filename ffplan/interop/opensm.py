@@ -70,7 +70,9 @@ def bring_up(network: Network, names: Names, inside: Bools, limit_s: float) -> S
         socket = f"ffplan-{os.getpid()}-{folder.name}"
         common = {"IBSIM_SOCKNAME": socket}
         sizes = ["-N", str(len(hosts) + len(switches) + 8), "-S", str(len(switches) + 8), "-P", str(ports + 64)]
-        with running([find_program("stdbuf", "coreutils"), "-oL", ibsim, "-s", "-n", *sizes, "net"], folder, "ibsim.log", common) as job:
+        with running(
+            [find_program("stdbuf", "coreutils"), "-oL", ibsim, "-s", "-n", *sizes, "net"], folder, "ibsim.log", common
+        ) as job:
             wait_for(lambda: b"simulator ready" in job.log.read_bytes(), job, limit_s, "ibsim did not read the netlist")
             host, port = names.endpoint(int(hosts[0]))
             env = {

@@ -1,7 +1,7 @@
 """The fabric as Slurm's tree topology: leaves with their nodes, pods, zones, and one root per unconnected part.
 
-Slurm wants every node under one leaf. A node with several NICs is listed under the leaf of its first NIC; the other rails
-and planes repeat the same neighbourhoods. Only compute nodes are listed, since only they run jobs.
+Slurm wants every node under one leaf. A node with several NICs is listed under the leaf of its first NIC; the other
+rails and planes repeat the same neighbourhoods. Only compute nodes are listed, since only they run jobs.
 """
 
 from __future__ import annotations

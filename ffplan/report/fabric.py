@@ -1,0 +1,131 @@
+"""Tables of the commands on a wired fabric."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.report.blocks import Block
+from ffplan.units import data_size, duration, number, percent
+
+if TYPE_CHECKING:
+    from ffplan.results import FaultReport, PlacementReport, RouteReport, SizeReport, VerifyReport
+
+
+def _cost(share: float) -> str:
+    return percent(share)
+
+
+def route_blocks(report: RouteReport) -> list[Block]:
+    """Return the tables of `ffplan route`."""
+    lines = [
+        ("rate", f"{_cost(report.share)} of the ideal"),
+        ("time", f"{duration(report.time_s)}; endpoints alone need {duration(report.ideal_s)}"),
+        ("hottest", f"{report.hottest.link}, {report.hottest.direction}, {data_size(report.hottest.bytes)}"),
+    ]
+    if report.bytes_per_node:
+        lines.append(("bytes per node", data_size(report.bytes_per_node)))
+    lines.append(("order of ranks", report.order))
+    if report.pairs_across_zones is not None:
+        lines.append(("across zones", f"{report.pairs_across_zones:,} pairs of nodes"))
+    if report.unreached:
+        lines.append(("not arriving", f"{report.unreached:,} flows"))
+    tiers = tuple(
+        (
+            f"{item.tier.replace('_', '-')} {item.direction}",
+            duration(item.time_s),
+            duration(item.mean_time_s),
+            item.link,
+        )
+        for item in report.tiers
+    )
+    blocks = [Block("", tuple(lines)), Block("Busiest link of each tier", tiers, ("tier", "time", "mean", "link"))]
+    if report.beside:
+        lane = report.beside
+        blocks.append(
+            Block(
+                f"Beside {lane.traffic}, the job sure of {percent(lane.share)} of every link",
+                (
+                    (report.traffic, percent(lane.job_rate_alone), percent(lane.job_rate_together)),
+                    (lane.traffic, percent(lane.other_rate_alone), percent(lane.other_rate_together)),
+                ),
+                ("share of the ideal", "alone", "together"),
+            )
+        )
+    return blocks
+
+
+def placement_blocks(report: PlacementReport) -> list[Block]:
+    """Return the tables of `ffplan place`."""
+    from ffplan.interop.hostlist import fold
+
+    lines = [("ranks per zone", ", ".join(f"{count:,}" for count in report.ranks_per_zone))]
+    lines += [("across zones", f"{one} - {two}") for one, two in report.pairs[:4]]
+    if len(report.pairs) > 4:
+        lines.append(("", f"and {len(report.pairs) - 4:,} pairs more"))
+    lines.append(("hosts", fold(list(report.hosts))))
+    rows = tuple(
+        (f"{item.order}, {item.tree}", f"{item.pairs_across_zones:,}", duration(item.time_s), percent(item.share),
+         item.hottest)
+        for item in report.orders
+    )  # fmt: skip
+    return [
+        Block("", tuple(lines)),
+        Block("What other orders cost", rows, ("order, tree", "pairs", "time", "rate", "hottest link")),
+    ]
+
+
+def fault_blocks(report: FaultReport) -> list[Block]:
+    """Return the tables of `ffplan faults`."""
+
+    def share(mean: float, worst: float) -> str:
+        return percent(mean) if f"{mean:.3f}" == f"{worst:.3f}" else f"{percent(mean)} ({percent(worst)})"
+
+    rows = tuple(
+        (
+            item.lost, number(item.endpoints_lost), number(item.endpoints_cut_off), number(item.nodes_lost),
+            share(item.bisection_share, item.bisection_share_worst),
+            share(item.allreduce_share, item.allreduce_share_worst),
+        )
+        for item in report.losses
+    )  # fmt: skip
+    header = ("lost", "ports lost", "cut off", "nodes lost", "bisection left", "allreduce left")
+    return [
+        Block("", rows, header),
+        Block("", (("", "Mean over the draws; the worst draw in brackets where it differs."),)),
+    ]
+
+
+def verify_blocks(report: VerifyReport) -> list[Block]:
+    """Return the tables of `ffplan verify`."""
+    rows = tuple(
+        (item.subject, item.check, item.expected, item.found, "ok" if item.passed else "FAILED")
+        for item in report.checks
+    )
+    return [Block("", rows, ("subject", "check", "design", report.program, ""))]
+
+
+def size_blocks(report: SizeReport) -> list[Block]:
+    """Return the tables of `ffplan size`."""
+    priced = report.currency is not None
+    rows = []
+    for item in report.options:
+        roles = ", ".join(f"{count:,} {role}" for role, count in item.by_role.items() if count)
+        step = f"{item.next_endpoints:,} with {item.next_switches:,}" if item.next_endpoints else "none"
+        cells = [
+            item.family,
+            f"{item.switches:,} ({roles})",
+            f"{item.inter_switch_links:,}",
+            f"{item.spare_ports:,}",
+            step,
+        ]
+        if priced:
+            cells.append("" if item.cost is None else number(item.cost))
+        rows.append(tuple(cells))
+    header = ["family", "switches", "links", "spare", "next step"] + ([f"cost [{report.currency}]"] if priced else [])
+    notes = tuple(("", f"{item.family}: {item.note}") for item in report.options if item.note)
+    blocks = [Block("", tuple(rows), tuple(header))]
+    if notes:
+        blocks.append(Block("Notes", notes))
+    if report.too_small:
+        blocks.append(Block("Too small", tuple(("", text) for text in report.too_small)))
+    return blocks

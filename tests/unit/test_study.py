@@ -1,0 +1,136 @@
+"""Jobs on the shipped fabrics: routes between zones, orders of ranks, classes of traffic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ffplan.catalog.store import Catalog
+from ffplan.design.resolve import resolve
+from ffplan.fabric import study
+from ffplan.fabric.lanes import lane_rates
+from ffplan.fabric.loads import flow_loads, outcome
+from ffplan.fabric.network import INTERZONE, LEAF
+from ffplan.fabric.routing import Router
+from ffplan.fabric.traffic import one_by_one
+from ffplan.fabric.wiring import Fabric, wire
+from ffplan.inputs.document import read_document
+from tests.property.test_routing import assert_walks
+from tests.support import ROOT, vary_design
+
+
+def load(path: Path) -> tuple[study.ResolvedDesign, Fabric]:
+    design = resolve(read_document(path, path.name), Catalog())
+    return design, wire(design)
+
+
+def shipped(name: str) -> tuple[study.ResolvedDesign, Fabric]:
+    return load(ROOT / "designs" / f"{name}.yaml")
+
+
+def test_paths_between_zones_lead_where_they_should() -> None:
+    _, fabric = shipped("fire-flyer-2")
+    random = np.random.default_rng(3)
+    src, dst = random.integers(0, len(fabric.network.endpoints), (2, 20_000))
+    keep = src != dst
+    src, dst = src[keep], dst[keep]
+    for seed in (None, 7):
+        routes = Router(fabric).paths(src, dst, seed)
+        assert routes.reached.all()
+        assert_walks(fabric, src, dst, routes.links, routes.reached)
+    across = fabric.network.endpoints.zone[src] != fabric.network.endpoints.zone[dst]
+    assert ((routes.links[:, 5] >= 0) == across).all()
+
+
+def test_nothing_passes_between_planes_or_zones_that_are_not_joined(tmp_path: Path) -> None:
+    _, planes = shipped("fire-flyer-next")
+    e = planes.network.endpoints
+    src, dst = np.zeros(4, np.int64), np.array([1, 8192, 8193, 2])
+    assert Router(planes).paths(src, dst).reached.tolist() == (e.plane[dst] == e.plane[0]).tolist()
+    apart = vary_design(tmp_path, "fire-flyer-2", ("  inter_zone:\n", "  # "), ("    switches: 2 ", "  # "),
+                        ("    links_per_zone: 40", "  #"))  # fmt: skip
+    _, zones = load(apart)
+    e = zones.network.endpoints
+    last = len(e) - 1
+    assert e.zone[0] != e.zone[last]
+    assert Router(zones).paths(np.array([0, 0]), np.array([1, last])).reached.tolist() == [True, False]
+
+
+def test_all_to_all_over_zones_counted_and_listed(tmp_path: Path) -> None:
+    design, fabric = load(vary_design(tmp_path, "fire-flyer-2", ("count: 1250", "count: 90"), ("count: 135", "count: 9")))
+    job = study.pick_job(design, fabric, None, "aligned", 0)
+    router = Router(fabric)
+    flows = one_by_one(job.ports, fabric.network.endpoints.plane, 89.0)
+    listed, lost = flow_loads(router, flows.src, flows.dst, flows.nbytes)
+    assert lost == 0
+    assert np.allclose(listed, study.counted_all_to_all(router, job, 89.0, "static"))
+    adaptive, _ = study.loads_of(router, flows, "adaptive", 0)
+    assert np.allclose(adaptive, study.counted_all_to_all(router, job, 89.0, "adaptive"))
+
+
+def test_the_fire_flyer_rule_one_pair_of_nodes_across_zones() -> None:
+    """Section III-B: only one pair of nodes communicates across zones. One tree over all ranks has ten."""
+    design, fabric = shipped("fire-flyer-2")
+    job = study.pick_job(design, fabric, None, "aligned", 0)
+    assert study.pairs_across_zones(job, "tree") == 1
+    assert study.pairs_across_zones(job, "library-tree") == 10
+    blind = study.pick_job(design, fabric, None, "alternating", 0)
+    assert study.pairs_across_zones(blind, "library-tree") == 938
+
+
+def test_a_blind_order_is_bound_by_the_links_between_zones() -> None:
+    design, fabric = shipped("fire-flyer-2")
+    router, share = Router(fabric), {}
+    for order, tree in (("aligned", "tree"), ("alternating", "library-tree")):
+        job = study.pick_job(design, fabric, None, order, 0)
+        loads, _ = study.loads_for(design, router, job, tree, "static", 1e6, 0)
+        share[order] = outcome(fabric.network, loads).share
+    assert share["aligned"] == 1.0
+    assert share["alternating"] < 0.1
+
+
+def test_storage_reads_stay_within_their_zone() -> None:
+    design, fabric = shipped("fire-flyer-2")
+    job = study.pick_job(design, fabric, None, "aligned", 0)
+    loads, lost = study.loads_for(design, Router(fabric), job, "incast", "static", 1e6, 0)
+    assert lost == 0
+    assert loads.reshape(-1, 2)[fabric.network.links.tier == 3].sum() == 0
+    # 625 readers of a zone share 135 storage ports: each sends 625 / 135 megabytes
+    result = outcome(fabric.network, loads)
+    assert result.ideal_s == pytest.approx(625 / 135 * 1e6 / 25e9)
+
+
+def test_links_between_zones_are_spread_over_leaves_and_switches() -> None:
+    _, fabric = shipped("fire-flyer-2")
+    network = fabric.network
+    own = network.links.tier == 3
+    assert (network.switches.role[network.links.a[own]] == LEAF).all()
+    assert (network.switches.role[network.links.b[own]] == INTERZONE).all()
+    assert np.unique(network.links.a[own], return_counts=True)[1].tolist() == [1] * 80
+    assert np.unique(network.links.b[own], return_counts=True)[1].tolist() == [40, 40]
+
+
+def test_lane_rates() -> None:
+    """Hand-worked: one link of 10; the first class needs 10 alone, the second 5. Half each: 5 and 5, so rates 0.5 and 1."""
+    one, two, rate = np.array([10.0]), np.array([5.0]), np.array([10.0])
+    assert lane_rates(one, two, rate, 0.5).alone == (1.0, 2.0)
+    assert lane_rates(one, two, rate, 0.5).together == (0.5, 1.0)
+    # on links of their own they do not meet
+    apart = lane_rates(np.array([10.0, 0.0]), np.array([0.0, 5.0]), np.array([10.0, 10.0]), 0.5)
+    assert apart.together == apart.alone
+    # the second is bound elsewhere to a rate of 0.4, so the first gets the 8 that it leaves
+    bound = lane_rates(np.array([10.0, 0.0]), np.array([5.0, 25.0]), np.array([10.0, 10.0]), 0.5)
+    assert bound.together == pytest.approx((0.8, 0.4))
+
+
+def test_what_a_study_refuses() -> None:
+    design, fabric = shipped("dgx-a100-10k")
+    with pytest.raises(study.StudyError, match="more than the 1,250"):
+        study.pick_job(design, fabric, 1251, "aligned", 0)
+    job = study.pick_job(design, fabric, None, "aligned", 0)
+    with pytest.raises(study.StudyError, match="no storage"):
+        study.flows_of(design, fabric, job, "incast", 1.0, 0)
+    with pytest.raises(study.StudyError, match="listed one by one"):
+        study.flows_of(design, fabric, job, "all-to-all", 1.0, 0)
