@@ -141,7 +141,8 @@ class Router:
         reached[rows] &= ok & ok_first & ok_second
 
     def across_keys(self, keys: Keys, tree: TreePaths) -> Keys:
-        """Return keys for the way through either zone: what shares a link between zones must not share an uplink too."""
+        """Return keys for the way through either zone: what shares a link between zones must not share an uplink
+        too."""
         leaf = keys.leaf + keys.leaf // max(1, len(tree.trunk_links))
         spine = leaf // max(1, tree.uplinks)
         return Keys(leaf, spine, spine, keys.trunk)

@@ -39,6 +39,8 @@ class Subnet:
     up: bool
     fat_tree: bool
     """Whether its fat-tree engine routed the subnet; otherwise it fell back to another."""
+    reason: str
+    """Why not, in its own words."""
     rank: int
     hosts: int
     switches: int
@@ -88,12 +90,14 @@ def _read(network: Network, names: Names, inside: Bools, folder: Path) -> Subnet
     log = (folder / "osm.log").read_text(errors="replace")
     ranks = {int(rank): int(count) for count, rank in _AT_RANK.findall(log)}
     size, rank = _SIZE.search(log), _RANK.search(log)
+    reason = re.search(r"fabric_validate_topology: ERR \w+: (.*?)(?: on switches)?:?$", log, re.MULTILINE)
     version = re.search(r"OpenSM (\S+)", log)
     dump = folder / "opensm-lfts.dump"
     return Subnet(
         version=version.group(1) if version else "",
         up="SUBNET UP" in log,
         fat_tree="ftree tables configured on all switches" in log,
+        reason=reason.group(1).strip() if reason else "",
         rank=int(rank.group(1)) if rank else 0,
         hosts=int(size.group(1)) if size else 0,
         switches=int(size.group(2)) if size else 0,

@@ -59,7 +59,9 @@ def test_nothing_passes_between_planes_or_zones_that_are_not_joined(tmp_path: Pa
 
 
 def test_all_to_all_over_zones_counted_and_listed(tmp_path: Path) -> None:
-    design, fabric = load(vary_design(tmp_path, "fire-flyer-2", ("count: 1250", "count: 90"), ("count: 135", "count: 9")))
+    design, fabric = load(
+        vary_design(tmp_path, "fire-flyer-2", ("count: 1250", "count: 90"), ("count: 135", "count: 9"))
+    )
     job = study.pick_job(design, fabric, None, "aligned", 0)
     router = Router(fabric)
     flows = one_by_one(job.ports, fabric.network.endpoints.plane, 89.0)
@@ -113,7 +115,8 @@ def test_links_between_zones_are_spread_over_leaves_and_switches() -> None:
 
 
 def test_lane_rates() -> None:
-    """Hand-worked: one link of 10; the first class needs 10 alone, the second 5. Half each: 5 and 5, so rates 0.5 and 1."""
+    """Hand-worked: one link of 10; the first class needs 10 alone, the second 5. Half each: 5 and 5, so rates 0.5 and
+    1."""
     one, two, rate = np.array([10.0]), np.array([5.0]), np.array([10.0])
     assert lane_rates(one, two, rate, 0.5).alone == (1.0, 2.0)
     assert lane_rates(one, two, rate, 0.5).together == (0.5, 1.0)

@@ -1,0 +1,50 @@
+"""`ffplan verify`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat
+from ffplan.cli.wired import Progress, emit, wired_design
+from ffplan.errors import EXIT_FINDINGS
+
+
+class Program(StrEnum):
+    """Programs that can judge a fabric."""
+
+    OPENSM = "opensm"
+    SLURM = "slurm"
+
+
+def verify(
+    file: DesignArgument,
+    program: Annotated[Program, typer.Option("--with", help="Which program judges the fabric.")],
+    limit: Annotated[float, typer.Option("--limit", min=1, max=3600, help="Seconds that a program may take.")] = 120.0,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Let a real program judge the wired fabric: OpenSM on a simulated subnet, or slurmctld.
+
+    Exit code 1 where it disagrees, 2 where the program is missing.
+    """
+    from ffplan.interop.verify import verify_opensm, verify_slurm
+    from ffplan.report.fabric import verify_blocks
+
+    wired = wired_design(file, catalog)
+    if program is Program.OPENSM:
+        progress = Progress("OpenSM")
+        try:
+            report = verify_opensm(wired.design, wired.fabric, wired.names, limit, progress.step)
+        finally:
+            progress.end()
+    else:
+        report = verify_slurm(wired.design, wired.fabric, wired.names, limit)
+    verdict = "accepted" if report.passed else "not accepted as designed"
+    head = f"{report.design}: {verdict} by {report.program} {report.version}"
+    emit(report, list(report.checks), head, lambda: verify_blocks(report), form, output)
+    if not report.passed:
+        raise typer.Exit(EXIT_FINDINGS)

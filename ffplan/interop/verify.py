@@ -1,0 +1,185 @@
+"""What real programs make of a fabric, check by check."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.assessment import SCHEMA_VERSION
+from ffplan.fabric.loads import flow_loads, outcome
+from ffplan.fabric.routing import Router
+from ffplan.fabric.study import Job, flows_of, pick_job
+from ffplan.fabric.tables import Tracer
+from ffplan.fabric.traffic import Flows
+from ffplan.fabric.uniform import all_to_all_loads
+from ffplan.interop import opensm, slurm, slurmctld
+from ffplan.interop.ibsim import subnet
+from ffplan.results import Check, VerifyReport
+from ffplan.units import percent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.names import Names
+    from ffplan.fabric.wiring import Fabric
+
+    Ints = NDArray[Any]
+
+SAMPLE = 20_000
+"""Pairs of endpoints traced through the forwarding tables of each subnet."""
+
+
+def _check(subject: str, what: str, expected: object, found: object, *, passed: bool | None = None) -> Check:
+    return Check(subject, what, str(expected), str(found), expected == found if passed is None else passed)
+
+
+def _inside(job: Job, member: NDArray[np.bool_]) -> Job | None:
+    """Return the part of a job whose ports of some columns lie in a subnet."""
+    columns = [number for number in range(job.ports.shape[1]) if member[job.ports[:, number]].any()]
+    if not columns:
+        return None
+    ports = job.ports[:, columns]
+    ports = ports[member[ports].all(axis=1)]
+    return Job(ports, np.zeros(len(ports), np.int16)) if len(ports) > 1 else None
+
+
+def _compare(
+    fabric: Fabric, router: Router, tracer: Tracer, title: str, flows: Flows | None, members: Ints, hops: int
+) -> Check:
+    """Compare the busiest link under OpenSM's tables with ours; flows None stands for all-to-all."""
+    if flows is None:
+        inside = np.zeros(len(fabric.network.endpoints), bool)
+        inside[members] = True
+        ours = all_to_all_loads(router, inside, 1.0)
+        theirs, lost = tracer.all_to_all_loads(members, 1.0, hops)
+    else:
+        ours, _ = flow_loads(router, flows.src, flows.dst, flows.nbytes)
+        theirs, lost = tracer.flow_loads(flows, hops)
+    own, other = outcome(fabric.network, ours), outcome(fabric.network, theirs)
+    return Check(
+        title, "rate of the ideal", percent(own.share), percent(other.share),
+        lost == 0 and bool(np.isclose(ours.sum(), theirs.sum())),
+    )  # fmt: skip
+
+
+def _subnet(
+    design: ResolvedDesign, fabric: Fabric, names: Names, plane: int, zone: int, limit_s: float
+) -> tuple[str, list[Check]]:
+    network = fabric.network
+    parts = ([f"plane {plane + 1}"] if fabric.planes > 1 else []) + ([f"zone {zone + 1}"] if fabric.zones > 1 else [])
+    title = ", ".join(parts) or "fabric"
+    inside = subnet(network, plane, zone)
+    seen = opensm.bring_up(network, names, inside, limit_s)
+    first = len(network.switches)
+    ranks = opensm.expected_ranks(network, inside)
+    checks = [
+        _check(title, "subnet comes up", "yes", "yes" if seen.up else "no"),
+        _check(title, "hosts", f"{int(inside[first:].sum()):,}", f"{seen.hosts:,}"),
+        _check(title, "switches", f"{int(inside[:first].sum()):,}", f"{seen.switches:,}"),
+    ]
+    if len(ranks) > 1:
+        routed = f"{seen.rank} tiers, by {'ftree' if seen.fat_tree else f'minhop: {seen.reason}'}"
+        checks.append(_check(title, "fat tree", f"{len(ranks)} tiers, by ftree", routed))
+        checks.append(_check(title, "switches by tier", " + ".join(map(str, ranks)),
+                             " + ".join(map(str, seen.switches_by_rank))))  # fmt: skip
+    if seen.tables is None:
+        checks.append(Check(title, "forwarding tables", "read back", "none", False))
+        return seen.version, checks
+    return seen.version, checks + _tables(design, fabric, title, seen, 2 * len(ranks) - 1)
+
+
+def _tables(design: ResolvedDesign, fabric: Fabric, title: str, seen: opensm.Subnet, hops: int) -> list[Check]:
+    """Trace pairs through the forwarding tables, and compare loads under them with ours."""
+    tables, network = seen.tables, fabric.network
+    assert tables is not None
+    tracer, router = Tracer(network, tables), Router(fabric)
+    members = tables.endpoints
+    pairs = np.random.default_rng(0).choice(members, (SAMPLE, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    _, passed = tracer.walk(network.endpoints.leaf[pairs[:, 0]], pairs[:, 1], np.ones(len(pairs)), hops)
+    missing = int((passed < 0).sum())
+    checks = [
+        _check(
+            title, "pairs traced", f"{len(pairs):,} in {hops} switches", f"{len(pairs) - missing:,} in {hops} switches"
+        ),
+        _compare(fabric, router, tracer, f"{title}: all-to-all", None, members, hops),
+    ]
+    member = np.zeros(len(network.endpoints), bool)
+    member[members] = True
+    job = _inside(pick_job(design, fabric, None, "aligned", 0), member)
+    for kind in ("ring", "tree") if job else ():
+        assert job is not None
+        flows = flows_of(design, fabric, job, kind, 1e6, 0)
+        checks.append(_compare(fabric, router, tracer, f"{title}: {kind}", flows, members, hops))
+    return checks
+
+
+def verify_opensm(
+    design: ResolvedDesign, fabric: Fabric, names: Names, limit_s: float, step: Callable[[int, int, str], None]
+) -> VerifyReport:
+    """Bring up every zone of every plane with OpenSM, each as a subnet of its own.
+
+    Args:
+        design: the design.
+        fabric: its fabric.
+        names: names of its devices.
+        limit_s: time limit of each program [s].
+        step: told (done, total, what) as it goes.
+
+    Raises:
+        UsageError: where a program is missing, fails or takes too long.
+    """
+    checks: list[Check] = []
+    version, total = "", fabric.planes * fabric.zones
+    for number in range(total):
+        plane, zone = divmod(number, fabric.zones)
+        step(number, total, "subnets")
+        version, found = _subnet(design, fabric, names, plane, zone, limit_s)
+        checks += found
+    return VerifyReport(
+        SCHEMA_VERSION, design.spec.name, "opensm", version, all(item.passed for item in checks), tuple(checks)
+    )
+
+
+def verify_slurm(design: ResolvedDesign, fabric: Fabric, names: Names, limit_s: float) -> VerifyReport:
+    """Let slurmctld load the exported topology, and compare what scontrol reads back.
+
+    Args:
+        design: the design.
+        fabric: its fabric.
+        names: names of its devices.
+        limit_s: time limit of each program [s].
+
+    Raises:
+        UsageError: where a program is missing, fails or takes too long.
+    """
+    lines = slurm.tree(fabric, names)
+    seen = slurmctld.load(lines, limit_s)
+    below = {name for line in lines for name in line.switches}
+    roots = [line.name for line in lines if line.name not in below]
+    theirs_below = {name for _, _, switches in seen.switches.values() for name in switches}
+    levels = {level for level, _, _ in seen.switches.values()}
+    depth = 0
+    heights: dict[str, int] = {}
+    for line in lines:
+        heights[line.name] = 1 + max((heights[name] for name in line.switches), default=-1)
+        depth = max(depth, heights[line.name])
+    leaves = [line for line in lines if line.nodes]
+    same = sum(frozenset(line.nodes) == seen.switches.get(line.name, (0, frozenset(), 0))[1] for line in leaves)
+    joined = [line for line in lines if line.switches]
+    same_above = sum(
+        frozenset(line.switches) == seen.switches.get(line.name, (0, 0, frozenset()))[2] for line in joined
+    )
+    checks = (
+        _check("topology", "switches", f"{len(lines):,}", f"{len(seen.switches):,}"),
+        _check("topology", "levels", depth + 1, len(levels)),
+        _check("topology", "roots", ", ".join(roots), ", ".join(n for n in seen.switches if n not in theirs_below)),
+        _check("topology", "leaves with the same nodes", f"{len(leaves):,}", f"{same:,}"),
+        _check("topology", "switches with the same below", f"{len(joined):,}", f"{same_above:,}"),
+    )
+    passed = all(item.passed for item in checks)
+    return VerifyReport(SCHEMA_VERSION, design.spec.name, "slurm", seen.version, passed, checks)
