@@ -11,7 +11,7 @@ import typer
 
 from ffplan.errors import EXIT_BUG, FfplanError
 
-COMMANDS = ("design", "compare", "check", "route", "verify", "catalog", "schema")
+COMMANDS = ("design", "compare", "check", "size", "route", "place", "faults", "export", "verify", "catalog", "schema")
 """Commands in the order of the help; each lives in a module of its name."""
 
 

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat
-from ffplan.cli.wired import NodesOption, SeedOption, SizeOption, Wired, choice, emit, message_size, wired_design
+from ffplan.cli.wired import (
+    NodesOption,
+    OrderOption,
+    SeedOption,
+    SizeOption,
+    Wired,
+    choice,
+    emit,
+    message_size,
+    wired_design,
+)
 from ffplan.errors import UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +35,6 @@ TrafficOption = Annotated[
 RoutingOption = Annotated[
     str, typer.Option("--routing", "-r", metavar="KIND", help="static (destination-modulo), ecmp or adaptive.")
 ]
-OrderOption = Annotated[str, typer.Option("--order", metavar="ORDER", help="aligned, alternating or random.")]
 
 
 def _matrix(wired: Wired, file: str) -> Any:

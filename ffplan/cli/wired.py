@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -18,10 +19,7 @@ if TYPE_CHECKING:
     from ffplan.fabric.names import Names
     from ffplan.fabric.wiring import Fabric
     from ffplan.inputs.quantities import Dimension
-    from ffplan.record import record
     from ffplan.report.blocks import Block
-else:
-    from ffplan.record import record
 
 SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**31, help="Seed of everything drawn at random.")]
 NodesOption = Annotated[
@@ -31,9 +29,10 @@ NodesOption = Annotated[
 SizeOption = Annotated[
     str | None, typer.Option("--size", "-s", metavar="SIZE", help="Bytes per node; the design's message if omitted.")
 ]
+OrderOption = Annotated[str, typer.Option("--order", metavar="ORDER", help="aligned, alternating or random.")]
 
 
-@record
+@dataclass(frozen=True)
 class Wired:
     """A design with its wired fabric."""
 

@@ -79,8 +79,8 @@ def joined_trees(sizes: list[int]) -> Ints:
     return np.concatenate(parts, axis=1) if parts else np.zeros((2, 0), np.int64)
 
 
-def crossing_pairs(parent: Ints, zone: Ints) -> int:
-    """Return how many different pairs of ranks communicate across zones.
+def crossings(parent: Ints, zone: Ints) -> Ints:
+    """Return the different pairs of ranks that communicate across zones, shape (pairs, 2).
 
     Args:
         parent: parent of every rank in each tree, -1 for roots, shape (trees, ranks).
@@ -92,4 +92,14 @@ def crossing_pairs(parent: Ints, zone: Ints) -> int:
     one, two = child[real], parent[real]
     across = zone[one] != zone[two]
     low, high = np.minimum(one, two)[across], np.maximum(one, two)[across]
-    return len(np.unique(low * ranks + high))
+    return np.stack(np.divmod(np.unique(low * ranks + high), ranks), axis=1)
+
+
+def crossing_pairs(parent: Ints, zone: Ints) -> int:
+    """Return how many different pairs of ranks communicate across zones.
+
+    Args:
+        parent: parent of every rank in each tree, -1 for roots, shape (trees, ranks).
+        zone: zone of every rank, shape (ranks,).
+    """
+    return len(crossings(parent, zone))

@@ -11,7 +11,6 @@ from ffplan.fabric.adaptive import Borders
 from ffplan.fabric.dbtree import crossing_pairs, double_binary_tree, joined_trees
 from ffplan.fabric.loads import flow_loads
 from ffplan.fabric.placement import in_order, zone_sizes
-from ffplan.fabric.routing import Router
 from ffplan.fabric.uniform import all_to_all_loads
 from ffplan.record import record
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.routing import Router
     from ffplan.fabric.wiring import Fabric
 
     Ints = NDArray[Any]

@@ -25,7 +25,7 @@ class Job:
     process: subprocess.Popen[bytes]
 
 
-class ProgramFailed(UsageError):
+class ProgramError(UsageError):
     """A program did not do what was asked of it."""
 
 
@@ -59,7 +59,7 @@ def running(command: list[str], folder: Path, log: str, env: dict[str, str] | No
     """Run a program in the background of a block; its output goes to `folder/log`, and it is stopped at the end.
 
     Raises:
-        ProgramFailed: where it cannot be started.
+        ProgramError: where it cannot be started.
     """
     output = folder / log
     with output.open("wb") as stream:
@@ -69,7 +69,7 @@ def running(command: list[str], folder: Path, log: str, env: dict[str, str] | No
                 env={**os.environ, **(env or {})},
             )  # fmt: skip
         except OSError as error:
-            raise ProgramFailed(f"ffplan verify: `{command[0]}` cannot be started: {error.strerror}") from None
+            raise ProgramError(f"ffplan verify: `{command[0]}` cannot be started: {error.strerror}") from None
         try:
             yield Job(output, process)
         finally:
@@ -85,7 +85,7 @@ def run_program(command: list[str], folder: Path, limit_s: float, env: dict[str,
     """Run a program to its end; return what it printed.
 
     Raises:
-        ProgramFailed: where it fails, or takes longer than the limit.
+        ProgramError: where it fails, or takes longer than the limit.
     """
     name = Path(command[0]).name
     try:
@@ -94,12 +94,12 @@ def run_program(command: list[str], folder: Path, limit_s: float, env: dict[str,
             stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})},
         )  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise ProgramFailed(f"ffplan verify: `{name}` took longer than {limit_s:g} s") from None
+        raise ProgramError(f"ffplan verify: `{name}` took longer than {limit_s:g} s") from None
     except OSError as error:
-        raise ProgramFailed(f"ffplan verify: `{name}` cannot be started: {error.strerror}") from None
+        raise ProgramError(f"ffplan verify: `{name}` cannot be started: {error.strerror}") from None
     if done.returncode:
         last = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["no message"]
-        raise ProgramFailed(f"ffplan verify: `{name}` ended with exit code {done.returncode}: {last[0]}")
+        raise ProgramError(f"ffplan verify: `{name}` ended with exit code {done.returncode}: {last[0]}")
     return done.stdout
 
 
@@ -113,13 +113,13 @@ def wait_for(ready: Callable[[], bool], job: Job, limit_s: float, what: str) -> 
         what: what to say where it does not.
 
     Raises:
-        ProgramFailed: where the program ends first, or it takes longer than the limit.
+        ProgramError: where the program ends first, or it takes longer than the limit.
     """
     end = time.monotonic() + limit_s
     while not ready():
         if job.process.poll() is not None:
             last = job.log.read_text(errors="replace").strip().splitlines()[-1:] or ["no message"]
-            raise ProgramFailed(f"ffplan verify: {what}: {last[0]}")
+            raise ProgramError(f"ffplan verify: {what}: {last[0]}")
         if time.monotonic() > end:
-            raise ProgramFailed(f"ffplan verify: {what} within {limit_s:g} s")
+            raise ProgramError(f"ffplan verify: {what} within {limit_s:g} s")
         time.sleep(0.02)

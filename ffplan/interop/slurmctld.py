@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.errors import UsageError
 from ffplan.interop.hostlist import fold, unfold
-from ffplan.interop.programs import ProgramFailed, find_program, run_program, running, wait_for
+from ffplan.interop.programs import ProgramError, find_program, run_program, running, wait_for
 from ffplan.record import record
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def read_topology(text: str) -> dict[str, tuple[int, frozenset[str], frozenset[s
     """Return level, nodes and switches below each switch, as `scontrol show topology` prints them.
 
     Raises:
-        ProgramFailed: where a line cannot be read.
+        ProgramError: where a line cannot be read.
     """
     found = {}
     for line in text.splitlines():
@@ -106,5 +106,5 @@ def read_topology(text: str) -> dict[str, tuple[int, frozenset[str], frozenset[s
             nodes, below = unfold(fields.get("Nodes", "")), unfold(fields.get("Switches", ""))
             found[fields["SwitchName"]] = (int(fields.get("Level", "-1")), frozenset(nodes), frozenset(below))
         except ValueError as error:
-            raise ProgramFailed(f"ffplan verify: scontrol printed `{line.strip()}`: {error}") from None
+            raise ProgramError(f"ffplan verify: scontrol printed `{line.strip()}`: {error}") from None
     return found

@@ -11,7 +11,6 @@ from ffplan.fabric.loads import flow_loads, outcome
 from ffplan.fabric.routing import Router
 from ffplan.fabric.study import Job, flows_of, pick_job
 from ffplan.fabric.tables import Tracer
-from ffplan.fabric.traffic import Flows
 from ffplan.fabric.uniform import all_to_all_loads
 from ffplan.interop import opensm, slurm, slurmctld
 from ffplan.interop.ibsim import subnet
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from ffplan.design.resolve import ResolvedDesign
     from ffplan.fabric.names import Names
+    from ffplan.fabric.traffic import Flows
     from ffplan.fabric.wiring import Fabric
 
     Ints = NDArray[Any]

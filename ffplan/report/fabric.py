@@ -26,7 +26,8 @@ def route_blocks(report: RouteReport) -> list[Block]:
         lines.append(("bytes per node", data_size(report.bytes_per_node)))
     lines.append(("order of ranks", report.order))
     if report.pairs_across_zones is not None:
-        lines.append(("across zones", f"{report.pairs_across_zones:,} pairs of nodes"))
+        words = "one pair" if report.pairs_across_zones == 1 else f"{report.pairs_across_zones:,} pairs"
+        lines.append(("across zones", f"{words} of nodes"))
     if report.unreached:
         lines.append(("not arriving", f"{report.unreached:,} flows"))
     tiers = tuple(
@@ -88,10 +89,11 @@ def fault_blocks(report: FaultReport) -> list[Block]:
         )
         for item in report.losses
     )  # fmt: skip
-    header = ("lost", "ports lost", "cut off", "nodes lost", "bisection left", "allreduce left")
+    header = ("lost", "ports", "cut off", "nodes", "bisection", "allreduce")
     return [
         Block("", rows, header),
-        Block("", (("", "Mean over the draws; the worst draw in brackets where it differs."),)),
+        Block("", (("", "Endpoint ports lost and cut off, compute nodes lost, shares left."),)),
+        Block("", (("", "Means over the draws; the worst in brackets."),)),
     ]
 
 

@@ -20,14 +20,16 @@ ARROWS: dict[str, set[str]] = {
     "inputs": set(),
     "catalog": {"inputs"},
     "design": {"catalog", "inputs"},
-    "fabric": {"design"},
+    "results": set(),
+    "fabric": {"design", "results"},
     "perf": {"design", "fabric", "catalog"},
     "cost": {"design", "fabric", "catalog"},
     "assessment": set(),
     "assumptions": {"assessment", "catalog", "cost", "design", "fabric"},
     "assess": {"assessment", "assumptions", "catalog", "cost", "design", "fabric", "perf"},
     "comparison": {"assessment", "cost"},
-    "report": {"assessment", "comparison", "catalog", "design", "inputs"},
+    "interop": {"assessment", "design", "fabric", "inputs", "results"},
+    "report": {"assessment", "comparison", "catalog", "design", "inputs", "interop", "results"},
     "check": {"assess", "assessment", "catalog", "design", "fabric", "inputs"},
 }
 """What each room may import; `cli` and `__main__` may import everything."""
@@ -37,10 +39,11 @@ THIRD_PARTY = {
     "catalog": {"pydantic", "pydantic_core"},
     "design": {"pydantic"},
     "fabric": {"numpy", "networkx"},
+    "interop": {"numpy", "networkx"},
     "perf": {"numpy"},
     "cost": {"numpy"},
     "report": {"rich", "pydantic"},
-    "cli": {"typer"},
+    "cli": {"typer", "numpy", "pydantic_core"},
     "elementwise": {"numpy"},
 }
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from ffplan.catalog.store import Catalog
-from ffplan.design.resolve import resolve
+from ffplan.design.resolve import ResolvedDesign, resolve
 from ffplan.fabric import study
 from ffplan.fabric.lanes import lane_rates
 from ffplan.fabric.loads import flow_loads, outcome
@@ -20,13 +20,16 @@ from ffplan.inputs.document import read_document
 from tests.property.test_routing import assert_walks
 from tests.support import ROOT, vary_design
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-def load(path: Path) -> tuple[study.ResolvedDesign, Fabric]:
+
+def load(path: Path) -> tuple[ResolvedDesign, Fabric]:
     design = resolve(read_document(path, path.name), Catalog())
     return design, wire(design)
 
 
-def shipped(name: str) -> tuple[study.ResolvedDesign, Fabric]:
+def shipped(name: str) -> tuple[ResolvedDesign, Fabric]:
     return load(ROOT / "designs" / f"{name}.yaml")
 
 

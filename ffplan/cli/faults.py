@@ -1,0 +1,63 @@
+"""`ffplan faults`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat
+from ffplan.cli.wired import Progress, SeedOption, emit, wired_design
+from ffplan.errors import UsageError
+
+
+def faults(
+    file: DesignArgument,
+    lose: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--lose", metavar="WHAT",
+            help="leaf, spine, core, interzone or link, with `:N` for several; plane; or names of switches joined by "
+            "commas. May be repeated; the usual losses if omitted.",
+        ),
+    ] = None,
+    samples: Annotated[int, typer.Option("--samples", min=1, max=100_000, help="Draws for each loss.")] = 20,
+    seed: SeedOption = 0,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:  # fmt: skip
+    """Lose switches and links: endpoints lost, bisection and allreduce rate left."""
+    import numpy as np
+
+    from ffplan.assessment import SCHEMA_VERSION
+    from ffplan.fabric.degrade import what_is_left
+    from ffplan.fabric.losses import LossError, assess_loss, parse_loss, usual_losses
+    from ffplan.fabric.study import all_nodes
+    from ffplan.report.fabric import fault_blocks
+    from ffplan.results import FaultReport
+
+    wired = wired_design(file, catalog)
+    try:
+        losses = [parse_loss(text, wired.fabric, wired.names) for text in lose or ()] or usual_losses(wired.fabric)
+    except LossError as error:
+        raise UsageError(f"ffplan faults: --lose: {error}") from None
+    every = all_nodes(wired.design, wired.fabric)
+    nothing = np.zeros(0, np.int64)
+    healthy = what_is_left(wired.fabric, every, nothing, nothing)
+    progress = Progress("losses")
+    try:
+        rows = [
+            assess_loss(
+                wired.fabric, every, healthy, loss, samples, seed,
+                lambda done, title=loss.title: progress.step(done, samples, title),  # type: ignore[misc]
+            )
+            for loss in losses
+        ]  # fmt: skip
+    finally:
+        progress.end()
+    report = FaultReport(
+        SCHEMA_VERSION, wired.design.spec.name, seed, len(wired.fabric.network.endpoints), len(every), tuple(rows)
+    )
+    head = f"{report.design}: what losing something costs, {samples} draws each, seed {seed}"
+    emit(report, list(report.losses), head, lambda: fault_blocks(report), form, output)

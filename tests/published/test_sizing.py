@@ -1,0 +1,158 @@
+"""Published sizing tables: NVIDIA SuperPODs, DeepSeek-V3 Table 3, the H100 price ladder, rail-only."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffplan.fabric import families
+from ffplan.fabric.families import Candidate, Request, candidates
+from ffplan.fabric.formulas import rail_leaves
+from ffplan.fabric.tree import Tree, TreeRule, build_tree
+from tests.support import assess_file, ffplan, vary_design
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def size(endpoints: int, radix: int, family: str, *, rails: int = 8, planes: tuple[int, ...] = ()) -> Candidate:
+    found, _ = candidates(Request(endpoints, radix, rails, 1.0, "equal-stripe", (1, 2, 3), planes))
+    return next(item for item in found if item.family == family)
+
+
+def superpod(radix: int, nodes: int, unit: int, extra: int = 0, rails: int = 8) -> Tree:
+    rule = TreeRule(2, radix, radix // 2, rails, "equal-stripe")
+    ports = nodes * rails + extra
+    return build_tree(rule, ports, int(rail_leaves(nodes, unit, rails, ports, rule.downlinks)))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "leaf", "spine", "node_leaf", "spine_leaf"),
+    [(31, 8, 4, 252, 256), (63, 16, 8, 508, 512), (95, 24, 16, 764, 768), (127, 32, 16, 1020, 1024)],
+)
+def test_dgx_h100_superpod(nodes: int, leaf: int, spine: int, node_leaf: int, spine_leaf: int) -> None:
+    """RA-11333, Table 4: four ports of each fabric go to the UFM appliances."""
+    tree = superpod(64, nodes, 32, extra=4)
+    assert (tree.leaf, tree.spine, tree.leaf_spine) == (leaf, spine, spine_leaf)
+    assert nodes * 8 + 4 == node_leaf <= tree.leaf_ports
+
+
+@pytest.mark.parametrize(("units", "leaf", "spine"), [(2, 16, 8), (4, 32, 16), (8, 64, 32)])
+def test_dgx_b200_superpod_of_two_tiers(units: int, leaf: int, spine: int) -> None:
+    """RA-11334, Architecture table."""
+    tree = superpod(64, 32 * units, 32)
+    assert (tree.leaf, tree.spine, tree.leaf_spine) == (leaf, spine, 256 * units)
+
+
+def test_dgx_b200_superpod_of_three_tiers() -> None:
+    """RA-11334: 32 units, 1,024 nodes: 256 leaf, 256 spine, 128 core, 8,192 links in each tier."""
+    found = size(8192, 64, "rail-optimised, three tiers")
+    assert (found.leaf, found.spine, found.core, found.inter_switch_links) == (256, 256, 128, 2 * 8192)
+
+
+@pytest.mark.parametrize(("units", "leaf", "spine"), [(1, 16, 8), (2, 32, 16), (8, 128, 64)])
+def test_dgx_b300_spectrum_x_superpod(units: int, leaf: int, spine: int) -> None:
+    """Units of 64 nodes, two planes by port, SN5600 as 128 x 400G; cables hold two links."""
+    plane = superpod(128, 64 * units, 64)
+    assert (2 * plane.leaf, 2 * plane.spine, 2 * plane.leaf_spine // 2) == (leaf, spine, 512 * units)
+    found = size(512 * units, 64, "2 planes by port", planes=(2,))
+    assert (found.leaf, found.spine, found.inter_switch_links // found.links_per_cable) == (leaf, spine, 512 * units)
+    assert found.capacity == 8192
+
+
+@pytest.mark.parametrize(("units", "leaf", "spine"), [(1, 8, 4), (2, 16, 8), (4, 32, 18)])
+def test_dgx_b300_xdr_superpod(units: int, leaf: int, spine: int) -> None:
+    """Units of 72 nodes, Q3400 of 144 ports; 18 spines and not 16, which do not divide 72."""
+    tree = superpod(144, 72 * units, 72)
+    assert (tree.leaf, tree.spine, tree.leaf_spine) == (leaf, spine, 576 * units)
+
+
+TABLE_3 = {
+    "fat-tree, two tiers": (2048, 96, 2048, 9e6, 4390),
+    "8 planes by NIC": (16384, 768, 16384, 72e6, 4390),
+    "fat-tree, three tiers": (65536, 5120, 131072, 491e6, 7500),
+    "slim-fly": (32928, 1568, 32928, 146e6, 4400),
+}
+
+
+@pytest.mark.parametrize("family", TABLE_3)
+def test_deepseek_v3_table_3(family: str) -> None:
+    """Counts exactly, costs within 1.5 %; links are between switches only."""
+    endpoints, switches, links, cost, each = TABLE_3[family]
+    found = size(endpoints, 64, family, planes=(8,))
+    assert (found.switches, found.inter_switch_links, found.endpoints) == (switches, links, endpoints)
+    done = ffplan(
+        "size", "-n", str(endpoints), "--switch", "qm9700", "--prices", "deepseek-v3-table3", "--format", "json",
+        "--endpoint-link", "400g-dac", "--link", "400g-dr4",
+    )  # fmt: skip
+    option = next(item for item in json.loads(done.out)["options"] if item["family"] == family)
+    assert option["cost"] == pytest.approx(cost, rel=0.015)
+    assert option["cost_per_endpoint"] == pytest.approx(each, rel=0.015)
+
+
+def test_the_slim_fly_of_table_3_is_no_graph() -> None:
+    """q = 28 is no prime power; the tool says so beside the published counts."""
+    assert "28 is no prime power" in size(32928, 64, "slim-fly").note
+    assert size(30_000, 64, "slim-fly").note == "q = 27, 21 of 21 endpoints on each router"
+
+
+LADDER = [
+    (128, 48, 1728000, 2621440),
+    (256, 96, 3456000, 5242880),
+    (512, 192, 6912000, 10485760),
+    (2048, 768, 27648000, 41943040),
+    (4096, 2560, 92160000, 124518400),
+    (16384, 10240, 368640000, 498073600),
+]
+
+
+@pytest.mark.parametrize(("nodes", "switches", "switch_usd", "cables_usd"), LADDER)
+def test_h100_price_ladder(nodes: int, switches: int, switch_usd: float, cables_usd: float) -> None:
+    """H100 Freakonomics, August 2024: every rail a tree of its own."""
+    tiers = "two" if nodes <= 2048 else "three"
+    found = size(nodes * 8, 64, f"rail-only, {tiers} tiers")
+    assert found.switches == switches
+    done = ffplan(
+        "size", "-n", str(nodes * 8), "--switch", "qm9700", "--prices", "h100-freakonomics-2024", "--format", "json",
+        "--endpoint-link", "400g-dac", "--link", "400g-dr4",
+    )  # fmt: skip
+    option = next(item for item in json.loads(done.out)["options"] if item["family"] == f"rail-only, {tiers} tiers")
+    assert option["cost"] == switch_usd + cables_usd
+
+
+@pytest.mark.parametrize(("radix", "trees", "rails"), [(64, 2560, 1536), (128, 1280, 256)])
+def test_rail_only_table(radix: int, trees: int, rails: int) -> None:
+    """arXiv 2307.12169: 32,768 GPUs in domains of 256, against a three-tier tree."""
+    assert size(32768, radix, "fat-tree, three tiers").switches == trees
+    found, _ = candidates(Request(32768, radix, 256, 1.0, "equal-stripe", (1, 2, 3), ()))
+    best = min((item for item in found if item.family.startswith("rail-only")), key=lambda item: item.switches)
+    assert best.switches == rails
+
+
+def test_canonical_dragonfly() -> None:
+    """Kim et al., ISCA 2008, section 3.1: k = 64 gives p = h = 16, a = 32, 513 groups and 262,656 endpoints."""
+    assert families.dragonfly_shape(63) == (16, 32, 16)
+    assert families.dragonfly_capacity(63) == 262_656
+    assert families.dragonfly_global_links(513, 63) == 513 * 512 // 2
+    full = size(262_656, 63, "dragonfly")
+    assert (full.router, full.inter_switch_links) == (513 * 32, 513 * 32 * 31 // 2 + 513 * 512 // 2)
+
+
+def test_slim_fly_of_hoffman_singleton() -> None:
+    """q = 5 is the Hoffman-Singleton graph: 50 routers of degree 7."""
+    assert families.slim_fly_counts(5, 1) == (50, 4, 200, 175)
+
+
+def test_three_units_of_the_h100_superpod_as_a_design(tmp_path: Path) -> None:
+    """RA-11333, Table 4, through a design file: four management hosts on ports that the nodes leave."""
+    path = vary_design(
+        tmp_path, "fire-flyer-next", ("family: fat-tree", "family: rail-optimised"), ("  planes: 4\n", ""),
+        ("roce-128x400g", "qm9700"),
+        ("count: 4096}", "count: 95}\n  - {role: management, server: fire-flyer-2-node, count: 4}"),
+        ("  price_book: usd-2024\n", "  price_book: usd-2024\n  exclude: [servers]\n"),
+    )  # fmt: skip
+    fabric = assess_file(path).fabric
+    assert (fabric.switches.leaf, fabric.switches.spine, fabric.links.leaf_spine) == (24, 16, 768)
+    assert fabric.links.endpoint == 764
