@@ -243,3 +243,63 @@ class SizeReport:
     """Families that hold them, fewest switches first."""
     too_small: tuple[str, ...]
     """Families that do not, with the most they hold."""
+
+
+@record
+class Miswired:
+    """A port that leads elsewhere than designed."""
+
+    port: str
+    """The port."""
+    designed: str
+    """Where it should lead."""
+    found: str
+    """Where it leads."""
+
+
+@record
+class DiffReport:
+    """How a fabric as built differs from the design."""
+
+    schema_version: str
+    """Version of this format."""
+    design: str
+    """Name of the design."""
+    same: int
+    """Links that are as designed."""
+    absent: tuple[str, ...]
+    """Devices of the design that were not found."""
+    unknown: tuple[str, ...]
+    """Devices found that the design does not have."""
+    missing: tuple[tuple[str, str], ...]
+    """Links of the design that were not found, by their two ports."""
+    extra: tuple[tuple[str, str], ...]
+    """Links found between ports that the design leaves free."""
+    miswired: tuple[Miswired, ...]
+    """Ports that lead elsewhere than designed."""
+
+
+@record
+class BuiltLink:
+    """A link that was found."""
+
+    a: str
+    """One port."""
+    b: str
+    """The other."""
+
+
+@record
+class AsBuiltReport:
+    """A fabric as built."""
+
+    schema_version: str
+    """Version of this format."""
+    file: str
+    """File that it was read from."""
+    switches: tuple[str, ...]
+    """Switches, by name."""
+    hosts: tuple[str, ...]
+    """Host adapters, by name."""
+    links: tuple[BuiltLink, ...]
+    """Links."""

@@ -63,6 +63,7 @@ def walk_figures(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tupl
             yield from walk_figures(item, (*path, position))
 
 
+PciId = Annotated[str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{4}$")]
 Precision = Literal["fp64", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"]
 
 
@@ -95,6 +96,8 @@ class Accelerator(Part):
     """Scale-up bandwidth, one direction [GB/s]; for bridged cards, through the bridge."""
     pcie: PcieLink | None = None
     """PCIe link to the host."""
+    pci_ids: Many[PciId] = ()
+    """PCI ids it shows, as vendor:device."""
     power: PowerFigure
     """Thermal design power [W]."""
 
@@ -140,6 +143,8 @@ class Nic(Part):
     """Line rate, one direction [GB/s]."""
     line_efficiency: EfficiencyFigure
     """Share of the line rate that payload reaches."""
+    pci_ids: Many[PciId] = ()
+    """PCI ids it shows, as vendor:device."""
     power: PowerFigure
     """Power [W]."""
 

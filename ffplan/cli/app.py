@@ -11,7 +11,21 @@ import typer
 
 from ffplan.errors import EXIT_BUG, FfplanError
 
-COMMANDS = ("design", "compare", "check", "size", "route", "place", "faults", "export", "verify", "catalog", "schema")
+COMMANDS = (
+    "design",
+    "compare",
+    "check",
+    "size",
+    "route",
+    "place",
+    "faults",
+    "export",
+    "import",
+    "diff",
+    "verify",
+    "catalog",
+    "schema",
+)
 """Commands in the order of the help; each lives in a module of its name."""
 
 
@@ -47,7 +61,7 @@ def build(only: str | None = None) -> typer.Typer:
     app.callback()(_main)
     for name in COMMANDS:
         if only in (None, name):
-            module = import_module(f"ffplan.cli.{name}")
+            module = import_module(f"ffplan.cli.{name}_" if name == "import" else f"ffplan.cli.{name}")
             if hasattr(module, "app"):
                 app.add_typer(module.app, name=name)
             else:

@@ -106,6 +106,14 @@ def verify_blocks(report: VerifyReport) -> list[Block]:
     return [Block("", rows, ("subject", "check", "design", report.program, ""))]
 
 
+def diff_blocks(rows: list[dict[str, str]]) -> list[Block]:
+    """Return the tables of `ffplan diff`."""
+    if not rows:
+        return []
+    cells = tuple((row["kind"], row["port"], row["designed"], row["found"]) for row in rows)
+    return [Block("", cells, ("", "port", "designed", "found"))]
+
+
 def size_blocks(report: SizeReport) -> list[Block]:
     """Return the tables of `ffplan size`."""
     priced = report.currency is not None

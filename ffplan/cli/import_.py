@@ -1,0 +1,97 @@
+"""`ffplan import`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ffplan.cli.common import CatalogOption, OutputOption, write
+from ffplan.errors import UsageError
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+
+app = typer.Typer(help="Read files of other programs.", no_args_is_help=True, rich_markup_mode=None)
+FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="The file.")]
+MOST_BYTES = 256 * 2**20
+"""Largest file read [byte]."""
+
+
+def read_bytes(file: str) -> bytes:
+    """Return the content of a file.
+
+    Raises:
+        UsageError: where it cannot be read, or is far too large.
+    """
+    try:
+        path = Path(file)
+        if path.stat().st_size > MOST_BYTES:
+            raise UsageError(f"ffplan: {file}: larger than {MOST_BYTES // 2**20} MiB")
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"ffplan: {file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def read_text(file: str) -> str:
+    """Return the content of a text file.
+
+    Raises:
+        UsageError: where it cannot be read, or is no UTF-8 text.
+    """
+    try:
+        return read_bytes(file).decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"ffplan: {file}: this is no UTF-8 text") from None
+
+
+def pci_ids(catalog: Catalog) -> dict[str, str]:
+    """Return the catalogue id of every PCI id that a part of the catalogue shows."""
+    found = {}
+    for name in catalog.ids():
+        if catalog.kind_of(name) in ("accelerator", "nic"):
+            for pci in getattr(catalog.entry(name).part, "pci_ids", ()):
+                found[pci] = name
+    return found
+
+
+@app.command("nccl")
+def import_nccl(
+    file: FileArgument,
+    name: Annotated[str, typer.Option("--id", metavar="ID", help="Id of the server.")] = "imported-server",
+    cpu: Annotated[str | None, typer.Option("--cpu", metavar="ID", help="Catalogue id of the CPUs.")] = None,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Turn NCCL topology XML into a server file, and say what it still lacks."""
+    from ffplan.catalog.store import Catalog
+    from ffplan.interop.nccl import read_inside, server_yaml
+
+    inside = read_inside(read_bytes(file), file)
+    parts = pci_ids(Catalog(catalog or ()))
+    if cpu:
+        parts["cpu"] = cpu
+    text, lacking = server_yaml(inside, name, Path(file).name, parts)
+    write(text, output)
+    for item in lacking:
+        print(f"ffplan import: still to fill in: {item}", file=sys.stderr)
+
+
+@app.command("ibnetdiscover")
+def import_ibnetdiscover(file: FileArgument, output: OutputOption = None) -> None:
+    """Turn the output of ibnetdiscover into JSON: switches, hosts and links as built."""
+    from ffplan.assessment import SCHEMA_VERSION
+    from ffplan.interop.asbuilt import read_ibnetdiscover
+    from ffplan.report.plain import to_json
+    from ffplan.results import AsBuiltReport, BuiltLink
+
+    built = read_ibnetdiscover(read_text(file), file)
+    links = sorted((one, two) for one, two in built.peers.items() if one < two)
+    report = AsBuiltReport(
+        SCHEMA_VERSION, file, tuple(sorted(d.name for d in built.devices.values() if d.kind == "switch")),
+        tuple(sorted(d.name for d in built.devices.values() if d.kind == "host")),
+        tuple(BuiltLink(f"{one[0]}/p{one[1]}", f"{two[0]}/p{two[1]}") for one, two in links),
+    )  # fmt: skip
+    write(to_json(report), output)

@@ -1,0 +1,286 @@
+"""NCCL's topology XML of a server: read into the inside of a server, and written from one.
+
+The XML knows PCIe and nothing else that a server file needs: no memory, no power, and of CPUs and devices only their
+PCI ids. What it lacks is marked in the file that comes out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
+
+from ffplan.errors import Finding, InputError, Severity
+from ffplan.record import record
+
+if TYPE_CHECKING:
+    from ffplan.catalog.parts import Accelerator, Server
+
+MOST_BYTES = 4 * 2**20
+"""Largest file read [byte]."""
+GENERATIONS = {"2.5": 1, "5": 2, "5.0": 2, "8": 3, "8.0": 3, "16": 4, "16.0": 4, "32": 5, "32.0": 5, "64": 6, "64.0": 6}
+"""PCIe generation by its rate [GT/s]."""
+_SPEEDS = {1: "2.5", 2: "5", 3: "8", 4: "16", 5: "32", 6: "64"}
+_BRIDGE, _GPUS, _NICS = "0x0604", ("0x0302", "0x0300", "0x0380"), ("0x0200", "0x0207")
+_MOST_DEPTH = 40
+
+
+@record
+class Element:
+    """An XML element and where it stands."""
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    column: int
+    children: list[Element]
+
+
+@record
+class Device:
+    """A GPU or NIC of the XML."""
+
+    kind: str
+    """gpu or nic."""
+    pci_id: str
+    """vendor:device, as in 10de:20b0."""
+    generation: int | None
+    lanes: int | None
+    bus: str
+
+
+@record
+class Bridge:
+    """A root port with what hangs on it."""
+
+    switch: bool
+    """True where devices share a PCIe switch."""
+    devices: list[Device]
+
+
+@record
+class Inside:
+    """What the XML says of a server."""
+
+    sockets: list[tuple[str, list[Bridge]]]
+    """Words for the CPU, and its root ports."""
+    switched: bool
+    """True where GPUs reach each other through NVSwitch."""
+    pairs: list[tuple[str, str]]
+    """Bus ids of GPUs joined by NVLink."""
+
+
+def _fault(file: str, line: int, column: int, message: str, remedy: str) -> InputError:
+    return InputError(Finding("nccl-xml", Severity.ERROR, file, line, column, message, remedy))
+
+
+def parse(data: bytes, file: str) -> Element:
+    """Return the root element of an XML file.
+
+    Args:
+        data: the file.
+        file: its name in messages.
+
+    Raises:
+        InputError: located, where it is no XML, carries a document type, or is too large or deep.
+    """
+    if len(data) > MOST_BYTES:
+        raise _fault(file, 1, 1, f"larger than {MOST_BYTES // 2**20} MiB", "give the topology file of one server")
+    top = Element("", {}, 1, 1, [])
+    stack = [top]
+    parser = expat.ParserCreate()
+
+    def refuse(*_: object) -> None:
+        raise _fault(file, parser.CurrentLineNumber, parser.CurrentColumnNumber + 1, "a document type is declared",
+                     "remove it: NCCL's files have none, and entities can be an attack")  # fmt: skip
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        if len(stack) > _MOST_DEPTH:
+            raise _fault(file, parser.CurrentLineNumber, parser.CurrentColumnNumber + 1, "elements nest too deeply",
+                         f"stay below {_MOST_DEPTH} levels")  # fmt: skip
+        element = Element(tag, attributes, parser.CurrentLineNumber, parser.CurrentColumnNumber + 1, [])
+        stack[-1].children.append(element)
+        stack.append(element)
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _: stack.pop()
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        message = expat.ErrorString(error.code)
+        raise _fault(file, error.lineno, error.offset + 1, f"this is no XML: {message}", "correct the file") from None
+    except (UnicodeDecodeError, LookupError, ValueError) as error:
+        raise _fault(file, 1, 1, f"this is no XML: {error}", "correct the file") from None
+    return top.children[0]
+
+
+def _pci_id(element: Element, file: str) -> str:
+    parts = []
+    for name in ("vendor", "device"):
+        text = element.attributes.get(name, "").lower().removeprefix("0x")
+        if not text or any(letter not in "0123456789abcdef" for letter in text):
+            raise _fault(file, element.line, element.column, f"a PCI device without `{name}`",
+                         f'write `{name}="0x..."`')  # fmt: skip
+        parts.append(text)
+    return ":".join(parts)
+
+
+def _device(element: Element, kind: str, file: str) -> Device:
+    speed = element.attributes.get("link_speed", "").split(" ")[0]
+    width = element.attributes.get("link_width", "")
+    generation = GENERATIONS.get(speed)
+    if speed and generation is None:
+        raise _fault(file, element.line, element.column, f"`link_speed` is `{speed[:20]}`",
+                     f"write one of {', '.join(sorted(GENERATIONS, key=float))} GT/s")  # fmt: skip
+    if width and not width.isdigit():
+        raise _fault(file, element.line, element.column, f"`link_width` is `{width[:20]}`", "write a number of lanes")
+    return Device(kind, _pci_id(element, file), generation, int(width) if width else None,
+                  element.attributes.get("busid", ""))  # fmt: skip
+
+
+def _devices(element: Element, file: str) -> list[Device]:
+    """Return the devices at and below a PCI element; bridges below it are part of its switch."""
+    pci_class = element.attributes.get("class", "").lower()
+    if pci_class.startswith(_BRIDGE) or not pci_class:
+        return [device for child in element.children if child.tag == "pci" for device in _devices(child, file)]
+    for kind, prefixes in (("gpu", _GPUS), ("nic", _NICS)):
+        if pci_class.startswith(prefixes):
+            return [_device(element, kind, file)]
+    return []
+
+
+def read_inside(data: bytes, file: str) -> Inside:
+    """Return what a topology file says of a server.
+
+    Args:
+        data: the file.
+        file: its name in messages.
+
+    Raises:
+        InputError: located, where it is no such file.
+    """
+    root = parse(data, file)
+    if root.tag != "system":
+        raise _fault(file, root.line, root.column, f"the first element is `{root.tag[:40]}`, not `system`",
+                     "give a file that NCCL reads or writes (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE)")  # fmt: skip
+    sockets, links = [], _nvlinks(root)
+    for cpu in (child for child in root.children if child.tag == "cpu"):
+        words = " ".join(
+            f"{key} {cpu.attributes[key]}" for key in ("vendor", "familyid", "modelid") if key in cpu.attributes
+        )
+        bridges = []
+        for pci in (child for child in cpu.children if child.tag == "pci"):
+            devices = _devices(pci, file)
+            if devices:
+                bridges.append(Bridge(pci.attributes.get("class", "").lower().startswith(_BRIDGE), devices))
+        sockets.append((words, bridges))
+    if not any(bridges for _, bridges in sockets):
+        raise _fault(file, root.line, root.column, "no GPU and no NIC is listed", "give the file of a server with GPUs")
+    switched = any(kind == "0x068000" for _, _, kind in links)
+    pairs = sorted({(min(a, b), max(a, b)) for a, b, kind in links if kind.startswith(_GPUS)})
+    return Inside(sockets, switched, [] if switched else pairs)
+
+
+def _nvlinks(element: Element, bus: str = "") -> list[tuple[str, str, str]]:
+    """Return (bus id, target, class of target) of every NVLink."""
+    bus = element.attributes.get("busid", bus)
+    found = []
+    if element.tag == "nvlink":
+        found.append((bus, element.attributes.get("target", ""), element.attributes.get("tclass", "").lower()))
+    for child in element.children:
+        found += _nvlinks(child, bus)
+    return found
+
+
+def server_yaml(inside: Inside, name: str, file: str, parts: dict[str, str]) -> tuple[str, list[str]]:
+    """Return a server file, and what it still lacks.
+
+    Args:
+        inside: what the XML says.
+        name: id of the server.
+        file: the XML file, named as the source.
+        parts: catalogue id of each PCI id, and of `cpu` where it is known.
+    """
+    lacking = ["memory of each socket", "power"]
+    if "cpu" not in parts:
+        lacking.append("the CPU: " + "; ".join(sorted({words for words, _ in inside.sockets})))
+    gpus: list[tuple[str, Device]] = []
+    nics: list[tuple[str, Device]] = []
+    lines = [
+        "kind: server", f"id: {name}", f"name: {name}", "vendor: unknown",
+        f'note: "Read from {file}: PCIe alone; memory and power are not in such a file."',
+        "sources:",
+        f'  xml: {{title: "NCCL topology file {file}", date: "unknown", grade: datasheet, status: V}}',
+        "sockets:",
+    ]  # fmt: skip
+    for number, (words, bridges) in enumerate(inside.sockets):
+        lines += [
+            f"  - id: cpu{number}",
+            f"    cpu: {parts.get('cpu', 'unknown')}  # {words}",
+            "    memory: {}  # fill in",
+        ]
+        lines += ["    root_ports:"] if bridges else []
+        for position, bridge in enumerate(bridges):
+            port = f"cpu{number}-rp{position}"
+            lines.append(f"      - {{id: {port}, pcie_switch: {str(bridge.switch).lower()}}}")
+            for device in bridge.devices:
+                (gpus if device.kind == "gpu" else nics).append((port, device))
+    kinds = {parts.get(device.pci_id, "unknown") for _, device in gpus}
+    lacking += [f"the part with PCI id {pci}" for pci in sorted({d.pci_id for _, d in [*gpus, *nics]} - set(parts))]
+    if gpus:
+        lines += [f"accelerator: {sorted(kinds)[0]}  # PCI id {gpus[0][1].pci_id}", "accelerators:"]
+        lines += [f"  - {{id: gpu{number}, root_port: {port}}}" for number, (port, _) in enumerate(gpus)]
+    lines += ["nics:"] if nics else []
+    for number, (port, device) in enumerate(nics):
+        part = parts.get(device.pci_id, "unknown")
+        lines.append(f"  - {{id: nic{number}, part: {part}, root_port: {port}, network: both}}")
+    bus = {device.bus: f"gpu{number}" for number, (_, device) in enumerate(gpus)}
+    if inside.switched:
+        lines.append("nvlink: {switched: true}")
+    elif inside.pairs:
+        shown = ", ".join(f"[{bus.get(a, a)}, {bus.get(b, b)}]" for a, b in inside.pairs)
+        lines.append(f"nvlink: {{pairs: [{shown}]}}")
+    elif len(gpus) > 1:
+        lacking.append("`nvlink`, where the GPUs have it: this file lists none")
+    lines.append("power: {}  # fill in")
+    return "\n".join(lines) + "\n", lacking
+
+
+def topology_xml(server: Server, accelerator: Accelerator | None, pci: dict[str, str]) -> str:
+    """Return a server's inside as NCCL topology XML; NVLink is left out, since NCCL finds it by itself.
+
+    Args:
+        server: the server.
+        accelerator: its accelerator.
+        pci: PCI id of each part, as vendor:device, by catalogue id.
+    """
+    lines = [f"<!-- {server.name}: PCIe tree by ffplan. Bus ids are made up; NVLink is left to NCCL. -->",
+             '<system version="1">']  # fmt: skip
+    bus = 1
+    link = accelerator.pcie if accelerator else None
+    speed = _SPEEDS.get(link.generation.value, "16") if link else None
+    width = f' link_speed="{speed} GT/s" link_width="{link.lanes.value}"' if link else ""
+    for number, socket in enumerate(server.sockets):
+        lines.append(f'  <cpu numaid="{number}" arch="x86_64">')
+        for port in socket.root_ports:
+            own = [("0x030200", slot.id, server.accelerator or "") for slot in server.accelerators
+                   if slot.root_port == port.id]  # fmt: skip
+            own += [("0x020700", slot.id, slot.part) for slot in server.nics if slot.root_port == port.id]
+            if not own:
+                continue
+            indent = "    "
+            if port.pcie_switch:
+                lines.append(
+                    f'    <pci busid="ffff:{bus:02x}:00.0" class="0x060400" vendor="0xffff" device="0xffff"{width}>'
+                )
+                indent, bus = "      ", bus + 1
+            for kind, slot, part in own:
+                vendor, _, device = pci.get(part, "ffff:ffff").partition(":")
+                title = quoteattr(slot)
+                lines.append(f'{indent}<pci busid="0000:{bus:02x}:00.0" class="{kind}" vendor="0x{vendor}" '
+                             f'device="0x{device}"{width}/> <!-- {title[1:-1]}: {part} -->')  # fmt: skip
+                bus += 1
+            lines += ["    </pci>"] if port.pcie_switch else []
+        lines.append("  </cpu>")
+    return "\n".join([*lines, "</system>"]) + "\n"
