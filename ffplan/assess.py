@@ -8,7 +8,7 @@ from ffplan import __version__
 from ffplan import assessment as out
 from ffplan.assumptions import assumptions, unverified
 from ffplan.catalog.parts import Server
-from ffplan.cost.bom import CostPlan, price
+from ffplan.cost.bom import CostPlan, cable_items, price
 from ffplan.cost.power import PowerPlan, annual_energy, plan_power
 from ffplan.errors import InputError
 from ffplan.fabric.plan import FabricPlan, plan_fabric
@@ -195,10 +195,11 @@ def assess(design: ResolvedDesign, catalog: Catalog) -> out.Assessment:
     faults: list[Finding] = []
     fabric = _attempt(faults, lambda: plan_fabric(design))
     collectives = _attempt(faults, lambda: communication(design, fabric))
-    cost = _attempt(faults, lambda: price(design, fabric)) if fabric else None
+    links = _attempt(faults, lambda: cable_items(design, fabric)) if fabric else None
+    cost = _attempt(faults, lambda: price(design, fabric, links)) if fabric and links is not None else None
     if faults or fabric is None or collectives is None:
         raise InputError(*faults)
-    power = plan_power(design, fabric)
+    power = plan_power(design, fabric, links)
     roles: dict[str, int] = {}
     for group in design.groups:
         roles[group.group.role] = roles.get(group.group.role, 0) + group.group.count

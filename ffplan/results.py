@@ -303,3 +303,67 @@ class AsBuiltReport:
     """Host adapters, by name."""
     links: tuple[BuiltLink, ...]
     """Links."""
+
+
+@record
+class CableKind:
+    """Cables of one type in one tier."""
+
+    type: str
+    """Catalogue id."""
+    tier: str
+    """endpoint, leaf_spine, spine_core or interzone."""
+    count: int
+    """Cables."""
+    shortest_m: float
+    """Length of the shortest [m]."""
+    longest_m: float
+    """Length of the longest [m]."""
+    total_m: float
+    """Length of all [m]."""
+    cost: float | None
+    """Price of all, in the currency of the design's price book; null where it has none."""
+
+
+@record
+class CableRow:
+    """One cable, for those who lay it."""
+
+    label: str
+    """Label for both ends."""
+    from_device: str
+    """Device at the lower end."""
+    from_port: str
+    """Its port, as printed on the device, counted from 1."""
+    from_place: str
+    """Row, rack and rack unit."""
+    to_device: str
+    """Device at the upper end."""
+    to_port: str
+    """Its port."""
+    to_place: str
+    """Row, rack and rack unit."""
+    type: str
+    """Catalogue id."""
+    length_m: float
+    """Length to order [m]."""
+
+
+@record
+class CablingReport:
+    """Every cable of a design."""
+
+    schema_version: str
+    """Version of this format."""
+    design: str
+    """Name of the design."""
+    currency: str | None
+    """Currency of the costs."""
+    rows: int
+    """Rows of racks."""
+    racks: int
+    """Racks that hold something."""
+    kinds: tuple[CableKind, ...]
+    """Cables by tier and type."""
+    cables: tuple[CableRow, ...]
+    """Every cable."""

@@ -10,6 +10,7 @@ from ffplan.record import record
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ffplan.catalog.parts import Link
     from ffplan.design.resolve import ResolvedDesign
     from ffplan.fabric.plan import FabricPlan
 
@@ -73,14 +74,36 @@ def line_total(quantity: Any, unit_price: Any) -> Any:
     return quantity * unit_price
 
 
-def bill_of_materials(design: ResolvedDesign, fabric: FabricPlan) -> tuple[Item, ...]:
-    """Return every part the cluster is bought from, in or out of the cost scope."""
+def cable_items(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[str, Link, int]]:
+    """Return (category, link, cables): from the floor plan where the design has one, else one type for each kind."""
+    if design.spec.floor is None:
+        return [
+            ("endpoint-links", design.endpoint_link, fabric.endpoint_cables),
+            ("inter-switch-links", design.inter_switch_link, fabric.inter_switch_cables),
+        ]
+    from ffplan.fabric.cabling import quantities
+    from ffplan.fabric.wiring import wire
+
+    parts = {link.id: link for link in design.cable_choices}
+    found = quantities(design, wire(design))
+    return [(category, parts[name], count) for (category, name), count in sorted(found.items())]
+
+
+def bill_of_materials(
+    design: ResolvedDesign, fabric: FabricPlan, links: list[tuple[str, Link, int]]
+) -> tuple[Item, ...]:
+    """Return every part the cluster is bought from, in or out of the cost scope.
+
+    Args:
+        design: the design.
+        fabric: its fabric.
+        links: its cables, as `cable_items` returns them.
+    """
     items = [
         Item("storage" if g.group.role == "storage" else "servers", g.server.id, g.group.count) for g in design.groups
     ]
     items.append(Item("switches", design.switch.id, fabric.switches))
-    items.append(Item("endpoint-links", design.endpoint_link.id, fabric.endpoint_cables))
-    items.append(Item("inter-switch-links", design.inter_switch_link.id, fabric.inter_switch_cables))
+    items += [Item(category, link.id, count) for category, link, count in links]
     return tuple(item for item in items if item.quantity)
 
 
@@ -98,8 +121,15 @@ def _lines(design: ResolvedDesign, items: list[Item]) -> Iterator[CostLine]:
         )  # fmt: skip
 
 
-def price(design: ResolvedDesign, fabric: FabricPlan) -> CostPlan | None:
+def price(
+    design: ResolvedDesign, fabric: FabricPlan, links: list[tuple[str, Link, int]] | None = None
+) -> CostPlan | None:
     """Return the priced bill of materials, or None where the design names no price book.
+
+    Args:
+        design: the design.
+        fabric: its fabric.
+        links: its cables, where they are known already.
 
     Raises:
         InputError: where the book lacks a part of the cost scope.
@@ -107,7 +137,8 @@ def price(design: ResolvedDesign, fabric: FabricPlan) -> CostPlan | None:
     scope, book = design.spec.cost, design.prices
     if scope is None or book is None:
         return None
-    items = [item for item in bill_of_materials(design, fabric) if item.category not in scope.exclude]
+    cables = cable_items(design, fabric) if links is None else links
+    items = [item for item in bill_of_materials(design, fabric, cables) if item.category not in scope.exclude]
     missing = [item for item in items if item.part not in book.items]
     if missing:
         raise InputError(

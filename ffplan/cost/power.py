@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ffplan.catalog.parts import StorageServer
+from ffplan.cost.bom import cable_items
 from ffplan.record import record
 
 if TYPE_CHECKING:
+    from ffplan.catalog.parts import Link
     from ffplan.design.resolve import ResolvedDesign, ResolvedGroup
     from ffplan.fabric.plan import FabricPlan
 
@@ -134,23 +136,31 @@ def _node(group: ResolvedGroup) -> NodePower:
     )
 
 
-def _network_maximum(design: ResolvedDesign, fabric: FabricPlan, ends: float) -> float:
+def _network_maximum(design: ResolvedDesign, fabric: FabricPlan, ends: float, at_nics: float) -> float:
     switch = design.switch
     typical = fabric.switches * switch.power.value + ends
     if switch.power_max is None:
         return typical
-    at_nics = fabric.endpoint_cables * design.endpoint_link.power_per_end.value
     return max(typical, fabric.switches * switch.power_max.value + at_nics)
 
 
-def plan_power(design: ResolvedDesign, fabric: FabricPlan) -> PowerPlan:
-    """Return the power of the whole cluster, network and storage included."""
-    ends = 2 * fabric.inter_switch_cables * design.inter_switch_link.power_per_end.value
-    ends += 2 * fabric.endpoint_cables * design.endpoint_link.power_per_end.value
+def plan_power(
+    design: ResolvedDesign, fabric: FabricPlan, links: list[tuple[str, Link, int]] | None = None
+) -> PowerPlan:
+    """Return the power of the whole cluster, network and storage included.
+
+    Args:
+        design: the design.
+        fabric: its fabric.
+        links: its cables, where they are known already.
+    """
+    cables = cable_items(design, fabric) if links is None else links
+    ends = 2 * sum(count * link.power_per_end.value for _, link, count in cables)
+    at_nics = sum(count * link.power_per_end.value for category, link, count in cables if category == "endpoint-links")
     return PowerPlan(
         nodes=tuple(_node(group) for group in design.groups),
         switches_w=fabric.switches * design.switch.power.value,
-        network_maximum_w=_network_maximum(design, fabric, ends),
+        network_maximum_w=_network_maximum(design, fabric, ends, at_nics),
         links_w=ends,
         pue=design.spec.site.pue,
     )

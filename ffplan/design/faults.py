@@ -27,6 +27,15 @@ def whole_faults(spec: Design, document: Document) -> Iterator[Finding]:
     yield from _tier_faults(spec, document)
     yield from _family_faults(spec, document)
     yield from _zone_faults(spec, document)
+    for position, group in enumerate(spec.nodes):
+        if (group.rack_units is None) == (spec.floor is not None):
+            lacks = group.rack_units is None
+            yield document.finding(
+                "design-floor",
+                ("nodes", position) if lacks else ("nodes", position, "rack_units"),
+                f"the {group.role} nodes have {'no `rack_units`' if lacks else '`rack_units`, and there is no floor'}",
+                "add their height in rack units" if lacks else "add a `floor`, or remove `rack_units`",
+            )
     if spec.communication:
         libraries = spec.communication.libraries
         for position, library in enumerate(libraries):

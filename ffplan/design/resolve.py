@@ -58,6 +58,8 @@ class ResolvedDesign:
     inter_switch_link: Link
     """Equal to the endpoint link where the design names none, and then not used."""
     prices: PriceBook | None
+    cable_choices: tuple[Link, ...]
+    """Cables and optics that the floor plan may choose from."""
 
     @property
     def radix(self) -> int:
@@ -169,6 +171,11 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     inter_switch_link = endpoint_link
     if spec.fabric.link.inter_switch is not None:
         inter_switch_link = resolver.part(Link, spec.fabric.link.inter_switch, ("fabric", "link", "inter_switch"))
+    floor = spec.floor
+    choices = [
+        resolver.part(Link, name, ("floor", "links", position))
+        for position, name in enumerate(floor.links if floor else ())
+    ]
     prices = resolver.part(PriceBook, spec.cost.price_book, ("cost", "price_book")) if spec.cost else None
     resolver.faults += currency_faults(spec, document, prices)
     whole = tuple(group for group in groups if group is not None)
@@ -181,4 +188,5 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     assert switch is not None
     assert endpoint_link is not None
     assert inter_switch_link is not None
-    return ResolvedDesign(document, spec, whole, switch, endpoint_link, inter_switch_link, prices)
+    found = tuple(link for link in choices if link is not None)
+    return ResolvedDesign(document, spec, whole, switch, endpoint_link, inter_switch_link, prices, found)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ffplan.catalog.prices import Currency
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
-from ffplan.inputs.quantities import Bandwidth, Data, EnergyPrice, MoneyAmount, Power, Ratio
+from ffplan.inputs.quantities import Bandwidth, Data, EnergyPrice, Length, MoneyAmount, Power, Ratio
 
 Role = Literal["compute", "storage", "management"]
 Family = Literal["fat-tree", "rail-optimised", "rail-only"]
@@ -30,7 +30,9 @@ class NodeGroup(Frozen):
     zones: Literal["split", "every"] = "split"
     """`split`: the nodes are divided over the zones. `every`: each node has NICs in every zone."""
     per_rack: SmallCount | None = None
-    """Nodes per rack, needed where `limits.power_per_rack` is set."""
+    """Nodes per rack, needed where `limits.power_per_rack` is set; with a `floor`, as many as fit if omitted."""
+    rack_units: SmallCount | None = None
+    """Height of one node in rack units, needed where the design has a `floor`."""
 
 
 class InterZone(Frozen):
@@ -140,6 +142,32 @@ class Limits(Frozen):
     """Least allreduce algorithm bandwidth of the first library [GB/s]."""
 
 
+class Floor(Frozen):
+    """Where the racks stand: equal rows, leaf switches in the middle of each, all other switches in rows of their own
+    in the middle of the floor."""
+
+    racks_per_row: Annotated[int, Field(ge=1, le=1000)]
+    """Racks of a row, those with switches included."""
+    switch_racks_per_row: Annotated[int, Field(ge=1, le=100)] = 1
+    """Racks in the middle of each row that hold leaf switches."""
+    rack_units: Annotated[int, Field(ge=1, le=100)] = 42
+    """Rack units of a rack."""
+    switch_units: Annotated[int, Field(ge=1, le=40)] = 1
+    """Rack units of a switch, with those that its cables need."""
+    power_per_rack: Power | None = None
+    """Most power of a rack, at the nodes' rated maximum where known [W]."""
+    rack_width: Length
+    """Distance from rack to rack along a row [m]."""
+    row_pitch: Length
+    """Distance from row to row [m]."""
+    riser: Length
+    """Way from a port up to the cable tray, at each end [m]."""
+    slack: Length
+    """Spare length of every cable [m]."""
+    links: Annotated[Many[Identifier], Field(min_length=1)]
+    """Catalogue ids of the cables and optics to choose from; the cheapest that reaches is taken."""
+
+
 class Design(Frozen):
     """A cluster as planned."""
 
@@ -157,5 +185,7 @@ class Design(Frozen):
     """The site."""
     cost: Cost | None = None
     """Pricing; without it the report has no cost."""
+    floor: Floor | None = None
+    """The floor plan; with it, cables have lengths, and the bill of materials the types that reach."""
     limits: Limits = Limits.model_construct()
     """Limits that `ffplan check` holds the design to."""

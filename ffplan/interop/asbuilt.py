@@ -47,7 +47,7 @@ class AsBuilt:
 
 
 def _fault(file: str, line: int, message: str, remedy: str) -> InputError:
-    return InputError(Finding("ibnetdiscover-syntax", Severity.ERROR, file, line, 1, message, remedy))
+    return InputError(Finding("file-ibnetdiscover", Severity.ERROR, file, line, 1, message, remedy))
 
 
 def _title(text: str) -> str:

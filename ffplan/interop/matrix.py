@@ -20,7 +20,7 @@ MOST_BYTES = 64 * 2**20
 
 
 def _fault(file: str, line: int, message: str, remedy: str) -> InputError:
-    return InputError(Finding("traffic-matrix", Severity.ERROR, file, line, 1, message, remedy))
+    return InputError(Finding("file-traffic-matrix", Severity.ERROR, file, line, 1, message, remedy))
 
 
 def _amount(text: str, file: str, line: int) -> float:

@@ -71,7 +71,7 @@ class Inside:
 
 
 def _fault(file: str, line: int, column: int, message: str, remedy: str) -> InputError:
-    return InputError(Finding("nccl-xml", Severity.ERROR, file, line, column, message, remedy))
+    return InputError(Finding("file-nccl-xml", Severity.ERROR, file, line, column, message, remedy))
 
 
 def parse(data: bytes, file: str) -> Element:

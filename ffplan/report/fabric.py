@@ -8,7 +8,7 @@ from ffplan.report.blocks import Block
 from ffplan.units import data_size, duration, number, percent
 
 if TYPE_CHECKING:
-    from ffplan.results import FaultReport, PlacementReport, RouteReport, SizeReport, VerifyReport
+    from ffplan.results import CablingReport, FaultReport, PlacementReport, RouteReport, SizeReport, VerifyReport
 
 
 def _cost(share: float) -> str:
@@ -112,6 +112,24 @@ def diff_blocks(rows: list[dict[str, str]]) -> list[Block]:
         return []
     cells = tuple((row["kind"], row["port"], row["designed"], row["found"]) for row in rows)
     return [Block("", cells, ("", "port", "designed", "found"))]
+
+
+def cabling_blocks(report: CablingReport) -> list[Block]:
+    """Return the tables of `ffplan cabling`."""
+    rows = tuple(
+        (item.type, item.tier.replace("_", "-"), f"{item.count:,}", f"{item.shortest_m:g} to {item.longest_m:g} m",
+         f"{item.total_m:,.0f} m", "" if item.cost is None else number(item.cost))
+        for item in report.kinds
+    )  # fmt: skip
+    cost = f"cost [{report.currency}]" if report.currency else ""
+    lines = (
+        ("racks", f"{report.racks:,} in {report.rows:,} rows"),
+        (
+            "cables",
+            f"{sum(item.count for item in report.kinds):,}, {sum(item.total_m for item in report.kinds):,.0f} m",
+        ),
+    )
+    return [Block("", lines), Block("", rows, ("type", "tier", "cables", "length", "in all", cost))]
 
 
 def size_blocks(report: SizeReport) -> list[Block]:

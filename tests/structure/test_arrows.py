@@ -21,7 +21,7 @@ ARROWS: dict[str, set[str]] = {
     "catalog": {"inputs"},
     "design": {"catalog", "inputs"},
     "results": set(),
-    "fabric": {"design", "results"},
+    "fabric": {"design", "results", "catalog"},
     "perf": {"design", "fabric", "catalog"},
     "cost": {"design", "fabric", "catalog"},
     "assessment": set(),

@@ -1,0 +1,156 @@
+"""How long every cable is, of which type, and where it goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.catalog.parts import Link
+from ffplan.errors import InputError
+from ffplan.fabric.floor import Positions, positions
+from ffplan.record import record
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.wiring import Fabric
+
+    Ints = NDArray[Any]
+    Floats = NDArray[Any]
+
+UNIT_M = 0.04445
+"""Height of a rack unit [m] (EIA-310)."""
+STEP_M = 0.5
+"""Cables are ordered in steps of this length [m]."""
+_MEDIA = ("dac", "aoc", "optics")
+
+
+@record
+class Cables:
+    """One row per cable; with breakout, a cable holds several links."""
+
+    link: Ints
+    """Number of its first link."""
+    length_m: Floats
+    """Length to order [m]."""
+    kind: Ints
+    """Position in `types`."""
+    tier: Ints
+    types: tuple[Link, ...]
+    places: Positions
+
+    def __len__(self) -> int:
+        return len(self.link)
+
+
+def cable_length(
+    rows: Any, racks: Any, units: Any, same_rack: Any, row_pitch: float, rack_width: float, riser: float, slack: float
+) -> Any:
+    """Return the length of a cable between two places.
+
+    Args:
+        rows: rows between them [1].
+        racks: racks between them along a row [1].
+        units: rack units between them [1].
+        same_rack: whether both are in one rack.
+        row_pitch: distance of rows [m].
+        rack_width: distance of racks [m].
+        riser: way up to the cable tray, at each end [m].
+        slack: spare length [m].
+
+    Returns:
+        Length [m], broadcast shape.
+
+    Equation:
+        slack + units * 0.04445 m within a rack; slack + 2 riser + rows * row_pitch + racks * rack_width otherwise
+
+    Source:
+        Geometry of trays along and across rows; EIA-310 for the rack unit.
+    """
+    across = 2 * riser + rows * row_pitch + racks * rack_width
+    return slack + np.where(same_rack, units * UNIT_M, across)
+
+
+def ranked(design: ResolvedDesign) -> tuple[Link, ...]:
+    """Return the cables to choose from, cheapest first: by price where all are priced, else by medium; then by
+    reach."""
+    book = design.prices
+    priced = book is not None and all(link.id in book.items for link in design.cable_choices)
+
+    def key(link: Link) -> tuple[float, float, str]:
+        cost = float(book.items[link.id].value) if priced and book else float(_MEDIA.index(link.medium))
+        return cost, link.reach.value, link.id
+
+    return tuple(sorted(design.cable_choices, key=key))
+
+
+def _first_of_cable(fabric: Fabric, breakout: int) -> Ints:
+    """Return the number of the first link of each cable: links that share a port of a whole switch share it."""
+    k = fabric.network.links
+    if breakout == 1:
+        return np.arange(len(k))
+    kept = []
+    for tier in np.unique(k.tier).tolist():
+        own = np.flatnonzero(k.tier == tier)
+        order = own[np.lexsort((k.b_port[own], k.b[own]))]
+        kept.append(np.sort(order)[::breakout])
+    return np.concatenate(kept)
+
+
+def cables(design: ResolvedDesign, fabric: Fabric) -> Cables:
+    """Return every cable of a design with a floor: length, cheapest type that reaches, places.
+
+    Args:
+        design: a design with a floor.
+        fabric: its fabric.
+
+    Raises:
+        InputError: where something does not fit its rack, or no type reaches.
+    """
+    floor = design.spec.floor
+    assert floor is not None
+    place = positions(design, fabric)
+    k = fabric.network.links
+    link = _first_of_cable(fabric, design.spec.fabric.breakout)
+    a, b = k.a[link], k.b[link]
+    rows, racks = np.abs(place.row[a] - place.row[b]), np.abs(place.rack[a] - place.rack[b])
+    length = cable_length(
+        rows, racks, np.abs(place.unit[a] - place.unit[b]), (rows == 0) & (racks == 0),
+        floor.row_pitch, floor.rack_width, floor.riser, floor.slack,
+    )  # fmt: skip
+    length = np.ceil(length / STEP_M - 1e-9) * STEP_M
+    types = ranked(design)
+    need = design.port_gbyte_s * design.spec.fabric.breakout, design.link_gbyte_s * design.spec.fabric.breakout
+    rate = np.where(k.tier[link] == 0, *need)
+    fits = np.stack([(length <= item.reach.value + 1e-9) & (item.rate.value >= rate - 1e-9) for item in types], axis=1)
+    if not fits.any(axis=1).all():
+        raise InputError(_too_long(design, length[~fits.any(axis=1)], types))
+    return Cables(link, length, fits.argmax(axis=1), k.tier[link], types, place)
+
+
+def _too_long(design: ResolvedDesign, lengths: Floats, types: tuple[Link, ...]) -> Any:
+    reach = max(types, key=lambda item: item.reach.value)
+    return design.document.finding(
+        "fabric-cable-length", ("floor", "links"),
+        f"{len(lengths):,} cables, the longest of {lengths.max():g} m, are longer than any of these links reaches at "
+        f"the rate of the ports; `{reach.id}` reaches {reach.reach.value:g} m",
+        "add a link that reaches further, or of the right rate, or bring the racks closer together",
+    )  # fmt: skip
+
+
+def quantities(design: ResolvedDesign, fabric: Fabric) -> dict[tuple[str, str], int]:
+    """Return how many cables of each type serve endpoints and switches, by (category, catalogue id).
+
+    Args:
+        design: a design with a floor.
+        fabric: its fabric.
+    """
+    found = cables(design, fabric)
+    counts: dict[tuple[str, str], int] = {}
+    for category, own in (("endpoint-links", found.tier == 0), ("inter-switch-links", found.tier > 0)):
+        for number, count in enumerate(np.bincount(found.kind[own], minlength=len(found.types)).tolist()):
+            if count:
+                counts[(category, found.types[number].id)] = count
+    return counts
