@@ -23,6 +23,9 @@ class Target(StrEnum):
     GRAPHML = "graphml"
     DOT = "dot"
     HOSTS = "hosts"
+    SVG = "svg"
+    CABLES = "cables"
+    NCCL = "nccl"
 
 
 def _ibsim(wired: Wired, plane: int | None, zone: int | None) -> str:
@@ -35,8 +38,7 @@ def _ibsim(wired: Wired, plane: int | None, zone: int | None) -> str:
 def _slurm(wired: Wired, plane: int | None, zone: int | None) -> str:
     from ffplan.interop.slurm import topology_conf
 
-    if plane is not None or zone is not None:
-        raise UsageError("ffplan export: Slurm's tree covers the whole fabric; leave out --plane and --zone")
+    _whole(plane, zone, "Slurm's tree covers the whole fabric")
     return topology_conf(wired.fabric, wired.names)
 
 
@@ -68,8 +70,43 @@ def _hosts(wired: Wired, plane: int | None, zone: int | None) -> str:
     return "".join(f"{wired.names.endpoint(int(port))[0]}\n" for port, kept in zip(first, keep, strict=True) if kept)
 
 
+def _whole(plane: int | None, zone: int | None, what: str) -> None:
+    if plane is not None or zone is not None:
+        raise UsageError(f"ffplan export: {what}; leave out --plane and --zone")
+
+
+def _svg(wired: Wired, plane: int | None, zone: int | None) -> str:
+    from ffplan.interop.drawing import drawing
+
+    _whole(plane, zone, "the drawing shows the whole fabric")
+    return drawing(wired.design, wired.fabric)
+
+
+def _cables(wired: Wired, plane: int | None, zone: int | None) -> str:
+    from ffplan.interop.cables import cable_list
+    from ffplan.report.blocks import records_csv
+
+    _whole(plane, zone, "the list covers the whole fabric")
+    return records_csv(cable_list(wired.design, wired.fabric, wired.names))
+
+
+def _nccl(wired: Wired, plane: int | None, zone: int | None) -> str:
+    from ffplan.catalog.parts import Server
+    from ffplan.interop.nccl import topology_xml
+
+    _whole(plane, zone, "the file describes a server")
+    group = wired.design.compute
+    assert isinstance(group.server, Server)
+    pci = {nic.id: nic.pci_ids[0] for nic in group.nics if nic.pci_ids}
+    if group.accelerator and group.accelerator.pci_ids:
+        pci[group.accelerator.id] = group.accelerator.pci_ids[0]
+    return topology_xml(group.server, group.accelerator, pci)
+
+
 _MAKERS: dict[Target, Callable[[Wired, int | None, int | None], str]] = {
     Target.IBSIM: _ibsim, Target.SLURM: _slurm, Target.GRAPHML: _graphml, Target.DOT: _dot, Target.HOSTS: _hosts,
+    Target.SVG: _svg, Target.CABLES: _cables, Target.NCCL: _nccl,
+    Target.SVG: _svg, Target.CABLES: _cables, Target.NCCL: _nccl,
 }  # fmt: skip
 
 
@@ -84,7 +121,8 @@ def export(
     """Export the wired fabric to another program.
 
     ibsim: netlist in the format of ibnetdiscover. slurm: topology.conf. graphml, dot: graphs. hosts: compute hosts in
-    the order of ranks.
+    the order of ranks. svg: drawing. cables: list from port to port, with lengths where the design has a floor. nccl:
+    topology XML of the compute server.
     """
     wired = wired_design(file, catalog)
     for name, value, most in (("--plane", plane, wired.fabric.planes), ("--zone", zone, wired.fabric.zones)):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ffplan.design.resolve import ResolvedDesign
+    from ffplan.errors import Finding
     from ffplan.fabric.wiring import Fabric
 
     Ints = NDArray[Any]
@@ -86,7 +87,7 @@ def ranked(design: ResolvedDesign) -> tuple[Link, ...]:
     return tuple(sorted(design.cable_choices, key=key))
 
 
-def _first_of_cable(fabric: Fabric, breakout: int) -> Ints:
+def first_of_cables(fabric: Fabric, breakout: int) -> Ints:
     """Return the number of the first link of each cable: links that share a port of a whole switch share it."""
     k = fabric.network.links
     if breakout == 1:
@@ -113,7 +114,7 @@ def cables(design: ResolvedDesign, fabric: Fabric) -> Cables:
     assert floor is not None
     place = positions(design, fabric)
     k = fabric.network.links
-    link = _first_of_cable(fabric, design.spec.fabric.breakout)
+    link = first_of_cables(fabric, design.spec.fabric.breakout)
     a, b = k.a[link], k.b[link]
     rows, racks = np.abs(place.row[a] - place.row[b]), np.abs(place.rack[a] - place.rack[b])
     length = cable_length(
@@ -126,17 +127,25 @@ def cables(design: ResolvedDesign, fabric: Fabric) -> Cables:
     rate = np.where(k.tier[link] == 0, *need)
     fits = np.stack([(length <= item.reach.value + 1e-9) & (item.rate.value >= rate - 1e-9) for item in types], axis=1)
     if not fits.any(axis=1).all():
-        raise InputError(_too_long(design, length[~fits.any(axis=1)], types))
+        fast = [item for item in types if item.rate.value >= rate.max() - 1e-9]
+        raise InputError(_too_long(design, length[~fits.any(axis=1)], fast) if fast else _too_slow(design, rate.max()))
     return Cables(link, length, fits.argmax(axis=1), k.tier[link], types, place)
 
 
-def _too_long(design: ResolvedDesign, lengths: Floats, types: tuple[Link, ...]) -> Any:
+def _too_slow(design: ResolvedDesign, gbyte_s: float) -> Finding:
+    return design.document.finding(
+        "fabric-cable-length", ("floor", "links"),
+        f"none of these links runs at the {gbyte_s * 8:g} Gb/s of the ports", "add a link of that rate",
+    )  # fmt: skip
+
+
+def _too_long(design: ResolvedDesign, lengths: Floats, types: list[Link]) -> Finding:
     reach = max(types, key=lambda item: item.reach.value)
     return design.document.finding(
         "fabric-cable-length", ("floor", "links"),
-        f"{len(lengths):,} cables, the longest of {lengths.max():g} m, are longer than any of these links reaches at "
-        f"the rate of the ports; `{reach.id}` reaches {reach.reach.value:g} m",
-        "add a link that reaches further, or of the right rate, or bring the racks closer together",
+        f"{len(lengths):,} cables, the longest of {lengths.max():g} m, are longer than any of these links reaches; "
+        f"`{reach.id}` reaches {reach.reach.value:g} m",
+        "add a link that reaches further, or bring the racks closer together",
     )  # fmt: skip
 
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.assessment import SCHEMA_VERSION
-from ffplan.fabric.cabling import Cables, cables
+from ffplan.fabric.cabling import Cables, cables, first_of_cables
 from ffplan.fabric.network import TIERS
+from ffplan.record import record
 from ffplan.results import CableKind, CableRow, CablingReport
 
 if TYPE_CHECKING:
@@ -57,6 +58,51 @@ def _rows(design: ResolvedDesign, fabric: Fabric, names: Names, found: Cables) -
     for number, (a, a_port, b, b_port, kind, length) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
         label = f"C{number + 1:0{width}}"
         rows.append(CableRow(label, *end(a, a_port), *end(b, b_port), found.types[kind].id, length))
+    return rows
+
+
+@record
+class PlainRow:
+    """One link of a design without a floor plan."""
+
+    label: str
+    from_device: str
+    from_port: str
+    to_device: str
+    to_port: str
+    type: str
+
+
+def cable_list(design: ResolvedDesign, fabric: Fabric, names: Names) -> list[CableRow] | list[PlainRow]:
+    """Return the list of cables from port to port; places and lengths where the design has a floor.
+
+    Args:
+        design: the design.
+        fabric: its fabric.
+        names: names of its devices.
+
+    Raises:
+        InputError: where something does not fit its rack, or no cable reaches.
+    """
+    if design.spec.floor is not None:
+        return list(cabling(design, fabric, names).cables)
+    network, breakout = fabric.network, design.spec.fabric.breakout
+    k, titles = network.links, names.devices()
+    kept = first_of_cables(fabric, breakout)
+    width, first = len(str(len(kept))), len(network.switches)
+    columns = (column[kept].tolist() for column in (k.a, k.a_port, k.b, k.b_port, k.tier))
+    rows = []
+    for number, (a, a_port, b, b_port, tier) in enumerate(zip(*columns, strict=True)):
+        host, _, nic = titles[a].partition("/")
+        lower = (
+            (host, nic.partition("p")[0] if breakout > 1 else nic)
+            if a >= first
+            else (host, str(a_port // breakout + 1))
+        )
+        kind = design.inter_switch_link if tier else design.endpoint_link
+        rows.append(
+            PlainRow(f"C{number + 1:0{width}}", lower[0], lower[1], titles[b], str(b_port // breakout + 1), kind.id)
+        )
     return rows
 
 

@@ -132,7 +132,7 @@ def _device(element: Element, kind: str, file: str) -> Device:
     generation = GENERATIONS.get(speed)
     if speed and generation is None:
         raise _fault(file, element.line, element.column, f"`link_speed` is `{speed[:20]}`",
-                     f"write one of {', '.join(sorted(GENERATIONS, key=float))} GT/s")  # fmt: skip
+                     f"write one of {', '.join(_SPEEDS.values())} GT/s")  # fmt: skip
     if width and not width.isdigit():
         raise _fault(file, element.line, element.column, f"`link_width` is `{width[:20]}`", "write a number of lanes")
     return Device(kind, _pci_id(element, file), generation, int(width) if width else None,

@@ -25,12 +25,15 @@ class Case:
     changes: tuple[Change, ...] = ()
     base: str = "fire-flyer-2"
     raw: bytes | None = None
+    command: tuple[str, ...] = ("design",)
+    """What comes before the file on the command line."""
+    file: str = "design.yaml"
     part: str | None = None
     part_changes: tuple[Change, ...] = ()
 
     def write(self, folder: Path) -> list[str]:
-        """Write the files of the case; return the arguments of `ffplan design` that meet them."""
-        design = folder / "design.yaml"
+        """Write the files of the case; return the arguments of the command that meet them."""
+        design = folder / self.file
         if self.raw is not None:
             design.write_bytes(self.raw)
         else:
@@ -157,4 +160,51 @@ CASES = (
     _part("root-port-missing", "fire-flyer-2-node", "gpu6, root_port: cpu1-rp1", "gpu6, root_port: cpu1-rp9"),
     _part("server-part-unknown", "fire-flyer-2-node", "part: connectx-6-200g", "part: connectx-6"),
     _part("server-without-nic", "fire-flyer-2-node", "network: both", "network: storage"),
+    _design("floor-without-heights", "rack_units: 8, ", "", "superpod-h100-4su"),
+    _design("floor-heights-without-floor", "count: 1250}", "count: 1250, rack_units: 4}"),
+    _design("floor-power", "power_per_rack: 45 kW", "power_per_rack: 30 kW", "superpod-h100-4su"),
+    _design("floor-units", "rack_units: 8, per_rack: 4", "rack_units: 16, per_rack: 4", "superpod-h100-4su"),
+    _design("floor-switch-racks", "switch_units: 2", "switch_units: 30", "superpod-h100-4su"),
+    _design("floor-cable-too-long", "400g-dac, 400g-aoc, 400g-dr4", "400g-dac", "superpod-h100-4su"),
+    _design("floor-cable-too-slow", "400g-dac, 400g-aoc, 400g-dr4", "hdr-aoc", "superpod-h100-4su"),
+    _design("floor-link-unknown", "links: [400g-dac,", "links: [400g-dak,", "superpod-h100-4su"),
+    Case("cabling-without-floor", command=("cabling",)),
+    *(
+        Case(f"nccl-{name}", raw=raw, command=("import", "nccl"), file="topology.xml")
+        for name, raw in (
+            ("not-xml", b"hello"),
+            ("cut-off", b'<system version="1">\n  <cpu numaid="0">\n'),
+            ("binary", b"\x00\x01\x02"),
+            ("doctype", b'<!DOCTYPE a [<!ENTITY b "c">]>\n<system/>'),
+            ("deep", b"<a>" * 100),
+            ("other-root", b'<graphs version="1"/>'),
+            ("nothing-inside", b'<system version="1"><cpu numaid="0"/></system>'),
+            ("without-device", b'<system>\n<cpu>\n<pci class="0x030200" vendor="0x10de"/>\n</cpu>\n</system>'),
+            ("speed", b'<system><cpu>\n <pci class="0x030200" vendor="0x10de" device="0x20b0" link_speed="7"/></cpu></system>'),
+            ("lanes", b'<system><cpu>\n <pci class="0x030200" vendor="0x10de" device="0x20b0" link_width="x16"/></cpu></system>'),
+        )
+    ),
+    *(
+        Case(f"ibnetdiscover-{name}", raw=raw, command=("diff", "fire-flyer-2"), file="built.txt")
+        for name, raw in (
+            ("empty", b""),
+            ("prose", b'Switch 4 "S-1" # "leaf"\nno such file or directory\n'),
+            ("port-first", b'[1] "S-1"[2]\n'),
+            ("port-beyond", b'Switch 4 "S-1" # "leaf"\n[5] "S-2"[1]\n'),
+            ("port-twice", b'Switch 4 "S-1" # "leaf"\n[1] "S-2"[1]\n[1] "S-2"[2]\n'),
+            ("device-twice", b'Switch 4 "S-1" # "leaf"\nSwitch 4 "S-2" # "leaf"\n'),
+            ("peer-unknown", b'Switch 4 "S-1" # "leaf"\n[1] "S-2"[1]\n'),
+            ("ends-disagree", b'Switch 4 "S-1" # "a"\n[1] "S-2"[1]\nSwitch 4 "S-2" # "b"\n[1] "S-1"[2]\n'),
+        )
+    ),
+    *(
+        Case(f"matrix-{name}", raw=raw, command=("route", "fire-flyer-2", "--traffic"), file="traffic.csv")
+        for name, raw in (
+            ("header", b"from,to,bytes\n"),
+            ("host", b"src,dst,bytes\ncompute-0001,compute-2,5\n"),
+            ("amount", b"src,dst,bytes\ncompute-0001,compute-0002,much\n"),
+            ("negative", b"src,dst,bytes\ncompute-0001,compute-0002,-1\n"),
+            ("cells", b"src,dst,bytes\ncompute-0001,compute-0002\n"),
+        )
+    ),
 )  # fmt: skip

@@ -28,7 +28,7 @@ ARROWS: dict[str, set[str]] = {
     "assumptions": {"assessment", "catalog", "cost", "design", "fabric"},
     "assess": {"assessment", "assumptions", "catalog", "cost", "design", "fabric", "perf"},
     "comparison": {"assessment", "cost"},
-    "interop": {"assessment", "design", "fabric", "inputs", "results"},
+    "interop": {"assessment", "catalog", "design", "fabric", "inputs", "results"},
     "report": {"assessment", "comparison", "catalog", "design", "inputs", "interop", "results"},
     "check": {"assess", "assessment", "catalog", "design", "fabric", "inputs"},
 }

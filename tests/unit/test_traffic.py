@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ffplan.fabric.cabling import cable_length
 from ffplan.fabric.dbtree import binary_tree, double_binary_tree, joined_trees
 from ffplan.fabric.degrade import bisection, links_alive, what_is_left
 from ffplan.fabric.mms import field, mms_links, router_degree
@@ -91,6 +92,12 @@ def test_bisection_and_what_a_spine_and_a_leaf_cost() -> None:
     own = np.flatnonzero((network.links.tier == 1) & (network.links.a == 2))
     cut = what_is_left(fabric, every, nothing, own)  # type: ignore[arg-type]
     assert (cut.endpoints_lost, cut.endpoints_cut_off, cut.nodes_left) == (0, 4, 28)
+
+
+def test_cable_length() -> None:
+    """Three rows of 3 m and two racks of 0.6 m, up and down 1.5 m, a metre to spare; within a rack ten units."""
+    assert cable_length(3, 2, 0, False, 3.0, 0.6, 1.5, 1.0) == pytest.approx(14.2)
+    assert cable_length(0, 0, 10, True, 3.0, 0.6, 1.5, 1.0) == pytest.approx(1.4445)
 
 
 def test_fields_and_slim_fly_degree() -> None:

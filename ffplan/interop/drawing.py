@@ -1,0 +1,216 @@
+"""The fabric as an SVG drawing: every switch a square, links as bundles with their number.
+
+One plane is drawn, since planes are equal. Zones stand side by side, pods within them; where a zone has many equal
+pods, a few are drawn and the rest are counted. No single link is drawn: at a thousand switches they would only hide
+each other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.sax.saxutils import escape
+
+import numpy as np
+
+from ffplan.fabric.network import LEAF, SPINE
+from ffplan.record import record
+
+if TYPE_CHECKING:
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.wiring import Fabric, WiredTree
+
+SQUARE, GAP, PAD = 9, 3, 14
+COLUMNS = 20
+"""Squares side by side in a pod."""
+MOST_PODS = 5
+"""Pods of a zone drawn one by one."""
+COLOURS = {"leaf": "#2b7a78", "spine": "#3d5a98", "core": "#8c4a86", "interzone": "#b5651d"}
+STYLE = (
+    "text{font:12px system-ui,sans-serif;fill:#222}.h{font-weight:600;font-size:15px}.s{fill:#555;font-size:11px}"
+    ".b{fill:#f6f7f9;stroke:#c9ced6}.l{stroke:#9aa3b2;fill:none}"
+)
+
+
+class _Canvas:
+    """Collects elements, and how far they reach."""
+
+    def __init__(self) -> None:
+        self.items: list[str] = []
+        self.width = self.height = 0.0
+
+    def reach(self, x: float, y: float) -> None:
+        self.width, self.height = max(self.width, x), max(self.height, y)
+
+    def text(self, x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> None:
+        look = f' class="{kind}"' if kind else ""
+        self.items.append(f'<text x="{x:g}" y="{y:g}"{look} text-anchor="{anchor}">{escape(words)}</text>')
+        width = len(words) * (8.2 if kind == "h" else 6.6)
+        self.reach(x + (width if anchor == "start" else width / 2), y + 6)
+
+    def box(self, x: float, y: float, width: float, height: float) -> None:
+        self.items.append(f'<rect class="b" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6"/>')
+        self.reach(x + width, y + height)
+
+    def squares(self, x: float, y: float, count: int, role: str, columns: int = COLUMNS) -> float:
+        """Draw switches in rows; return the height."""
+        step = SQUARE + GAP
+        path = "".join(
+            f"M{x + number % columns * step:g} {y + number // columns * step:g}h{SQUARE}v{SQUARE}h-{SQUARE}z"
+            for number in range(count)
+        )
+        self.items.append(f'<path fill="{COLOURS[role]}" d="{path}"/>')
+        rows = -(-count // columns)
+        self.reach(x + min(count, columns) * (SQUARE + GAP), y + rows * (SQUARE + GAP))
+        return rows * (SQUARE + GAP)
+
+    def bundle(self, x1: float, y1: float, x2: float, y2: float, links: int, most: int) -> None:
+        """Draw links as one line, thicker the more there are."""
+        width = 1.5 + 8.5 * (links / max(1, most)) ** 0.5
+        self.items.append(
+            f'<path class="l" stroke-width="{width:.1f}" d="M{x1:g} {y1:g}C{x1:g} {(y1 + y2) / 2:g} {x2:g} '
+            f'{(y1 + y2) / 2:g} {x2:g} {y2:g}"/>'
+        )
+
+    def svg(self, title: str) -> str:
+        width, height = self.width + PAD, self.height + PAD
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
+            f'height="{height:g}" role="img"><title>{escape(title)}</title><style>{STYLE}</style>'
+            f'<rect width="100%" height="100%" fill="#fff"/>{"".join(self.items)}</svg>\n'
+        )
+
+
+@record
+class _Pod:
+    leaves: int
+    spines: int
+    endpoints: int
+    down: int
+    """Links between its leaves and spines."""
+    up: int
+    """Links to the cores."""
+
+
+def _pods(fabric: Fabric, wired: WiredTree) -> list[_Pod]:
+    """Return the pods of a tree; a two-tier tree is one."""
+    s, k, tree = fabric.network.switches, fabric.network.links, wired.tree
+    first, last = wired.first_switch, wired.first_switch + tree.leaf + tree.spine
+    pods = int(s.pod[first:last].max()) + 1
+    own = np.arange(first, last)
+    leaf, spine = own[s.role[own] == LEAF], own[s.role[own] == SPINE]
+    ends = np.bincount(fabric.network.endpoints.leaf, minlength=len(s))
+    lower = np.bincount(k.a[k.tier == 1], minlength=len(s))
+    upper = np.bincount(k.a[k.tier == 2], minlength=len(s))
+    columns = [
+        np.bincount(s.pod[leaf], minlength=pods), np.bincount(s.pod[spine], minlength=pods),
+        np.bincount(s.pod[leaf], weights=ends[leaf], minlength=pods),
+        np.bincount(s.pod[leaf], weights=lower[leaf], minlength=pods),
+        np.bincount(s.pod[spine], weights=upper[spine], minlength=pods),
+    ]  # fmt: skip
+    return [_Pod(*(int(column[pod]) for column in columns)) for pod in range(pods)]
+
+
+def _shown(pods: list[_Pod]) -> list[tuple[_Pod, str]]:
+    """Return the pods to draw, with what to call them."""
+    names = [f"pod {number + 1}" if len(pods) > 1 else "" for number in range(len(pods))]
+    if len(pods) <= MOST_PODS + 1:
+        return list(zip(pods, names, strict=True))
+    kept = [*range(MOST_PODS - 1), len(pods) - 1]
+    return [(pods[number], names[number]) for number in kept]
+
+
+def _pod_width(pod: _Pod) -> float:
+    return min(COLUMNS, max(pod.leaves, pod.spines)) * (SQUARE + GAP) - GAP + 2 * PAD
+
+
+def _draw_pod(canvas: _Canvas, x: float, y: float, pod: _Pod, name: str, most: int) -> float:
+    """Draw a pod; return its height."""
+    width = max(_pod_width(pod), 150)
+    spine_rows, leaf_rows = -(-pod.spines // COLUMNS), -(-pod.leaves // COLUMNS)
+    height = (spine_rows + leaf_rows) * (SQUARE + GAP) + (96 if pod.spines else 52)
+    canvas.box(x, y, width, height)
+    at = y + 18
+    if name:
+        canvas.text(x + PAD, at, name)
+    at += 8
+    if pod.spines:
+        at += canvas.squares(x + PAD, at, pod.spines, "spine")
+        canvas.bundle(x + width / 2, at, x + width / 2, at + 36, pod.down, most)
+        canvas.text(x + width / 2 + 12, at + 22, f"{pod.down:,} links", "s")
+        at += 38
+    at += canvas.squares(x + PAD, at, pod.leaves, "leaf")
+    canvas.text(x + PAD, at + 12, f"{pod.endpoints:,} endpoints", "s")
+    return height
+
+
+def _draw_zone(
+    canvas: _Canvas, x: float, y: float, fabric: Fabric, wired: WiredTree, title: str
+) -> tuple[float, float]:
+    """Draw a zone; return its width and where its top is."""
+    pods = _pods(fabric, wired)
+    shown = _shown(pods)
+    most = max(pod.down for pod in pods)
+    core = wired.tree.core
+    top = y + (26 if title else 0)
+    if title:
+        canvas.text(x, y + 14, title, "h")
+    left = [x]
+    for pod, _ in shown:
+        left.append(left[-1] + max(_pod_width(pod), 150) + PAD)
+    columns = max(COLUMNS, int((left[-1] - x - PAD) // (SQUARE + GAP)))
+    at = top
+    if core:
+        at += canvas.squares(x, at, core, "core", columns) + 6
+        canvas.text(x, at + 8, f"{core:,} core switches", "s")
+        at += 14
+    base = at + (64 if core else 0)
+    for number, (pod, name) in enumerate(shown):
+        if core:
+            middle = left[number] + max(_pod_width(pod), 150) / 2
+            canvas.bundle(middle, base, middle, at + 4, pod.up, most)
+            canvas.text(middle + 12, at + 38, f"{pod.up:,} links", "s")
+        _draw_pod(canvas, left[number], base, pod, name, most)
+    if len(shown) < len(pods):
+        canvas.text(left[-1], base + 40, f"and {len(pods) - len(shown)} pods more,")
+        canvas.text(left[-1], base + 56, "wired alike")
+    return left[-1] - x, top
+
+
+def drawing(design: ResolvedDesign, fabric: Fabric) -> str:
+    """Return the drawing as SVG.
+
+    Args:
+        design: the design.
+        fabric: its fabric.
+    """
+    canvas = _Canvas()
+    trees = fabric.trees[: fabric.zones]
+    canvas.text(PAD, 26, design.spec.name, "h")
+    s = fabric.network.switches
+    words = f"{len(s):,} switches ({design.switch.id}), {len(fabric.network.endpoints):,} endpoints"
+    if fabric.planes > 1:
+        words += f"; one of {fabric.planes} equal planes is drawn"
+    canvas.text(PAD, 46, words, "s")
+    x, y = float(PAD), 66.0
+    for role, colour in COLOURS.items():
+        if (s.role == list(COLOURS).index(role)).any():
+            canvas.items.append(f'<rect x="{x:g}" y="{y - 9:g}" width="{SQUARE}" height="{SQUARE}" fill="{colour}"/>')
+            canvas.text(x + 14, y, role)
+            x += 30 + 8 * len(role)
+    top = 100.0 if fabric.interzone else 84.0
+    if fabric.interzone:
+        canvas.squares(PAD, top, fabric.interzone, "interzone")
+        canvas.text(
+            PAD + fabric.interzone * (SQUARE + GAP) + 8, top + 9, f"{fabric.interzone} inter-zone switches", "s"
+        )
+        top += 80
+    x = float(PAD)
+    for number, wired in enumerate(trees):
+        title = f"zone {number + 1}" if len(trees) > 1 else ""
+        width, zone_top = _draw_zone(canvas, x, top, fabric, wired, title)
+        if fabric.interzone:
+            links = len(wired.trunk_links)
+            canvas.bundle(PAD + 10, 112, x + 80, zone_top - 14, links, 4 * links)
+            canvas.text(x + 92, zone_top - 24, f"{links:,} links", "s")
+        x += width + 2 * PAD
+    return canvas.svg(f"{design.spec.name}: fabric")

@@ -1,0 +1,151 @@
+"""The fabric before the programs that would run it: OpenSM on ibsim, ibnetdiscover, slurmctld, Chromium."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ffplan.interop.programs import find_library, running, wait_for
+from tests.support import ROOT, ffplan, vary_design
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.integration
+
+
+def need(*programs: str) -> None:
+    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+    for program in programs:
+        if shutil.which(program, path=path) is None:
+            pytest.skip(f"{program} is not installed")
+
+
+def verify(design: str, program: str) -> tuple[int, dict[str, Any]]:
+    done = ffplan("verify", design, "--with", program, "--format", "json")
+    assert done.out, done.err
+    return done.code, json.loads(done.out)
+
+
+def found(report: dict[str, Any], check: str) -> list[str]:
+    return [item["found"] for item in report["checks"] if item["check"] == check]
+
+
+@pytest.mark.parametrize(
+    ("design", "hosts", "switches", "tiers"),
+    [
+        ("fire-flyer-2", ["760", "760"], ["60", "60"], "20 + 40"),
+        ("pcie-a100-three-tier", ["1,600"], ["200"], "40 + 80 + 80"),
+        ("superpod-h100-4su", ["1,016"], ["48"], "16 + 32"),
+    ],
+)
+def test_opensm_brings_up_every_subnet_as_a_fat_tree(
+    design: str, hosts: list[str], switches: list[str], tiers: str
+) -> None:
+    need("ibsim", "opensm")
+    code, report = verify(design, "opensm")
+    assert report["passed"], [item for item in report["checks"] if not item["passed"]]
+    assert code == 0
+    assert found(report, "hosts") == hosts
+    assert found(report, "switches") == switches
+    assert set(found(report, "switches by tier")) == {tiers}
+    assert all(text.endswith("by ftree") for text in found(report, "fat tree"))
+    assert len([item for item in report["checks"] if item["check"] == "rate of the ideal"]) == 3 * len(hosts)
+
+
+def test_planes_are_subnets_of_their_own(tmp_path: Path) -> None:
+    need("ibsim", "opensm")
+    code, report = verify(str(vary_design(tmp_path, "fire-flyer-next", ("count: 4096", "count: 96"))), "opensm")
+    assert code == 0
+    assert [item["subject"] for item in report["checks"] if item["check"] == "subnet comes up"] == [
+        f"plane {number}" for number in (1, 2, 3, 4)
+    ]
+    assert found(report, "hosts") == ["192"] * 4
+
+
+def test_opensm_refuses_uneven_striping_and_the_report_says_why(tmp_path: Path) -> None:
+    """Cores by port count alone are not striped evenly; OpenSM falls back to minhop, and the exit code is 1."""
+    need("ibsim", "opensm")
+    small = vary_design(
+        tmp_path, "dgx-a100-10k", ("count: 1250", "count: 165"),
+        ("core_policy: per-rail-whole-pods", "core_policy: minimal"),
+    )  # fmt: skip
+    code, report = verify(str(small), "opensm")
+    assert code == 1
+    assert not report["passed"]
+    assert "minhop" in found(report, "fat tree")[0]
+    assert found(report, "pairs traced")[0].endswith("in 5 switches")
+
+
+def test_ibnetdiscover_finds_the_fabric_as_designed(tmp_path: Path) -> None:
+    need("ibsim", "ibnetdiscover", "stdbuf")
+    net = tmp_path / "net"
+    assert ffplan("export", "fire-flyer-2", "--to", "ibsim", "--zone", "1", "-o", str(net)).code == 0
+    env = {"IBSIM_SOCKNAME": f"ffplan-test-{os.getpid()}"}
+    command = ["stdbuf", "-oL", "ibsim", "-s", "-n", "-N", "900", "-S", "70", "-P", "5000", str(net)]
+    with running(command, tmp_path, "ibsim.log", env) as job:
+        wait_for(lambda: b"simulator ready" in job.log.read_bytes(), job, 20, "ibsim did not come up")
+        preload = {
+            **os.environ, **env, "SIM_HOST": "compute-0001/nic1",
+            "LD_PRELOAD": find_library("libumad2sim.so", "libumad2sim0"),
+        }  # fmt: skip
+        program = shutil.which("ibnetdiscover", path=f"{os.environ['PATH']}:/usr/sbin")
+        assert program
+        done = subprocess.run([program], capture_output=True, text=True, check=True, timeout=60, env=preload)
+    built = tmp_path / "built.txt"
+    built.write_text(done.stdout)
+    same = ffplan("diff", "fire-flyer-2", str(built), "--zone", "1")
+    assert (same.code, same.err) == (0, "")
+    assert "1,560 links as designed, 0 differences" in same.out
+    assert len(json.loads(ffplan("import", "ibnetdiscover", str(built)).out)["links"]) == 1560
+
+
+@pytest.mark.parametrize("design", ["fire-flyer-2", "dgx-a100-10k", "fire-flyer-next", "superpod-h100-4su"])
+def test_slurm_loads_the_topology_and_reads_it_back(design: str) -> None:
+    need("slurmctld", "scontrol")
+    code, report = verify(design, "slurm")
+    assert report["passed"], report["checks"]
+    assert code == 0
+    assert report["version"]
+
+
+PAGE = """<!doctype html><body>{svg}<pre id="out"></pre><script>
+const boxes = [...document.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+const view = document.querySelector('svg').getBoundingClientRect();
+const bad = [];
+boxes.forEach(([a, p], i) => {{
+  if (p.right > view.right || p.bottom > view.bottom) bad.push('outside: ' + a);
+  boxes.slice(i + 1).forEach(([b, q]) => {{
+    if (p.left < q.right && q.left < p.right && p.top < q.bottom && q.top < p.bottom) bad.push(a + ' over ' + b);
+  }});
+}});
+const result = boxes.length + ' texts, ' + view.width + ' wide; ' + bad.join('; ');
+document.getElementById('out').textContent = 'RESULT ' + result + ' END';
+</script></body>"""
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--window-size=1600,900",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("design", sorted(path.stem for path in (ROOT / "designs").glob("*.yaml")))
+def test_chromium_draws_the_fabric_without_words_over_words(design: str, tmp_path: Path) -> None:
+    need("chromium")
+    svg = ffplan("export", design, "--to", "svg").out
+    page = tmp_path / "page.html"
+    page.write_text(PAGE.format(svg=svg))
+    done = subprocess.run(
+        ["chromium", *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", page.as_uri()],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    result = re.search(r"RESULT (\d+) texts, ([\d.]+) wide; (.*?) END</pre>", done.stdout)
+    assert result, done.stderr[-500:]
+    assert int(result.group(1)) > 5
+    assert float(result.group(2)) < 2000
+    assert result.group(3) == ""
