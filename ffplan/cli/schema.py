@@ -18,6 +18,14 @@ class SchemaName(StrEnum):
     ASSESSMENT = "assessment"
     COMPARISON = "comparison"
     FINDINGS = "findings"
+    SIZE = "size"
+    ROUTE = "route"
+    PLACEMENT = "placement"
+    FAULTS = "faults"
+    CABLING = "cabling"
+    VERIFY = "verify"
+    DIFF = "diff"
+    AS_BUILT = "as-built"
 
 
 def schema(

@@ -43,11 +43,12 @@ def unfold(text: str) -> list[str]:
         ValueError: where brackets do not close or a run is not of numbers.
     """
     names: list[str] = []
-    for part in re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text):
+    parts = re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text)
+    if ",".join(parts) != text:
+        raise ValueError(f"`{text[:60]}` is no host list")
+    for part in parts:
         match = re.fullmatch(r"(.*?)\[([^\]]*)\]", part)
         if match is None:
-            if "[" in part or "]" in part:
-                raise ValueError(f"`{part}` is no host list")
             names.append(part)
             continue
         for run in match.group(2).split(","):

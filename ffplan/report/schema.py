@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
+from ffplan import results
 from ffplan.assessment import Assessment, ToolInfo
 from ffplan.catalog.parts import (
     Accelerator,
@@ -56,6 +57,14 @@ _ROOTS: dict[str, tuple[Any, str]] = {
     "assessment": (Assessment, "Output of `ffplan design --format json`"),
     "comparison": (Comparison, "Output of `ffplan compare --format json`"),
     "findings": (Findings, "Output of `ffplan check --format json`"),
+    "size": (results.SizeReport, "Output of `ffplan size --format json`"),
+    "route": (results.RouteReport, "Output of `ffplan route --format json`"),
+    "placement": (results.PlacementReport, "Output of `ffplan place --format json`"),
+    "faults": (results.FaultReport, "Output of `ffplan faults --format json`"),
+    "cabling": (results.CablingReport, "Output of `ffplan cabling --format json`"),
+    "verify": (results.VerifyReport, "Output of `ffplan verify --format json`"),
+    "diff": (results.DiffReport, "Output of `ffplan diff --format json`"),
+    "as-built": (results.AsBuiltReport, "Output of `ffplan import ibnetdiscover`"),
 }
 
 
@@ -91,7 +100,7 @@ def _known_classes() -> dict[str, type]:
     import ffplan.comparison
 
     known: dict[str, type] = {model.__name__: model for model in _classes(Frozen)}
-    for module in (ffplan.assessment, ffplan.comparison):
+    for module in (ffplan.assessment, ffplan.comparison, results):
         known |= {n: item for n, item in vars(module).items() if is_dataclass(item) and isinstance(item, type)}
     return known | {"Findings": Findings, "Finding": Finding}
 
@@ -112,7 +121,7 @@ def json_schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema of design files, catalogue files, or one of the JSON outputs.
 
     Args:
-        name: design, catalog, assessment, comparison or findings.
+        name: design, catalog, or one of the outputs, as `_ROOTS` names them.
 
     Raises:
         KeyError: for any other name.

@@ -58,6 +58,11 @@ def _part(name: str, part: str, old: str, new: str, base: str = "fire-flyer-2") 
     return Case(name, base=base, part=part, part_changes=((old, new),))
 
 
+def _nccl_gpu(attribute: bytes) -> bytes:
+    gpu = b'<pci class="0x030200" vendor="0x10de" device="0x20b0" '
+    return b"<system><cpu>\n  " + gpu + attribute + b"/></cpu></system>"
+
+
 def _bomb() -> bytes:
     lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
     for before, name in zip("abcdefgh", "bcdefghi", strict=True):
@@ -180,8 +185,8 @@ CASES = (
             ("other-root", b'<graphs version="1"/>'),
             ("nothing-inside", b'<system version="1"><cpu numaid="0"/></system>'),
             ("without-device", b'<system>\n<cpu>\n<pci class="0x030200" vendor="0x10de"/>\n</cpu>\n</system>'),
-            ("speed", b'<system><cpu>\n <pci class="0x030200" vendor="0x10de" device="0x20b0" link_speed="7"/></cpu></system>'),
-            ("lanes", b'<system><cpu>\n <pci class="0x030200" vendor="0x10de" device="0x20b0" link_width="x16"/></cpu></system>'),
+            ("speed", _nccl_gpu(b'link_speed="7 GT/s"')),
+            ("lanes", _nccl_gpu(b'link_width="x16"')),
         )
     ),
     *(

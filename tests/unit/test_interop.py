@@ -1,0 +1,232 @@
+"""Other people's formats: host lists, NCCL's XML, ibnetdiscover, Slurm; and what the commands make of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from typing import TYPE_CHECKING
+
+import jsonschema
+import networkx as nx
+import pytest
+
+from ffplan.interop.hostlist import fold, unfold
+from ffplan.interop.nccl import read_inside, server_yaml
+from ffplan.interop.programs import ProgramError, find_library, find_program, run_program, running, wait_for
+from ffplan.interop.slurmctld import read_topology
+from tests.support import ROOT, ffplan, vary_design
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def p4d() -> str:
+    """The PCIe tree of an AWS p4d.24xlarge as its NCCL topology file gives it, ids and rates included."""
+    link = 'link_speed="8 GT/s" link_width="16"'
+    gpu, efa = 'class="0x030200" vendor="0x10de" device="0x20b0"', 'class="0x020000" vendor="0x1d0f" device="0xefa0"'
+    cpus = []
+    for numa, buses in enumerate((("10", "20"), ("90", "a0"))):
+        switches = []
+        for number, bus in enumerate(buses, start=2 * numa + 1):
+            devices = [f'<pci busid="0000:{bus}:{slot}.0" {what} {link}/>' for slot, what in
+                       (("1c", gpu), ("1d", gpu), ("1b", efa))]  # fmt: skip
+            head = f'<pci busid="ffff:ff:{number:02}.0" class="0x060400" vendor="0xffff" device="0xffff" {link}>'
+            switches.append(head + "".join(devices) + "</pci>")
+        ids = 'arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85"'
+        cpus.append(f'<cpu numaid="{numa}" {ids}>{"".join(switches)}</cpu>')
+    return f'<system version="1">{"".join(cpus)}</system>'
+
+
+def test_host_lists_fold_and_unfold() -> None:
+    names = ["n01", "n02", "n03", "n07", "login", "n10"]
+    assert fold(names) == "login,n[01-03,07,10]"
+    assert sorted(unfold(fold(names))) == sorted(names)
+    assert fold(["a9", "a10"]) == "a9,a10"  # widths differ, so they cannot share a bracket
+    assert unfold("x[8-11],y") == ["x8", "x9", "x10", "x11", "y"]
+    with pytest.raises(ValueError, match="no run"):
+        unfold("x[1-b]")
+    with pytest.raises(ValueError, match="no host list"):
+        unfold("x[1")
+
+
+def test_the_p4d_topology() -> None:
+    """Two groups of two GPUs and an adapter behind a PCIe switch on each of two sockets."""
+    inside = read_inside(p4d().encode(), "p4d.xml")
+    assert [len(bridges) for _, bridges in inside.sockets] == [2, 2]
+    for _, bridges in inside.sockets:
+        for bridge in bridges:
+            assert bridge.switch
+            assert [device.kind for device in bridge.devices] == ["gpu", "gpu", "nic"]
+            assert {(device.generation, device.lanes) for device in bridge.devices} == {(3, 16)}
+    text, lacking = server_yaml(inside, "p4d-24xlarge", "p4d.xml", {"10de:20b0": "a100-sxm-40gb"})
+    assert "accelerator: a100-sxm-40gb" in text
+    assert any("1d0f:efa0" in item for item in lacking)
+
+
+def test_an_imported_server_works_once_it_is_filled_in(tmp_path: Path) -> None:
+    source = tmp_path / "p4d.xml"
+    source.write_text(p4d())
+    done = ffplan("import", "nccl", str(source), "--id", "p4d-24xlarge", "--cpu", "xeon-8480c")
+    assert done.code == 0
+    assert "still to fill in: memory of each socket" in done.err
+    memory = (
+        "memory: {channels: {value: 6, source: xml}, rate: {value: 2933 MT/s, source: xml}, "
+        "dimms: {value: 12, source: xml}, capacity: {value: 576 GB, source: xml}, "
+        "power_per_dimm: {value: 5 W, source: xml}}"
+    )
+    text = done.out.replace("memory: {}  # fill in", memory)
+    text = text.replace("power: {}  # fill in", "nvlink: {switched: true}\npower: {other: {value: 900 W, source: xml}}")
+    text = text.replace('date: "unknown"', 'date: "2026-11"')
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    (parts / "p4d-24xlarge.yaml").write_text(text)
+    design = vary_design(
+        tmp_path, "dgx-a100-10k", ("server: dgx-a100-320gb, count: 1250", "server: p4d-24xlarge, count: 40"),
+        ("tiers: 3", "tiers: 2"), ("  core_policy: per-rail-whole-pods", "  #"), ("cost:", "#"), ("  price_book", "#"),
+        ("  exclude", "#"),
+    )  # fmt: skip
+    done = ffplan("design", str(design), "--catalog", str(parts), "--format", "json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["hardware"]["nics_on_fabric"] == 4
+    exported = ffplan("export", str(design), "--catalog", str(parts), "--to", "nccl").out
+    again = read_inside(exported.encode(), "again.xml")
+    original = read_inside(p4d().encode(), "p4d.xml")
+    for (_, one), (_, two) in zip(again.sockets, original.sockets, strict=True):
+        assert [[d.pci_id for d in b.devices] for b in one] == [[d.pci_id for d in b.devices] for b in two]
+
+
+def test_nvlink_in_a_topology() -> None:
+    gpu = '<pci busid="0:{n}" class="0x030200" vendor="0x10de" device="0x20f1"><gpu>{links}</gpu></pci>'
+    pair = '<nvlink target="0:{n}" count="12" tclass="0x030200"/>'
+    gpus = gpu.format(n=1, links=pair.format(n=2)) + gpu.format(n=2, links=pair.format(n=1))
+    text = f"<system><cpu>{gpus}</cpu></system>"
+    inside = read_inside(text.encode(), "pair.xml")
+    assert (inside.switched, inside.pairs) == (False, [("0:1", "0:2")])
+    assert "nvlink: {pairs: [[gpu0, gpu1]]}" in server_yaml(inside, "pair", "pair.xml", {})[0]
+    switched = text.replace('tclass="0x030200"', 'tclass="0x068000"')
+    assert read_inside(switched.encode(), "switch.xml").switched
+
+
+def test_diff_names_what_is_missing_extra_and_miswired(tmp_path: Path) -> None:
+    net = ffplan("export", "fire-flyer-2", "--to", "ibsim", "--zone", "1").out
+    blocks = {re.search(r'"(.*?)"', block)[1]: block for block in net.split("\n\n") if block.strip()}  # type: ignore[index]
+    leaf, spine, other = blocks["z1-leaf-01"], blocks["z1-spine-01"], blocks["z1-spine-02"]
+    # swap two cables: leaf-01 p21 and p22 lead to the first two spines the other way round
+    swapped = leaf.replace('[21]\t"z1-spine-01"[1]', '[21]\t"z1-spine-02"[1]').replace(
+        '[22]\t"z1-spine-02"[1]', '[22]\t"z1-spine-01"[1]'
+    )
+    blocks["z1-leaf-01"] = swapped
+    blocks["z1-spine-01"] = spine.replace('"z1-leaf-01"[21]', '"z1-leaf-01"[22]')
+    blocks["z1-spine-02"] = other.replace('"z1-leaf-01"[22]', '"z1-leaf-01"[21]')
+    # unplug a node; let another be gone; plug in a stranger
+    blocks["compute-0002/nic1"] = blocks["compute-0002/nic1"].splitlines()[0]
+    blocks["z1-leaf-01"] = blocks["z1-leaf-01"].replace('[2]\t"compute-0002/nic1"[1]\n', "")
+    del blocks["compute-0003/nic1"]
+    blocks["z1-leaf-01"] = blocks["z1-leaf-01"].replace('[3]\t"compute-0003/nic1"[1]\n', "")
+    blocks["z1-leaf-01"] += '\n[20]\t"stranger"[1]'
+    blocks["stranger"] = 'Hca\t1 "stranger"\n[1]\t"z1-leaf-01"[20]'
+    built = tmp_path / "built.txt"
+    built.write_text("\n\n".join(blocks.values()) + "\n")
+    done = ffplan("diff", "fire-flyer-2", str(built), "--zone", "1", "--format", "json")
+    assert done.code == 1, done.err
+    report = json.loads(done.out)
+    jsonschema.validate(report, json.loads((ROOT / "schema" / "diff.schema.json").read_text()))
+    assert report["absent"] == ["compute-0003/nic1"]
+    assert report["unknown"] == ["stranger"]
+    assert report["missing"] == [["compute-0002/nic1/p1", "z1-leaf-01/p2"], ["compute-0003/nic1/p1", "z1-leaf-01/p3"]]
+    assert report["extra"] == [["stranger/p1", "z1-leaf-01/p20"]]
+    assert {"port": "z1-leaf-01/p21", "designed": "z1-spine-01/p1", "found": "z1-spine-02/p1"} in report["miswired"]
+    assert len(report["miswired"]) == 4
+    text = ffplan("diff", "fire-flyer-2", str(built), "--zone", "1").out
+    assert "1,556 links as designed, 9 differences" in text
+
+
+def test_diff_of_a_fabric_with_other_names(tmp_path: Path) -> None:
+    built = tmp_path / "built.txt"
+    built.write_text('Switch 2 "S-1" # "tor-1"\n')
+    done = ffplan("diff", "fire-flyer-2", str(built))
+    assert done.code == 2
+    assert "no device of this file is in the design" in done.err
+
+
+def test_adapters_are_known_by_their_description(tmp_path: Path) -> None:
+    net = ffplan("export", "fire-flyer-2", "--to", "ibsim", "--zone", "1").out
+    built = tmp_path / "built.txt"
+    built.write_text(re.sub(r'# "(compute-\d+)/nic1"', r'# "\1 mlx5_0"', net))
+    assert ffplan("diff", "fire-flyer-2", str(built), "--zone", "1").code == 0
+
+
+def test_graphml_and_dot_hold_the_fabric(tmp_path: Path) -> None:
+    path = tmp_path / "fabric.graphml"
+    assert ffplan("export", "fire-flyer-2", "--to", "graphml", "-o", str(path)).code == 0
+    graph = nx.read_graphml(path, force_multigraph=True)
+    assert len(graph) == 122 + 1520
+    assert graph.number_of_edges() == 3200
+    assert graph.nodes["z1-leaf-01"]["role"] == "leaf"
+    dot = ffplan("export", "dgx-a100-10k", "--to", "dot").out
+    assert dot.count(" -- ") == 10_000 + 500 * 16  # from each spine to 16 cores, some by two links
+    assert dot.count("label=") >= 1320
+
+
+def test_the_list_of_cables() -> None:
+    rows = list(csv.DictReader(io.StringIO(ffplan("export", "superpod-h100-4su", "--to", "cables").out)))
+    assert len(rows) == 1016 + 1024
+    ends = [(row["from_device"], row["from_port"]) for row in rows] + [
+        (row["to_device"], row["to_port"]) for row in rows
+    ]
+    assert len(set(ends)) == len(ends)
+    assert rows[0]["from_place"] == "row 1 rack 1 U1"
+    plain = list(csv.DictReader(io.StringIO(ffplan("export", "fire-flyer-2", "--to", "cables").out)))
+    assert len(plain) == 3200
+    assert "length_m" not in plain[0]
+
+
+def test_cables_of_split_ports(tmp_path: Path) -> None:
+    """Two 200 Gb/s ports share a 400 Gb/s port and its cable."""
+    path = vary_design(tmp_path, "superpod-h100-4su", ("  tiers: 2", "  tiers: 2\n  breakout: 2"))
+    rows = list(csv.DictReader(io.StringIO(ffplan("export", str(path), "--to", "cables").out)))
+    report = json.loads(ffplan("design", str(path), "--format", "json").out)["fabric"]
+    assert report["ports_per_switch"] == 128
+    assert (
+        report["cables"]["endpoint"]
+        == report["links"]["endpoint"] // 2
+        == sum(row["to_device"].startswith("leaf") for row in rows)
+    )
+    assert len(rows) == report["cables"]["total"]
+
+
+def test_slurm_topology_has_one_root_per_unconnected_part(tmp_path: Path) -> None:
+    def roots(text: str) -> list[str]:
+        found = read_topology(text.replace(" ", " Level=0 ", 1))
+        below = {name for _, _, switches in found.values() for name in switches}
+        return [name for name in found if name not in below]
+
+    assert roots(ffplan("export", "fire-flyer-2", "--to", "slurm").out) == ["interzone"]
+    assert roots(ffplan("export", "dgx-a100-10k", "--to", "slurm").out) == ["fabric"]
+    apart = vary_design(tmp_path, "fire-flyer-2", ("  inter_zone:\n", "  # "), ("    switches: 2 ", "  # "),
+                        ("    links_per_zone: 40", "  #"))  # fmt: skip
+    assert roots(ffplan("export", str(apart), "--to", "slurm").out) == ["z1-fabric", "z2-fabric"]
+
+
+def test_a_missing_program_is_named_with_its_package() -> None:
+    with pytest.raises(Exception, match="install the Debian package `opensm`"):
+        find_program("no-such-opensm", "opensm")
+    with pytest.raises(Exception, match="install the Debian package `libumad2sim0`"):
+        find_library("no-such-library.so", "libumad2sim0")
+
+
+def test_programs_that_fail_or_hang_are_stopped(tmp_path: Path) -> None:
+    with pytest.raises(ProgramError, match="exit code 3: oh"):
+        run_program(["sh", "-c", "echo oh >&2; exit 3"], tmp_path, 5)
+    with pytest.raises(ProgramError, match=r"longer than 0\.2 s"):
+        run_program(["sleep", "9"], tmp_path, 0.2)
+    with running(["sleep", "9"], tmp_path, "log") as job, pytest.raises(ProgramError, match=r"not ready within 0\.1 s"):
+        wait_for(lambda: False, job, 0.1, "not ready")
+    assert job.process.poll() is not None
+    with (
+        running(["sh", "-c", "echo gone"], tmp_path, "log") as job,
+        pytest.raises(ProgramError, match="not ready: gone"),
+    ):
+        wait_for(lambda: False, job, 5, "not ready")

@@ -1,0 +1,151 @@
+"""The commands on a wired fabric, as their users call them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from tests.support import ROOT, ffplan, vary_design
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CASES = {
+    ("size", "--endpoints", "1600", "--switch", "qm8700"): "size",
+    ("route", "fire-flyer-2"): "route",
+    ("route", "fire-flyer-2", "--beside", "incast"): "route",
+    ("place", "fire-flyer-2", "--nodes", "700"): "placement",
+    ("faults", "fire-flyer-2", "--samples", "2"): "faults",
+    ("cabling", "superpod-h100-4su"): "cabling",
+}
+
+
+def result(*arguments: str, code: int = 0) -> Any:
+    done = ffplan(*arguments, "--format", "json")
+    assert (done.code, done.err) == (code, ""), done.err
+    return json.loads(done.out)
+
+
+@pytest.mark.parametrize("arguments", CASES, ids=" ".join)
+def test_json_follows_its_schema_and_is_the_same_twice(arguments: tuple[str, ...]) -> None:
+    found = result(*arguments)
+    jsonschema.validate(found, json.loads((ROOT / "schema" / f"{CASES[arguments]}.schema.json").read_text()))
+    assert found == result(*arguments)
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "csv"])
+@pytest.mark.parametrize("arguments", CASES, ids=" ".join)
+def test_every_format_says_something_within_80_columns(arguments: tuple[str, ...], form: str) -> None:
+    done = ffplan(*arguments, "--format", form)
+    assert done.code == 0
+    assert done.out.strip()
+    if form == "table":
+        assert max(len(line) for line in done.out.splitlines()) <= 80
+
+
+def test_place_names_the_one_pair_between_zones() -> None:
+    found = result("place", "fire-flyer-2")
+    assert len(found["pairs"]) == 1
+    assert found["ranks_per_zone"] == [625, 625]
+    assert len(set(found["hosts"])) == 1250
+    share = {(item["order"], item["tree"]): item["share"] for item in found["orders"]}
+    assert share[("aligned", "tree")] == 1.0
+    assert share[("alternating", "library-tree")] < 0.1
+
+
+def test_faults_of_chosen_switches_and_of_all_between_zones() -> None:
+    found = result("faults", "fire-flyer-2", "--lose", "interzone:2", "--lose", "z1-leaf-01,z1-leaf-02")
+    both, leaves = found["losses"]
+    assert (both["samples"], both["nodes_lost"], both["bisection_share"]) == (1, 625, 0)
+    assert both["allreduce_share"] == 1.0  # within the zone that is left
+    assert leaves["endpoints_lost"] == 38
+
+
+def test_a_matrix_of_traffic_from_a_file(tmp_path: Path) -> None:
+    matrix = tmp_path / "moves.csv"
+    matrix.write_text("src,dst,bytes\ncompute-0001,compute-0002,25e9\nstorage-001,compute-0001,50e9\n\n")
+    found = result("route", "fire-flyer-2", "--traffic", str(matrix))
+    assert found["time_s"] == 2.0
+    assert found["hottest"]["link"].startswith("compute-0001/nic1 - z1-leaf-01/p1")
+
+
+def test_adaptive_routing_is_no_slower_than_static_and_ecmp_hashes() -> None:
+    share = {
+        kind: result("route", "dgx-a100-10k", "--traffic", "permutation", "--routing", kind)["share"]
+        for kind in ("static", "ecmp", "adaptive")
+    }
+    assert share["adaptive"] >= share["static"]
+    assert share["adaptive"] > share["ecmp"]
+
+
+def test_the_price_of_a_size_and_what_is_too_small() -> None:
+    found = result(
+        "size", "-n", "100000", "--switch", "qm8700", "--tiers", "2", "--planes", "2", "--rails", "1", code=1
+    )
+    assert found["options"] == []
+    assert "fat-tree, two tiers: 800" in found["too_small"]
+    priced = result("size", "-n", "800", "--switch", "qm8700", "--prices", "usd-2024", "--tiers", "2")
+    tree = next(item for item in priced["options"] if item["family"] == "fat-tree, two tiers")
+    assert (tree["cost"], tree["spare_ports"], tree["next_endpoints"]) == (60 * 22_000, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("route", "fire-flyer-2", "--routing", "statik"), "did you mean `static`"),
+        (("route", "fire-flyer-2", "--traffic", "rings"), "did you mean `ring`"),
+        (("route", "fire-flyer-2", "--traffic", "none.csv"), "cannot be read"),
+        (("route", "fire-flyer-2", "--size", "200 Gb/s"), "an amount of data is wanted"),
+        (("route", "fire-flyer-2", "--nodes", "9999"), "more than the 1,250"),
+        (("route", "dgx-a100-10k", "--traffic", "incast"), "no storage nodes"),
+        (("route", "dgx-a100-10k", "--traffic", "all-to-all", "--routing", "ecmp"), "listed one by one"),
+        (("place", "fire-flyer-2", "--order", "alined"), "did you mean `aligned`"),
+        (("faults", "fire-flyer-2", "--lose", "leaf:999"), "the fabric has 80"),
+        (("faults", "fire-flyer-2", "--lose", "plane"), "one plane only"),
+        (("faults", "fire-flyer-2", "--lose", "z1-leaf-99"), "no switch of this fabric"),
+        (("size", "-n", "800", "--switch", "qm8701"), "did you mean `qm8700`"),
+        (("size", "-n", "800", "--switch", "hdr-aoc"), "is a link, not a switch"),
+        (("size", "-n", "800", "--switch", "qm8700", "--link", "hdr-aoc"), "with --prices only"),
+        (
+            ("size", "-n", "800", "--switch", "roce-128x400g", "--prices", "deepseek-v3-table3"),
+            "has no price for the switch",
+        ),
+        (("size", "-n", "800", "--switch", "qm8700", "--oversubscription", "3"), "--oversubscription"),
+        (("export", "fire-flyer-2", "--to", "ibsim", "--zone", "3"), "the fabric has 2"),
+        (("export", "fire-flyer-2", "--to", "slurm", "--zone", "1"), "leave out --plane and --zone"),
+        (("import", "nccl", "none.xml"), "cannot be read"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_cannot_be_done_is_said_with_exit_code_2(arguments: tuple[str, ...], words: str) -> None:
+    done = ffplan(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert words in done.err
+    assert "Traceback" not in done.err
+
+
+def test_rails_and_planes_are_wired_apart(tmp_path: Path) -> None:
+    """rail-only: NIC r of every node is in plane r, and nothing joins the planes."""
+    rails = vary_design(tmp_path, "superpod-h100-4su", ("rail-optimised", "rail-only"), ("  scalable_unit: 32\n", ""))
+    report = result("design", str(rails))["fabric"]
+    assert (report["planes"], report["switches"]["leaf"], report["switches"]["spine"]) == (8, 8 * 4, 8 * 2)
+    assert result("faults", str(rails), "--lose", "plane")["losses"][0]["allreduce_share"] == pytest.approx(
+        7 / 8, abs=0.01
+    )
+
+
+def test_striped_planes_halve_the_port_and_keep_the_rate(tmp_path: Path) -> None:
+    """Each NIC has a port of half its rate in either plane; the switch is split in two."""
+    base = result("design", "superpod-h100-4su")
+    path = vary_design(
+        tmp_path, "superpod-h100-4su", ("  tiers: 2", "  tiers: 2\n  planes: 2\n  planes_by: port\n  breakout: 2"),
+    )  # fmt: skip
+    striped = result("design", str(path))
+    assert striped["fabric"]["port_gbyte_s"] == base["fabric"]["port_gbyte_s"] / 2
+    assert striped["fabric"]["endpoints"] == 2 * base["fabric"]["endpoints"]
+    assert striped["fabric"]["bisection_gbyte_s"] == base["fabric"]["bisection_gbyte_s"]
+    assert striped["communication"][0]["algbw_gbyte_s"] == base["communication"][0]["algbw_gbyte_s"]
+    assert "in every one of 2 planes" in " ".join(striped["assumptions"])
