@@ -65,6 +65,18 @@ def _scale_up_words(design: ResolvedDesign) -> str:
     return f"{len(server.nvlink.pairs)} pairs{rate}"
 
 
+def _scale_up(design: ResolvedDesign) -> out.ScaleUpReport | None:
+    group = design.compute
+    scale_up = group.server.nvlink if isinstance(group.server, Server) else None
+    if scale_up is None or not (scale_up.switched or scale_up.pairs):
+        return None
+    rate = group.accelerator.nvlink.value if group.accelerator and group.accelerator.nvlink else None
+    if scale_up.switched:
+        domains = -(-group.group.count // scale_up.nodes)
+        return out.ScaleUpReport("switch", group.accelerators_per_node * scale_up.nodes, domains, rate)
+    return out.ScaleUpReport("pairs", 2, len(scale_up.pairs) * group.group.count, rate)
+
+
 def _fabric(design: ResolvedDesign, plan: FabricPlan) -> out.FabricReport:
     return out.FabricReport(
         family=plan.family,
@@ -92,6 +104,7 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> out.FabricReport:
         oversubscription=plan.oversubscription,
         zone_oversubscription=plan.zone_oversubscription,
         port_gbyte_s=plan.port_gbyte_s,
+        scale_up=_scale_up(design),
         bisection_gbyte_s=plan.bisection_gbyte_s,
     )  # fmt: skip
 

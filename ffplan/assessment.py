@@ -134,6 +134,20 @@ class SparePorts:
 
 
 @record
+class ScaleUpReport:
+    """The tier below the fabric: NVLink pairs, or domains behind a switch."""
+
+    kind: str
+    """pairs or switch."""
+    accelerators_per_domain: int
+    """Accelerators that reach each other without the fabric."""
+    domains: int
+    """Domains over all compute nodes."""
+    gbyte_s: float | None
+    """What an accelerator carries there in one direction [GB/s]; null where it is not known."""
+
+
+@record
 class FabricReport:
     """The fabric."""
 
@@ -173,6 +187,8 @@ class FabricReport:
     """Endpoints of a zone per link to other zones [1]; null with one zone or none joined."""
     port_gbyte_s: float
     """What an endpoint port of a compute node carries, one direction [GB/s]."""
+    scale_up: ScaleUpReport | None
+    """The scale-up tier of the first compute group; null where it has none."""
     bisection_gbyte_s: float
     """Bandwidth across the worst even split of the endpoints, one direction [GB/s]."""
 

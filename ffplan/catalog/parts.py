@@ -19,7 +19,7 @@ from ffplan.catalog.evidence import (
     Source,
     TransfersFigure,
 )
-from ffplan.inputs.model import Frozen, Identifier, Many, Text
+from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -251,6 +251,8 @@ class ScaleUp(Frozen):
     """Bridged pairs of accelerators."""
     switched: bool = False
     """True where a switch joins all accelerators of the server."""
+    nodes: Count = 1
+    """Servers that one switch joins, such as the 18 trays of an NVL72 rack; only with `switched`."""
 
 
 class ServerPower(Frozen):

@@ -51,6 +51,13 @@ def _names(server: Server | StorageServer) -> Iterator[tuple[str, tuple[str | in
 def _scale_up_faults(server: Server, document: Document) -> Iterator[Finding]:
     if server.nvlink is None:
         return
+    if server.nvlink.nodes > 1 and not server.nvlink.switched:
+        yield document.finding(
+            RULE,
+            ("nvlink", "nodes"),
+            "only a switch joins the accelerators of several servers",
+            "write `switched: true`, or remove `nodes`",
+        )
     known = {slot.id for slot in server.accelerators}
     taken: set[str] = set()
     for position, pair in enumerate(server.nvlink.pairs):

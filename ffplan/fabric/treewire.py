@@ -56,7 +56,7 @@ def leaf_spine(tree: Tree) -> Wires:
         shape = (count, pod.leaves, u)
         parts.append(
             tuple(
-                np.broadcast_to(column, shape).ravel().astype(kind)
+                np.broadcast_to(np.asarray(column, kind), shape).ravel()
                 for column, kind in (
                     (first_leaf + p * pod.leaves + leaf, np.int32),
                     (d + g, np.int16),
@@ -102,10 +102,10 @@ def core_table(tree: Tree) -> CoreTable:
     assert tree.pod is not None
     u, cores, k = tree.rule.uplinks, tree.core, tree.rule.radix
     up, pods = tree.pod.up, tree.full_pods
-    number = np.arange(pods * u * up, dtype=np.int64)
-    core = number * cores // max(1, len(number))
-    first = -(-np.arange(cores + 1) * len(number) // cores)
-    port = number - first[core]
+    total = pods * u * up
+    first = -(-np.arange(cores + 1) * total // cores)
+    core = np.repeat(np.arange(cores, dtype=np.int32), np.diff(first))
+    port = (np.arange(total) - np.repeat(first[:-1], np.diff(first))).astype(np.int16)
     last_up = tree.last_pod.up if tree.last_pod else 0
     free = np.repeat(np.arange(cores), k - np.diff(first))
     wanted = u * last_up
@@ -134,7 +134,7 @@ def spine_core(tree: Tree, table: CoreTable) -> Wires:
         shape = (count, u, pod.up)
         parts.append(
             tuple(
-                np.broadcast_to(column, shape).ravel().astype(kind)
+                np.broadcast_to(np.asarray(column, kind), shape).ravel()
                 for column, kind in (
                     (first_spine + p * pod.spines + g // groups, np.int32),
                     (groups * pod.leaves + g % groups * pod.up + t, np.int16),

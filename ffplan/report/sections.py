@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         FabricReport,
         Hardware,
         PowerReport,
+        ScaleUpReport,
         TermReport,
     )
 
@@ -75,8 +76,15 @@ def _fabric(f: FabricReport) -> Section:
             ("spare ports", f"{f.spare_ports:,} for endpoints{other}"),
             ("oversubscription", over),
             ("bisection", f"{number(f.bisection_gbyte_s)} GB/s each way"),
+            *([("scale-up", _scale_up(f.scale_up))] if f.scale_up else []),
         ),
     )  # fmt: skip
+
+
+def _scale_up(s: ScaleUpReport) -> str:
+    rate = f", {number(s.gbyte_s)} GB/s each way" if s.gbyte_s else ""
+    kind = "switched domains" if s.kind == "switch" else "bridged pairs"
+    return f"{s.domains:,} {kind} of {s.accelerators_per_domain} accelerators{rate}"
 
 
 def _term(term: TermReport) -> str:

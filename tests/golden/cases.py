@@ -163,6 +163,8 @@ CASES = (
     _part("part-source", "qm8700", "ports: {value: 40, source: paper}", "ports: {value: 40, source: papr}"),
     _part("part-unknown-field", "qm8700", "ports:", "port:"),
     _part("root-port-missing", "fire-flyer-2-node", "gpu6, root_port: cpu1-rp1", "gpu6, root_port: cpu1-rp9"),
+    _part("server-scale-up-nodes", "fire-flyer-2-node-nvlink", "nvlink:\n", "nvlink:\n  nodes: 2\n",
+          "fire-flyer-2-nvlink"),
     _part("server-part-unknown", "fire-flyer-2-node", "part: connectx-6-200g", "part: connectx-6"),
     _part("server-without-nic", "fire-flyer-2-node", "network: both", "network: storage"),
     _design("floor-without-heights", "rack_units: 8, ", "", "superpod-h100-4su"),

@@ -468,3 +468,20 @@ def test_csv_tells_designs_of_one_name_apart(tmp_path: Path) -> None:
         "compare", str(path), "fire-flyer-2", "--baseline", "fire-flyer-2", "--format", "csv"
     ).out.splitlines()
     assert {row.partition(",")[0] for row in rows[1:]} == {str(path), "designs/fire-flyer-2.yaml"}
+
+
+def test_scale_up_domains_are_a_tier_of_their_own(tmp_path: Path, overlay: Path) -> None:
+    """A switch in each DGX; four bridged pairs in each Fire-Flyer node; 18 trays of 4 in an NVL72 rack."""
+    dgx = assess_file("dgx-a100-10k").fabric.scale_up
+    assert dgx is not None
+    assert (dgx.kind, dgx.accelerators_per_domain, dgx.domains, dgx.gbyte_s) == ("switch", 8, 1250, 300.0)
+    bridged = assess_file("fire-flyer-2-nvlink").fabric.scale_up
+    assert bridged is not None
+    assert (bridged.kind, bridged.accelerators_per_domain, bridged.domains) == ("pairs", 2, 5000)
+    assert assess_file("fire-flyer-2").fabric.scale_up is None
+    overlay_part(overlay, "hgx-h100-8nic", ("nvlink: {switched: true}", "nvlink: {switched: true, nodes: 9}"))
+    rack = assess_file(
+        vary_design(tmp_path, "fire-flyer-next", ("count: 4096", "count: 20")), str(overlay)
+    ).fabric.scale_up
+    assert rack is not None
+    assert (rack.accelerators_per_domain, rack.domains) == (72, 3)

@@ -15,6 +15,7 @@ from ffplan.check.rules import (
     limit_total_power,
     rate_mismatch,
     recalled_prices,
+    uneven_striping,
     zone_bottleneck,
     zones_uneven,
 )
@@ -35,6 +36,7 @@ RULES: tuple[Rule, ...] = tuple(
         limit_total_power,
         rate_mismatch,
         recalled_prices,
+        uneven_striping,
         zone_bottleneck,
         zones_uneven,
     )

@@ -1,0 +1,54 @@
+"""uneven-striping."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.check.rule import Rule
+from ffplan.errors import Severity
+from ffplan.fabric.plan import plan_trees
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.assessment import Assessment
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.errors import Finding
+    from ffplan.fabric.tree import Tree
+
+
+def _why(tree: Tree) -> str:
+    """Say what is uneven about a three-tier tree; nothing where all is even."""
+    assert tree.pod is not None
+    groups, up = tree.rule.uplinks, tree.pod.up
+    if tree.last_pod is not None and tree.full_pods:
+        return f"the last pod has {tree.last_pod.leaves} leaves, the others {tree.pod.leaves}"
+    if tree.last_pod is None and (tree.core % groups or up % (tree.core // groups)):
+        return f"the {up} uplinks of a spine cannot be dealt evenly over {tree.core / groups:g} cores"
+    return ""
+
+
+def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+    """Find three-tier trees whose spines and cores are not joined evenly."""
+    if design.spec.fabric.tiers < 3:
+        return
+    why = next((text for tree in plan_trees(design) if (text := _why(tree))), "")
+    if why:
+        yield design.document.finding(
+            RULE.id, ("fabric", "tiers"),
+            f"{why}: static routing loads some links more than others, and OpenSM's ftree engine refuses the tree",
+            "use `core_policy: equal-stripe` and whole pods where it matters; `ffplan route` and `verify` show it",
+            severity=Severity.INFO,
+        )  # fmt: skip
+
+
+RULE = Rule(
+    id="uneven-striping",
+    title="Spines and cores of a three-tier tree are not joined evenly",
+    why="Fat-tree routing counts on every spine having as many links to each of its cores; where it has not, OpenSM "
+    "falls back to another engine, and some links carry more.",
+    example="fabric: {tiers: 3, switch: qm8700, core_policy: minimal, ...}  # 10,000 endpoints, 12.5 cores a group",
+    fix="Stripe evenly and fill whole pods, or accept it knowingly.",
+    severity=Severity.INFO,
+    check=check,
+)
