@@ -33,6 +33,8 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
         yield f"Each NIC has one port in every one of {plan.planes} planes and spreads its traffic evenly over them."
     elif plan.planes > 1:
         yield "Each NIC lives in one plane; NICs are dealt evenly over the planes."
+    if design.spec.floor is not None:
+        yield "Cables follow the floor plan: the cheapest of `floor.links` that reaches, in place of `fabric.link`."
     group = design.compute
     left = len(group.nics) - len(group.fabric_nics)
     if left:
@@ -50,7 +52,7 @@ def _communication(design: ResolvedDesign, left_out: tuple[str, ...]) -> Iterato
     group = f" of the first compute group, `{design.compute.server.id}`" if several else ""
     yield (
         f"Allreduce: all nodes{group}, ranks in the order of leaves and zones, each rail on leaves of its own; long "
-        "messages, no latency, no congestion, in-network reduction (SHARP) off."
+        "messages, no latency, no congestion (`ffplan route` shows static routing), in-network reduction (SHARP) off."
     )
     yield from left_out
     if any(library != "nccl" for library in wanted.libraries):

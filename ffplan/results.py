@@ -65,6 +65,9 @@ class RouteReport:
     """Time of the busiest endpoint link alone [s]."""
     share: float
     """Rate as a share of the ideal [1]."""
+    adaptive_share: float
+    """The same where traffic is spread evenly over all links that lead on; what is lost beyond it are collisions
+    [1]."""
     hottest: LinkLoad
     """The busiest link."""
     tiers: tuple[LinkLoad, ...]
@@ -91,6 +94,8 @@ class OrderReport:
     """Time of an allreduce under static routing [s]."""
     share: float
     """Rate as a share of the ideal [1]."""
+    unreached: int
+    """Flows that do not arrive."""
     hottest: str
     """The busiest link."""
 
@@ -134,7 +139,7 @@ class LossReport:
     bisection_share_worst: float
     """The same of the worst sample."""
     allreduce_share: float
-    """Rate of an allreduce over the nodes left, against the healthy fabric, mean [1]."""
+    """Rate of an allreduce over the nodes left, against the healthy fabric, 1 at most, mean [1]."""
     allreduce_share_worst: float
     """The same of the worst sample."""
 
@@ -149,6 +154,8 @@ class FaultReport:
     """Name of the design."""
     seed: int
     """Seed of the draws."""
+    routing: str
+    """Routing of the allreduce: adaptive or static."""
     endpoints: int
     """Endpoint ports of the healthy fabric."""
     nodes: int
@@ -169,8 +176,8 @@ class Check:
     """What the design says."""
     found: str
     """What the program says."""
-    passed: bool
-    """Whether they agree."""
+    passed: bool | None
+    """Whether they agree; null where the two stand side by side for information."""
 
 
 @record

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat
-from ffplan.cli.wired import Progress, SeedOption, emit, wired_design
+from ffplan.cli.wired import Progress, SeedOption, choice, emit, wired_design
 from ffplan.errors import UsageError
 
 
@@ -21,6 +21,10 @@ def faults(
             "commas. May be repeated; the usual losses if omitted.",
         ),
     ] = None,
+    routing: Annotated[
+        str,
+        typer.Option("--routing", "-r", metavar="KIND", help="Of the allreduce: adaptive, or static with collisions."),
+    ] = "adaptive",
     samples: Annotated[int, typer.Option("--samples", min=1, max=100_000, help="Draws for each loss.")] = 20,
     seed: SeedOption = 0,
     form: FormatOption = ReportFormat.TABLE,
@@ -37,6 +41,7 @@ def faults(
     from ffplan.report.fabric import fault_blocks
     from ffplan.results import FaultReport
 
+    choice(routing, ("adaptive", "static"), "--routing")
     wired = wired_design(file, catalog)
     try:
         losses = [parse_loss(text, wired.fabric, wired.names) for text in lose or ()] or usual_losses(wired.fabric)
@@ -44,12 +49,12 @@ def faults(
         raise UsageError(f"ffplan faults: --lose: {error}") from None
     every = all_nodes(wired.design, wired.fabric)
     nothing = np.zeros(0, np.int64)
-    healthy = what_is_left(wired.fabric, every, nothing, nothing)
+    healthy = what_is_left(wired.fabric, every, nothing, nothing, routing)
     progress = Progress("losses")
     try:
         rows = [
             assess_loss(
-                wired.fabric, every, healthy, loss, samples, seed,
+                wired.fabric, every, healthy, loss, routing, samples, seed,
                 lambda done, title=loss.title: progress.step(done, samples, title),  # type: ignore[misc]
             )
             for loss in losses
@@ -57,7 +62,13 @@ def faults(
     finally:
         progress.end()
     report = FaultReport(
-        SCHEMA_VERSION, wired.design.spec.name, seed, len(wired.fabric.network.endpoints), len(every), tuple(rows)
+        SCHEMA_VERSION,
+        wired.design.spec.name,
+        seed,
+        routing,
+        len(wired.fabric.network.endpoints),
+        len(every),
+        tuple(rows),
     )
-    head = f"{report.design}: what losing something costs, {samples} draws each, seed {seed}"
+    head = f"{report.design}: what losing something costs, {routing} routing, seed {seed}"
     emit(report, list(report.losses), head, lambda: fault_blocks(report), form, output)

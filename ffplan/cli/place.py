@@ -33,7 +33,7 @@ def _order(wired: Wired, job: Job, order: str, kind: str, size: float, seed: int
     load, lost = study.loads_for(wired.design, Router(wired.fabric), job, kind, "static", size, seed)
     result = outcome(wired.fabric.network, load, lost)
     link = hottest(wired.fabric.network, wired.names, result).link
-    return OrderReport(order, kind, study.pairs_across_zones(job, kind) or 0, result.time_s, result.share, link)
+    return OrderReport(order, kind, study.pairs_across_zones(job, kind) or 0, result.time_s, result.share, lost, link)
 
 
 def _report(wired: Wired, order: str, nodes: int | None, size: float, seed: int) -> PlacementReport:

@@ -29,7 +29,9 @@ TrafficOption = Annotated[
     str,
     typer.Option(
         "--traffic", "-t", metavar="KIND",
-        help="ring, tree, library-tree, all-to-all, permutation, incast, or a CSV file with columns src, dst, bytes.",
+        help="ring; tree (double binary, zones joined by one pair of nodes); library-tree (one tree over all ranks); "
+        "all-to-all (every NIC to every NIC); rail-all-to-all (same NIC only, forwarded inside nodes); permutation; "
+        "incast (from storage); or a CSV file with columns src, dst, bytes.",
     ),
 ]  # fmt: skip
 RoutingOption = Annotated[
@@ -61,7 +63,9 @@ def _beside(
     from ffplan.results import LaneReport
 
     network = wired.fabric.network
-    other, _ = loads_for(wired.design, Router(wired.fabric), job, beside, routing, size, seed)
+    other, lost = loads_for(wired.design, Router(wired.fabric), job, beside, routing, size, seed)
+    if lost:
+        raise UsageError(f"ffplan route: --beside {beside}: {lost:,} of its flows cannot arrive")
     other_ideal = outcome(network, other).ideal_s
     rate = network.links.gbyte_s.repeat(2) * 1e9
     rates = lane_rates(load, other, rate, share)
@@ -88,12 +92,15 @@ def _report(
     job = study.pick_job(wired.design, wired.fabric, nodes, order, seed)
     if known:
         load, lost = study.loads_for(wired.design, router, job, traffic, routing, size, seed)
+        even, _ = study.loads_for(wired.design, router, job, traffic, "adaptive", size, seed)
     else:
-        load, lost = study.loads_of(router, _matrix(wired, traffic), routing, seed)
+        flows = _matrix(wired, traffic)
+        load, lost = study.loads_of(router, flows, routing, seed)
+        even, _ = study.loads_of(router, flows, "adaptive", seed)
     result = outcome(network, load, lost)
     return RouteReport(
         SCHEMA_VERSION, wired.design.spec.name, traffic, routing, order, len(job.ports), size if known else 0.0,
-        result.time_s, result.ideal_s, result.share, hottest(network, names, result),
+        result.time_s, result.ideal_s, result.share, outcome(network, even).share, hottest(network, names, result),
         tuple(link_load(network, names, item) for item in result.tiers),
         study.pairs_across_zones(job, traffic) if known else None, lost,
         _beside(wired, job, load, result.ideal_s, beside, share, routing, size, seed) if beside else None,

@@ -34,8 +34,10 @@ def _part(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
     try:
         part = catalog.entry(name).part
     except KeyError:
-        hint = did_you_mean(name, catalog.ids(), what="part")
-        raise UsageError(f"ffplan size: {option}: no part `{name}`; {hint}") from None
+        what = kind.kind_words
+        known = [other for other in catalog.ids() if catalog.kind_of(other) == what.replace(" ", "-")]
+        hint = did_you_mean(name, known, what=what)
+        raise UsageError(f"ffplan size: {option}: no {what} `{name}`; {hint}") from None
     if not isinstance(part, kind):
         raise UsageError(f"ffplan size: {option}: `{name}` is a {part.kind_words}, not a {kind.kind_words}")
     return part

@@ -29,7 +29,14 @@ NodesOption = Annotated[
 SizeOption = Annotated[
     str | None, typer.Option("--size", "-s", metavar="SIZE", help="Bytes per node; the design's message if omitted.")
 ]
-OrderOption = Annotated[str, typer.Option("--order", metavar="ORDER", help="aligned, alternating or random.")]
+OrderOption = Annotated[
+    str,
+    typer.Option(
+        "--order",
+        metavar="ORDER",
+        help="Order of ranks: aligned (zone by zone, leaf by leaf), alternating (zones in turn) or random.",
+    ),
+]
 
 
 @dataclass(frozen=True)

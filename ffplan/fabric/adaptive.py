@@ -106,3 +106,20 @@ class Borders:
             trunk_pods = np.bincount(pods, weights=trunks, minlength=max(1, paths.pods))
             self.pod[number][way] += by_pod * (1 - trunk_pods)
             self.pod[number][1 - way] += trunk_pods * (moved.sum() - by_pod)
+
+
+def adaptive_loads(router: Router, src: Ints, dst: Ints, nbytes: Floats) -> Floats:
+    """Return the bytes on every directed link when flows are spread evenly.
+
+    Args:
+        router: the router.
+        src: sending endpoints, shape (flows,).
+        dst: receiving endpoints, same shape.
+        nbytes: bytes of each flow, same shape.
+    """
+    borders = Borders(router)
+    borders.flows(src, dst, nbytes)
+    load = borders.loads()
+    for end, way in ((src, 0), (dst, 1)):
+        load += np.bincount(2 * end + way, weights=nbytes, minlength=len(load))
+    return load

@@ -87,17 +87,27 @@ def ranked(design: ResolvedDesign) -> tuple[Link, ...]:
     return tuple(sorted(design.cable_choices, key=key))
 
 
-def first_of_cables(fabric: Fabric, breakout: int) -> Ints:
-    """Return the number of the first link of each cable: links that share a port of a whole switch share it."""
+def first_of_cables(fabric: Fabric, breakout: int) -> tuple[Ints, Ints]:
+    """Return the number of the first link of each cable, and the cable of each link.
+
+    The endpoints on one whole leaf port share a cable that is split at their end. Links between switches share one
+    where they share a whole port at both ends.
+
+    Args:
+        fabric: the wired fabric.
+        breakout: ports of a whole port [1].
+    """
     k = fabric.network.links
     if breakout == 1:
-        return np.arange(len(k))
-    kept = []
-    for tier in np.unique(k.tier).tolist():
-        own = np.flatnonzero(k.tier == tier)
-        order = own[np.lexsort((k.b_port[own], k.b[own]))]
-        kept.append(np.sort(order)[::breakout])
-    return np.concatenate(kept)
+        every = np.arange(len(k))
+        return every, every
+    upper = k.b.astype(np.int64) << 16 | k.b_port // breakout
+    lower = np.where(k.tier == 0, 0, k.a.astype(np.int64) << 16 | k.a_port // breakout)
+    _, first, cable = np.unique(np.stack([upper, lower], axis=1), axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[cable.ravel()]
 
 
 def cables(design: ResolvedDesign, fabric: Fabric) -> Cables:
@@ -114,14 +124,16 @@ def cables(design: ResolvedDesign, fabric: Fabric) -> Cables:
     assert floor is not None
     place = positions(design, fabric)
     k = fabric.network.links
-    link = first_of_cables(fabric, design.spec.fabric.breakout)
-    a, b = k.a[link], k.b[link]
+    link, cable = first_of_cables(fabric, design.spec.fabric.breakout)
+    a, b = k.a, k.b
     rows, racks = np.abs(place.row[a] - place.row[b]), np.abs(place.rack[a] - place.rack[b])
     length = cable_length(
         rows, racks, np.abs(place.unit[a] - place.unit[b]), (rows == 0) & (racks == 0),
         floor.row_pitch, floor.rack_width, floor.riser, floor.slack,
     )  # fmt: skip
-    length = np.ceil(length / STEP_M - 1e-9) * STEP_M
+    longest = np.zeros(len(link))
+    np.maximum.at(longest, cable, length)  # a split cable reaches its farthest end
+    length = np.ceil(longest / STEP_M - 1e-9) * STEP_M
     types = ranked(design)
     need = design.port_gbyte_s * design.spec.fabric.breakout, design.link_gbyte_s * design.spec.fabric.breakout
     rate = np.where(k.tier[link] == 0, *need)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ffplan.fabric.adaptive import adaptive_loads
 from ffplan.fabric.dbtree import joined_trees
 from ffplan.fabric.loads import flow_loads, outcome
 from ffplan.fabric.network import CORE, INTERZONE, LEAF, SPINE
@@ -90,7 +91,7 @@ def bisection(fabric: Fabric, alive: Bools) -> Floats:
             up = np.bincount(s.pod[k.a[rows]], weights=rate[rows], minlength=pods)
             total = np.minimum(inside, up).sum() if pods > 1 else total
         cuts[tree_.plane, tree_.zone] = total / 2
-    if zones == 1 or not fabric.interzone:
+    if zones == 1 or not fabric.interzone or fabric.side_by_side:
         result: Floats = cuts.sum(axis=1)
         return result
     trunk = k.tier == 3
@@ -112,7 +113,7 @@ def _survivors(every: Ints, alive: Bools) -> Ints:
     return left
 
 
-def _allreduce(fabric: Fabric, every: Ints, alive: Bools | None) -> tuple[float, int]:
+def _allreduce(fabric: Fabric, every: Ints, alive: Bools | None, routing: str) -> tuple[float, int]:
     """Return the rate of a tree allreduce over the nodes left [GB/s], and how many they are."""
     network = fabric.network
     ports = every if alive is None else _survivors(every, alive)
@@ -125,7 +126,10 @@ def _allreduce(fabric: Fabric, every: Ints, alive: Bools | None) -> tuple[float,
     if len(ports) < 2:
         return 0.0, len(ports)
     flows = tree(ports, joined_trees(zone_sizes(network, ports)), 1e9)
-    load, lost = flow_loads(router, flows.src, flows.dst, flows.nbytes)
+    if routing == "adaptive":
+        load, lost = adaptive_loads(router, flows.src, flows.dst, flows.nbytes), 0
+    else:
+        load, lost = flow_loads(router, flows.src, flows.dst, flows.nbytes)
     if lost:
         return 0.0, len(ports)
     return 1.0 / outcome(network, load).time_s, len(ports)
@@ -146,7 +150,7 @@ def _joined(router: Router, ports: Ints) -> Bools:
     return best
 
 
-def what_is_left(fabric: Fabric, every: Ints, switches: Ints, links: Ints) -> Left:
+def what_is_left(fabric: Fabric, every: Ints, switches: Ints, links: Ints, routing: str = "adaptive") -> Left:
     """Return what is left of a fabric after losses.
 
     Args:
@@ -154,6 +158,7 @@ def what_is_left(fabric: Fabric, every: Ints, switches: Ints, links: Ints) -> Le
         every: endpoints of the job's nodes, shape (nodes, rails).
         switches: numbers of the switches lost.
         links: numbers of the links lost.
+        routing: of the allreduce: `adaptive`, or `static`, whose collisions come and go with the links it avoids.
     """
     network = fabric.network
     alive = links_alive(network, switches, links)
@@ -162,5 +167,5 @@ def what_is_left(fabric: Fabric, every: Ints, switches: Ints, links: Ints) -> Le
     ways = np.bincount(network.links.a[(network.links.tier == 1) & alive], minlength=len(network.switches))
     one_tier = fabric.trees[0].tree.rule.tiers == 1
     cut_off = 0 if one_tier else int((works & (ways[network.endpoints.leaf] == 0)).sum())
-    rate, nodes = _allreduce(fabric, every, alive if not alive.all() else None)
+    rate, nodes = _allreduce(fabric, every, alive if not alive.all() else None, routing)
     return Left(int((~works).sum()), cut_off, nodes, float(bisection(fabric, alive).sum()), rate)

@@ -74,13 +74,15 @@ def _rule(ask: Request, tiers: int, rails: int) -> TreeRule:
 
 
 def _trees(
-    family: str, copies: int, per_tree: int, rule: TreeRule, build: Callable[[int], Tree], note: str = ""
-) -> Candidate:
+    family: str, copies: int, per_tree: int, rule: TreeRule, build: Callable[[int], Tree], note: str = "",
+    most: int | None = None,
+) -> Candidate:  # fmt: skip
     """Return equal trees side by side, and the step after them: one more leaf, or unit of leaves, in each."""
+    capacity = most or rule.capacity
     tree = build(per_tree)
-    grown = build(tree.leaf_ports + 1) if tree.leaf_ports < rule.capacity else None
+    grown = build(tree.leaf_ports + 1) if tree.leaf_ports < capacity else None
     return Candidate(
-        family, copies * tree.leaf_ports, copies * rule.capacity, copies * tree.leaf, copies * tree.spine,
+        family, copies * tree.leaf_ports, copies * capacity, copies * tree.leaf, copies * tree.spine,
         copies * tree.core, 0, copies * (tree.leaf_spine + tree.spine_core), 2 * rule.tiers - 1,
         copies * grown.leaf_ports if grown else None,
         copies * (grown.leaf + grown.spine + grown.core) if grown else None, note, copies * per_tree,
@@ -115,7 +117,9 @@ def rail_trees(ask: Request) -> Iterator[Candidate | str]:
         if nodes * ask.rails > whole:
             yield f"{name}: {whole:,}"
             continue
-        yield _trees(name, 1, nodes * ask.rails, rule, units, f"{ask.rails} rails, {rule.downlinks} nodes to a unit")
+        yield _trees(
+            name, 1, nodes * ask.rails, rule, units, f"{ask.rails} rails, {rule.downlinks} nodes to a unit", whole
+        )
     for tiers in ask.tiers:
         rule = _rule(ask, tiers, 1)
         name = f"rail-only, {TREE_WORDS[tiers]}"

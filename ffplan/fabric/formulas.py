@@ -69,12 +69,13 @@ def rail_leaves(nodes: Any, unit_nodes: Any, rails: Any, ports: Any, downlinks: 
         downlinks: downlinks d of a leaf switch [1].
 
     Equation:
-        leaf = rails * max(ceil(nodes / unit_nodes), ceil(ports / (rails * d)))
+        leaf = max(rails * ceil(nodes / unit_nodes), ceil(ports / d))
 
     Source:
-        [2] Network Fabrics: leaf r of a scalable unit takes HCA r of all its nodes; whole units are built.
+        [2] Network Fabrics: leaf r of a scalable unit takes HCA r of all its nodes; whole units are built. Other nodes
+        take the ports that are left, and leaves of their own beyond those.
     """
-    return rails * maximum(ceil_div(nodes, unit_nodes), ceil_div(ports, rails * downlinks))
+    return maximum(rails * ceil_div(nodes, unit_nodes), ceil_div(ports, downlinks))
 
 
 def two_tier_spines(leaves: Any, uplinks: Any, radix: Any) -> Any:
@@ -236,6 +237,28 @@ def tree_capacity(tiers: int, radix: Any, downlinks: Any, pod_leaves: Any) -> An
     if tiers == 3:
         return radix * pod_leaves * downlinks
     raise ValueError(f"a fat tree of {tiers} tiers is not modelled")
+
+
+def leaf_cut(leaves: Any, endpoints: Any, endpoint_rate: Any, uplinks: Any, link_rate: Any) -> Any:
+    """Return what can leave some leaves that are filled alike.
+
+    Args:
+        leaves: leaf switches [1].
+        endpoints: endpoint ports in use on each [1].
+        endpoint_rate: rate of an endpoint port [GB/s].
+        uplinks: uplinks u of a leaf [1].
+        link_rate: rate of an uplink [GB/s].
+
+    Returns:
+        Bandwidth in one direction [GB/s].
+
+    Equation:
+        leaves * min(endpoints * rate, u * link)
+
+    Source:
+        Derived: a leaf passes on no more than its endpoints send, and no more than its uplinks carry.
+    """
+    return leaves * minimum(endpoints * endpoint_rate, uplinks * link_rate)
 
 
 def tree_bisection(endpoint_bandwidth: Any, tier_links: Any, link_rate: Any) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ffplan.fabric.degrade import ROLE_NUMBERS, what_is_left
 from ffplan.fabric.network import INTERZONE
+from ffplan.inputs.suggest import did_you_mean
 from ffplan.record import record
 from ffplan.results import LossReport
 
@@ -63,7 +64,8 @@ def usual_losses(fabric: Fabric) -> list[Loss]:
     inner = np.flatnonzero(k.tier > 0)
     if len(inner):
         count = max(1, round(len(inner) / 100))
-        found.append(Loss(f"{count:,} links between switches", "link", count, inner))
+        words = f"{count:,} links" if count > 1 else "one link"
+        found.append(Loss(f"{words} between switches", "link", count, inner))
     return found
 
 
@@ -90,14 +92,16 @@ def parse_loss(text: str, fabric: Fabric, names: Names) -> Loss:
         else:
             pool = np.flatnonzero(fabric.network.switches.role == ROLE_NUMBERS[kind])
         if not 1 <= count <= len(pool):
-            raise LossError(f"`{text}`: the fabric has {len(pool):,} of that kind")
+            raise LossError(f"`{text}`: between 1 and {len(pool):,} of that kind can be lost")
         words = "links between switches" if kind == "link" else f"{kind} switches"
-        return Loss(f"{count:,} {words}" if count > 1 else f"one {words[:-1]}", kind, count, pool)
+        one = "one link between switches" if kind == "link" else f"one {kind} switch"
+        return Loss(f"{count:,} {words}" if count > 1 else one, kind, count, pool)
     known = {name: number for number, name in enumerate(names.switches())}
     wanted = text.split(",")
     for name in wanted:
         if name not in known:
-            raise LossError(f"`{name}` is no switch of this fabric, and no role")
+            hint = did_you_mean(name, known, what="switch")
+            raise LossError(f"`{name}` is no switch of this fabric, and no role; {hint}")
     return Loss(text, "chosen", len(wanted), np.array([known[name] for name in wanted]))
 
 
@@ -111,8 +115,9 @@ def _draw(loss: Loss, fabric: Fabric, random: np.random.Generator) -> tuple[Ints
 
 
 def assess_loss(
-    fabric: Fabric, every: Ints, healthy: Left, loss: Loss, samples: int, seed: int, step: Callable[[int], None]
-) -> LossReport:
+    fabric: Fabric, every: Ints, healthy: Left, loss: Loss, routing: str, samples: int, seed: int,
+    step: Callable[[int], None],
+) -> LossReport:  # fmt: skip
     """Return what a loss costs, over some draws.
 
     Args:
@@ -120,6 +125,7 @@ def assess_loss(
         every: endpoints of the job's nodes, shape (nodes, rails).
         healthy: what the whole fabric has.
         loss: what is lost.
+        routing: of the allreduce, as in `what_is_left`.
         samples: draws; one where there is nothing to choose.
         seed: seed of the draws.
         step: told the number of each draw.
@@ -129,9 +135,9 @@ def assess_loss(
     left = []
     for number in range(draws):
         step(number)
-        left.append(what_is_left(fabric, every, *_draw(loss, fabric, random)))
+        left.append(what_is_left(fabric, every, *_draw(loss, fabric, random), routing))
     bisection = [item.bisection_gbyte_s / max(healthy.bisection_gbyte_s, 1e-12) for item in left]
-    rate = [item.allreduce_gbyte_s / max(healthy.allreduce_gbyte_s, 1e-12) for item in left]
+    rate = [min(1.0, item.allreduce_gbyte_s / max(healthy.allreduce_gbyte_s, 1e-12)) for item in left]
     return LossReport(
         lost=loss.title, samples=draws,
         endpoints_lost=_mean([item.endpoints_lost for item in left]),

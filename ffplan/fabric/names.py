@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
 
 class Names:
-    """Names of switches, hosts and their NICs; numbers count from 1 and are padded to sort well."""
+    """Names of switches, hosts and their NICs; switches and hosts count from 1, padded to sort well."""
 
     def __init__(self, design: ResolvedDesign, fabric: Fabric) -> None:
         self.network = fabric.network
         self.stripes = design.stripes
         self.planes, self.zones = fabric.planes, fabric.zones
+        self.nics = [[group.server.nics[slot].id for slot in group.fabric_nics] for group in design.groups]
+        """Names of the NICs on this fabric, as the server's file has them."""
         self.roles = [group.group.role for group in design.groups]
         counts: dict[str, int] = {}
         self.first = []
@@ -52,11 +54,13 @@ class Names:
         return f"{role}-{self.first[group] + node + 1:0{self.host_width[role]}}"
 
     def endpoint(self, number: int) -> tuple[str, str]:
-        """Return the host and the port of an endpoint, such as `compute-0001` and `nic1`, or `nic1p2`."""
+        """Return the host and the port of an endpoint, such as `compute-0001` and `nic0`, or `nic0p2` of a striped
+        one."""
         e = self.network.endpoints
         nic, port = divmod(int(e.port[number]), self.stripes)
         suffix = f"p{port + 1}" if self.stripes > 1 else ""
-        return self.host(int(e.group[number]), int(e.node[number])), f"nic{nic + 1}{suffix}"
+        group = int(e.group[number])
+        return self.host(group, int(e.node[number])), f"{self.nics[group][nic]}{suffix}"
 
     def switches(self) -> list[str]:
         """Return the names of all switches, in order."""

@@ -31,7 +31,7 @@ class Endpoints:
     """One row per endpoint."""
 
     group: Ints
-    """Position of the node group in the design, int8."""
+    """Position of the node group in the design, int16."""
     node: Ints
     """Node within its group, int32."""
     port: Ints

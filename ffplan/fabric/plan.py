@@ -40,7 +40,11 @@ class FabricPlan:
     spine_core_links: int
     interzone_links: int
     breakout: int
-    """Ports, and so links, that share a switch port and its cable."""
+    """Ports that share a switch port."""
+    endpoint_cables: int
+    """Cables between NICs and leaves: one for each whole leaf port in use."""
+    inter_switch_cables: int
+    """Cables between switches."""
     spare_ports: int
     spare_spine_ports: int
     spare_core_ports: int
@@ -59,17 +63,6 @@ class FabricPlan:
         """Links between switches."""
         return self.leaf_spine_links + self.spine_core_links + self.interzone_links
 
-    @property
-    def endpoint_cables(self) -> int:
-        """Cables between NICs and leaves."""
-        return -(-self.endpoint_links // self.breakout)
-
-    @property
-    def inter_switch_cables(self) -> int:
-        """Cables between switches."""
-        tiers = (self.leaf_spine_links, self.spine_core_links, self.interzone_links)
-        return sum(-(-links // self.breakout) for links in tiers)
-
 
 def rails_of(design: ResolvedDesign, group: ResolvedGroup) -> int:
     """Return how many NICs of one node of the group join the same tree."""
@@ -86,6 +79,32 @@ def tree_rule(design: ResolvedDesign) -> TreeRule:
     return TreeRule(fabric.tiers, radix, uplinks, rails, fabric.core_policy, fabric.spine_oversubscription)
 
 
+def _railed(design: ResolvedDesign) -> bool:
+    return design.spec.fabric.family == "rail-optimised"
+
+
+def leaf_fill(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Return (leaves, endpoints on each) of a tree with several leaves; nodes beside the rails count as on leaves of
+    their own.
+
+    Args:
+        design: the design.
+        tree: the tree.
+        by_group: endpoint ports of each group.
+    """
+    rule, trunk = tree.rule, design.spec.fabric.inter_zone
+    room = rule.downlinks - (-(-trunk.links_per_zone // tree.leaf) if trunk else 0)
+    roles = [group.group.role for group in design.groups]
+    packed, found = sum(by_group), []
+    if _railed(design):
+        compute = sum(ports for ports, role in zip(by_group, roles, strict=True) if role == "compute")
+        packed -= compute
+        units, rest = divmod(-(-compute // rule.rails), unit_nodes(design, rule))
+        found = [(units * rule.rails, unit_nodes(design, rule)), (rule.rails, rest)]
+    full, rest = divmod(packed, max(1, room))
+    return [(leaves, each) for leaves, each in (*found, (full, room), (1, rest)) if leaves and each]
+
+
 def unit_nodes(design: ResolvedDesign, rule: TreeRule) -> int:
     """Return the nodes of a scalable unit: those whose NICs share one leaf on each rail."""
     return design.spec.fabric.scalable_unit or rule.downlinks
@@ -93,7 +112,7 @@ def unit_nodes(design: ResolvedDesign, rule: TreeRule) -> int:
 
 def leaves_of(design: ResolvedDesign, rule: TreeRule, ports: int) -> int | None:
     """Return the leaf switches of a tree whose leaves come in scalable units; None where they are as few as can be."""
-    if design.spec.fabric.family != "rail-optimised" or rule.tiers == 1:
+    if not _railed(design) or rule.tiers == 1:
         return None
     compute = [group for group in design.groups if group.group.role == "compute"]
     zones = design.spec.fabric.zones
@@ -200,11 +219,39 @@ def _bisection(design: ResolvedDesign, wanted: Demand, trees: list[Tree], link_r
     spec = design.spec.fabric
     trunk = spec.inter_zone
     one_switch_rate = link_rate if spec.tiers > 1 else design.switch.rate.value
-    cut = formulas.tree_bisection(bandwidths[smallest], trees[smallest].narrowest_links, one_switch_rate)
+    tree, ports = trees[smallest], wanted.totals[smallest]
+    leaving = bandwidths[smallest]
+    if spec.tiers > 1:
+        rate, up = leaving / ports, tree.rule.uplinks
+        filled = leaf_fill(design, tree, wanted.by_zone[smallest])
+        leaving = sum(formulas.leaf_cut(leaves, each, rate, up, link_rate) for leaves, each in filled)
+    cut = formulas.tree_bisection(leaving, tree.narrowest_links, one_switch_rate)
     if all(group.group.zones == "every" for group in design.groups if group.group.role == "compute"):
         return float(spec.zones * cut)
     links = trunk.links_per_zone if trunk else 0
     return float(formulas.zone_bisection(spec.zones, links, link_rate, bandwidths[smallest], cut))
+
+
+def _leaf_cables(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -> int:
+    """Return the whole leaf ports that endpoints of a tree use; each takes one cable, split at its end."""
+    breakout = design.spec.fabric.breakout
+    if breakout == 1 or tree.rule.tiers == 1:
+        return -(-sum(by_group) // breakout)
+    return sum(leaves * -(-each // breakout) for leaves, each in leaf_fill(design, tree, by_group))
+
+
+def _tree_cables(tree: Tree, breakout: int) -> int:
+    """Return the cables between the switches of a tree.
+
+    Links that share a whole port at both ends share a cable; where the halves of a port lead apart, each has its own.
+    """
+    rule, cables = tree.rule, tree.spine_core
+    pods = [(tree.pod, tree.full_pods), (tree.last_pod, 1)]
+    for pod, count in pods:
+        if pod is not None:
+            whole = rule.uplinks // pod.spines % breakout == 0 and rule.downlinks % breakout == 0
+            cables += count * pod.leaves * rule.uplinks // (breakout if whole else 1)
+    return cables
 
 
 def _assemble(
@@ -241,6 +288,8 @@ def _assemble(
         spine_core_links=planes * sum(tree.spine_core for tree in trees),
         interzone_links=planes * zones * trunk,
         breakout=fabric.breakout,
+        endpoint_cables=planes * sum(_leaf_cables(design, t, n) for t, n in zip(trees, wanted.by_zone, strict=True)),
+        inter_switch_cables=planes * (sum(_tree_cables(tree, fabric.breakout) for tree in trees) + zones * trunk),
         spare_ports=planes * sum(tree.leaf_ports - trunk for tree in trees) - endpoints,
         spare_spine_ports=planes * sum(tree.spare_spine_ports for tree in trees),
         spare_core_ports=planes * sum(tree.spare_core_ports for tree in trees),

@@ -86,6 +86,13 @@ class Router:
             order = np.lexsort((endpoints.slot[own], endpoints.leaf[own]))
             self.rank[own][order] = np.arange(tree.endpoints)
 
+    def joined(self, src: Ints, dst: Ints) -> Bools:
+        """Return whether anything joins two endpoints of a healthy fabric, shape (flows,)."""
+        one, two = self.tree_of[src], self.tree_of[dst]
+        same_plane = one // self.fabric.zones == two // self.fabric.zones
+        joined: Bools = (src != dst) & ((one == two) | (same_plane & bool(self.fabric.interzone)))
+        return joined
+
     def static_keys(self, dst: Ints, tree: TreePaths) -> Keys:
         """Return the keys of destination-modulo routing: the rank of the destination in its tree."""
         rank, u = self.rank[dst], max(1, tree.uplinks)

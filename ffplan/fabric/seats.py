@@ -53,7 +53,7 @@ def _table(members: list[tuple[int, int, int, int, int]]) -> tuple[Ints, Ints, I
     """Return the columns (group, node, rail), rail by rail within each group."""
     groups, nodes, rails = [], [], []
     for group, first, count, first_rail, number in members:
-        groups.append(np.full(count * number, group, np.int8))
+        groups.append(np.full(count * number, group, np.int16))
         nodes.append(np.tile(np.arange(first, first + count, dtype=np.int32), number))
         rails.append(np.repeat(np.arange(first_rail, first_rail + number, dtype=np.int16), count))
     return np.concatenate(groups), np.concatenate(nodes), np.concatenate(rails)
@@ -80,17 +80,20 @@ def packed(endpoints: int, trunks: int, leaves: int, downlinks: int) -> tuple[In
     return leaf, slot, trunk_leaf, trunk_slot
 
 
-def _railed(tree: Tree, unit: int, table: tuple[Ints, Ints, Ints], compute: Ints, first_node: int, trunks: int) -> Any:
+def _railed(tree: Tree, unit: int, table: tuple[Ints, Ints, Ints], compute: Ints, trunks: int) -> Any:
     """Return the same for scalable units: rail r of unit s on leaf s * rails + r, all others on what is left."""
     rails, downlinks = tree.rule.rails, tree.rule.downlinks
     group, node, rail = table
     place = np.zeros(len(node), np.int64)
     own = np.isin(group, compute)
-    serial = node[own] - first_node
+    serial = node[own]
     place[own] = (serial // unit * rails + rail[own]) * downlinks + serial % unit
-    free = np.ones(tree.leaf * downlinks, bool)
-    free[place[own]] = False
-    left = np.flatnonzero(free)
+    free = np.ones((tree.leaf, downlinks), bool)
+    free.ravel()[place[own]] = False
+    slot, leaf = np.nonzero(
+        free.T
+    )  # one port of each leaf, then the next: losing a leaf costs the others few of theirs
+    left = leaf * downlinks + slot
     chosen = np.arange(trunks) * len(left) // max(1, trunks)
     trunk = left[chosen]
     left = np.delete(left, chosen)
@@ -118,8 +121,11 @@ def seats(design: ResolvedDesign, tree: Tree, zone: int) -> Seats:
         for position, first, count, _, _ in compute:  # several compute groups share the units
             serial[group == position] += start - first
             start += count
+        local = rail.copy()
+        for position, _, _, first_rail, _ in members:
+            local[group == position] -= first_rail
         numbers = np.array([row[0] for row in compute])
-        placed = _railed(tree, unit_nodes(design, tree.rule), (group, serial, rail), numbers, 0, trunks)
+        placed = _railed(tree, unit_nodes(design, tree.rule), (group, serial, local), numbers, trunks)
     else:
         placed = packed(len(node), trunks, tree.leaf, downlinks)
     leaf, slot, trunk_leaf, trunk_slot = placed

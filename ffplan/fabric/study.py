@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.fabric import traffic as make
-from ffplan.fabric.adaptive import Borders
+from ffplan.fabric.adaptive import Borders, adaptive_loads
 from ffplan.fabric.dbtree import crossing_pairs, double_binary_tree, joined_trees
 from ffplan.fabric.loads import flow_loads
 from ffplan.fabric.placement import in_order, zone_sizes
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     Ints = NDArray[Any]
     Floats = NDArray[Any]
 
-TRAFFIC = ("ring", "tree", "library-tree", "all-to-all", "permutation", "incast")
-"""tree joins the trees of the zones through one pair of nodes; library-tree is one double binary tree over all
-ranks."""
+TRAFFIC = ("ring", "tree", "library-tree", "all-to-all", "rail-all-to-all", "permutation", "incast")
+"""tree joins the trees of the zones through one pair of nodes; library-tree is one double binary tree over all ranks.
+all-to-all goes from every NIC to every other, rail-all-to-all to the same NIC of the other nodes, forwarded inside."""
 ROUTING = ("static", "ecmp", "adaptive")
 MOST_FLOWS = 20_000_000
 """Most flows listed one by one."""
@@ -121,6 +121,13 @@ def flows_of(design: ResolvedDesign, fabric: Fabric, job: Job, kind: str, nbytes
             return make.incast(job.ports, storage, e.zone, e.plane, nbytes)
         except ValueError as error:
             raise StudyError(str(error)) from None
+    if kind == "rail-all-to-all":
+        columns = [job.ports[:, rail : rail + 1] for rail in range(job.ports.shape[1])]
+        if len(columns) * len(job.ports) ** 2 > MOST_FLOWS:
+            raise StudyError(f"more than {MOST_FLOWS:,} flows would be listed one by one; use fewer nodes")
+        parts = [make.one_by_one(column, e.plane, nbytes / len(columns)) for column in columns]
+        columns_of = [[getattr(part, name) for part in parts] for name in ("src", "dst", "nbytes")]
+        return make.Flows(*(np.concatenate(column) for column in columns_of))
     if job.ports.size**2 > MOST_FLOWS:
         raise StudyError(
             f"all-to-all among {job.ports.size:,} endpoints has more than {MOST_FLOWS:,} flows; with this routing they "
@@ -140,12 +147,9 @@ def loads_of(router: Router, flows: make.Flows, routing: str, seed: int) -> tupl
     """
     if routing != "adaptive":
         return flow_loads(router, flows.src, flows.dst, flows.nbytes, seed if routing == "ecmp" else None)
-    borders = Borders(router)
-    borders.flows(flows.src, flows.dst, flows.nbytes)
-    load = borders.loads()
-    for end, way in ((flows.src, 0), (flows.dst, 1)):
-        load += np.bincount(2 * end + way, weights=flows.nbytes, minlength=len(load))
-    return load, 0
+    reached = router.joined(flows.src, flows.dst)
+    load = adaptive_loads(router, flows.src[reached], flows.dst[reached], flows.nbytes[reached])
+    return load, int((~reached & (flows.src != flows.dst)).sum())
 
 
 def counted_all_to_all(router: Router, job: Job, nbytes: float, routing: str) -> Floats:
@@ -175,6 +179,16 @@ def counted_all_to_all(router: Router, job: Job, nbytes: float, routing: str) ->
     return load
 
 
+def apart(router: Router, job: Job) -> int:
+    """Return the pairs of endpoints of a job in one plane that nothing joins, both ways counted."""
+    if router.fabric.interzone:
+        return 0
+    endpoints, ports = router.fabric.network.endpoints, job.ports.ravel()
+    planes = np.bincount(endpoints.plane[ports])
+    trees = np.bincount(router.tree_of[ports])
+    return int((planes**2).sum() - (trees**2).sum())
+
+
 def loads_for(
     design: ResolvedDesign, router: Router, job: Job, kind: str, routing: str, nbytes: float, seed: int
 ) -> tuple[Floats, int]:
@@ -192,8 +206,14 @@ def loads_for(
     Raises:
         StudyError: as `flows_of` does.
     """
-    if kind == "all-to-all" and routing != "ecmp" and router.alive is None:
-        return counted_all_to_all(router, job, nbytes, routing), 0
+    counted = routing != "ecmp" and router.alive is None
+    if kind == "all-to-all" and counted:
+        return counted_all_to_all(router, job, nbytes, routing), apart(router, job)
+    if kind == "rail-all-to-all" and counted:
+        rails = job.ports.shape[1]
+        parts = [Job(job.ports[:, rail : rail + 1], job.zone) for rail in range(rails)]
+        loads = [counted_all_to_all(router, part, nbytes / rails, routing) for part in parts]
+        return np.sum(loads, axis=0), sum(apart(router, part) for part in parts)
     return loads_of(router, flows_of(design, router.fabric, job, kind, nbytes, seed), routing, seed)
 
 

@@ -123,5 +123,6 @@ def build_tree(rule: TreeRule, endpoints: int, leaves: int | None = None) -> Tre
     core = _cores(rule, endpoints, spine, spine_core)
     return Tree(
         rule, endpoints, leaf, spine, core, leaf_spine, spine_core, leaf_ports,
-        spine * k - leaf_spine - spine_core, core * k - spine_core, min(leaf_spine, spine_core), pods, pod, last,
+        spine * k - leaf_spine - spine_core, core * k - spine_core,
+        leaf_spine if pods + bool(last) == 1 else min(leaf_spine, spine_core), pods, pod, last,
     )  # fmt: skip

@@ -212,6 +212,9 @@ class TreePaths:
         """Choose among the links that lead on, where some do not."""
         tree, u = self.tree, self.uplinks
         assert tree.pod is not None
+        if not len(self.down_order):
+            ok[rows] = False
+            return
         width = max(tree.pod.up, tree.last_pod.up if tree.last_pod else 0)
         pod = self.pod_of(src)
         reach = self._core_reaches(dst)

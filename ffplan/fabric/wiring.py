@@ -55,6 +55,8 @@ class Fabric:
     planes: int
     interzone: int
     """Inter-zone switches of each plane."""
+    side_by_side: bool = False
+    """Whether every compute node is in every zone, so that zones carry its traffic side by side, as planes do."""
 
 
 def _links(a: Any, a_port: Any, b: Any, b_port: Any, tier: int, rate: Any) -> Links:
@@ -198,7 +200,8 @@ def wire(design: ResolvedDesign) -> Fabric:
         if trunk:
             builder.inter_zone(plane, spec.zones, trunk.switches, zone_seats, design.link_gbyte_s)
     network, wired = builder.finish(design.radix)
-    return Fabric(network, wired, spec.zones, design.planes, trunk.switches if trunk else 0)
+    beside = all(group.group.zones == "every" for group in design.groups if group.group.role == "compute")
+    return Fabric(network, wired, spec.zones, design.planes, trunk.switches if trunk else 0, beside)
 
 
 def wire_tree(tree: Tree, endpoints: int, gbyte_s: float = 1.0) -> Fabric:
@@ -211,7 +214,7 @@ def wire_tree(tree: Tree, endpoints: int, gbyte_s: float = 1.0) -> Fabric:
     """
     leaf, slot, trunk_leaf, trunk_slot = packed(endpoints, 0, tree.leaf, tree.rule.downlinks)
     seat = Seats(
-        np.zeros(endpoints, np.int8), np.arange(endpoints, dtype=np.int32), np.zeros(endpoints, np.int16),
+        np.zeros(endpoints, np.int16), np.arange(endpoints, dtype=np.int32), np.zeros(endpoints, np.int16),
         leaf.astype(np.int32), slot.astype(np.int16), trunk_leaf.astype(np.int32), trunk_slot.astype(np.int16),
     )  # fmt: skip
     builder = _Builder(gbyte_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.errors import Finding, InputError, Severity
@@ -51,9 +52,9 @@ def _fault(file: str, line: int, message: str, remedy: str) -> InputError:
 
 
 def _title(text: str) -> str:
-    """Return a node description as ffplan names devices: `compute-0001 mlx5_0` is `compute-0001/nic1`."""
+    """Return a node description as ffplan names devices: `compute-0001 mlx5_0` is `compute-0001/nic0`."""
     match = _ADAPTER.match(text)
-    return f"{match.group(1)}/nic{int(match.group(2)) + 1}" if match else text
+    return f"{match.group(1)}/nic{match.group(2)}" if match else text
 
 
 def read_ibnetdiscover(text: str, file: str) -> AsBuilt:
@@ -78,10 +79,11 @@ def read_ibnetdiscover(text: str, file: str) -> AsBuilt:
         if node:
             kind = {"Switch": "switch", "Rt": "router"}.get(node.group(1), "host")
             device = Device(_title(node.group(4) or node.group(3)), kind, int(node.group(2)), number)
-            if node.group(3) in by_id or device.name in devices:
-                earlier = by_id.get(node.group(3)) or devices[device.name]
-                raise _fault(file, number, f"`{device.name}` is described twice, first in line {earlier.line}",
-                             "give every device a description of its own")  # fmt: skip
+            if node.group(3) in by_id:
+                raise _fault(file, number, f"`{node.group(3)}` is described twice, first in line "
+                             f"{by_id[node.group(3)].line}", "keep one")  # fmt: skip
+            if device.name in devices:  # such as the aggregation nodes of switches, which all have one description
+                device = replace(device, name=f"{device.name} ({node.group(3)})")
             devices[device.name] = by_id[node.group(3)] = device
             current = (node.group(3), device)
         elif port:
@@ -110,8 +112,9 @@ def _peers(
         if other not in by_id:
             raise _fault(file, line, f"`{other}` is wired to, and described nowhere", "give the whole output")
         back = raw.get((other, other_port))
-        if back is not None and back[:2] != (device, port):
-            raise _fault(file, line, f"port {other_port} of `{by_id[other].name}` names another port at its end",
+        if back is None or back[:2] != (device, port):
+            what = "does not list this link" if back is None else "names another port at its end"
+            raise _fault(file, line, f"port {other_port} of `{by_id[other].name}` {what}",
                          "the two ends of a link must name each other")  # fmt: skip
         peers[(by_id[device].name, port)] = (by_id[other].name, other_port)
         peers[(by_id[other].name, other_port)] = (by_id[device].name, port)

@@ -49,7 +49,7 @@ def _rows(design: ResolvedDesign, fabric: Fabric, names: Names, found: Cables) -
     def end(device: int, port: int) -> tuple[str, str, str]:
         if device >= first:
             host, nic = endpoints[device - first]
-            return host, nic.partition("p")[0] if breakout > 1 else nic, where[device]
+            return host, nic, where[device]
         return switches[device], str(port // breakout + 1), where[device]
 
     width = len(str(len(found)))
@@ -88,7 +88,7 @@ def cable_list(design: ResolvedDesign, fabric: Fabric, names: Names) -> list[Cab
         return list(cabling(design, fabric, names).cables)
     network, breakout = fabric.network, design.spec.fabric.breakout
     k, titles = network.links, names.devices()
-    kept = first_of_cables(fabric, breakout)
+    kept, _ = first_of_cables(fabric, breakout)
     width, first = len(str(len(kept))), len(network.switches)
     columns = (column[kept].tolist() for column in (k.a, k.a_port, k.b, k.b_port, k.tier))
     rows = []

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def port_name(network: Network, names: Names, device: int, port: int) -> str:
-    """Return a port for people, counted from 1: `leaf-01/p3`, or `compute-0001/nic1`."""
+    """Return a port for people, counted from 1: `leaf-01/p3`, or `compute-0001/nic0`."""
     first = len(network.switches)
     if device >= first:
         return "/".join(names.endpoint(device - first))

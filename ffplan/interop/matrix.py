@@ -33,6 +33,15 @@ def _amount(text: str, file: str, line: int) -> float:
     return value
 
 
+def _ways(names: Names, one: list[int], two: list[int]) -> list[tuple[int, int]]:
+    """Return the pairs of ports between two hosts: within one zone where any are, same port numbers where both have
+    them."""
+    e = names.network.endpoints
+    pairs = [(a, b) for a in one for b in two if e.plane[a] == e.plane[b]]
+    pairs = [(a, b) for a, b in pairs if e.zone[a] == e.zone[b]] or pairs
+    return [(a, b) for a, b in pairs if e.port[a] % len(two) == e.port[b] % len(one)] or pairs
+
+
 def read_matrix(text: str, file: str, names: Names) -> Flows:
     """Return the flows of a traffic matrix; each row is spread evenly over the NICs that both hosts have.
 
@@ -45,7 +54,6 @@ def read_matrix(text: str, file: str, names: Names) -> Flows:
         InputError: located, where a row cannot be read or names an unknown host.
     """
     hosts = names.hosts()
-    plane, zone = names.network.endpoints.plane, names.network.endpoints.zone
     src: list[int] = []
     dst: list[int] = []
     nbytes: list[float] = []
@@ -63,14 +71,9 @@ def read_matrix(text: str, file: str, names: Names) -> Flows:
             if name not in hosts:
                 raise _fault(file, line, f"no host is called `{name[:60]}`", did_you_mean(name, hosts, what="host"))
         amount = _amount(row[2], file, line)
-        near = [
-            (a, b)
-            for a in hosts[pair[0]]
-            for b in hosts[pair[1]]
-            if plane[a] == plane[b]
-            and names.network.endpoints.port[a] % max(1, len(hosts[pair[1]]))
-            == names.network.endpoints.port[b] % max(1, len(hosts[pair[0]]))
-        ] or [(a, b) for a in hosts[pair[0]] for b in hosts[pair[1]] if plane[a] == plane[b] and zone[a] == zone[b]]
+        if pair[0] == pair[1]:
+            raise _fault(file, line, f"`{pair[0]}` sends to itself", "name two hosts")
+        near = _ways(names, hosts[pair[0]], hosts[pair[1]])
         if not near:
             raise _fault(file, line, f"`{pair[0]}` and `{pair[1]}` share no plane", "name hosts that share one")
         for a, b in near:

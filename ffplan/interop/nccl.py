@@ -204,7 +204,8 @@ def server_yaml(inside: Inside, name: str, file: str, parts: dict[str, str]) -> 
     """
     lacking = ["memory of each socket", "power"]
     if "cpu" not in parts:
-        lacking.append("the CPU: " + "; ".join(sorted({words for words, _ in inside.sockets})))
+        kinds_of_cpu = sorted({words or "its kind is not in the file" for words, _ in inside.sockets})
+        lacking.append("the CPU: " + "; ".join(kinds_of_cpu))
     gpus: list[tuple[str, Device]] = []
     nics: list[tuple[str, Device]] = []
     lines = [

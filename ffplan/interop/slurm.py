@@ -81,4 +81,5 @@ def topology_conf(fabric: Fabric, names: Names) -> str:
         fabric: the wired fabric.
         names: names of its devices.
     """
-    return "".join(f"{line}\n" for line in tree(fabric, names))
+    note = "# Each node stands under the leaf of its first NIC; other rails and planes repeat the neighbourhoods.\n"
+    return note + "".join(f"{line}\n" for line in tree(fabric, names))

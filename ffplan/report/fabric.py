@@ -8,17 +8,31 @@ from ffplan.report.blocks import Block
 from ffplan.units import data_size, duration, number, percent
 
 if TYPE_CHECKING:
-    from ffplan.results import CablingReport, FaultReport, PlacementReport, RouteReport, SizeReport, VerifyReport
+    from ffplan.results import (
+        CablingReport,
+        FaultReport,
+        OrderReport,
+        PlacementReport,
+        RouteReport,
+        SizeReport,
+        VerifyReport,
+    )
 
 
-def _cost(share: float) -> str:
-    return percent(share)
+_VERDICTS = {True: "ok", False: "FAILED", None: ""}
+
+
+def _rate(report: RouteReport) -> str:
+    text = f"{percent(report.share)} of the ideal"
+    if percent(report.share) != percent(report.adaptive_share):
+        text += f"; {percent(report.adaptive_share)} if spread evenly"
+    return text
 
 
 def route_blocks(report: RouteReport) -> list[Block]:
     """Return the tables of `ffplan route`."""
     lines = [
-        ("rate", f"{_cost(report.share)} of the ideal"),
+        ("rate", _rate(report)),
         ("time", f"{duration(report.time_s)}; endpoints alone need {duration(report.ideal_s)}"),
         ("hottest", f"{report.hottest.link}, {report.hottest.direction}, {data_size(report.hottest.bytes)}"),
     ]
@@ -55,6 +69,12 @@ def route_blocks(report: RouteReport) -> list[Block]:
     return blocks
 
 
+def _pace(item: OrderReport) -> tuple[str, str]:
+    if item.unreached:
+        return f"{item.unreached:,} flows", "cannot arrive"
+    return duration(item.time_s), percent(item.share)
+
+
 def placement_blocks(report: PlacementReport) -> list[Block]:
     """Return the tables of `ffplan place`."""
     from ffplan.interop.hostlist import fold
@@ -65,10 +85,9 @@ def placement_blocks(report: PlacementReport) -> list[Block]:
         lines.append(("", f"and {len(report.pairs) - 4:,} pairs more"))
     lines.append(("hosts", fold(list(report.hosts))))
     rows = tuple(
-        (f"{item.order}, {item.tree}", f"{item.pairs_across_zones:,}", duration(item.time_s), percent(item.share),
-         item.hottest)
+        (f"{item.order}, {item.tree}", f"{item.pairs_across_zones:,}", *_pace(item), item.hottest)
         for item in report.orders
-    )  # fmt: skip
+    )
     return [
         Block("", tuple(lines)),
         Block("What other orders cost", rows, ("order, tree", "pairs", "time", "rate", "hottest link")),
@@ -90,18 +109,21 @@ def fault_blocks(report: FaultReport) -> list[Block]:
         for item in report.losses
     )  # fmt: skip
     header = ("lost", "ports", "cut off", "nodes", "bisection", "allreduce")
-    return [
-        Block("", rows, header),
-        Block("", (("", "Endpoint ports lost and cut off, compute nodes lost, shares left."),)),
-        Block("", (("", "Means over the draws; the worst in brackets."),)),
+    return [Block("", rows, header)] + [
+        Block("", (("", text),))
+        for text in (
+            "ports: endpoints without a link; cut off: those whose leaf has no way up;",
+            "nodes: not in the job any more, which runs on the largest part left;",
+            "bisection, allreduce: shares of the healthy fabric.",
+            "Means over the draws, with the worst in brackets.",
+        )
     ]
 
 
 def verify_blocks(report: VerifyReport) -> list[Block]:
     """Return the tables of `ffplan verify`."""
     rows = tuple(
-        (item.subject, item.check, item.expected, item.found, "ok" if item.passed else "FAILED")
-        for item in report.checks
+        (item.subject, item.check, item.expected, item.found, _VERDICTS[item.passed]) for item in report.checks
     )
     return [Block("", rows, ("subject", "check", "design", report.program, ""))]
 
@@ -110,20 +132,30 @@ def diff_blocks(rows: list[dict[str, str]]) -> list[Block]:
     """Return the tables of `ffplan diff`."""
     if not rows:
         return []
+    kinds = {row["kind"]: sum(other["kind"] == row["kind"] for other in rows) for row in rows}
+    summary = tuple((kind, f"{count:,}") for kind, count in kinds.items())
     cells = tuple((row["kind"], row["port"], row["designed"], row["found"]) for row in rows)
-    return [Block("", cells, ("", "port", "designed", "found"))]
+    return [Block("", summary), Block("", cells, ("", "port", "designed", "found"))]
+
+
+def _span(low: float, high: float) -> str:
+    return f"{low:g} m" if low == high else f"{low:g} to {high:g} m"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count != 1 else f"1 {what[:-1]}"
 
 
 def cabling_blocks(report: CablingReport) -> list[Block]:
     """Return the tables of `ffplan cabling`."""
     rows = tuple(
-        (item.type, item.tier.replace("_", "-"), f"{item.count:,}", f"{item.shortest_m:g} to {item.longest_m:g} m",
+        (item.type, item.tier.replace("_", "-"), f"{item.count:,}", _span(item.shortest_m, item.longest_m),
          f"{item.total_m:,.0f} m", "" if item.cost is None else number(item.cost))
         for item in report.kinds
     )  # fmt: skip
     cost = f"cost [{report.currency}]" if report.currency else ""
     lines = (
-        ("racks", f"{report.racks:,} in {report.rows:,} rows"),
+        ("racks", f"{report.racks:,} in {_counted(report.rows, 'rows')}"),
         (
             "cables",
             f"{sum(item.count for item in report.kinds):,}, {sum(item.total_m for item in report.kinds):,.0f} m",

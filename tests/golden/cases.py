@@ -199,7 +199,7 @@ CASES = (
             ("port-first", b'[1] "S-1"[2]\n'),
             ("port-beyond", b'Switch 4 "S-1" # "leaf"\n[5] "S-2"[1]\n'),
             ("port-twice", b'Switch 4 "S-1" # "leaf"\n[1] "S-2"[1]\n[1] "S-2"[2]\n'),
-            ("device-twice", b'Switch 4 "S-1" # "leaf"\nSwitch 4 "S-2" # "leaf"\n'),
+            ("device-twice", b'Switch 4 "S-1" # "leaf"\nSwitch 4 "S-1" # "leaf-2"\n'),
             ("peer-unknown", b'Switch 4 "S-1" # "leaf"\n[1] "S-2"[1]\n'),
             ("ends-disagree", b'Switch 4 "S-1" # "a"\n[1] "S-2"[1]\nSwitch 4 "S-2" # "b"\n[1] "S-1"[2]\n'),
         )

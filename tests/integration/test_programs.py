@@ -92,7 +92,7 @@ def test_ibnetdiscover_finds_the_fabric_as_designed(tmp_path: Path) -> None:
     with running(command, tmp_path, "ibsim.log", env) as job:
         wait_for(lambda: b"simulator ready" in job.log.read_bytes(), job, 20, "ibsim did not come up")
         preload = {
-            **os.environ, **env, "SIM_HOST": "compute-0001/nic1",
+            **os.environ, **env, "SIM_HOST": "compute-0001/nic0",
             "LD_PRELOAD": find_library("libumad2sim.so", "libumad2sim0"),
         }  # fmt: skip
         program = shutil.which("ibnetdiscover", path=f"{os.environ['PATH']}:/usr/sbin")

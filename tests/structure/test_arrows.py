@@ -21,7 +21,7 @@ ARROWS: dict[str, set[str]] = {
     "catalog": {"inputs"},
     "design": {"catalog", "inputs"},
     "results": set(),
-    "fabric": {"design", "results", "catalog"},
+    "fabric": {"design", "results", "catalog", "inputs"},
     "perf": {"design", "fabric", "catalog"},
     "cost": {"design", "fabric", "catalog"},
     "assessment": set(),

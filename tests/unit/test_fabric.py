@@ -45,7 +45,7 @@ def test_spine_uplinks() -> None:
 def test_rail_leaves_of_the_superpods() -> None:
     """RA-11333: leaf r of each 32-node unit takes HCA r; 95 nodes are three units of eight leaves."""
     assert f.rail_leaves(95, 32, 8, 95 * 8 + 4, 32) == 24
-    assert f.rail_leaves(96, 32, 8, 96 * 8 + 4, 32) == 32  # no port left for the appliances: one unit more
+    assert f.rail_leaves(96, 32, 8, 96 * 8 + 4, 32) == 25  # no port left for the appliances: a leaf of their own
 
 
 def test_core_policies_of_ten_thousand_endpoints() -> None:
@@ -83,6 +83,11 @@ def test_tree_capacity() -> None:
     assert f.tree_capacity(3, 64, 32, 32) == 65_536
     with pytest.raises(ValueError, match="4 tiers"):
         f.tree_capacity(4, 40, 20, 20)
+
+
+def test_leaf_cut() -> None:
+    """A leaf of 48 ports at 25 GB/s behind 16 uplinks, and one of 8."""
+    assert f.leaf_cut(1, 48, 25.0, 16, 25.0) + f.leaf_cut(1, 8, 25.0, 16, 25.0) == 400 + 200
 
 
 def test_tree_bisection() -> None:
