@@ -244,6 +244,8 @@ class SizeReport:
     """Catalogue id of the switch."""
     radix: int
     """Its ports after breakout."""
+    port_gbyte_s: float
+    """Rate of one such port, one direction [GB/s]."""
     currency: str | None
     """Currency of the costs; null without a price book."""
     options: tuple[SizeOption, ...]

@@ -161,6 +161,8 @@ class Switch(Part):
     """Ports (the radix) at `rate`."""
     rate: BandwidthFigure
     """Rate of one port, one direction [GB/s]."""
+    splits: CountFigure | None = None
+    """Most ports that one port can be split into; left out where unknown."""
     power: PowerFigure
     """Typical power of the box without transceivers [W]."""
     power_max: PowerFigure | None = None

@@ -21,11 +21,16 @@ P = TypeVar("P", bound="Part")
 BOOKED = ("switch", "endpoint link", "inter-switch link")
 
 
-def _switch(catalog: Catalog, name: str) -> int:
-    """Return the ports of a switch."""
+def _switch(catalog: Catalog, name: str, breakout: int) -> tuple[int, int | None, float]:
+    """Return ports of a switch after breakout, how far they can be split further, and their rate."""
     from ffplan.catalog.parts import Switch
 
-    return int(_part(catalog, Switch, name, "--switch").ports.value)
+    part = _part(catalog, Switch, name, "--switch")
+    splits = part.splits.value if part.splits else None
+    if splits is not None and breakout > splits:
+        raise UsageError(f"ffplan size: --breakout {breakout}: a port of `{name}` is split into {splits} at most")
+    rate = float(part.rate.value) / breakout
+    return int(part.ports.value) * breakout, None if splits is None else splits // breakout, rate
 
 
 def _part(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
@@ -80,12 +85,14 @@ def _report(
     from ffplan.fabric.families import Request, candidates
     from ffplan.results import SizeReport
 
-    radix = _switch(catalog, switch) * breakout
+    radix, splits, rate = _switch(catalog, switch, breakout)
     book = _part(catalog, PriceBook, prices, "--prices") if prices else None
     costs = _prices(book, (switch, *links)) if book else None
-    found, small = candidates(Request(endpoints, radix, rails, ratio, policy, tiers, planes))
+    found, small = candidates(Request(endpoints, radix, rails, ratio, policy, tiers, planes, splits))
     options = tuple(_option(item, endpoints, radix, costs) for item in found)
-    return SizeReport(SCHEMA_VERSION, endpoints, switch, radix, book.currency if book else None, options, tuple(small))
+    return SizeReport(
+        SCHEMA_VERSION, endpoints, switch, radix, rate, book.currency if book else None, options, tuple(small)
+    )
 
 
 def size(
@@ -138,7 +145,9 @@ def size(
         Catalog(catalog or ()), endpoints, switch, breakout, tuple(sorted(set(tiers or (1, 2, 3)))),
         tuple(sorted(set(planes or (2, 4, 8)))), rails, ratio, core_policy, prices, (endpoint_link, link),
     )  # fmt: skip
-    head = f"{report.endpoints:,} endpoints on {report.switch}, {report.radix} ports"
+    head = (
+        f"{report.endpoints:,} endpoints on {report.switch}, {report.radix} ports of {report.port_gbyte_s * 8:g} Gb/s"
+    )
     emit(report, list(report.options), head, lambda: size_blocks(report), form, output)
     if not report.options:
         raise typer.Exit(EXIT_FINDINGS)

@@ -9,7 +9,7 @@ from ffplan.catalog.parts import Server
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.catalog.parts import Cpu
+    from ffplan.catalog.parts import Cpu, Switch
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import ResolvedGroup
@@ -109,6 +109,17 @@ def _family_faults(spec: Design, document: Document) -> Iterator[Finding]:
             "only a `rail-optimised` fabric of two or three tiers is built from scalable units",
             "remove `scalable_unit`, or write `family: rail-optimised`",
             key=True,
+        )
+
+
+def split_faults(spec: Design, document: Document, switch: Switch | None) -> Iterator[Finding]:
+    """Yield a fault where ports are split further than the switch can."""
+    if switch is not None and switch.splits is not None and spec.fabric.breakout > switch.splits.value:
+        yield document.finding(
+            "fabric-divisibility",
+            ("fabric", "breakout"),
+            f"a port of `{switch.id}` is split into {switch.splits.value} at most",
+            f"use `breakout: {switch.splits.value}`, or overlay the switch with `--catalog` if that figure is wrong",
         )
 
 

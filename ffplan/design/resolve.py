@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
-from ffplan.design.faults import currency_faults, group_faults, whole_faults
+from ffplan.design.faults import currency_faults, group_faults, split_faults, whole_faults
 from ffplan.design.schema import Design, NodeGroup
 from ffplan.errors import InputError
 from ffplan.inputs.document import Document
@@ -177,6 +177,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
         for position, name in enumerate(floor.links if floor else ())
     ]
     prices = resolver.part(PriceBook, spec.cost.price_book, ("cost", "price_book")) if spec.cost else None
+    resolver.faults += split_faults(spec, document, switch)
     resolver.faults += currency_faults(spec, document, prices)
     whole = tuple(group for group in groups if group is not None)
     first = next((group for group in whole if group.group.role == "compute"), None)

@@ -9,6 +9,7 @@ import numpy as np
 from ffplan.catalog.parts import Link
 from ffplan.errors import InputError
 from ffplan.fabric.floor import Positions, positions
+from ffplan.fabric.plan import whole_pairs
 from ffplan.record import record
 
 if TYPE_CHECKING:
@@ -87,11 +88,25 @@ def ranked(design: ResolvedDesign) -> tuple[Link, ...]:
     return tuple(sorted(design.cable_choices, key=key))
 
 
+def _paired(fabric: Fabric, breakout: int) -> NDArray[np.bool_]:
+    """Return which links share a whole port with their neighbours at both ends, shape (links,)."""
+    k = fabric.network.links
+    paired: NDArray[np.bool_] = np.asarray(k.tier == 0)
+    for wired in fabric.trees:
+        tree = wired.tree
+        full = tree.full_pods * tree.pod.leaves if tree.pod else 0
+        for pod, first, count in ((tree.pod, 0, full), (tree.last_pod, full, tree.leaf - full)):
+            if pod is not None and whole_pairs(tree.rule, pod, breakout):
+                start = wired.first_leaf_spine + first * tree.rule.uplinks
+                paired[start : start + count * tree.rule.uplinks] = True
+    return paired
+
+
 def first_of_cables(fabric: Fabric, breakout: int) -> tuple[Ints, Ints]:
     """Return the number of the first link of each cable, and the cable of each link.
 
-    The endpoints on one whole leaf port share a cable that is split at their end. Links between switches share one
-    where they share a whole port at both ends.
+    The endpoints on one whole leaf port share a cable that is split at their end. Links between leaf and spine share
+    one where all of a pod share whole ports at both ends; otherwise, and further up, each link has its own.
 
     Args:
         fabric: the wired fabric.
@@ -101,9 +116,9 @@ def first_of_cables(fabric: Fabric, breakout: int) -> tuple[Ints, Ints]:
     if breakout == 1:
         every = np.arange(len(k))
         return every, every
-    upper = k.b.astype(np.int64) << 16 | k.b_port // breakout
-    lower = np.where(k.tier == 0, 0, k.a.astype(np.int64) << 16 | k.a_port // breakout)
-    _, first, cable = np.unique(np.stack([upper, lower], axis=1), axis=0, return_index=True, return_inverse=True)
+    whole = np.where(_paired(fabric, breakout), breakout, 1)
+    key = k.b.astype(np.int64) << 16 | k.b_port // whole * whole
+    _, first, cable = np.unique(key, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))

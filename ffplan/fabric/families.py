@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.elementwise import ceil_div, minimum
 from ffplan.fabric.formulas import leaf_uplinks, rail_leaves
 from ffplan.fabric.mms import delta_of, prime_power, router_degree
-from ffplan.fabric.tree import Tree, TreeRule, build_tree
+from ffplan.fabric.tree import Tree, TreeRule, build_tree, fewest_switches
 from ffplan.record import record
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class Request:
     """Tiers to consider."""
     planes: tuple[int, ...]
     """Numbers of planes to consider."""
+    most_split: int | None = None
+    """Ports that a port of the switch can be split into, beyond the radix given; None where unknown."""
 
 
 @record
@@ -68,9 +70,11 @@ class Candidate:
         return self.leaf + self.spine + self.core + self.router
 
 
-def _rule(ask: Request, tiers: int, rails: int) -> TreeRule:
-    uplinks = int(leaf_uplinks(ask.radix, ask.ratio)) if tiers > 1 else 0
-    return TreeRule(tiers, ask.radix, uplinks, rails, ask.core_policy)
+def _rule(ask: Request, tiers: int, rails: int, endpoints: int, radix: int | None = None) -> TreeRule:
+    """Return the rule of a tree for so many endpoints."""
+    ports = radix or ask.radix
+    uplinks = int(leaf_uplinks(ports, ask.ratio)) if tiers > 1 else 0
+    return fewest_switches(TreeRule(tiers, ports, uplinks, rails, ask.core_policy), endpoints, ask.ratio)
 
 
 def _trees(
@@ -92,7 +96,7 @@ def _trees(
 def fat_trees(ask: Request) -> Iterator[Candidate | str]:
     """Yield fat trees of the tiers asked for, or what is too small."""
     for tiers in ask.tiers:
-        rule = _rule(ask, tiers, ask.rails)
+        rule = _rule(ask, tiers, ask.rails, ask.endpoints)
         name = f"fat-tree, {TREE_WORDS[tiers]}"
         if rule.capacity < ask.endpoints:
             yield f"{name}: {rule.capacity:,}"
@@ -106,7 +110,7 @@ def rail_trees(ask: Request) -> Iterator[Candidate | str]:
         return
     nodes = ceil_div(ask.endpoints, ask.rails)
     for tiers in (t for t in ask.tiers if t > 1):
-        rule = _rule(ask, tiers, ask.rails)
+        rule = _rule(ask, tiers, ask.rails, nodes * ask.rails)
         name = f"rail-optimised, {TREE_WORDS[tiers]}"
 
         def units(ports: int, rule: TreeRule = rule) -> Tree:
@@ -121,7 +125,7 @@ def rail_trees(ask: Request) -> Iterator[Candidate | str]:
             name, 1, nodes * ask.rails, rule, units, f"{ask.rails} rails, {rule.downlinks} nodes to a unit", whole
         )
     for tiers in ask.tiers:
-        rule = _rule(ask, tiers, 1)
+        rule = _rule(ask, tiers, 1, nodes)
         name = f"rail-only, {TREE_WORDS[tiers]}"
         if nodes > rule.capacity:
             yield f"{name}: {ask.rails * rule.capacity:,}"
@@ -133,7 +137,7 @@ def rail_trees(ask: Request) -> Iterator[Candidate | str]:
 def plane_trees(ask: Request) -> Iterator[Candidate | str]:
     """Yield two-tier planes: one NIC per plane, and each NIC with a port in every plane of split switches."""
     for planes in ask.planes:
-        rule = _rule(ask, 2, 1)
+        rule = _rule(ask, 2, 1, ceil_div(ask.endpoints, planes))
         name = f"{planes} planes by NIC"
         if ask.endpoints > planes * rule.capacity:
             yield f"{name}: {planes * rule.capacity:,}"
@@ -141,7 +145,10 @@ def plane_trees(ask: Request) -> Iterator[Candidate | str]:
             note = "each NIC lives in one plane; nothing joins the planes"
             per_plane = ceil_div(ask.endpoints, planes)
             yield _trees(name, planes, per_plane, rule, lambda n, rule=rule: build_tree(rule, n), note)  # type: ignore[misc]
-        split = TreeRule(2, ask.radix * planes, int(leaf_uplinks(ask.radix * planes, ask.ratio)), 1, ask.core_policy)
+        if ask.most_split is not None and planes > ask.most_split:
+            yield f"{planes} planes by port: the switch splits a port into {ask.most_split} at most"
+            continue
+        split = _rule(ask, 2, 1, ask.endpoints, ask.radix * planes)
         name = f"{planes} planes by port"
         if ask.endpoints > split.capacity:
             yield f"{name}: {split.capacity:,}"

@@ -8,7 +8,7 @@ from ffplan.errors import InputError
 from ffplan.fabric import formulas
 from ffplan.fabric.capacity import capacity_finding, interzone_finding, rails_finding
 from ffplan.fabric.endpoints import Demand, demand, ports_per_plane
-from ffplan.fabric.tree import Tree, TreeRule, build_tree
+from ffplan.fabric.tree import Pod, Tree, TreeRule, build_tree, fewest_switches
 from ffplan.record import record
 
 if TYPE_CHECKING:
@@ -76,7 +76,11 @@ def tree_rule(design: ResolvedDesign) -> TreeRule:
     radix = design.radix
     uplinks = int(formulas.leaf_uplinks(radix, fabric.oversubscription)) if fabric.tiers > 1 else 0
     rails = max(rails_of(design, group) for group in design.groups if group.group.role == "compute")
-    return TreeRule(fabric.tiers, radix, uplinks, rails, fabric.core_policy, fabric.spine_oversubscription)
+    rule = TreeRule(fabric.tiers, radix, uplinks, rails, fabric.core_policy, fabric.spine_oversubscription)
+    trunk = fabric.inter_zone.links_per_zone if fabric.inter_zone else 0
+    largest = max(_provisioned(design, demand(design))) + trunk
+    least = fabric.scalable_unit or 1
+    return fewest_switches(rule, largest, fabric.oversubscription, least)
 
 
 def _railed(design: ResolvedDesign) -> bool:
@@ -240,17 +244,23 @@ def _leaf_cables(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) 
     return sum(leaves * -(-each // breakout) for leaves, each in leaf_fill(design, tree, by_group))
 
 
+def whole_pairs(rule: TreeRule, pod: Pod, breakout: int) -> bool:
+    """True where the links of a pod share whole ports at both ends: as many lead from each leaf to each spine, and in
+    step."""
+    return rule.uplinks // pod.spines % breakout == 0 and rule.downlinks % breakout == 0
+
+
 def _tree_cables(tree: Tree, breakout: int) -> int:
     """Return the cables between the switches of a tree.
 
-    Links that share a whole port at both ends share a cable; where the halves of a port lead apart, each has its own.
+    Links between leaf and spine that share a whole port at both ends share a cable; where the halves of a port lead
+    apart, and further up, each link has its own.
     """
     rule, cables = tree.rule, tree.spine_core
     pods = [(tree.pod, tree.full_pods), (tree.last_pod, 1)]
     for pod, count in pods:
         if pod is not None:
-            whole = rule.uplinks // pod.spines % breakout == 0 and rule.downlinks % breakout == 0
-            cables += count * pod.leaves * rule.uplinks // (breakout if whole else 1)
+            cables += count * pod.leaves * rule.uplinks // (breakout if whole_pairs(rule, pod, breakout) else 1)
     return cables
 
 

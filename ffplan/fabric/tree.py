@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ffplan.fabric import formulas
 from ffplan.record import record
 
@@ -88,6 +90,28 @@ def _cores(rule: TreeRule, endpoints: int, spines: int, links: int) -> int:
             endpoints, rule.rails, rule.downlinks, rule.uplinks, half, up, rule.radix
         )
     return max(fewest, min(most, int(cores)))
+
+
+def fewest_switches(rule: TreeRule, endpoints: int, ratio: float, least_downlinks: int = 1) -> TreeRule:
+    """Return the rule with as many uplinks as make the fewest switches, the fewest uplinks among equals.
+
+    An oversubscribed leaf may have more uplinks than the ratio asks for: where spines must divide them, 44 can need far
+    fewer switches than 43. Without oversubscription they stay at half the ports.
+
+    Args:
+        rule: the rule with the fewest uplinks that keep the ratio.
+        endpoints: endpoint ports of the largest tree [1].
+        ratio: most downlinks per uplink of a leaf [1].
+        least_downlinks: downlinks that a leaf must keep [1].
+    """
+    if rule.tiers == 1 or ratio <= 1:
+        return rule
+    most = min(rule.radix // 2, rule.radix - least_downlinks)
+    choices = [replace(rule, uplinks=uplinks) for uplinks in range(rule.uplinks, max(most, rule.uplinks) + 1)]
+    sized = [(build_tree(item, endpoints), item) for item in choices if item.capacity >= endpoints]
+    if not sized:
+        return rule
+    return min(sized, key=lambda pair: (pair[0].leaf + pair[0].spine + pair[0].core, pair[1].uplinks))[1]
 
 
 def build_tree(rule: TreeRule, endpoints: int, leaves: int | None = None) -> Tree:

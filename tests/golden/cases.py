@@ -135,6 +135,7 @@ CASES = (
     _design("family-planes", "family: fat-tree", "family: rail-only\n  planes: 2"),
     _design("family-stripes", "family: fat-tree", "family: fat-tree\n  planes_by: port"),
     _design("family-units", "family: fat-tree", "family: fat-tree\n  scalable_unit: 16"),
+    _design("breakout-beyond-the-switch", "  tiers: 2\n", "  tiers: 2\n  breakout: 4\n", "superpod-h100-4su"),
     _design("family-units-too-large", "family: fat-tree", "family: rail-optimised\n  scalable_unit: 32"),
     Case(
         "family-leaves", (("family: fat-tree", "family: rail-optimised\n  scalable_unit: 16"), ("tiers: 3", "tiers: 2"),

@@ -26,6 +26,20 @@ def _finding(design: ResolvedDesign, path: tuple[str | int, ...], name: str, rat
     )  # fmt: skip
 
 
+def _nic_finding(design: ResolvedDesign, position: int, name: str, rate: float) -> Finding:
+    """Return the finding for a NIC, whose ports and the switch's may be split."""
+    fabric, stripes = design.spec.fabric, design.stripes
+    each = f"each of the {stripes} ports of `{name}`" if stripes > 1 else f"`{name}`"
+    port = design.switch.rate.value / fabric.breakout
+    return design.document.finding(
+        RULE.id, ("nodes", position, "server"),
+        f"{each} runs at {number(rate / stripes * 8)} Gb/s, a port of `{design.switch.id}` at {number(port * 8)} Gb/s",
+        f"set `breakout: {stripes}`" if stripes > 1 and fabric.breakout == 1
+        else "choose parts of one rate; the slower of the two is what a link carries",
+        severity=Severity.WARNING,
+    )  # fmt: skip
+
+
 def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
     """Find NICs and links whose rate differs from the switch's."""
     port = design.switch.rate.value
@@ -40,7 +54,7 @@ def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
         odd = {group.nics[i].id: group.nics[i].rate.value for i in group.fabric_nics}
         for name, rate in odd.items():
             if rate != nic_rate:
-                yield _finding(design, ("nodes", group.position, "server"), name, rate)
+                yield _nic_finding(design, group.position, name, rate)
 
 
 RULE = Rule(

@@ -1,0 +1,126 @@
+"""Any design that is accepted can be wired: every family, with zones, planes, splits and several groups."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from ffplan.catalog.store import Catalog
+from ffplan.design.resolve import ResolvedDesign, resolve
+from ffplan.errors import InputError
+from ffplan.fabric.cabling import first_of_cables
+from ffplan.fabric.degrade import bisection, links_alive
+from ffplan.fabric.names import Names
+from ffplan.fabric.network import CORE, INTERZONE, LEAF, SPINE
+from ffplan.fabric.plan import plan_fabric
+from ffplan.fabric.routing import Router
+from ffplan.fabric.wiring import wire
+from tests.property.test_routing import assert_walks
+from tests.property.test_wiring import ports
+from tests.support import document
+
+CATALOG = Catalog()
+
+
+@st.composite
+def designs(draw: st.DrawFn) -> str:
+    family = draw(st.sampled_from(["fat-tree", "rail-optimised", "rail-only"]))
+    tiers = draw(st.integers(1, 3))
+    zones = draw(st.integers(1, 3))
+    fabric = [f"family: {family}", "switch: qm8700", f"tiers: {tiers}", f"zones: {zones}"]
+    fabric.append("link: {endpoint: hdr-dac, inter_switch: hdr-aoc}")
+    if family != "rail-only" and draw(st.booleans()):
+        fabric.append(f"planes: {draw(st.sampled_from([2, 4, 8]))}")
+        if draw(st.booleans()):
+            fabric.append("planes_by: port")
+    if zones > 1 and draw(st.booleans()):
+        each = draw(st.integers(1, 4))
+        fabric.append(f"inter_zone: {{switches: {each}, links_per_zone: {each * draw(st.integers(1, 5))}}}")
+    if tiers > 1:
+        fabric.append(f"oversubscription: {draw(st.sampled_from(['1:1', '2:1', '3:1']))}")
+        fabric.append(f"breakout: {draw(st.sampled_from([1, 1, 2]))}")
+        if family == "rail-optimised" and draw(st.booleans()):
+            fabric.append(f"scalable_unit: {draw(st.integers(3, 20))}")
+    if tiers == 3:
+        fabric.append(f"core_policy: {draw(st.sampled_from(['minimal', 'per-rail-whole-pods', 'equal-stripe']))}")
+        fabric.append(f"spine_oversubscription: {draw(st.sampled_from(['1:1', '2:1']))}")
+    nodes = [("compute", draw(st.sampled_from(["dgx-a100-320gb", "fire-flyer-2-node"])), draw(st.integers(1, 160)))]
+    if draw(st.booleans()):
+        nodes.append(("storage", "fire-flyer-3fs-node", draw(st.integers(1, 40))))
+    if draw(st.booleans()):
+        nodes.append(("compute", "fire-flyer-2-node", draw(st.integers(1, 60))))
+    places = [draw(st.sampled_from(["split", "every"])) if zones > 1 else "split" for _ in nodes]
+    groups = "\n".join(
+        f"  - {{role: {role}, server: {server}, count: {count}, zones: {place}}}"
+        for (role, server, count), place in zip(nodes, places, strict=True)
+    )
+    return (
+        f"name: any\nnodes:\n{groups}\nfabric:\n" + "\n".join(f"  {line}" for line in fabric) + "\nsite: {pue: 1.2}\n"
+    )
+
+
+def accepted(text: str) -> ResolvedDesign:
+    """Return the design, where it is one that ffplan accepts."""
+    try:
+        design = resolve(document(text), CATALOG)
+        plan_fabric(design)
+    except InputError:
+        assume(False)
+        raise
+    return design
+
+
+@given(designs())
+@settings(max_examples=250)
+def test_the_wired_fabric_is_the_planned_one(text: str) -> None:
+    design = accepted(text)
+    plan, fabric = plan_fabric(design), wire(design)
+    network = fabric.network
+    used = ports(network)
+    assert len(np.unique(used)) == len(used)
+    assert network.ports_used().max() <= network.radix
+    assert (network.links.b_port < network.radix).all()
+    roles = [network.count(role) for role in (LEAF, SPINE, CORE, INTERZONE)]
+    assert roles == [plan.leaf, plan.spine, plan.core, plan.interzone]
+    tiers = (plan.endpoint_links, plan.leaf_spine_links, plan.spine_core_links, plan.interzone_links)
+    assert network.links_by_tier() == tiers
+    assert len({*Names(design, fabric).devices()}) == len(network.switches) + len(network.endpoints)
+
+
+@given(designs())
+@settings(max_examples=120)
+def test_cables_are_counted_as_they_are_laid(text: str) -> None:
+    design = accepted(text)
+    plan, fabric = plan_fabric(design), wire(design)
+    first, _ = first_of_cables(fabric, design.spec.fabric.breakout)
+    tier = fabric.network.links.tier[first]
+    assert (tier > 0).sum() == plan.inter_switch_cables
+    alone = all(group.group.role == "compute" for group in design.groups) and len(design.groups) == 1
+    if alone and design.spec.fabric.inter_zone is None:
+        assert (tier == 0).sum() == plan.endpoint_cables
+
+
+@given(designs())
+@settings(max_examples=120)
+def test_the_planned_bisection_is_what_the_wires_carry(text: str) -> None:
+    """For one group of nodes on zones that are joined, or on one; several groups differ by how they share leaves."""
+    design = accepted(text)
+    plan, fabric = plan_fabric(design), wire(design)
+    spec = design.spec.fabric
+    assume(len(design.groups) == 1 and spec.zones == 1)
+    nothing = np.zeros(0, np.int64)
+    wired = bisection(fabric, links_alive(fabric.network, nothing, nothing)).sum()
+    assert np.isclose(plan.bisection_gbyte_s, wired, rtol=1e-5)
+
+
+@given(designs(), st.integers(0, 2**31))
+@settings(max_examples=120)
+def test_flows_arrive_wherever_something_joins_their_ends(text: str, seed: int) -> None:
+    design = accepted(text)
+    fabric = wire(design)
+    src, dst = np.random.default_rng(seed).integers(0, len(fabric.network.endpoints), (2, 300))
+    router = Router(fabric)
+    routes = router.paths(src, dst)
+    assert_walks(fabric, src, dst, routes.links, routes.reached)
+    assert (routes.reached == router.joined(src, dst)).all()
