@@ -73,10 +73,11 @@ def packed(endpoints: int, trunks: int, leaves: int, downlinks: int) -> tuple[In
     trunk_leaf = np.arange(trunks) * leaves // max(1, trunks)
     per_leaf = np.bincount(trunk_leaf, minlength=leaves)
     trunk_slot = downlinks - 1 - (np.arange(trunks) - np.searchsorted(trunk_leaf, trunk_leaf, side="left"))
-    ends = np.cumsum(downlinks - per_leaf)
-    number = np.arange(endpoints)
-    leaf = np.searchsorted(ends, number, side="right")
-    slot = number - (ends - (downlinks - per_leaf))[leaf]
+    room = downlinks - per_leaf
+    first = np.cumsum(room) - room
+    taken = np.clip(endpoints - first, 0, room)
+    leaf = np.repeat(np.arange(leaves, dtype=np.int32), taken)
+    slot = np.arange(endpoints, dtype=np.int32) - np.repeat(first.astype(np.int32), taken)
     return leaf, slot, trunk_leaf, trunk_slot
 
 

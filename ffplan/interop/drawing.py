@@ -158,17 +158,17 @@ def _draw_zone(
     for pod, _ in shown:
         left.append(left[-1] + max(_pod_width(pod), 150) + PAD)
     columns = max(COLUMNS, int((left[-1] - x - PAD) // (SQUARE + GAP)))
-    at = top
+    at = cores_end = top
     if core:
-        at += canvas.squares(x, at, core, "core", columns) + 6
         canvas.text(x, at + 8, f"{core:,} core switches", "s")
-        at += 14
+        at += 16 + canvas.squares(x, at + 16, core, "core", columns)
+        cores_end = at
     base = at + (64 if core else 0)
     for number, (pod, name) in enumerate(shown):
         if core:
             middle = left[number] + max(_pod_width(pod), 150) / 2
-            canvas.bundle(middle, base, middle, at + 4, pod.up, most)
-            canvas.text(middle + 12, at + 38, f"{pod.up:,} links", "s")
+            canvas.bundle(middle, base, middle, cores_end + 2, pod.up, most)
+            canvas.text(middle + 12, base - 26, f"{pod.up:,} links", "s")
         _draw_pod(canvas, left[number], base, pod, name, most)
     if len(shown) < len(pods):
         canvas.text(left[-1], base + 40, f"and {len(pods) - len(shown)} pods more,")
@@ -210,7 +210,7 @@ def drawing(design: ResolvedDesign, fabric: Fabric) -> str:
         width, zone_top = _draw_zone(canvas, x, top, fabric, wired, title)
         if fabric.interzone:
             links = len(wired.trunk_links)
-            canvas.bundle(PAD + 10, 112, x + 80, zone_top - 14, links, 4 * links)
-            canvas.text(x + 92, zone_top - 24, f"{links:,} links", "s")
+            canvas.bundle(PAD + 10, 112, x + 80, zone_top, links, 4 * links)
+            canvas.text(x + 92, zone_top - 24, f"{links:,} links to leaves", "s")
         x += width + 2 * PAD
     return canvas.svg(f"{design.spec.name}: fabric")

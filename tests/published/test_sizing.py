@@ -9,7 +9,7 @@ import pytest
 
 from ffplan.fabric import families
 from ffplan.fabric.families import Candidate, Request, candidates
-from ffplan.fabric.formulas import rail_leaves
+from ffplan.fabric.formulas import bandwidth_oversubscription, rail_leaves
 from ffplan.fabric.tree import Tree, TreeRule, build_tree
 from tests.support import assess_file, ffplan, vary_design
 
@@ -129,6 +129,13 @@ def test_rail_only_table(radix: int, trees: int, rails: int) -> None:
     found, _ = candidates(Request(32768, radix, 256, 1.0, "equal-stripe", (1, 2, 3), ()))
     best = min((item for item in found if item.family.startswith("rail-only")), key=lambda item: item.switches)
     assert best.switches == rails
+
+
+def test_alibaba_hpn_oversubscription() -> None:
+    """SIGCOMM 2024, derived: a ToR of 128 x 200G down and 60 x 400G up; an aggregation switch of 15 x 8 down and 8
+    up."""
+    assert bandwidth_oversubscription(128, 60, 25.0, 50.0) == pytest.approx(1.067, abs=0.001)
+    assert bandwidth_oversubscription(15 * 8, 8, 50.0, 50.0) == 15
 
 
 def test_canonical_dragonfly() -> None:
