@@ -8,8 +8,8 @@ import numpy as np
 
 from ffplan.catalog.parts import Link
 from ffplan.errors import InputError
+from ffplan.fabric.fill import whole_pairs
 from ffplan.fabric.floor import Positions, positions
-from ffplan.fabric.plan import whole_pairs
 from ffplan.record import record
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.fabric.endpoints import deal, ports_per_plane
-from ffplan.fabric.plan import unit_nodes
+from ffplan.fabric.fill import unit_nodes
 from ffplan.record import record
 
 if TYPE_CHECKING:
