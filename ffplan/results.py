@@ -134,9 +134,10 @@ class LossReport:
     """Endpoint ports that still have a link and reach no other leaf, mean [1]."""
     nodes_lost: float
     """Compute nodes that no longer take part in the job, mean [1]."""
-    bisection_share: float
-    """Bisection bandwidth left, mean [1]."""
-    bisection_share_worst: float
+    bisection_share: float | None
+    """Bisection bandwidth left, mean [1]; null where the healthy fabric has none, as between zones that nothing
+    joins."""
+    bisection_share_worst: float | None
     """The same of the worst sample."""
     allreduce_share: float
     """Rate of an allreduce over the nodes left, against the healthy fabric, 1 at most, mean [1]."""

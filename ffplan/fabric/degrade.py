@@ -91,9 +91,12 @@ def bisection(fabric: Fabric, alive: Bools) -> Floats:
             up = np.bincount(s.pod[k.a[rows]], weights=rate[rows], minlength=pods)
             total = np.minimum(inside, up).sum() if pods > 1 else total
         cuts[tree_.plane, tree_.zone] = total / 2
-    if zones == 1 or not fabric.interzone or fabric.side_by_side:
+    if zones == 1 or fabric.side_by_side:
         result: Floats = cuts.sum(axis=1)
         return result
+    if not fabric.interzone:
+        apart: Floats = (zones % 2) * cuts.min(axis=1)
+        return apart
     trunk = k.tier == 3
     plane = s.plane[k.b[trunk]]
     zone = s.zone[k.a[trunk]]
@@ -121,7 +124,7 @@ def _allreduce(fabric: Fabric, every: Ints, alive: Bools | None, routing: str) -
         return 0.0, len(ports)
     router = Router(fabric, alive)
     ports = ports[aligned(network, ports)]
-    if alive is not None:
+    if alive is not None or not (fabric.zones == 1 or fabric.interzone or fabric.side_by_side):
         ports = ports[_joined(router, ports)]
     if len(ports) < 2:
         return 0.0, len(ports)

@@ -9,12 +9,13 @@ Sources:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.elementwise import ceil_div, minimum
 from ffplan.fabric.formulas import leaf_uplinks, rail_leaves
 from ffplan.fabric.mms import delta_of, prime_power, router_degree
-from ffplan.fabric.tree import Tree, TreeRule, build_tree, fewest_switches
+from ffplan.fabric.tree import Tree, TreeRule, build_tree, uplink_choices
 from ffplan.record import record
 
 if TYPE_CHECKING:
@@ -70,38 +71,62 @@ class Candidate:
         return self.leaf + self.spine + self.core + self.router
 
 
-def _rule(ask: Request, tiers: int, rails: int, endpoints: int, radix: int | None = None) -> TreeRule:
-    """Return the rule of a tree for so many endpoints."""
-    ports = radix or ask.radix
-    uplinks = int(leaf_uplinks(ports, ask.ratio)) if tiers > 1 else 0
-    return fewest_switches(TreeRule(tiers, ports, uplinks, rails, ask.core_policy), endpoints, ask.ratio)
+@record
+class _Sizer:
+    """Sizes one kind of tree: the fewest switches that hold some endpoints within the ratio."""
+
+    base: TreeRule
+    """The rule with the fewest uplinks, which holds the most endpoints."""
+    ratio: float
+    units: bool
+    """Whether leaves come in scalable units, one for each rail."""
+
+    @property
+    def capacity(self) -> int:
+        """Most endpoints of one tree."""
+        most, rule = self.base.capacity, self.base
+        return most // (rule.rails * rule.downlinks) * rule.rails * rule.downlinks if self.units else most
+
+    def _build(self, rule: TreeRule, endpoints: int) -> Tree | None:
+        leaves = None
+        if self.units:
+            nodes = ceil_div(endpoints, rule.rails)
+            leaves = int(rail_leaves(nodes, rule.downlinks, rule.rails, endpoints, rule.downlinks))
+        if max(endpoints, (leaves or 0) * rule.downlinks) > rule.capacity:
+            return None
+        return build_tree(rule, endpoints, leaves)
+
+    def tree(self, endpoints: int) -> Tree | None:
+        """Return the tree with the fewest switches; None where none holds the endpoints."""
+        built = [self._build(rule, endpoints) for rule in uplink_choices(self.base, self.ratio)]
+        found = [item for item in built if item is not None]
+        return min(found, key=lambda item: (item.switches, item.rule.uplinks)) if found else None
 
 
-def _trees(
-    family: str, copies: int, per_tree: int, rule: TreeRule, build: Callable[[int], Tree], note: str = "",
-    most: int | None = None,
-) -> Candidate:  # fmt: skip
-    """Return equal trees side by side, and the step after them: one more leaf, or unit of leaves, in each."""
-    capacity = most or rule.capacity
-    tree = build(per_tree)
-    grown = build(tree.leaf_ports + 1) if tree.leaf_ports < capacity else None
+def _sizer(ask: Request, tiers: int, rails: int, *, split: int = 1, units: bool = False) -> _Sizer:
+    radix = ask.radix * split
+    uplinks = int(leaf_uplinks(radix, ask.ratio)) if tiers > 1 else 0
+    return _Sizer(TreeRule(tiers, radix, uplinks, rails, ask.core_policy), ask.ratio, units)
+
+
+def _trees(family: str, copies: int, per_tree: int, sizer: _Sizer, note: str = "") -> Candidate | str:
+    """Return equal trees side by side, and the step after them; or what they hold at most."""
+    tree = sizer.tree(per_tree)
+    if tree is None:
+        return f"{family}: {copies * sizer.capacity:,}"
+    grown = sizer.tree(tree.leaf_ports + 1)
     return Candidate(
-        family, copies * tree.leaf_ports, copies * capacity, copies * tree.leaf, copies * tree.spine,
-        copies * tree.core, 0, copies * (tree.leaf_spine + tree.spine_core), 2 * rule.tiers - 1,
-        copies * grown.leaf_ports if grown else None,
-        copies * (grown.leaf + grown.spine + grown.core) if grown else None, note, copies * per_tree,
+        family, copies * tree.leaf_ports, copies * sizer.capacity, copies * tree.leaf, copies * tree.spine,
+        copies * tree.core, 0, copies * (tree.leaf_spine + tree.spine_core), 2 * tree.rule.tiers - 1,
+        copies * grown.leaf_ports if grown else None, copies * grown.switches if grown else None, note,
+        copies * per_tree,
     )  # fmt: skip
 
 
 def fat_trees(ask: Request) -> Iterator[Candidate | str]:
     """Yield fat trees of the tiers asked for, or what is too small."""
     for tiers in ask.tiers:
-        rule = _rule(ask, tiers, ask.rails, ask.endpoints)
-        name = f"fat-tree, {TREE_WORDS[tiers]}"
-        if rule.capacity < ask.endpoints:
-            yield f"{name}: {rule.capacity:,}"
-        else:
-            yield _trees(name, 1, ask.endpoints, rule, lambda n, rule=rule: build_tree(rule, n))  # type: ignore[misc]
+        yield _trees(f"fat-tree, {TREE_WORDS[tiers]}", 1, ask.endpoints, _sizer(ask, tiers, ask.rails))
 
 
 def rail_trees(ask: Request) -> Iterator[Candidate | str]:
@@ -110,61 +135,39 @@ def rail_trees(ask: Request) -> Iterator[Candidate | str]:
         return
     nodes = ceil_div(ask.endpoints, ask.rails)
     for tiers in (t for t in ask.tiers if t > 1):
-        rule = _rule(ask, tiers, ask.rails, nodes * ask.rails)
-        name = f"rail-optimised, {TREE_WORDS[tiers]}"
-
-        def units(ports: int, rule: TreeRule = rule) -> Tree:
-            count = ceil_div(ports, rule.rails)
-            return build_tree(rule, ports, int(rail_leaves(count, rule.downlinks, rule.rails, ports, rule.downlinks)))
-
-        whole = rule.capacity // (rule.rails * rule.downlinks) * rule.rails * rule.downlinks
-        if nodes * ask.rails > whole:
-            yield f"{name}: {whole:,}"
-            continue
-        yield _trees(
-            name, 1, nodes * ask.rails, rule, units, f"{ask.rails} rails, {rule.downlinks} nodes to a unit", whole
-        )
+        sizer = _sizer(ask, tiers, ask.rails, units=True)
+        found = _trees(f"rail-optimised, {TREE_WORDS[tiers]}", 1, nodes * ask.rails, sizer)
+        if not isinstance(found, str):
+            tree = sizer.tree(nodes * ask.rails)
+            note = f"{ask.rails} rails, {tree.rule.downlinks if tree else 0} nodes to a unit"
+            found = replace(found, note=note)
+        yield found
     for tiers in ask.tiers:
-        rule = _rule(ask, tiers, 1, nodes)
-        name = f"rail-only, {TREE_WORDS[tiers]}"
-        if nodes > rule.capacity:
-            yield f"{name}: {ask.rails * rule.capacity:,}"
-        else:
-            note = f"{ask.rails} trees that nothing joins; traffic between rails is forwarded inside the nodes"
-            yield _trees(name, ask.rails, nodes, rule, lambda n, rule=rule: build_tree(rule, n), note)  # type: ignore[misc]
+        note = f"{ask.rails} trees that nothing joins; traffic between rails is forwarded inside the nodes"
+        yield _trees(f"rail-only, {TREE_WORDS[tiers]}", ask.rails, nodes, _sizer(ask, tiers, 1), note)
 
 
 def plane_trees(ask: Request) -> Iterator[Candidate | str]:
     """Yield two-tier planes: one NIC per plane, and each NIC with a port in every plane of split switches."""
     for planes in ask.planes:
-        rule = _rule(ask, 2, 1, ceil_div(ask.endpoints, planes))
-        name = f"{planes} planes by NIC"
-        if ask.endpoints > planes * rule.capacity:
-            yield f"{name}: {planes * rule.capacity:,}"
-        else:
-            note = "each NIC lives in one plane; nothing joins the planes"
-            per_plane = ceil_div(ask.endpoints, planes)
-            yield _trees(name, planes, per_plane, rule, lambda n, rule=rule: build_tree(rule, n), note)  # type: ignore[misc]
+        note = "each NIC lives in one plane; nothing joins the planes"
+        yield _trees(f"{planes} planes by NIC", planes, ceil_div(ask.endpoints, planes), _sizer(ask, 2, 1), note)
         if ask.most_split is not None and planes > ask.most_split:
             yield f"{planes} planes by port: the switch splits a port into {ask.most_split} at most"
-            continue
-        split = _rule(ask, 2, 1, ask.endpoints, ask.radix * planes)
-        name = f"{planes} planes by port"
-        if ask.endpoints > split.capacity:
-            yield f"{name}: {split.capacity:,}"
         else:
-            yield _striped(name, planes, ask, split)
+            yield _striped(f"{planes} planes by port", planes, ask)
 
 
-def _striped(name: str, planes: int, ask: Request, rule: TreeRule) -> Candidate:
+def _striped(name: str, planes: int, ask: Request) -> Candidate | str:
     """Return planes in which every NIC has a port; endpoints count NICs, links count ports."""
-    found = _trees(name, planes, ask.endpoints, rule, lambda n: build_tree(rule, n))
-    return Candidate(
-        name, found.endpoints // planes, rule.capacity, found.leaf, found.spine, found.core, 0,
-        found.inter_switch_links, found.diameter, found.next_endpoints and found.next_endpoints // planes,
-        found.next_switches,
-        f"every port of NIC and switch is split into {planes}, one for each plane; links count ports",
-        found.endpoint_links, planes,
+    sizer = _sizer(ask, 2, 1, split=planes)
+    found = _trees(name, planes, ask.endpoints, sizer)
+    if isinstance(found, str):
+        return f"{name}: {sizer.capacity:,}"
+    return replace(
+        found, endpoints=found.endpoints // planes, capacity=sizer.capacity, links_per_cable=planes,
+        next_endpoints=found.next_endpoints and found.next_endpoints // planes,
+        note=f"every port of NIC and switch is split into {planes}, one for each plane; links count ports",
     )  # fmt: skip
 
 

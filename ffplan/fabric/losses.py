@@ -136,14 +136,16 @@ def assess_loss(
     for number in range(draws):
         step(number)
         left.append(what_is_left(fabric, every, *_draw(loss, fabric, random), routing))
-    bisection = [item.bisection_gbyte_s / max(healthy.bisection_gbyte_s, 1e-12) for item in left]
+    whole = healthy.bisection_gbyte_s
+    bisection = [item.bisection_gbyte_s / whole for item in left] if whole else []
     rate = [min(1.0, item.allreduce_gbyte_s / max(healthy.allreduce_gbyte_s, 1e-12)) for item in left]
     return LossReport(
         lost=loss.title, samples=draws,
         endpoints_lost=_mean([item.endpoints_lost for item in left]),
         endpoints_cut_off=_mean([item.endpoints_cut_off for item in left]),
         nodes_lost=_mean([healthy.nodes_left - item.nodes_left for item in left]),
-        bisection_share=_mean(bisection), bisection_share_worst=min(bisection),
+        bisection_share=_mean(bisection) if bisection else None,
+        bisection_share_worst=min(bisection) if bisection else None,
         allreduce_share=_mean(rate), allreduce_share_worst=min(rate),
     )  # fmt: skip
 

@@ -8,8 +8,8 @@ from ffplan.errors import InputError
 from ffplan.fabric import formulas
 from ffplan.fabric.capacity import capacity_finding, interzone_finding, rails_finding
 from ffplan.fabric.endpoints import Demand, demand, ports_per_plane
-from ffplan.fabric.fill import leaf_cables, leaf_fill, leaves_of, tree_cables
-from ffplan.fabric.tree import Tree, TreeRule, build_tree, fewest_switches
+from ffplan.fabric.fill import leaf_cables, leaf_fill, leaves_of, railed, tree_cables
+from ffplan.fabric.tree import Tree, TreeRule, build_tree, uplink_choices
 from ffplan.record import record
 
 if TYPE_CHECKING:
@@ -79,9 +79,18 @@ def tree_rule(design: ResolvedDesign) -> TreeRule:
     rails = max(rails_of(design, group) for group in design.groups if group.group.role == "compute")
     rule = TreeRule(fabric.tiers, radix, uplinks, rails, fabric.core_policy, fabric.spine_oversubscription)
     trunk = fabric.inter_zone.links_per_zone if fabric.inter_zone else 0
-    largest = max(_provisioned(design, demand(design))) + trunk
-    least = fabric.scalable_unit or 1
-    return fewest_switches(rule, largest, fabric.oversubscription, least)
+    ports = [count + trunk for count in _provisioned(design, demand(design))]
+
+    def switches(choice: TreeRule) -> float:
+        """Return the switches of all zones; infinite where they do not fit."""
+        leaves = [leaves_of(design, choice, count) or -(-count // choice.downlinks) for count in ports]
+        if max(max(ports), max(leaves) * choice.downlinks if railed(design) else 0) > choice.capacity:
+            return float("inf")
+        built = {pair: build_tree(choice, *pair).switches for pair in set(zip(ports, leaves, strict=True))}
+        return sum(built[pair] for pair in zip(ports, leaves, strict=True))
+
+    choices = uplink_choices(rule, fabric.oversubscription, fabric.scalable_unit or 1)
+    return choices[0] if len(choices) == 1 else min(choices, key=lambda item: (switches(item), item.uplinks))
 
 
 def _provisioned(design: ResolvedDesign, wanted: Demand) -> tuple[int, ...]:

@@ -173,7 +173,9 @@ def counted_all_to_all(router: Router, job: Job, nbytes: float, routing: str) ->
     borders.all_to_all(inside, each)
     load = borders.loads()
     ends = np.flatnonzero(member)
-    sent = each * (planes[endpoints.plane[ends]] - 1)
+    trees = np.bincount(router.tree_of[member])
+    met = planes[endpoints.plane[ends]] if router.fabric.interzone else trees[router.tree_of[ends]]
+    sent = each * (met - 1)
     load[2 * ends] += sent
     load[2 * ends + 1] += sent
     return load

@@ -76,6 +76,11 @@ class Tree:
     last_pod: Pod | None
     """The pod that is not full, if there is one."""
 
+    @property
+    def switches(self) -> int:
+        """Switches of every role."""
+        return self.leaf + self.spine + self.core
+
 
 def _cores(rule: TreeRule, endpoints: int, spines: int, links: int) -> int:
     fewest = int(formulas.core_minimal(links, rule.radix))
@@ -92,26 +97,21 @@ def _cores(rule: TreeRule, endpoints: int, spines: int, links: int) -> int:
     return max(fewest, min(most, int(cores)))
 
 
-def fewest_switches(rule: TreeRule, endpoints: int, ratio: float, least_downlinks: int = 1) -> TreeRule:
-    """Return the rule with as many uplinks as make the fewest switches, the fewest uplinks among equals.
+def uplink_choices(rule: TreeRule, ratio: float, least_downlinks: int = 1) -> list[TreeRule]:
+    """Return the rules to choose from for a leaf: from the fewest uplinks that keep the ratio up to half its ports.
 
-    An oversubscribed leaf may have more uplinks than the ratio asks for: where spines must divide them, 44 can need far
-    fewer switches than 43. Without oversubscription they stay at half the ports.
+    Where spines must divide the uplinks, 44 can need far fewer switches than 43. Without oversubscription there is no
+    choice.
 
     Args:
         rule: the rule with the fewest uplinks that keep the ratio.
-        endpoints: endpoint ports of the largest tree [1].
         ratio: most downlinks per uplink of a leaf [1].
         least_downlinks: downlinks that a leaf must keep [1].
     """
     if rule.tiers == 1 or ratio <= 1:
-        return rule
+        return [rule]
     most = min(rule.radix // 2, rule.radix - least_downlinks)
-    choices = [replace(rule, uplinks=uplinks) for uplinks in range(rule.uplinks, max(most, rule.uplinks) + 1)]
-    sized = [(build_tree(item, endpoints), item) for item in choices if item.capacity >= endpoints]
-    if not sized:
-        return rule
-    return min(sized, key=lambda pair: (pair[0].leaf + pair[0].spine + pair[0].core, pair[1].uplinks))[1]
+    return [replace(rule, uplinks=uplinks) for uplinks in range(rule.uplinks, max(most, rule.uplinks) + 1)]
 
 
 def build_tree(rule: TreeRule, endpoints: int, leaves: int | None = None) -> Tree:

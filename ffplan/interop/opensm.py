@@ -26,8 +26,14 @@ if TYPE_CHECKING:
 
 _TABLE = re.compile(r"^Unicast lids .* \('(.*)'\):$")
 _ENTRY = re.compile(r"^0x[0-9a-f]+ (\d+) # Channel Adapter portguid 0x[0-9a-f]+: '(.*)'$")
+_TABLE_LINE = re.compile(_TABLE.pattern, re.MULTILINE)
+_HOST = re.compile(r"# Channel Adapter portguid (0x[0-9a-f]+):")
 _RANK = re.compile(r"FatTree rank \(roots to leaf switches\): (\d+)")
 _AT_RANK = re.compile(r"Fabric has (\d+) switches at rank (\d+)")
+_REASON = re.compile(
+    r"fabric_validate_topology: ERR \w+: (.*?)(?: on switches)?:?$|: ([A-Z][^:>]*?) - topology is not fat-tree",
+    re.MULTILINE,
+)
 _SIZE = re.compile(r"Fabric has (\d+) CAs, \d+ CA ports .*, (\d+) switches")
 
 
@@ -90,19 +96,20 @@ def _read(network: Network, names: Names, inside: Bools, folder: Path) -> Subnet
     log = (folder / "osm.log").read_text(errors="replace")
     ranks = {int(rank): int(count) for count, rank in _AT_RANK.findall(log)}
     size, rank = _SIZE.search(log), _RANK.search(log)
-    reason = re.search(r"fabric_validate_topology: ERR \w+: (.*?)(?: on switches)?:?$", log, re.MULTILINE)
+    reason = _REASON.search(log)
     version = re.search(r"OpenSM (\S+)", log)
     dump = folder / "opensm-lfts.dump"
+    dumped = dump.read_text(errors="replace") if dump.exists() else ""
     return Subnet(
         version=version.group(1) if version else "",
         up="SUBNET UP" in log,
         fat_tree="ftree tables configured on all switches" in log,
-        reason=reason.group(1).strip() if reason else "",
+        reason=next((text.strip() for text in reason.groups() if text), "") if reason else "",
         rank=int(rank.group(1)) if rank else 0,
-        hosts=int(size.group(1)) if size else 0,
-        switches=int(size.group(2)) if size else 0,
+        hosts=int(size.group(1)) if size else len(set(_HOST.findall(dumped))),
+        switches=int(size.group(2)) if size else len(_TABLE_LINE.findall(dumped)),
         switches_by_rank=tuple(ranks[key] for key in sorted(ranks)),
-        tables=read_tables(dump.read_text(errors="replace"), network, names, inside) if dump.exists() else None,
+        tables=read_tables(dumped, network, names, inside) if dumped else None,
     )
 
 

@@ -97,7 +97,9 @@ def placement_blocks(report: PlacementReport) -> list[Block]:
 def fault_blocks(report: FaultReport) -> list[Block]:
     """Return the tables of `ffplan faults`."""
 
-    def share(mean: float, worst: float) -> str:
+    def share(mean: float | None, worst: float | None) -> str:
+        if mean is None or worst is None:
+            return "-"
         return percent(mean) if f"{mean:.3f}" == f"{worst:.3f}" else f"{percent(mean)} ({percent(worst)})"
 
     rows = tuple(

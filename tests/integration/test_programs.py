@@ -59,6 +59,22 @@ def test_opensm_brings_up_every_subnet_as_a_fat_tree(
     assert len([item for item in report["checks"] if item["check"] == "rate of the ideal"]) == 3 * len(hosts)
 
 
+@pytest.mark.parametrize(("tiers", "count"), [(1, 20), (2, 2)])
+def test_opensm_judges_single_switches_and_chains_by_what_it_can(tiers: int, count: int, tmp_path: Path) -> None:
+    """OpenSM names no fat tree there, and cannot: the hosts, switches and paths count."""
+    need("ibsim", "opensm")
+    design = tmp_path / "small.yaml"
+    design.write_text(
+        f"name: small\nnodes: [{{role: compute, server: fire-flyer-2-node, count: {count}}}]\n"
+        f"fabric: {{family: fat-tree, switch: qm8700, tiers: {tiers}, "
+        "link: {endpoint: hdr-dac, inter_switch: hdr-aoc}}\n"
+        "site: {pue: 1.2}\n"
+    )
+    code, report = verify(str(design), "opensm")
+    assert code == 0, report["checks"]
+    assert (found(report, "hosts"), found(report, "switches")) == ([str(count)], [str(tiers)])
+
+
 def test_planes_are_subnets_of_their_own(tmp_path: Path) -> None:
     need("ibsim", "opensm")
     code, report = verify(str(vary_design(tmp_path, "fire-flyer-next", ("count: 4096", "count: 96"))), "opensm")

@@ -149,3 +149,41 @@ def test_striped_planes_halve_the_port_and_keep_the_rate(tmp_path: Path) -> None
     assert striped["fabric"]["bisection_gbyte_s"] == base["fabric"]["bisection_gbyte_s"]
     assert striped["communication"][0]["algbw_gbyte_s"] == base["communication"][0]["algbw_gbyte_s"]
     assert "in every one of 2 planes" in " ".join(striped["assumptions"])
+
+
+def test_oversubscribed_units_get_uplinks_that_spines_divide(tmp_path: Path) -> None:
+    """161 nodes with 8 rails, 2:1 on 128 ports: 43 uplinks, a prime, would need 43 spines; 45 need 9."""
+    path = vary_design(
+        tmp_path, "fire-flyer-next", ("family: fat-tree", "family: rail-optimised"), ("count: 4096", "count: 161"),
+        ("  planes: 4\n", ""), ("oversubscription: 1:1", "oversubscription: 2:1"),
+    )  # fmt: skip
+    fabric = result("design", str(path))["fabric"]
+    assert (fabric["switches"]["leaf"], fabric["switches"]["spine"], fabric["links"]["leaf_spine"]) == (16, 9, 16 * 45)
+    assert fabric["oversubscription"] == pytest.approx(83 / 45)
+
+
+def test_the_next_step_of_a_size_is_what_size_says_of_it() -> None:
+    common = ("size", "--switch", "roce-128x400g", "--tiers", "2", "--oversubscription", "2:1")
+    now = {item["family"]: item for item in result(*common, "-n", "1288")["options"]}
+    later = {item["family"]: item for item in result(*common, "-n", "1361")["options"]}
+    for family in ("rail-only, two tiers", "8 planes by NIC"):
+        assert now[family]["next_endpoints"] == later[family]["endpoints"]
+        assert now[family]["next_switches"] == later[family]["switches"]
+        assert now[family]["capacity"] == later[family]["capacity"]
+
+
+def test_zones_that_nothing_joins_count_what_arrives_alone(tmp_path: Path) -> None:
+    apart = vary_design(tmp_path, "fire-flyer-2", ("  inter_zone:\n", "  # "), ("    switches: 2 ", "  # "),
+                        ("    links_per_zone: 40", "  #"))  # fmt: skip
+    found = [result("route", str(apart), "-t", "all-to-all", "-r", kind, code=1) for kind in ("static", "adaptive")]
+    assert found[0]["unreached"] == found[1]["unreached"] == 2 * 625 * 625
+    assert found[0]["ideal_s"] == found[1]["ideal_s"]
+    loss = result("faults", str(apart), "--lose", "spine", "--samples", "2")["losses"][0]
+    assert (loss["nodes_lost"], loss["bisection_share"]) == (0, None)
+
+
+def test_a_switch_too_large_for_infiniband_is_not_judged_by_opensm(tmp_path: Path) -> None:
+    path = vary_design(tmp_path, "fire-flyer-next", ("  planes: 4", "  planes: 4\n  breakout: 2"))
+    done = ffplan("verify", str(path), "--with", "opensm")
+    assert done.code == 2
+    assert "254 at most" in done.err
