@@ -122,13 +122,45 @@ def test_h100_price_ladder(nodes: int, switches: int, switch_usd: float, cables_
     assert option["cost"] == switch_usd + cables_usd
 
 
-@pytest.mark.parametrize(("radix", "trees", "rails"), [(64, 2560, 1536), (128, 1280, 256)])
-def test_rail_only_table(radix: int, trees: int, rails: int) -> None:
-    """arXiv 2307.12169: 32,768 GPUs in domains of 256, against a three-tier tree."""
-    assert size(32768, radix, "fat-tree, three tiers").switches == trees
+@pytest.mark.parametrize(
+    ("radix", "trees", "rails", "tree_transceivers", "rail_transceivers", "reduction"),
+    [(64, 2560, 1536, 196_608, 131_072, 0.38), (128, 1280, 256, 196_608, 65_536, 0.77)],
+)
+def test_rail_only_table(
+    radix: int, trees: int, rails: int, tree_transceivers: int, rail_transceivers: int, reduction: float
+) -> None:
+    """arXiv 2307.12169: 32,768 GPUs in domains of 256, against a three-tier tree; two transceivers a link.
+
+    With a transceiver at a quarter of a switch port, which the reference notes derive, the cost reductions follow too.
+    """
+    tree = size(32768, radix, "fat-tree, three tiers")
     found, _ = candidates(Request(32768, radix, 256, 1.0, "equal-stripe", (1, 2, 3), ()))
     best = min((item for item in found if item.family.startswith("rail-only")), key=lambda item: item.switches)
-    assert best.switches == rails
+    assert (tree.switches, best.switches) == (trees, rails)
+    costs = []
+    for item, transceivers in ((tree, tree_transceivers), (best, rail_transceivers)):
+        assert 2 * (item.endpoint_links + item.inter_switch_links) == transceivers
+        costs.append(item.switches * radix + 0.25 * transceivers)
+    assert 1 - costs[1] / costs[0] == pytest.approx(reduction, abs=0.006)
+
+
+@pytest.mark.parametrize(("units", "leaf", "spine"), [(2, 16, 10), (3, 24, 20), (4, 32, 20)])
+def test_dgx_a100_superpod_of_two_tiers(units: int, leaf: int, spine: int) -> None:
+    """RA-09950-001, recalled and of low confidence: units of 20 nodes with eight leaves of 40 ports.
+
+    For one unit the recalled table has 5 spines where the rule gives 4; the notes themselves doubt that row.
+    """
+    tree = superpod(40, 20 * units, 20)
+    assert (tree.leaf, tree.spine) == (leaf, spine)
+
+
+@pytest.mark.parametrize(("units", "leaf", "core"), [(5, 40, 20), (7, 56, 28)])
+def test_dgx_a100_superpod_of_three_tiers(units: int, leaf: int, core: int) -> None:
+    """The same table: cores are endpoints over 40. Its 80 spines, more than the links need, follow no rule we know."""
+    rule = TreeRule(3, 40, 20, 8, "minimal")
+    tree = build_tree(rule, 160 * units, int(rail_leaves(20 * units, 20, 8, 160 * units, 20)))
+    assert (tree.leaf, tree.core) == (leaf, core)
+    assert tree.spine < 80
 
 
 def test_alibaba_hpn_oversubscription() -> None:
