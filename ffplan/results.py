@@ -134,6 +134,10 @@ class LossReport:
     """Endpoint ports that still have a link and reach no other leaf, mean [1]."""
     nodes_lost: float
     """Compute nodes that no longer take part in the job, mean [1]."""
+    zone_share: float
+    """Bisection bandwidth left of the zone that is hit hardest, by itself, mean [1]."""
+    zone_share_worst: float
+    """The same of the worst sample."""
     bisection_share: float | None
     """Bisection bandwidth left, mean [1]; null where the healthy fabric has none, as between zones that nothing
     joins."""

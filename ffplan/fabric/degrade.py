@@ -36,6 +36,8 @@ class Left:
     endpoints_lost: int
     endpoints_cut_off: int
     nodes_left: int
+    zone_gbyte_s: tuple[float, ...]
+    """Bandwidth across an even split of each zone by itself, over all planes [GB/s]."""
     bisection_gbyte_s: float
     allreduce_gbyte_s: float
 
@@ -56,17 +58,15 @@ def links_alive(network: Network, switches: Ints, links: Ints) -> Bools:
     return alive
 
 
-def bisection(fabric: Fabric, alive: Bools) -> Floats:
-    """Return the bandwidth across an even split of the endpoints, by plane [GB/s], shape (planes,).
+def zone_cuts(fabric: Fabric, alive: Bools) -> Floats:
+    """Return the bandwidth across an even split of each zone by itself [GB/s], shape (planes, zones).
 
     Args:
         fabric: the wired fabric.
         alive: which links work, shape (links,).
 
     Equation:
-        tree = min(leaf level, pod level) / 2, each the sum over leaves or pods of min(bandwidth below, bandwidth
-        above); joined zones as in `formulas.zone_bisection`; zones that nothing joins are fabrics of their own and add
-        up
+        min(leaf level, pod level) / 2, each the sum over leaves or pods of min(bandwidth below, bandwidth above)
 
     Source:
         Derived: half of what can leave the leaves, or the pods, crosses an even split that cuts none of them.
@@ -91,6 +91,26 @@ def bisection(fabric: Fabric, alive: Bools) -> Floats:
             up = np.bincount(s.pod[k.a[rows]], weights=rate[rows], minlength=pods)
             total = np.minimum(inside, up).sum() if pods > 1 else total
         cuts[tree_.plane, tree_.zone] = total / 2
+    return cuts
+
+
+def bisection(fabric: Fabric, alive: Bools) -> Floats:
+    """Return the bandwidth across an even split of the endpoints, by plane [GB/s], shape (planes,).
+
+    Args:
+        fabric: the wired fabric.
+        alive: which links work, shape (links,).
+
+    Equation:
+        the sum of `zone_cuts` in one zone, or where zones work side by side; several zones as in
+        `formulas.zone_bisection`
+
+    Source:
+        Derived: the worst even split follows the borders of zones where there are several.
+    """
+    zones, network = fabric.zones, fabric.network
+    cuts = zone_cuts(fabric, alive)
+    k, s = network.links, network.switches
     if zones == 1 or fabric.side_by_side:
         result: Floats = cuts.sum(axis=1)
         return result
@@ -98,6 +118,7 @@ def bisection(fabric: Fabric, alive: Bools) -> Floats:
         apart: Floats = (zones % 2) * cuts.min(axis=1)
         return apart
     trunk = k.tier == 3
+    rate = k.gbyte_s * alive
     plane = s.plane[k.b[trunk]]
     zone = s.zone[k.a[trunk]]
     border = np.bincount(plane * zones + zone, weights=rate[trunk], minlength=fabric.planes * zones)
@@ -171,4 +192,5 @@ def what_is_left(fabric: Fabric, every: Ints, switches: Ints, links: Ints, routi
     one_tier = fabric.trees[0].tree.rule.tiers == 1
     cut_off = 0 if one_tier else int((works & (ways[network.endpoints.leaf] == 0)).sum())
     rate, nodes = _allreduce(fabric, every, alive if not alive.all() else None, routing)
-    return Left(int((~works).sum()), cut_off, nodes, float(bisection(fabric, alive).sum()), rate)
+    inside = tuple(float(cut) for cut in zone_cuts(fabric, alive).sum(axis=0))
+    return Left(int((~works).sum()), cut_off, nodes, inside, float(bisection(fabric, alive).sum()), rate)

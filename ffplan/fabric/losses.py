@@ -136,6 +136,9 @@ def assess_loss(
     for number in range(draws):
         step(number)
         left.append(what_is_left(fabric, every, *_draw(loss, fabric, random), routing))
+    inside = [
+        min(now / before for now, before in zip(item.zone_gbyte_s, healthy.zone_gbyte_s, strict=True)) for item in left
+    ]
     whole = healthy.bisection_gbyte_s
     bisection = [item.bisection_gbyte_s / whole for item in left] if whole else []
     rate = [min(1.0, item.allreduce_gbyte_s / max(healthy.allreduce_gbyte_s, 1e-12)) for item in left]
@@ -144,6 +147,7 @@ def assess_loss(
         endpoints_lost=_mean([item.endpoints_lost for item in left]),
         endpoints_cut_off=_mean([item.endpoints_cut_off for item in left]),
         nodes_lost=_mean([healthy.nodes_left - item.nodes_left for item in left]),
+        zone_share=_mean(inside), zone_share_worst=min(inside),
         bisection_share=_mean(bisection) if bisection else None,
         bisection_share_worst=min(bisection) if bisection else None,
         allreduce_share=_mean(rate), allreduce_share_worst=min(rate),

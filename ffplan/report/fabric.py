@@ -100,24 +100,26 @@ def fault_blocks(report: FaultReport) -> list[Block]:
     def share(mean: float | None, worst: float | None) -> str:
         if mean is None or worst is None:
             return "-"
-        return percent(mean) if f"{mean:.3f}" == f"{worst:.3f}" else f"{percent(mean)} ({percent(worst)})"
+        one, two = f"{100 * mean:.3g}", f"{100 * worst:.3g}"
+        return f"{one} %" if one == two else f"{one}/{two} %"
 
     rows = tuple(
         (
             item.lost, number(item.endpoints_lost), number(item.endpoints_cut_off), number(item.nodes_lost),
+            share(item.zone_share, item.zone_share_worst),
             share(item.bisection_share, item.bisection_share_worst),
             share(item.allreduce_share, item.allreduce_share_worst),
         )
         for item in report.losses
     )  # fmt: skip
-    header = ("lost", "ports", "cut off", "nodes", "bisection", "allreduce")
+    header = ("lost", "ports", "cut off", "nodes", "zone", "all", "job")
     return [Block("", rows, header)] + [
         Block("", (("", text),))
         for text in (
             "ports: endpoints without a link; cut off: those whose leaf has no way up;",
             "nodes: not in the job any more, which runs on the largest part left;",
-            "bisection, allreduce: shares of the healthy fabric.",
-            "Means over the draws, with the worst in brackets.",
+            "zone: bisection left of the zone hit hardest, alone; all: of the fabric;",
+            "job: allreduce rate left. Shares of the healthy fabric, mean/worst draw.",
         )
     ]
 

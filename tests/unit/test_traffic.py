@@ -7,7 +7,7 @@ import pytest
 
 from ffplan.fabric.cabling import cable_length
 from ffplan.fabric.dbtree import binary_tree, double_binary_tree, joined_trees
-from ffplan.fabric.degrade import bisection, links_alive, what_is_left
+from ffplan.fabric.degrade import bisection, links_alive, what_is_left, zone_cuts
 from ffplan.fabric.mms import field, mms_links, router_degree
 from ffplan.fabric.traffic import incast, one_by_one, permutation, ring, tree
 from ffplan.fabric.tree import TreeRule, build_tree
@@ -83,10 +83,12 @@ def test_bisection_and_what_a_spine_and_a_leaf_cost() -> None:
     every, fabric = full_tree()
     nothing = np.zeros(0, np.int64)
     network = fabric.network  # type: ignore[attr-defined]
+    assert zone_cuts(fabric, links_alive(network, nothing, nothing)).tolist() == [[400.0]]  # type: ignore[arg-type]
     assert bisection(fabric, links_alive(network, nothing, nothing)).tolist() == [400.0]  # type: ignore[arg-type]
     spine = what_is_left(fabric, every, np.array([8]), nothing)  # type: ignore[arg-type]
     assert (spine.endpoints_lost, spine.endpoints_cut_off, spine.nodes_left) == (0, 0, 32)
     assert spine.bisection_gbyte_s == 300.0
+    assert spine.zone_gbyte_s == (300.0,)
     leaf = what_is_left(fabric, every, np.array([0]), nothing)  # type: ignore[arg-type]
     assert (leaf.endpoints_lost, leaf.nodes_left, leaf.bisection_gbyte_s) == (4, 28, 350.0)
     own = np.flatnonzero((network.links.tier == 1) & (network.links.a == 2))

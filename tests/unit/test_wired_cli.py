@@ -60,8 +60,16 @@ def test_faults_of_chosen_switches_and_of_all_between_zones() -> None:
     found = result("faults", "fire-flyer-2", "--lose", "interzone:2", "--lose", "z1-leaf-01,z1-leaf-02")
     both, leaves = found["losses"]
     assert (both["samples"], both["nodes_lost"], both["bisection_share"]) == (1, 625, 0)
-    assert both["allreduce_share"] == 1.0  # within the zone that is left
+    assert both["allreduce_share"] == both["zone_share"] == 1.0  # within the zone that is left
     assert leaves["endpoints_lost"] == 38
+
+
+def test_a_spine_of_twenty_costs_nothing_where_leaves_have_nineteen_endpoints() -> None:
+    """And 1 in 20 where they have twenty, as in the three-tier variant; the links between zones hide neither."""
+    one = result("faults", "fire-flyer-2", "--lose", "spine", "--samples", "2")["losses"][0]
+    assert (one["zone_share"], one["bisection_share"]) == (1.0, 1.0)
+    two = result("faults", "fire-flyer-2", "--lose", "spine:2", "--samples", "4")["losses"][0]
+    assert two["zone_share_worst"] == pytest.approx(18 / 19)
 
 
 def test_a_matrix_of_traffic_from_a_file(tmp_path: Path) -> None:
