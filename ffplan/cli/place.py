@@ -40,7 +40,7 @@ def _report(wired: Wired, order: str, nodes: int | None, size: float, seed: int)
     from ffplan.assessment import SCHEMA_VERSION
     from ffplan.fabric import study
     from ffplan.fabric.dbtree import crossings
-    from ffplan.fabric.placement import ORDERS
+    from ffplan.fabric.placement import ORDERS, zone_sizes
     from ffplan.results import PlacementReport
 
     jobs = {name: study.pick_job(wired.design, wired.fabric, nodes, name, seed) for name in ORDERS}
@@ -51,7 +51,7 @@ def _report(wired: Wired, order: str, nodes: int | None, size: float, seed: int)
     rows = [_order(wired, jobs[name], name, tree, size, seed) for name, tree in [(order, kind), *rest]]
     pairs = crossings(study.tree_of(job, kind), job.zone)
     return PlacementReport(
-        SCHEMA_VERSION, wired.design.spec.name, len(hosts), tuple(study.zone_sizes(wired.fabric.network, job.ports)),
+        SCHEMA_VERSION, wired.design.spec.name, len(hosts), tuple(zone_sizes(wired.fabric.network, job.ports)),
         tuple((hosts[a], hosts[b]) for a, b in pairs.tolist()), tuple(rows), hosts,
     )  # fmt: skip
 

@@ -74,6 +74,17 @@ class ResolvedDesign:
         return self.spec.fabric.planes
 
     @property
+    def trunk_links(self) -> int:
+        """Links from each zone to the inter-zone switches, in one plane."""
+        trunk = self.spec.fabric.inter_zone
+        return trunk.links_per_zone if trunk else 0
+
+    @property
+    def side_by_side(self) -> bool:
+        """True where every compute node is in every zone: zones carry its traffic side by side, as planes do."""
+        return all(group.group.zones == "every" for group in self.groups if group.group.role == "compute")
+
+    @property
     def stripes(self) -> int:
         """Ports of a NIC: one, or one in every plane."""
         return self.planes if self.spec.fabric.planes_by == "port" else 1

@@ -6,18 +6,14 @@ its links to the others. It is the least that any routing can put on the busiest
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from ffplan.fabric.arrays import Floats, Ints
     from ffplan.fabric.routing import Router
     from ffplan.fabric.treepaths import TreePaths
-
-    Ints = NDArray[Any]
-    Floats = NDArray[Any]
 
 
 class Borders:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ffplan.catalog.parts import Link
 from ffplan.errors import InputError
+from ffplan.fabric.arrays import Floats, Ints
 from ffplan.fabric.fill import whole_pairs
 from ffplan.fabric.floor import Positions, positions
 from ffplan.record import record
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from ffplan.errors import Finding
     from ffplan.fabric.wiring import Fabric
 
-    Ints = NDArray[Any]
-    Floats = NDArray[Any]
 
 UNIT_M = 0.04445
 """Height of a rack unit [m] (EIA-310)."""

@@ -11,14 +11,12 @@ of An et al., arXiv 2408.14158, section III-B, that only one pair of nodes commu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Ints = NDArray[Any]
+    from ffplan.fabric.arrays import Ints
 
 
 def binary_tree(ranks: int) -> Ints:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.fabric.adaptive import adaptive_loads
 from ffplan.fabric.dbtree import joined_trees
-from ffplan.fabric.loads import flow_loads, outcome
+from ffplan.fabric.loads import outcome
 from ffplan.fabric.network import CORE, INTERZONE, LEAF, SPINE
 from ffplan.fabric.placement import aligned, zone_sizes
 from ffplan.fabric.routing import Router
+from ffplan.fabric.study import loads_of
 from ffplan.fabric.traffic import tree
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from ffplan.fabric.arrays import Bools, Floats, Ints
     from ffplan.fabric.network import Network
     from ffplan.fabric.wiring import Fabric
 
-    Ints = NDArray[Any]
-    Floats = NDArray[Any]
-    Bools = NDArray[np.bool_]
 
 ROLE_NUMBERS = {"leaf": LEAF, "spine": SPINE, "core": CORE, "interzone": INTERZONE}
 """Roles whose switches can be lost."""
@@ -108,8 +104,12 @@ def bisection(fabric: Fabric, alive: Bools) -> Floats:
     Source:
         Derived: the worst even split follows the borders of zones where there are several.
     """
+    return _across(fabric, alive, zone_cuts(fabric, alive))
+
+
+def _across(fabric: Fabric, alive: Bools, cuts: Floats) -> Floats:
+    """Return the bisection by plane, given what crosses a split of each zone."""
     zones, network = fabric.zones, fabric.network
-    cuts = zone_cuts(fabric, alive)
     k, s = network.links, network.switches
     if zones == 1 or fabric.side_by_side:
         result: Floats = cuts.sum(axis=1)
@@ -150,10 +150,7 @@ def _allreduce(fabric: Fabric, every: Ints, alive: Bools | None, routing: str) -
     if len(ports) < 2:
         return 0.0, len(ports)
     flows = tree(ports, joined_trees(zone_sizes(network, ports)), 1e9)
-    if routing == "adaptive":
-        load, lost = adaptive_loads(router, flows.src, flows.dst, flows.nbytes), 0
-    else:
-        load, lost = flow_loads(router, flows.src, flows.dst, flows.nbytes)
+    load, lost = loads_of(router, flows, routing, 0)
     if lost:
         return 0.0, len(ports)
     return 1.0 / outcome(network, load).time_s, len(ports)
@@ -192,5 +189,6 @@ def what_is_left(fabric: Fabric, every: Ints, switches: Ints, links: Ints, routi
     one_tier = fabric.trees[0].tree.rule.tiers == 1
     cut_off = 0 if one_tier else int((works & (ways[network.endpoints.leaf] == 0)).sum())
     rate, nodes = _allreduce(fabric, every, alive if not alive.all() else None, routing)
-    inside = tuple(float(cut) for cut in zone_cuts(fabric, alive).sum(axis=0))
-    return Left(int((~works).sum()), cut_off, nodes, inside, float(bisection(fabric, alive).sum()), rate)
+    cuts = zone_cuts(fabric, alive)
+    inside = tuple(float(cut) for cut in cuts.sum(axis=0))
+    return Left(int((~works).sum()), cut_off, nodes, inside, float(_across(fabric, alive, cuts).sum()), rate)

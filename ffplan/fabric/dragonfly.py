@@ -8,16 +8,14 @@ Source: Kim, Dally, Scott, Abts, "Technology-driven, highly-scalable dragonfly t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan.fabric.families import dragonfly_shape
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Ints = NDArray[Any]
+    from ffplan.fabric.arrays import Ints
 
 
 def dragonfly_links(groups: int, radix: int) -> tuple[Ints, Ints, Ints]:

@@ -110,7 +110,10 @@ def _sizer(ask: Request, tiers: int, rails: int, *, split: int = 1, units: bool 
 
 
 def _trees(family: str, copies: int, per_tree: int, sizer: _Sizer, note: str = "") -> Candidate | str:
-    """Return equal trees side by side, and the step after them; or what they hold at most."""
+    """Return equal trees side by side, and the step after them; or what they hold at most.
+
+    `{downlinks}` in the note stands for the downlinks of a leaf.
+    """
     tree = sizer.tree(per_tree)
     if tree is None:
         return f"{family}: {copies * sizer.capacity:,}"
@@ -118,8 +121,8 @@ def _trees(family: str, copies: int, per_tree: int, sizer: _Sizer, note: str = "
     return Candidate(
         family, copies * tree.leaf_ports, copies * sizer.capacity, copies * tree.leaf, copies * tree.spine,
         copies * tree.core, 0, copies * (tree.leaf_spine + tree.spine_core), 2 * tree.rule.tiers - 1,
-        copies * grown.leaf_ports if grown else None, copies * grown.switches if grown else None, note,
-        copies * per_tree,
+        copies * grown.leaf_ports if grown else None, copies * grown.switches if grown else None,
+        note.format(downlinks=tree.rule.downlinks), copies * per_tree,
     )  # fmt: skip
 
 
@@ -136,12 +139,8 @@ def rail_trees(ask: Request) -> Iterator[Candidate | str]:
     nodes = ceil_div(ask.endpoints, ask.rails)
     for tiers in (t for t in ask.tiers if t > 1):
         sizer = _sizer(ask, tiers, ask.rails, units=True)
-        found = _trees(f"rail-optimised, {TREE_WORDS[tiers]}", 1, nodes * ask.rails, sizer)
-        if not isinstance(found, str):
-            tree = sizer.tree(nodes * ask.rails)
-            note = f"{ask.rails} rails, {tree.rule.downlinks if tree else 0} nodes to a unit"
-            found = replace(found, note=note)
-        yield found
+        note = f"{ask.rails} rails, {{downlinks}} nodes to a unit"
+        yield _trees(f"rail-optimised, {TREE_WORDS[tiers]}", 1, nodes * ask.rails, sizer, note)
     for tiers in ask.tiers:
         note = f"{ask.rails} trees that nothing joins; traffic between rails is forwarded inside the nodes"
         yield _trees(f"rail-only, {TREE_WORDS[tiers]}", ask.rails, nodes, _sizer(ask, tiers, 1), note)

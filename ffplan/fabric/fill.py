@@ -40,8 +40,8 @@ def leaf_fill(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -> 
         tree: the tree.
         by_group: endpoint ports of each group.
     """
-    rule, trunk = tree.rule, design.spec.fabric.inter_zone
-    room = rule.downlinks - (-(-trunk.links_per_zone // tree.leaf) if trunk else 0)
+    rule = tree.rule
+    room = rule.downlinks - -(-design.trunk_links // tree.leaf)
     roles = [group.group.role for group in design.groups]
     packed, found = sum(by_group), []
     if railed(design):

@@ -7,23 +7,20 @@ the floor, where the ways are shortest.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan.errors import InputError
+from ffplan.fabric.arrays import Ints
 from ffplan.fabric.network import LEAF
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ffplan.design.resolve import ResolvedDesign, ResolvedGroup
     from ffplan.design.schema import Floor
     from ffplan.errors import Finding
     from ffplan.fabric.wiring import Fabric
-
-    Ints = NDArray[Any]
 
 
 @record

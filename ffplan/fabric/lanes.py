@@ -9,9 +9,7 @@ import numpy as np
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[Any]
+    from ffplan.fabric.arrays import Floats
 
 
 @record

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,13 +10,10 @@ from ffplan.fabric.network import TIERS
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from ffplan.fabric.arrays import Floats, Ints
     from ffplan.fabric.network import Network
     from ffplan.fabric.routing import Router
 
-    Ints = NDArray[Any]
-    Floats = NDArray[Any]
 
 BATCH = 500_000
 """Flows routed at once."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.fabric.arrays import Ints
 from ffplan.fabric.degrade import ROLE_NUMBERS, what_is_left
 from ffplan.fabric.network import INTERZONE
 from ffplan.inputs.suggest import did_you_mean
@@ -16,13 +17,10 @@ from ffplan.results import LossReport
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
     from ffplan.fabric.degrade import Left
     from ffplan.fabric.names import Names
     from ffplan.fabric.wiring import Fabric
 
-    Ints = NDArray[Any]
 
 _SPEC = re.compile(r"(leaf|spine|core|interzone|link)(?::([0-9]{1,6}))?")
 

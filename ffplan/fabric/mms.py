@@ -11,14 +11,12 @@ realisation of the graphs of McKay-Miller-Širáň", J. Combin. Theory B 90 (200
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Ints = NDArray[Any]
+    from ffplan.fabric.arrays import Ints
 
 
 def prime_power(q: int) -> tuple[int, int] | None:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan.fabric.network import INTERZONE, ROLES
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ffplan.design.resolve import ResolvedDesign
     from ffplan.fabric.wiring import Fabric
-
-    Ints = NDArray[Any]
 
 
 class Names:

@@ -10,20 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ffplan.fabric.arrays import Floats, Ints
 from ffplan.record import record
 
 if TYPE_CHECKING:
     import networkx as nx
-    from numpy.typing import NDArray
 
-    Ints = NDArray[Any]
-    Floats = NDArray[Any]
 
-LEAF, SPINE, CORE, INTERZONE, ROUTER = range(5)
-ROLES = ("leaf", "spine", "core", "interzone", "router")
-"""Names of the values of `Switches.role`; a router is a switch of a network without tiers."""
+LEAF, SPINE, CORE, INTERZONE = range(4)
+ROLES = ("leaf", "spine", "core", "interzone")
+"""Names of the values of `Switches.role`."""
 TIERS = ("endpoint", "leaf_spine", "spine_core", "interzone")
-"""Names of the values of `Links.tier`; in a network without tiers 1 is local and 2 global."""
+"""Names of the values of `Links.tier`."""
 
 
 @record

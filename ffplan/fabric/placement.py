@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from ffplan.fabric.arrays import Ints
     from ffplan.fabric.network import Network
 
-    Ints = NDArray[Any]
 
 ORDERS = ("aligned", "alternating", "random")
 """aligned: zone by zone, pod by pod, leaf by leaf. alternating: as a scheduler deals nodes of all leaves in turn, blind

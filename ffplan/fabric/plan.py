@@ -8,7 +8,7 @@ from ffplan.errors import InputError
 from ffplan.fabric import formulas
 from ffplan.fabric.capacity import capacity_finding, interzone_finding, rails_finding
 from ffplan.fabric.endpoints import Demand, demand, ports_per_plane
-from ffplan.fabric.fill import leaf_cables, leaf_fill, leaves_of, railed, tree_cables
+from ffplan.fabric.fill import leaf_cables, leaf_fill, leaves_of, tree_cables
 from ffplan.fabric.tree import Tree, TreeRule, build_tree, uplink_choices
 from ffplan.record import record
 
@@ -71,23 +71,26 @@ def rails_of(design: ResolvedDesign, group: ResolvedGroup) -> int:
     return max(1, ports_per_plane(design, group) // zones)
 
 
-def tree_rule(design: ResolvedDesign) -> TreeRule:
-    """Return what every tree of the design's fabric has in common."""
+def tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> TreeRule:
+    """Return what every tree of the design's fabric has in common.
+
+    Args:
+        design: the design.
+        ports: endpoint ports to build in each zone of one plane [1].
+    """
     fabric = design.spec.fabric
     radix = design.radix
     uplinks = int(formulas.leaf_uplinks(radix, fabric.oversubscription)) if fabric.tiers > 1 else 0
     rails = max(rails_of(design, group) for group in design.groups if group.group.role == "compute")
     rule = TreeRule(fabric.tiers, radix, uplinks, rails, fabric.core_policy, fabric.spine_oversubscription)
-    trunk = fabric.inter_zone.links_per_zone if fabric.inter_zone else 0
-    ports = [count + trunk for count in _provisioned(design, demand(design))]
 
     def switches(choice: TreeRule) -> float:
         """Return the switches of all zones; infinite where they do not fit."""
-        leaves = [leaves_of(design, choice, count) or -(-count // choice.downlinks) for count in ports]
-        if max(max(ports), max(leaves) * choice.downlinks if railed(design) else 0) > choice.capacity:
+        wanted = [count + design.trunk_links for count in ports]
+        leaves = [leaves_of(design, choice, count) or -(-count // choice.downlinks) for count in wanted]
+        if max(leaves) * choice.downlinks > choice.capacity:
             return float("inf")
-        built = {pair: build_tree(choice, *pair).switches for pair in set(zip(ports, leaves, strict=True))}
-        return sum(built[pair] for pair in zip(ports, leaves, strict=True))
+        return sum(tree.switches for tree in _trees(design, choice, ports))
 
     choices = uplink_choices(rule, fabric.oversubscription, fabric.scalable_unit or 1)
     return choices[0] if len(choices) == 1 else min(choices, key=lambda item: (switches(item), item.uplinks))
@@ -103,7 +106,7 @@ def _provisioned(design: ResolvedDesign, wanted: Demand) -> tuple[int, ...]:
 
 def _check(design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[int, ...]) -> None:
     fabric = design.spec.fabric
-    trunk = fabric.inter_zone.links_per_zone if fabric.inter_zone else 0
+    trunk = design.trunk_links
     findings = []
     fullest = max(range(fabric.zones), key=lambda zone: ports[zone])
     if ports[fullest] + trunk > rule.capacity:
@@ -136,6 +139,33 @@ def _check(design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[
         raise InputError(*findings)
 
 
+@record
+class _Sized:
+    """What a plane of the fabric is made of."""
+
+    rule: TreeRule
+    wanted: Demand
+    ports: tuple[int, ...]
+    """Endpoint ports to build in each zone."""
+    trees: list[Tree]
+
+
+def _sized(design: ResolvedDesign) -> _Sized:
+    """Return what a plane of the fabric is made of; planes are equal."""
+    wanted = demand(design)
+    ports = _provisioned(design, wanted)
+    rule = tree_rule(design, ports)
+    _check(design, rule, wanted, ports)
+    return _Sized(rule, wanted, ports, _trees(design, rule, ports))
+
+
+def _trees(design: ResolvedDesign, rule: TreeRule, ports: tuple[int, ...]) -> list[Tree]:
+    """Return the tree of each zone of one plane; equal zones share one."""
+    sizes = {count: count + design.trunk_links for count in sorted(set(ports))}
+    known = {count: build_tree(rule, size, leaves_of(design, rule, size)) for count, size in sizes.items()}
+    return [known[count] for count in ports]
+
+
 def plan_fabric(design: ResolvedDesign) -> FabricPlan:
     """Return the fabric that the design needs.
 
@@ -145,21 +175,7 @@ def plan_fabric(design: ResolvedDesign) -> FabricPlan:
         InputError: where the fabric cannot hold the endpoints, NICs cannot be dealt evenly over planes and
             zones, or the inter-zone switches have too few ports.
     """
-    fabric = design.spec.fabric
-    rule, wanted = tree_rule(design), demand(design)
-    ports = _provisioned(design, wanted)
-    _check(design, rule, wanted, ports)
-    trunk = fabric.inter_zone.links_per_zone if fabric.inter_zone else 0
-    trunk_switches = fabric.inter_zone.switches if fabric.inter_zone else 0
-    return _assemble(design, rule, wanted, ports, _trees(design, rule, ports, trunk), trunk, trunk_switches)
-
-
-def _trees(design: ResolvedDesign, rule: TreeRule, ports: tuple[int, ...], trunk: int) -> list[Tree]:
-    """Return the tree of each zone of one plane; equal zones share one."""
-    known = {
-        count: build_tree(rule, count + trunk, leaves_of(design, rule, count + trunk)) for count in sorted(set(ports))
-    }
-    return [known[count] for count in ports]
+    return _assemble(design, _sized(design))
 
 
 def plan_trees(design: ResolvedDesign) -> list[Tree]:
@@ -168,11 +184,7 @@ def plan_trees(design: ResolvedDesign) -> list[Tree]:
     Raises:
         InputError: as `plan_fabric` does.
     """
-    trunk = design.spec.fabric.inter_zone
-    rule, wanted = tree_rule(design), demand(design)
-    ports = _provisioned(design, wanted)
-    _check(design, rule, wanted, ports)
-    return _trees(design, rule, ports, trunk.links_per_zone if trunk else 0)
+    return _sized(design).trees
 
 
 def port_rate(design: ResolvedDesign, group: ResolvedGroup) -> float:
@@ -190,7 +202,6 @@ def _bisection(design: ResolvedDesign, wanted: Demand, trees: list[Tree], link_r
     bandwidths = [sum(n * rate for n, rate in zip(zone, rates, strict=True)) for zone in wanted.by_zone]
     smallest = min(range(len(trees)), key=lambda zone: bandwidths[zone])
     spec = design.spec.fabric
-    trunk = spec.inter_zone
     one_switch_rate = link_rate if spec.tiers > 1 else design.switch.rate.value
     tree, ports = trees[smallest], wanted.totals[smallest]
     leaving = bandwidths[smallest]
@@ -199,17 +210,15 @@ def _bisection(design: ResolvedDesign, wanted: Demand, trees: list[Tree], link_r
         filled = leaf_fill(design, tree, wanted.by_zone[smallest])
         leaving = sum(formulas.leaf_cut(leaves, each, rate, up, link_rate) for leaves, each in filled)
     cut = formulas.tree_bisection(leaving, tree.narrowest_links, one_switch_rate)
-    if all(group.group.zones == "every" for group in design.groups if group.group.role == "compute"):
+    if design.side_by_side:
         return float(spec.zones * cut)
-    links = trunk.links_per_zone if trunk else 0
-    return float(formulas.zone_bisection(spec.zones, links, link_rate, bandwidths[smallest], cut))
+    return float(formulas.zone_bisection(spec.zones, design.trunk_links, link_rate, bandwidths[smallest], cut))
 
 
-def _assemble(
-    design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[int, ...],
-    trees: list[Tree], trunk: int, trunk_switches: int,
-) -> FabricPlan:  # fmt: skip
+def _assemble(design: ResolvedDesign, sized: _Sized) -> FabricPlan:
     fabric = design.spec.fabric
+    rule, wanted, ports, trees = sized.rule, sized.wanted, sized.ports, sized.trees
+    trunk, trunk_switches = design.trunk_links, fabric.inter_zone.switches if fabric.inter_zone else 0
     planes, zones, k = design.planes, fabric.zones, rule.radix
     endpoints = planes * sum(wanted.totals)
     rate = port_rate(design, design.compute)

@@ -10,20 +10,17 @@ A directed link is 2 * link for the way up (from `a` to `b`), 2 * link + 1 for t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.fabric.arrays import Bools, Ints
 from ffplan.fabric.treepaths import TreePaths
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ffplan.fabric.wiring import Fabric
 
-    Ints = NDArray[Any]
-    Bools = NDArray[np.bool_]
 
 HOPS = 12
 """Most links on a path: to the leaf, up and down in either zone, between the zones, and from the leaf."""
@@ -137,7 +134,7 @@ class Router:
         if crossing is None:
             reached[rows] = False
             return
-        out, back, ok = crossing
+        out, back = crossing
         keys = self.across_keys(keys, tree)
         first, ok_first = self.trees[one].steps(self.leaf[src], self.trees[one].trunk_leaf[out], keys)
         second, ok_second = tree.steps(tree.trunk_leaf[back], self.leaf[dst], keys)
@@ -145,7 +142,7 @@ class Router:
         links[rows, 5] = 2 * self.trees[one].trunk_links[out]
         links[rows, 6] = 2 * tree.trunk_links[back] + 1
         links[rows, 7:11] = second
-        reached[rows] &= ok & ok_first & ok_second
+        reached[rows] &= ok_first & ok_second
 
     def across_keys(self, keys: Keys, tree: TreePaths) -> Keys:
         """Return keys for the way through either zone: what shares a link between zones must not share an uplink
@@ -154,7 +151,7 @@ class Router:
         spine = leaf // max(1, tree.uplinks)
         return Keys(leaf, spine, spine, keys.trunk)
 
-    def crossing(self, one: int, two: int, keys: Keys) -> tuple[Ints, Ints, Bools] | None:
+    def crossing(self, one: int, two: int, keys: Keys) -> tuple[Ints, Ints] | None:
         """Return the link out of tree `one` and the link into tree `two` that each flow takes between zones.
 
         Links are numbered within their tree; link t ends on inter-zone switch t modulo their number.
@@ -176,4 +173,4 @@ class Router:
             candidates = numbers[works_in & (numbers % switches == switch)]
             if own.any():
                 back[own] = candidates[keys.trunk[own] // max(1, len(out)) % len(candidates)]
-        return chosen, back, np.ones(len(chosen), bool)
+        return chosen, back

@@ -6,17 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ffplan.fabric.arrays import Ints
 from ffplan.fabric.endpoints import deal, ports_per_plane
-from ffplan.fabric.fill import unit_nodes
+from ffplan.fabric.fill import railed, unit_nodes
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ffplan.design.resolve import ResolvedDesign
     from ffplan.fabric.tree import Tree
-
-    Ints = NDArray[Any]
 
 
 @record
@@ -91,9 +88,7 @@ def _railed(tree: Tree, unit: int, table: tuple[Ints, Ints, Ints], compute: Ints
     place[own] = (serial // unit * rails + rail[own]) * downlinks + serial % unit
     free = np.ones((tree.leaf, downlinks), bool)
     free.ravel()[place[own]] = False
-    slot, leaf = np.nonzero(
-        free.T
-    )  # one port of each leaf, then the next: losing a leaf costs the others few of theirs
+    slot, leaf = np.nonzero(free.T)  # one port of each leaf, then the next: losing a leaf costs few
     left = leaf * downlinks + slot
     chosen = np.arange(trunks) * len(left) // max(1, trunks)
     trunk = left[chosen]
@@ -110,12 +105,11 @@ def seats(design: ResolvedDesign, tree: Tree, zone: int) -> Seats:
         tree: the tree of that zone.
         zone: position of the zone.
     """
-    trunk = design.spec.fabric.inter_zone
-    trunks = trunk.links_per_zone if trunk else 0
+    trunks = design.trunk_links
     members = _members(design, zone)
     group, node, rail = _table(members)
     downlinks = tree.rule.downlinks
-    if design.spec.fabric.family == "rail-optimised" and tree.rule.tiers > 1:
+    if railed(design) and tree.rule.tiers > 1:
         compute = [row for row in members if design.groups[row[0]].group.role == "compute"]
         serial = node.copy()
         start = 0

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan.fabric import traffic as make
 from ffplan.fabric.adaptive import Borders, adaptive_loads
+from ffplan.fabric.arrays import Ints
 from ffplan.fabric.dbtree import crossing_pairs, double_binary_tree, joined_trees
 from ffplan.fabric.loads import flow_loads
-from ffplan.fabric.placement import in_order, zone_sizes
+from ffplan.fabric.placement import in_order
 from ffplan.fabric.uniform import all_to_all_loads
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.arrays import Floats
     from ffplan.fabric.routing import Router
     from ffplan.fabric.wiring import Fabric
 
-    Ints = NDArray[Any]
-    Floats = NDArray[Any]
 
 TRAFFIC = ("ring", "tree", "library-tree", "all-to-all", "rail-all-to-all", "permutation", "incast")
 """tree joins the trees of the zones through one pair of nodes; library-tree is one double binary tree over all ranks.
@@ -225,9 +223,3 @@ def pairs_across_zones(job: Job, kind: str) -> int | None:
     if kind == "ring":
         return crossing_pairs(((np.arange(ranks) + 1) % ranks)[None], job.zone)
     return crossing_pairs(tree_of(job, kind), job.zone) if kind in ("tree", "library-tree") else None
-
-
-__all__ = [
-    "MOST_FLOWS", "ROUTING", "TRAFFIC", "Job", "StudyError", "all_nodes", "counted_all_to_all", "flows_of",
-    "loads_for", "loads_of", "pairs_across_zones", "pick_job", "tree_of", "zone_sizes",
-]  # fmt: skip

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.fabric.arrays import Ints
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from ffplan.fabric.arrays import Floats
     from ffplan.fabric.network import Network
     from ffplan.fabric.traffic import Flows
 
-    Ints = NDArray[Any]
-    Floats = NDArray[Any]
-    Bools = NDArray[np.bool_]
 
 WALKERS = 4_000_000
 """Walks followed at once."""

@@ -6,19 +6,15 @@ Each rail carries an equal share of a collective between the same NICs of two no
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.fabric.arrays import Floats, Ints
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ffplan.fabric.network import Endpoints
-
-    Ints = NDArray[Any]
-    Floats = NDArray[Any]
 
 
 @record

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from ffplan.fabric.arrays import Bools, Ints
     from ffplan.fabric.routing import Keys
     from ffplan.fabric.wiring import WiredTree
 
-    Ints = NDArray[Any]
-    Bools = NDArray[np.bool_]
 
 CHUNK = 1 << 22
 """Most cells of a table of choices held at once."""

@@ -9,18 +9,15 @@ then those to the cores.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.fabric.arrays import Ints
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ffplan.fabric.tree import Pod, Tree
-
-    Ints = NDArray[Any]
 
 
 @record
@@ -79,10 +76,6 @@ class CoreTable:
     last: Ints
     """The same of the pod that is not full, shape (u, up); no rows where there is none."""
     last_port: Ints
-
-    def of_pod(self, pod: int) -> Ints:
-        """Return the core of each link of one pod, shape (u, up)."""
-        return self.full[pod] if pod < len(self.full) else self.last
 
 
 def _strides(count: int) -> Ints:

@@ -14,14 +14,9 @@ import numpy as np
 from ffplan.fabric.routing import Keys
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from ffplan.fabric.arrays import Bools, Floats, Ints
     from ffplan.fabric.routing import Router
     from ffplan.fabric.treepaths import TreePaths
-
-    Ints = NDArray[Any]
-    Floats = NDArray[Any]
-    Bools = NDArray[np.bool_]
 
 
 def _rows(keys: Keys, chosen: Any) -> Keys:
@@ -138,7 +133,7 @@ def _across(router: Router, one: int, two: int, sources: Floats, dst: Ints, load
     crossing = router.crossing(one, two, keys)
     if crossing is None:
         return False
-    out, back, _ = crossing
+    out, back = crossing
     count, keys = sources.sum(), router.across_keys(keys, b)
     spread(a, sources, a.trunk_leaf[out], keys, load)
     load += np.bincount(2 * a.trunk_links[out], minlength=len(load)) * count

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ffplan.fabric.arrays import Ints
 from ffplan.fabric.endpoints import ports_per_plane
 from ffplan.fabric.network import CORE, INTERZONE, LEAF, SPINE, Endpoints, Links, Network, Switches, join
 from ffplan.fabric.plan import plan_trees
@@ -15,11 +17,7 @@ from ffplan.fabric.treewire import CoreTable, Wires, core_table, leaf_spine, pod
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from ffplan.design.resolve import ResolvedDesign
-
-    Ints = NDArray[Any]
 
 
 @record
@@ -159,12 +157,8 @@ class _Builder:
         trees = []
         for number, tree in enumerate(self.trees):
             links = np.arange(trunk[number], trunk[number + 1]) if self.parts[3] else tree.trunk_links
-            trees.append(
-                WiredTree(
-                    tree.tree, tree.plane, tree.zone, tree.first_switch, tree.first_endpoint, tree.endpoints,
-                    tree.table, down[number], up[number] if self.parts[2] else up[0], links, tree.trunk_leaf,
-                )
-            )  # fmt: skip
+            first = up[number] if self.parts[2] else up[0]
+            trees.append(replace(tree, first_leaf_spine=down[number], first_spine_core=first, trunk_links=links))
         return network, tuple(trees)
 
 
@@ -200,8 +194,7 @@ def wire(design: ResolvedDesign) -> Fabric:
         if trunk:
             builder.inter_zone(plane, spec.zones, trunk.switches, zone_seats, design.link_gbyte_s)
     network, wired = builder.finish(design.radix)
-    beside = all(group.group.zones == "every" for group in design.groups if group.group.role == "compute")
-    return Fabric(network, wired, spec.zones, design.planes, trunk.switches if trunk else 0, beside)
+    return Fabric(network, wired, spec.zones, design.planes, trunk.switches if trunk else 0, design.side_by_side)
 
 
 def wire_tree(tree: Tree, endpoints: int, gbyte_s: float = 1.0) -> Fabric:

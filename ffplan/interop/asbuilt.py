@@ -11,13 +11,10 @@ from ffplan.record import record
 from ffplan.results import DiffReport, Miswired
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from ffplan.fabric.arrays import Bools
     from ffplan.fabric.names import Names
     from ffplan.fabric.network import Network
 
-    Bools = NDArray[np.bool_]
     Peers = dict[tuple[str, int], tuple[str, int]]
 
 _NODE = re.compile(r'^(Switch|Ca|Hca|Rt)\s+(\d+)\s+"([^"]+)"(?:\s*#\s*"([^"]*)")?')

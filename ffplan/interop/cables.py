@@ -13,7 +13,10 @@ from ffplan.record import record
 from ffplan.results import CableKind, CableRow, CablingReport
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.arrays import Ints
     from ffplan.fabric.names import Names
     from ffplan.fabric.wiring import Fabric
 
@@ -35,9 +38,6 @@ def _kinds(design: ResolvedDesign, found: Cables) -> list[CableKind]:
 
 
 def _rows(design: ResolvedDesign, fabric: Fabric, names: Names, found: Cables) -> list[CableRow]:
-    k, first = fabric.network.links, len(fabric.network.switches)
-    switches, endpoints = names.switches(), names.endpoints()
-    breakout = design.spec.fabric.breakout
     place = found.places
     where = [
         f"row {row} rack {rack} U{unit}"
@@ -45,20 +45,32 @@ def _rows(design: ResolvedDesign, fabric: Fabric, names: Names, found: Cables) -
             (place.row + 1).tolist(), (place.rack + 1).tolist(), place.unit.tolist(), strict=True
         )
     ]
+    rest = zip(found.kind.tolist(), found.length_m.tolist(), strict=True)
+    return [
+        CableRow(label, *lower, where[a], *upper, where[b], found.types[kind].id, length)
+        for (label, a, lower, b, upper), (kind, length) in zip(
+            _ends(design, fabric, names, found.link), rest, strict=True
+        )
+    ]
 
-    def end(device: int, port: int) -> tuple[str, str, str]:
-        if device >= first:
-            host, nic = endpoints[device - first]
-            return host, nic, where[device]
-        return switches[device], str(port // breakout + 1), where[device]
 
-    width = len(str(len(found)))
-    columns = (k.a[found.link], k.a_port[found.link], k.b[found.link], k.b_port[found.link], found.kind, found.length_m)
-    rows = []
-    for number, (a, a_port, b, b_port, kind, length) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
-        label = f"C{number + 1:0{width}}"
-        rows.append(CableRow(label, *end(a, a_port), *end(b, b_port), found.types[kind].id, length))
-    return rows
+def _ends(
+    design: ResolvedDesign, fabric: Fabric, names: Names, links: Ints
+) -> Iterator[tuple[str, int, tuple[str, str], int, tuple[str, str]]]:
+    """Yield (label, lower device, its name and port, upper device, its name and port) of each cable.
+
+    Ports are those printed on the device: whole ones of a switch, counted from 1.
+    """
+    k, first = fabric.network.links, len(fabric.network.switches)
+    switches, endpoints = names.switches(), names.endpoints()
+    breakout, width = design.spec.fabric.breakout, len(str(len(links)))
+
+    def end(device: int, port: int) -> tuple[str, str]:
+        return endpoints[device - first] if device >= first else (switches[device], str(port // breakout + 1))
+
+    columns = (column[links].tolist() for column in (k.a, k.a_port, k.b, k.b_port))
+    for number, (a, a_port, b, b_port) in enumerate(zip(*columns, strict=True), start=1):
+        yield f"C{number:0{width}}", a, end(a, a_port), b, end(b, b_port)
 
 
 @record
@@ -86,24 +98,14 @@ def cable_list(design: ResolvedDesign, fabric: Fabric, names: Names) -> list[Cab
     """
     if design.spec.floor is not None:
         return list(cabling(design, fabric, names).cables)
-    network, breakout = fabric.network, design.spec.fabric.breakout
-    k, titles = network.links, names.devices()
-    kept, _ = first_of_cables(fabric, breakout)
-    width, first = len(str(len(kept))), len(network.switches)
-    columns = (column[kept].tolist() for column in (k.a, k.a_port, k.b, k.b_port, k.tier))
-    rows = []
-    for number, (a, a_port, b, b_port, tier) in enumerate(zip(*columns, strict=True)):
-        host, _, nic = titles[a].partition("/")
-        lower = (
-            (host, nic.partition("p")[0] if breakout > 1 else nic)
-            if a >= first
-            else (host, str(a_port // breakout + 1))
-        )
-        kind = design.inter_switch_link if tier else design.endpoint_link
-        rows.append(
-            PlainRow(f"C{number + 1:0{width}}", lower[0], lower[1], titles[b], str(b_port // breakout + 1), kind.id)
-        )
-    return rows
+    kept, _ = first_of_cables(fabric, design.spec.fabric.breakout)
+    kinds = [
+        (design.inter_switch_link if tier else design.endpoint_link).id for tier in fabric.network.links.tier[kept]
+    ]
+    return [
+        PlainRow(label, *lower, *upper, kind)
+        for (label, _, lower, _, upper), kind in zip(_ends(design, fabric, names, kept), kinds, strict=True)
+    ]
 
 
 def cabling(design: ResolvedDesign, fabric: Fabric, names: Names) -> CablingReport:

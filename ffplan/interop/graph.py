@@ -9,12 +9,9 @@ import numpy as np
 from ffplan.fabric.network import ROLES, TIERS, to_networkx
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from ffplan.fabric.arrays import Bools
     from ffplan.fabric.names import Names
     from ffplan.fabric.network import Network
-
-    Bools = NDArray[np.bool_]
 
 
 def graphml(network: Network, names: Names, inside: Bools) -> str:

@@ -13,12 +13,9 @@ import numpy as np
 from ffplan.fabric.network import INTERZONE
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from ffplan.fabric.arrays import Bools
     from ffplan.fabric.names import Names
     from ffplan.fabric.network import Network
-
-    Bools = NDArray[np.bool_]
 
 
 def subnet(network: Network, plane: int | None, zone: int | None) -> Bools:

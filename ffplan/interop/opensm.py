@@ -17,16 +17,13 @@ from ffplan.interop.programs import find_library, find_program, run_program, run
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from ffplan.fabric.arrays import Bools
     from ffplan.fabric.names import Names
     from ffplan.fabric.network import Network
 
-    Bools = NDArray[np.bool_]
 
-_TABLE = re.compile(r"^Unicast lids .* \('(.*)'\):$")
+_TABLE = re.compile(r"^Unicast lids .* \('(.*)'\):$", re.MULTILINE)
 _ENTRY = re.compile(r"^0x[0-9a-f]+ (\d+) # Channel Adapter portguid 0x[0-9a-f]+: '(.*)'$")
-_TABLE_LINE = re.compile(_TABLE.pattern, re.MULTILINE)
 _HOST = re.compile(r"# Channel Adapter portguid (0x[0-9a-f]+):")
 _RANK = re.compile(r"FatTree rank \(roots to leaf switches\): (\d+)")
 _AT_RANK = re.compile(r"Fabric has (\d+) switches at rank (\d+)")
@@ -107,7 +104,7 @@ def _read(network: Network, names: Names, inside: Bools, folder: Path) -> Subnet
         reason=next((text.strip() for text in reason.groups() if text), "") if reason else "",
         rank=int(rank.group(1)) if rank else 0,
         hosts=int(size.group(1)) if size else len(set(_HOST.findall(dumped))),
-        switches=int(size.group(2)) if size else len(_TABLE_LINE.findall(dumped)),
+        switches=int(size.group(2)) if size else len(_TABLE.findall(dumped)),
         switches_by_rank=tuple(ranks[key] for key in sorted(ranks)),
         tables=read_tables(dumped, network, names, inside) if dumped else None,
     )

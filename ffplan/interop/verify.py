@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.arrays import Ints
     from ffplan.fabric.names import Names
     from ffplan.fabric.traffic import Flows
     from ffplan.fabric.wiring import Fabric
 
-    Ints = NDArray[Any]
 
 MOST_PORTS = 254
 """Most ports of an InfiniBand switch: their numbers have eight bits, 0 and 255 set aside."""
@@ -36,8 +36,8 @@ SAMPLE = 20_000
 """Pairs of endpoints traced through the forwarding tables of each subnet."""
 
 
-def _check(subject: str, what: str, expected: object, found: object, *, passed: bool | None = None) -> Check:
-    return Check(subject, what, str(expected), str(found), expected == found if passed is None else passed)
+def _check(subject: str, what: str, expected: object, found: object) -> Check:
+    return Check(subject, what, str(expected), str(found), expected == found)
 
 
 def _inside(job: Job, member: NDArray[np.bool_]) -> Job | None:

@@ -229,3 +229,19 @@ def test_programs_that_fail_or_hang_are_stopped(tmp_path: Path) -> None:
         pytest.raises(ProgramError, match="not ready: gone"),
     ):
         wait_for(lambda: False, job, 5, "not ready")
+
+
+def test_a_split_port_keeps_the_name_of_its_nic_with_and_without_a_floor(tmp_path: Path) -> None:
+    """Names of NICs may hold any letter; both lists of cables print them whole."""
+    change = ("  tiers: 2", "  tiers: 2\n  planes: 2\n  planes_by: port\n  breakout: 2")
+    with_floor = vary_design(tmp_path, "superpod-h100-4su", change)
+    text = with_floor.read_text()
+    start, end = text.index("floor:\n"), text.index("communication:\n")
+    without = tmp_path / "without.yaml"
+    without.write_text((text[:start] + text[end:]).replace(", rack_units: 8", ""))
+    names = []
+    for path in (with_floor, without):
+        rows = list(csv.DictReader(io.StringIO(ffplan("export", str(path), "--to", "cables").out)))
+        names.append([(row["from_device"], row["from_port"], row["to_device"], row["to_port"]) for row in rows])
+    assert names[0] == names[1]
+    assert names[0][0][1] == "nic0p1"

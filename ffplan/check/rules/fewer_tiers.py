@@ -32,9 +32,8 @@ def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
         return
     radix = fabric.ports_per_switch
     downlinks = radix - int(leaf_uplinks(radix, spec.oversubscription))
-    trunk = spec.inter_zone.links_per_zone if spec.inter_zone else 0
     even = -(-fabric.access_points // (fabric.zones * fabric.planes))
-    wanted = max(even, *fabric.endpoints_per_zone) + trunk
+    wanted = max(even, *fabric.endpoints_per_zone) + design.trunk_links
     for tiers in range(1, spec.tiers):
         capacity = int(tree_capacity(tiers, radix, downlinks, radix // 2))
         if wanted <= capacity:
