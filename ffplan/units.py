@@ -14,6 +14,11 @@ def number(value: float, digits: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
+def plural(count: int, word: str) -> str:
+    """Return a count with its word, such as `1 row` and `2 rows`."""
+    return f"{count:,} {word}{'s' if count != 1 else ''}"
+
+
 def percent(value: float) -> str:
     """Return a share as a whole percentage."""
     return f"{value * 100:.0f} %"

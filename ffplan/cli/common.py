@@ -35,6 +35,8 @@ def _complete_design(incomplete: str) -> list[str]:
     return [name for name in shipped_designs() if name.startswith(incomplete)]
 
 
+MOST_BYTES = 256 * 2**20
+"""Largest file of another program that is read [byte]."""
 CatalogOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -93,6 +95,33 @@ def examine_design(name: str, catalogs: list[str] | None) -> Assessment:
 
     path, file = find_design(name)
     return examine(path, file, Catalog(catalogs or ()))
+
+
+def read_bytes(file: str, most: int = MOST_BYTES) -> bytes:
+    """Return the content of a file.
+
+    Raises:
+        UsageError: where it cannot be read, or is far too large.
+    """
+    try:
+        path = Path(file)
+        if path.stat().st_size > most:
+            raise UsageError(f"ffplan: {file}: larger than {most // 2**20} MiB")
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"ffplan: {file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def read_text(file: str, most: int = MOST_BYTES) -> str:
+    """Return the content of a text file.
+
+    Raises:
+        UsageError: where it cannot be read, or is no UTF-8 text.
+    """
+    try:
+        return read_bytes(file, most).decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"ffplan: {file}: this is no UTF-8 text") from None
 
 
 def to_terminal(output: str | None) -> bool:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat
-from ffplan.cli.import_ import read_text
+from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat, read_text
 from ffplan.cli.wired import emit, wired_design
 from ffplan.errors import EXIT_FINDINGS, UsageError
 

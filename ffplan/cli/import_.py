@@ -8,43 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ffplan.cli.common import CatalogOption, OutputOption, write
-from ffplan.errors import UsageError
+from ffplan.cli.common import CatalogOption, OutputOption, read_bytes, read_text, write
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
 
 app = typer.Typer(help="Read files of other programs.", no_args_is_help=True, rich_markup_mode=None)
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="The file.")]
-MOST_BYTES = 256 * 2**20
-"""Largest file read [byte]."""
-
-
-def read_bytes(file: str) -> bytes:
-    """Return the content of a file.
-
-    Raises:
-        UsageError: where it cannot be read, or is far too large.
-    """
-    try:
-        path = Path(file)
-        if path.stat().st_size > MOST_BYTES:
-            raise UsageError(f"ffplan: {file}: larger than {MOST_BYTES // 2**20} MiB")
-        return path.read_bytes()
-    except (OSError, ValueError) as error:
-        raise UsageError(f"ffplan: {file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-
-
-def read_text(file: str) -> str:
-    """Return the content of a text file.
-
-    Raises:
-        UsageError: where it cannot be read, or is no UTF-8 text.
-    """
-    try:
-        return read_bytes(file).decode("utf-8")
-    except UnicodeDecodeError:
-        raise UsageError(f"ffplan: {file}: this is no UTF-8 text") from None
 
 
 def pci_ids(catalog: Catalog) -> dict[str, str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat
+from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat, read_text
 from ffplan.cli.wired import (
     NodesOption,
     OrderOption,
@@ -42,14 +41,7 @@ RoutingOption = Annotated[
 def _matrix(wired: Wired, file: str) -> Any:
     from ffplan.interop.matrix import MOST_BYTES, read_matrix
 
-    path = Path(file)
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise UsageError(f"ffplan route: {file}: larger than {MOST_BYTES // 2**20} MiB")
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise UsageError(f"ffplan route: {file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    return read_matrix(text, file, wired.names)
+    return read_matrix(read_text(file, MOST_BYTES), file, wired.names)
 
 
 def _beside(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from ffplan.cli.common import CatalogOption, FormatOption, OutputOption, ReportFormat
-from ffplan.cli.wired import emit
+from ffplan.cli.wired import choice, emit, parsed
 from ffplan.errors import EXIT_FINDINGS, UsageError
 
 if TYPE_CHECKING:
@@ -127,20 +127,14 @@ def size(
 
     Exit code 1 where none does.
     """
-    from pydantic_core import PydanticCustomError
-
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.wired import choice
     from ffplan.inputs.quantities import parse_ratio
     from ffplan.report.fabric import size_blocks
 
     choice(core_policy, ("minimal", "per-rail-whole-pods", "equal-stripe"), "--core-policy")
     if prices is None and (endpoint_link or link):
         raise UsageError("ffplan size: links are priced with --prices only")
-    try:
-        ratio = parse_ratio(oversubscription)
-    except PydanticCustomError as error:
-        raise UsageError(f"ffplan size: --oversubscription: {(error.context or {}).get('message')}") from None
+    ratio = parsed(lambda: parse_ratio(oversubscription), "--oversubscription")
     report = _report(
         Catalog(catalog or ()), endpoints, switch, breakout, tuple(sorted(set(tiers or (1, 2, 3)))),
         tuple(sorted(set(planes or (2, 4, 8)))), rails, ratio, core_policy, prices, (endpoint_link, link),

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ffplan.design.resolve import ResolvedDesign
     from ffplan.fabric.names import Names
     from ffplan.fabric.wiring import Fabric
-    from ffplan.inputs.quantities import Dimension
     from ffplan.report.blocks import Block
 
 SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**31, help="Seed of everything drawn at random.")]
@@ -70,18 +69,20 @@ def wired_design(name: str, catalogs: list[str] | None) -> Wired:
     return Wired(design, catalog, fabric, Names(design, fabric))
 
 
-def quantity(text: str, dimension: Dimension, option: str) -> float:
+def parsed(parse: Callable[[], float], option: str) -> float:
     """Return a quantity given on the command line.
+
+    Args:
+        parse: reads it.
+        option: where it stands.
 
     Raises:
         UsageError: where it is none.
     """
     from pydantic_core import PydanticCustomError
 
-    from ffplan.inputs.quantities import parse_quantity
-
     try:
-        return parse_quantity(text, dimension)
+        return parse()
     except PydanticCustomError as error:
         context = error.context or {}
         raise UsageError(f"ffplan: {option}: {context.get('message')}; {context.get('remedy')}") from None
@@ -89,10 +90,10 @@ def quantity(text: str, dimension: Dimension, option: str) -> float:
 
 def message_size(design: ResolvedDesign, text: str | None) -> float:
     """Return the bytes per node: those asked for, the design's message, or 1 GiB."""
-    from ffplan.inputs.quantities import DATA
+    from ffplan.inputs.quantities import DATA, parse_quantity
 
     if text is not None:
-        return quantity(text, DATA, "--size")
+        return parsed(lambda: parse_quantity(text, DATA), "--size")
     wanted = design.spec.communication
     return wanted.message_size if wanted else float(2**30)
 

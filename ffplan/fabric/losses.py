@@ -9,7 +9,6 @@ import numpy as np
 
 from ffplan.fabric.arrays import Ints
 from ffplan.fabric.degrade import ROLE_NUMBERS, what_is_left
-from ffplan.fabric.network import INTERZONE
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.record import record
 from ffplan.results import LossReport
@@ -41,29 +40,38 @@ class Loss:
     """Numbers to draw from; all of them are lost where count equals their number."""
 
 
+def _pool(kind: str, fabric: Fabric) -> Ints:
+    """Return the numbers of everything of a kind: switches of a role, links between switches, or planes."""
+    if kind == "plane":
+        return np.arange(fabric.planes)
+    if kind == "link":
+        return np.flatnonzero(fabric.network.links.tier > 0)
+    return np.flatnonzero(fabric.network.switches.role == ROLE_NUMBERS[kind])
+
+
+def _some(kind: str, count: int, pool: Ints) -> Loss:
+    """Return the loss of some of a pool."""
+    one, many = {"plane": ("plane", "planes"), "link": ("link between switches", "links between switches")}.get(
+        kind, (f"{kind} switch", f"{kind} switches")
+    )
+    return Loss(f"{count:,} {many}" if count > 1 else f"one {one}", kind, count, pool)
+
+
 def usual_losses(fabric: Fabric) -> list[Loss]:
-    """Return the losses that a planner asks about first: one switch of each role, all between zones, a plane, 1 % of
-    links.
+    """Return what a planner asks about first: one switch of each role, all between zones, a plane, 1 % of links.
 
     Args:
         fabric: the wired fabric.
     """
-    s, k = fabric.network.switches, fabric.network.links
-    found = []
-    for role, number in ROLE_NUMBERS.items():
-        pool = np.flatnonzero(s.role == number)
-        if len(pool):
-            found.append(Loss(f"one {role} switch", role, 1, pool))
-    between = np.flatnonzero(s.role == INTERZONE)
+    pools = {kind: _pool(kind, fabric) for kind in (*ROLE_NUMBERS, "link")}
+    found = [_some(role, 1, pools[role]) for role in ROLE_NUMBERS if len(pools[role])]
+    between = pools["interzone"]
     if len(between) > 1:
         found.append(Loss(f"all {len(between)} interzone switches", "interzone", len(between), between))
     if fabric.planes > 1:
-        found.append(Loss("one plane", "plane", 1, np.arange(fabric.planes)))
-    inner = np.flatnonzero(k.tier > 0)
-    if len(inner):
-        count = max(1, round(len(inner) / 100))
-        words = f"{count:,} links" if count > 1 else "one link"
-        found.append(Loss(f"{words} between switches", "link", count, inner))
+        found.append(_some("plane", 1, _pool("plane", fabric)))
+    if len(pools["link"]):
+        found.append(_some("link", max(1, round(len(pools["link"]) / 100)), pools["link"]))
     return found
 
 
@@ -81,19 +89,14 @@ def parse_loss(text: str, fabric: Fabric, names: Names) -> Loss:
     if text == "plane":
         if fabric.planes < 2:
             raise LossError("the fabric has one plane only")
-        return Loss("one plane", "plane", 1, np.arange(fabric.planes))
+        return _some("plane", 1, _pool("plane", fabric))
     match = _SPEC.fullmatch(text)
     if match:
         kind, count = match.group(1), int(match.group(2) or 1)
-        if kind == "link":
-            pool = np.flatnonzero(fabric.network.links.tier > 0)
-        else:
-            pool = np.flatnonzero(fabric.network.switches.role == ROLE_NUMBERS[kind])
+        pool = _pool(kind, fabric)
         if not 1 <= count <= len(pool):
             raise LossError(f"`{text}`: between 1 and {len(pool):,} of that kind can be lost")
-        words = "links between switches" if kind == "link" else f"{kind} switches"
-        one = "one link between switches" if kind == "link" else f"one {kind} switch"
-        return Loss(f"{count:,} {words}" if count > 1 else one, kind, count, pool)
+        return _some(kind, count, pool)
     known = {name: number for number, name in enumerate(names.switches())}
     wanted = text.split(",")
     for name in wanted:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.report.blocks import Block
-from ffplan.units import data_size, duration, number, percent
+from ffplan.units import data_size, duration, number, percent, plural
 
 if TYPE_CHECKING:
     from ffplan.results import (
@@ -146,10 +146,6 @@ def _span(low: float, high: float) -> str:
     return f"{low:g} m" if low == high else f"{low:g} to {high:g} m"
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count != 1 else f"1 {what[:-1]}"
-
-
 def cabling_blocks(report: CablingReport) -> list[Block]:
     """Return the tables of `ffplan cabling`."""
     rows = tuple(
@@ -159,7 +155,7 @@ def cabling_blocks(report: CablingReport) -> list[Block]:
     )  # fmt: skip
     cost = f"cost [{report.currency}]" if report.currency else ""
     lines = (
-        ("racks", f"{report.racks:,} in {_counted(report.rows, 'rows')}"),
+        ("racks", f"{report.racks:,} in {plural(report.rows, 'row')}"),
         (
             "cables",
             f"{sum(item.count for item in report.kinds):,}, {sum(item.total_m for item in report.kinds):,.0f} m",

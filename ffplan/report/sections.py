@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.errors import Severity
 from ffplan.record import record
-from ffplan.units import data_size, duration, number
+from ffplan.units import data_size, duration, number, plural
 
 if TYPE_CHECKING:
     from ffplan.assessment import (
@@ -43,10 +43,6 @@ def _nodes(a: Assessment) -> Section:
     return Section("Nodes", tuple(lines + _own_parts(a)))
 
 
-def _plural(count: int, word: str) -> str:
-    return f"{count:,} {word}{'s' if count != 1 else ''}"
-
-
 def _ratio(value: float) -> str:
     return f"{number(value)}:1"
 
@@ -70,7 +66,7 @@ def _fabric(f: FabricReport) -> Section:
     return Section(
         "Fabric",
         (
-            ("topology", f"{planes}{zones}{f.family} of {_plural(f.tiers, 'tier')}, {switch}"),
+            ("topology", f"{planes}{zones}{f.family} of {plural(f.tiers, 'tier')}, {switch}"),
             ("switches", f"{s.total:,} = " + " + ".join(f"{n:,} {role}" for n, role in roles if n)),
             ("links", ", ".join(f"{n:,} {tier}" for n, tier in tiers if n)),
             ("spare ports", f"{f.spare_ports:,} for endpoints{other}"),
