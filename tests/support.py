@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ffplan.assessment import Assessment, CollectiveReport, TermReport
+    from ffplan.perf.host import Host
 
 ROOT = Path(__file__).resolve().parent.parent
 DESIGNS = sorted(path.stem for path in (ROOT / "designs").glob("*.yaml"))
@@ -39,6 +40,14 @@ def collective(assessment: Assessment, library: str) -> CollectiveReport:
 def term(report: CollectiveReport, name: str) -> TermReport:
     """Return the tightest term of one kind."""
     return next(item for item in report.terms if item.name == name)
+
+
+def host_named(name: str) -> Host:
+    """Return the inside of a shipped server."""
+    from ffplan.accuracy.cases import System
+    from ffplan.accuracy.system import Bench
+
+    return Bench(Catalog(), document("{}")).host(System(server=name), ())
 
 
 def document(text: str, file: str = "test.yaml") -> Document:

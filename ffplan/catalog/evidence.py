@@ -19,7 +19,17 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from ffplan.inputs.model import Count, Frozen, Text
-from ffplan.inputs.quantities import LARGEST_AMOUNT, Bandwidth, Compute, Data, Fraction, Length, Power, Transfers
+from ffplan.inputs.quantities import (
+    LARGEST_AMOUNT,
+    Bandwidth,
+    Compute,
+    Data,
+    Duration,
+    Fraction,
+    Length,
+    Power,
+    Transfers,
+)
 
 Grade = Literal["measured", "datasheet", "derived", "estimate"]
 Status = Literal["V", "VS", "DG", "D", "R"]
@@ -139,6 +149,14 @@ class LengthFigure(Figure):
     value: Length
     low: Length | None = None
     high: Length | None = None
+
+
+class DurationFigure(Figure):
+    """A duration [s] with evidence."""
+
+    value: Duration
+    low: Duration | None = None
+    high: Duration | None = None
 
 
 class FractionFigure(Figure):

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from ffplan.catalog.collectives import CollectiveRates
 from ffplan.catalog.evidence import (
     BandwidthFigure,
     ComputeFigure,
     CountFigure,
     DataFigure,
+    DurationFigure,
     EfficiencyFigure,
     Figure,
     FractionFigure,
@@ -96,6 +98,8 @@ class Accelerator(Part):
     """Scale-up bandwidth, one direction [GB/s]; for bridged cards, through the bridge."""
     pcie: PcieLink | None = None
     """PCIe link to the host."""
+    collectives: CollectiveRates | None = None
+    """What collectives reach between accelerators of this kind; left out where nothing is measured."""
     pci_ids: Many[PciId] = ()
     """PCI ids it shows, as vendor:device."""
     power: PowerFigure
@@ -129,6 +133,10 @@ class Cpu(Part):
     """Limits of one of its root ports, unless a server says otherwise; left out where unknown."""
     gpu_nic_peer: BandwidthFigure | None = None
     """GPU to NIC peer-to-peer bandwidth through the CPU, one direction [GB/s]; left out where unknown."""
+    gpu_nic_peer_both_way_share: FractionFigure | None = None
+    """Sum of both directions of one GPU and NIC, as a share of `gpu_nic_peer`; left out, full duplex."""
+    socket_fabric: BandwidthFigure | None = None
+    """What devices exchange between two sockets, one direction [GB/s]; left out where unknown."""
     power: PowerFigure
     """Thermal design power [W]."""
 
@@ -143,6 +151,10 @@ class Nic(Part):
     """Line rate, one direction [GB/s]."""
     line_efficiency: EfficiencyFigure
     """Share of the line rate that payload reaches."""
+    tree_efficiency: EfficiencyFigure | None = None
+    """The same under trees, where several flows meet; left out where it is no less."""
+    hop_latency: DurationFigure | None = None
+    """What a hop over this NIC takes beyond the library's own figure [s]; left out, nothing."""
     pci_ids: Many[PciId] = ()
     """PCI ids it shows, as vendor:device."""
     power: PowerFigure
@@ -282,6 +294,8 @@ class Server(Part):
     """Where each accelerator hangs."""
     nics: Many[NicSlot] = ()
     """Where each NIC hangs."""
+    accelerator_pcie: BandwidthFigure | None = None
+    """PCIe link of each accelerator, one direction, where the server's is slower than the accelerator's own [GB/s]."""
     nvlink: ScaleUp | None = None
     """NVLink or another scale-up network inside the server."""
     power: ServerPower

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from ffplan.catalog.library import Library
 from ffplan.catalog.parts import (
     Accelerator,
     Cpu,
@@ -37,6 +38,7 @@ KINDS: dict[str, type[Part]] = {
     "server": Server,
     "storage-server": StorageServer,
     "price-book": PriceBook,
+    "library": Library,
 }
 """Model of each kind of part."""
 

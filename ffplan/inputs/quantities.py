@@ -10,6 +10,7 @@ Every quantity is turned into one canonical unit on reading, and the rest of ffp
 | compute | TFLOP/s | `312 TFLOP/s`, `1 PFLOP/s` |
 | transfers | MT/s | `3200 MT/s` |
 | length | m | `30 m` |
+| duration | s | `6.6 us`, `1.5 ms` |
 | fraction | 1 | `40 %`, `0.4` |
 | ratio | 1 | `3:1`, `1.067:1` |
 | money | amount and currency | `$36,000`, `350 paper-unit`, `1.2 M USD` |
@@ -72,7 +73,10 @@ COMPUTE = Dimension(
 )  # fmt: skip
 TRANSFERS = Dimension("transfer rate", "a", "MT/s", {"MT/s": 1.0, "GT/s": 1e3}, "`3200 MT/s`", 1.0, 1e6)
 LENGTH = Dimension("length", "a", "m", {"m": 1.0, "cm": 0.01, "km": 1e3}, "`30 m`", 1e-3, 1e6)
-DIMENSIONS = (BANDWIDTH, DATA, POWER, COMPUTE, TRANSFERS, LENGTH)
+DURATION = Dimension(
+    "duration", "a", "s", {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}, "`6.6 us`", 1e-10, 1e9, zero=True
+)
+DIMENSIONS = (BANDWIDTH, DATA, POWER, COMPUTE, TRANSFERS, LENGTH, DURATION)
 
 _NUMBER = r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 _QUANTITY = re.compile(rf"([-+]?)({_NUMBER})\s*([A-Za-z][A-Za-z/]*)")
@@ -273,6 +277,8 @@ Transfers = Annotated[float, PlainValidator(_quantity_type(TRANSFERS)), _unit_sc
 """A memory transfer rate [MT/s]."""
 Length = Annotated[float, PlainValidator(_quantity_type(LENGTH)), _unit_schema(LENGTH)]
 """A length [m]."""
+Duration = Annotated[float, PlainValidator(_quantity_type(DURATION)), _unit_schema(DURATION)]
+"""A duration [s]."""
 Ratio = Annotated[float, PlainValidator(parse_ratio), _schema("`3:1`", _RATIO.pattern, number=True)]
 """A ratio, down to up [1]."""
 Fraction = Annotated[float, PlainValidator(parse_fraction), _schema("`40 %`", _PERCENT.pattern, number=True)]

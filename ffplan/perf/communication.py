@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.elementwise import ceil_div
 from ffplan.errors import InputError
-from ffplan.fabric.plan import rails_of
+from ffplan.perf.borders import borders, reach
 from ffplan.perf.bounds import Bound, ring_factor
 from ffplan.perf.hfreduce import hfreduce
 from ffplan.perf.host import Host, host
+from ffplan.perf.job import Job
 from ffplan.perf.ledger import LedgerLine
-from ffplan.perf.nccl import nccl_ring
-from ffplan.perf.terms import Border
+from ffplan.perf.ledgers import ring
+from ffplan.perf.resources import resources
+from ffplan.perf.solve import solve
 from ffplan.record import record
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class CollectiveBound:
 def _faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]:
     group = design.compute
     document = design.document
-    if group.accelerator is None or group.accelerators_per_node * _reach(design) < 2:
+    if group.accelerator is None or group.accelerators_per_node * reach(design) < 2:
         return [
             document.finding(
                 "communication-nodes", ("nodes", group.position),
@@ -68,48 +69,20 @@ def _faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]:
     ]  # fmt: skip
 
 
-def _reach(design: ResolvedDesign) -> int:
-    """Return the nodes that one allreduce can span: all, or those of one zone where nothing joins the zones."""
-    fabric, count = design.spec.fabric, design.compute.group.count
-    apart = fabric.zones > 1 and fabric.inter_zone is None and design.compute.group.zones == "split"
-    return ceil_div(count, fabric.zones) if apart else count
-
-
-def _borders(design: ResolvedDesign, plan: FabricPlan) -> tuple[Border, ...]:
-    """Return the links that an allreduce over all these nodes crosses.
-
-    Rail r of every node is wired to leaves of its own, rank after rank. A rail that fits one leaf crosses none, unless
-    the tree has too few leaves for every rail.
-    """
-    fabric, group, borders = design.spec.fabric, design.compute, []
-    rails = rails_of(design, group)
-    in_a_tree = group.group.count if group.group.zones == "every" else ceil_div(group.group.count, plan.zones)
-    leaves = plan.leaf // (plan.planes * plan.zones)
-    wanted = ceil_div(in_a_tree, plan.radix - plan.uplinks)
-    if plan.uplinks and leaves > 1 and (wanted > 1 or leaves < rails):
-        links = len(group.fabric_nics) * design.stripes * plan.uplinks
-        words = "uplinks of a leaf" if rails == 1 else f"uplinks of a leaf on each of {rails} rails"
-        borders.append(Border("leaf_uplinks", words, max(2, wanted), links, links * plan.link_gbyte_s))
-    if fabric.inter_zone is not None and group.group.zones == "split":
-        links = plan.planes * fabric.inter_zone.links_per_zone
-        borders.append(Border("zone_links", "links between zones", plan.zones, links, links * plan.link_gbyte_s))
-    return tuple(borders) if group.group.count > 1 else ()
-
-
 def _one(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host, wanted: Communication) -> CollectiveBound:
     group = design.compute
     accelerator = group.accelerator
     assert accelerator is not None
-    nodes, borders = _reach(design), _borders(design, plan)
+    job = Job(node, reach(design), len(node.gpus), 1, borders(design, plan, group.group.count))
     ledger: tuple[LedgerLine, ...] = ()
     if library == "nccl":
-        result = nccl_ring(node, accelerator, group.cpus, nodes, borders)
+        lines = ring("allreduce", job)
     else:
-        result, ledger = hfreduce(
-            node, accelerator, nodes, borders,
-            nvlink=library == "hfreduce-nvlink", memcpy_async=wanted.hfreduce.h2d == "memcpy-async",
-        )  # fmt: skip
-    if not result.terms:
+        lines, ledger = hfreduce(
+            job, nvlink=library == "hfreduce-nvlink", memcpy_async=wanted.hfreduce.h2d == "memcpy-async"
+        )
+    result = solve(resources(node, job.borders), lines)
+    if all(term.name == "hbm" for term in result.terms):
         raise InputError(
             design.document.finding(
                 "communication-unbounded", ("communication", "libraries"),
@@ -117,8 +90,7 @@ def _one(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host, wan
                 f"add `pcie` or `nvlink` to `{accelerator.id}`",
             )
         )  # fmt: skip
-    ranks = nodes * len(node.gpus)
-    return CollectiveBound(library, "allreduce", ranks, nodes, wanted.message_size, result, ledger)
+    return CollectiveBound(library, "allreduce", job.ranks, job.nodes, wanted.message_size, result, ledger)
 
 
 def communication(design: ResolvedDesign, plan: FabricPlan | None) -> tuple[CollectiveBound, ...]:

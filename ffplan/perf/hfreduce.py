@@ -1,17 +1,17 @@
-"""Bounds of HFReduce: reduce in host memory, allreduce over a double binary tree, return to the GPUs."""
+"""HFReduce: reduce in host memory, allreduce over a double binary tree, return to the GPUs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ffplan.perf.bounds import Bound, Term, bound, double_tree_load, rate
-from ffplan.perf.ledger import LedgerLine, hfreduce_ledger, ledger_total
-from ffplan.perf.terms import PortUse, border_terms, nic_term, port_terms
+from ffplan.perf.bounds import double_tree_load, ring_factor
+from ffplan.perf.ledger import LedgerLine, hfreduce_ledger
+from ffplan.perf.solve import Line
+from ffplan.perf.volumes import depth
 
 if TYPE_CHECKING:
-    from ffplan.catalog.parts import Accelerator
-    from ffplan.perf.host import Host, Port
-    from ffplan.perf.terms import Border
+    from ffplan.perf.host import Host
+    from ffplan.perf.job import Job
 
 
 def scale_up_groups(host: Host, *, nvlink: bool) -> tuple[int, ...]:
@@ -35,55 +35,32 @@ def _share(host: Host, gpu: str, *, nvlink: bool) -> float:
     return 0.5 if nvlink and any(gpu in pair for pair in host.pairs) else 1.0
 
 
-def _memory_term(host: Host, ledger: tuple[LedgerLine, ...]) -> Term:
-    total = ledger_total(ledger)
-    low, value, high = host.memory_gbyte_s
-    return Term(
-        "host_memory", "host memory", rate(value, total), rate(low, total), rate(high, total),
-        f"{value:g} GB/s practical over {host.channels} channels / {total:g} operations per byte",
-    )  # fmt: skip
+def memory_ledger(host: Host, tree_load: Any, *, nvlink: bool, memcpy_async: bool) -> tuple[LedgerLine, ...]:
+    """Return the host-memory operations per byte of message.
 
-
-def _link_term(host: Host, accelerator: Accelerator, *, nvlink: bool) -> Term | None:
-    if accelerator.pcie is None:
-        return None
-    share = max(_share(host, gpu, nvlink=nvlink) for gpu in host.gpus)
-    link = accelerator.pcie.bandwidth
-    return Term(
-        "pcie_link", "PCIe link of a GPU", rate(link.value, share), rate(link.range[0], share),
-        rate(link.range[1], share),
-        f"{link.value:g} GB/s one way / {share:g} sent (and received) per byte",
-    )  # fmt: skip
-
-
-def _nvlink_term(accelerator: Accelerator, groups: tuple[int, ...]) -> Term | None:
-    widest = max(groups)
-    if widest == 1 or accelerator.nvlink is None:
-        return None
-    load = 2 * (widest - 1) / widest
-    figure = accelerator.nvlink
-    return Term(
-        "nvlink", "NVLink of a GPU", rate(figure.value, load), rate(figure.range[0], load),
-        rate(figure.range[1], load),
-        f"{figure.value:g} GB/s one way / {load:g} per byte: reduce-scatter and allgather over {widest} GPUs",
-    )  # fmt: skip
+    Args:
+        host: the node.
+        tree_load: bytes that it sends, and receives, per byte of message [1].
+        nvlink: reduce over NVLink first.
+        memcpy_async: return results with MemcpyAsync in place of GDRCopy.
+    """
+    copies = len(scale_up_groups(host, nvlink=nvlink))
+    return hfreduce_ledger(copies, copies if memcpy_async else min(copies, host.sockets_with_gpus), tree_load)
 
 
 def hfreduce(
-    host: Host, accelerator: Accelerator, nodes: int, borders: tuple[Border, ...], *, nvlink: bool, memcpy_async: bool
-) -> tuple[Bound, tuple[LedgerLine, ...]]:
-    """Return the bound of HFReduce, and its ledger.
+    job: Job, tree_load: Any = None, *, nvlink: bool, memcpy_async: bool = False
+) -> tuple[list[Line], tuple[LedgerLine, ...]]:
+    """Return the ledger of HFReduce over all resources, and its host-memory lines alone.
 
     Args:
-        host: the inside of a node.
-        accelerator: its accelerators.
-        nodes: nodes in the allreduce [1].
-        borders: links between leaves and between zones that it crosses.
+        job: the ranks, all GPUs of each node.
+        tree_load: bytes that a node sends, and receives, per byte of message [1]; the busiest node's if omitted.
         nvlink: reduce over NVLink first (HFReduce with NVLink).
         memcpy_async: return results with MemcpyAsync in place of GDRCopy.
 
     Returns:
-        The bound (algorithm bandwidth in GB/s) and the host-memory ledger.
+        Lines in bytes per byte of message [1], and the host-memory operations.
 
     Equation:
         B = min(memory / ledger, NICs / tree load, root port / use, PCIe link / share, NVLink / use)
@@ -91,24 +68,53 @@ def hfreduce(
     Source:
         An et al., arXiv 2408.14158, sections IV-A, IV-C and IV-D.
     """
-    groups = scale_up_groups(host, nvlink=nvlink)
-    copies = len(groups)
-    ledger = hfreduce_ledger(copies, copies if memcpy_async else min(copies, host.sockets_with_gpus), nodes)
-    tree = float(double_tree_load(nodes))
+    host = job.host
+    tree = double_tree_load(job.nodes) if tree_load is None else tree_load
+    memory = memory_ledger(host, tree, nvlink=nvlink, memcpy_async=memcpy_async)
+    lines = []
+    for item in memory:
+        each = item.operations / len(host.cpus)
+        for number in range(len(host.cpus)):
+            into, out = (each, 0.0) if item.kind == "write" else (0.0, each)
+            lines.append(Line(item.step, ("host_memory", str(number)), into, out))
+    count = len(host.nics)
+    lines += [Line("double binary tree", ("nic", name), tree / count, tree / count) for name in host.nic_ids]
+    for gpu in host.gpus:
+        share = _share(host, gpu, nvlink=nvlink)
+        lines.append(Line("D2H and H2D", ("pcie_link", gpu), share, share))
+    widest = max(scale_up_groups(host, nvlink=nvlink))
+    if widest > 1:
+        inside = ring_factor(widest)
+        lines += [Line("reduce-scatter and allgather", ("nvlink", gpu), inside, inside) for gpu in host.gpus]
+    for port in host.ports:
+        use = sum(_share(host, gpu, nvlink=nvlink) for gpu in port.gpus) + tree * len(port.nics) / count
+        lines.append(Line("D2H, H2D and network", ("root_port", port.id), use, use))
+    for border in job.borders:
+        use = ring_factor(border.sets)
+        lines.append(Line("across a border", (border.name, "0"), use, use))
+    return lines, memory
 
-    def use(port: Port) -> PortUse:
-        gpus = sum(_share(host, gpu, nvlink=nvlink) for gpu in port.gpus)
-        nics = tree * len(port.nics) / len(host.nics)
-        return PortUse(gpus + nics, gpus + nics)
 
-    return (
-        bound(
-            _memory_term(host, ledger),
-            nic_term(host, tree),
-            _link_term(host, accelerator, nvlink=nvlink),
-            _nvlink_term(accelerator, groups),
-            *border_terms(borders),
-            *port_terms(host, use),
-        ),
-        ledger,
-    )
+def pipeline_time(nodes: Any, zones: Any, chunk: Any, load: Any, nic_gbyte_s: Any, zone_hops: Any) -> Any:
+    """Return the time that HFReduce's pipeline takes to fill and drain.
+
+    Args:
+        nodes: nodes N [1].
+        zones: zones that they sit in [1].
+        chunk: piece that each stage holds [byte].
+        load: bytes that a node sends per byte of message [1].
+        nic_gbyte_s: what its NICs carry, payload [GB/s].
+        zone_hops: stages that crossing zones adds [1].
+
+    Returns:
+        Time [s].
+
+    Equation:
+        (2 log2(N) + crossing) x chunk x load / NIC rate
+
+    Source:
+        Store and forward: a chunk goes up and down the tree, at each hop at the rate of the NIC. The chunk is fitted on
+        Fig. 7 of An et al., arXiv 2408.14158.
+    """
+    hops = 2 * depth(nodes) + zone_hops * (zones > 1)
+    return hops * chunk * load / (nic_gbyte_s * 1e9)

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import Any
 
 from ffplan.elementwise import minimum
-from ffplan.perf.bounds import double_tree_load
 from ffplan.record import record
 
 
@@ -24,25 +23,26 @@ class LedgerLine:
     operations: Any
 
 
-def hfreduce_ledger(copies: Any, h2d_reads: Any, nodes: Any) -> tuple[LedgerLine, ...]:
+def hfreduce_ledger(copies: Any, h2d_reads: Any, tree_load: Any) -> tuple[LedgerLine, ...]:
     """Return HFReduce's host-memory operations per byte of message, line by line.
 
     Args:
         copies: message copies that leave the GPUs of a node [1]: one per GPU, or one per bridged pair.
         h2d_reads: host-memory reads that return the result [1]: one per socket with GDRCopy, one per copy
             with MemcpyAsync.
-        nodes: nodes in the allreduce [1].
+        tree_load: bytes that the node sends, and receives, per byte of message t [1]; `double_tree_load` for the
+            busiest.
 
     Returns:
-        Seven lines; their sum is 2 c + 1 + 2 + 2 + 1 + h for four nodes or more.
+        Seven lines; their sum is 2 c + 1 + 2 + 2 + 1 + h for the busiest of four nodes or more.
 
     Equation:
-        c writes, c reads, 1 write, t reads, t writes, min(t, 1) reads, h reads; t = min(N / 2, 2) for N > 1
+        c writes, c reads, 1 write, t reads, t writes, min(t, 1) reads, h reads
 
     Source:
         [1] section IV-D3.
     """
-    tree = double_tree_load(nodes)
+    tree = tree_load
     return (
         LedgerLine("D2H landing", "write", copies),
         LedgerLine("CPU reduce-add", "read", copies),

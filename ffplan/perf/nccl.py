@@ -1,100 +1,183 @@
-"""Bounds of an NCCL ring allreduce over GPUs and NICs."""
+"""What NCCL can choose from for a collective, and what each choice takes.
+
+A choice is an algorithm with a protocol. Its stream is the rate that the algorithm's ledger leaves, its latency that of
+NCCL's own cost model. NCCL chooses by an estimate of its own, which knows neither the filling of pipelines nor what
+root ports and peer-to-peer through the CPU allow; the estimate is reckoned beside the time.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ffplan.perf.bounds import Bound, Term, bound, rate, ring_factor
-from ffplan.perf.terms import PortUse, border_terms, nic_term, port_terms
+from ffplan.elementwise import maximum, minimum
+from ffplan.perf.bounds import ring_factor
+from ffplan.perf.latency import ring_latency, switch_latency, tree_latency
+from ffplan.perf.ledgers import LEDGERS
+from ffplan.perf.resources import resources
+from ffplan.perf.solve import sustained_rate
+from ffplan.perf.volumes import PROTOCOLS, depth, ring_steps
+from ffplan.record import record
 
 if TYPE_CHECKING:
-    from ffplan.catalog.parts import Accelerator, Cpu
-    from ffplan.perf.host import Host, Port
-    from ffplan.perf.terms import Border
+    from ffplan.catalog.library import Library, Place
+    from ffplan.perf.job import Job
+
+TREES = ("tree", "nvls-tree")
+BY_OPERATION = {
+    "allreduce": ("ring", "tree", "nvls", "nvls-tree", "sharp"),
+    "reduce-scatter": ("ring",), "all-gather": ("ring",), "broadcast": ("ring",),
+    "all-to-all": ("rail", "direct"), "sendrecv": ("send",),
+}  # fmt: skip
+"""Algorithms that NCCL may choose for an operation."""
+ON_REQUEST = {"allreduce": ("hierarchical",)}
+"""Algorithms that are reckoned only when asked for."""
+LATENCY_OF = {"hierarchical": "ring", "rail": "ring", "direct": "ring", "send": "ring"}
+"""Algorithms that take another's latency figures."""
+FIXED_PROTOCOL = ("nvls", "nvls-tree", "sharp", "hierarchical", "rail", "direct", "send")
+"""Algorithms that run protocol Simple only."""
 
 
-def _peer_term(host: Host, cpus: tuple[Cpu, ...], load: float) -> Term | None:
-    """Peer-to-peer between GPU and NIC where they meet only in the CPU."""
-    if not host.peer_through_cpu:
-        return None
-    figures = [cpu.gpu_nic_peer for cpu in cpus if cpu.gpu_nic_peer is not None]
-    if not figures:
-        return None
-    figure = min(figures, key=lambda candidate: candidate.value)
-    count = len(host.nics)
-    return Term(
-        "gpu_nic_peer", "GPU to NIC peer-to-peer through the CPU", rate(figure.value * count, load),
-        rate(figure.range[0] * count, load), rate(figure.range[1] * count, load),
-        f"{count} x {figure.value:.4g} GB/s / {load:.4g} per byte on the ring",
-    )  # fmt: skip
+@record
+class Choice:
+    """An algorithm with a protocol, and the coefficients of its time; numbers in the shape of the job."""
+
+    algorithm: str
+    protocol: str
+    seconds_per_byte: Any
+    latency: Any
+    inner_latency: Any
+    fill: Any
+    inner_most: Any
+    hops: Any
+    slot: Any
+    estimate_per_byte: Any
+    """What the library reckons with in place of `seconds_per_byte` [s/byte]."""
+    possible: Any
+    """True where it can run."""
 
 
-def _inside_term(host: Host, accelerator: Accelerator, load: float) -> Term | None:
-    """The link over which a GPU reaches its neighbours on the ring."""
-    if host.switched and accelerator.nvlink is not None:
-        name, label, figure = "nvlink", "NVLink of a GPU", accelerator.nvlink
-    elif accelerator.pcie is not None:
-        name, label, figure = "pcie_link", "PCIe link of a GPU", accelerator.pcie.bandwidth
-    else:
-        return None
-    return Term(
-        name, label, rate(figure.value, load), rate(figure.range[0], load), rate(figure.range[1], load),
-        f"{figure.value:g} GB/s one way / {load:.4g} per byte on the ring",
-    )  # fmt: skip
+def _figure(library: Library, place: Place, algorithm: str, protocol: str) -> float:
+    """Return a latency constant [s]; 0 where the library has none."""
+    by_algorithm: Any = library.latency.get(place, {})
+    figures = by_algorithm.get(LATENCY_OF.get(algorithm, algorithm), {})
+    return float(figures[protocol].value) if protocol in figures else 0.0
 
 
-def _feed_term(host: Host, accelerator: Accelerator, load: float) -> Term | None:
-    """PCIe links that feed the NICs where the ring inside the node runs over NVLink."""
-    if not host.switched or accelerator.pcie is None or not host.nics:
-        return None
-    lanes = min(len(host.gpus), len(host.nics))
-    figure = accelerator.pcie.bandwidth
-    return Term(
-        "pcie_link", "PCIe links that feed the NICs", rate(figure.value * lanes, load),
-        rate(figure.range[0] * lanes, load), rate(figure.range[1] * lanes, load),
-        f"{lanes} x {figure.value:g} GB/s one way / {load:.4g} per byte on the ring",
-    )  # fmt: skip
+def _between(library: Library, job: Job, algorithm: str, protocol: str) -> float:
+    extra = [nic.hop_latency.value for nic in job.host.nics if nic.hop_latency]
+    return _figure(library, "network", algorithm, protocol) + (max(extra) if extra else 0.0)
 
 
-def nccl_ring(
-    host: Host, accelerator: Accelerator, cpus: tuple[Cpu, ...], nodes: int, borders: tuple[Border, ...]
-) -> Bound:
-    """Return the bound of NCCL's ring allreduce over all accelerators of `nodes` nodes.
+def _latencies(library: Library, job: Job, operation: str, algorithm: str, protocol: str) -> tuple[Any, Any]:
+    """Return the latency of a choice, and the part of it inside a node."""
+    inside = _figure(library, "nvlink" if job.host.switched else "pcie", algorithm, protocol)
+    base = _figure(library, "base", algorithm, protocol)
+    between = _between(library, job, algorithm, protocol)
+    nodes, inner = job.nodes, job.per_node
+    if algorithm in ("nvls", "nvls-tree", "sharp"):
+        return switch_latency(inside, between, nodes, in_network=algorithm == "sharp"), inside + 0 * nodes
+    if algorithm == "tree":
+        return tree_latency(base, inside, between, inner, nodes), base + 2 * (inner - 1) * inside
+    if algorithm in ("rail", "direct", "send"):
+        return base + inside * job.shared + between * job.several, base + inside * job.shared
+    steps, crossings = ring_steps(operation, job.ranks), ring_steps(operation, nodes) * job.several
+    vendor = job.host.cpus[0].vendor if job.host.cpus else ""
+    least = library.overhead.get(vendor)  # type: ignore[call-overload]
+    overhead = (least.value if least else 0.0) * (3 if protocol == "simple" else 1)
+    plateau = library.ring_plateau.value if library.ring_plateau and protocol == "simple" else 1.0
+    inner_steps = ring_steps(operation, inner)
+    if algorithm == "hierarchical":
+        return base + inner_steps * inside + crossings * between, base + inner_steps * inside
+    return ring_latency(base, inside, between, steps, crossings, overhead, plateau), base + inner_steps * inside
 
-    One ring runs through each NIC; together they carry the ring load once. Neighbours inside a node talk over
-    NVLink where a switch joins all GPUs, over PCIe otherwise; GPUs of one root port are neighbours, so that one
-    flow enters and one leaves each port. In-network reduction is off.
+
+def _ceiling(job: Job, algorithm: str) -> Any:
+    """Return the highest algorithm bandwidth of protocol LL [GB/s]."""
+    rates = job.host.accelerator.collectives if job.host.accelerator else None
+    if rates is None or rates.ll is None:
+        return float("inf")
+    one, two, more = rates.ll.one_node.value, rates.ll.two_nodes.value, rates.ll.more_nodes.value
+    nodes = job.nodes
+    busbw = one * (nodes == 1) + two * (nodes == 2) + more * (nodes > 2)
+    return busbw / (maximum(ring_factor(job.ranks), 1e-9) if algorithm == "ring" else 2.0)
+
+
+def _inner_most(library: Library, job: Job, operation: str, algorithm: str) -> Any:
+    """Return the most that filling a ring inside a node takes [s]; without limit where no link is known."""
+    rates = job.host.accelerator.collectives if job.host.accelerator else None
+    if algorithm != "ring" or rates is None or rates.links is None or rates.ring is None or library.slot is None:
+        return float("inf")
+    hop = library.slot.value * rates.links.value / (rates.ring.value * 1e9)
+    return ring_steps(operation, job.per_node) * hop
+
+
+def _possible(job: Job, algorithm: str, protocol: str) -> Any:
+    """True where a choice can run."""
+    rates = job.host.accelerator.collectives if job.host.accelerator else None
+    in_switch = rates is not None and rates.nvls is not None and job.host.switched
+    always = job.ranks > 0
+    if algorithm == "nvls":
+        return always & (job.nodes == 1) & (job.per_node > 1) & in_switch
+    if algorithm in ("nvls-tree", "sharp"):
+        return always & (job.nodes > 1) & (job.per_node > 1) & in_switch
+    if protocol == "ll128":
+        return always & job.host.switched
+    return always & (job.host.switched or algorithm != "rail")
+
+
+def choice(library: Library, job: Job, operation: str, algorithm: str, protocol: str) -> Choice:
+    """Return the coefficients of one algorithm with one protocol.
 
     Args:
-        host: the inside of a node.
-        accelerator: its accelerators.
-        cpus: its CPUs, one per socket.
-        nodes: nodes in the allreduce [1].
-        borders: links between leaves and between zones that it crosses.
-
-    Returns:
-        The bound; algorithm bandwidth in GB/s.
-
-    Equation:
-        B = min over resources of capacity / (2 (n - 1) / n)
-
-    Source:
-        NVIDIA nccl-tests, doc/PERFORMANCE.md; An et al., arXiv 2408.14158, section IV-D2 (9 GiB/s peer-to-peer).
+        library: constants.
+        job: the ranks.
+        operation: the collective.
+        algorithm: a key of `ledgers.LEDGERS`.
+        protocol: ll, ll128 or simple.
     """
-    load = ring_factor(nodes * len(host.gpus))
-    between = load if nodes > 1 else 0.0
+    share_of_links = library.link_share.value if library.link_share else 1.0
+    known = resources(job.host, job.borders, share_of_links)
+    lines = LEDGERS[algorithm](operation, job)
+    trees = algorithm in TREES
+    shares: Any = library.share.get(algorithm, {})  # type: ignore[call-overload]
+    share = shares[protocol].value if protocol in shares else 1.0
+    ceiling = _ceiling(job, algorithm) if protocol == "ll" else float("inf")
+    real = minimum(share * sustained_rate(known, lines, trees=trees), ceiling)
+    seen = minimum(share * sustained_rate(known, lines, trees=trees, as_library=True), ceiling)
+    if algorithm == "tree" and library.tree_estimate:
+        seen = seen * library.tree_estimate.value
+    latency, inner = _latencies(library, job, operation, algorithm, protocol)
+    rates = job.host.accelerator.collectives if job.host.accelerator else None
+    launch = rates.launch.value if rates and rates.launch else 0.0
+    fill = library.fill.get(protocol)  # type: ignore[call-overload]
+    slot = library.slot.value * job.nics if library.slot and protocol != "ll" else 0.0
+    return Choice(
+        algorithm, protocol, 1e-9 / real, launch + latency, inner, fill.value if fill else 0.0,
+        _inner_most(library, job, operation, algorithm), 2 * depth(job.nodes) if trees else 0.0, slot, 1e-9 / seen,
+        _possible(job, algorithm, protocol),
+    )  # fmt: skip
 
-    def use(port: Port) -> PortUse | None:
-        if host.switched:
-            return None
-        flows = (load if port.gpus else 0.0) + between * len(port.nics) / max(1, len(host.nics))
-        return PortUse(flows, flows)
 
-    return bound(
-        nic_term(host, between),
-        _peer_term(host, cpus, between) if between else None,
-        _inside_term(host, accelerator, load),
-        _feed_term(host, accelerator, between) if between else None,
-        *border_terms(borders, between),
-        *port_terms(host, use),
-    )
+def choices(
+    library: Library, job: Job, operation: str, *, in_network: bool, algorithm: str | None, protocol: str | None
+) -> list[Choice]:
+    """Return what NCCL may choose from.
+
+    Args:
+        library: constants.
+        job: the ranks.
+        operation: the collective.
+        in_network: the network's switches reduce (SHARP).
+        algorithm: the only one allowed, or None.
+        protocol: the only one allowed, or None.
+    """
+    names = BY_OPERATION[operation]
+    if algorithm is not None:
+        names = (algorithm,) if algorithm in names + ON_REQUEST.get(operation, ()) else ()
+    found = []
+    for name in names:
+        if name == "sharp" and not in_network:
+            continue
+        kinds = ("simple",) if name in FIXED_PROTOCOL else PROTOCOLS
+        found += [choice(library, job, operation, name, kind) for kind in kinds if protocol in (None, kind)]
+    return found

@@ -12,6 +12,7 @@ from ffplan.catalog.evidence import (
     ComputeFigure,
     CountFigure,
     DataFigure,
+    DurationFigure,
     Figure,
     FractionFigure,
     LengthFigure,
@@ -39,6 +40,7 @@ _UNITS: dict[type[Figure], tuple[str, float]] = {
     DataFigure: ("GB", 1e9),
     FractionFigure: ("%", 0.01),
     LengthFigure: ("m", 1.0),
+    DurationFigure: ("us", 1e-6),
     PowerFigure: ("W", 1.0),
     TransfersFigure: ("MT/s", 1.0),
 }

@@ -11,8 +11,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
-from ffplan import results
+from ffplan import results, tables
+from ffplan.accuracy.cases import CaseFile
 from ffplan.assessment import Assessment, ToolInfo
+from ffplan.catalog.library import Library
 from ffplan.catalog.parts import (
     Accelerator,
     Cpu,
@@ -32,7 +34,7 @@ from ffplan.record import record
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 AnyPart = Annotated[
-    Accelerator | Cpu | Link | Nic | PriceBook | Server | StorageServer | Switch,
+    Accelerator | Cpu | Library | Link | Nic | PriceBook | Server | StorageServer | Switch,
     Field(discriminator="kind"),
 ]
 
@@ -57,6 +59,9 @@ _ROOTS: dict[str, tuple[Any, str]] = {
     "assessment": (Assessment, "Output of `ffplan design --format json`"),
     "comparison": (Comparison, "Output of `ffplan compare --format json`"),
     "findings": (Findings, "Output of `ffplan check --format json`"),
+    "communication-cases": (CaseFile, "A file of measured communication cases"),
+    "collective": (tables.CollectiveTable, "Output of `ffplan collective --format json`"),
+    "accuracy": (tables.AccuracyReport, "Output of `ffplan accuracy --format json`"),
     "size": (results.SizeReport, "Output of `ffplan size --format json`"),
     "route": (results.RouteReport, "Output of `ffplan route --format json`"),
     "placement": (results.PlacementReport, "Output of `ffplan place --format json`"),
@@ -100,7 +105,7 @@ def _known_classes() -> dict[str, type]:
     import ffplan.comparison
 
     known: dict[str, type] = {model.__name__: model for model in _classes(Frozen)}
-    for module in (ffplan.assessment, ffplan.comparison, results):
+    for module in (ffplan.assessment, ffplan.comparison, results, tables):
         known |= {n: item for n, item in vars(module).items() if is_dataclass(item) and isinstance(item, type)}
     return known | {"Findings": Findings, "Finding": Finding}
 

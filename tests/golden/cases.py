@@ -50,6 +50,23 @@ class Case:
         return [str(design), "--catalog", str(parts)]
 
 
+MEASURED = """\
+kind: communication-cases
+id: cases
+name: my cluster
+source: {title: "nccl-tests of ours", date: "2026-11", grade: measured, status: V}
+collectives:
+  - id: sweep
+    system: {server: hgx-h100-8nic}
+    operation: reduce-scatter
+    library: nccl
+    gpus: [8, 16]
+    sizes: [1 MiB, 1 GiB]
+    metric: busbw_gbyte_s
+    values: [[65, 440], [62, 450]]
+"""
+
+
 def _design(name: str, old: str, new: str, base: str = "fire-flyer-2") -> Case:
     return Case(name, ((old, new),), base)
 
@@ -203,6 +220,19 @@ CASES = (
             ("device-twice", b'Switch 4 "S-1" # "leaf"\nSwitch 4 "S-1" # "leaf-2"\n'),
             ("peer-unknown", b'Switch 4 "S-1" # "leaf"\n[1] "S-2"[1]\n'),
             ("ends-disagree", b'Switch 4 "S-1" # "a"\n[1] "S-2"[1]\nSwitch 4 "S-2" # "b"\n[1] "S-1"[2]\n'),
+        )
+    ),
+    *(
+        Case(
+            f"cases-{name}", raw=MEASURED.replace(old, new).encode(), command=("accuracy", "communication", "--cases"),
+            file="cases.yaml",
+        )
+        for name, old, new in (
+            ("nodes", "gpus: [8, 16]", "gpus: [8, 12]"),
+            ("shape", "[[65, 440], [62, 450]]", "[[65, 440]]"),
+            ("server", "server: hgx-h100-8nic", "server: hgx-h100"),
+            ("library", "library: nccl", "library: hfreduce-nvlink\n    algorithm: nvls"),
+            ("unit", "sizes: [1 MiB, 1 GiB]", "sizes: [1 MiB, 1024]"),
         )
     ),
     *(

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffplan.perf.bounds import Term, bound, rate, ring_factor
+from ffplan.perf.bounds import Term, bound, double_tree_load, rate, ring_factor
 from ffplan.perf.ledger import hfreduce_ledger, ledger_total
-from ffplan.perf.terms import port_rate
+from ffplan.perf.solve import port_rate
 
 POSITIVE = st.floats(min_value=0.01, max_value=1e4)
 
@@ -32,12 +32,14 @@ def test_a_root_port_never_carries_more_than_its_limits(
 ) -> None:
     b = float(port_rate(one_way, share, inward, outward))
     assert b * max(inward, outward) <= one_way * (1 + 1e-9)
-    assert b * (inward + outward) <= one_way * share * (1 + 1e-9)
+    assert b * (inward + outward) <= one_way * max(1.0, share) * (1 + 1e-9)
+    assert float(port_rate(one_way, share, inward, inward)) * 2 * inward <= one_way * share * (1 + 1e-9)
+    assert float(port_rate(one_way, share, inward, 0.0)) == pytest.approx(one_way / inward)
 
 
 @given(st.integers(1, 16), st.integers(1, 16), st.integers(4, 10_000))
 def test_the_ledger_follows_its_closed_form(copies: int, reads: int, nodes: int) -> None:
-    assert ledger_total(hfreduce_ledger(copies, reads, nodes)) == 2 * copies + 1 + 2 + 2 + 1 + reads
+    assert ledger_total(hfreduce_ledger(copies, reads, double_tree_load(nodes))) == 2 * copies + 1 + 2 + 2 + 1 + reads
 
 
 @given(st.lists(st.integers(2, 10**6), min_size=1, max_size=6), POSITIVE)

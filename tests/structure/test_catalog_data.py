@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
+from ffplan.accuracy.cases import CaseFile
 from ffplan.catalog.parts import Part, Server, StorageServer
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.store import KINDS, Catalog
 from ffplan.inputs.document import read_document
+from ffplan.inputs.validate import validate
 from tests.support import DESIGNS, ROOT
 
 if TYPE_CHECKING:
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
 FOLDERS = {
     "accelerator": "accelerators", "cpu": "cpus", "nic": "nics", "switch": "switches", "link": "links",
     "server": "servers", "storage-server": "storage", "price-book": "prices",
+    "library": "libraries",
 }  # fmt: skip
-FILES = sorted((ROOT / "catalogs").rglob("*.yaml"))
+CASES = sorted((ROOT / "catalogs" / "measurements").rglob("*.yaml"))
+FILES = sorted(set((ROOT / "catalogs").rglob("*.yaml")) - set(CASES))
 
 
 def part(path: Path) -> Part:
@@ -62,6 +66,17 @@ def test_every_id_in_a_part_exists(path: Path) -> None:
     if isinstance(loaded, Server) and loaded.accelerator:
         names.add(loaded.accelerator)
     assert names <= set(catalog.ids())
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_case_file(path: Path) -> None:
+    document = read_document(path)
+    loaded = validate(CaseFile, document)
+    assert loaded.id == path.stem
+    jsonschema.validate(document.data, schema("communication-cases"))
+    assert loaded.collectives or loaded.hierarchies or loaded.offloads
+    first = "# yaml-language-server: $schema=../../../schema/communication-cases.schema.json\n"
+    assert path.read_text().startswith(first)
 
 
 @pytest.mark.parametrize("name", DESIGNS)

@@ -7,7 +7,7 @@ import pytest
 
 from ffplan.perf.bounds import Term, bound, double_tree_load, rate, ring_factor
 from ffplan.perf.ledger import hfreduce_ledger, ledger_total, memory_bandwidth
-from ffplan.perf.terms import port_rate
+from ffplan.perf.solve import port_rate
 
 
 def test_memory_bandwidth() -> None:
@@ -28,16 +28,16 @@ def test_memory_bandwidth() -> None:
     ],
 )
 def test_ledger_totals(copies: int, reads: int, nodes: int, total: int) -> None:
-    assert ledger_total(hfreduce_ledger(copies, reads, nodes)) == total
+    assert ledger_total(hfreduce_ledger(copies, reads, double_tree_load(nodes))) == total
 
 
 def test_ledger_lines_of_the_paper() -> None:
-    lines = [(line.kind, line.operations) for line in hfreduce_ledger(8, 2, 1250)]
+    lines = [(line.kind, line.operations) for line in hfreduce_ledger(8, 2, 2)]
     assert lines == [("write", 8), ("read", 8), ("write", 1), ("read", 2), ("write", 2), ("read", 1), ("read", 2)]
 
 
 def test_ledger_broadcasts() -> None:
-    totals = ledger_total(hfreduce_ledger(np.array([8, 4]), 2, np.array([[2], [1250]])))
+    totals = ledger_total(hfreduce_ledger(np.array([8, 4]), 2, np.array([[1], [2]])))
     assert totals.tolist() == [[22, 14], [24, 16]]
 
 

@@ -1,0 +1,281 @@
+"""Replay files of measured cases: every row beside the model's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.accuracy.cases import CaseFile, Collective, Hierarchy, Offload
+from ffplan.accuracy.system import Bench
+from ffplan.catalog.library import Library
+from ffplan.catalog.parts import Server, Switch
+from ffplan.perf import levels
+from ffplan.perf.collective import Grid, Wish, bus_bandwidth, evaluate
+from ffplan.perf.dispatch import Routing, reach, token_bytes
+from ffplan.perf.latency import ring_latency, transfer_time
+from ffplan.perf.pods import offload_time, pod_ring
+from ffplan.perf.resources import resources
+from ffplan.perf.solve import sustained_rate
+from ffplan.perf.volumes import bus_factor, ring_steps
+from ffplan.record import record
+from ffplan.tables import AccuracyRow
+
+if TYPE_CHECKING:
+    from ffplan.accuracy.system import Path
+    from ffplan.catalog.store import Catalog
+    from ffplan.inputs.document import Document
+    from ffplan.perf.host import Host
+    from ffplan.perf.job import Job
+
+
+def signed_error(model: float, low: float, high: float) -> float:
+    """Return how far a value lies from a measured one, or from a measured range.
+
+    Args:
+        model: predicted [any unit].
+        low: measured, or low end of the range, in the same unit.
+        high: the same, or its high end.
+
+    Returns:
+        Signed error [1]; 0 inside the range.
+
+    Equation:
+        model / measured - 1
+
+    Source:
+        Definition.
+    """
+    nearest = min(max(model, low), high)
+    return model / nearest - 1
+
+
+@record
+class Made:
+    """What the rows of one file share."""
+
+    bench: Bench
+    file: CaseFile
+
+    def library(self, name: str) -> Library:
+        """Return a library of the catalogue."""
+        return self.bench.catalog.get(Library, name, self.bench.document, ())
+
+    def row(
+        self, case: Any, what: str, unit: str, value: Any, model: float, *, gpus: int | None = None,
+        size: float | None = None, chosen: str = "", scored: bool = True, note: str | None = None,
+    ) -> AccuracyRow:  # fmt: skip
+        """Return a row of the report."""
+        low, high = value if isinstance(value, tuple) else (value, value)
+        return AccuracyRow(
+            self.file.id, case.id, what, gpus, size, unit, low, high if isinstance(value, tuple) else None, model,
+            signed_error(model, low, high), chosen, self.file.source.status, scored and case.scored, note or case.note,
+        )  # fmt: skip
+
+
+def _wish(made: Made, case: Collective, path: Path) -> Wish:
+    name = case.library
+    if name == "auto":
+        name = "deepep" if case.operation in ("dispatch", "combine") else "nccl"
+    tokens = case.operation in ("dispatch", "combine")
+    if tokens != (case.experts is not None) or tokens == bool(case.sizes):
+        raise made.bench.fault(
+            (*path, "operation"), f"`{case.operation}` needs {'`experts`' if tokens else '`sizes`'} alone",
+            "the tokens of a GPU give the size of dispatch and combine; every other operation has `sizes`",
+        )  # fmt: skip
+    routing = None
+    if case.experts is not None:
+        e = case.experts
+        routing = Routing(e.tokens, e.hidden, e.top_k, e.experts, e.max_nodes)
+    return Wish(
+        case.operation, made.library(name.removesuffix("-nvlink")), nvlink=name == "hfreduce-nvlink",
+        in_network=case.in_network, algorithm=case.algorithm, protocol=case.protocol, routing=routing,
+    )  # fmt: skip
+
+
+def _grid(made: Made, case: Collective, wish: Wish, job: Job, sizes: Any, path: Path) -> Grid:
+    grid = evaluate(wish, job, sizes)
+    if grid is None or not grid.possible.all():
+        what = " ".join(filter(None, (case.algorithm, case.protocol, case.operation)))
+        raise made.bench.fault(
+            (*path, "operation"), f"`{wish.library.id}` has no {what} for this system and number of GPUs",
+            "name another library, operation or algorithm",
+        )  # fmt: skip
+    return grid
+
+
+def _metric(case: Collective, wish: Wish, job: Job, time: Any, sizes: Any, algorithm: str) -> Any:
+    """Return the model's value in the metric of the case: number of GPUs x size."""
+    if case.metric == "time_us":
+        return time * 1e6
+    algbw = sizes[None, :] / time / 1e9
+    if case.metric == "algbw_gbyte_s":
+        return algbw
+    if case.metric == "busbw_gbyte_s":
+        return bus_bandwidth(case.operation, job.ranks, algbw)
+    assert wish.routing is not None
+    nodes, gpus = reach(job, wish.routing)
+    copies = wish.routing.top_k + 0 * nodes if algorithm == "straight" else np.where(job.nodes > 1, nodes, gpus)
+    return algbw * copies[:, None]
+
+
+def collective_rows(made: Made, case: Collective, path: Path) -> list[AccuracyRow]:
+    """Return the rows of a measured collective.
+
+    Raises:
+        InputError: where the values have another shape, or the case cannot run.
+    """
+    wish = _wish(made, case, path)
+    job = made.bench.job(case.system, case.gpus, path)
+    if wish.routing is not None:
+        sizes = np.array([wish.routing.tokens * token_bytes(wish.routing.hidden, case.operation)])
+    else:
+        sizes = np.array(case.sizes)
+    if len(case.values) != len(case.gpus) or any(len(row) != len(sizes) for row in case.values):
+        raise made.bench.fault(
+            (*path, "values"), "the values do not fit the numbers of GPUs and sizes",
+            f"write {len(case.gpus)} list(s) of {len(sizes)} value(s)",
+        )  # fmt: skip
+    if case.metric == "deepep_gbyte_s" and wish.routing is None:
+        raise made.bench.fault((*path, "metric"), "`deepep_gbyte_s` is of dispatch and combine", "name another metric")
+    grid = _grid(made, case, wish, job, sizes, path)
+    time = grid.pick(grid.time)
+    rows = []
+    for i, gpus in enumerate(case.gpus):
+        for j, size in enumerate(sizes):
+            value = case.values[i][j]
+            chosen = grid.choices[int(grid.chosen[i, j])]
+            if not value:
+                continue
+            model = _metric(case, wish, job, time, sizes, chosen[0])[i, j]
+            rows.append(
+                made.row(
+                    case, case.operation, case.metric, value, float(model), gpus=gpus, size=float(size),
+                    chosen=" ".join(filter(None, chosen)),
+                )
+            )  # fmt: skip
+    return rows
+
+
+def hierarchy_rows(made: Made, case: Hierarchy, path: Path) -> list[AccuracyRow]:
+    """Return the rows of a published table of levels: node, leaf, spine.
+
+    Raises:
+        InputError: where a part does not exist or has no scale-up links.
+    """
+    catalog, document = made.bench.catalog, made.bench.document
+    server = catalog.get(Server, case.server, document, (*path, "server"))
+    switch = catalog.get(Switch, case.switch, document, (*path, "switch"))
+    from ffplan.accuracy.cases import System
+
+    host = made.bench.host(System(server=server.id), path)
+    if host.accelerator is None or host.accelerator.nvlink is None or not host.nics:
+        raise made.bench.fault(
+            (*path, "server"), f"`{server.id}` has no scale-up links, or no NIC", "name another server"
+        )
+    gpus, nics = len(host.gpus), sum(host.nic_gbyte_s)
+    rate, ports = switch.rate.value, switch.ports.value
+    size = np.array([1.0, gpus, gpus * case.unit_nodes, gpus * case.unit_nodes * case.units])
+    egress = np.array([gpus * host.accelerator.nvlink.value, case.unit_nodes * nics,
+                       case.units * case.leaf_switches * ports / 2 * rate])  # fmt: skip
+    switches = np.array([np.inf, case.leaf_switches, case.spine_switches])
+    width = levels.level_bandwidth(egress, switches, ports, rate)
+    members = size[1:] / size[:-1]
+    names = ("node", "leaf", "spine")
+    in_network = np.minimum.accumulate(levels.reduction_rate(members, width))
+    in_gpus = np.minimum.accumulate(levels.reduction_rate(members, width, in_network=False))
+    tables: list[tuple[str, str, Any, Any]] = [
+        ("bandwidth", "gbyte_s", case.bandwidth_gbyte_s, width),
+        ("allreduce, SHARP", "gbyte_s", case.allreduce_gbyte_s, in_network),
+        ("allreduce, no SHARP", "gbyte_s", case.allreduce_without_sharp_gbyte_s, in_gpus),
+    ]
+    for ways, values in case.speedup.items():
+        tables.append((f"speed-up, {ways}-way", "ratio", values, levels.sharded_speedup(float(ways), size[:-1])))
+    for ways, values in case.sharded_gbyte_s.items():
+        tables.append((f"{ways}-way", "gbyte_s", values, levels.sharded_rate(float(ways), size[1:], size[:-1], width)))
+    return [
+        made.row(case, f"{what}, {name}", unit, value, float(model), gpus=int(below))
+        for what, unit, values, models in tables
+        for name, value, model, below in zip(names, values, models, size[1:], strict=False)
+    ]
+
+
+def _pod_gather(made: Made, host: Host, case: Offload, pairs: tuple[tuple[str, str], ...]) -> float:
+    """Return the time of one gather over pods [s]."""
+    nccl = made.library("nccl")
+    factor = bus_factor("all-gather", case.ranks)
+    spb = 1e-9 / sustained_rate(resources(host), pod_ring(host, pairs, factor))
+    base = nccl.latency["base"]["ring"]["simple"].value
+    extra = max((nic.hop_latency.value for nic in host.nics if nic.hop_latency), default=0.0)
+    steps = ring_steps("all-gather", case.ranks)
+    plateau = nccl.ring_plateau.value if nccl.ring_plateau else 1.0
+    hop = nccl.latency["network"]["ring"]["simple"].value + extra
+    latency = ring_latency(base, 0.0, hop, steps, steps, 0.0, plateau)
+    fill = nccl.fill["simple"].value if "simple" in nccl.fill else 0.0
+    return float(transfer_time(case.message, spb, latency, base, fill, float("inf"), 0.0, 0.0))
+
+
+def offload_rows(made: Made, case: Offload, path: Path) -> list[AccuracyRow]:
+    """Return the rows of a job run over several transports: wall time over that of the first.
+
+    Raises:
+        InputError: where a part, a GPU or a NIC does not exist, or the first run has no wall time.
+    """
+    gathers = []
+    for position, transport in enumerate(case.transports):
+        here = (*path, "transports", position)
+        host = made.bench.host(transport.system, (*here, "system"))
+        known = {*host.gpus, *host.nic_ids}
+        for number, pair in enumerate(transport.pods):
+            for name in pair:
+                if name not in known:
+                    raise made.bench.fault(
+                        (*here, "pods", number), f"`{host.id}` has no `{name}`", "name a GPU and a NIC"
+                    )
+        if transport.pods:
+            gathers.append(_pod_gather(made, host, case, transport.pods))
+            continue
+        job = made.bench.job(transport.system, (case.ranks,), (*here,))
+        grid = evaluate(Wish("all-gather", made.library("nccl")), job, np.array([case.message]))
+        assert grid is not None
+        gathers.append(float(grid.pick(grid.time)[0, 0]))
+    first = case.transports[0].wall
+    if first is None:
+        raise made.bench.fault((*path, "transports", 0), "the first run gives the common term", "write its `wall` time")
+
+    def wall(common: float, gather: float) -> float:
+        whole = (case.parameters, case.bytes_per_parameter, case.passes, case.micro_steps, case.message)
+        return float(offload_time(common, *whole, gather))
+
+    common = first - wall(0.0, gathers[0])
+    rows = []
+    for transport, gather in list(zip(case.transports, gathers, strict=True))[1:]:
+        if transport.wall is not None:
+            note = "a figure of the catalogue was fitted on this row" if transport.fitted else None
+            rows.append(
+                made.row(case, f"{transport.name} over {case.transports[0].name}", "ratio", transport.wall / first,
+                         wall(common, gather) / first, gpus=case.ranks, note=note)
+            )  # fmt: skip
+    return rows
+
+
+def replay(file: CaseFile, document: Document, catalog: Catalog) -> list[AccuracyRow]:
+    """Return every row of a file of cases.
+
+    Args:
+        file: the cases.
+        document: the file they come from.
+        catalog: the parts.
+
+    Raises:
+        InputError: where a case does not hang together.
+    """
+    made = Made(Bench(catalog, document), file)
+    rows = []
+    for position, collective in enumerate(file.collectives):
+        rows += collective_rows(made, collective, ("collectives", position))
+    for position, hierarchy in enumerate(file.hierarchies):
+        rows += hierarchy_rows(made, hierarchy, ("hierarchies", position))
+    for position, offload in enumerate(file.offloads):
+        rows += offload_rows(made, offload, ("offloads", position))
+    return rows

@@ -1,0 +1,45 @@
+"""What collectives reach between accelerators of one kind."""
+
+from __future__ import annotations
+
+from ffplan.catalog.evidence import BandwidthFigure, CountFigure, DurationFigure
+from ffplan.inputs.model import Frozen
+
+
+class NvlsRate(Frozen):
+    """What reduction in the scale-up switch (NVLink SHARP) reaches."""
+
+    busbw: BandwidthFigure
+    """Bus bandwidth of a long allreduce [GB/s]."""
+    ranks: CountFigure
+    """Accelerators it was measured on."""
+
+
+class LowLatencyCeiling(Frozen):
+    """Most bus bandwidth of protocol LL, by the number of nodes."""
+
+    one_node: BandwidthFigure
+    """On one node [GB/s]."""
+    two_nodes: BandwidthFigure
+    """On two nodes [GB/s]."""
+    more_nodes: BandwidthFigure
+    """On four nodes or more [GB/s]."""
+
+
+class CollectiveRates(Frozen):
+    """What collectives reach between accelerators of this kind; one set per kind, never per measurement."""
+
+    links: CountFigure | None = None
+    """Scale-up links of an accelerator, a channel of a ring on each."""
+    ring: BandwidthFigure | None = None
+    """Bus bandwidth of a long ring over the scale-up links [GB/s]; left out, the library's share of `nvlink` counts."""
+    peer: BandwidthFigure | None = None
+    """A copy between two accelerators over the scale-up links [GB/s]; left out, that of a ring counts."""
+    alltoall: BandwidthFigure | None = None
+    """Bus bandwidth of a long all-to-all over the scale-up links [GB/s]; left out, that of a ring counts."""
+    nvls: NvlsRate | None = None
+    """With reduction in the scale-up switch; left out where it has none."""
+    ll: LowLatencyCeiling | None = None
+    """Ceilings of protocol LL; left out, only its share of the bandwidth counts."""
+    launch: DurationFigure | None = None
+    """Time from call to start on the systems measured, beyond the library's own [s]; left out, none."""

@@ -1,0 +1,47 @@
+"""Communication libraries: the constants by which they take time and choose."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from ffplan.catalog.evidence import CountFigure, DataFigure, DurationFigure, EfficiencyFigure, FractionFigure
+from ffplan.catalog.parts import Part
+
+Algorithm = Literal["ring", "tree", "nvls", "nvls-tree", "sharp"]
+Protocol = Literal["ll", "ll128", "simple"]
+Place = Literal["base", "nvlink", "pcie", "network"]
+
+
+class Library(Part):
+    """A communication library: constants of its latency and of its choice."""
+
+    kind_words: ClassVar[str] = "library"
+
+    kind: Literal["library"]
+    method: Literal["nccl", "hfreduce", "deepep"]
+    """How it works: rings and trees between accelerators, reduction in host memory, or tokens sent to experts."""
+    latency: dict[Place, dict[Algorithm, dict[Protocol, DurationFigure]]] = Field(default_factory=dict)
+    """Latency of a call (base) and of each hop, by algorithm and protocol [s]."""
+    share: dict[Algorithm, dict[Protocol, EfficiencyFigure]] = Field(default_factory=dict)
+    """Share of the bandwidth that a protocol leaves to data; left out, all."""
+    fill: dict[Protocol, FractionFigure] = Field(default_factory=dict)
+    """Weight of the filling of the pipeline inside a node, by protocol; left out, none."""
+    slot: DataFigure | None = None
+    """Largest piece that a hop between nodes holds, per NIC channel [byte]."""
+    ring_plateau: FractionFigure | None = None
+    """Factor on the latency of Simple rings over several nodes."""
+    tree_estimate: EfficiencyFigure | None = None
+    """Factor by which the library marks down trees when it chooses; the time itself has no such factor."""
+    link_share: EfficiencyFigure | None = None
+    """Share of the scale-up links' rate that counts where an accelerator has no measured rate of its own."""
+    overhead: dict[Literal["AMD", "Intel"], DurationFigure] = Field(default_factory=dict)
+    """Least latency of a hop inside a node where a job spans several, by maker of the CPU; three times it for Simple
+    [s]."""
+    chunk: DataFigure | None = None
+    """Piece that a stage of HFReduce's pipeline holds [byte]."""
+    zone_hops: CountFigure | None = None
+    """Stages that crossing zones adds to HFReduce's pipeline."""
+    fixed: DurationFigure | None = None
+    """Fixed time of a call that goes straight to its targets [s]."""

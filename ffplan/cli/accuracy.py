@@ -1,0 +1,99 @@
+"""`ffplan accuracy`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ffplan.cli.common import CatalogOption, FormatOption, OutputOption, ReportFormat, write
+from ffplan.cli.wired import emit
+from ffplan.errors import EXIT_FINDINGS, UsageError
+
+if TYPE_CHECKING:
+    from ffplan.tables import AccuracyReport
+
+app = typer.Typer(no_args_is_help=True, help="Replay the model against measurements; print the error of every row.")
+
+
+@app.callback()
+def _group() -> None:
+    """Replay the model against measurements; print the error of every row."""
+
+
+def _percent(text: str) -> float:
+    try:
+        value = float(text.strip().removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1000:
+        raise UsageError(f"ffplan accuracy: --max-mape: `{text}` is no percentage; write 10 or 10%")
+    return value / 100
+
+
+def _files(subject: str, cases: list[str] | None) -> list[tuple[str, str]]:
+    """Return path and name of every file of cases: the user's, or those that ship."""
+    if cases:
+        return [(name, name) for name in cases]
+    from ffplan.paths import data_folder
+
+    folder = data_folder("catalogs") / "measurements" / subject
+    return [(str(path), f"catalogs/measurements/{subject}/{path.name}") for path in sorted(folder.glob("*.yaml"))]
+
+
+def _report(files: list[tuple[str, str]], catalogs: list[str] | None) -> AccuracyReport:
+    from pathlib import Path
+
+    from ffplan.accuracy.cases import CaseFile
+    from ffplan.accuracy.replay import replay
+    from ffplan.accuracy.scores import report
+    from ffplan.assessment import SCHEMA_VERSION
+    from ffplan.catalog.store import Catalog
+    from ffplan.inputs.document import read_document
+    from ffplan.inputs.validate import validate
+
+    catalog = Catalog(catalogs or ())
+    rows, titles = [], {}
+    for path, name in files:
+        document = read_document(Path(path), name)
+        found = validate(CaseFile, document)
+        if found.id in titles:
+            raise UsageError(f"ffplan accuracy: two files of cases have the id `{found.id}`; the second is {name}")
+        titles[found.id] = found.name
+        rows += replay(found, document, catalog)
+    return report(SCHEMA_VERSION, "communication", titles, rows)
+
+
+@app.command()
+def communication(
+    cases: Annotated[
+        list[str] | None,
+        typer.Option("--cases", metavar="FILE", help="File of cases in place of those that ship. May be repeated."),
+    ] = None,
+    max_mape: Annotated[
+        str | None,
+        typer.Option("--max-mape", metavar="PERCENT", help="Exit with 1 where the mean error over all rows is larger."),
+    ] = None,
+    chart: Annotated[
+        str | None, typer.Option("--chart", metavar="FILE", help="Also draw model against measurement, as SVG.")
+    ] = None,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Replay measured collectives: every row, then n, MAPE, bias and largest error of each source.
+
+    Exit code 1 where the mean error exceeds --max-mape.
+    """
+    from ffplan.report.collective import accuracy_blocks, failed
+
+    limit = None if max_mape is None else _percent(max_mape)
+    report = _report(_files("communication", cases), catalog)
+    if chart is not None:
+        from ffplan.report.scatter import scatter
+
+        write(scatter(report), chart)
+    emit(report, list(report.rows), "accuracy: communication", lambda: accuracy_blocks(report), form, output)
+    if limit is not None and (message := failed(report, limit)):
+        typer.echo(f"ffplan accuracy: {message}", err=True)
+        raise typer.Exit(EXIT_FINDINGS)

@@ -1,0 +1,174 @@
+"""`ffplan collective`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat
+from ffplan.cli.wired import choice, emit, parsed, resolved_design
+from ffplan.errors import UsageError
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.perf.collective import Wish
+    from ffplan.tables import CollectiveTable
+
+LIBRARIES = ("nccl", "hfreduce", "hfreduce-nvlink", "deepep")
+MOST_POINTS = 100_000
+SizesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--size", "-s", metavar="SIZES",
+        help="Messages, such as 186MiB, or 1MiB,1GiB, or 4MiB..4GiB (doubling); the design's if omitted.",
+    ),
+]  # fmt: skip
+GpusOption = Annotated[
+    str | None,
+    typer.Option(
+        "--gpus", "-g", metavar="NUMBERS", help="Ranks, such as 16,32 or 16..1024 (doubling); all if omitted."
+    ),
+]
+
+
+def _whole(text: str) -> float:
+    if not text.strip().isdecimal() or not 1 <= int(text) <= 10**7:
+        raise UsageError(
+            f"ffplan collective: --gpus: `{text.strip()}` is no number of accelerators; write 16,32 or 16..512"
+        )
+    return float(int(text))
+
+
+def _size(text: str) -> float:
+    from ffplan.inputs.quantities import DATA, parse_quantity
+
+    return parsed(lambda: parse_quantity(text, DATA), "--size")
+
+
+def series(text: str, option: str, *, sizes: bool) -> tuple[float, ...]:
+    """Return the numbers of a list such as `16,32` or `16..1024`, which doubles.
+
+    Raises:
+        UsageError: where it is none, or falls.
+    """
+    read = _size if sizes else _whole
+    found: list[float] = []
+    for part in text.split(","):
+        first, dots, last = part.partition("..")
+        value, end = read(first), read(last) if dots else None
+        found.append(value)
+        if end is None:
+            continue
+        if end < value:
+            raise UsageError(f"ffplan collective: {option}: {part.strip()} falls; write the smaller end first")
+        while found[-1] * 2 <= end:
+            found.append(found[-1] * 2)
+        if found[-1] < end:
+            found.append(end)
+    return tuple(dict.fromkeys(found))
+
+
+def _wish(
+    design: ResolvedDesign, catalog: Catalog, operation: str, library: str, algorithm: str | None,
+    protocol: str | None, experts: tuple[int, ...], *, sharp: bool,
+) -> Wish:  # fmt: skip
+    from ffplan.catalog.library import Library
+    from ffplan.perf.collective import Wish
+    from ffplan.perf.dispatch import Routing
+
+    part = catalog.entry(library.removesuffix("-nvlink")).part
+    assert isinstance(part, Library)
+    wanted = design.spec.communication
+    routing = Routing(*experts) if operation in ("dispatch", "combine") else None
+    return Wish(
+        operation, part, nvlink=library == "hfreduce-nvlink",
+        memcpy_async=bool(wanted and wanted.hfreduce.h2d == "memcpy-async"),
+        in_network=sharp, algorithm=algorithm, protocol=protocol, routing=routing,
+    )  # fmt: skip
+
+
+def _report(
+    design: ResolvedDesign, wish: Wish, library: str, sizes: tuple[float, ...], gpus: tuple[int, ...] | None,
+    zones: int | None,
+) -> CollectiveTable:  # fmt: skip
+    import numpy as np
+
+    from ffplan.assessment import SCHEMA_VERSION
+    from ffplan.fabric.plan import plan_fabric
+    from ffplan.perf.assumed import collective_assumptions
+    from ffplan.perf.borders import reach
+    from ffplan.perf.dispatch import token_bytes
+    from ffplan.perf.study import WishError, place_ranks, tabulate
+    from ffplan.tables import CollectiveTable
+
+    plan = plan_fabric(design)
+    ranks = gpus or (reach(design) * design.compute.accelerators_per_node,)
+    if wish.routing is not None:
+        sizes = (wish.routing.tokens * token_bytes(wish.routing.hidden, wish.operation),)
+    if len(ranks) * len(sizes) > MOST_POINTS:
+        raise UsageError(f"ffplan collective: more than {MOST_POINTS:,} points; ask for fewer sizes or numbers")
+    try:
+        job = place_ranks(design, plan, ranks, zones)
+        if wish.nvlink and not (job.host.pairs or job.host.switched):
+            raise WishError(f"`hfreduce-nvlink` needs NVLink between GPUs; `{job.host.id}` has none")
+        rows, terms = tabulate(wish, job, ranks, np.array(sizes))
+    except WishError as error:
+        raise UsageError(f"ffplan collective: {error}") from None
+    in_switch = any(row.algorithm in ("nvls", "nvls-tree", "sharp") for row in rows)
+    return CollectiveTable(
+        SCHEMA_VERSION, design.spec.name, wish.operation, library, wish.in_network, in_switch, tuple(rows),
+        tuple(terms), collective_assumptions(wish, job),
+    )  # fmt: skip
+
+
+def collective(
+    file: DesignArgument,
+    operation: Annotated[str, typer.Option("--op", help="allreduce, reduce-scatter, all-gather, broadcast, all-to-all, "
+        "sendrecv, dispatch or combine.")] = "allreduce",
+    library: Annotated[str | None, typer.Option("--library", "-l", metavar="NAME", help="nccl, hfreduce, "
+        "hfreduce-nvlink or deepep; the design's first if omitted.")] = None,
+    size: SizesOption = None,
+    gpus: GpusOption = None,
+    algorithm: Annotated[str | None, typer.Option("--algorithm", "-a", metavar="NAME", help="Force one: ring, tree, "
+        "nvls, nvls-tree, sharp, hierarchical; direct or rail for all-to-all; node-limited or straight for tokens.")]
+        = None,
+    protocol: Annotated[str | None, typer.Option("--protocol", metavar="NAME", help="Force one: ll, ll128 or simple.")]
+        = None,
+    sharp: Annotated[bool, typer.Option("--sharp/--no-sharp", help="Let the network's switches reduce.")] = False,
+    zones: Annotated[int | None, typer.Option("--zones", min=1, help="Zones that the job spans; as few as hold it if "
+        "omitted.")] = None,
+    tokens: Annotated[int, typer.Option("--tokens", min=1, help="dispatch, combine: tokens of a GPU.")] = 4096,
+    hidden: Annotated[int, typer.Option("--hidden", min=1, help="dispatch, combine: width of a token.")] = 7168,
+    top_k: Annotated[int, typer.Option("--top-k", min=1, max=64, help="dispatch, combine: experts of a token.")] = 8,
+    experts: Annotated[int, typer.Option("--experts", min=1, help="dispatch, combine: experts altogether.")] = 256,
+    max_nodes: Annotated[int, typer.Option("--max-nodes", min=1, help="dispatch, combine: most nodes of a token.")] = 4,
+    chart: Annotated[bool, typer.Option("--chart", help="Add a chart of bus bandwidth to the table.")] = False,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:  # fmt: skip
+    """Time a collective over sizes and scales: what the library chooses, what binds, algbw and busbw."""
+    from ffplan.perf.volumes import ALGORITHMS, OPERATIONS, PROTOCOLS
+    from ffplan.report.collective import collective_blocks
+
+    choice(operation, OPERATIONS, "--op")
+    design, parts = resolved_design(file, catalog)
+    wanted = design.spec.communication
+    if library is None:
+        library = "deepep" if operation in ("dispatch", "combine") else wanted.libraries[0] if wanted else "nccl"
+        library = library if operation in ("allreduce", "dispatch", "combine") else "nccl"
+    choice(library, LIBRARIES, "--library")
+    if algorithm is not None:
+        choice(algorithm, ALGORITHMS, "--algorithm")
+    if protocol is not None:
+        choice(protocol, PROTOCOLS, "--protocol")
+    sizes = series(size, "--size", sizes=True) if size else (wanted.message_size if wanted else float(2**30),)
+    ranks = tuple(int(n) for n in series(gpus, "--gpus", sizes=False)) if gpus else None
+    wish = _wish(
+        design, parts, operation, library, algorithm, protocol, (tokens, hidden, top_k, experts, max_nodes), sharp=sharp
+    )
+    report = _report(design, wish, library, sizes, ranks, zones)
+    head = f"{report.design}: {operation} with {library}"
+    emit(report, list(report.rows), head, lambda: collective_blocks(report, chart=chart), form, output)

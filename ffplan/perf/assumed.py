@@ -1,0 +1,44 @@
+"""What moves the time of a collective and is not in the design, one sentence each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ffplan.perf.collective import Wish
+    from ffplan.perf.job import Job
+
+
+def collective_assumptions(wish: Wish, job: Job) -> tuple[str, ...]:
+    """Return the assumptions behind a table of times.
+
+    Args:
+        wish: operation and library.
+        job: the ranks.
+    """
+    host, library = job.host, wish.library
+    accelerator = host.accelerator
+    rates = accelerator.collectives if accelerator else None
+    found = [
+        "Reduction in the network's switches (SHARP) is " + ("on." if wish.in_network else "off."),
+        "Ranks go leaf by leaf and zone by zone; no other traffic, no congestion within the fabric.",
+    ]
+    if library.method == "nccl":
+        found.append("NCCL chooses by its own cost model, which knows neither filling pipelines nor every limit.")
+        if host.switched and accelerator and accelerator.nvlink and not (rates and rates.ring):
+            share = library.link_share.value if library.link_share else 1.0
+            found.append(f"No collective of `{accelerator.id}` is measured: {share:.0%} of its NVLink rate is used.")
+        if rates is None or rates.nvls is None:
+            name = accelerator.id if accelerator else host.id
+            found.append(f"No reduction in the scale-up switch (NVLS) is known of `{name}`.")
+        if not host.switched:
+            found.append("LL128 is left out without a scale-up switch, as NCCL does by default (recalled).")
+    if library.method == "hfreduce":
+        found.append(
+            "Nodes carry the mean load of the double binary tree, 2 (N - 1) / N; `ffplan design` bounds the busiest."
+        )
+    if library.method == "deepep" and wish.routing is not None:
+        found.append("Every expert is as likely as any other; tokens are FP8 with scales out, BF16 back.")
+    if host.peer_through_cpu and library.method == "nccl" and all(cpu.gpu_nic_peer is None for cpu in host.cpus):
+        found.append(f"No GPU to NIC bandwidth through `{host.cpus[0].id}` is known: that term is left out.")
+    return tuple(found)

@@ -1,0 +1,57 @@
+"""The links of a fabric that a collective crosses: out of leaves, and between zones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.elementwise import ceil_div, maximum
+from ffplan.fabric.plan import rails_of
+from ffplan.perf.resources import Border
+
+if TYPE_CHECKING:
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.plan import FabricPlan
+
+
+def reach(design: ResolvedDesign) -> int:
+    """Return the nodes that one collective can span: all, or those of one zone where nothing joins the zones."""
+    fabric, count = design.spec.fabric, design.compute.group.count
+    apart = fabric.zones > 1 and fabric.inter_zone is None and design.compute.group.zones == "split"
+    return ceil_div(count, fabric.zones) if apart else count
+
+
+def zones_of(design: ResolvedDesign, nodes: Any) -> Any:
+    """Return the zones that a job of `nodes` nodes spans when it fills one after the other, in their shape."""
+    if design.compute.group.zones == "every" or design.spec.fabric.inter_zone is None:
+        return 0 * nodes + 1
+    return ceil_div(nodes, ceil_div(design.compute.group.count, design.spec.fabric.zones))
+
+
+def borders(design: ResolvedDesign, plan: FabricPlan, nodes: Any, zones: Any = None) -> tuple[Border, ...]:
+    """Return the links that a collective over `nodes` nodes crosses.
+
+    Rail r of every node is wired to leaves of its own, rank after rank. A rail that fits one leaf crosses none, unless
+    the tree has too few leaves for every rail.
+
+    Args:
+        design: the design.
+        plan: its fabric.
+        nodes: nodes of the job, any shape.
+        zones: zones it spans, in the shape of the nodes; as few as hold it if omitted.
+    """
+    fabric, group, found = design.spec.fabric, design.compute, []
+    rails = rails_of(design, group)
+    spanned = zones_of(design, nodes) if zones is None else zones
+    in_a_tree = ceil_div(nodes, spanned)
+    leaves = plan.leaf // (plan.planes * plan.zones)
+    if plan.uplinks and leaves > 1:
+        wanted = ceil_div(in_a_tree, plan.radix - plan.uplinks)
+        crossing = (wanted > 1) | (leaves < rails)
+        links = len(group.fabric_nics) * design.stripes * plan.uplinks
+        words = "uplinks of a leaf" if rails == 1 else f"uplinks of a leaf on each of {rails} rails"
+        sets = crossing * maximum(2, wanted) * (nodes > 1) + (1 - crossing * (nodes > 1))
+        found.append(Border("leaf_uplinks", words, sets, links, links * plan.link_gbyte_s))
+    if fabric.inter_zone is not None and group.group.zones == "split":
+        links = plan.planes * fabric.inter_zone.links_per_zone
+        found.append(Border("zone_links", "links between zones", spanned, links, links * plan.link_gbyte_s))
+    return tuple(found)

@@ -1,0 +1,139 @@
+"""Tokens to experts and back: how many nodes and GPUs a token reaches, and the ledgers that follow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.elementwise import minimum
+from ffplan.perf.solve import Line
+from ffplan.record import record
+
+if TYPE_CHECKING:
+    from ffplan.perf.job import Job
+
+SCALE_BLOCK = 128
+"""Elements that share one FP8 scale of four bytes."""
+
+
+@record
+class Routing:
+    """How tokens find their experts."""
+
+    tokens: int
+    """Tokens of a GPU in one call."""
+    hidden: int
+    """Width of a token."""
+    top_k: int
+    """Experts that a token goes to."""
+    experts: int
+    """Experts, spread evenly over the GPUs."""
+    groups: int
+    """Most nodes that a token may reach."""
+
+
+def token_bytes(hidden: Any, operation: str) -> Any:
+    """Return the bytes of a token on the wire.
+
+    Args:
+        hidden: width [1].
+        operation: dispatch (FP8 with a scale of 4 bytes for every 128 elements) or combine (BF16).
+
+    Returns:
+        Size [byte].
+
+    Equation:
+        h (1 + 4 / 128) for dispatch, 2 h for combine
+
+    Source:
+        deepseek-ai/DeepEP README: FP8 dispatch, BF16 combine; DeepSeek-V3 report, arXiv 2412.19437 (scales).
+    """
+    return hidden * (1 + 4 / SCALE_BLOCK) if operation == "dispatch" else 2.0 * hidden
+
+
+def expected_hits(bins: Any, pool: Any, per_bin: Any, draws: int) -> Any:
+    """Return how many bins are hit by distinct draws from a pool.
+
+    Args:
+        bins: bins b [1].
+        pool: items in them altogether E [1].
+        per_bin: items of one bin e [1].
+        draws: distinct items drawn k [1].
+
+    Returns:
+        Expected number of bins with at least one drawn item [1].
+
+    Equation:
+        b (1 - C(E - e, k) / C(E, k))
+
+    Source:
+        Hypergeometric distribution.
+    """
+    missed: Any = 1.0
+    for number in range(draws):
+        missed = missed * (pool - per_bin - number) / (pool - number)
+    return bins * (1 - missed)
+
+
+def reach(job: Job, routing: Routing) -> tuple[Any, Any]:
+    """Return the nodes and the GPUs that a token reaches, its own included.
+
+    Args:
+        job: the ranks.
+        routing: how tokens find experts.
+
+    Returns:
+        Nodes, and GPUs over all of them [1].
+    """
+    nodes = minimum(job.nodes, routing.groups)
+    pool = routing.experts * nodes / job.nodes
+    on_node, on_gpu = routing.experts / job.nodes, routing.experts / job.ranks
+    gpus = expected_hits(nodes * job.per_node, pool, on_gpu, routing.top_k)
+    return expected_hits(nodes, pool, on_node, routing.top_k), gpus
+
+
+def _lines(job: Job, network: Any, inside: Any) -> list[Line]:
+    host = job.host
+    each = network * job.per_node / job.nics * job.several
+    lines = [Line("tokens between nodes", ("nic", name), each, each) for name in host.nic_ids]
+    return lines + [Line("tokens inside a node", ("nvlink", gpu), inside, inside) for gpu in host.gpus]
+
+
+def node_limited(job: Job, routing: Routing) -> list[Line]:
+    """Return the ledger of dispatch or combine with node-limited routing and NVLink forwarding.
+
+    Args:
+        job: the ranks.
+        routing: how tokens find experts.
+
+    Returns:
+        Lines in bytes per byte of a GPU's tokens [1].
+
+    Equation:
+        a token crosses the network once for every other node that it reaches, M (N - 1) / N, and NVLink once for
+        every GPU
+
+    Source:
+        DeepSeek-V3 report, arXiv 2412.19437, section 3.2.2; deepseek-ai/DeepEP README.
+    """
+    nodes, gpus = reach(job, routing)
+    return _lines(job, nodes * (job.nodes - 1) / job.nodes, gpus)
+
+
+def straight(job: Job, routing: Routing) -> list[Line]:
+    """Return the ledger of dispatch or combine that sends every token straight to each of its experts' GPUs.
+
+    Args:
+        job: the ranks.
+        routing: how tokens find experts.
+
+    Returns:
+        Lines in bytes per byte of a GPU's tokens [1].
+
+    Equation:
+        k (n - p) / n over the network, k p / n over NVLink
+
+    Source:
+        deepseek-ai/DeepEP README, low-latency kernels.
+    """
+    away = (job.ranks - job.per_node) / job.ranks
+    return _lines(job, routing.top_k * away, routing.top_k * (1 - away))

@@ -1,0 +1,46 @@
+"""A collective's members: how many on each node, over how many nodes, across which borders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ffplan.perf.host import Host
+from ffplan.perf.resources import Border
+from ffplan.perf.volumes import nics_of
+from ffplan.record import record
+
+
+@record
+class Job:
+    """Where the ranks sit; numbers may be arrays of one shape."""
+
+    host: Host
+    """The inside of a node."""
+    nodes: Any
+    """Nodes, or scale-up domains where one switch joins several nodes [1]."""
+    per_node: Any
+    """Ranks on each of them [1]."""
+    zones: Any = 1
+    """Zones that the job spans [1]."""
+    borders: tuple[Border, ...] = ()
+    """Links between leaves and between zones that it crosses."""
+
+    @property
+    def ranks(self) -> Any:
+        """Ranks altogether [1]."""
+        return self.nodes * self.per_node
+
+    @property
+    def several(self) -> Any:
+        """1 where it spans several nodes, else 0."""
+        return (self.nodes > 1) * 1.0
+
+    @property
+    def shared(self) -> Any:
+        """1 where a node holds several ranks, else 0."""
+        return (self.per_node > 1) * 1.0
+
+    @property
+    def nics(self) -> Any:
+        """NICs it uses on each node [1]."""
+        return nics_of(len(self.host.nics), len(self.host.gpus), self.per_node)

@@ -1,0 +1,144 @@
+"""Tables of `ffplan collective` and `ffplan accuracy`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.report.blocks import Block
+from ffplan.units import data_size, duration, number
+
+if TYPE_CHECKING:
+    from ffplan.tables import AccuracyReport, AccuracyRow, CollectiveRow, CollectiveTable, Score
+
+BAR = 34
+"""Width of the longest bar [columns]."""
+
+
+def _bars(report: CollectiveTable) -> Block:
+    most = max(row.busbw_gbyte_s for row in report.rows)
+    rows = tuple(
+        (
+            f"{row.gpus:,}",
+            data_size(row.size_bytes),
+            "#" * max(1, round(BAR * row.busbw_gbyte_s / most)) + f" {number(row.busbw_gbyte_s)}",
+        )
+        for row in report.rows
+    )
+    return Block("Bus bandwidth, GB/s", rows, ("GPUs", "size", ""))
+
+
+def _choice(row: CollectiveRow) -> str:
+    return f"{row.algorithm} {row.protocol}".strip()
+
+
+def _next(row: CollectiveRow) -> str:
+    text = row.limited_by.replace("_", " ")
+    if row.runner_up is not None and row.runner_up_gbyte_s is not None:
+        text += f"; {row.runner_up.replace('_', ' ')} {number(row.runner_up_gbyte_s)}"
+    return text
+
+
+def collective_blocks(report: CollectiveTable, *, chart: bool) -> list[Block]:
+    """Return the tables of `ffplan collective`."""
+    rows = tuple(
+        (
+            f"{row.gpus:,}", data_size(row.size_bytes), _choice(row), duration(row.time_s), number(row.algbw_gbyte_s),
+            number(row.busbw_gbyte_s), _next(row),
+        )
+        for row in report.rows
+    )  # fmt: skip
+    header = ("GPUs", "size", "choice", "time", "algbw", "busbw", "binds; next")
+    blocks = [Block("Time, GB/s", rows, header)]
+    if chart:
+        blocks.append(_bars(report))
+    last = report.algorithms[-1] if report.algorithms else None
+    if last is not None:
+        terms = tuple((f"{number(term.gbyte_s)}", term.label, term.derivation) for term in last.terms)
+        title = f"Terms of {last.algorithm} on {last.gpus:,} GPUs, GB/s of a long message"
+        blocks.append(Block(title, terms, ("algbw", "resource", "capacity / use")))
+    on = "on" if report.in_network_reduction else "off"
+    used = "used" if report.in_switch_reduction else "not used"
+    blocks.append(
+        Block(
+            "Assumptions",
+            (
+                ("reduction", f"in the network (SHARP) {on}; in the scale-up switch (NVLS) {used}"),
+                *(("", text) for text in report.assumptions[1:]),
+            ),
+        )
+    )
+    return blocks
+
+
+def _value(row: AccuracyRow) -> str:
+    if row.measured_high is not None:
+        return f"{number(row.measured)} to {number(row.measured_high)}"
+    return number(row.measured)
+
+
+def _signed(value: float) -> str:
+    return f"{100 * value:+.1f}"
+
+
+UNITS = {
+    "time_us": "us", "algbw_gbyte_s": "algbw GB/s", "busbw_gbyte_s": "busbw GB/s",
+    "deepep_gbyte_s": "GB/s as DeepEP counts", "gbyte_s": "GB/s", "ratio": "ratio",
+}  # fmt: skip
+SCORE_HEADER = ("", "n", "MAPE %", "bias %", "max %", "worst")
+
+
+def _score(item: Score) -> tuple[str, ...]:
+    return (
+        item.name,
+        str(item.n),
+        f"{100 * item.mape:.1f}",
+        _signed(item.bias),
+        f"{100 * item.max_error:.1f}",
+        item.worst,
+    )
+
+
+def _case_block(rows: list[AccuracyRow]) -> Block:
+    """Return the table of one case; what all rows share stands in its title."""
+    first = rows[0]
+    same = len({row.what for row in rows}) == 1
+    flags = [any(row.gpus for row in rows), any(row.size_bytes for row in rows), any(row.chosen for row in rows)]
+
+    def cells(row: AccuracyRow) -> tuple[str, ...]:
+        found = [] if same else [row.what]
+        found += [f"{row.gpus:,}" if row.gpus else ""] if flags[0] else []
+        found += [data_size(row.size_bytes) if row.size_bytes else ""] if flags[1] else []
+        found += [_value(row), number(row.model), _signed(row.error)]
+        return (*found, row.chosen) if flags[2] else tuple(found)
+
+    header = [] if same else [""]
+    header += [name for name, shown in zip(("GPUs", "size"), flags, strict=False) if shown]
+    header += ["measured", "model", "error %", *(["choice"] if flags[2] else [])]
+    words = [f"{first.source}: {first.case}", *([first.what] if same else []), UNITS[first.unit]]
+    title = ", ".join(words) + ("" if first.scored else " (not scored)")
+    return Block(title, tuple(cells(row) for row in rows), tuple(header))
+
+
+def accuracy_blocks(report: AccuracyReport) -> list[Block]:
+    """Return the tables of `ffplan accuracy`: every row, then the summaries."""
+    groups: dict[tuple[str, str, str], list[AccuracyRow]] = {}
+    for row in report.rows:
+        groups.setdefault((row.source, row.case, row.unit), []).append(row)
+    blocks = []
+    for rows in groups.values():
+        blocks.append(_case_block(rows))
+        notes = tuple(("note", note) for note in dict.fromkeys(row.note for row in rows) if note)
+        if notes:
+            blocks.append(Block("", notes))
+    totals = [report.total] if report.total else []
+    blocks.append(Block("Sources", tuple(_score(item) for item in (*report.sources, *totals)), SCORE_HEADER))
+    if report.bands:
+        blocks.append(Block("Message sizes", tuple(_score(item) for item in report.bands), SCORE_HEADER))
+    return blocks
+
+
+def failed(report: AccuracyReport, limit: float) -> str | None:
+    """Return what to say where the mean error exceeds a limit [1], else None."""
+    if report.total is None or report.total.mape <= limit:
+        return None
+    return f"mean error {100 * report.total.mape:.1f} % over {report.total.n} rows exceeds {100 * limit:.1f} %"

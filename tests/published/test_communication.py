@@ -1,0 +1,86 @@
+"""Replayed measurements: what the model must reach on each source."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffplan.accuracy.cases import CaseFile
+from ffplan.accuracy.replay import replay
+from ffplan.accuracy.scores import BANDS, score
+from ffplan.catalog.store import Catalog
+from ffplan.inputs.document import read_document
+from ffplan.inputs.validate import validate
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from ffplan.tables import AccuracyRow, Score
+
+FOLDER = ROOT / "catalogs" / "measurements" / "communication"
+SWEEPS = ("nccl-h100-node", "nccl-a100-node", "nccl-aws-two-nodes", "nccl-nvls-tree", "nccl-aws-p5en")
+
+
+@cache
+def rows(source: str) -> tuple[AccuracyRow, ...]:
+    document = read_document(FOLDER / f"{source}.yaml")
+    return tuple(replay(validate(CaseFile, document), document, Catalog()))
+
+
+def summary(source: str) -> Score:
+    found = score(source, "", rows(source))
+    assert found is not None
+    return found
+
+
+def test_fire_flyer_figure_7() -> None:
+    """MAPE 10 %, each within 20 %."""
+    assert summary("fire-flyer-fig7").mape < 0.10
+    assert summary("fire-flyer-fig7").max_error < 0.20
+    assert summary("fire-flyer-fig7").n == 23
+
+
+def test_nvlink_beats_plain_hfreduce_beats_nccl_at_every_size() -> None:
+    model = {(row.case, row.gpus): row.model for row in rows("fire-flyer-fig7")}
+    for gpus in (16, 128, 1024):
+        nccl = model.get(("nccl", gpus)) or model["nccl-large", gpus]
+        assert model["hfreduce-nvlink", gpus] > model["hfreduce", gpus] > nccl
+
+
+@pytest.mark.parametrize("source", SWEEPS)
+def test_sweeps_of_nccl_tests(source: str) -> None:
+    """Within 10 % from 512 MiB, 25 % from 16 MiB, 40 % below, row by row."""
+    allowed = {"below-16-mib": 0.40, "from-16-mib": 0.25, "from-512-mib": 0.10}
+    for name, _, low, high in BANDS:
+        for row in rows(source):
+            if row.size_bytes and low <= row.size_bytes < high:
+                assert abs(row.error) < allowed[name], row
+
+
+def test_plateaus() -> None:
+    assert summary("nccl-plateaus").max_error < 0.06
+
+
+def test_scaling_book() -> None:
+    assert summary("scaling-book").max_error < 1e-9
+    assert summary("scaling-book").n == 18
+
+
+def test_zero3_over_three_transports() -> None:
+    """1 : 2.4 : 4.9 within 25 %; the first ratio is predicted, the second fitted."""
+    ratios = [row.model for row in rows("aws-zero3-offload") if row.scored]
+    assert ratios[0] == pytest.approx(2.4, rel=0.25)
+    assert ratios[1] == pytest.approx(4.9, rel=0.25)
+
+
+def test_experts() -> None:
+    """Within 20 % at and above 16 GPUs."""
+    for row in rows("deepep-h800"):
+        assert row.gpus is not None
+        assert row.gpus < 16 or abs(row.error) < 0.20, row
+
+
+def test_rows_that_do_not_count_say_why() -> None:
+    for path in FOLDER.glob("*.yaml"):
+        assert all(row.scored or row.note for row in rows(path.stem))

@@ -1,0 +1,205 @@
+"""`ffplan collective` and `ffplan accuracy` at the command line; cases that a user writes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+
+from ffplan.accuracy.replay import signed_error
+from ffplan.cli.collective import series
+from ffplan.errors import UsageError
+from ffplan.perf.bounds import ring_factor
+from tests.support import ROOT, ffplan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CASE = """\
+kind: communication-cases
+id: mine
+name: my cluster
+source: {title: "nccl-tests of ours", date: "2026-11", grade: measured, status: V}
+collectives:
+  - id: sweep
+    system: {server: hgx-h100-8nic}
+    operation: allreduce
+    gpus: [8, 16]
+    sizes: [1 MiB, 1 GiB]
+    metric: busbw_gbyte_s
+    values: [[65, 440], [null, [400, 500]]]
+"""
+
+
+def schema(name: str) -> dict[str, object]:
+    loaded: dict[str, object] = json.loads((ROOT / "schema" / f"{name}.schema.json").read_text())
+    return loaded
+
+
+def test_signed_error() -> None:
+    assert signed_error(11, 10, 10) == pytest.approx(0.1)
+    assert signed_error(4, 3, 5) == 0
+    assert signed_error(6, 3, 5) == pytest.approx(0.2)
+    assert signed_error(2, 4, 5) == pytest.approx(-0.5)
+
+
+def test_series() -> None:
+    assert series("16,32", "--gpus", sizes=False) == (16, 32)
+    assert series("16..100", "--gpus", sizes=False) == (16, 32, 64, 100)
+    assert series("1MiB..4 MiB,1GB", "--size", sizes=True) == (2**20, 2**21, 2**22, 1e9)
+    for wrong in ("x", "", "1..", "32..16", "0", "1.5"):
+        with pytest.raises(UsageError):
+            series(wrong, "--gpus", sizes=False)
+    with pytest.raises(UsageError):
+        series("16", "--size", sizes=True)
+
+
+def test_collective_command() -> None:
+    asked = ("collective", "fire-flyer-2", "--op", "allreduce", "--library", "hfreduce", "--size", "186MiB")
+    run = ffplan(*asked, "--gpus", "16,32,1440", "--format", "json")
+    assert run.code == 0
+    report = json.loads(run.out)
+    jsonschema.validate(report, schema("collective"))
+    assert [row["gpus"] for row in report["rows"]] == [16, 32, 1440]
+    assert report["in_network_reduction"] is False
+    for row in report["rows"]:
+        assert row["limited_by"] == "root_port"
+        assert row["algbw_gbyte_s"] == pytest.approx(row["size_bytes"] / row["time_s"] / 1e9)
+        assert row["busbw_gbyte_s"] == pytest.approx(row["algbw_gbyte_s"] * ring_factor(row["gpus"]))
+        assert row["time_s"] == pytest.approx(row["latency_s"] + row["stream_s"] + row["fill_s"])
+    text = ffplan(*asked, "--gpus", "16,32", "--chart").out
+    assert "####" in text
+    assert "SHARP) off" in text
+    assert max(len(line) for line in text.splitlines()) <= 80
+    table = list(csv.DictReader(io.StringIO(ffplan(*asked, "--gpus", "16", "--format", "csv").out)))
+    assert float(table[0]["algbw_gbyte_s"]) == pytest.approx(report["rows"][0]["algbw_gbyte_s"])
+
+
+def test_zones_slow_a_job_down() -> None:
+    def rate(*more: str) -> float:
+        run = ffplan("collective", "fire-flyer-2-nvlink", "--gpus", "1024", "--format", "json", *more)
+        return float(json.loads(run.out)["rows"][0]["algbw_gbyte_s"])
+
+    assert rate("--zones", "2") < rate("--zones", "1") == rate()
+
+
+def test_sharp_is_faster_and_said() -> None:
+    run = ffplan("collective", "superpod-h100-4su", "--size", "1GiB", "--sharp", "--format", "json")
+    report = json.loads(run.out)
+    assert report["in_network_reduction"] is True
+    assert report["rows"][0]["algorithm"] == "sharp"
+    off = json.loads(ffplan("collective", "superpod-h100-4su", "--size", "1GiB", "--format", "json").out)
+    assert off["rows"][0]["time_s"] > report["rows"][0]["time_s"]
+
+
+def test_every_operation_and_algorithm_runs() -> None:
+    for operation in ("reduce-scatter", "all-gather", "broadcast", "all-to-all", "sendrecv", "dispatch", "combine"):
+        run = ffplan("collective", "superpod-h100-4su", "--op", operation, "--gpus", "8,64", "--format", "json")
+        assert run.code == 0, run.err
+        assert all(row["time_s"] > 0 for row in json.loads(run.out)["rows"])
+    for algorithm in ("ring", "tree", "nvls-tree", "hierarchical"):
+        run = ffplan("collective", "superpod-h100-4su", "--algorithm", algorithm, "--gpus", "64", "--format", "json")
+        assert json.loads(run.out)["rows"][0]["algorithm"] == algorithm
+    for protocol in ("ll", "ll128", "simple"):
+        run = ffplan("collective", "superpod-h100-4su", "--protocol", protocol, "--gpus", "64", "--format", "json")
+        assert json.loads(run.out)["rows"][0]["protocol"] == protocol
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--gpus", "12"), "8 or 16 would fit"),
+        (("--gpus", "20000"), "10,000 accelerators"),
+        (("--gpus", "many"), "no number of accelerators"),
+        (("--op", "allredcue"), "allreduce"),
+        (("--library", "nickel"), "nccl"),
+        (("--library", "hfreduce-nvlink"), "needs NVLink"),
+        (("--library", "hfreduce", "--op", "all-gather"), "has no all-gather"),
+        (("--library", "hfreduce", "--gpus", "4"), "over 4 accelerators"),
+        (("--library", "nccl", "--algorithm", "nvls"), "has no nvls"),
+        (("--library", "nccl", "--protocol", "ll128"), "has no ll128"),
+        (("--size", "1"), "186 MiB"),
+        (("--zones", "3"), "fabric has 2"),
+        (("--zones", "2", "--gpus", "8"), "every zone needs a node"),
+    ],
+)
+def test_what_cannot_be_is_refused(arguments: tuple[str, ...], words: str) -> None:
+    run = ffplan("collective", "fire-flyer-2", *arguments)
+    assert run.code == 2
+    assert words in run.err
+
+
+def test_accuracy_of_all_that_ships() -> None:
+    run = ffplan("accuracy", "communication", "--format", "json", "--max-mape", "10")
+    assert run.code == 0
+    report = json.loads(run.out)
+    jsonschema.validate(report, schema("accuracy"))
+    assert report["total"]["n"] == sum(row["scored"] for row in report["rows"])
+    assert {item["name"] for item in report["sources"]} == {row["source"] for row in report["rows"]}
+    failing = ffplan("accuracy", "communication", "--format", "csv", "--max-mape", "1%")
+    assert failing.code == 1
+    assert "exceeds 1.0 %" in failing.err
+    assert len(list(csv.DictReader(io.StringIO(failing.out)))) == len(report["rows"])
+
+
+def test_accuracy_text_and_markdown() -> None:
+    text = ffplan("accuracy", "communication").out
+    assert max(len(line) for line in text.splitlines()) <= 80
+    for words in ("fire-flyer-fig7: hfreduce", "MAPE %", "not scored", "all"):
+        assert words in text
+    assert "| nccl-h100-node |" in ffplan("accuracy", "communication", "--format", "markdown").out
+
+
+def test_a_users_own_cases(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(CASE)
+    chart = tmp_path / "chart.svg"
+    run = ffplan("accuracy", "communication", "--cases", str(file), "--chart", str(chart), "--format", "json")
+    assert run.code == 0
+    report = json.loads(run.out)
+    assert [(row["gpus"], row["measured"], row["measured_high"]) for row in report["rows"]] == [
+        (8, 65, None), (8, 440, None), (16, 400, 500),
+    ]  # fmt: skip
+    assert report["total"]["n"] == 3
+    assert chart.read_text().count("<circle") == 3 + 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("gpus: [8, 16]", "gpus: [8, 12]", "12 GPUs do not fill whole nodes of 8"),
+        ("[null, [400, 500]]", "[null]", "write 2 list(s) of 2 value(s)"),
+        ("server: hgx-h100-8nic", "server: hgx-h100", "hgx-h100-8nic"),
+        ("server: hgx-h100-8nic", "server: hgx-h100-8nic, nics: 9", "has 8 NIC(s)"),
+        ("server: hgx-h100-8nic", "server: hgx-h100-8nic, zones: 2", "cannot sit in 2 zones"),
+        ("server: hgx-h100-8nic", "server: hgx-h100-8nic, gpus_per_node: 9", "has 8 GPUs"),
+        ("operation: allreduce", "operation: dispatch", "needs `experts` alone"),
+        ("operation: allreduce", "operation: allreduce\n    library: deepep", "has no allreduce"),
+        ("operation: allreduce", "operation: allreduce\n    algorithm: nvls", "has no nvls allreduce"),
+        ("metric: busbw_gbyte_s", "metric: deepep_gbyte_s", "name another metric"),
+        ("metric: busbw_gbyte_s", "metric: busbw", "busbw_gbyte_s"),
+        ("sizes: [1 MiB, 1 GiB]", "sizes: [1, 2]", "no unit"),
+        ("id: sweep", "id: sweep\n    speed: 3", "speed"),
+    ],
+)
+def test_wrong_cases_are_located(tmp_path: Path, old: str, new: str, words: str) -> None:
+    file = tmp_path / "mine.yaml"
+    assert old in CASE
+    file.write_text(CASE.replace(old, new))
+    run = ffplan("accuracy", "communication", "--cases", str(file))
+    assert run.code == 2
+    assert f"{file}:" in run.err
+    assert words in run.err
+
+
+def test_two_files_of_one_id_and_a_wrong_limit(tmp_path: Path) -> None:
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text(CASE)
+    files = ("--cases", str(tmp_path / "a.yaml"), "--cases", str(tmp_path / "b.yaml"))
+    assert ffplan("accuracy", "communication", *files).code == 2
+    assert ffplan("accuracy", "communication", "--max-mape", "low").code == 2
+    assert ffplan("accuracy", "communication", "--cases", str(tmp_path / "none.yaml")).code == 2

@@ -1,0 +1,260 @@
+"""Hand-worked ledgers and times of collectives; sources: nccl-tests PERFORMANCE.md, NCCL tuning.cc, scaling book."""
+
+from __future__ import annotations
+
+from math import log2, sqrt
+
+import numpy as np
+import pytest
+
+from ffplan.catalog.library import Library
+from ffplan.catalog.store import Catalog
+from ffplan.perf.collective import Wish, evaluate
+from ffplan.perf.dispatch import Routing, expected_hits, node_limited, reach, straight, token_bytes
+from ffplan.perf.hfreduce import pipeline_time
+from ffplan.perf.job import Job
+from ffplan.perf.latency import ring_latency, switch_latency, transfer_time, tree_latency
+from ffplan.perf.ledgers import (
+    all_to_all,
+    hierarchical,
+    nvls,
+    nvls_tree,
+    rail_all_to_all,
+    ring,
+    send_receive,
+    sharp,
+    tree,
+)
+from ffplan.perf.levels import level_bandwidth, reduction_rate, sharded_rate, sharded_speedup
+from ffplan.perf.pods import offload_time, pod_ring
+from ffplan.perf.resources import Border, resources
+from ffplan.perf.solve import Line, solve, sustained_rate, totals
+from ffplan.perf.volumes import bus_factor, depth, mean_tree_load, nics_of, ring_steps
+from tests.support import host_named
+
+MIB = 2.0**20
+
+
+def library(name: str) -> Library:
+    part = Catalog().entry(name).part
+    assert isinstance(part, Library)
+    return part
+
+
+def use(lines: list[Line], kind: str) -> tuple[float, float]:
+    """Return the use of the busiest resource of a kind, in and out."""
+    return max(value for key, value in totals(lines).items() if key[0] == kind)
+
+
+def test_bus_factors_of_nccl_tests() -> None:
+    assert bus_factor("allreduce", 8) == pytest.approx(1.75)
+    assert [bus_factor(op, 8) for op in ("reduce-scatter", "all-gather", "all-to-all")] == [0.875] * 3
+    assert [bus_factor(op, 8) for op in ("broadcast", "sendrecv")] == [1.0, 1.0]
+    assert ring_steps("allreduce", 8) == 14
+    assert ring_steps("all-gather", 8) == 7
+
+
+def test_trees() -> None:
+    assert [mean_tree_load(n) for n in (1, 2, 4, 128)] == pytest.approx([0, 1, 1.5, 127 / 64])
+    assert depth(1) == 0
+    assert depth(np.array([8, 1024])).tolist() == [3, 10]
+
+
+def test_a_job_uses_its_share_of_the_nics() -> None:
+    assert [nics_of(8, 8, used) for used in (1, 4, 8)] == [1, 4, 8]
+    assert nics_of(4, 8, 1) == 1
+    assert nics_of(4, 4, 72) == 72  # 18 trays of one scale-up switch
+
+
+def test_ring_on_dgx_h100() -> None:
+    """Four nodes of eight: 2 x 31/32 through every GPU, an eighth of it through each NIC and the link that feeds it."""
+    lines = ring("allreduce", Job(host_named("hgx-h100-8nic"), 4, 8))
+    assert use(lines, "nvlink") == pytest.approx((1.9375, 1.9375))
+    assert use(lines, "nic") == pytest.approx((1.9375 / 8, 1.9375 / 8))
+    assert use(lines, "pcie_link") == pytest.approx((1.9375 / 8, 1.9375 / 8))
+    alone = ring("allreduce", Job(host_named("hgx-h100-8nic"), 1, 8))
+    assert use(alone, "nvlink") == pytest.approx((1.75, 1.75))
+    assert use(alone, "nic") == (0, 0)
+
+
+def test_ring_over_pcie_meets_the_peer_limit_of_rome() -> None:
+    """9 GiB/s over 2 x 1439/1440: the 4.83 GB/s that the paper measures at most."""
+    host = host_named("fire-flyer-2-node")
+    bound = solve(resources(host), ring("allreduce", Job(host, 180, 8)))
+    assert bound.binding.name == "gpu_nic_peer"
+    assert bound.gbyte_s == pytest.approx(9 * 1.073741824 / (2 * 1439 / 1440))
+
+
+def test_tree() -> None:
+    """t = 2 from four nodes on; the GPU at the head of a PCIe chain moves 1 for the chain and 2 for the NIC."""
+    lines = tree("allreduce", Job(host_named("fire-flyer-2-node"), 128, 8))
+    assert use(lines, "pcie_link") == (3, 3)
+    assert use(lines, "gpu_nic_peer") == (2, 2)
+    on_nvlink = tree("allreduce", Job(host_named("p4de-24xlarge"), 2, 8))
+    assert use(on_nvlink, "nvlink") == (2, 2)
+    assert use(on_nvlink, "nic") == (0.25, 0.25)  # two nodes send the message once, over four NICs
+
+
+def test_reduction_in_switches() -> None:
+    """(p + 1) / p inside; trees send twice between nodes, SHARP once."""
+    host = host_named("hgx-h100-8nic")
+    assert use(nvls("allreduce", Job(host, 1, 8)), "nvls") == (1.125, 1.125)
+    assert use(nvls_tree("allreduce", Job(host, 128, 8)), "nic") == (0.25, 0.25)
+    assert use(sharp("allreduce", Job(host, 128, 8)), "nic") == (0.125, 0.125)
+
+
+def test_nvls_capacity_gives_back_its_bus_bandwidth() -> None:
+    host = host_named("hgx-h100-8nic")
+    rate = sustained_rate(resources(host), nvls("allreduce", Job(host, 1, 8)))
+    assert rate * 1.75 == pytest.approx(480)
+
+
+def test_hierarchical() -> None:
+    lines = hierarchical("allreduce", Job(host_named("hgx-h100-8nic"), 4, 8))
+    assert use(lines, "nvlink") == (1.75, 1.75)
+    assert use(lines, "nic") == pytest.approx((1.5 / 8, 1.5 / 8))
+
+
+def test_all_to_all() -> None:
+    """32 ranks: 24 of 32 pieces leave the node; a quarter of a node's traffic is all that NICs do not carry."""
+    host = host_named("hgx-h100-8nic")
+    direct, rail = all_to_all("all-to-all", Job(host, 4, 8)), rail_all_to_all("all-to-all", Job(host, 4, 8))
+    assert use(direct, "nic") == use(rail, "nic") == (0.75, 0.75)
+    assert use(direct, "nvlink_all") == pytest.approx((7 / 32, 7 / 32))
+    assert use(rail, "nvlink_all") == pytest.approx((7 / 32 + 0.75 * 7 / 8,) * 2)
+    border = (Border("leaf_uplinks", "", 2, 1, 1.0),)
+    crossing = [
+        use(ledger("all-to-all", Job(host, 4, 8, 1, border)), "leaf_uplinks")[0]
+        for ledger in (all_to_all, rail_all_to_all)
+    ]
+    assert crossing[1] == pytest.approx(16 * 16 / 32)  # only what goes to the other leaf of the rail
+    assert crossing[0] == pytest.approx(8 / 8 + 16 * 0.75 * 7 / 8)  # and all that changes rails
+
+
+def test_all_to_all_over_pcie_shares_root_ports() -> None:
+    """GPU5 and GPU6 on one port: 2 x 14/16 each way."""
+    lines = all_to_all("all-to-all", Job(host_named("fire-flyer-2-node"), 2, 8))
+    assert totals(lines)[("root_port", "cpu1-rp1")] == pytest.approx((1.75, 1.75))
+
+
+def test_send_and_receive() -> None:
+    lines = send_receive("sendrecv", Job(host_named("hgx-h100-8nic"), 2, 8))
+    assert use(lines, "nic") == (1, 1)
+    assert use(send_receive("sendrecv", Job(host_named("p5-48xlarge"), 2, 8)), "nic") == (0.25, 0.25)
+
+
+def test_latencies_of_nccl() -> None:
+    """LL ring on 8 GPUs 6.6 + 14 x 0.6; over two nodes of AMD hosts every inner hop takes 2 us at least."""
+    assert ring_latency(6.6, 0.6, 2.7, 14, 0) == pytest.approx(15.0)
+    assert ring_latency(6.6, 0.6, 2.7, 30, 2, 2.0) == pytest.approx(6.6 + 28 * 2 + 2 * 2.7)
+    assert ring_latency(8.4, 3.4, 14, 62, 6, 3.0, 1.4) == pytest.approx(1.4 * (8.4 + 56 * 3.4 + 6 * 14))
+    assert tree_latency(6.8, 0.6, 5.0, 8, 4) == pytest.approx(6.8 + 2 * (7 * 0.6 + 2 * 5.0))
+    assert switch_latency(25, 20.9, 1024) == pytest.approx(25 + 2 * 10 * 20.9)
+    assert [switch_latency(25, 18, n, in_network=True) for n in (1, 4)] == [25, 43]
+
+
+def test_transfer_time() -> None:
+    """1 MB at 1 GB/s, 100 us latency, 25 of it inside, two hops of 200 kB."""
+    time = transfer_time(1e6, 1e-9, 1e-4, 2.5e-5, 1.0, 1.0, 2, 2e5)
+    assert time == pytest.approx(1e-4 + 1e-3 + sqrt(2.5e-5 * 1e-3) + 2 * 2e-4)
+    assert transfer_time(1e6, 1e-9, 1e-4, 2.5e-5, 1.0, 1e-5, 0, 0) == pytest.approx(1e-4 + 1e-3 + 1e-5)
+    assert transfer_time(1e5, 1e-9, 0, 0, 0, 0, 2, 2e5) == pytest.approx(1e-4 + 2 * 2.5e-5)  # a quarter of the message
+
+
+def test_pipeline_of_hfreduce() -> None:
+    """128 nodes in two zones: 14 + 2 hops of 6 MB at 24 GB/s, each carried 1.5 times."""
+    assert pipeline_time(128, 2, 6e6, 1.5, 24, 2) == pytest.approx(16 * 6e6 * 1.5 / 24e9)
+    assert pipeline_time(128, 1, 6e6, 1.5, 24, 2) == pytest.approx(2 * log2(128) * 6e6 * 1.5 / 24e9)
+
+
+def test_tokens() -> None:
+    assert token_bytes(7168, "dispatch") == 7168 + 224
+    assert token_bytes(7168, "combine") == 14336
+    assert expected_hits(2, 4, 2, 1) == 1
+    assert expected_hits(2, 4, 2, 2) == pytest.approx(2 * (1 - 2 / 4 * 1 / 3))
+    assert expected_hits(4, 4, 1, 4) == 4  # every bin
+
+
+def test_tokens_reach_at_most_their_groups() -> None:
+    job = Job(host_named("h800-8nic"), 8, 8)
+    nodes, gpus = reach(job, Routing(1, 1, 8, 256, 4))
+    assert nodes == pytest.approx(expected_hits(4, 128, 32, 8))
+    assert 3.6 < nodes < 4
+    assert 7 < gpus < 8
+    assert use(node_limited(job, Routing(1, 1, 8, 256, 4)), "nic")[0] == pytest.approx(nodes * 7 / 8)
+    assert use(straight(job, Routing(1, 1, 8, 256, 4)), "nic")[0] == pytest.approx(7)
+
+
+def test_levels_of_the_scaling_book() -> None:
+    assert level_bandwidth(8 * 450, np.inf, 64, 50) == 3600
+    assert level_bandwidth(51200, 16, 64, 50) == 25600
+    assert reduction_rate(8, 3600) == 450
+    assert reduction_rate(8, 3600, in_network=False) == 225
+    assert sharded_speedup(64, 8) == 8
+    assert sharded_speedup(64, 256) == 1
+    assert sharded_rate(256, 1024, 256, 25600) == 6400  # 6.4 TB/s with 256-way model parallelism
+    assert 989e12 / (2 * sharded_rate(256, 1024, 256, 25600) * 1e9) == pytest.approx(77, abs=0.5)
+
+
+def test_pods_share_the_links_between_sockets() -> None:
+    """Pods 2 and 3 hold GPUs of the first socket and adapters of the second: two cross, so 10 GB/s leave 5 to each."""
+    host = host_named("p4d-24xlarge")
+    pairs = tuple((f"gpu{n}", f"nic{n}") for n in range(4))
+    lines = pod_ring(host, pairs, 1.0)
+    assert totals(lines)[("socket_fabric", "0")] == (2, 2)
+    assert sustained_rate(resources(host), lines) == pytest.approx(5)
+    near = (("gpu0", "nic0"), ("gpu2", "nic1"))
+    assert ("socket_fabric", "0") not in totals(pod_ring(host, near, 1.0))
+
+
+def test_offload_is_additive() -> None:
+    assert offload_time(900, 8e9, 2, 3, 200, 1e8, 0.02) == pytest.approx(900 + 200 * 3 * 160 * 0.02)
+
+
+def test_what_nccl_chooses() -> None:
+    """One node of H100: LL for small messages, reduction in the switch for large ones; A100 has no such switch."""
+
+    def chosen(server: str, sizes: list[float]) -> list[str]:
+        job = Job(host_named(server), np.array([1.0]), np.array([8.0]))
+        grid = evaluate(Wish("allreduce", library("nccl")), job, np.array(sizes))
+        assert grid is not None
+        return [" ".join(grid.choices[k]) for k in grid.chosen[0]]
+
+    assert chosen("hgx-h100-8nic", [8, 64 * MIB]) == ["ring ll", "nvls simple"]
+    assert chosen("dgx-a100-320gb", [8, 4 * MIB, 64 * MIB]) == ["ring ll", "ring ll128", "ring simple"]
+
+
+def test_a_grid_equals_its_points() -> None:
+    host, sizes = host_named("hgx-h100-8nic"), np.array([8.0, MIB, 1024 * MIB])
+    nodes = np.array([1.0, 2.0, 128.0])
+    wish = Wish("allreduce", library("nccl"))
+    whole = evaluate(wish, Job(host, nodes, nodes * 0 + 8), sizes)
+    assert whole is not None
+    for i, count in enumerate(nodes):
+        for j, size in enumerate(sizes):
+            point = evaluate(wish, Job(host, np.array([count]), np.array([8.0])), np.array([size]))
+            assert point is not None
+            assert point.pick(point.time)[0, 0] == pytest.approx(whole.pick(whole.time)[i, j], rel=1e-12)
+
+
+def test_unknown_collectives_are_none() -> None:
+    job = Job(host_named("hgx-h100-8nic"), np.array([2.0]), np.array([8.0]))
+    assert evaluate(Wish("all-gather", library("hfreduce")), job, np.array([1.0])) is None
+    assert evaluate(Wish("dispatch", library("nccl")), job, np.array([1.0])) is None
+    assert evaluate(Wish("all-gather", library("nccl"), algorithm="tree"), job, np.array([1.0])) is None
+
+
+def test_hfreduce_needs_whole_nodes() -> None:
+    job = Job(host_named("fire-flyer-2-node"), np.array([1.0]), np.array([4.0]))
+    grid = evaluate(Wish("allreduce", library("hfreduce")), job, np.array([1e8]))
+    assert grid is not None
+    assert not grid.possible[0]
+
+
+def test_nvl72_is_one_node() -> None:
+    host = host_named("gb200-nvl72-tray")
+    assert host.domain_gpus == 72
+    job = Job(host, np.array([1.0]), np.array([72.0]))
+    grid = evaluate(Wish("allreduce", library("nccl")), job, np.array([2.0**34]))
+    assert grid is not None
+    assert grid.choices[int(grid.chosen[0, 0])][0] == "nvls"
