@@ -37,6 +37,7 @@ wheel: $(READY)  ## Build the wheel and use it from a fresh environment
 bench: $(READY)  ## Speed, as ratios to `python -c pass` in the same run
 	$(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.bench_fabric
+	$(BIN)/python -m tests.bench_collective
 
 docs: $(READY)  ## Rewrite the generated pages and schemas
 	$(BIN)/python -m tests.generate

@@ -10,8 +10,10 @@ from typer.testing import CliRunner
 
 from ffplan.check.input_rules import INPUT_RULES
 from ffplan.check.rules import RULES
+from ffplan.cli.accuracy import files_of, replay_files
 from ffplan.cli.app import build
 from ffplan.report.plain import to_json
+from ffplan.report.scatter import scatter
 from ffplan.report.schema import json_schema
 from tests.support import ROOT
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ffplan.check.rule import Rule
+    from ffplan.tables import Score
 
 SCHEMAS = (
     "design",
@@ -179,6 +182,38 @@ def readme() -> str:
     return pattern.sub(run, text)
 
 
+def accuracy_pages() -> dict[Path, str]:
+    """Return the page on accuracy and its chart."""
+    report = replay_files("communication", files_of("communication", None), None)
+    header = "| {} | n | MAPE % | bias % | largest % | where |\n| --- | --- | --- | --- | --- | --- |"
+
+    def table(title: str, scores: tuple[Score, ...]) -> str:
+        rows = [
+            f"| {item.title} | {item.n} | {100 * item.mape:.1f} | {100 * item.bias:+.1f} | {100 * item.max_error:.1f} "
+            f"| {item.worst} |"
+            for item in scores
+        ]
+        return "\n".join([header.format(title), *rows])
+
+    assert report.total is not None
+    text = "\n\n".join(
+        [
+            NOTE,
+            "# Accuracy",
+            "`ffplan accuracy communication` prints every row. Errors are model over measured, less one. What was "
+            "fitted, and on which rows, stands in [Communication](model/communication.md); rows that a figure was "
+            "fitted on are no predictions.",
+            table("source", (*report.sources, report.total)),
+            table("messages", report.bands),
+            "![Model over measurement by size of the message](accuracy-communication.svg)",
+        ]
+    )
+    return {
+        ROOT / "docs" / "accuracy.md": text + "\n",
+        ROOT / "docs" / "accuracy-communication.svg": scatter(report),
+    }
+
+
 def generated_pages() -> dict[Path, str]:
     """Return the text of every generated file by path."""
     pages = {ROOT / "schema" / f"{name}.schema.json": to_json(json_schema(name)) for name in SCHEMAS}
@@ -186,4 +221,4 @@ def generated_pages() -> dict[Path, str]:
     pages[ROOT / "docs" / "paths.md"] = paths_page()
     pages[ROOT / "docs" / "commands.md"] = commands_page()
     pages[ROOT / "README.md"] = readme()
-    return pages
+    return pages | accuracy_pages()

@@ -37,6 +37,8 @@ class CollectiveRates(Frozen):
     """A copy between two accelerators over the scale-up links [GB/s]; left out, that of a ring counts."""
     alltoall: BandwidthFigure | None = None
     """Bus bandwidth of a long all-to-all over the scale-up links [GB/s]; left out, that of a ring counts."""
+    pcie: BandwidthFigure | None = None
+    """What a GPU sends to others over PCIe, one direction [GB/s]; left out, what its PCIe link carries."""
     nvls: NvlsRate | None = None
     """With reduction in the scale-up switch; left out where it has none."""
     ll: LowLatencyCeiling | None = None

@@ -31,7 +31,7 @@ def _percent(text: str) -> float:
     return value / 100
 
 
-def _files(subject: str, cases: list[str] | None) -> list[tuple[str, str]]:
+def files_of(subject: str, cases: list[str] | None) -> list[tuple[str, str]]:
     """Return path and name of every file of cases: the user's, or those that ship."""
     if cases:
         return [(name, name) for name in cases]
@@ -41,7 +41,13 @@ def _files(subject: str, cases: list[str] | None) -> list[tuple[str, str]]:
     return [(str(path), f"catalogs/measurements/{subject}/{path.name}") for path in sorted(folder.glob("*.yaml"))]
 
 
-def _report(files: list[tuple[str, str]], catalogs: list[str] | None) -> AccuracyReport:
+def replay_files(subject: str, files: list[tuple[str, str]], catalogs: list[str] | None) -> AccuracyReport:
+    """Return the report over files of cases.
+
+    Raises:
+        InputError: where a file is wrong.
+        UsageError: where two files have one id.
+    """
     from pathlib import Path
 
     from ffplan.accuracy.cases import CaseFile
@@ -61,7 +67,7 @@ def _report(files: list[tuple[str, str]], catalogs: list[str] | None) -> Accurac
             raise UsageError(f"ffplan accuracy: two files of cases have the id `{found.id}`; the second is {name}")
         titles[found.id] = found.name
         rows += replay(found, document, catalog)
-    return report(SCHEMA_VERSION, "communication", titles, rows)
+    return report(SCHEMA_VERSION, subject, titles, rows)
 
 
 @app.command()
@@ -88,7 +94,7 @@ def communication(
     from ffplan.report.collective import accuracy_blocks, failed
 
     limit = None if max_mape is None else _percent(max_mape)
-    report = _report(_files("communication", cases), catalog)
+    report = replay_files("communication", files_of("communication", cases), catalog)
     if chart is not None:
         from ffplan.report.scatter import scatter
 

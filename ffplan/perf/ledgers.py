@@ -50,11 +50,16 @@ def _borders(job: Job, load: Any | None) -> list[Line]:
 
 
 def _ports(job: Job, gpus: Any, nics: Any) -> list[Line]:
-    """Every root port passes `gpus` each way where GPUs hang on it, and `nics` for each NIC."""
+    """Every root port passes `gpus` each way where GPUs hang on it, and `nics` for each NIC.
+
+    Behind a PCIe switch, GPU and NIC meet below the root port.
+    """
     lines = []
     for port in job.host.ports:
-        use = gpus * (1.0 if port.gpus else 0.0) + nics * len(port.nics)
+        beside = port.pcie_switch and port.gpus
+        use = gpus * (1.0 if port.gpus else 0.0) + nics * (0 if beside else len(port.nics))
         lines.append(Line("through root ports", ("root_port", port.id), use, use))
+        lines.append(Line("between PCIe switches", ("pcie_switch", port.id), use, use))
     return lines
 
 
@@ -89,7 +94,7 @@ def ring(operation: str, job: Job) -> list[Line]:
     if host.switched:
         return lines + _each("ring inside a node", "nvlink", host.gpus, inside, inside)
     each = load * job.several / job.nics
-    lines += _each("ring over PCIe", "pcie_link", host.gpus, load, load)
+    lines += _each("ring over PCIe", "pcie_peer", host.gpus, load, load)
     lines += _each("NIC to the first GPU", "gpu_nic_peer", host.nic_ids, each, 0.0 * each)
     if host.sockets_with_gpus > 1:
         lines.append(Line("ring between sockets", ("socket_fabric", "0"), inside, inside))
@@ -121,7 +126,7 @@ def tree(operation: str, job: Job) -> list[Line]:
         return lines + _each("chain inside a node", "nvlink", host.gpus, chain, chain)
     each = between / job.nics
     head = maximum(chain, job.shared + between)
-    lines += _each("chain and NIC at its head", "pcie_link", host.gpus, head, head)
+    lines += _each("chain and NIC at its head", "pcie_peer", host.gpus, head, head)
     lines += _each("GPU at the head to NIC", "gpu_nic_peer", host.nic_ids, each, each)
     if host.sockets_with_gpus > 1:
         lines.append(Line("chain between sockets", ("socket_fabric", "0"), job.shared, job.shared))
@@ -210,7 +215,7 @@ def hierarchical(operation: str, job: Job) -> list[Line]:
     if host.switched:
         return lines + _each("scatter and gather inside a node", "nvlink", host.gpus, inside, inside)
     each = between / job.nics
-    lines += _each("scatter and gather over PCIe", "pcie_link", host.gpus, inside, inside)
+    lines += _each("scatter and gather over PCIe", "pcie_peer", host.gpus, inside, inside)
     lines += _each("GPU to NIC", "gpu_nic_peer", host.nic_ids, each, each)
     return lines + _ports(job, inside, each)
 
@@ -246,16 +251,18 @@ def all_to_all(operation: str, job: Job, *, rail: bool = False) -> list[Line]:
     if host.switched:
         return lines + _each("inside a node", "nvlink_all", host.gpus, inside, inside)
     sent = (ranks - 1) / ranks
-    lines += _each("over PCIe", "pcie_link", host.gpus, sent, sent)
+    lines += _each("over PCIe", "pcie_peer", host.gpus, sent, sent)
     each = inner * away / job.nics
     lines += _each("GPU to NIC", "gpu_nic_peer", host.nic_ids, each, each)
     if host.sockets_with_gpus > 1:
         half = inner / 2
         lines.append(Line("between sockets", ("socket_fabric", "0"), half * half / ranks, half * half / ranks))
     for port in host.ports:
-        here = len(port.gpus)
-        use = here * (ranks - here) / ranks + each * len(port.nics)
+        here, beside = len(port.gpus), port.pcie_switch and port.gpus
+        inside_node = here * (inner - here * (inner > 1)) / ranks if beside else here * (ranks - here) / ranks
+        use = inside_node + (0.0 if beside else each * len(port.nics))
         lines.append(Line("through root ports", ("root_port", port.id), use, use))
+        lines.append(Line("between PCIe switches", ("pcie_switch", port.id), use, use))
     return lines
 
 
@@ -301,7 +308,7 @@ def send_receive(operation: str, job: Job) -> list[Line]:
     if host.switched:
         lines += _each("to the NIC", "pcie_link", host.gpus[:1], crossing, crossing)
         return lines + _each("to the next GPU", "nvlink_copy", host.gpus, job.shared, job.shared)
-    lines += _each("over PCIe", "pcie_link", host.gpus, job.ranks * 0 + 1.0, job.ranks * 0 + 1.0)
+    lines += _each("over PCIe", "pcie_peer", host.gpus, job.ranks * 0 + 1.0, job.ranks * 0 + 1.0)
     lines += _each("GPU to NIC", "gpu_nic_peer", host.nic_ids[:1], each, each * 0)
     return lines + _ports(job, job.ranks * 0 + 1.0, each)
 

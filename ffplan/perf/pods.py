@@ -39,10 +39,9 @@ def pod_ring(host: Host, pairs: tuple[tuple[str, str], ...], load: Any) -> list[
         here, there = host.port_of(gpu), host.port_of(nic)
         if here is None or there is None or (here is there and here.pcie_switch):
             continue
-        lines += [
-            Line("GPU to another PCIe switch", ("root_port", port.id), load, load)
-            for port in {here.id: here, there.id: there}.values()
-        ]
+        for name in dict.fromkeys((here.id, there.id)):
+            lines.append(Line("GPU to another PCIe switch", ("root_port", name), load, load))
+            lines.append(Line("GPU to another PCIe switch", ("pcie_switch", name), load, load))
         if here.socket != there.socket:
             lines.append(Line("GPU to another socket", ("socket_fabric", "0"), load, load))
     return lines

@@ -20,8 +20,8 @@ class Resource:
     """One thing that messages share."""
 
     name: str
-    """Kind: hbm, pcie_link, root_port, socket_fabric, host_memory, nvlink, nvls, gpu_nic_peer, nic, leaf_uplinks,
-    zone_links."""
+    """Kind: hbm, pcie_link, pcie_peer, pcie_switch, root_port, socket_fabric, host_memory, nvlink, nvlink_copy,
+    nvlink_all, nvls, gpu_nic_peer, nic, leaf_uplinks, zone_links."""
     id: str
     """Which of its kind."""
     label: str
@@ -89,6 +89,15 @@ def _scale_up(host: Host, link_share: float) -> list[Resource]:
     return found
 
 
+def _over_pcie(host: Host, link: Range) -> Range:
+    """Return what a GPU sends to others over PCIe: what collectives reach, but no more than the server's links."""
+    rates = host.accelerator.collectives if host.accelerator else None
+    if rates is None or rates.pcie is None:
+        return link
+    low, value, _ = spread(rates.pcie)
+    return (min(low, link[1]), min(value, link[1]), link[2])
+
+
 def _inside(host: Host) -> list[Resource]:
     found = []
     if host.accelerator is not None:
@@ -96,6 +105,10 @@ def _inside(host: Host) -> list[Resource]:
         found += [Resource("hbm", gpu, "memory of a GPU", memory, (1.0, 1.0, 1.0), 1.0) for gpu in host.gpus]
     if host.pcie is not None:
         found += [Resource("pcie_link", gpu, "PCIe link of a GPU", host.pcie, FULL_DUPLEX, 1.0) for gpu in host.gpus]
+        peer, label = _over_pcie(host, host.pcie), "PCIe between GPUs"
+        found += [Resource("pcie_peer", gpu, label, peer, FULL_DUPLEX, 1.0) for gpu in host.gpus]
+        switches = [port.id for port in host.ports if port.pcie_switch]
+        found += [Resource("pcie_switch", name, "uplink of a PCIe switch", peer, FULL_DUPLEX, 1.0) for name in switches]
     for port in host.ports:
         if port.limits is not None:
             names = "+".join(name.upper() for name in port.gpus + port.nics)

@@ -165,7 +165,7 @@ def test_a_users_own_cases(tmp_path: Path) -> None:
         (8, 65, None), (8, 440, None), (16, 400, 500),
     ]  # fmt: skip
     assert report["total"]["n"] == 3
-    assert chart.read_text().count("<circle") == 3 + 1
+    assert chart.read_text().count("<circle") == 3 + 1  # and the legend's
 
 
 @pytest.mark.parametrize(

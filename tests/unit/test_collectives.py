@@ -88,7 +88,7 @@ def test_ring_over_pcie_meets_the_peer_limit_of_rome() -> None:
 def test_tree() -> None:
     """t = 2 from four nodes on; the GPU at the head of a PCIe chain moves 1 for the chain and 2 for the NIC."""
     lines = tree("allreduce", Job(host_named("fire-flyer-2-node"), 128, 8))
-    assert use(lines, "pcie_link") == (3, 3)
+    assert use(lines, "pcie_peer") == (3, 3)
     assert use(lines, "gpu_nic_peer") == (2, 2)
     on_nvlink = tree("allreduce", Job(host_named("p4de-24xlarge"), 2, 8))
     assert use(on_nvlink, "nvlink") == (2, 2)
@@ -196,13 +196,14 @@ def test_levels_of_the_scaling_book() -> None:
     assert 989e12 / (2 * sharded_rate(256, 1024, 256, 25600) * 1e9) == pytest.approx(77, abs=0.5)
 
 
-def test_pods_share_the_links_between_sockets() -> None:
-    """Pods 2 and 3 hold GPUs of the first socket and adapters of the second: two cross, so 10 GB/s leave 5 to each."""
+def test_pods_share_what_lies_between_their_gpu_and_nic() -> None:
+    """Two GPUs to a switch: pods 1, 2 and 3 cross the second one's uplink, pods 2 and 3 the links between sockets."""
     host = host_named("p4d-24xlarge")
     pairs = tuple((f"gpu{n}", f"nic{n}") for n in range(4))
     lines = pod_ring(host, pairs, 1.0)
     assert totals(lines)[("socket_fabric", "0")] == (2, 2)
-    assert sustained_rate(resources(host), lines) == pytest.approx(5)
+    assert totals(lines)[("pcie_switch", "cpu0-rp1")] == (3, 3)
+    assert sustained_rate(resources(host), lines) == pytest.approx(13.5 / 3)  # below the 10 / 2 between sockets
     near = (("gpu0", "nic0"), ("gpu2", "nic1"))
     assert ("socket_fabric", "0") not in totals(pod_ring(host, near, 1.0))
 

@@ -1,0 +1,68 @@
+"""Speed of collectives: a grid of a million points against a scalar loop over the same formula, in the same run.
+
+The loop takes the same coefficients as plain numbers; it runs over a sample and is scaled up. Printed, not asserted.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.catalog.library import Library
+from ffplan.catalog.store import Catalog
+from ffplan.perf.collective import COEFFICIENTS, Wish, choices, evaluate, stack
+from ffplan.perf.job import Job
+from ffplan.perf.latency import transfer_time
+from tests.support import host_named
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SCALES, SIZES, SAMPLE, ROUNDS = 125, 1000, 20_000, 5
+AIM = 100
+
+
+def best(run: Callable[[], object]) -> float:
+    """Return the shortest of several runs [s]."""
+    taken = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        run()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def main() -> None:
+    """Time the grid, the formula alone, and the loop."""
+    library = Catalog().entry("nccl").part
+    assert isinstance(library, Library)
+    nodes = np.arange(2.0, 2.0 + SCALES)
+    job = Job(host_named("hgx-h100-8nic"), nodes, nodes * 0 + 8)
+    sizes = np.geomspace(8, 2.0**34, SIZES)
+    wish = Wish("allreduce", library, in_network=True)
+    found = choices(wish, job)
+    points = len(found) * SCALES * SIZES
+    at = stack(found, SCALES)
+    columns = [at[name] for name in COEFFICIENTS]
+    grid = best(lambda: evaluate(wish, job, sizes))
+    alone = best(lambda: transfer_time(sizes[None, None, :], *columns))
+    flat = [np.broadcast_to(column, (len(found), SCALES, SIZES)).ravel()[:: points // SAMPLE] for column in columns]
+    size = np.broadcast_to(sizes, (len(found), SCALES, SIZES)).ravel()[:: points // SAMPLE]
+    scalars = list(zip(size.tolist(), *[column.tolist() for column in flat], strict=True))
+
+    def loop() -> None:
+        for arguments in scalars:
+            transfer_time(*arguments)
+
+    each = best(loop) / len(scalars)
+    print(f"{points:,} points: {len(found)} choices x {SCALES} scales x {SIZES} sizes")
+    print(f"{'':34} {'points/s':>14} {'times the loop':>15} {'aim':>6}")
+    print(f"{'scalar loop over the formula':34} {1 / each:14,.0f} {1:15.0f}x")
+    print(f"{'the formula in one call':34} {points / alone:14,.0f} {each * points / alone:15.0f}x {AIM:>5}x")
+    print(f"{'whole grid: ledgers, time, choice':34} {points / grid:14,.0f} {each * points / grid:15.0f}x")
+
+
+if __name__ == "__main__":
+    main()
