@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ffplan.catalog.library import Library
+from ffplan.catalog.models import Model
 from ffplan.catalog.parts import (
     Accelerator,
     Cpu,
@@ -39,6 +40,7 @@ KINDS: dict[str, type[Part]] = {
     "storage-server": StorageServer,
     "price-book": PriceBook,
     "library": Library,
+    "model": Model,
 }
 """Model of each kind of part."""
 

@@ -20,6 +20,7 @@ from ffplan.catalog.evidence import (
     PriceFigure,
     TransfersFigure,
 )
+from ffplan.catalog.models import Model, ParameterFigure
 from ffplan.catalog.prices import PriceBook
 from ffplan.report.plain import to_json
 from ffplan.report.text import render
@@ -40,6 +41,7 @@ _UNITS: dict[type[Figure], tuple[str, float]] = {
     DataFigure: ("GB", 1e9),
     FractionFigure: ("%", 0.01),
     LengthFigure: ("m", 1.0),
+    ParameterFigure: ("bn", 1e9),
     DurationFigure: ("us", 1e-6),
     PowerFigure: ("W", 1.0),
     TransfersFigure: ("MT/s", 1.0),
@@ -84,6 +86,19 @@ def part_json(entry: Entry) -> str:
     )  # fmt: skip
 
 
+def _dimensions(model: Model) -> Table:
+    """Return the dimensions of a model, which share the source of its shape."""
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    shape = model.transformer
+    for name, value in (shape.model_dump(exclude_none=True) if shape else {}).items():
+        inner = ", ".join(f"{key} {item}" for key, item in value.items()) if isinstance(value, dict) else str(value)
+        grid.add_row(Text(name), Text(inner))
+    for layer in model.convolutions:
+        words = f"{layer.count} x {layer.inputs} to {layer.outputs}, kernel {layer.kernel}, size {layer.size}"
+        grid.add_row(Text(layer.name), Text(words))
+    return grid
+
+
 def part_text(entry: Entry, *, terminal: bool) -> str:
     """Return one part as text."""
     part = entry.part
@@ -107,6 +122,8 @@ def part_text(entry: Entry, *, terminal: bool) -> str:
         grid.add_row(Text(row["path"]), Text(value), Text(f"{row['grade']}, {row['status']}"), Text(mark))
         if row["note"]:
             notes.append(Text(f"{row['path']}: {row['note']}"))
+    if isinstance(part, Model):
+        items.append(_dimensions(part))
     items += [grid, *notes]
     for position, source in enumerate(part.sources.values(), start=1):
         note = f" {source.note}" if source.note else ""

@@ -15,6 +15,7 @@ from ffplan import results, tables
 from ffplan.accuracy.cases import CaseFile
 from ffplan.assessment import Assessment, ToolInfo
 from ffplan.catalog.library import Library
+from ffplan.catalog.models import Model
 from ffplan.catalog.parts import (
     Accelerator,
     Cpu,
@@ -34,7 +35,7 @@ from ffplan.record import record
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 AnyPart = Annotated[
-    Accelerator | Cpu | Library | Link | Nic | PriceBook | Server | StorageServer | Switch,
+    Accelerator | Cpu | Library | Link | Model | Nic | PriceBook | Server | StorageServer | Switch,
     Field(discriminator="kind"),
 ]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FOLDERS = {
     "accelerator": "accelerators", "cpu": "cpus", "nic": "nics", "switch": "switches", "link": "links",
     "server": "servers", "storage-server": "storage", "price-book": "prices",
-    "library": "libraries",
+    "library": "libraries", "model": "models",
 }  # fmt: skip
 CASES = sorted((ROOT / "catalogs" / "measurements").rglob("*.yaml"))
 FILES = sorted(set((ROOT / "catalogs").rglob("*.yaml")) - set(CASES))

@@ -1,0 +1,149 @@
+"""Workloads: transformers by their dimensions, convolutional networks by their layers."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from ffplan.catalog.evidence import Figure
+from ffplan.catalog.parts import Part
+from ffplan.inputs.model import Count, Frozen, Many, Text
+
+
+class ParameterFigure(Figure):
+    """A published number of parameters [1] with evidence."""
+
+    value: Annotated[float, Field(ge=1e3, le=1e15)]
+    low: Annotated[float, Field(ge=1e3, le=1e15)] | None = None
+    high: Annotated[float, Field(ge=1e3, le=1e15)] | None = None
+
+
+class Latent(Frozen):
+    """Multi-head latent attention: keys and values through a narrow latent vector."""
+
+    query_rank: Count | None = None
+    """Rank of the compressed queries; left out, queries are not compressed."""
+    key_value_rank: Count
+    """Rank of the compressed keys and values."""
+    rope_dim: Count
+    """Width of the part of a head that carries the position."""
+    nope_dim: Count
+    """Width of the rest of a query's or key's head."""
+    value_dim: Count
+    """Width of a value's head."""
+
+
+class Experts(Frozen):
+    """A mixture of experts in place of the feed-forward network."""
+
+    routed: Count
+    """Experts that tokens are routed to."""
+    top_k: Annotated[int, Field(ge=1, le=64)]
+    """Of those, experts that a token goes to."""
+    shared: Annotated[int, Field(ge=0, le=64)] = 0
+    """Experts that every token goes to."""
+    ffn: Count
+    """Inner width of an expert."""
+    shared_ffn: Count | None = None
+    """Inner width of all shared experts together; `shared` times `ffn` if omitted."""
+    dense_layers: Annotated[int, Field(ge=0)] = 0
+    """First layers that have a plain feed-forward network of width `ffn` of the model instead."""
+
+
+class Transformer(Frozen):
+    """The dimensions of a decoder-only transformer."""
+
+    layers: Count
+    """Layers."""
+    hidden: Count
+    """Width of the model."""
+    heads: Count
+    """Attention heads."""
+    kv_heads: Count | None = None
+    """Heads of keys and values (grouped-query attention); as many as `heads` if omitted."""
+    head_dim: Count | None = None
+    """Width of a head; `hidden` over `heads` if omitted."""
+    ffn: Count
+    """Inner width of the feed-forward network."""
+    gated: bool = False
+    """True for SwiGLU and its kin, with three matrices in place of two."""
+    biases: bool = False
+    """True where linear layers have biases, and norms too."""
+    vocabulary: Count
+    """Entries of the vocabulary."""
+    sequence: Count
+    """Usual length of a sequence in training."""
+    positions: Annotated[int, Field(ge=0)] = 0
+    """Learned position embeddings; 0 for rotary or ALiBi."""
+    tied: bool = False
+    """True where input and output share one embedding."""
+    latent: Latent | None = None
+    """Multi-head latent attention in place of plain heads."""
+    experts: Experts | None = None
+    """Mixture of experts."""
+
+    @model_validator(mode="after")
+    def _divides(self) -> Transformer:
+        wrong = None
+        if self.head_dim is None and self.latent is None and self.hidden % self.heads:
+            wrong = ("`heads` does not divide `hidden`", "write `head_dim`, or heads that divide it")
+        elif self.kv_heads is not None and self.heads % self.kv_heads:
+            wrong = ("`kv_heads` does not divide `heads`", "write kv_heads that divide heads")
+        elif self.experts is not None and self.experts.top_k > self.experts.routed:
+            wrong = ("a token goes to more experts than there are", "write a smaller `top_k`")
+        elif self.experts is not None and self.experts.dense_layers > self.layers:
+            wrong = ("more dense layers than layers", "write fewer `dense_layers`")
+        if wrong:
+            raise PydanticCustomError(
+                "rule", "{message}", {"rule": "number-range", "message": wrong[0], "remedy": wrong[1]}
+            )
+        return self
+
+
+class Convolution(Frozen):
+    """Convolutions of one kind, or fully connected layers, of a network."""
+
+    name: Text
+    """What it is."""
+    inputs: Count
+    """Channels in."""
+    outputs: Count
+    """Channels out."""
+    kernel: Count = 1
+    """Width of the square kernel; 1 for fully connected layers."""
+    size: Count = 1
+    """Width of the square output; 1 for fully connected layers."""
+    count: Count = 1
+    """Such layers."""
+    bias: bool = False
+    """True with a bias for each output channel."""
+    norm: bool = False
+    """True with a batch norm after it."""
+
+
+class Model(Part):
+    """A model to train."""
+
+    kind_words: ClassVar[str] = "model"
+
+    kind: Literal["model"]
+    parameters: ParameterFigure
+    """Published number of parameters."""
+    active: ParameterFigure | None = None
+    """Published number of parameters that a token meets, of a mixture of experts."""
+    transformer: Transformer | None = None
+    """Dimensions of a transformer."""
+    convolutions: Many[Convolution] = ()
+    """Layers of a convolutional network."""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Model:
+        if (self.transformer is None) == (not self.convolutions):
+            raise PydanticCustomError(
+                "rule", "{message}",
+                {"rule": "schema-choice", "message": "a model has either `transformer` or `convolutions`",
+                 "remedy": "write one of the two"},
+            )  # fmt: skip
+        return self

@@ -1,0 +1,106 @@
+"""Parameters and operations of models, against published counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from ffplan.catalog.models import Model
+from ffplan.catalog.store import Catalog
+from ffplan.perf.shapes import (
+    attention_flops,
+    attention_weights,
+    convolution_flops,
+    convolution_parameters,
+    feed_forward_weights,
+    layer_matrix_weights,
+    layer_weights,
+    parameters,
+    sequence_flops,
+    widths,
+)
+
+
+def model(name: str) -> Model:
+    part = Catalog().entry(name).part
+    assert isinstance(part, Model)
+    return part
+
+
+NAMES = Catalog().ids_of("model")
+ROUNDED = {"megatron-1.7b": 0.03, "megatron-3.6b": 0.012, "nemotron4-15b": 0.045}
+"""Models whose published number is rounded to so much [1]."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_are_those_published(name: str) -> None:
+    found = model(name)
+    if found.transformer is None:
+        total = sum(convolution_parameters(layer) for layer in found.convolutions)
+        assert total == pytest.approx(found.parameters.value, rel=2e-3)
+        return
+    assert parameters(found.transformer) == pytest.approx(found.parameters.value, rel=ROUNDED.get(name, 0.006))
+    if found.active:
+        assert parameters(found.transformer, active=True) == pytest.approx(found.active.value, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [
+        ("gpt3-175b", 2.2046e15), ("llama3-8b", 4.744e14), ("llama3-70b", 3.944e15), ("llama3-405b", 2.151e16),
+        ("nemotron4-15b", 3.850e14), ("nemotron4-340b", 8.621e15),
+    ],
+)  # fmt: skip
+def test_operations_of_a_sequence(name: str, published: float) -> None:
+    """NVIDIA/dgxc-benchmarking, with attention not halved."""
+    shape = model(name).transformer
+    assert shape is not None
+    assert sequence_flops(shape, shape.sequence) == pytest.approx(published, rel=3e-4)
+
+
+def test_grok_differs_from_its_recipe() -> None:
+    """The recipe prints 4.27e15; its own dimensions give 3.8 % more."""
+    shape = model("grok1-314b").transformer
+    assert shape is not None
+    assert sequence_flops(shape, 8192) / 4.27e15 == pytest.approx(1.038, abs=2e-3)
+
+
+def test_conventions() -> None:
+    """Megatron: 96 B s L h^2 (1 + s/6h + V/16Lh) with recomputation, 72 ... (1 + s/6h + V/12Lh) without."""
+    shape = model("megatron-145.6b").transformer
+    assert shape is not None
+    layers, hidden, s, vocabulary = shape.layers, shape.hidden, 2048, shape.vocabulary
+    full = 96 * s * layers * hidden**2 * (1 + s / (6 * hidden) + vocabulary / (16 * layers * hidden))
+    plain = 72 * s * layers * hidden**2 * (1 + s / (6 * hidden) + vocabulary / (12 * layers * hidden))
+    selective = 72 * s * layers * hidden**2 * (1 + s / (3 * hidden) * 2 / 3 + vocabulary / (12 * layers * hidden))
+    assert sequence_flops(shape, s, recompute="full") == pytest.approx(full)
+    assert sequence_flops(shape, s) == pytest.approx(plain)
+    assert sequence_flops(shape, s, recompute="selective") == pytest.approx(selective)
+    half = sequence_flops(shape, s) - sequence_flops(shape, s, causal=True)
+    assert half == pytest.approx(3 * layers * attention_flops(shape, s, causal=True))
+    assert sequence_flops(shape, s) - sequence_flops(shape, s, head=False) == 6 * s * hidden * vocabulary
+
+
+def test_layers_by_hand() -> None:
+    shape = model("llama3-8b").transformer
+    assert shape is not None
+    assert (widths(shape).query, widths(shape).key) == (4096, 1024)
+    assert attention_weights(shape) == 2 * 4096 * 4096 + 2 * 4096 * 1024
+    assert feed_forward_weights(shape, 14336) == 3 * 4096 * 14336
+    assert layer_matrix_weights(shape) == attention_weights(shape) + feed_forward_weights(shape, 14336)
+    assert layer_weights(shape) == layer_matrix_weights(shape) + 2 * 4096
+
+
+def test_latent_attention_and_experts_by_hand() -> None:
+    """DeepSeek-V3: 7168 x 1536 + 1536 x 24576 + 7168 x 576 + 512 x 32768 + 16384 x 7168."""
+    shape = model("deepseek-v3").transformer
+    assert shape is not None
+    assert attention_weights(shape) == 7168 * 1536 + 1536 * 24576 + 7168 * 576 + 512 * 32768 + 16384 * 7168
+    inner = 3 * 7168 * 2048
+    assert layer_weights(shape, dense=False) - layer_weights(shape, active=True, dense=False) == 248 * inner
+
+
+def test_convolutions() -> None:
+    """15.47 GFLOP forward for VGG16 as multiply-adds, 4.1 for ResNet-50 v1.5."""
+    totals = [sum(convolution_flops(layer) for layer in model(name).convolutions) for name in ("vgg16", "resnet-50")]
+    assert totals[0] / 2e9 == pytest.approx(15.47, rel=2e-3)
+    assert totals[1] / 2e9 == pytest.approx(4.09, rel=1e-2)
