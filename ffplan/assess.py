@@ -113,6 +113,7 @@ def _collective(item: CollectiveBound) -> out.CollectiveReport:
     runner_up = item.bound.runner_up
     return out.CollectiveReport(
         library=item.library,
+        algorithm=item.algorithm,
         operation=item.operation,
         ranks=item.ranks,
         nodes=item.nodes,

@@ -229,6 +229,8 @@ class CollectiveReport:
 
     library: str
     """hfreduce, hfreduce-nvlink or nccl."""
+    algorithm: str
+    """The algorithm that allows most: ring, tree, nvls, nvls-tree or hfreduce."""
     operation: str
     """Collective operation."""
     ranks: int

@@ -48,13 +48,17 @@ class CollectiveRow:
     fill_s: float
     """Part that filling pipelines takes [s]."""
     limited_by: str
-    """Kind of the tightest resource for a long message."""
+    """latency or protocol where they take more than the tightest resource, else its kind."""
     limited_by_label: str
-    """The resource for people."""
+    """The same for people."""
     runner_up: str | None
-    """Kind of the next one."""
+    """Kind of the next resource."""
     runner_up_gbyte_s: float | None
     """What the next one allows [GB/s]."""
+    fastest: str
+    """Algorithm and protocol that would take least; the library's own choice where that is it."""
+    fastest_time_s: float
+    """What it would take [s]."""
 
 
 @record
@@ -81,14 +85,16 @@ class CollectiveTable:
     """The collective."""
     library: str
     """Library."""
+    in_network_allowed: bool
+    """True where the network's switches may reduce (SHARP)."""
     in_network_reduction: bool
-    """True where the network's switches reduce (SHARP)."""
+    """True where they do in a row."""
     in_switch_reduction: bool
     """True where the scale-up switch reduces (NVLS) in a row."""
     rows: tuple[CollectiveRow, ...]
     """A row for each number of GPUs and size."""
     algorithms: tuple[AlgorithmRow, ...]
-    """Terms of every algorithm that is chosen somewhere."""
+    """Terms of every algorithm that is chosen somewhere, in the order of the rows."""
     assumptions: tuple[str, ...]
     """What moves the result and is not in the design."""
 
@@ -121,6 +127,9 @@ class AccuracyRow:
     """Algorithm and protocol; empty where there is no choice."""
     status: str
     """How far the source was followed."""
+    kind: str
+    """predicted; fitted, where a figure of the catalogue was fitted on the row or is the row; arithmetic, where the
+    source computed it."""
     scored: bool
     """False where the row counts in no summary."""
     note: str | None
@@ -159,6 +168,8 @@ class AccuracyReport:
     """Every row, in the order of the files."""
     sources: tuple[Score, ...]
     """A summary for each file of cases."""
+    kinds: tuple[Score, ...]
+    """A summary of the rows predicted, fitted and computed."""
     bands: tuple[Score, ...]
     """A summary for each band of message sizes, over collectives with a size."""
     total: Score | None

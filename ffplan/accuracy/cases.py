@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from ffplan.catalog.evidence import Source
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
-from ffplan.inputs.quantities import Bandwidth, Data, Duration, Ratio
+from ffplan.inputs.quantities import Bandwidth, Data, Duration, Ratio, describe
 
 Operation = Literal[
     "allreduce", "reduce-scatter", "all-gather", "broadcast", "all-to-all", "sendrecv", "dispatch", "combine"
@@ -21,8 +22,47 @@ ProtocolName = Literal["ll", "ll128", "simple"]
 Metric = Literal["time_us", "algbw_gbyte_s", "busbw_gbyte_s", "deepep_gbyte_s"]
 Ways = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,6}$")]
 """A whole number as the key of a mapping."""
-Measured = Annotated[float, Field(ge=0)]
-Value = Measured | Annotated[tuple[Measured, Measured], Field(strict=False)] | None
+Measured = Annotated[float, Field(gt=0)]
+Levels = Annotated[Many[Measured], Field(max_length=3)]
+"""Values of node, leaf and spine."""
+
+
+def _value(value: Any) -> Any:
+    """Return a measured value: a number, a range as a pair, or nothing.
+
+    Raises:
+        PydanticCustomError: where it is none of these.
+    """
+    ends = value if isinstance(value, list | tuple) else [value]
+    plain = all(isinstance(end, int | float) and not isinstance(end, bool) and 0 < end < LARGEST for end in ends)
+    if value is None:
+        return None
+    if plain and len(ends) == 1 and not isinstance(value, list | tuple):
+        return float(value)
+    if plain and len(ends) == len(("low", "high")) and ends[0] <= ends[1]:
+        return (float(ends[0]), float(ends[1]))
+    raise PydanticCustomError(
+        "rule", "{message}",
+        {"rule": "communication-cases", "message": f"{describe(value)} is no measured value",
+         "remedy": "write a number above 0, a range [low, high], or null where nothing was measured"},
+    )  # fmt: skip
+
+
+LARGEST = 1e15
+Value = Annotated[
+    float | tuple[float, float] | None,
+    PlainValidator(_value),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0},
+                {"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}, "minItems": 2, "maxItems": 2},
+                {"type": "null"},
+            ]
+        }
+    ),
+]
+"""A measured value: a number, a range, or nothing."""
 
 
 class System(Frozen):
@@ -84,7 +124,7 @@ class Collective(Frozen):
     """True where the network's switches reduce (SHARP)."""
     experts: Experts | None = None
     """How tokens find experts, for dispatch and combine, which need no sizes."""
-    gpus: Annotated[Many[Count], Field(min_length=1)]
+    gpus: Annotated[Many[Annotated[int, Field(ge=2, le=10_000_000)]], Field(min_length=1)]
     """Numbers of GPUs."""
     sizes: Many[Data] = ()
     """Messages [byte], as nccl-tests counts them."""
@@ -92,6 +132,8 @@ class Collective(Frozen):
     """What was measured; `deepep_gbyte_s` counts tokens to a GPU's own node as well, as DeepEP does."""
     values: Annotated[Many[Annotated[tuple[Value, ...], Field(strict=False)]], Field(min_length=1)]
     """Measured values: for each number of GPUs a list, a number for each size; null for none, or [low, high]."""
+    fitted: bool = False
+    """True where a figure of the catalogue was fitted on these rows, or is one of them; they count apart."""
     scored: bool = True
     """False where the row is shown, but counts in no summary; say why in `note`."""
     note: Text | None = None
@@ -115,15 +157,15 @@ class Hierarchy(Frozen):
     """Leaf switches of a set."""
     spine_switches: Count
     """Spine switches."""
-    bandwidth_gbyte_s: Many[Measured] = ()
+    bandwidth_gbyte_s: Levels = ()
     """Total bandwidth of a unit at each level [GB/s]."""
-    allreduce_gbyte_s: Many[Measured] = ()
+    allreduce_gbyte_s: Levels = ()
     """Allreduce bandwidth up to each level, reduced in the switches [GB/s]."""
-    allreduce_without_sharp_gbyte_s: Many[Measured] = ()
+    allreduce_without_sharp_gbyte_s: Levels = ()
     """The same, reduced in the GPUs [GB/s]."""
-    speedup: dict[Ways, Many[Measured]] = Field(default_factory=dict)
+    speedup: dict[Ways, Levels] = Field(default_factory=dict)
     """Speed-up of a reduction at each level, by ways in which the array is sharded over the inner axis [1]."""
-    sharded_gbyte_s: dict[Ways, Many[Measured]] = Field(default_factory=dict)
+    sharded_gbyte_s: dict[Ways, Levels] = Field(default_factory=dict)
     """Its bandwidth at each level, by the same ways [GB/s]."""
     scored: bool = True
     """False where the rows are shown, but count in no summary."""
@@ -140,7 +182,7 @@ class Transport(Frozen):
     """What it ran on."""
     pods: Many[Annotated[tuple[Identifier, Identifier], Field(strict=False)]] = ()
     """GPU and NIC of each pod, where pods on one server talk through their NICs; left out, all ranks are on a node."""
-    wall: Duration | None = None
+    wall: Annotated[Duration, Field(gt=0)] | None = None
     """Wall time of the run [s]; left out, only predicted."""
     fitted: bool = False
     """True where a figure of the catalogue was fitted on this very row."""
@@ -177,7 +219,7 @@ class CaseFile(Frozen):
     kind: Literal["communication-cases"]
     """Kind of file."""
     id: Identifier
-    """Name of the source; also the name of its file."""
+    """Name of the source; of a shipped file also its name."""
     name: Text
     """Name for people."""
     source: Source

@@ -12,7 +12,7 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Server, Switch
 from ffplan.perf import levels
 from ffplan.perf.collective import Grid, Wish, bus_bandwidth, evaluate
-from ffplan.perf.dispatch import Routing, reach, token_bytes
+from ffplan.perf.dispatch import Routing, reach, routing_fault, token_bytes
 from ffplan.perf.latency import ring_latency, transfer_time
 from ffplan.perf.pods import offload_time, pod_ring
 from ffplan.perf.resources import resources
@@ -63,13 +63,13 @@ class Made:
 
     def row(
         self, case: Any, what: str, unit: str, value: Any, model: float, *, gpus: int | None = None,
-        size: float | None = None, chosen: str = "", scored: bool = True, note: str | None = None,
+        size: float | None = None, chosen: str = "", kind: str = "predicted", note: str | None = None,
     ) -> AccuracyRow:  # fmt: skip
         """Return a row of the report."""
         low, high = value if isinstance(value, tuple) else (value, value)
         return AccuracyRow(
             self.file.id, case.id, what, gpus, size, unit, low, high if isinstance(value, tuple) else None, model,
-            signed_error(model, low, high), chosen, self.file.source.status, scored and case.scored, note or case.note,
+            signed_error(model, low, high), chosen, self.file.source.status, kind, case.scored, note or case.note,
         )  # fmt: skip
 
 
@@ -87,6 +87,8 @@ def _wish(made: Made, case: Collective, path: Path) -> Wish:
     if case.experts is not None:
         e = case.experts
         routing = Routing(e.tokens, e.hidden, e.top_k, e.experts, e.max_nodes)
+        if fault := routing_fault(made.bench.job(case.system, case.gpus, path), routing):
+            raise made.bench.fault((*path, "experts"), fault, "write experts, top_k and max_nodes that fit the GPUs")
     return Wish(
         case.operation, made.library(name.removesuffix("-nvlink")), nvlink=name == "hfreduce-nvlink",
         in_network=case.in_network, algorithm=case.algorithm, protocol=case.protocol, routing=routing,
@@ -145,13 +147,13 @@ def collective_rows(made: Made, case: Collective, path: Path) -> list[AccuracyRo
         for j, size in enumerate(sizes):
             value = case.values[i][j]
             chosen = grid.choices[int(grid.chosen[i, j])]
-            if not value:
+            if value is None:
                 continue
             model = _metric(case, wish, job, time, sizes, chosen[0])[i, j]
             rows.append(
                 made.row(
                     case, case.operation, case.metric, value, float(model), gpus=gpus, size=float(size),
-                    chosen=" ".join(filter(None, chosen)),
+                    chosen=" ".join(filter(None, chosen)), kind="fitted" if case.fitted else "predicted",
                 )
             )  # fmt: skip
     return rows
@@ -194,7 +196,7 @@ def hierarchy_rows(made: Made, case: Hierarchy, path: Path) -> list[AccuracyRow]
     for ways, values in case.sharded_gbyte_s.items():
         tables.append((f"{ways}-way", "gbyte_s", values, levels.sharded_rate(float(ways), size[1:], size[:-1], width)))
     return [
-        made.row(case, f"{what}, {name}", unit, value, float(model), gpus=int(below))
+        made.row(case, f"{what}, {name}", unit, value, float(model), gpus=int(below), kind="arithmetic")
         for what, unit, values, models in tables
         for name, value, model, below in zip(names, values, models, size[1:], strict=False)
     ]
@@ -208,9 +210,8 @@ def _pod_gather(made: Made, host: Host, case: Offload, pairs: tuple[tuple[str, s
     base = nccl.latency["base"]["ring"]["simple"].value
     extra = max((nic.hop_latency.value for nic in host.nics if nic.hop_latency), default=0.0)
     steps = ring_steps("all-gather", case.ranks)
-    plateau = nccl.ring_plateau.value if nccl.ring_plateau else 1.0
     hop = nccl.latency["network"]["ring"]["simple"].value + extra
-    latency = ring_latency(base, 0.0, hop, steps, steps, 0.0, plateau)
+    latency = ring_latency(base, 0.0, hop, steps, steps)
     fill = nccl.fill["simple"].value if "simple" in nccl.fill else 0.0
     return float(transfer_time(case.message, spb, latency, base, fill, float("inf"), 0.0, 0.0))
 
@@ -225,13 +226,15 @@ def offload_rows(made: Made, case: Offload, path: Path) -> list[AccuracyRow]:
     for position, transport in enumerate(case.transports):
         here = (*path, "transports", position)
         host = made.bench.host(transport.system, (*here, "system"))
-        known = {*host.gpus, *host.nic_ids}
+        if transport.pods and len(transport.pods) != case.ranks:
+            raise made.bench.fault(
+                (*here, "pods"), f"{len(transport.pods)} pod(s) for {case.ranks} ranks", f"write {case.ranks} pairs"
+            )
         for number, pair in enumerate(transport.pods):
-            for name in pair:
+            for name, known in zip(pair, (host.gpus, host.nic_ids), strict=True):
                 if name not in known:
-                    raise made.bench.fault(
-                        (*here, "pods", number), f"`{host.id}` has no `{name}`", "name a GPU and a NIC"
-                    )
+                    words = f"`{host.id}` has no `{name}` there"
+                    raise made.bench.fault((*here, "pods", number), words, "name a GPU, then a NIC")
         if transport.pods:
             gathers.append(_pod_gather(made, host, case, transport.pods))
             continue
@@ -251,11 +254,10 @@ def offload_rows(made: Made, case: Offload, path: Path) -> list[AccuracyRow]:
     rows = []
     for transport, gather in list(zip(case.transports, gathers, strict=True))[1:]:
         if transport.wall is not None:
-            note = "a figure of the catalogue was fitted on this row" if transport.fitted else None
-            rows.append(
-                made.row(case, f"{transport.name} over {case.transports[0].name}", "ratio", transport.wall / first,
-                         wall(common, gather) / first, gpus=case.ranks, note=note)
-            )  # fmt: skip
+            what = f"{transport.name} over {case.transports[0].name}"
+            kind = "fitted" if transport.fitted else "predicted"
+            ratios = (transport.wall / first, wall(common, gather) / first)
+            rows.append(made.row(case, what, "ratio", *ratios, gpus=case.ranks, kind=kind))
     return rows
 
 
@@ -271,7 +273,11 @@ def replay(file: CaseFile, document: Document, catalog: Catalog) -> list[Accurac
         InputError: where a case does not hang together.
     """
     made = Made(Bench(catalog, document), file)
-    rows = []
+    rows: list[AccuracyRow] = []
+    names = [case.id for case in file.collectives]
+    names += [case.id for case in file.hierarchies] + [case.id for case in file.offloads]
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise made.bench.fault((), f"two cases have the id `{repeated}`", "give each its own id")
     for position, collective in enumerate(file.collectives):
         rows += collective_rows(made, collective, ("collectives", position))
     for position, hierarchy in enumerate(file.hierarchies):

@@ -18,6 +18,14 @@ BANDS = (
 """Bands of message sizes [byte]."""
 
 
+KINDS = (
+    ("predicted", "rows that nothing was fitted on"),
+    ("fitted", "rows that a figure was fitted on"),
+    ("arithmetic", "rows that the source computed"),
+)
+"""Kinds of rows."""
+
+
 def place(row: AccuracyRow) -> str:
     """Return where a row stands: case, GPUs and size."""
     size = f", {data_size(row.size_bytes)}" if row.size_bytes else ""
@@ -47,11 +55,12 @@ def report(version: str, subject: str, titles: dict[str, str], rows: list[Accura
     """
     by_source = [score(name, title, [row for row in rows if row.source == name]) for name, title in titles.items()]
     sized = [row for row in rows if row.size_bytes is not None]
+    kinds = [score(name, title, [row for row in rows if row.kind == name]) for name, title in KINDS]
     bands = [
         score(name, title, [row for row in sized if row.size_bytes and low <= row.size_bytes < high])
         for name, title, low, high in BANDS
     ]
     return AccuracyReport(
         version, subject, tuple(rows), tuple(item for item in by_source if item),
-        tuple(item for item in bands if item), score("all", "all rows", rows),
+        tuple(item for item in kinds if item), tuple(item for item in bands if item), score("all", "all rows", rows),
     )  # fmt: skip

@@ -81,7 +81,7 @@ class Bench:
             path: where the case stands in the file.
 
         Raises:
-            InputError: where they do not fill whole nodes.
+            InputError: where they do not split evenly over nodes.
         """
         host = self.host(system, (*path, "system"))
         if not host.gpus:
@@ -93,14 +93,14 @@ class Bench:
                 (*path, "system", "gpus_per_node"), f"`{host.id}` has {host.domain_gpus} GPUs to a node",
                 f"write at most {host.domain_gpus}",
             )  # fmt: skip
-        per_node = np.minimum(count, most)
+        boxes = np.ceil(count / most)
         for position, number in enumerate(gpus):
-            if number % per_node[position]:
+            if number % boxes[position]:
                 raise self.fault(
-                    (*path, "gpus", position), f"{number} GPUs do not fill whole nodes of {most}",
+                    (*path, "gpus", position), f"{number} GPUs do not split evenly over nodes of {most}",
                     f"write a multiple of {most}",
                 )  # fmt: skip
-        nodes = count / per_node
+        nodes, per_node = boxes, count / boxes
         if system.zones > 1 and bool((nodes < system.zones).any()):
             raise self.fault(
                 (*path, "system", "zones"), f"{int(nodes.min())} node(s) cannot sit in {system.zones} zones",

@@ -31,7 +31,7 @@ class Library(Part):
     slot: DataFigure | None = None
     """Largest piece that a hop between nodes holds, per NIC channel [byte]."""
     ring_plateau: FractionFigure | None = None
-    """Factor on the latency of Simple rings over several nodes."""
+    """Factor on the latency of Simple allreduce rings over several nodes."""
     tree_estimate: EfficiencyFigure | None = None
     """Factor by which the library marks down trees when it chooses; the time itself has no such factor."""
     link_share: EfficiencyFigure | None = None
@@ -41,6 +41,8 @@ class Library(Part):
     [s]."""
     chunk: DataFigure | None = None
     """Piece that a stage of HFReduce's pipeline holds [byte]."""
+    hop: DurationFigure | None = None
+    """Latency of a hop of HFReduce's tree [s]."""
     zone_hops: CountFigure | None = None
     """Stages that crossing zones adds to HFReduce's pipeline."""
     fixed: DurationFigure | None = None

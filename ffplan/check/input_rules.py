@@ -88,7 +88,7 @@ _ROWS = (
      "Use `hfreduce`, or a server with NVLink."),
     ("communication-cases", "A file of measured cases does not hang together",
      "A case that cannot be replayed says nothing about the model.",
-     "gpus: [8, 12]  # on nodes of eight", "Write values that fit `gpus` and `sizes`, on a system that can run them."),
+     "gpus: [8, 17]  # on nodes of eight", "Write values that fit `gpus` and `sizes`, on a system that can run them."),
     ("price-missing", "The price book lacks a part of the cost scope", "A total without it would be too low.",
      "cost: {price_book: fire-flyer-2-relative}  # with storage nodes in scope",
      "Add the price, or exclude the category; the report then says so."),

@@ -11,8 +11,10 @@ from ffplan.cli.wired import emit
 from ffplan.errors import EXIT_FINDINGS, UsageError
 
 if TYPE_CHECKING:
+    from ffplan.inputs.document import Document
     from ffplan.tables import AccuracyReport
 
+KIND = "communication-cases"
 app = typer.Typer(no_args_is_help=True, help="Replay the model against measurements; print the error of every row.")
 
 
@@ -41,6 +43,22 @@ def files_of(subject: str, cases: list[str] | None) -> list[tuple[str, str]]:
     return [(str(path), f"catalogs/measurements/{subject}/{path.name}") for path in sorted(folder.glob("*.yaml"))]
 
 
+def _expect_cases(document: Document) -> None:
+    """Refuse a file that is something else, before its every field is called wrong.
+
+    Raises:
+        InputError: where its `kind` is another, or missing.
+    """
+    from ffplan.errors import InputError
+
+    data = document.data
+    kind = data.get("kind") if isinstance(data, dict) else None
+    if kind != KIND:
+        what = f"this file is of kind `{kind}`" if kind else "this is no file of measured cases"
+        remedy = f"write `kind: {KIND}`; `ffplan schema {KIND}` describes the format"
+        raise InputError(document.finding("communication-cases", ("kind",), what, remedy))
+
+
 def replay_files(subject: str, files: list[tuple[str, str]], catalogs: list[str] | None) -> AccuracyReport:
     """Return the report over files of cases.
 
@@ -62,6 +80,7 @@ def replay_files(subject: str, files: list[tuple[str, str]], catalogs: list[str]
     rows, titles = [], {}
     for path, name in files:
         document = read_document(Path(path), name)
+        _expect_cases(document)
         found = validate(CaseFile, document)
         if found.id in titles:
             raise UsageError(f"ffplan accuracy: two files of cases have the id `{found.id}`; the second is {name}")
@@ -94,12 +113,16 @@ def communication(
     from ffplan.report.collective import accuracy_blocks, failed
 
     limit = None if max_mape is None else _percent(max_mape)
+    if chart is not None and not chart.endswith(".svg"):
+        raise UsageError(f"ffplan accuracy: --chart {chart}: the chart is SVG; name a file that ends in .svg")
     report = replay_files("communication", files_of("communication", cases), catalog)
     if chart is not None:
         from ffplan.report.scatter import scatter
 
         write(scatter(report), chart)
     emit(report, list(report.rows), "accuracy: communication", lambda: accuracy_blocks(report), form, output)
+    if limit is not None and report.total is None:
+        raise UsageError("ffplan accuracy: --max-mape: no row counts")
     if limit is not None and (message := failed(report, limit)):
         typer.echo(f"ffplan accuracy: {message}", err=True)
         raise typer.Exit(EXIT_FINDINGS)

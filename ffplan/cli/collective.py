@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,10 +15,21 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import ResolvedDesign
     from ffplan.perf.collective import Wish
+    from ffplan.perf.job import Job
     from ffplan.tables import CollectiveTable
 
 LIBRARIES = ("nccl", "hfreduce", "hfreduce-nvlink", "deepep")
 MOST_POINTS = 100_000
+SHORT = re.compile(r"([0-9]+)([KMGTkmgt])")
+"""Sizes as nccl-tests takes them: 1024 to a K."""
+ALIASES = {
+    "all-reduce": "allreduce",
+    "alltoall": "all-to-all",
+    "allgather": "all-gather",
+    "reducescatter": "reduce-scatter",
+}
+DEFAULTS = (4096, 7168, 8, 256, 4)
+"""Tokens, width, experts of a token, experts, most nodes, where dispatch and combine are given none."""
 SizesOption = Annotated[
     str | None,
     typer.Option(
@@ -44,7 +56,9 @@ def _whole(text: str) -> float:
 def _size(text: str) -> float:
     from ffplan.inputs.quantities import DATA, parse_quantity
 
-    return parsed(lambda: parse_quantity(text, DATA), "--size")
+    short = SHORT.fullmatch(text.strip())
+    whole = f"{short[1]} {short[2].upper()}iB" if short else text
+    return parsed(lambda: parse_quantity(whole, DATA), "--size")
 
 
 def series(text: str, option: str, *, sizes: bool) -> tuple[float, ...]:
@@ -70,6 +84,19 @@ def series(text: str, option: str, *, sizes: bool) -> tuple[float, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: dict[str, str | None]) -> None:
+    """Refuse options that would have no effect.
+
+    Raises:
+        UsageError: where one is given.
+    """
+    tokens = operation in ("dispatch", "combine")
+    idle: dict[str, object] = {**(of_messages if tokens else of_tokens)}
+    for name, value in idle.items():
+        if value is not None:
+            raise UsageError(f"ffplan collective: {name} has no effect on {operation}; leave it out")
+
+
 def _wish(
     design: ResolvedDesign, catalog: Catalog, operation: str, library: str, algorithm: str | None,
     protocol: str | None, experts: tuple[int, ...], *, sharp: bool,
@@ -89,6 +116,15 @@ def _wish(
     )  # fmt: skip
 
 
+def _reduces(wish: Wish, job: Job) -> bool:
+    """True where a choice exists that reduces in the network."""
+    from ffplan.perf.collective import choices
+
+    return wish.library.method == "nccl" and any(
+        item.algorithm == "sharp" and bool(item.possible.any()) for item in choices(wish, job)
+    )
+
+
 def _report(
     design: ResolvedDesign, wish: Wish, library: str, sizes: tuple[float, ...], gpus: tuple[int, ...] | None,
     zones: int | None,
@@ -99,7 +135,7 @@ def _report(
     from ffplan.fabric.plan import plan_fabric
     from ffplan.perf.assumed import collective_assumptions
     from ffplan.perf.borders import reach
-    from ffplan.perf.dispatch import token_bytes
+    from ffplan.perf.dispatch import routing_fault, token_bytes
     from ffplan.perf.study import WishError, place_ranks, tabulate
     from ffplan.tables import CollectiveTable
 
@@ -111,14 +147,21 @@ def _report(
         raise UsageError(f"ffplan collective: more than {MOST_POINTS:,} points; ask for fewer sizes or numbers")
     try:
         job = place_ranks(design, plan, ranks, zones)
+        if wish.routing is not None and (fault := routing_fault(job, wish.routing)):
+            raise WishError(f"{fault}; see --gpus, --experts, --top-k and --max-nodes")
+        if wish.in_network and not _reduces(wish, job):
+            raise WishError(
+                f"--sharp: no {library} {wish.operation} of `{job.host.id}` that reduces in the network is known"
+            )
         if wish.nvlink and not (job.host.pairs or job.host.switched):
             raise WishError(f"`hfreduce-nvlink` needs NVLink between GPUs; `{job.host.id}` has none")
         rows, terms = tabulate(wish, job, ranks, np.array(sizes))
     except WishError as error:
         raise UsageError(f"ffplan collective: {error}") from None
     in_switch = any(row.algorithm in ("nvls", "nvls-tree", "sharp") for row in rows)
+    in_network = any(row.algorithm == "sharp" for row in rows)
     return CollectiveTable(
-        SCHEMA_VERSION, design.spec.name, wish.operation, library, wish.in_network, in_switch, tuple(rows),
+        SCHEMA_VERSION, design.spec.name, wish.operation, library, wish.in_network, in_network, in_switch, tuple(rows),
         tuple(terms), collective_assumptions(wish, job),
     )  # fmt: skip
 
@@ -139,11 +182,16 @@ def collective(
     sharp: Annotated[bool, typer.Option("--sharp/--no-sharp", help="Let the network's switches reduce.")] = False,
     zones: Annotated[int | None, typer.Option("--zones", min=1, help="Zones that the job spans; as few as hold it if "
         "omitted.")] = None,
-    tokens: Annotated[int, typer.Option("--tokens", min=1, help="dispatch, combine: tokens of a GPU.")] = 4096,
-    hidden: Annotated[int, typer.Option("--hidden", min=1, help="dispatch, combine: width of a token.")] = 7168,
-    top_k: Annotated[int, typer.Option("--top-k", min=1, max=64, help="dispatch, combine: experts of a token.")] = 8,
-    experts: Annotated[int, typer.Option("--experts", min=1, help="dispatch, combine: experts altogether.")] = 256,
-    max_nodes: Annotated[int, typer.Option("--max-nodes", min=1, help="dispatch, combine: most nodes of a token.")] = 4,
+    tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="dispatch, combine: tokens of a GPU; 4,096.")]
+        = None,
+    hidden: Annotated[int | None, typer.Option("--hidden", min=1, help="dispatch, combine: width of a token; 7,168.")]
+        = None,
+    top_k: Annotated[int | None, typer.Option("--top-k", min=1, max=64, help="dispatch, combine: experts of a token; "
+        "8.")] = None,
+    experts: Annotated[int | None, typer.Option("--experts", min=1, help="dispatch, combine: experts altogether; 256.")]
+        = None,
+    max_nodes: Annotated[int | None, typer.Option("--max-nodes", min=1, help="dispatch, combine: most nodes of a "
+        "token; 4.")] = None,
     chart: Annotated[bool, typer.Option("--chart", help="Add a chart of bus bandwidth to the table.")] = False,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
@@ -153,22 +201,28 @@ def collective(
     from ffplan.perf.volumes import ALGORITHMS, OPERATIONS, PROTOCOLS
     from ffplan.report.collective import collective_blocks
 
+    operation = ALIASES.get(operation.lower().replace("_", "-"), operation.lower().replace("_", "-"))
     choice(operation, OPERATIONS, "--op")
+    asked = {"--tokens": tokens, "--hidden": hidden, "--top-k": top_k, "--experts": experts, "--max-nodes": max_nodes}
+    _refuse_idle(operation, asked, {"--size": size, "--protocol": protocol})
     design, parts = resolved_design(file, catalog)
     wanted = design.spec.communication
     if library is None:
         library = "deepep" if operation in ("dispatch", "combine") else wanted.libraries[0] if wanted else "nccl"
         library = library if operation in ("allreduce", "dispatch", "combine") else "nccl"
-    choice(library, LIBRARIES, "--library")
-    if algorithm is not None:
-        choice(algorithm, ALGORITHMS, "--algorithm")
-    if protocol is not None:
-        choice(protocol, PROTOCOLS, "--protocol")
+    library = choice(library.lower(), LIBRARIES, "--library")
+    algorithm = choice(algorithm.lower(), ALGORITHMS, "--algorithm") if algorithm else None
+    protocol = choice(protocol.lower(), PROTOCOLS, "--protocol") if protocol else None
+    if library.startswith("hfreduce") and (algorithm or protocol or sharp):
+        raise UsageError("ffplan collective: HFReduce has one way only; leave out --algorithm, --protocol and --sharp")
+    if algorithm == "sharp" and not sharp:
+        raise UsageError("ffplan collective: --algorithm sharp: the network's switches reduce only with --sharp")
     sizes = series(size, "--size", sizes=True) if size else (wanted.message_size if wanted else float(2**30),)
     ranks = tuple(int(n) for n in series(gpus, "--gpus", sizes=False)) if gpus else None
-    wish = _wish(
-        design, parts, operation, library, algorithm, protocol, (tokens, hidden, top_k, experts, max_nodes), sharp=sharp
-    )
+    if sharp and design.switch.fabric != "infiniband":
+        raise UsageError(f"ffplan collective: --sharp: `{design.switch.id}` is an Ethernet switch; it does not reduce")
+    routing = tuple(value or default for value, default in zip(asked.values(), DEFAULTS, strict=True))
+    wish = _wish(design, parts, operation, library, algorithm, protocol, routing, sharp=sharp)
     report = _report(design, wish, library, sizes, ranks, zones)
     head = f"{report.design}: {operation} with {library}"
     emit(report, list(report.rows), head, lambda: collective_blocks(report, chart=chart), form, output)

@@ -20,7 +20,6 @@ def collective_assumptions(wish: Wish, job: Job) -> tuple[str, ...]:
     accelerator = host.accelerator
     rates = accelerator.collectives if accelerator else None
     found = [
-        "Reduction in the network's switches (SHARP) is " + ("on." if wish.in_network else "off."),
         "Ranks go leaf by leaf and zone by zone; no other traffic, no congestion within the fabric.",
     ]
     if library.method == "nccl":
@@ -33,11 +32,21 @@ def collective_assumptions(wish: Wish, job: Job) -> tuple[str, ...]:
             found.append(f"No reduction in the scale-up switch (NVLS) is known of `{name}`.")
         if not host.switched:
             found.append("LL128 is left out without a scale-up switch, as NCCL does by default (recalled).")
+        if not host.switched and host.sockets_with_gpus > 1 and all(cpu.socket_fabric is None for cpu in host.cpus):
+            found.append(f"No bandwidth between sockets of `{host.cpus[0].id}` is known: that term is left out.")
+        if not host.switched and any(port.limits is None for port in host.ports if port.gpus):
+            found.append(f"No root-port limit of `{host.cpus[0].id}` is known: that term is left out.")
+        if wish.operation == "all-to-all":
+            found.append("What many small pieces of an all-to-all cost beyond one hop is not modelled.")
+        if wish.operation in ("all-gather", "reduce-scatter"):
+            found.append("Only rings are modelled for it; NCCL's PAT would have less latency on many nodes.")
     if library.method == "hfreduce":
+        found.append("Fitted at 184 MiB; copies and additions of small messages are not in it.")
         found.append(
             "Nodes carry the mean load of the double binary tree, 2 (N - 1) / N; `ffplan design` bounds the busiest."
         )
     if library.method == "deepep" and wish.routing is not None:
+        found.append("The fixed time of a call was fitted on H800 with 400 Gb/s NICs.")
         found.append("Every expert is as likely as any other; tokens are FP8 with scales out, BF16 back.")
     if host.peer_through_cpu and library.method == "nccl" and all(cpu.gpu_nic_peer is None for cpu in host.cpus):
         found.append(f"No GPU to NIC bandwidth through `{host.cpus[0].id}` is known: that term is left out.")

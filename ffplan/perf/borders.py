@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from ffplan.fabric.plan import FabricPlan
 
 
+THREE = 3
+"""Tiers of a fabric with pods."""
+
+
 def reach(design: ResolvedDesign) -> int:
     """Return the nodes that one collective can span: all, or those of one zone where nothing joins the zones."""
     fabric, count = design.spec.fabric, design.compute.group.count
@@ -45,12 +49,21 @@ def borders(design: ResolvedDesign, plan: FabricPlan, nodes: Any, zones: Any = N
     in_a_tree = ceil_div(nodes, spanned)
     leaves = plan.leaf // (plan.planes * plan.zones)
     if plan.uplinks and leaves > 1:
-        wanted = ceil_div(in_a_tree, plan.radix - plan.uplinks)
+        under_a_leaf = fabric.scalable_unit or plan.radix - plan.uplinks
+        wanted = ceil_div(in_a_tree, under_a_leaf)
         crossing = (wanted > 1) | (leaves < rails)
         links = len(group.fabric_nics) * design.stripes * plan.uplinks
         words = "uplinks of a leaf" if rails == 1 else f"uplinks of a leaf on each of {rails} rails"
         sets = crossing * maximum(2, wanted) * (nodes > 1) + (1 - crossing * (nodes > 1))
         found.append(Border("leaf_uplinks", words, sets, links, links * plan.link_gbyte_s))
+        pod = under_a_leaf * plan.radix // 2
+        if plan.tiers == THREE and plan.spine_core_links:
+            apart = (in_a_tree > pod) & (nodes > 1)
+            share = maximum(nodes, 2) / maximum(group.group.count, 2)
+            label = "links across the middle of the fabric"
+            found.append(
+                Border("bisection", label, 1 + apart * 1, plan.spine_core_links, plan.bisection_gbyte_s * share)
+            )
     if fabric.inter_zone is not None and group.group.zones == "split":
         links = plan.planes * fabric.inter_zone.links_per_zone
         found.append(Border("zone_links", "links between zones", spanned, links, links * plan.link_gbyte_s))

@@ -79,9 +79,12 @@ def _hfreduce_choice(wish: Wish, job: Job) -> Choice:
     library = wish.library
     chunk = library.chunk.value if library.chunk else 0.0
     extra = library.zone_hops.value if library.zone_hops else 0
-    latency = hfreduce.pipeline_time(job.nodes, job.zones, chunk, load, nics, extra)
-    whole = job.per_node == len(job.host.gpus)
-    return Choice("hfreduce", "", spb, latency, 0.0, 0.0, 0.0, 0.0, 0.0, spb, whole)
+    hops = hfreduce.pipeline_hops(job.nodes, job.zones, extra)
+    slower = load / (nics * 1e9) / spb  # a stage passes its chunk on at the rate of the NIC, not of the whole
+    bridged = bool(job.host.pairs or job.host.switched)
+    whole = (job.per_node == len(job.host.gpus)) & (bridged or not wish.nvlink)
+    latency = hops * (library.hop.value if library.hop else 0.0)
+    return Choice("hfreduce", "", spb, latency, 0.0, 0.0, 0.0, hops * slower, chunk, spb, whole)
 
 
 def _dispatch_choices(wish: Wish, job: Job) -> list[Choice]:
@@ -91,7 +94,7 @@ def _dispatch_choices(wish: Wish, job: Job) -> list[Choice]:
     found = []
     for name, ledger in (("node-limited", dispatch.node_limited), ("straight", dispatch.straight)):
         spb = 1e-9 / sustained_rate(known, ledger(job, wish.routing))
-        fixed = wish.library.fixed.value if wish.library.fixed and name == "straight" else 0.0
+        fixed = wish.library.fixed.value if wish.library.fixed else 0.0
         if wish.algorithm in (None, name):
             found.append(Choice(name, "", spb, fixed, 0.0, 0.0, 0.0, 0.0, 0.0, spb, job.ranks > 1))
     return found
@@ -100,7 +103,8 @@ def _dispatch_choices(wish: Wish, job: Job) -> list[Choice]:
 def choices(wish: Wish, job: Job) -> list[Choice]:
     """Return what the library may choose from."""
     if wish.library.method == "hfreduce":
-        return [_hfreduce_choice(wish, job)] if wish.operation == "allreduce" else []
+        runs = wish.operation == "allreduce" and wish.algorithm is None and wish.protocol is None
+        return [_hfreduce_choice(wish, job)] if runs else []
     if wish.library.method == "deepep":
         return _dispatch_choices(wish, job) if wish.operation in ("dispatch", "combine") else []
     if wish.operation not in nccl.BY_OPERATION:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.elementwise import ceil_div
 from ffplan.errors import InputError
 from ffplan.perf.borders import borders, reach
 from ffplan.perf.bounds import Bound, ring_factor
@@ -11,7 +12,7 @@ from ffplan.perf.hfreduce import hfreduce
 from ffplan.perf.host import Host, host
 from ffplan.perf.job import Job
 from ffplan.perf.ledger import LedgerLine
-from ffplan.perf.ledgers import ring
+from ffplan.perf.ledgers import LEDGERS
 from ffplan.perf.resources import resources
 from ffplan.perf.solve import solve
 from ffplan.record import record
@@ -28,6 +29,7 @@ class CollectiveBound:
     """An allreduce over all compute nodes with one library."""
 
     library: str
+    algorithm: str
     operation: str
     ranks: int
     nodes: int
@@ -69,19 +71,33 @@ def _faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]:
     ]  # fmt: skip
 
 
+def _best(job: Job) -> tuple[str, Bound]:
+    """Return the algorithm of NCCL that allows most, and its bound; the first of equals."""
+    switches = job.host.accelerator is not None and ("nvls", job.host.gpus[0]) in resources(job.host)
+    names = ["ring", "tree"]
+    if switches and job.per_node > 1:
+        names.append("nvls" if job.nodes == 1 else "nvls-tree")
+    known = resources(job.host, job.borders)
+    found = [(name, solve(known, LEDGERS[name]("allreduce", job))) for name in names]
+    return max(found, key=lambda item: item[1].gbyte_s if item[1].terms else 0.0)
+
+
 def _one(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host, wanted: Communication) -> CollectiveBound:
     group = design.compute
     accelerator = group.accelerator
     assert accelerator is not None
-    job = Job(node, reach(design), len(node.gpus), 1, borders(design, plan, group.group.count))
+    ranks = reach(design) * len(node.gpus)
+    crossed = borders(design, plan, reach(design))
     ledger: tuple[LedgerLine, ...] = ()
     if library == "nccl":
-        lines = ring("allreduce", job)
+        domains = ceil_div(ranks, node.domain_gpus)
+        algorithm, result = _best(Job(node, domains, ranks / domains, 1, crossed))
     else:
+        job = Job(node, reach(design), len(node.gpus), 1, crossed)
         lines, ledger = hfreduce(
             job, nvlink=library == "hfreduce-nvlink", memcpy_async=wanted.hfreduce.h2d == "memcpy-async"
         )
-    result = solve(resources(node, job.borders), lines)
+        algorithm, result = "hfreduce", solve(resources(node, crossed), lines)
     if all(term.name == "hbm" for term in result.terms):
         raise InputError(
             design.document.finding(
@@ -90,7 +106,7 @@ def _one(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host, wan
                 f"add `pcie` or `nvlink` to `{accelerator.id}`",
             )
         )  # fmt: skip
-    return CollectiveBound(library, "allreduce", job.ranks, job.nodes, wanted.message_size, result, ledger)
+    return CollectiveBound(library, algorithm, "allreduce", ranks, reach(design), wanted.message_size, result, ledger)
 
 
 def communication(design: ResolvedDesign, plan: FabricPlan | None) -> tuple[CollectiveBound, ...]:

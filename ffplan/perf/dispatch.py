@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffplan.elementwise import minimum
+from ffplan.elementwise import maximum, minimum
 from ffplan.perf.solve import Line
 from ffplan.record import record
 
@@ -91,10 +91,39 @@ def reach(job: Job, routing: Routing) -> tuple[Any, Any]:
     return expected_hits(nodes, pool, on_node, routing.top_k), gpus
 
 
+def routing_fault(job: Job, routing: Routing) -> str | None:
+    """Return why tokens cannot be routed so, or None.
+
+    Args:
+        job: the ranks, plain numbers or arrays.
+        routing: how tokens find experts.
+    """
+    import numpy as np
+
+    ranks = np.atleast_1d(job.ranks)
+    if not job.host.switched:
+        return f"dispatch and combine need a scale-up switch in the node; `{job.host.id}` has none"
+    uneven = routing.experts % ranks != 0
+    if bool(uneven.any()):
+        return f"{routing.experts:,} experts do not spread evenly over {int(ranks[uneven][0]):,} GPUs"
+    nodes = np.atleast_1d(job.nodes)
+    within = routing.experts * np.minimum(nodes, routing.groups) / nodes
+    if bool((within < routing.top_k).any()):
+        held = int(within.min())
+        return f"the nodes that a token may reach hold {held} experts, fewer than the {routing.top_k} it needs"
+    return None
+
+
 def _lines(job: Job, network: Any, inside: Any) -> list[Line]:
     host = job.host
-    each = network * job.per_node / job.nics * job.several
+    out = network * job.per_node * job.several
+    each, feeders = out / job.nics, minimum(job.per_node, job.nics)
     lines = [Line("tokens between nodes", ("nic", name), each, each) for name in host.nic_ids]
+    lines += [Line("GPUs feed NICs", ("pcie_link", gpu), out / feeders, out / feeders) for gpu in host.gpus]
+    for border in job.borders:
+        members = job.nodes / border.sets
+        leaving = members * out * (job.nodes - members) / maximum(job.nodes - 1, 1)
+        lines.append(Line("tokens across a border", (border.name, "0"), leaving, leaving))
     return lines + [Line("tokens inside a node", ("nvlink", gpu), inside, inside) for gpu in host.gpus]
 
 

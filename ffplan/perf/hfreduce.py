@@ -89,32 +89,29 @@ def hfreduce(
     for port in host.ports:
         use = sum(_share(host, gpu, nvlink=nvlink) for gpu in port.gpus) + tree * len(port.nics) / count
         lines.append(Line("D2H, H2D and network", ("root_port", port.id), use, use))
+        lines.append(Line("D2H, H2D and network", ("pcie_switch", port.id), use, use))
     for border in job.borders:
         use = ring_factor(border.sets)
         lines.append(Line("across a border", (border.name, "0"), use, use))
     return lines, memory
 
 
-def pipeline_time(nodes: Any, zones: Any, chunk: Any, load: Any, nic_gbyte_s: Any, zone_hops: Any) -> Any:
-    """Return the time that HFReduce's pipeline takes to fill and drain.
+def pipeline_hops(nodes: Any, zones: Any, zone_hops: Any) -> Any:
+    """Return the stages of HFReduce's pipeline between nodes.
 
     Args:
         nodes: nodes N [1].
         zones: zones that they sit in [1].
-        chunk: piece that each stage holds [byte].
-        load: bytes that a node sends per byte of message [1].
-        nic_gbyte_s: what its NICs carry, payload [GB/s].
         zone_hops: stages that crossing zones adds [1].
 
     Returns:
-        Time [s].
+        Stages [1]; each passes on a chunk at the rate of the NIC.
 
     Equation:
-        (2 log2(N) + crossing) x chunk x load / NIC rate
+        2 log2(N) + crossing
 
     Source:
-        Store and forward: a chunk goes up and down the tree, at each hop at the rate of the NIC. The chunk is fitted on
-        Fig. 7 of An et al., arXiv 2408.14158.
+        Store and forward: a chunk goes up and down the tree. Chunk and crossing are fitted on Fig. 7 of An et al.,
+        arXiv 2408.14158.
     """
-    hops = 2 * depth(nodes) + zone_hops * (zones > 1)
-    return hops * chunk * load / (nic_gbyte_s * 1e9)
+    return 2 * depth(nodes) + zone_hops * (zones > 1)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from ffplan.perf.job import Job
 
 
+IN_NETWORK = "reduction in the network's switches"
+
+
 def _each(step: str, kind: str, ids: tuple[str, ...], inward: Any, outward: Any) -> list[Line]:
     return [Line(step, (kind, name), inward, outward) for name in ids]
 
@@ -43,7 +46,7 @@ def _nics(job: Job, step: str, load: Any) -> list[Line]:
 def _borders(job: Job, load: Any | None) -> list[Line]:
     lines = []
     for border in job.borders:
-        crossed = (border.sets > 1) * 1.0
+        crossed = (border.sets > 1) * job.several
         use = (ring_factor(border.sets) if load is None else load) * crossed
         lines.append(Line("across a border", (border.name, "0"), use, use))
     return lines
@@ -153,7 +156,8 @@ def nvls(operation: str, job: Job, between: Any = 0.0, step: str = "between node
     """
     inside = (job.per_node + 1) / job.per_node * job.shared
     lines = _each("reduction in the scale-up switch", "nvls", job.host.gpus, inside, inside)
-    return lines + _nics(job, step, between) + _hbm(job, inside, inside) + _borders(job, None)
+    crossing = between if step == IN_NETWORK else None
+    return lines + _nics(job, step, between) + _hbm(job, inside, inside) + _borders(job, crossing)
 
 
 def nvls_tree(operation: str, job: Job) -> list[Line]:
@@ -191,7 +195,7 @@ def sharp(operation: str, job: Job) -> list[Line]:
     Source:
         [2], [3].
     """
-    return nvls(operation, job, 1.0, "reduction in the network's switches")
+    return nvls(operation, job, 1.0, IN_NETWORK)
 
 
 def hierarchical(operation: str, job: Job) -> list[Line]:
@@ -211,7 +215,7 @@ def hierarchical(operation: str, job: Job) -> list[Line]:
         Definition; each of p GPUs allreduces a share of 1 / p over N nodes.
     """
     host, inside, between = job.host, ring_factor(job.per_node), ring_factor(job.nodes)
-    lines = _nics(job, "rings on each rail", between) + _borders(job, None) + _hbm(job, inside, 1.5 * inside)
+    lines = _nics(job, "rings on each rail", between) + _borders(job, between) + _hbm(job, inside, 1.5 * inside)
     if host.switched:
         return lines + _each("scatter and gather inside a node", "nvlink", host.gpus, inside, inside)
     each = between / job.nics
@@ -245,8 +249,8 @@ def all_to_all(operation: str, job: Job, *, rail: bool = False) -> list[Line]:
     for border in job.borders:
         members = ranks / border.sets
         same = members * (ranks - members) / ranks
-        lanes = 1.0 if rail or border.name == "zone_links" else 1.0 / job.nics
-        use = (same * lanes + members * away * (1.0 - lanes)) * (border.sets > 1)
+        lanes = 1.0 / job.nics if border.name == "leaf_uplinks" and not rail else 1.0
+        use = (same * lanes + members * away * (1.0 - lanes)) * job.several
         lines.append(Line("across a border", (border.name, "0"), use, use))
     if host.switched:
         return lines + _each("inside a node", "nvlink_all", host.gpus, inside, inside)
@@ -258,8 +262,8 @@ def all_to_all(operation: str, job: Job, *, rail: bool = False) -> list[Line]:
         half = inner / 2
         lines.append(Line("between sockets", ("socket_fabric", "0"), half * half / ranks, half * half / ranks))
     for port in host.ports:
-        here, beside = len(port.gpus), port.pcie_switch and port.gpus
-        inside_node = here * (inner - here * (inner > 1)) / ranks if beside else here * (ranks - here) / ranks
+        here, beside = minimum(len(port.gpus), inner), port.pcie_switch and port.gpus
+        inside_node = here * ((inner if beside else ranks) - here) / ranks
         use = inside_node + (0.0 if beside else each * len(port.nics))
         lines.append(Line("through root ports", ("root_port", port.id), use, use))
         lines.append(Line("between PCIe switches", ("pcie_switch", port.id), use, use))

@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ffplan.elementwise import maximum, minimum
-from ffplan.perf.bounds import ring_factor
 from ffplan.perf.latency import ring_latency, switch_latency, tree_latency
 from ffplan.perf.ledgers import LEDGERS
 from ffplan.perf.resources import resources
 from ffplan.perf.solve import sustained_rate
-from ffplan.perf.volumes import PROTOCOLS, depth, ring_steps
+from ffplan.perf.volumes import PROTOCOLS, bus_factor, depth, ring_steps
 from ffplan.record import record
 
 if TYPE_CHECKING:
@@ -84,14 +83,15 @@ def _latencies(library: Library, job: Job, operation: str, algorithm: str, proto
     vendor = job.host.cpus[0].vendor if job.host.cpus else ""
     least = library.overhead.get(vendor)  # type: ignore[call-overload]
     overhead = (least.value if least else 0.0) * (3 if protocol == "simple" else 1)
-    plateau = library.ring_plateau.value if library.ring_plateau and protocol == "simple" else 1.0
+    large = operation == "allreduce" and protocol == "simple"
+    plateau = library.ring_plateau.value if library.ring_plateau and large else 1.0
     inner_steps = ring_steps(operation, inner)
     if algorithm == "hierarchical":
         return base + inner_steps * inside + crossings * between, base + inner_steps * inside
     return ring_latency(base, inside, between, steps, crossings, overhead, plateau), base + inner_steps * inside
 
 
-def _ceiling(job: Job, algorithm: str) -> Any:
+def _ceiling(job: Job, operation: str, algorithm: str) -> Any:
     """Return the highest algorithm bandwidth of protocol LL [GB/s]."""
     rates = job.host.accelerator.collectives if job.host.accelerator else None
     if rates is None or rates.ll is None:
@@ -99,7 +99,7 @@ def _ceiling(job: Job, algorithm: str) -> Any:
     one, two, more = rates.ll.one_node.value, rates.ll.two_nodes.value, rates.ll.more_nodes.value
     nodes = job.nodes
     busbw = one * (nodes == 1) + two * (nodes == 2) + more * (nodes > 2)
-    return busbw / (maximum(ring_factor(job.ranks), 1e-9) if algorithm == "ring" else 2.0)
+    return busbw / (maximum(bus_factor(operation, job.ranks), 1e-9) if algorithm == "ring" else 2.0)
 
 
 def _inner_most(library: Library, job: Job, operation: str, algorithm: str) -> Any:
@@ -141,7 +141,7 @@ def choice(library: Library, job: Job, operation: str, algorithm: str, protocol:
     trees = algorithm in TREES
     shares: Any = library.share.get(algorithm, {})  # type: ignore[call-overload]
     share = shares[protocol].value if protocol in shares else 1.0
-    ceiling = _ceiling(job, algorithm) if protocol == "ll" else float("inf")
+    ceiling = _ceiling(job, operation, algorithm) if protocol == "ll" else float("inf")
     real = minimum(share * sustained_rate(known, lines, trees=trees), ceiling)
     seen = minimum(share * sustained_rate(known, lines, trees=trees, as_library=True), ceiling)
     if algorithm == "tree" and library.tree_estimate:

@@ -21,7 +21,8 @@ class Resource:
 
     name: str
     """Kind: hbm, pcie_link, pcie_peer, pcie_switch, root_port, socket_fabric, host_memory, nvlink, nvlink_copy,
-    nvlink_all, nvls, gpu_nic_peer, nic, leaf_uplinks, zone_links."""
+    nvlink_all, nvls, gpu_nic_peer, nic, leaf_uplinks, zone_links,
+    bisection."""
     id: str
     """Which of its kind."""
     label: str
@@ -49,7 +50,7 @@ class Border:
     sets: Any
     """Leaves of a rail, or zones, that the collective spans."""
     links: int
-    gbyte_s: float
+    gbyte_s: Any
     """Their bandwidth together, one direction [GB/s]."""
 
 
@@ -157,6 +158,6 @@ def resources(host: Host, borders: tuple[Border, ...] = (), link_share: float = 
     """
     found = [*_scale_up(host, link_share), *_inside(host), *_network(host)]
     for item in borders:
-        basis = f"{item.links:,} links x {item.gbyte_s / item.links:g} GB/s"
+        basis = "" if item.name == "bisection" else f"{item.links:,} links x {item.gbyte_s / item.links:g} GB/s"
         found += [Resource(item.name, "0", item.label, (item.gbyte_s,) * 3, FULL_DUPLEX, 1.0, basis=basis)]
     return {(item.name, item.id): item for item in found}

@@ -97,7 +97,7 @@ def sustained_rate(
             continue
         both = item.both_ways[1]
         share = item.under_trees if trees and item.under_trees is not None else item.sustained
-        mark = (item.name, item.one_way[1], both, share, id(inward), id(outward))
+        mark = (item.name, id(item.one_way), both, share, id(inward), id(outward))
         if mark not in seen:
             seen[mark] = port_rate(item.one_way[1] * share, both, inward, outward)
     return minimum(*seen.values(), float("inf"))
@@ -151,6 +151,8 @@ def _derivation(items: list[Resource], use: tuple[float, float], share: float) -
         )
     if abs(both - FULL) < LEAST_USE or min(use) < LEAST_USE:
         return f"{first.basis or f'{one:.4g} GB/s one way'} / {most:.4g} per byte"
+    if both == 1:
+        return f"{one:.4g} GB/s shared by both ways / ({use[0]:.4g} in + {use[1]:.4g} out) per byte"
     ideal = ""
     if first.name == "root_port" and both < 1:
         ideal = f"; {port_rate(one, 1.0, *use):.4g} if both ways shared the one-way limit without loss"

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     from ffplan.perf.bounds import Bound
 
 
+MARGIN = 1.01
+"""By how much a stream is slower than its resources before its protocol counts as what binds [1]."""
+PAIR = 2
+"""Fewest ranks of a collective."""
+
+
 class WishError(ValueError):
     """The design cannot do what is asked."""
 
@@ -45,23 +51,48 @@ def place_ranks(design: ResolvedDesign, plan: FabricPlan, gpus: tuple[int, ...],
     most, each = reach(design) * len(node.gpus), len(node.gpus)
     if not node.gpus:
         raise WishError(f"`{node.id}` has no accelerators")
+    domain = node.domain_gpus
     for count in gpus:
+        if count < PAIR:
+            raise WishError(f"--gpus {count}: a collective needs at least two accelerators")
         if count > most:
             raise WishError(f"--gpus {count:,}: one job can span {most:,} accelerators of this design")
-        if count > each and count % each:
-            low, high = count // each * each, min(most, (count // each + 1) * each)
-            raise WishError(f"--gpus {count:,}: not a whole number of nodes of {each}; {low:,} or {high:,} would fit")
+        if count % -(-count // domain):
+            low, high = count // domain * domain, min(most, (count // domain + 1) * domain)
+            raise WishError(
+                f"--gpus {count:,}: does not split evenly over nodes of {domain}; {low:,} or {high:,} would"
+            )
     ranks: Floats = np.asarray(gpus, dtype=float)
     boxes = np.ceil(ranks / each)
-    domain = node.domain_gpus
     nodes = np.ceil(ranks / domain)
-    if bool(((ranks > domain) & (ranks % domain > 0)).any()):
-        raise WishError(f"--gpus: one scale-up switch joins {domain} accelerators; write a multiple, or fewer")
-    span = zones_of(design, boxes) if zones is None else boxes * 0 + zones
-    if zones is not None and (zones > design.spec.fabric.zones or bool((boxes < zones).any())):
-        raise WishError(f"--zones {zones}: the fabric has {design.spec.fabric.zones}, and every zone needs a node")
+    span = _zones(design, boxes, zones)
     crossed = borders(design, plan, boxes, span)
     return Job(node, nodes, ranks / nodes, span, crossed)
+
+
+def _zones(design: ResolvedDesign, boxes: Floats, zones: int | None) -> Floats:
+    """Return the zones that jobs on so many nodes span.
+
+    Raises:
+        WishError: where they cannot.
+    """
+    if zones is None:
+        return np.asarray(zones_of(design, boxes), dtype=float)
+    fabric, count = design.spec.fabric, design.compute.group.count
+    if zones > fabric.zones or bool((boxes < zones).any()):
+        raise WishError(f"--zones {zones}: the fabric has {fabric.zones}, and every zone needs a node")
+    if design.compute.group.zones == "every":
+        raise WishError(f"--zones {zones}: every node is in every zone")
+    if zones > 1 and fabric.inter_zone is None:
+        raise WishError(f"--zones {zones}: nothing joins the zones of this fabric")
+    held = -(-count // fabric.zones) * zones
+    if bool((boxes > held).any()):
+        raise WishError(f"--zones {zones}: {zones} zone(s) hold {held:,} nodes, the job has {int(boxes.max()):,}")
+    return boxes * 0 + zones
+
+
+def _at(value: Any, job: Job, at: int) -> float:
+    return float(np.broadcast_to(value, job.nodes.shape)[at])
 
 
 def _single(job: Job, at: int) -> Job:
@@ -69,8 +100,7 @@ def _single(job: Job, at: int) -> Job:
     from ffplan.perf.resources import Border
 
     crossed = tuple(
-        Border(b.name, b.label, float(np.broadcast_to(b.sets, job.nodes.shape)[at]), b.links, b.gbyte_s)
-        for b in job.borders
+        Border(b.name, b.label, _at(b.sets, job, at), b.links, _at(b.gbyte_s, job, at)) for b in job.borders
     )
     return Job(job.host, float(job.nodes[at]), float(job.per_node[at]), float(job.zones[at]), crossed)
 
@@ -123,7 +153,7 @@ def tabulate(
         raise WishError(f"`{wish.library.id}` has no {what}{at} of `{job.host.id}`")
     bounds: dict[tuple[int, str], Bound] = {}
     for i in range(len(gpus)):
-        for algorithm in sorted({grid.choices[k][0] for k in grid.chosen[i]}):
+        for algorithm in dict.fromkeys(grid.choices[k][0] for k in grid.chosen[i]):
             bounds[i, algorithm] = bound_of(wish, _single(job, i), algorithm)
     rows = _rows(wish, job, gpus, sizes, grid, bounds)
     terms = [
@@ -133,12 +163,24 @@ def tabulate(
     return rows, terms
 
 
+def _limit(item: Bound, parts: tuple[float, float], size: float) -> tuple[str, str]:
+    """Return what a row waits for most: latency, its protocol, or the tightest resource."""
+    latency, stream = parts
+    if latency > stream:
+        return "latency", "latency"
+    if stream > size / (float(item.gbyte_s) * 1e9) * MARGIN:
+        return "protocol", "share or ceiling of the protocol"
+    return item.binding.name, item.binding.label
+
+
 def _rows(
     wish: Wish, job: Job, gpus: tuple[int, ...], sizes: Floats, grid: Grid, bounds: dict[tuple[int, str], Bound]
 ) -> list[CollectiveRow]:
     time, latency, stream = grid.pick(grid.time), grid.pick(grid.latency), grid.pick(grid.stream)
     algbw = sizes[None, :] / time / 1e9
     busbw: Any = bus_bandwidth(wish.operation, job.ranks, algbw)
+    runs = np.where(np.isfinite(grid.estimate), grid.time, np.inf)
+    fastest, least = runs.argmin(axis=0), runs.min(axis=0)
     rows = []
     for i, count in enumerate(gpus):
         for j, size in enumerate(sizes):
@@ -150,8 +192,9 @@ def _rows(
                 CollectiveRow(
                     count, int(job.nodes[i]), int(job.zones[i]), float(size), algorithm, protocol, float(time[i, j]),
                     float(algbw[i, j]), float(busbw[i, j]), *parts, max(0.0, float(time[i, j]) - sum(parts)),
-                    item.binding.name, item.binding.label, spare.name if spare else None,
+                    *_limit(item, parts, float(size)), spare.name if spare else None,
                     float(spare.gbyte_s) if spare else None,
+                    " ".join(filter(None, grid.choices[int(fastest[i, j])])), float(least[i, j]),
                 )
             )  # fmt: skip
     return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ffplan.report.blocks import Block
@@ -10,6 +11,8 @@ from ffplan.units import data_size, duration, number
 if TYPE_CHECKING:
     from ffplan.tables import AccuracyReport, AccuracyRow, CollectiveRow, CollectiveTable, Score
 
+LOSS = 1.1
+"""How much slower than another a choice is before it is worth a line [1]."""
 BAR = 34
 """Width of the longest bar [columns]."""
 
@@ -20,7 +23,7 @@ def _bars(report: CollectiveTable) -> Block:
         (
             f"{row.gpus:,}",
             data_size(row.size_bytes),
-            "#" * max(1, round(BAR * row.busbw_gbyte_s / most)) + f" {number(row.busbw_gbyte_s)}",
+            "#" * max(1, round(BAR * row.busbw_gbyte_s / most)) + f" {number(row.busbw_gbyte_s)} {_choice(row)}",
         )
         for row in report.rows
     )
@@ -31,11 +34,29 @@ def _choice(row: CollectiveRow) -> str:
     return f"{row.algorithm} {row.protocol}".strip()
 
 
-def _next(row: CollectiveRow) -> str:
-    text = row.limited_by.replace("_", " ")
-    if row.runner_up is not None and row.runner_up_gbyte_s is not None:
-        text += f"; {row.runner_up.replace('_', ' ')} {number(row.runner_up_gbyte_s)}"
-    return text
+def _spells(report: CollectiveTable) -> list[tuple[str, str]]:
+    """Return where the choice changes with the size, one line for each number of GPUs that sees several."""
+    found = []
+    for gpus in dict.fromkeys(row.gpus for row in report.rows):
+        rows = sorted((row for row in report.rows if row.gpus == gpus), key=lambda row: row.size_bytes)
+        steps = [f"{_choice(rows[0])}"] if rows else []
+        for before, row in pairwise(rows):
+            if _choice(before) != _choice(row):
+                steps.append(f"{_choice(row)} from {data_size(row.size_bytes)}")
+        if len(steps) > 1:
+            found.append((f"{gpus:,} GPUs", ", ".join(steps)))
+    return found
+
+
+def _slower(report: CollectiveTable) -> list[tuple[str, str]]:
+    """Return the row where the library's choice loses most against another, where it loses a tenth or more."""
+    worst = max(report.rows, key=lambda row: row.time_s / row.fastest_time_s)
+    loss = worst.time_s / worst.fastest_time_s
+    if loss < LOSS:
+        return []
+    at = f"{worst.gpus:,} GPUs, {data_size(worst.size_bytes)}"
+    text = f"{_choice(worst)} takes {loss:.2f} times as long as {worst.fastest} would ({at})"
+    return [("not the fastest", text)]
 
 
 def collective_blocks(report: CollectiveTable, *, chart: bool) -> list[Block]:
@@ -43,30 +64,26 @@ def collective_blocks(report: CollectiveTable, *, chart: bool) -> list[Block]:
     rows = tuple(
         (
             f"{row.gpus:,}", data_size(row.size_bytes), _choice(row), duration(row.time_s), number(row.algbw_gbyte_s),
-            number(row.busbw_gbyte_s), _next(row),
+            number(row.busbw_gbyte_s), row.limited_by.replace("_", " "),
         )
         for row in report.rows
     )  # fmt: skip
-    header = ("GPUs", "size", "choice", "time", "algbw", "busbw", "binds; next")
-    blocks = [Block("Time, GB/s", rows, header)]
+    header = ("GPUs", "size", "choice", "time", "algbw", "busbw", "binds")
+    blocks = [Block("algbw and busbw in GB/s", rows, header)]
     if chart:
         blocks.append(_bars(report))
+    choices = (*_spells(report), *_slower(report))
+    if choices:
+        blocks.append(Block("What the library chooses", choices))
     last = report.algorithms[-1] if report.algorithms else None
     if last is not None:
         terms = tuple((f"{number(term.gbyte_s)}", term.label, term.derivation) for term in last.terms)
         title = f"Terms of {last.algorithm} on {last.gpus:,} GPUs, GB/s of a long message"
         blocks.append(Block(title, terms, ("algbw", "resource", "capacity / use")))
-    on = "on" if report.in_network_reduction else "off"
+    network = "off" if not report.in_network_allowed else "used" if report.in_network_reduction else "allowed, not used"
     used = "used" if report.in_switch_reduction else "not used"
-    blocks.append(
-        Block(
-            "Assumptions",
-            (
-                ("reduction", f"in the network (SHARP) {on}; in the scale-up switch (NVLS) {used}"),
-                *(("", text) for text in report.assumptions[1:]),
-            ),
-        )
-    )
+    lines = [("reduction", f"in the network (SHARP) {network}; in the scale-up switch (NVLS) {used}")]
+    blocks.append(Block("Assumptions", (*lines, *(("", text) for text in report.assumptions))))
     return blocks
 
 
@@ -115,15 +132,17 @@ def _case_block(rows: list[AccuracyRow]) -> Block:
     header += [name for name, shown in zip(("GPUs", "size"), flags, strict=False) if shown]
     header += ["measured", "model", "error %", *(["choice"] if flags[2] else [])]
     words = [f"{first.source}: {first.case}", *([first.what] if same else []), UNITS[first.unit]]
-    title = ", ".join(words) + ("" if first.scored else " (not scored)")
+    marks = ["fitted"] if first.kind == "fitted" else []
+    marks += [] if first.scored else ["not scored"]
+    title = ", ".join(words) + (f" ({', '.join(marks)})" if marks else "")
     return Block(title, tuple(cells(row) for row in rows), tuple(header))
 
 
 def accuracy_blocks(report: AccuracyReport) -> list[Block]:
     """Return the tables of `ffplan accuracy`: every row, then the summaries."""
-    groups: dict[tuple[str, str, str], list[AccuracyRow]] = {}
+    groups: dict[tuple[str, ...], list[AccuracyRow]] = {}
     for row in report.rows:
-        groups.setdefault((row.source, row.case, row.unit), []).append(row)
+        groups.setdefault((row.source, row.case, row.unit, row.kind), []).append(row)
     blocks = []
     for rows in groups.values():
         blocks.append(_case_block(rows))
@@ -131,7 +150,9 @@ def accuracy_blocks(report: AccuracyReport) -> list[Block]:
         if notes:
             blocks.append(Block("", notes))
     totals = [report.total] if report.total else []
-    blocks.append(Block("Sources", tuple(_score(item) for item in (*report.sources, *totals)), SCORE_HEADER))
+    if totals:
+        blocks.append(Block("Sources", tuple(_score(item) for item in (*report.sources, *totals)), SCORE_HEADER))
+        blocks.append(Block("Kinds of rows", tuple(_score(item) for item in report.kinds), SCORE_HEADER))
     if report.bands:
         blocks.append(Block("Message sizes", tuple(_score(item) for item in report.bands), SCORE_HEADER))
     return blocks

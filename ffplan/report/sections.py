@@ -91,7 +91,8 @@ def _term(term: TermReport) -> str:
 
 
 def _collective(c: CollectiveReport) -> list[tuple[str, str]]:
-    text = f"{number(c.algbw_gbyte_s, 3)} GB/s, bound by {_term(c.terms[0])}"
+    way = f" with {c.algorithm}" if c.library == "nccl" else ""
+    text = f"{number(c.algbw_gbyte_s, 3)} GB/s{way}, bound by {_term(c.terms[0])}"
     if len(c.terms) > 1:
         text += f"; next {_term(c.terms[1])}"
     memory = next((term for term in c.terms[2:] if term.name == "host_memory"), None)

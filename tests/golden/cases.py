@@ -228,10 +228,12 @@ CASES = (
             file="cases.yaml",
         )
         for name, old, new in (
-            ("nodes", "gpus: [8, 16]", "gpus: [8, 12]"),
+            ("nodes", "gpus: [8, 16]", "gpus: [8, 17]"),
             ("shape", "[[65, 440], [62, 450]]", "[[65, 440]]"),
             ("server", "server: hgx-h100-8nic", "server: hgx-h100"),
             ("library", "library: nccl", "library: hfreduce-nvlink\n    algorithm: nvls"),
+            ("kind", "kind: communication-cases", "kind: price-book"),
+            ("value", "[62, 450]", "[62, fast]"),
             ("unit", "sizes: [1 MiB, 1 GiB]", "sizes: [1 MiB, 1024]"),
         )
     ),

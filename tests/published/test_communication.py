@@ -58,6 +58,19 @@ def test_sweeps_of_nccl_tests(source: str) -> None:
                 assert abs(row.error) < allowed[name], row
 
 
+def test_rows_that_nothing_was_fitted_on() -> None:
+    """The model generalises: their mean error is hardly above that of the rows it was fitted on."""
+    every = [row for path in FOLDER.glob("*.yaml") for row in rows(path.stem)]
+    predicted, fitted = (
+        score(kind, "", [row for row in every if row.kind == kind]) for kind in ("predicted", "fitted")
+    )
+    assert predicted is not None
+    assert fitted is not None
+    assert predicted.n > 100
+    assert predicted.mape < 0.07
+    assert abs(predicted.bias) < 0.03
+
+
 def test_plateaus() -> None:
     assert summary("nccl-plateaus").max_error < 0.06
 

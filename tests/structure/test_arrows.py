@@ -43,7 +43,7 @@ THIRD_PARTY = {
     "fabric": {"numpy", "networkx"},
     "interop": {"numpy", "networkx"},
     "perf": {"numpy"},
-    "accuracy": {"numpy", "pydantic"},
+    "accuracy": {"numpy", "pydantic", "pydantic_core"},
     "cost": {"numpy"},
     "report": {"rich", "pydantic"},
     "cli": {"typer", "numpy", "pydantic_core"},

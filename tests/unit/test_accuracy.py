@@ -65,9 +65,10 @@ def test_collective_command() -> None:
     report = json.loads(run.out)
     jsonschema.validate(report, schema("collective"))
     assert [row["gpus"] for row in report["rows"]] == [16, 32, 1440]
-    assert report["in_network_reduction"] is False
+    assert report["in_network_reduction"] is report["in_network_allowed"] is False
     for row in report["rows"]:
         assert row["limited_by"] == "root_port"
+        assert row["fastest_time_s"] == row["time_s"]
         assert row["algbw_gbyte_s"] == pytest.approx(row["size_bytes"] / row["time_s"] / 1e9)
         assert row["busbw_gbyte_s"] == pytest.approx(row["algbw_gbyte_s"] * ring_factor(row["gpus"]))
         assert row["time_s"] == pytest.approx(row["latency_s"] + row["stream_s"] + row["fill_s"])
@@ -98,7 +99,7 @@ def test_sharp_is_faster_and_said() -> None:
 
 def test_every_operation_and_algorithm_runs() -> None:
     for operation in ("reduce-scatter", "all-gather", "broadcast", "all-to-all", "sendrecv", "dispatch", "combine"):
-        run = ffplan("collective", "superpod-h100-4su", "--op", operation, "--gpus", "8,64", "--format", "json")
+        run = ffplan("collective", "superpod-h100-4su", "--op", operation, "--gpus", "2,8,64", "--format", "json")
         assert run.code == 0, run.err
         assert all(row["time_s"] > 0 for row in json.loads(run.out)["rows"])
     for algorithm in ("ring", "tree", "nvls-tree", "hierarchical"):
@@ -112,7 +113,16 @@ def test_every_operation_and_algorithm_runs() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--gpus", "12"), "8 or 16 would fit"),
+        (("--gpus", "1"), "at least two accelerators"),
+        (("--gpus", "12", "--library", "hfreduce"), "over 12 accelerators"),
+        (("--gpus", "17"), "16 or 24 would"),
+        (("--sharp", "--library", "nccl"), "reduces in the network"),
+        (("--library", "hfreduce", "--protocol", "ll"), "one way only"),
+        (("--library", "nccl", "--algorithm", "sharp"), "only with --sharp"),
+        (("--tokens", "9"), "no effect on allreduce"),
+        (("--op", "dispatch", "--size", "1MiB"), "no effect on dispatch"),
+        (("--op", "dispatch", "--gpus", "64"), "scale-up switch"),
+        (("--zones", "1"), "hold 625 nodes"),
         (("--gpus", "20000"), "10,000 accelerators"),
         (("--gpus", "many"), "no number of accelerators"),
         (("--op", "allredcue"), "allreduce"),
@@ -171,7 +181,17 @@ def test_a_users_own_cases(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("gpus: [8, 16]", "gpus: [8, 12]", "12 GPUs do not fill whole nodes of 8"),
+        ("gpus: [8, 16]", "gpus: [8, 17]", "17 GPUs do not split evenly over nodes of 8"),
+        ("gpus: [8, 16]", "gpus: [1, 16]", "at least 2"),
+        ("[65, 440]", "[0, 440]", "no measured value"),
+        ("[400, 500]", "[500, 400]", "no measured value"),
+        (
+            "operation: allreduce",
+            "operation: allreduce\n    library: hfreduce-nvlink\n    algorithm: tree",
+            "has no tree",
+        ),
+        ("kind: communication-cases", "kind: server", "of kind `server`"),
+        ("kind: communication-cases\n", "", "no file of measured cases"),
         ("[null, [400, 500]]", "[null]", "write 2 list(s) of 2 value(s)"),
         ("server: hgx-h100-8nic", "server: hgx-h100", "hgx-h100-8nic"),
         ("server: hgx-h100-8nic", "server: hgx-h100-8nic, nics: 9", "has 8 NIC(s)"),
@@ -196,10 +216,36 @@ def test_wrong_cases_are_located(tmp_path: Path, old: str, new: str, words: str)
     assert words in run.err
 
 
+def test_names_as_nccl_writes_them() -> None:
+    asked = ("collective", "superpod-h100-4su", "--gpus", "64", "--format", "json")
+    plain = ffplan(*asked, "--op", "allreduce", "--library", "nccl", "--protocol", "ll128", "--size", "2MiB,2GiB").out
+    assert (
+        ffplan(*asked, "--op", "all_reduce", "--library", "NCCL", "--protocol", "LL128", "--size", "2M,2g").out == plain
+    )
+
+
+def test_what_a_choice_loses_is_said() -> None:
+    """NCCL's estimate misses the limit between GPU and NIC of Rome: its tree takes three times a ring's time."""
+    text = ffplan("collective", "fire-flyer-2", "--library", "nccl", "--gpus", "64", "--size", "2MiB,16MiB").out
+    assert "ring simple from 16 MiB" in text
+    assert "2.99 times" in " ".join(text.split())
+    report = ffplan("collective", "fire-flyer-2", "--library", "nccl", "--gpus", "64", "--size", "1KiB", "-f", "json")
+    assert json.loads(report.out)["rows"][0]["limited_by"] == "latency"
+
+
 def test_two_files_of_one_id_and_a_wrong_limit(tmp_path: Path) -> None:
     for name in ("a.yaml", "b.yaml"):
         (tmp_path / name).write_text(CASE)
     files = ("--cases", str(tmp_path / "a.yaml"), "--cases", str(tmp_path / "b.yaml"))
     assert ffplan("accuracy", "communication", *files).code == 2
     assert ffplan("accuracy", "communication", "--max-mape", "low").code == 2
+    assert "ends in .svg" in ffplan("accuracy", "communication", "--chart", "c.png").err
+    unscored = tmp_path / "unscored.yaml"
+    unscored.write_text(CASE.replace("id: sweep", "id: sweep\n    scored: false"))
+    run = ffplan("accuracy", "communication", "--cases", str(unscored), "--max-mape", "5")
+    assert run.code == 2
+    assert "no row counts" in run.err
+    twice = tmp_path / "twice.yaml"
+    twice.write_text(CASE + CASE.partition("collectives:\n")[2])
+    assert "two cases have the id" in ffplan("accuracy", "communication", "--cases", str(twice)).err
     assert ffplan("accuracy", "communication", "--cases", str(tmp_path / "none.yaml")).code == 2

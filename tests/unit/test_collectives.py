@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log2, sqrt
+from math import sqrt
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
 from ffplan.perf.collective import Wish, evaluate
 from ffplan.perf.dispatch import Routing, expected_hits, node_limited, reach, straight, token_bytes
-from ffplan.perf.hfreduce import pipeline_time
+from ffplan.perf.hfreduce import pipeline_hops
 from ffplan.perf.job import Job
 from ffplan.perf.latency import ring_latency, switch_latency, transfer_time, tree_latency
 from ffplan.perf.ledgers import (
@@ -162,9 +162,14 @@ def test_transfer_time() -> None:
 
 
 def test_pipeline_of_hfreduce() -> None:
-    """128 nodes in two zones: 14 + 2 hops of 6 MB at 24 GB/s, each carried 1.5 times."""
-    assert pipeline_time(128, 2, 6e6, 1.5, 24, 2) == pytest.approx(16 * 6e6 * 1.5 / 24e9)
-    assert pipeline_time(128, 1, 6e6, 1.5, 24, 2) == pytest.approx(2 * log2(128) * 6e6 * 1.5 / 24e9)
+    """128 nodes: 14 stages, two more across zones; each passes 5.8 MB on at 24 GB/s, loaded 2 x 127/128 times."""
+    assert [pipeline_hops(128, zones, 2) for zones in (1, 2)] == [14, 16]
+    job = Job(host_named("fire-flyer-2-node"), np.array([128.0]), np.array([8.0]), np.array([1.0]))
+    grid = evaluate(Wish("allreduce", library("hfreduce")), job, np.array([1e9, 8.0]))
+    assert grid is not None
+    stage = 5.8e6 * 2 * 127 / 128 / 24e9
+    assert grid.pick(grid.time)[0, 0] == pytest.approx(1e9 / 8.1e9 + 14 * stage + 14 * 3.7e-6)
+    assert grid.pick(grid.time)[0, 1] == pytest.approx(14 * 3.7e-6, rel=1e-3)  # a small message has small chunks
 
 
 def test_tokens() -> None:

@@ -55,10 +55,11 @@ def test_two_zones_on_two_planes(tmp_path: Path) -> None:
     assert f.spare_ports_by_role.interzone == 2 * (2 * 64 - 32)
     assert f.zone_oversubscription == 4.0
     assert f.bisection_gbyte_s == 2 * 16 * 50  # planes x links between two zones x 50 GB/s
+    # NVLS-tree allows most; over two sets its trees cross with the message once each way at least
     zone = term(collective(a, "nccl"), "zone_links")
-    assert zone.gbyte_s == pytest.approx(2 * 16 * 50 / (2 * 255 / 256))
+    assert zone.gbyte_s == pytest.approx(2 * 16 * 50)
     # a rail has 16 NICs in a zone, which fit one leaf of 32, but three leaves are too few for four rails
-    assert term(collective(a, "nccl"), "leaf_uplinks").gbyte_s == pytest.approx(8 * 32 * 50 / (2 * 255 / 256))
+    assert term(collective(a, "nccl"), "leaf_uplinks").gbyte_s == pytest.approx(8 * 32 * 50)
 
 
 def test_nodes_in_every_zone_have_fewer_rails(tmp_path: Path) -> None:
@@ -129,12 +130,13 @@ def test_the_switch_port_limits_a_faster_nic(tmp_path: Path) -> None:
 
 
 def test_a_rail_crosses_the_uplinks_of_its_leaves(tmp_path: Path) -> None:
-    """63:1: 64 nodes a rail on leaves of 63; each of eight rings leaves by one uplink, as fast as its NIC."""
+    """63:1: 64 nodes a rail on leaves of 63; its trees leave once, by one uplink, and pass its NIC twice."""
     nodes = "role: compute, server: hgx-h100-8nic, count: {}"
     fabric = "tiers: 2; oversubscription: 1000:1"
     report = collective(plan(tmp_path, fabric, nodes.format(64)), "nccl")
-    assert term(report, "leaf_uplinks").gbyte_s == pytest.approx(8 * 50 / (2 * 511 / 512))
-    assert term(report, "leaf_uplinks").gbyte_s == pytest.approx(term(report, "nic").gbyte_s)
+    assert report.algorithm == "nvls-tree"
+    assert term(report, "leaf_uplinks").gbyte_s == pytest.approx(8 * 50)
+    assert term(report, "leaf_uplinks").gbyte_s == pytest.approx(2 * term(report, "nic").gbyte_s)
     report = collective(plan(tmp_path, fabric, nodes.format(63)), "nccl")
     assert "leaf_uplinks" not in {item.name for item in report.terms}
 
@@ -182,11 +184,11 @@ def test_the_remedy_names_the_most_that_fits(tmp_path: Path) -> None:
     assert assess_file(path).fabric.endpoints == 191 * 8 + 66
 
 
-def test_one_link_between_zones_binds_the_ring(tmp_path: Path) -> None:
+def test_one_link_between_zones_binds_the_trees(tmp_path: Path) -> None:
     fabric = "tiers: 2; zones: 2; inter_zone: {switches: 1, links_per_zone: 1}"
     report = collective(plan(tmp_path, fabric), "nccl")
     assert report.limited_by == "zone_links"
-    assert report.algbw_gbyte_s == pytest.approx(50 / (2 * 255 / 256))
+    assert report.algbw_gbyte_s == pytest.approx(50)
 
 
 def test_zones_that_nothing_joins_bound_an_allreduce_inside_one(tmp_path: Path) -> None:
@@ -219,10 +221,10 @@ def test_hfreduce_with_nvswitch_moves_one_copy(tmp_path: Path) -> None:
 
 def test_nccl_on_nvswitch_feeds_its_nics_over_pcie(tmp_path: Path) -> None:
     report = collective(plan(tmp_path, "tiers: 2"), "nccl")
-    assert term(report, "pcie_link").gbyte_s == pytest.approx(8 * 55.4 / (2 * 255 / 256))
-    assert term(report, "nvlink").gbyte_s == pytest.approx(370 / (2 * 255 / 256))
-    assert term(report, "nvlink").high_gbyte_s == pytest.approx(450 / (2 * 255 / 256))
-    assert report.busbw_gbyte_s == pytest.approx(370)
+    assert term(report, "pcie_link").gbyte_s == pytest.approx(8 * 55.4 / 2)
+    assert term(report, "nvls").gbyte_s == pytest.approx(480 / 1.75)  # (8 + 1) / 8 of it in use, as when measured
+    assert report.algbw_gbyte_s == pytest.approx(8 * 50 / 2)
+    assert report.busbw_gbyte_s == pytest.approx(200 * 2 * 255 / 256)
 
 
 def test_nics_load_their_root_port_in_hfreduce(overlay: Path) -> None:
