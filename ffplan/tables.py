@@ -23,6 +23,8 @@ class Limit:
 class CollectiveRow:
     """A collective at one size and one number of GPUs."""
 
+    library: str
+    """Library."""
     gpus: int
     """Ranks."""
     nodes: int
@@ -59,12 +61,16 @@ class CollectiveRow:
     """Algorithm and protocol that would take least; the library's own choice where that is it."""
     fastest_time_s: float
     """What it would take [s]."""
+    deepep_gbyte_s: float | None
+    """Rate of dispatch and combine as DeepEP counts it, with tokens to a GPU's own node [GB/s]; null of others."""
 
 
 @record
 class AlgorithmRow:
     """One algorithm at one number of GPUs, every term listed."""
 
+    library: str
+    """Library."""
     gpus: int
     """Ranks."""
     algorithm: str
@@ -84,7 +90,7 @@ class CollectiveTable:
     operation: str
     """The collective."""
     library: str
-    """Library."""
+    """Libraries, with commas between."""
     in_network_allowed: bool
     """True where the network's switches may reduce (SHARP)."""
     in_network_reduction: bool

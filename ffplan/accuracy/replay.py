@@ -12,7 +12,7 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Server, Switch
 from ffplan.perf import levels
 from ffplan.perf.collective import Grid, Wish, bus_bandwidth, evaluate
-from ffplan.perf.dispatch import Routing, reach, routing_fault, token_bytes
+from ffplan.perf.dispatch import Routing, counted_copies, routing_fault, token_bytes
 from ffplan.perf.latency import ring_latency, transfer_time
 from ffplan.perf.pods import offload_time, pod_ring
 from ffplan.perf.resources import resources
@@ -116,8 +116,7 @@ def _metric(case: Collective, wish: Wish, job: Job, time: Any, sizes: Any, algor
     if case.metric == "busbw_gbyte_s":
         return bus_bandwidth(case.operation, job.ranks, algbw)
     assert wish.routing is not None
-    nodes, gpus = reach(job, wish.routing)
-    copies = wish.routing.top_k + 0 * nodes if algorithm == "straight" else np.where(job.nodes > 1, nodes, gpus)
+    copies = counted_copies(job, wish.routing, algorithm)
     return algbw * copies[:, None]
 
 

@@ -12,11 +12,8 @@ from ffplan.cli.wired import choice, emit, parsed, resolved_design
 from ffplan.errors import UsageError
 
 if TYPE_CHECKING:
-    from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.perf.collective import Wish
-    from ffplan.perf.job import Job
-    from ffplan.tables import CollectiveTable
+    from ffplan.perf.study import Wanted
 
 LIBRARIES = ("nccl", "hfreduce", "hfreduce-nvlink", "deepep")
 MOST_POINTS = 100_000
@@ -97,81 +94,38 @@ def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: 
             raise UsageError(f"ffplan collective: {name} has no effect on {operation}; leave it out")
 
 
-def _wish(
-    design: ResolvedDesign, catalog: Catalog, operation: str, library: str, algorithm: str | None,
-    protocol: str | None, experts: tuple[int, ...], *, sharp: bool,
-) -> Wish:  # fmt: skip
-    from ffplan.catalog.library import Library
-    from ffplan.perf.collective import Wish
-    from ffplan.perf.dispatch import Routing
-
-    part = catalog.entry(library.removesuffix("-nvlink")).part
-    assert isinstance(part, Library)
+def _libraries(text: str | None, operation: str, design: ResolvedDesign) -> list[str]:
+    """Return the libraries to time: those asked for, or the design's first that has the operation."""
+    if text is not None:
+        return [choice(name.strip().lower(), LIBRARIES, "--library") for name in dict.fromkeys(text.split(","))]
+    if operation in ("dispatch", "combine"):
+        return ["deepep"]
     wanted = design.spec.communication
-    routing = Routing(*experts) if operation in ("dispatch", "combine") else None
-    return Wish(
-        operation, part, nvlink=library == "hfreduce-nvlink",
-        memcpy_async=bool(wanted and wanted.hfreduce.h2d == "memcpy-async"),
-        in_network=sharp, algorithm=algorithm, protocol=protocol, routing=routing,
-    )  # fmt: skip
+    return [wanted.libraries[0] if wanted and operation == "allreduce" else "nccl"]
 
 
-def _reduces(wish: Wish, job: Job) -> bool:
-    """True where a choice exists that reduces in the network."""
-    from ffplan.perf.collective import choices
+def _check(asked: Wanted, libraries: list[str], design: ResolvedDesign) -> None:
+    """Refuse what cannot go together.
 
-    return wish.library.method == "nccl" and any(
-        item.algorithm == "sharp" and bool(item.possible.any()) for item in choices(wish, job)
-    )
-
-
-def _report(
-    design: ResolvedDesign, wish: Wish, library: str, sizes: tuple[float, ...], gpus: tuple[int, ...] | None,
-    zones: int | None,
-) -> CollectiveTable:  # fmt: skip
-    import numpy as np
-
-    from ffplan.assessment import SCHEMA_VERSION
-    from ffplan.fabric.plan import plan_fabric
-    from ffplan.perf.assumed import collective_assumptions
-    from ffplan.perf.borders import reach
-    from ffplan.perf.dispatch import routing_fault, token_bytes
-    from ffplan.perf.study import WishError, place_ranks, tabulate
-    from ffplan.tables import CollectiveTable
-
-    plan = plan_fabric(design)
-    ranks = gpus or (reach(design) * design.compute.accelerators_per_node,)
-    if wish.routing is not None:
-        sizes = (wish.routing.tokens * token_bytes(wish.routing.hidden, wish.operation),)
-    if len(ranks) * len(sizes) > MOST_POINTS:
-        raise UsageError(f"ffplan collective: more than {MOST_POINTS:,} points; ask for fewer sizes or numbers")
-    try:
-        job = place_ranks(design, plan, ranks, zones)
-        if wish.routing is not None and (fault := routing_fault(job, wish.routing)):
-            raise WishError(f"{fault}; see --gpus, --experts, --top-k and --max-nodes")
-        if wish.in_network and not _reduces(wish, job):
-            raise WishError(
-                f"--sharp: no {library} {wish.operation} of `{job.host.id}` that reduces in the network is known"
-            )
-        if wish.nvlink and not (job.host.pairs or job.host.switched):
-            raise WishError(f"`hfreduce-nvlink` needs NVLink between GPUs; `{job.host.id}` has none")
-        rows, terms = tabulate(wish, job, ranks, np.array(sizes))
-    except WishError as error:
-        raise UsageError(f"ffplan collective: {error}") from None
-    in_switch = any(row.algorithm in ("nvls", "nvls-tree", "sharp") for row in rows)
-    in_network = any(row.algorithm == "sharp" for row in rows)
-    return CollectiveTable(
-        SCHEMA_VERSION, design.spec.name, wish.operation, library, wish.in_network, in_network, in_switch, tuple(rows),
-        tuple(terms), collective_assumptions(wish, job),
-    )  # fmt: skip
+    Raises:
+        UsageError: where something does not.
+    """
+    if any(name.startswith("hfreduce") for name in libraries) and (
+        asked.algorithm or asked.protocol or asked.in_network
+    ):
+        raise UsageError("ffplan collective: HFReduce has one way only; leave out --algorithm, --protocol and --sharp")
+    if asked.algorithm == "sharp" and not asked.in_network:
+        raise UsageError("ffplan collective: --algorithm sharp: the network's switches reduce only with --sharp")
+    if asked.in_network and design.switch.fabric != "infiniband":
+        raise UsageError(f"ffplan collective: --sharp: `{design.switch.id}` is an Ethernet switch; it does not reduce")
 
 
 def collective(
     file: DesignArgument,
     operation: Annotated[str, typer.Option("--op", help="allreduce, reduce-scatter, all-gather, broadcast, all-to-all, "
         "sendrecv, dispatch or combine.")] = "allreduce",
-    library: Annotated[str | None, typer.Option("--library", "-l", metavar="NAME", help="nccl, hfreduce, "
-        "hfreduce-nvlink or deepep; the design's first if omitted.")] = None,
+    library: Annotated[str | None, typer.Option("--library", "-l", metavar="NAMES", help="nccl, hfreduce, "
+        "hfreduce-nvlink or deepep, or several with commas; the design's first if omitted.")] = None,
     size: SizesOption = None,
     gpus: GpusOption = None,
     algorithm: Annotated[str | None, typer.Option("--algorithm", "-a", metavar="NAME", help="Force one: ring, tree, "
@@ -180,6 +134,8 @@ def collective(
     protocol: Annotated[str | None, typer.Option("--protocol", metavar="NAME", help="Force one: ll, ll128 or simple.")]
         = None,
     sharp: Annotated[bool, typer.Option("--sharp/--no-sharp", help="Let the network's switches reduce.")] = False,
+    nic_rate: Annotated[str | None, typer.Option("--nic-rate", metavar="RATE", help="Most that each NIC carries, such "
+        "as 200Gb/s, to ask what if.")] = None,
     zones: Annotated[int | None, typer.Option("--zones", min=1, help="Zones that the job spans; as few as hold it if "
         "omitted.")] = None,
     tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="dispatch, combine: tokens of a GPU; 4,096.")]
@@ -198,6 +154,10 @@ def collective(
     catalog: CatalogOption = None,
 ) -> None:  # fmt: skip
     """Time a collective over sizes and scales: what the library chooses, what binds, algbw and busbw."""
+    from ffplan.inputs.quantities import BANDWIDTH, parse_quantity
+    from ffplan.perf.dispatch import Routing
+    from ffplan.perf.rows import WishError
+    from ffplan.perf.study import Wanted, collective_table
     from ffplan.perf.volumes import ALGORITHMS, OPERATIONS, PROTOCOLS
     from ffplan.report.collective import collective_blocks
 
@@ -205,24 +165,23 @@ def collective(
     choice(operation, OPERATIONS, "--op")
     asked = {"--tokens": tokens, "--hidden": hidden, "--top-k": top_k, "--experts": experts, "--max-nodes": max_nodes}
     _refuse_idle(operation, asked, {"--size": size, "--protocol": protocol})
-    design, parts = resolved_design(file, catalog)
-    wanted = design.spec.communication
-    if library is None:
-        library = "deepep" if operation in ("dispatch", "combine") else wanted.libraries[0] if wanted else "nccl"
-        library = library if operation in ("allreduce", "dispatch", "combine") else "nccl"
-    library = choice(library.lower(), LIBRARIES, "--library")
     algorithm = choice(algorithm.lower(), ALGORITHMS, "--algorithm") if algorithm else None
     protocol = choice(protocol.lower(), PROTOCOLS, "--protocol") if protocol else None
-    if library.startswith("hfreduce") and (algorithm or protocol or sharp):
-        raise UsageError("ffplan collective: HFReduce has one way only; leave out --algorithm, --protocol and --sharp")
-    if algorithm == "sharp" and not sharp:
-        raise UsageError("ffplan collective: --algorithm sharp: the network's switches reduce only with --sharp")
-    sizes = series(size, "--size", sizes=True) if size else (wanted.message_size if wanted else float(2**30),)
+    design, parts = resolved_design(file, catalog)
+    libraries = _libraries(library, operation, design)
+    tokens_of = tuple(value or default for value, default in zip(asked.values(), DEFAULTS, strict=True))
+    routing = Routing(*tokens_of) if operation in ("dispatch", "combine") else None
+    rate = parsed(lambda: parse_quantity(nic_rate, BANDWIDTH), "--nic-rate") if nic_rate else None
+    wanted = Wanted(operation, algorithm, protocol, sharp, routing, zones, rate)
+    _check(wanted, libraries, design)
+    message = design.spec.communication.message_size if design.spec.communication else float(2**30)
+    sizes = series(size, "--size", sizes=True) if size else (message,)
     ranks = tuple(int(n) for n in series(gpus, "--gpus", sizes=False)) if gpus else None
-    if sharp and design.switch.fabric != "infiniband":
-        raise UsageError(f"ffplan collective: --sharp: `{design.switch.id}` is an Ethernet switch; it does not reduce")
-    routing = tuple(value or default for value, default in zip(asked.values(), DEFAULTS, strict=True))
-    wish = _wish(design, parts, operation, library, algorithm, protocol, routing, sharp=sharp)
-    report = _report(design, wish, library, sizes, ranks, zones)
-    head = f"{report.design}: {operation} with {library}"
+    if len(ranks or (0,)) * len(sizes) * len(libraries) > MOST_POINTS:
+        raise UsageError(f"ffplan collective: more than {MOST_POINTS:,} points; ask for fewer sizes or numbers")
+    try:
+        report = collective_table(design, parts, libraries, wanted, ranks, sizes)
+    except WishError as error:
+        raise UsageError(f"ffplan collective: {error}") from None
+    head = f"{report.design}: {operation} with {report.library}"
     emit(report, list(report.rows), head, lambda: collective_blocks(report, chart=chart), form, output)

@@ -30,6 +30,8 @@ class Wish:
 
     operation: str
     library: Library
+    name: str = ""
+    """Name of the library for people, where it says more than its id."""
     nvlink: bool = False
     """HFReduce: reduce over NVLink first."""
     memcpy_async: bool = False

@@ -114,6 +114,30 @@ def routing_fault(job: Job, routing: Routing) -> str | None:
     return None
 
 
+def counted_copies(job: Job, routing: Routing, algorithm: str) -> Any:
+    """Return the copies of a token that DeepEP counts when it prints a rate.
+
+    Args:
+        job: the ranks.
+        routing: how tokens find experts.
+        algorithm: node-limited or straight.
+
+    Returns:
+        Copies [1]: nodes reached, a GPU's own included, or GPUs on one node; every expert where tokens go straight.
+
+    Equation:
+        nodes where N > 1, GPUs where N = 1; k
+
+    Source:
+        deepseek-ai/DeepEP README: 58 GB/s over a NIC of 50 GB/s.
+    """
+    nodes, gpus = reach(job, routing)
+    if algorithm == "straight":
+        return routing.top_k + 0.0 * nodes
+    several = job.several
+    return nodes * several + gpus * (1.0 - several)
+
+
 def _lines(job: Job, network: Any, inside: Any) -> list[Line]:
     host = job.host
     out = network * job.per_node * job.several

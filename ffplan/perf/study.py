@@ -2,40 +2,51 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.perf import dispatch, nccl
+from ffplan.assessment import SCHEMA_VERSION
+from ffplan.catalog.library import Library
+from ffplan.fabric.plan import plan_fabric
+from ffplan.perf import dispatch
+from ffplan.perf.assumed import collective_assumptions
 from ffplan.perf.borders import borders, reach, zones_of
-from ffplan.perf.collective import Grid, Wish, bus_bandwidth, evaluate
-from ffplan.perf.hfreduce import hfreduce
+from ffplan.perf.collective import Wish, choices
 from ffplan.perf.host import host
 from ffplan.perf.job import Job
-from ffplan.perf.ledgers import LEDGERS
-from ffplan.perf.resources import resources
-from ffplan.perf.solve import Line, solve
-from ffplan.perf.volumes import mean_tree_load
-from ffplan.tables import AlgorithmRow, CollectiveRow, Limit
+from ffplan.perf.rows import WishError, tabulate
+from ffplan.record import record
+from ffplan.tables import AlgorithmRow, CollectiveRow, CollectiveTable
 
 if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import ResolvedDesign
     from ffplan.fabric.arrays import Floats
     from ffplan.fabric.plan import FabricPlan
-    from ffplan.perf.bounds import Bound
 
 
-MARGIN = 1.01
-"""By how much a stream is slower than its resources before its protocol counts as what binds [1]."""
 PAIR = 2
 """Fewest ranks of a collective."""
 
 
-class WishError(ValueError):
-    """The design cannot do what is asked."""
+@record
+class Wanted:
+    """What a table is asked to show."""
+
+    operation: str
+    algorithm: str | None = None
+    protocol: str | None = None
+    in_network: bool = False
+    routing: dispatch.Routing | None = None
+    zones: int | None = None
+    nic_gbyte_s: float | None = None
+    """Most that each NIC carries [GB/s]."""
 
 
-def place_ranks(design: ResolvedDesign, plan: FabricPlan, gpus: tuple[int, ...], zones: int | None) -> Job:
+def place_ranks(
+    design: ResolvedDesign, plan: FabricPlan, gpus: tuple[int, ...], zones: int | None, nic_gbyte_s: float | None = None
+) -> Job:
     """Return the ranks of jobs on a design's first compute group; numbers are arrays over the jobs.
 
     Args:
@@ -43,11 +54,13 @@ def place_ranks(design: ResolvedDesign, plan: FabricPlan, gpus: tuple[int, ...],
         plan: its fabric.
         gpus: ranks of each job.
         zones: zones that each job spans; as few as hold it if omitted.
+        nic_gbyte_s: most that each NIC carries [GB/s].
 
     Raises:
         WishError: where ranks do not fill whole nodes, or more are asked for than there are.
     """
-    node = host(design.compute, design.port_gbyte_s * design.stripes)
+    rate = design.port_gbyte_s * design.stripes
+    node = host(design.compute, min(rate, nic_gbyte_s or rate))
     most, each = reach(design) * len(node.gpus), len(node.gpus)
     if not node.gpus:
         raise WishError(f"`{node.id}` has no accelerators")
@@ -91,110 +104,66 @@ def _zones(design: ResolvedDesign, boxes: Floats, zones: int | None) -> Floats:
     return boxes * 0 + zones
 
 
-def _at(value: Any, job: Job, at: int) -> float:
-    return float(np.broadcast_to(value, job.nodes.shape)[at])
-
-
-def _single(job: Job, at: int) -> Job:
-    """Return one of the jobs, with plain numbers."""
-    from ffplan.perf.resources import Border
-
-    crossed = tuple(
-        Border(b.name, b.label, _at(b.sets, job, at), b.links, _at(b.gbyte_s, job, at)) for b in job.borders
-    )
-    return Job(job.host, float(job.nodes[at]), float(job.per_node[at]), float(job.zones[at]), crossed)
-
-
-def ledger_of(wish: Wish, job: Job, algorithm: str) -> list[Line]:
-    """Return the ledger of an algorithm of any library, of plain numbers.
-
-    Args:
-        wish: operation and library.
-        job: the ranks, plain numbers.
-        algorithm: as the grid names it.
-    """
-    if algorithm == "hfreduce":
-        load = mean_tree_load(job.nodes)
-        return hfreduce(job, load, nvlink=wish.nvlink, memcpy_async=wish.memcpy_async)[0]
-    if algorithm in ("node-limited", "straight"):
-        assert wish.routing is not None
-        ledger = dispatch.node_limited if algorithm == "node-limited" else dispatch.straight
-        return ledger(job, wish.routing)
-    return LEDGERS[algorithm](wish.operation, job)
-
-
-def bound_of(wish: Wish, job: Job, algorithm: str) -> Bound:
-    """Return every term of an algorithm, with what long messages reach."""
-    share = wish.library.link_share.value if wish.library.link_share else 1.0
-    return solve(
-        resources(job.host, job.borders, share), ledger_of(wish, job, algorithm), sustained=True,
-        trees=algorithm in nccl.TREES,
+def _wish(design: ResolvedDesign, catalog: Catalog, name: str, wanted: Wanted) -> Wish:
+    part = catalog.entry(name.removesuffix("-nvlink")).part
+    assert isinstance(part, Library)
+    asked = design.spec.communication
+    return Wish(
+        wanted.operation, part, name, nvlink=name == "hfreduce-nvlink",
+        memcpy_async=bool(asked and asked.hfreduce.h2d == "memcpy-async"), in_network=wanted.in_network,
+        algorithm=wanted.algorithm, protocol=wanted.protocol, routing=wanted.routing,
     )  # fmt: skip
 
 
-def tabulate(
-    wish: Wish, job: Job, gpus: tuple[int, ...], sizes: Floats
-) -> tuple[list[CollectiveRow], list[AlgorithmRow]]:
-    """Return a row for each number of GPUs and size, and the terms of every algorithm chosen.
+def _fault(wish: Wish, job: Job) -> str | None:
+    """Return why a library cannot do what is asked, or None."""
+    if wish.routing is not None and (fault := dispatch.routing_fault(job, wish.routing)):
+        return f"{fault}; see --gpus, --experts, --top-k and --max-nodes"
+    reduces = [item for item in choices(wish, job) if item.algorithm == "sharp" and bool(item.possible.any())]
+    if wish.in_network and not reduces:
+        return f"--sharp: no {wish.name} {wish.operation} of `{job.host.id}` that reduces in the network is known"
+    if wish.nvlink and not (job.host.pairs or job.host.switched):
+        return f"`hfreduce-nvlink` needs NVLink between GPUs; `{job.host.id}` has none"
+    return None
+
+
+def collective_table(
+    design: ResolvedDesign, catalog: Catalog, libraries: list[str], wanted: Wanted, gpus: tuple[int, ...] | None,
+    sizes: tuple[float, ...],
+) -> CollectiveTable:  # fmt: skip
+    """Return the table of a collective on a design.
 
     Args:
-        wish: operation, library and what is forced.
-        job: the ranks; numbers are arrays over `gpus`.
-        gpus: ranks of each job.
-        sizes: messages [byte].
+        design: the design.
+        catalog: where the libraries are.
+        libraries: names: nccl, hfreduce, hfreduce-nvlink, deepep.
+        wanted: operation and what is forced.
+        gpus: ranks of each job; all that one job can span if omitted.
+        sizes: messages [byte]; the tokens of a GPU for dispatch and combine.
 
     Raises:
-        WishError: where the library has no such operation, algorithm or protocol here.
+        WishError: where something cannot be done.
     """
-    grid = evaluate(wish, job, sizes)
-    if grid is None or not bool(grid.possible.all()):
-        what = " ".join(filter(None, (wish.algorithm, wish.protocol, wish.operation)))
-        at = "" if grid is None else f" over {gpus[int(np.argmin(grid.possible))]:,} accelerators"
-        raise WishError(f"`{wish.library.id}` has no {what}{at} of `{job.host.id}`")
-    bounds: dict[tuple[int, str], Bound] = {}
-    for i in range(len(gpus)):
-        for algorithm in dict.fromkeys(grid.choices[k][0] for k in grid.chosen[i]):
-            bounds[i, algorithm] = bound_of(wish, _single(job, i), algorithm)
-    rows = _rows(wish, job, gpus, sizes, grid, bounds)
-    terms = [
-        AlgorithmRow(gpus[i], algorithm, tuple(Limit(t.name, t.label, t.gbyte_s, t.derivation) for t in item.terms))
-        for (i, algorithm), item in bounds.items()
-    ]
-    return rows, terms
-
-
-def _limit(item: Bound, parts: tuple[float, float], size: float) -> tuple[str, str]:
-    """Return what a row waits for most: latency, its protocol, or the tightest resource."""
-    latency, stream = parts
-    if latency > stream:
-        return "latency", "latency"
-    if stream > size / (float(item.gbyte_s) * 1e9) * MARGIN:
-        return "protocol", "share or ceiling of the protocol"
-    return item.binding.name, item.binding.label
-
-
-def _rows(
-    wish: Wish, job: Job, gpus: tuple[int, ...], sizes: Floats, grid: Grid, bounds: dict[tuple[int, str], Bound]
-) -> list[CollectiveRow]:
-    time, latency, stream = grid.pick(grid.time), grid.pick(grid.latency), grid.pick(grid.stream)
-    algbw = sizes[None, :] / time / 1e9
-    busbw: Any = bus_bandwidth(wish.operation, job.ranks, algbw)
-    runs = np.where(np.isfinite(grid.estimate), grid.time, np.inf)
-    fastest, least = runs.argmin(axis=0), runs.min(axis=0)
-    rows = []
-    for i, count in enumerate(gpus):
-        for j, size in enumerate(sizes):
-            algorithm, protocol = grid.choices[int(grid.chosen[i, j])]
-            item = bounds[i, algorithm]
-            spare = item.runner_up
-            parts = (float(latency[i, j]), float(stream[i, j]))
-            rows.append(
-                CollectiveRow(
-                    count, int(job.nodes[i]), int(job.zones[i]), float(size), algorithm, protocol, float(time[i, j]),
-                    float(algbw[i, j]), float(busbw[i, j]), *parts, max(0.0, float(time[i, j]) - sum(parts)),
-                    *_limit(item, parts, float(size)), spare.name if spare else None,
-                    float(spare.gbyte_s) if spare else None,
-                    " ".join(filter(None, grid.choices[int(fastest[i, j])])), float(least[i, j]),
-                )
-            )  # fmt: skip
-    return rows
+    plan = plan_fabric(design)
+    ranks = gpus or (reach(design) * design.compute.accelerators_per_node,)
+    if wanted.routing is not None:
+        sizes = (wanted.routing.tokens * dispatch.token_bytes(wanted.routing.hidden, wanted.operation),)
+    job = place_ranks(design, plan, ranks, wanted.zones, wanted.nic_gbyte_s)
+    rows: list[CollectiveRow] = []
+    terms: list[AlgorithmRow] = []
+    assumed: list[str] = []
+    for name in libraries:
+        wish = _wish(design, catalog, name, wanted)
+        if fault := _fault(wish, job):
+            raise WishError(fault)
+        found, listed = tabulate(wish, job, ranks, np.array(sizes))
+        rows += found
+        terms += listed
+        assumed += collective_assumptions(wish, job)
+    if wanted.nic_gbyte_s is not None:
+        assumed.append(f"NICs carry {wanted.nic_gbyte_s:g} GB/s at most, as asked.")
+    used = {row.algorithm for row in rows}
+    return CollectiveTable(
+        SCHEMA_VERSION, design.spec.name, wanted.operation, ", ".join(libraries), wanted.in_network, "sharp" in used,
+        bool(used & {"nvls", "nvls-tree", "sharp"}), tuple(rows), tuple(terms), tuple(dict.fromkeys(assumed)),
+    )  # fmt: skip

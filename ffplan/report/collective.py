@@ -31,14 +31,17 @@ def _bars(report: CollectiveTable) -> Block:
 
 
 def _choice(row: CollectiveRow) -> str:
+    if row.algorithm == "hfreduce":
+        return row.library
     return f"{row.algorithm} {row.protocol}".strip()
 
 
 def _spells(report: CollectiveTable) -> list[tuple[str, str]]:
     """Return where the choice changes with the size, one line for each number of GPUs that sees several."""
     found = []
-    for gpus in dict.fromkeys(row.gpus for row in report.rows):
-        rows = sorted((row for row in report.rows if row.gpus == gpus), key=lambda row: row.size_bytes)
+    for library, gpus in dict.fromkeys((row.library, row.gpus) for row in report.rows):
+        rows = [row for row in report.rows if (row.library, row.gpus) == (library, gpus)]
+        rows.sort(key=lambda row: row.size_bytes)
         steps = [f"{_choice(rows[0])}"] if rows else []
         for before, row in pairwise(rows):
             if _choice(before) != _choice(row):
@@ -64,11 +67,14 @@ def collective_blocks(report: CollectiveTable, *, chart: bool) -> list[Block]:
     rows = tuple(
         (
             f"{row.gpus:,}", data_size(row.size_bytes), _choice(row), duration(row.time_s), number(row.algbw_gbyte_s),
-            number(row.busbw_gbyte_s), row.limited_by.replace("_", " "),
+            number(row.busbw_gbyte_s if row.deepep_gbyte_s is None else row.deepep_gbyte_s),
+            row.limited_by.replace("_", " "),
         )
         for row in report.rows
     )  # fmt: skip
     header = ("GPUs", "size", "choice", "time", "algbw", "busbw", "binds")
+    if report.rows[0].deepep_gbyte_s is not None:
+        header = (*header[:5], "as DeepEP", "binds")
     blocks = [Block("algbw and busbw in GB/s", rows, header)]
     if chart:
         blocks.append(_bars(report))
@@ -78,7 +84,8 @@ def collective_blocks(report: CollectiveTable, *, chart: bool) -> list[Block]:
     last = report.algorithms[-1] if report.algorithms else None
     if last is not None:
         terms = tuple((f"{number(term.gbyte_s)}", term.label, term.derivation) for term in last.terms)
-        title = f"Terms of {last.algorithm} on {last.gpus:,} GPUs, GB/s of a long message"
+        what = last.library if last.algorithm == "hfreduce" else last.algorithm
+        title = f"Terms of {what} on {last.gpus:,} GPUs, GB/s of a long message"
         blocks.append(Block(title, terms, ("algbw", "resource", "capacity / use")))
     network = "off" if not report.in_network_allowed else "used" if report.in_network_reduction else "allowed, not used"
     used = "used" if report.in_switch_reduction else "not used"

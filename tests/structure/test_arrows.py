@@ -23,7 +23,7 @@ ARROWS: dict[str, set[str]] = {
     "results": set(),
     "tables": set(),
     "fabric": {"design", "results", "catalog", "inputs"},
-    "perf": {"design", "fabric", "catalog", "tables"},
+    "perf": {"assessment", "design", "fabric", "catalog", "tables"},
     "accuracy": {"catalog", "inputs", "perf", "tables"},
     "cost": {"design", "fabric", "catalog"},
     "assessment": set(),

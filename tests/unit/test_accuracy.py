@@ -216,6 +216,23 @@ def test_wrong_cases_are_located(tmp_path: Path, old: str, new: str, words: str)
     assert words in run.err
 
 
+def test_several_libraries_and_another_rate_of_the_nics() -> None:
+    asked = ("collective", "fire-flyer-2-nvlink", "--gpus", "128", "--format", "json", "--size", "186MiB")
+    report = json.loads(ffplan(*asked, "--library", "nccl,hfreduce,hfreduce-nvlink").out)
+    rates = {row["library"]: row["algbw_gbyte_s"] for row in report["rows"]}
+    assert rates["hfreduce-nvlink"] > rates["hfreduce"] > rates["nccl"]
+    slow = json.loads(ffplan(*asked, "--library", "hfreduce-nvlink", "--nic-rate", "100Gb/s").out)
+    assert slow["rows"][0]["algbw_gbyte_s"] < 0.6 * rates["hfreduce-nvlink"]
+    assert any("12.5 GB/s" in text for text in slow["assumptions"])
+
+
+def test_tokens_as_deepep_counts_them() -> None:
+    run = ffplan("collective", "superpod-h100-4su", "--op", "dispatch", "--gpus", "32", "--format", "json")
+    row = json.loads(run.out)["rows"][0]
+    assert row["deepep_gbyte_s"] > 50 > row["algbw_gbyte_s"]
+    assert "as DeepEP" in ffplan("collective", "superpod-h100-4su", "--op", "dispatch", "--gpus", "32").out
+
+
 def test_names_as_nccl_writes_them() -> None:
     asked = ("collective", "superpod-h100-4su", "--gpus", "64", "--format", "json")
     plain = ffplan(*asked, "--op", "allreduce", "--library", "nccl", "--protocol", "ll128", "--size", "2MiB,2GiB").out

@@ -10,7 +10,7 @@ import pytest
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
 from ffplan.perf.collective import Wish, evaluate
-from ffplan.perf.dispatch import Routing, expected_hits, node_limited, reach, straight, token_bytes
+from ffplan.perf.dispatch import Routing, counted_copies, expected_hits, node_limited, reach, straight, token_bytes
 from ffplan.perf.hfreduce import pipeline_hops
 from ffplan.perf.job import Job
 from ffplan.perf.latency import ring_latency, switch_latency, transfer_time, tree_latency
@@ -186,6 +186,9 @@ def test_tokens_reach_at_most_their_groups() -> None:
     assert nodes == pytest.approx(expected_hits(4, 128, 32, 8))
     assert 3.6 < nodes < 4
     assert 7 < gpus < 8
+    assert counted_copies(job, Routing(1, 1, 8, 256, 4), "node-limited") == pytest.approx(nodes)
+    assert counted_copies(Job(host_named("h800-8nic"), 1, 8), Routing(1, 1, 8, 256, 4), "node-limited") > 5
+    assert counted_copies(job, Routing(1, 1, 8, 256, 4), "straight") == 8
     assert use(node_limited(job, Routing(1, 1, 8, 256, 4)), "nic")[0] == pytest.approx(nodes * 7 / 8)
     assert use(straight(job, Routing(1, 1, 8, 256, 4)), "nic")[0] == pytest.approx(7)
 
