@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.elementwise import maximum, minimum
 from ffplan.perf.bounds import double_tree_load, ring_factor
+from ffplan.perf.exchange import all_to_all, rail_all_to_all, send_receive
 from ffplan.perf.solve import Line
+from ffplan.perf.uses import on_borders, on_each, on_memory, on_nics, on_ports
 from ffplan.perf.volumes import bus_factor
 
 if TYPE_CHECKING:
@@ -26,48 +28,6 @@ if TYPE_CHECKING:
 
 
 IN_NETWORK = "reduction in the network's switches"
-
-
-def _each(step: str, kind: str, ids: tuple[str, ...], inward: Any, outward: Any) -> list[Line]:
-    return [Line(step, (kind, name), inward, outward) for name in ids]
-
-
-def _nics(job: Job, step: str, load: Any) -> list[Line]:
-    """All NICs of a node together carry `load` each way, fed over PCIe where GPUs do not send over it anyway."""
-    host = job.host
-    used = load * job.several
-    lines = _each(step, "nic", host.nic_ids, used / job.nics, used / job.nics)
-    if host.switched:
-        feeders = minimum(job.per_node, job.nics)
-        lines += _each("GPUs feed NICs", "pcie_link", host.gpus, used / feeders, used / feeders)
-    return lines
-
-
-def _borders(job: Job, load: Any | None) -> list[Line]:
-    lines = []
-    for border in job.borders:
-        crossed = (border.sets > 1) * job.several
-        use = (ring_factor(border.sets) if load is None else load) * crossed
-        lines.append(Line("across a border", (border.name, "0"), use, use))
-    return lines
-
-
-def _ports(job: Job, gpus: Any, nics: Any) -> list[Line]:
-    """Every root port passes `gpus` each way where GPUs hang on it, and `nics` for each NIC.
-
-    Behind a PCIe switch, GPU and NIC meet below the root port.
-    """
-    lines = []
-    for port in job.host.ports:
-        beside = port.pcie_switch and port.gpus
-        use = gpus * (1.0 if port.gpus else 0.0) + nics * (0 if beside else len(port.nics))
-        lines.append(Line("through root ports", ("root_port", port.id), use, use))
-        lines.append(Line("between PCIe switches", ("pcie_switch", port.id), use, use))
-    return lines
-
-
-def _hbm(job: Job, inward: Any, outward: Any) -> list[Line]:
-    return _each("in GPU memory", "hbm", job.host.gpus, inward, outward)
 
 
 def ring(operation: str, job: Job) -> list[Line]:
@@ -91,17 +51,17 @@ def ring(operation: str, job: Job) -> list[Line]:
     """
     host, load = job.host, bus_factor(operation, job.ranks)
     inside = load * job.shared
-    lines = _nics(job, "ring between nodes", load)
-    lines += _hbm(job, load, load * (1.5 if operation in ("allreduce", "reduce-scatter") else 1.0))
-    lines += _borders(job, load)
+    lines = on_nics(job, "ring between nodes", load)
+    lines += on_memory(job, load, load * (1.5 if operation in ("allreduce", "reduce-scatter") else 1.0))
+    lines += on_borders(job, load)
     if host.switched:
-        return lines + _each("ring inside a node", "nvlink", host.gpus, inside, inside)
+        return lines + on_each("ring inside a node", "nvlink", host.gpus, inside, inside)
     each = load * job.several / job.nics
-    lines += _each("ring over PCIe", "pcie_peer", host.gpus, load, load)
-    lines += _each("NIC to the first GPU", "gpu_nic_peer", host.nic_ids, each, 0.0 * each)
+    lines += on_each("ring over PCIe", "pcie_peer", host.gpus, load, load)
+    lines += on_each("NIC to the first GPU", "gpu_nic_peer", host.nic_ids, each, 0.0 * each)
     if host.sockets_with_gpus > 1:
         lines.append(Line("ring between sockets", ("socket_fabric", "0"), inside, inside))
-    return lines + _ports(job, load, each)
+    return lines + on_ports(job, load, each)
 
 
 def tree(operation: str, job: Job) -> list[Line]:
@@ -123,17 +83,17 @@ def tree(operation: str, job: Job) -> list[Line]:
     """
     host = job.host
     between, chain = double_tree_load(job.nodes), minimum(job.per_node - 1, 2) * 1.0
-    lines = _nics(job, "trees between nodes", between) + _borders(job, None)
-    lines += _hbm(job, chain + between, chain + between)
+    lines = on_nics(job, "trees between nodes", between) + on_borders(job, None)
+    lines += on_memory(job, chain + between, chain + between)
     if host.switched:
-        return lines + _each("chain inside a node", "nvlink", host.gpus, chain, chain)
+        return lines + on_each("chain inside a node", "nvlink", host.gpus, chain, chain)
     each = between / job.nics
     head = maximum(chain, job.shared + between)
-    lines += _each("chain and NIC at its head", "pcie_peer", host.gpus, head, head)
-    lines += _each("GPU at the head to NIC", "gpu_nic_peer", host.nic_ids, each, each)
+    lines += on_each("chain and NIC at its head", "pcie_peer", host.gpus, head, head)
+    lines += on_each("GPU at the head to NIC", "gpu_nic_peer", host.nic_ids, each, each)
     if host.sockets_with_gpus > 1:
         lines.append(Line("chain between sockets", ("socket_fabric", "0"), job.shared, job.shared))
-    return lines + _ports(job, chain, each)
+    return lines + on_ports(job, chain, each)
 
 
 def nvls(operation: str, job: Job, between: Any = 0.0, step: str = "between nodes") -> list[Line]:
@@ -155,9 +115,9 @@ def nvls(operation: str, job: Job, between: Any = 0.0, step: str = "between node
         [2]; Scaling book, chapter on GPUs, question 1 of the collectives section.
     """
     inside = (job.per_node + 1) / job.per_node * job.shared
-    lines = _each("reduction in the scale-up switch", "nvls", job.host.gpus, inside, inside)
+    lines = on_each("reduction in the scale-up switch", "nvls", job.host.gpus, inside, inside)
     crossing = between if step == IN_NETWORK else None
-    return lines + _nics(job, step, between) + _hbm(job, inside, inside) + _borders(job, crossing)
+    return lines + on_nics(job, step, between) + on_memory(job, inside, inside) + on_borders(job, crossing)
 
 
 def nvls_tree(operation: str, job: Job) -> list[Line]:
@@ -215,106 +175,15 @@ def hierarchical(operation: str, job: Job) -> list[Line]:
         Definition; each of p GPUs allreduces a share of 1 / p over N nodes.
     """
     host, inside, between = job.host, ring_factor(job.per_node), ring_factor(job.nodes)
-    lines = _nics(job, "rings on each rail", between) + _borders(job, between) + _hbm(job, inside, 1.5 * inside)
+    lines = (
+        on_nics(job, "rings on each rail", between) + on_borders(job, between) + on_memory(job, inside, 1.5 * inside)
+    )
     if host.switched:
-        return lines + _each("scatter and gather inside a node", "nvlink", host.gpus, inside, inside)
+        return lines + on_each("scatter and gather inside a node", "nvlink", host.gpus, inside, inside)
     each = between / job.nics
-    lines += _each("scatter and gather over PCIe", "pcie_peer", host.gpus, inside, inside)
-    lines += _each("GPU to NIC", "gpu_nic_peer", host.nic_ids, each, each)
-    return lines + _ports(job, inside, each)
-
-
-def all_to_all(operation: str, job: Job, *, rail: bool = False) -> list[Line]:
-    """Return the ledger of every rank sending a piece to every other.
-
-    Args:
-        operation: all-to-all.
-        job: the ranks.
-        rail: gather inside the node first, so that only NICs of the same rail exchange (NVLink forwarding).
-
-    Returns:
-        Lines in bytes per byte of message [1].
-
-    Equation:
-        p (n - p) / n in and out of all NICs of a node together; (p - 1) / n in and out of each GPU inside the node, and
-        with forwarding (n - p) / n x (p - 1) / p more
-
-    Source:
-        Definition; of n pieces that a rank holds, n - p go to other nodes.
-    """
-    host, ranks, inner = job.host, job.ranks, job.per_node
-    away = (ranks - inner) / ranks
-    inside = (inner - 1) / ranks + (away * (inner - 1) / inner if rail else 0.0)
-    lines = _nics(job, "to other nodes", inner * away) + _hbm(job, inside + away, inside + away)
-    for border in job.borders:
-        members = ranks / border.sets
-        same = members * (ranks - members) / ranks
-        lanes = 1.0 / job.nics if border.name == "leaf_uplinks" and not rail else 1.0
-        use = (same * lanes + members * away * (1.0 - lanes)) * job.several
-        lines.append(Line("across a border", (border.name, "0"), use, use))
-    if host.switched:
-        return lines + _each("inside a node", "nvlink_all", host.gpus, inside, inside)
-    sent = (ranks - 1) / ranks
-    lines += _each("over PCIe", "pcie_peer", host.gpus, sent, sent)
-    each = inner * away / job.nics
-    lines += _each("GPU to NIC", "gpu_nic_peer", host.nic_ids, each, each)
-    if host.sockets_with_gpus > 1:
-        half = inner / 2
-        lines.append(Line("between sockets", ("socket_fabric", "0"), half * half / ranks, half * half / ranks))
-    for port in host.ports:
-        here, beside = minimum(len(port.gpus), inner), port.pcie_switch and port.gpus
-        inside_node = here * ((inner if beside else ranks) - here) / ranks
-        use = inside_node + (0.0 if beside else each * len(port.nics))
-        lines.append(Line("through root ports", ("root_port", port.id), use, use))
-        lines.append(Line("between PCIe switches", ("pcie_switch", port.id), use, use))
-    return lines
-
-
-def rail_all_to_all(operation: str, job: Job) -> list[Line]:
-    """Return the ledger of an all-to-all with NVLink forwarding.
-
-    Args:
-        operation: all-to-all.
-        job: the ranks.
-
-    Returns:
-        Lines in bytes per byte of message [1].
-
-    Equation:
-        as `all_to_all` with (n - p) / n x (p - 1) / p more inside a node
-
-    Source:
-        Definition: what leaves for another rail first goes to the GPU of that rail.
-    """
-    return all_to_all(operation, job, rail=True)
-
-
-def send_receive(operation: str, job: Job) -> list[Line]:
-    """Return the ledger of each rank sending to the next and receiving from the one before.
-
-    Args:
-        operation: sendrecv.
-        job: the ranks.
-
-    Returns:
-        Lines in bytes per byte of message [1].
-
-    Equation:
-        1 in and out of each GPU, and of the NICs of one GPU on each node
-
-    Source:
-        [1]: sendrecv moves the message once.
-    """
-    host, crossing = job.host, job.several
-    each = crossing / maximum(1.0, job.nics / job.per_node)
-    lines = _each("to the next node", "nic", host.nic_ids[:1], each, each) + _borders(job, crossing)
-    lines += _hbm(job, job.ranks * 0 + 1.0, job.ranks * 0 + 1.0)
-    if host.switched:
-        lines += _each("to the NIC", "pcie_link", host.gpus[:1], crossing, crossing)
-        return lines + _each("to the next GPU", "nvlink_copy", host.gpus, job.shared, job.shared)
-    lines += _each("over PCIe", "pcie_peer", host.gpus, job.ranks * 0 + 1.0, job.ranks * 0 + 1.0)
-    lines += _each("GPU to NIC", "gpu_nic_peer", host.nic_ids[:1], each, each * 0)
-    return lines + _ports(job, job.ranks * 0 + 1.0, each)
+    lines += on_each("scatter and gather over PCIe", "pcie_peer", host.gpus, inside, inside)
+    lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, each, each)
+    return lines + on_ports(job, inside, each)
 
 
 LEDGERS: dict[str, Callable[[str, Job], list[Line]]] = {

@@ -11,20 +11,11 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
 from ffplan.perf.collective import Wish, evaluate
 from ffplan.perf.dispatch import Routing, counted_copies, expected_hits, node_limited, reach, straight, token_bytes
+from ffplan.perf.exchange import all_to_all, rail_all_to_all, send_receive
 from ffplan.perf.hfreduce import pipeline_hops
 from ffplan.perf.job import Job
 from ffplan.perf.latency import ring_latency, switch_latency, transfer_time, tree_latency
-from ffplan.perf.ledgers import (
-    all_to_all,
-    hierarchical,
-    nvls,
-    nvls_tree,
-    rail_all_to_all,
-    ring,
-    send_receive,
-    sharp,
-    tree,
-)
+from ffplan.perf.ledgers import hierarchical, nvls, nvls_tree, ring, sharp, tree
 from ffplan.perf.levels import level_bandwidth, reduction_rate, sharded_rate, sharded_speedup
 from ffplan.perf.pods import offload_time, pod_ring
 from ffplan.perf.resources import Border, resources
