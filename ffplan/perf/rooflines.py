@@ -1,0 +1,91 @@
+"""When training waits for communication: rooflines of parallelism, as the scaling book states them.
+
+Source:
+    [1] "How to Scale Your Model", chapter on GPUs, key takeaways for LLM scaling and questions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def data_parallel_tokens(flops: Any, gbyte_s: Any) -> Any:
+    """Return the batch per GPU from which data parallelism is bound by compute.
+
+    Args:
+        flops: peak of a GPU C [FLOP/s].
+        gbyte_s: allreduce bandwidth W [GB/s].
+
+    Returns:
+        Tokens [1].
+
+    Equation:
+        C / (2 W)
+
+    Source:
+        [1]: 989e12 / (2 x 450e9) = 1,098 in a node that reduces in its switch, 1,236 across nodes at 400 GB/s.
+    """
+    return flops / (2 * gbyte_s * 1e9)
+
+
+def sharded_tokens(flops: Any, gbyte_s: Any) -> Any:
+    """Return the batch per GPU from which fully sharded data parallelism is bound by compute.
+
+    Args:
+        flops: peak of a GPU C [FLOP/s].
+        gbyte_s: allreduce bandwidth W [GB/s].
+
+    Returns:
+        Tokens [1].
+
+    Equation:
+        C / W
+
+    Source:
+        [1]: twice that of data parallelism, 2,472 across nodes.
+    """
+    return 2 * data_parallel_tokens(flops, gbyte_s)
+
+
+def tensor_parallel_ways(inner: Any, flops: Any, gbyte_s: Any, node: Any) -> Any:
+    """Return the ways of tensor parallelism up to which it is bound by compute.
+
+    Args:
+        inner: inner width of the feed-forward network F [1].
+        flops: peak of a GPU C [FLOP/s].
+        gbyte_s: what a GPU sends [GB/s].
+        node: GPUs of a node N [1].
+
+    Returns:
+        Ways [1].
+
+    Equation:
+        F / (C (N - 1) / (N W))
+
+    Source:
+        [1] prints F / 1746, which needs C = 898e12 in its own formula; with the 989e12 that it uses elsewhere the
+        divisor is 1,923.
+    """
+    return inner / (flops * (node - 1) / (node * gbyte_s * 1e9))
+
+
+def expert_parallel_tokens(experts: Any, top_k: Any, flops: Any, gbyte_s: Any, speedup: Any = 1.0) -> Any:
+    """Return the batch per GPU from which a mixture of experts with data parallelism is bound by compute.
+
+    Args:
+        experts: experts E [1].
+        top_k: experts of a token k [1].
+        flops: peak of a GPU C [FLOP/s].
+        gbyte_s: allreduce bandwidth W [GB/s].
+        speedup: of the reduction, since experts are sharded over an inner axis [1]; see `levels.sharded_speedup`.
+
+    Returns:
+        Tokens [1].
+
+    Equation:
+        E C / (2 k W) / speed-up
+
+    Source:
+        [1]: 1,236 x 256 / 8 / 8 = 4,944 for DeepSeek-V3 with 64-way expert parallelism.
+    """
+    return experts / top_k * data_parallel_tokens(flops, gbyte_s) / speedup

@@ -1,0 +1,44 @@
+"""Rooflines of the scaling book, for the H100 with 989 TFLOP/s and the B200."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ffplan.perf.levels import sharded_speedup
+from ffplan.perf.rooflines import (
+    data_parallel_tokens,
+    expert_parallel_tokens,
+    sharded_tokens,
+    tensor_parallel_ways,
+)
+
+H100 = 989e12
+
+
+def test_batches_of_data_parallelism() -> None:
+    assert data_parallel_tokens(H100, 450) == pytest.approx(1098, abs=1)
+    assert data_parallel_tokens(H100, 400) == pytest.approx(1236, abs=1)
+    assert sharded_tokens(H100, 400) == pytest.approx(2472, abs=1)
+
+
+def test_tensor_parallelism() -> None:
+    """F = 16,384 leaves 9 ways with the divisor that the book prints, which needs 898 in place of 989 TFLOP/s."""
+    assert 16384 / tensor_parallel_ways(16384, 898e12, 450, 8) == pytest.approx(1746, abs=1)
+    assert tensor_parallel_ways(16384, 898e12, 450, 8) == pytest.approx(9.4, abs=0.05)
+    assert tensor_parallel_ways(16384, H100, 450, 8) == pytest.approx(8.5, abs=0.05)
+
+
+def test_deepseek_v3_on_its_roofline() -> None:
+    """256 experts, 8 of them a token, 64-way over 8 nodes: 4,944 a GPU, 10 M on 2,048; it trained with 63 M."""
+    each = expert_parallel_tokens(256, 8, H100, 400, sharded_speedup(64, 8))
+    assert each == pytest.approx(4944, abs=3)
+    assert each * 2048 == pytest.approx(10.1e6, rel=5e-3)
+    assert each * 2048 < 4096 * 15360
+
+
+def test_b200_halves_them() -> None:
+    """2,250 TFLOP/s over 900 GB/s: the book rounds 1,250 to half of 1,098, as if compute were the same."""
+    assert data_parallel_tokens(H100, 900) == pytest.approx(549, abs=1)
+    assert data_parallel_tokens(2250e12, 900) == pytest.approx(1250)
+    assert data_parallel_tokens(H100, np.array([450, 900])).tolist() == pytest.approx([1098.9, 549.4], abs=0.1)
