@@ -120,7 +120,7 @@ class AccuracyRow:
     size_bytes: float | None
     """Message [byte]; null where it does not apply."""
     unit: str
-    """What is compared: time_us, algbw_gbyte_s, busbw_gbyte_s, deepep_gbyte_s, gbyte_s or ratio."""
+    """What is compared: time_us, algbw_gbyte_s, busbw_gbyte_s, deepep_gbyte_s, gbyte_s, ratio or seconds."""
     measured: float
     """Measured or published value; low end of a range."""
     measured_high: float | None

@@ -30,6 +30,7 @@ SCHEMAS = (
     "comparison",
     "findings",
     "communication-cases",
+    "training-cases",
     "collective",
     "accuracy",
     "size",
@@ -185,6 +186,7 @@ def readme() -> str:
 def accuracy_pages() -> dict[Path, str]:
     """Return the page on accuracy and its chart."""
     report = replay_files("communication", files_of("communication", None), None)
+    steps = replay_files("training", files_of("training", None), None)
     header = "| {} | n | MAPE % | bias % | largest % | where |\n| --- | --- | --- | --- | --- | --- |"
 
     def table(title: str, scores: tuple[Score, ...]) -> str:
@@ -196,6 +198,7 @@ def accuracy_pages() -> dict[Path, str]:
         return "\n".join([header.format(title), *rows])
 
     assert report.total is not None
+    assert steps.total is not None
     text = "\n\n".join(
         [
             NOTE,
@@ -204,8 +207,13 @@ def accuracy_pages() -> dict[Path, str]:
             "fitted, and on which rows, stands in [Communication](model/communication.md); rows that a figure was "
             "fitted on are no predictions.",
             table("source", (*report.sources, report.total)),
+            table("kind of rows", report.kinds),
             table("messages", report.bands),
             "![Model over measurement by size of the message](accuracy-communication.svg)",
+            "## Training",
+            "`ffplan accuracy training`: seconds of a step of GPT models on A100; see [Training](model/training.md).",
+            table("source", (*steps.sources, steps.total)),
+            table("kind of rows", steps.kinds),
         ]
     )
     return {

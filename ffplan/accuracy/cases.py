@@ -16,7 +16,7 @@ Operation = Literal[
 ]
 LibraryName = Literal["auto", "nccl", "hfreduce", "hfreduce-nvlink", "deepep"]
 AlgorithmName = Literal[
-    "ring", "tree", "nvls", "nvls-tree", "sharp", "hierarchical", "direct", "rail", "node-limited", "straight"
+    "ring", "tree", "nvls", "nvls-tree", "sharp", "hierarchical", "direct", "rail", "send", "node-limited", "straight"
 ]
 ProtocolName = Literal["ll", "ll128", "simple"]
 Metric = Literal["time_us", "algbw_gbyte_s", "busbw_gbyte_s", "deepep_gbyte_s"]
@@ -34,7 +34,9 @@ def _value(value: Any) -> Any:
         PydanticCustomError: where it is none of these.
     """
     ends = value if isinstance(value, list | tuple) else [value]
-    plain = all(isinstance(end, int | float) and not isinstance(end, bool) and 0 < end < LARGEST for end in ends)
+    plain = all(
+        isinstance(end, int | float) and not isinstance(end, bool) and SMALLEST <= end < LARGEST for end in ends
+    )
     if value is None:
         return None
     if plain and len(ends) == 1 and not isinstance(value, list | tuple):
@@ -48,7 +50,8 @@ def _value(value: Any) -> Any:
     )  # fmt: skip
 
 
-LARGEST = 1e15
+SMALLEST, LARGEST = 1e-6, 1e15
+"""Bounds of a measured value, in the unit of its metric."""
 Value = Annotated[
     float | tuple[float, float] | None,
     PlainValidator(_value),
@@ -182,8 +185,8 @@ class Transport(Frozen):
     """What it ran on."""
     pods: Many[Annotated[tuple[Identifier, Identifier], Field(strict=False)]] = ()
     """GPU and NIC of each pod, where pods on one server talk through their NICs; left out, all ranks are on a node."""
-    wall: Annotated[Duration, Field(gt=0)] | None = None
-    """Wall time of the run [s]; left out, only predicted."""
+    wall: Annotated[Duration, Field(gt=0)]
+    """Wall time of the run [s]."""
     fitted: bool = False
     """True where a figure of the catalogue was fitted on this very row."""
 
@@ -193,13 +196,13 @@ class Offload(Frozen):
 
     id: Identifier
     """Name of the case within its file."""
-    parameters: Annotated[int, Field(ge=1)]
+    parameters: Annotated[int, Field(ge=1, le=10**15)]
     """Parameters of the model."""
     bytes_per_parameter: Count = 2
     """Bytes of a parameter on the wire."""
     passes: Count = 3
     """Times that all parameters move in a micro-step: gathered twice, scattered once."""
-    ranks: Annotated[int, Field(ge=2)]
+    ranks: Annotated[int, Field(ge=2, le=10_000_000)]
     """Data-parallel ranks."""
     micro_steps: Count
     """Micro-steps of the run."""

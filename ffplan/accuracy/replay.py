@@ -83,6 +83,12 @@ def _wish(made: Made, case: Collective, path: Path) -> Wish:
             (*path, "operation"), f"`{case.operation}` needs {'`experts`' if tokens else '`sizes`'} alone",
             "the tokens of a GPU give the size of dispatch and combine; every other operation has `sizes`",
         )  # fmt: skip
+    idle = ["protocol"] if tokens and case.protocol else []
+    idle += ["in_network"] if case.in_network and (case.operation != "allreduce" or name != "nccl") else []
+    if idle:
+        raise made.bench.fault((*path, idle[0]), f"`{idle[0]}` has no effect on this collective", "leave it out")
+    if case.system.zones > 1 and not name.startswith("hfreduce"):
+        raise made.bench.fault((*path, "system", "zones"), "`zones` has an effect on HFReduce only", "leave it out")
     routing = None
     if case.experts is not None:
         e = case.experts
@@ -225,10 +231,9 @@ def offload_rows(made: Made, case: Offload, path: Path) -> list[AccuracyRow]:
     for position, transport in enumerate(case.transports):
         here = (*path, "transports", position)
         host = made.bench.host(transport.system, (*here, "system"))
-        if transport.pods and len(transport.pods) != case.ranks:
-            raise made.bench.fault(
-                (*here, "pods"), f"{len(transport.pods)} pod(s) for {case.ranks} ranks", f"write {case.ranks} pairs"
-            )
+        if transport.pods and len(set(transport.pods)) != case.ranks:
+            words = f"{len(set(transport.pods))} different pod(s) for {case.ranks} ranks"
+            raise made.bench.fault((*here, "pods"), words, f"write {case.ranks} pairs")
         for number, pair in enumerate(transport.pods):
             for name, known in zip(pair, (host.gpus, host.nic_ids), strict=True):
                 if name not in known:
@@ -242,21 +247,22 @@ def offload_rows(made: Made, case: Offload, path: Path) -> list[AccuracyRow]:
         assert grid is not None
         gathers.append(float(grid.pick(grid.time)[0, 0]))
     first = case.transports[0].wall
-    if first is None:
-        raise made.bench.fault((*path, "transports", 0), "the first run gives the common term", "write its `wall` time")
 
     def wall(common: float, gather: float) -> float:
         whole = (case.parameters, case.bytes_per_parameter, case.passes, case.micro_steps, case.message)
         return float(offload_time(common, *whole, gather))
 
     common = first - wall(0.0, gathers[0])
+    if common < 0:
+        words = f"communication alone takes {wall(0.0, gathers[0]):.4g} s in the first run"
+        remedy = "put the run with the fastest transport first"
+        raise made.bench.fault((*path, "transports", 0, "wall"), words, remedy)
     rows = []
     for transport, gather in list(zip(case.transports, gathers, strict=True))[1:]:
-        if transport.wall is not None:
-            what = f"{transport.name} over {case.transports[0].name}"
-            kind = "fitted" if transport.fitted else "predicted"
-            ratios = (transport.wall / first, wall(common, gather) / first)
-            rows.append(made.row(case, what, "ratio", *ratios, gpus=case.ranks, kind=kind))
+        what = f"{transport.name} over {case.transports[0].name}"
+        kind = "fitted" if transport.fitted else "predicted"
+        ratios = (transport.wall / first, wall(common, gather) / first)
+        rows.append(made.row(case, what, "ratio", *ratios, gpus=case.ranks, kind=kind))
     return rows
 
 
@@ -283,4 +289,6 @@ def replay(file: CaseFile, document: Document, catalog: Catalog) -> list[Accurac
         rows += hierarchy_rows(made, hierarchy, ("hierarchies", position))
     for position, offload in enumerate(file.offloads):
         rows += offload_rows(made, offload, ("offloads", position))
+    if not rows:
+        raise made.bench.fault((), "no case of this file has a value", "write collectives, hierarchies or offloads")
     return rows

@@ -41,6 +41,10 @@ class Bench:
         def part(model: Any, name: str, field: str) -> Any:
             return self.catalog.get(model, name, self.document, (*path, field))
 
+        if system.oversubscription != 1.0 and system.leaf_nodes is None:
+            raise self.fault(
+                (*path, "oversubscription"), "`oversubscription` has no effect without `leaf_nodes`", "write both"
+            )
         server = part(Server, system.server, "server")
         entry = self.catalog.entry(server.id).document
 

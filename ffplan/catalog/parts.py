@@ -21,6 +21,7 @@ from ffplan.catalog.evidence import (
     Source,
     TransfersFigure,
 )
+from ffplan.catalog.training import TrainingRates
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ class Accelerator(Part):
     """PCIe link to the host."""
     collectives: CollectiveRates | None = None
     """What collectives reach between accelerators of this kind; left out where nothing is measured."""
+    training: TrainingRates | None = None
+    """What training reaches on accelerators of this kind; left out where nothing was calibrated."""
     pci_ids: Many[PciId] = ()
     """PCI ids it shows, as vendor:device."""
     power: PowerFigure

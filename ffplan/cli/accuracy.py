@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ffplan.inputs.document import Document
     from ffplan.tables import AccuracyReport
 
-KIND = "communication-cases"
 app = typer.Typer(no_args_is_help=True, help="Replay the model against measurements; print the error of every row.")
 
 
@@ -43,7 +42,7 @@ def files_of(subject: str, cases: list[str] | None) -> list[tuple[str, str]]:
     return [(str(path), f"catalogs/measurements/{subject}/{path.name}") for path in sorted(folder.glob("*.yaml"))]
 
 
-def _expect_cases(document: Document) -> None:
+def _expect_cases(document: Document, subject: str) -> None:
     """Refuse a file that is something else, before its every field is called wrong.
 
     Raises:
@@ -53,10 +52,11 @@ def _expect_cases(document: Document) -> None:
 
     data = document.data
     kind = data.get("kind") if isinstance(data, dict) else None
-    if kind != KIND:
+    wanted = f"{subject}-cases"
+    if kind != wanted:
         what = f"this file is of kind `{kind}`" if kind else "this is no file of measured cases"
-        remedy = f"write `kind: {KIND}`; `ffplan schema {KIND}` describes the format"
-        raise InputError(document.finding("communication-cases", ("kind",), what, remedy))
+        remedy = f"write `kind: {wanted}`; `ffplan schema {wanted}` describes the format"
+        raise InputError(document.finding(wanted, ("kind",), what, remedy))
 
 
 def replay_files(subject: str, files: list[tuple[str, str]], catalogs: list[str] | None) -> AccuracyReport:
@@ -71,6 +71,7 @@ def replay_files(subject: str, files: list[tuple[str, str]], catalogs: list[str]
     from ffplan.accuracy.cases import CaseFile
     from ffplan.accuracy.replay import replay
     from ffplan.accuracy.scores import report
+    from ffplan.accuracy.training import TrainingFile, replay_training
     from ffplan.assessment import SCHEMA_VERSION
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.document import read_document
@@ -80,25 +81,48 @@ def replay_files(subject: str, files: list[tuple[str, str]], catalogs: list[str]
     rows, titles = [], {}
     for path, name in files:
         document = read_document(Path(path), name)
-        _expect_cases(document)
-        found = validate(CaseFile, document)
+        _expect_cases(document, subject)
+        found: CaseFile | TrainingFile
+        if subject == "training":
+            found = validate(TrainingFile, document)
+            made = replay_training(found, document, catalog)
+        else:
+            found = validate(CaseFile, document)
+            made = replay(found, document, catalog)
         if found.id in titles:
             raise UsageError(f"ffplan accuracy: two files of cases have the id `{found.id}`; the second is {name}")
         titles[found.id] = found.name
-        rows += replay(found, document, catalog)
+        rows += made
     return report(SCHEMA_VERSION, subject, titles, rows)
+
+
+CasesOption = Annotated[
+    list[str] | None,
+    typer.Option("--cases", metavar="FILE", help="File of cases in place of those that ship. May be repeated."),
+]
+LimitOption = Annotated[
+    str | None,
+    typer.Option("--max-mape", metavar="PERCENT", help="Exit with 1 where the mean error over all rows is larger."),
+]
+
+
+def _print(report: AccuracyReport, limit: float | None, form: ReportFormat, output: str | None) -> None:
+    """Print a report; exit with 1 where its mean error is too large."""
+    from ffplan.report.collective import accuracy_blocks, failed
+
+    head = f"accuracy: {report.subject}"
+    emit(report, list(report.rows), head, lambda: accuracy_blocks(report), form, output)
+    if limit is not None and report.total is None:
+        raise UsageError("ffplan accuracy: --max-mape: no row counts")
+    if limit is not None and (message := failed(report, limit)):
+        typer.echo(f"ffplan accuracy: {message}", err=True)
+        raise typer.Exit(EXIT_FINDINGS)
 
 
 @app.command()
 def communication(
-    cases: Annotated[
-        list[str] | None,
-        typer.Option("--cases", metavar="FILE", help="File of cases in place of those that ship. May be repeated."),
-    ] = None,
-    max_mape: Annotated[
-        str | None,
-        typer.Option("--max-mape", metavar="PERCENT", help="Exit with 1 where the mean error over all rows is larger."),
-    ] = None,
+    cases: CasesOption = None,
+    max_mape: LimitOption = None,
     chart: Annotated[
         str | None, typer.Option("--chart", metavar="FILE", help="Also draw model against measurement, as SVG.")
     ] = None,
@@ -110,8 +134,6 @@ def communication(
 
     Exit code 1 where the mean error exceeds --max-mape.
     """
-    from ffplan.report.collective import accuracy_blocks, failed
-
     limit = None if max_mape is None else _percent(max_mape)
     if chart is not None and not chart.endswith(".svg"):
         raise UsageError(f"ffplan accuracy: --chart {chart}: the chart is SVG; name a file that ends in .svg")
@@ -120,9 +142,20 @@ def communication(
         from ffplan.report.scatter import scatter
 
         write(scatter(report), chart)
-    emit(report, list(report.rows), "accuracy: communication", lambda: accuracy_blocks(report), form, output)
-    if limit is not None and report.total is None:
-        raise UsageError("ffplan accuracy: --max-mape: no row counts")
-    if limit is not None and (message := failed(report, limit)):
-        typer.echo(f"ffplan accuracy: {message}", err=True)
-        raise typer.Exit(EXIT_FINDINGS)
+    _print(report, limit, form, output)
+
+
+@app.command()
+def training(
+    cases: CasesOption = None,
+    max_mape: LimitOption = None,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Replay measured training steps of dense GPT models on A100: every row, then the summaries.
+
+    Exit code 1 where the mean error exceeds --max-mape.
+    """
+    limit = None if max_mape is None else _percent(max_mape)
+    _print(replay_files("training", files_of("training", cases), catalog), limit, form, output)

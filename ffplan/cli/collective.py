@@ -34,6 +34,8 @@ SizesOption = Annotated[
         help="Messages, such as 186MiB, or 1MiB,1GiB, or 4MiB..4GiB (doubling); the design's if omitted.",
     ),
 ]  # fmt: skip
+MOST = 10_000_000
+"""Largest count taken."""
 GpusOption = Annotated[
     str | None,
     typer.Option(
@@ -138,16 +140,16 @@ def collective(
         "as 200Gb/s, to ask what if.")] = None,
     zones: Annotated[int | None, typer.Option("--zones", min=1, help="Zones that the job spans; as few as hold it if "
         "omitted.")] = None,
-    tokens: Annotated[int | None, typer.Option("--tokens", min=1, help="dispatch, combine: tokens of a GPU; 4,096.")]
-        = None,
-    hidden: Annotated[int | None, typer.Option("--hidden", min=1, help="dispatch, combine: width of a token; 7,168.")]
-        = None,
+    tokens: Annotated[int | None, typer.Option("--tokens", min=1, max=MOST, help="dispatch, combine: "
+        "tokens of a GPU; 4,096.")] = None,
+    hidden: Annotated[int | None, typer.Option("--hidden", min=1, max=MOST, help="dispatch, combine: "
+        "width of a token; 7,168.")] = None,
     top_k: Annotated[int | None, typer.Option("--top-k", min=1, max=64, help="dispatch, combine: experts of a token; "
         "8.")] = None,
-    experts: Annotated[int | None, typer.Option("--experts", min=1, help="dispatch, combine: experts altogether; 256.")]
-        = None,
-    max_nodes: Annotated[int | None, typer.Option("--max-nodes", min=1, help="dispatch, combine: most nodes of a "
-        "token; 4.")] = None,
+    experts: Annotated[int | None, typer.Option("--experts", min=1, max=MOST, help="dispatch, combine: "
+        "experts altogether; 256.")] = None,
+    max_nodes: Annotated[int | None, typer.Option("--max-nodes", min=1, max=MOST, help="dispatch, combine: "
+        "most nodes of a token; 4.")] = None,
     chart: Annotated[bool, typer.Option("--chart", help="Add a chart of bus bandwidth to the table.")] = False,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,

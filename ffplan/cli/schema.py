@@ -19,6 +19,7 @@ class SchemaName(StrEnum):
     COMPARISON = "comparison"
     FINDINGS = "findings"
     COMMUNICATION_CASES = "communication-cases"
+    TRAINING_CASES = "training-cases"
     COLLECTIVE = "collective"
     ACCURACY = "accuracy"
     SIZE = "size"

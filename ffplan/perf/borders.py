@@ -61,9 +61,8 @@ def borders(design: ResolvedDesign, plan: FabricPlan, nodes: Any, zones: Any = N
             apart = (in_a_tree > pod) & (nodes > 1)
             share = maximum(nodes, 2) / maximum(group.group.count, 2)
             label = "links across the middle of the fabric"
-            found.append(
-                Border("bisection", label, 1 + apart * 1, plan.spine_core_links, plan.bisection_gbyte_s * share)
-            )
+            half = plan.spine_core_links * plan.link_gbyte_s / 2
+            found.append(Border("bisection", label, 1 + apart * 1, plan.spine_core_links, half * share))
     if fabric.inter_zone is not None and group.group.zones == "split":
         links = plan.planes * fabric.inter_zone.links_per_zone
         found.append(Border("zone_links", "links between zones", spanned, links, links * plan.link_gbyte_s))

@@ -108,8 +108,10 @@ def _inside(host: Host) -> list[Resource]:
         found += [Resource("pcie_link", gpu, "PCIe link of a GPU", host.pcie, FULL_DUPLEX, 1.0) for gpu in host.gpus]
         peer, label = _over_pcie(host, host.pcie), "PCIe between GPUs"
         found += [Resource("pcie_peer", gpu, label, peer, FULL_DUPLEX, 1.0) for gpu in host.gpus]
-        switches = [port.id for port in host.ports if port.pcie_switch]
-        found += [Resource("pcie_switch", name, "uplink of a PCIe switch", peer, FULL_DUPLEX, 1.0) for name in switches]
+        for port in host.ports:
+            if port.pcie_switch:
+                names = "+".join(name.upper() for name in port.gpus + port.nics)
+                found.append(Resource("pcie_switch", port.id, names, peer, FULL_DUPLEX, 1.0))
     for port in host.ports:
         if port.limits is not None:
             names = "+".join(name.upper() for name in port.gpus + port.nics)

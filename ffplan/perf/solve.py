@@ -131,6 +131,9 @@ def _label(items: list[Resource]) -> str:
     first = items[0]
     if first.name == "nic":
         return "NIC" if len(items) == 1 else f"{len(items)} NICs"
+    if first.name == "pcie_switch":
+        one = f"uplink of the PCIe switch of {first.label}"
+        return one if len(items) == 1 else f"each of {len(items)} uplinks of PCIe switches"
     if first.name != "root_port":
         return first.label
     if len(items) == 1:

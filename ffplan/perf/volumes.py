@@ -11,7 +11,7 @@ OPERATIONS = ("allreduce", "reduce-scatter", "all-gather", "broadcast", "all-to-
 """Collectives by the names that the command line takes; the last two send tokens to experts and back."""
 
 ALGORITHMS = (
-    "ring", "tree", "nvls", "nvls-tree", "sharp", "hierarchical", "direct", "rail", "node-limited", "straight",
+    "ring", "tree", "nvls", "nvls-tree", "sharp", "hierarchical", "direct", "rail", "send", "node-limited", "straight",
 )  # fmt: skip
 """Algorithms that can be forced."""
 PROTOCOLS = ("ll", "ll128", "simple")

@@ -106,7 +106,7 @@ def _signed(value: float) -> str:
 
 UNITS = {
     "time_us": "us", "algbw_gbyte_s": "algbw GB/s", "busbw_gbyte_s": "busbw GB/s",
-    "deepep_gbyte_s": "GB/s as DeepEP counts", "gbyte_s": "GB/s", "ratio": "ratio",
+    "deepep_gbyte_s": "GB/s as DeepEP counts", "gbyte_s": "GB/s", "ratio": "ratio", "seconds": "seconds",
 }  # fmt: skip
 SCORE_HEADER = ("", "n", "MAPE %", "bias %", "max %", "worst")
 

@@ -13,6 +13,7 @@ from pydantic import Field, TypeAdapter
 
 from ffplan import results, tables
 from ffplan.accuracy.cases import CaseFile
+from ffplan.accuracy.training import TrainingFile
 from ffplan.assessment import Assessment, ToolInfo
 from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
@@ -61,6 +62,7 @@ _ROOTS: dict[str, tuple[Any, str]] = {
     "comparison": (Comparison, "Output of `ffplan compare --format json`"),
     "findings": (Findings, "Output of `ffplan check --format json`"),
     "communication-cases": (CaseFile, "A file of measured communication cases"),
+    "training-cases": (TrainingFile, "A file of measured training runs"),
     "collective": (tables.CollectiveTable, "Output of `ffplan collective --format json`"),
     "accuracy": (tables.AccuracyReport, "Output of `ffplan accuracy --format json`"),
     "size": (results.SizeReport, "Output of `ffplan size --format json`"),

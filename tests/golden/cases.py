@@ -67,6 +67,23 @@ collectives:
 """
 
 
+STEPS = """\
+kind: training-cases
+id: cases
+name: my runs
+source: {title: "our cluster", date: "2026-11", grade: measured, status: V}
+tables:
+  - id: gpt
+    system: {server: dgx-a100-320gb}
+    model: megatron-1.7b
+    recompute: full
+    gradient_bytes: 4
+    columns: [gpus, batch, micro, tensor, data, stages, seconds]
+    rows:
+      - [8, 64, 2, 2, 2, 1, 2.5]
+"""
+
+
 def _design(name: str, old: str, new: str, base: str = "fire-flyer-2") -> Case:
     return Case(name, ((old, new),), base)
 
@@ -237,6 +254,11 @@ CASES = (
             ("unit", "sizes: [1 MiB, 1 GiB]", "sizes: [1 MiB, 1024]"),
         )
     ),
+    Case(
+        "training-cases", raw=MEASURED.replace("communication-cases", "training-cases").encode(),
+        command=("accuracy", "communication", "--cases"), file="cases.yaml",
+    ),
+    Case("training-plan", raw=STEPS.encode(), command=("accuracy", "training", "--cases"), file="cases.yaml"),
     *(
         Case(f"matrix-{name}", raw=raw, command=("route", "fire-flyer-2", "--traffic"), file="traffic.csv")
         for name, raw in (

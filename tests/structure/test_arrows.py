@@ -24,7 +24,7 @@ ARROWS: dict[str, set[str]] = {
     "tables": set(),
     "fabric": {"design", "results", "catalog", "inputs"},
     "perf": {"assessment", "design", "fabric", "catalog", "tables"},
-    "accuracy": {"catalog", "inputs", "perf", "tables"},
+    "accuracy": {"catalog", "fabric", "inputs", "perf", "tables"},
     "cost": {"design", "fabric", "catalog"},
     "assessment": set(),
     "assumptions": {"assessment", "catalog", "cost", "design", "fabric"},

@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 from ffplan.accuracy.cases import CaseFile
+from ffplan.accuracy.training import TrainingFile
 from ffplan.catalog.parts import Part, Server, StorageServer
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.store import KINDS, Catalog
@@ -71,11 +72,14 @@ def test_every_id_in_a_part_exists(path: Path) -> None:
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
 def test_case_file(path: Path) -> None:
     document = read_document(path)
-    loaded = validate(CaseFile, document)
+    subject = path.parent.name
+    loaded: CaseFile | TrainingFile
+    loaded = validate(TrainingFile, document) if subject == "training" else validate(CaseFile, document)
     assert loaded.id == path.stem
-    jsonschema.validate(document.data, schema("communication-cases"))
-    assert loaded.collectives or loaded.hierarchies or loaded.offloads
-    first = "# yaml-language-server: $schema=../../../schema/communication-cases.schema.json\n"
+    jsonschema.validate(document.data, schema(f"{subject}-cases"))
+    if isinstance(loaded, CaseFile):
+        assert loaded.collectives or loaded.hierarchies or loaded.offloads
+    first = f"# yaml-language-server: $schema=../../../schema/{subject}-cases.schema.json\n"
     assert path.read_text().startswith(first)
 
 

@@ -78,7 +78,7 @@ def test_every_formula_has_units_a_source_and_a_test(name: str, item: Any) -> No
 def test_every_rule_raised_is_documented_and_every_documented_rule_is_raised() -> None:
     pattern = re.compile(
         r"""["']((?:file|yaml|schema|quantity|number|reference|catalog|server|design|currency|fabric|
-        communication|price)-[a-z-]+)["']""",
+        communication|price|training)-[a-z-]+)["']""",
         re.VERBOSE,
     )
     modules = (ROOT / "ffplan").rglob("*.py")

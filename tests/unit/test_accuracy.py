@@ -195,7 +195,11 @@ def test_a_users_own_cases(tmp_path: Path) -> None:
         ("[null, [400, 500]]", "[null]", "write 2 list(s) of 2 value(s)"),
         ("server: hgx-h100-8nic", "server: hgx-h100", "hgx-h100-8nic"),
         ("server: hgx-h100-8nic", "server: hgx-h100-8nic, nics: 9", "has 8 NIC(s)"),
-        ("server: hgx-h100-8nic", "server: hgx-h100-8nic, zones: 2", "cannot sit in 2 zones"),
+        ("server: hgx-h100-8nic", "server: hgx-h100-8nic, zones: 2", "HFReduce only"),
+        ("server: hgx-h100-8nic", "server: hgx-h100-8nic, oversubscription: 4:1", "without `leaf_nodes`"),
+        ("operation: allreduce", "operation: broadcast\n    in_network: true", "no effect"),
+        ("[[65, 440], [null, [400, 500]]]", "[[null, null], [null, null]]", "no case of this file has a value"),
+        ("[65, 440]", "[1.0e-9, 440]", "no measured value"),
         ("server: hgx-h100-8nic", "server: hgx-h100-8nic, gpus_per_node: 9", "has 8 GPUs"),
         ("operation: allreduce", "operation: dispatch", "needs `experts` alone"),
         ("operation: allreduce", "operation: allreduce\n    library: deepep", "has no allreduce"),
@@ -266,3 +270,56 @@ def test_two_files_of_one_id_and_a_wrong_limit(tmp_path: Path) -> None:
     twice.write_text(CASE + CASE.partition("collectives:\n")[2])
     assert "two cases have the id" in ffplan("accuracy", "communication", "--cases", str(twice)).err
     assert ffplan("accuracy", "communication", "--cases", str(tmp_path / "none.yaml")).code == 2
+
+
+OFFLOAD = """\
+kind: communication-cases
+id: mine
+name: offload
+source: {title: ours, date: "2026-11", grade: measured, status: V}
+offloads:
+  - id: a
+    parameters: 8030261248
+    ranks: 4
+    micro_steps: 200
+    message: 100 MB
+    transports:
+      - {name: A, system: {server: p4d-24xlarge}, wall: 900 s}
+      - name: B
+        system: {server: p4d-24xlarge}
+        pods: [[gpu0, nic0], [gpu1, nic1], [gpu2, nic2], [gpu3, nic3]]
+        wall: 2000 s
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("wall: 900 s", "wall: 1 s", "communication alone takes"),
+        ("[gpu3, nic3]]", "[gpu2, nic2]]", "3 different pod(s) for 4 ranks"),
+        ("[gpu3, nic3]", "[nic3, gpu3]", "has no `nic3` there"),
+        ("ranks: 4", "ranks: 1000000000", "at most 10,000,000"),
+        (", wall: 900 s", "", "`wall` is missing"),
+    ],
+)
+def test_wrong_offloads_are_located(tmp_path: Path, old: str, new: str, words: str) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(OFFLOAD)
+    assert ffplan("accuracy", "communication", "--cases", str(file)).code == 0
+    file.write_text(OFFLOAD.replace(old, new))
+    run = ffplan("accuracy", "communication", "--cases", str(file))
+    assert run.code == 2
+    assert words in run.err
+
+
+def test_zones_that_nothing_joins_on_three_tiers(tmp_path: Path) -> None:
+    """Nothing crosses the middle of the whole fabric; a job stays in its zone."""
+    design = tmp_path / "apart.yaml"
+    design.write_text(
+        "name: apart\nsite: {pue: 1.25}\nnodes: [{role: compute, server: hgx-h100-8nic, count: 32}]\n"
+        "fabric: {family: fat-tree, switch: qm9700, link: {endpoint: 400g-dr4, inter_switch: 400g-dr4}, tiers: 3, "
+        "zones: 2, oversubscription: 1:1}\n"
+    )
+    run = ffplan("collective", str(design), "--gpus", "8,128", "--format", "json")
+    assert run.code == 0
+    assert all(row["time_s"] > 0 for row in json.loads(run.out)["rows"])
