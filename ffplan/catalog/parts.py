@@ -156,6 +156,9 @@ class Nic(Part):
     """Share of the line rate that payload reaches."""
     tree_efficiency: EfficiencyFigure | None = None
     """The same under trees, where several flows meet; left out where it is no less."""
+    tuned: bool = False
+    """True where its plugin for NCCL takes trees over two or three nodes for as fast as they are; NCCL's own estimate
+    takes them for half as fast."""
     hop_latency: DurationFigure | None = None
     """What a hop over this NIC takes beyond the library's own figure [s]; left out, nothing."""
     pci_ids: Many[PciId] = ()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ffplan.elementwise import maximum, minimum
+from ffplan.perf.job import Job
 from ffplan.perf.latency import ring_latency, switch_latency, tree_latency
 from ffplan.perf.ledgers import LEDGERS
 from ffplan.perf.resources import resources
@@ -19,7 +20,6 @@ from ffplan.record import record
 
 if TYPE_CHECKING:
     from ffplan.catalog.library import Library, Place
-    from ffplan.perf.job import Job
 
 TREES = ("tree", "nvls-tree")
 BY_OPERATION = {
@@ -32,6 +32,8 @@ ON_REQUEST = {"allreduce": ("hierarchical",)}
 """Algorithms that are reckoned only when asked for."""
 LATENCY_OF = {"hierarchical": "ring", "rail": "ring", "direct": "ring", "send": "ring"}
 """Algorithms that take another's latency figures."""
+MANY = 4
+"""Nodes from which the busiest of a double binary tree sends the message twice."""
 FIXED_PROTOCOL = ("nvls", "nvls-tree", "sharp", "hierarchical", "rail", "direct", "send")
 """Algorithms that run protocol Simple only."""
 
@@ -125,6 +127,14 @@ def _possible(job: Job, algorithm: str, protocol: str) -> Any:
     return always & (job.host.switched or algorithm != "rail")
 
 
+def _as_estimated(job: Job) -> Job:
+    """Return the ranks as NCCL's estimate of a tree sees them: few nodes send twice, as many do."""
+    if any(nic.tuned for nic in job.host.nics):
+        return job
+    few = (job.nodes > 1) & (job.nodes < MANY)
+    return Job(job.host, job.nodes + few * (MANY - job.nodes), job.per_node, job.zones, ())
+
+
 def choice(library: Library, job: Job, operation: str, algorithm: str, protocol: str) -> Choice:
     """Return the coefficients of one algorithm with one protocol.
 
@@ -143,7 +153,8 @@ def choice(library: Library, job: Job, operation: str, algorithm: str, protocol:
     share = shares[protocol].value if protocol in shares else 1.0
     ceiling = _ceiling(job, operation, algorithm) if protocol == "ll" else float("inf")
     real = minimum(share * sustained_rate(known, lines, trees=trees), ceiling)
-    seen = minimum(share * sustained_rate(known, lines, trees=trees, as_library=True), ceiling)
+    guessed = LEDGERS[algorithm](operation, _as_estimated(job)) if algorithm == "tree" else lines
+    seen = minimum(share * sustained_rate(known, guessed, trees=trees, as_library=True), ceiling)
     if algorithm == "tree" and library.tree_estimate:
         seen = seen * library.tree_estimate.value
     latency, inner = _latencies(library, job, operation, algorithm, protocol)

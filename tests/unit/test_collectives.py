@@ -224,6 +224,17 @@ def test_what_nccl_chooses() -> None:
     assert chosen("dgx-a100-320gb", [8, 4 * MIB, 64 * MIB]) == ["ring ll", "ring ll128", "ring simple"]
 
 
+def test_trees_over_two_nodes_are_taken_for_slow_but_by_a_plugin_that_knows() -> None:
+    def chosen(server: str) -> str:
+        job = Job(host_named(server), np.array([2.0]), np.array([8.0]))
+        grid = evaluate(Wish("allreduce", library("nccl")), job, np.array([2.0**30]))
+        assert grid is not None
+        return grid.choices[int(grid.chosen[0, 0])][0]
+
+    assert chosen("dgx-a100-320gb") == "ring"
+    assert chosen("p4de-24xlarge") == "tree"
+
+
 def test_a_grid_equals_its_points() -> None:
     host, sizes = host_named("hgx-h100-8nic"), np.array([8.0, MIB, 1024 * MIB])
     nodes = np.array([1.0, 2.0, 128.0])
