@@ -58,8 +58,8 @@ class Grid:
     """Time that the library reckons with [s]: choice x scale x size; infinite where a choice cannot run."""
     latency: Floats
     """Part of the time that does not grow with the message [s]: choice x scale x 1."""
-    stream: Floats
-    """Part of a long message's rate [s]: choice x scale x size."""
+    seconds_per_byte: Floats
+    """1 / B of a long message [s/byte]: choice x scale x 1."""
     chosen: Ints
     """Position of what the library chooses: scale x size."""
     possible: Bools
@@ -145,10 +145,10 @@ def evaluate(wish: Wish, job: Job, sizes: Floats) -> Grid | None:
     size = np.asarray(sizes, dtype=float)[None, None, :]
     time = transfer_time(size, *(at[name] for name in COEFFICIENTS))
     runs = at["possible"] > 0
-    estimate = np.where(runs, at["latency"] + size * at["estimate_per_byte"], np.inf)
+    estimate = np.where(runs, at["latency"], np.inf) + size * at["estimate_per_byte"]
     return Grid(
         tuple((item.algorithm, item.protocol) for item in found), time, estimate, at["latency"],
-        size * at["seconds_per_byte"], estimate.argmin(axis=0), np.asarray(runs[:, :, 0].any(axis=0)),
+        at["seconds_per_byte"], estimate.argmin(axis=0), np.asarray(runs[:, :, 0].any(axis=0)),
     )  # fmt: skip
 
 

@@ -125,7 +125,7 @@ def _limits(item: Bound) -> Iterator[Limit]:
 def _rows(
     wish: Wish, job: Job, gpus: tuple[int, ...], sizes: Floats, grid: Grid, bounds: dict[tuple[int, str], Bound]
 ) -> list[CollectiveRow]:
-    time, latency, stream = grid.pick(grid.time), grid.pick(grid.latency), grid.pick(grid.stream)
+    time, latency, stream = grid.pick(grid.time), grid.pick(grid.latency), grid.pick(grid.seconds_per_byte) * sizes
     algbw = sizes[None, :] / time / 1e9
     busbw: Any = bus_bandwidth(wish.operation, job.ranks, algbw)
     runs = np.where(np.isfinite(grid.estimate), grid.time, np.inf)
