@@ -8,17 +8,12 @@ from pydantic import Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from ffplan.catalog.evidence import Source
+from ffplan.catalog.library import Protocol
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 from ffplan.inputs.quantities import Bandwidth, Data, Duration, Ratio, describe
+from ffplan.perf.volumes import AlgorithmName, Operation
 
-Operation = Literal[
-    "allreduce", "reduce-scatter", "all-gather", "broadcast", "all-to-all", "sendrecv", "dispatch", "combine"
-]
 LibraryName = Literal["auto", "nccl", "hfreduce", "hfreduce-nvlink", "deepep"]
-AlgorithmName = Literal[
-    "ring", "tree", "nvls", "nvls-tree", "sharp", "hierarchical", "direct", "rail", "send", "node-limited", "straight"
-]
-ProtocolName = Literal["ll", "ll128", "simple"]
 Metric = Literal["time_us", "algbw_gbyte_s", "busbw_gbyte_s", "deepep_gbyte_s"]
 Ways = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,6}$")]
 """A whole number as the key of a mapping."""
@@ -41,7 +36,7 @@ def _value(value: Any) -> Any:
         return None
     if plain and len(ends) == 1 and not isinstance(value, list | tuple):
         return float(value)
-    if plain and len(ends) == len(("low", "high")) and ends[0] <= ends[1]:
+    if plain and len(ends) == 2 and ends[0] <= ends[1]:
         return (float(ends[0]), float(ends[1]))
     raise PydanticCustomError(
         "rule", "{message}",
@@ -121,7 +116,7 @@ class Collective(Frozen):
     """Library; `auto` is nccl, or deepep for dispatch and combine."""
     algorithm: AlgorithmName | None = None
     """Algorithm that was forced; left out, the library chose."""
-    protocol: ProtocolName | None = None
+    protocol: Protocol | None = None
     """Protocol that was forced; left out, the library chose."""
     in_network: bool = False
     """True where the network's switches reduce (SHARP)."""

@@ -12,12 +12,12 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Server, Switch
 from ffplan.perf import levels
 from ffplan.perf.collective import Grid, Wish, bus_bandwidth, evaluate
-from ffplan.perf.dispatch import Routing, counted_copies, routing_fault, token_bytes
+from ffplan.perf.dispatch import Routing, counted_copies, routing_fault
 from ffplan.perf.latency import ring_latency, transfer_time
 from ffplan.perf.pods import offload_time, pod_ring
 from ffplan.perf.resources import resources
 from ffplan.perf.solve import sustained_rate
-from ffplan.perf.volumes import bus_factor, ring_steps
+from ffplan.perf.volumes import OF_TOKENS, bus_factor, ring_steps
 from ffplan.record import record
 from ffplan.tables import AccuracyRow
 
@@ -63,21 +63,20 @@ class Made:
 
     def row(
         self, case: Any, what: str, unit: str, value: Any, model: float, *, gpus: int | None = None,
-        size: float | None = None, chosen: str = "", kind: str = "predicted", note: str | None = None,
+        size: float | None = None, chosen: str = "", kind: str = "predicted",
     ) -> AccuracyRow:  # fmt: skip
         """Return a row of the report."""
         low, high = value if isinstance(value, tuple) else (value, value)
         return AccuracyRow(
             self.file.id, case.id, what, gpus, size, unit, low, high if isinstance(value, tuple) else None, model,
-            signed_error(model, low, high), chosen, self.file.source.status, kind, case.scored, note or case.note,
+            signed_error(model, low, high), chosen, self.file.source.status, kind, case.scored, case.note,
         )  # fmt: skip
 
 
 def _wish(made: Made, case: Collective, path: Path) -> Wish:
-    name = case.library
+    tokens, name = case.operation in OF_TOKENS, str(case.library)
     if name == "auto":
-        name = "deepep" if case.operation in ("dispatch", "combine") else "nccl"
-    tokens = case.operation in ("dispatch", "combine")
+        name = "deepep" if tokens else "nccl"
     if tokens != (case.experts is not None) or tokens == bool(case.sizes):
         raise made.bench.fault(
             (*path, "operation"), f"`{case.operation}` needs {'`experts`' if tokens else '`sizes`'} alone",
@@ -93,8 +92,6 @@ def _wish(made: Made, case: Collective, path: Path) -> Wish:
     if case.experts is not None:
         e = case.experts
         routing = Routing(e.tokens, e.hidden, e.top_k, e.experts, e.max_nodes)
-        if fault := routing_fault(made.bench.job(case.system, case.gpus, path), routing):
-            raise made.bench.fault((*path, "experts"), fault, "write experts, top_k and max_nodes that fit the GPUs")
     return Wish(
         case.operation, made.library(name.removesuffix("-nvlink")), nvlink=name == "hfreduce-nvlink",
         in_network=case.in_network, algorithm=case.algorithm, protocol=case.protocol, routing=routing,
@@ -134,10 +131,11 @@ def collective_rows(made: Made, case: Collective, path: Path) -> list[AccuracyRo
     """
     wish = _wish(made, case, path)
     job = made.bench.job(case.system, case.gpus, path)
+    sizes = np.array(case.sizes)
     if wish.routing is not None:
-        sizes = np.array([wish.routing.tokens * token_bytes(wish.routing.hidden, case.operation)])
-    else:
-        sizes = np.array(case.sizes)
+        sizes = np.array([wish.routing.message_bytes(case.operation)])
+        if fault := routing_fault(job, wish.routing):
+            raise made.bench.fault((*path, "experts"), fault, "write experts, top_k and max_nodes that fit the GPUs")
     if len(case.values) != len(case.gpus) or any(len(row) != len(sizes) for row in case.values):
         raise made.bench.fault(
             (*path, "values"), "the values do not fit the numbers of GPUs and sizes",

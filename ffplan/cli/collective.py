@@ -89,7 +89,9 @@ def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: 
     Raises:
         UsageError: where one is given.
     """
-    tokens = operation in ("dispatch", "combine")
+    from ffplan.perf.volumes import OF_TOKENS
+
+    tokens = operation in OF_TOKENS
     idle: dict[str, object] = {**(of_messages if tokens else of_tokens)}
     for name, value in idle.items():
         if value is not None:
@@ -98,9 +100,11 @@ def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: 
 
 def _libraries(text: str | None, operation: str, design: ResolvedDesign) -> list[str]:
     """Return the libraries to time: those asked for, or the design's first that has the operation."""
+    from ffplan.perf.volumes import OF_TOKENS
+
     if text is not None:
         return [choice(name.strip().lower(), LIBRARIES, "--library") for name in dict.fromkeys(text.split(","))]
-    if operation in ("dispatch", "combine"):
+    if operation in OF_TOKENS:
         return ["deepep"]
     wanted = design.spec.communication
     return [wanted.libraries[0] if wanted and operation == "allreduce" else "nccl"]
@@ -160,7 +164,7 @@ def collective(
     from ffplan.perf.dispatch import Routing
     from ffplan.perf.rows import WishError
     from ffplan.perf.study import Wanted, collective_table
-    from ffplan.perf.volumes import ALGORITHMS, OPERATIONS, PROTOCOLS
+    from ffplan.perf.volumes import ALGORITHMS, OF_TOKENS, OPERATIONS, PROTOCOLS
     from ffplan.report.collective import collective_blocks
 
     operation = ALIASES.get(operation.lower().replace("_", "-"), operation.lower().replace("_", "-"))
@@ -172,7 +176,7 @@ def collective(
     design, parts = resolved_design(file, catalog)
     libraries = _libraries(library, operation, design)
     tokens_of = tuple(value or default for value, default in zip(asked.values(), DEFAULTS, strict=True))
-    routing = Routing(*tokens_of) if operation in ("dispatch", "combine") else None
+    routing = Routing(*tokens_of) if operation in OF_TOKENS else None
     rate = parsed(lambda: parse_quantity(nic_rate, BANDWIDTH), "--nic-rate") if nic_rate else None
     wanted = Wanted(operation, algorithm, protocol, sharp, routing, zones, rate)
     _check(wanted, libraries, design)

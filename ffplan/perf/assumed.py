@@ -18,7 +18,7 @@ def collective_assumptions(wish: Wish, job: Job) -> tuple[str, ...]:
     """
     host, library = job.host, wish.library
     accelerator = host.accelerator
-    rates = accelerator.collectives if accelerator else None
+    rates = host.rates
     found = [
         "Ranks go leaf by leaf and zone by zone; no other traffic, no congestion within the fabric.",
     ]

@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from ffplan.fabric.plan import FabricPlan
 
 
-THREE = 3
-"""Tiers of a fabric with pods."""
-
-
 def reach(design: ResolvedDesign) -> int:
     """Return the nodes that one collective can span: all, or those of one zone where nothing joins the zones."""
     fabric, count = design.spec.fabric, design.compute.group.count
@@ -57,7 +53,7 @@ def borders(design: ResolvedDesign, plan: FabricPlan, nodes: Any, zones: Any = N
         sets = crossing * maximum(2, wanted) * (nodes > 1) + (1 - crossing * (nodes > 1))
         found.append(Border("leaf_uplinks", words, sets, links, links * plan.link_gbyte_s))
         pod = under_a_leaf * plan.radix // 2
-        if plan.tiers == THREE and plan.spine_core_links:
+        if plan.tiers == 3 and plan.spine_core_links:
             apart = (in_a_tree > pod) & (nodes > 1)
             share = maximum(nodes, 2) / maximum(group.group.count, 2)
             label = "links across the middle of the fabric"

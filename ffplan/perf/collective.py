@@ -13,7 +13,7 @@ from ffplan.perf.latency import transfer_time
 from ffplan.perf.nccl import Choice
 from ffplan.perf.resources import resources
 from ffplan.perf.solve import sustained_rate
-from ffplan.perf.volumes import bus_factor, mean_tree_load
+from ffplan.perf.volumes import OF_TOKENS, bus_factor, mean_tree_load
 from ffplan.record import record
 
 if TYPE_CHECKING:
@@ -77,12 +77,13 @@ def _hfreduce_choice(wish: Wish, job: Job) -> Choice:
     load = mean_tree_load(job.nodes)
     lines, _ = hfreduce.hfreduce(job, load, nvlink=wish.nvlink, memcpy_async=wish.memcpy_async)
     spb = 1e-9 / sustained_rate(resources(job.host, job.borders), lines)
-    nics = sum(rate * nic.line_efficiency.value for rate, nic in zip(job.host.nic_gbyte_s, job.host.nics, strict=True))
     library = wish.library
     chunk = library.chunk.value if library.chunk else 0.0
     extra = library.zone_hops.value if library.zone_hops else 0
     hops = hfreduce.pipeline_hops(job.nodes, job.zones, extra)
-    slower = load / (nics * 1e9) / spb  # a stage passes its chunk on at the rate of the NIC, not of the whole
+    slower = (
+        load / (job.host.payload_gbyte_s * 1e9) / spb
+    )  # a stage passes its chunk on at the rate of the NIC, not of the whole
     bridged = bool(job.host.pairs or job.host.switched)
     whole = (job.per_node == len(job.host.gpus)) & (bridged or not wish.nvlink)
     latency = hops * (library.hop.value if library.hop else 0.0)
@@ -108,7 +109,7 @@ def choices(wish: Wish, job: Job) -> list[Choice]:
         runs = wish.operation == "allreduce" and wish.algorithm is None and wish.protocol is None
         return [_hfreduce_choice(wish, job)] if runs else []
     if wish.library.method == "deepep":
-        return _dispatch_choices(wish, job) if wish.operation in ("dispatch", "combine") else []
+        return _dispatch_choices(wish, job) if wish.operation in OF_TOKENS else []
     if wish.operation not in nccl.BY_OPERATION:
         return []
     return nccl.choices(

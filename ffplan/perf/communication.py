@@ -73,11 +73,10 @@ def _faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]:
 
 def _best(job: Job) -> tuple[str, Bound]:
     """Return the algorithm of NCCL that allows most, and its bound; the first of equals."""
-    switches = job.host.accelerator is not None and ("nvls", job.host.gpus[0]) in resources(job.host)
-    names = ["ring", "tree"]
-    if switches and job.per_node > 1:
-        names.append("nvls" if job.nodes == 1 else "nvls-tree")
     known = resources(job.host, job.borders)
+    names = ["ring", "tree"]
+    if ("nvls", job.host.gpus[0]) in known and job.per_node > 1:
+        names.append("nvls" if job.nodes == 1 else "nvls-tree")
     found = [(name, solve(known, LEDGERS[name]("allreduce", job))) for name in names]
     return max(found, key=lambda item: item[1].gbyte_s if item[1].terms else 0.0)
 

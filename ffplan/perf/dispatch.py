@@ -30,6 +30,10 @@ class Routing:
     groups: int
     """Most nodes that a token may reach."""
 
+    def message_bytes(self, operation: str) -> float:
+        """Return the size of a GPU's tokens [byte]."""
+        return float(self.tokens * token_bytes(self.hidden, operation))
+
 
 def token_bytes(hidden: Any, operation: str) -> Any:
     """Return the bytes of a token on the wire.

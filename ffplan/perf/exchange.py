@@ -97,13 +97,13 @@ def send_receive(operation: str, job: Job) -> list[Line]:
     Source:
         [1]: sendrecv moves the message once.
     """
-    host, crossing = job.host, job.several
+    host, crossing, whole = job.host, job.several, job.ranks * 0 + 1.0
     each = crossing / maximum(1.0, job.nics / job.per_node)
     lines = on_each("to the next node", "nic", host.nic_ids[:1], each, each) + on_borders(job, crossing)
-    lines += on_memory(job, job.ranks * 0 + 1.0, job.ranks * 0 + 1.0)
+    lines += on_memory(job, whole, whole)
     if host.switched:
         lines += on_each("to the NIC", "pcie_link", host.gpus[:1], crossing, crossing)
         return lines + on_each("to the next GPU", "nvlink_copy", host.gpus, job.shared, job.shared)
-    lines += on_each("over PCIe", "pcie_peer", host.gpus, job.ranks * 0 + 1.0, job.ranks * 0 + 1.0)
+    lines += on_each("over PCIe", "pcie_peer", host.gpus, whole, whole)
     lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids[:1], each, each * 0)
-    return lines + on_ports(job, job.ranks * 0 + 1.0, each)
+    return lines + on_ports(job, whole, each)

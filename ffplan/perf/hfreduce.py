@@ -35,19 +35,6 @@ def _share(host: Host, gpu: str, *, nvlink: bool) -> float:
     return 0.5 if nvlink and any(gpu in pair for pair in host.pairs) else 1.0
 
 
-def memory_ledger(host: Host, tree_load: Any, *, nvlink: bool, memcpy_async: bool) -> tuple[LedgerLine, ...]:
-    """Return the host-memory operations per byte of message.
-
-    Args:
-        host: the node.
-        tree_load: bytes that it sends, and receives, per byte of message [1].
-        nvlink: reduce over NVLink first.
-        memcpy_async: return results with MemcpyAsync in place of GDRCopy.
-    """
-    copies = len(scale_up_groups(host, nvlink=nvlink))
-    return hfreduce_ledger(copies, copies if memcpy_async else min(copies, host.sockets_with_gpus), tree_load)
-
-
 def hfreduce(
     job: Job, tree_load: Any = None, *, nvlink: bool, memcpy_async: bool = False
 ) -> tuple[list[Line], tuple[LedgerLine, ...]]:
@@ -70,7 +57,9 @@ def hfreduce(
     """
     host = job.host
     tree = double_tree_load(job.nodes) if tree_load is None else tree_load
-    memory = memory_ledger(host, tree, nvlink=nvlink, memcpy_async=memcpy_async)
+    groups = scale_up_groups(host, nvlink=nvlink)
+    copies, widest = len(groups), max(groups)
+    memory = hfreduce_ledger(copies, copies if memcpy_async else min(copies, host.sockets_with_gpus), tree)
     lines = []
     for item in memory:
         each = item.operations / len(host.cpus)
@@ -82,7 +71,6 @@ def hfreduce(
     for gpu in host.gpus:
         share = _share(host, gpu, nvlink=nvlink)
         lines.append(Line("D2H and H2D", ("pcie_link", gpu), share, share))
-    widest = max(scale_up_groups(host, nvlink=nvlink))
     if widest > 1:
         inside = ring_factor(widest)
         lines += [Line("reduce-scatter and allgather", ("nvlink", gpu), inside, inside) for gpu in host.gpus]

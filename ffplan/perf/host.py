@@ -11,7 +11,19 @@ from ffplan.record import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ffplan.catalog.collectives import CollectiveRates
+    from ffplan.catalog.evidence import Figure
     from ffplan.design.resolve import ResolvedGroup
+
+
+Range = tuple[float, float, float]
+"""Low end, value and high end of the known range."""
+
+
+def spread(figure: Figure) -> Range:
+    """Return low end, value and high end of a figure."""
+    low, high = figure.range
+    return (low, figure.value, high)
 
 
 @record
@@ -40,7 +52,7 @@ class Host:
     """True where a scale-up switch joins all GPUs."""
     domain_nodes: int
     """Nodes that one scale-up switch joins."""
-    pcie: tuple[float, float, float] | None
+    pcie: Range | None
     """PCIe link of a GPU, one way: low end, value and high end of the known range [GB/s]; None where unknown."""
     nics: tuple[Nic, ...]
     """NICs on the fabric."""
@@ -52,13 +64,28 @@ class Host:
     """True where a NIC of the fabric and its nearest GPU meet only in the CPU."""
     sockets_with_gpus: int
     channels: int
-    memory_gbyte_s: tuple[float, float, float]
+    memory_gbyte_s: Range
     """Practical host memory bandwidth over all sockets: low end, value and high end of the known range [GB/s]."""
 
     @property
     def domain_gpus(self) -> int:
         """GPUs that one scale-up switch joins, or those of one node."""
         return len(self.gpus) * self.domain_nodes
+
+    @property
+    def rates(self) -> CollectiveRates | None:
+        """What collectives reach between its accelerators; None where nothing is measured."""
+        return self.accelerator.collectives if self.accelerator else None
+
+    @property
+    def launch_s(self) -> float:
+        """Time from call to start of a collective beyond the library's own [s]."""
+        return float(self.rates.launch.value) if self.rates and self.rates.launch else 0.0
+
+    @property
+    def payload_gbyte_s(self) -> float:
+        """What all NICs on the fabric carry together, payload, one direction [GB/s]."""
+        return sum(r * nic.line_efficiency.value for r, nic in zip(self.nic_gbyte_s, self.nics, strict=True))
 
     def port_of(self, device: str) -> Port | None:
         """Return the root port that a GPU or a NIC hangs on."""
@@ -75,7 +102,7 @@ def _ports(server: Server, cpus: Sequence[Cpu], on_fabric: set[str]) -> tuple[Po
     return tuple(ports)
 
 
-def _memory(server: Server, cpus: Sequence[Cpu]) -> tuple[float, float, float]:
+def _memory(server: Server, cpus: Sequence[Cpu]) -> Range:
     """Return low end, value and high end of the memory bandwidth over all sockets [GB/s]."""
 
     def total(efficiencies: list[float]) -> float:
@@ -120,7 +147,7 @@ def host_of(
         pairs=tuple(scale_up.pairs) if scale_up else (),
         switched=bool(scale_up and scale_up.switched),
         domain_nodes=scale_up.nodes if scale_up and scale_up.switched else 1,
-        pcie=(link.range[0], link.value, link.range[1]) if link else None,
+        pcie=spread(link) if link else None,
         nics=tuple(nic for _, nic, _ in nics),
         nic_ids=tuple(name for name, _, _ in nics),
         nic_gbyte_s=tuple(rate for _, _, rate in nics),

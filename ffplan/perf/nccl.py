@@ -20,6 +20,8 @@ from ffplan.record import record
 
 if TYPE_CHECKING:
     from ffplan.catalog.library import Library, Place
+    from ffplan.perf.resources import Resource
+    from ffplan.perf.solve import Key
 
 TREES = ("tree", "nvls-tree")
 BY_OPERATION = {
@@ -95,7 +97,7 @@ def _latencies(library: Library, job: Job, operation: str, algorithm: str, proto
 
 def _ceiling(job: Job, operation: str, algorithm: str) -> Any:
     """Return the highest algorithm bandwidth of protocol LL [GB/s]."""
-    rates = job.host.accelerator.collectives if job.host.accelerator else None
+    rates = job.host.rates
     if rates is None or rates.ll is None:
         return float("inf")
     one, two, more = rates.ll.one_node.value, rates.ll.two_nodes.value, rates.ll.more_nodes.value
@@ -106,7 +108,7 @@ def _ceiling(job: Job, operation: str, algorithm: str) -> Any:
 
 def _inner_most(library: Library, job: Job, operation: str, algorithm: str) -> Any:
     """Return the most that filling a ring inside a node takes [s]; without limit where no link is known."""
-    rates = job.host.accelerator.collectives if job.host.accelerator else None
+    rates = job.host.rates
     if algorithm != "ring" or rates is None or rates.links is None or rates.ring is None or library.slot is None:
         return float("inf")
     hop = library.slot.value * rates.links.value / (rates.ring.value * 1e9)
@@ -115,7 +117,7 @@ def _inner_most(library: Library, job: Job, operation: str, algorithm: str) -> A
 
 def _possible(job: Job, algorithm: str, protocol: str) -> Any:
     """True where a choice can run."""
-    rates = job.host.accelerator.collectives if job.host.accelerator else None
+    rates = job.host.rates
     in_switch = rates is not None and rates.nvls is not None and job.host.switched
     always = job.ranks > 0
     if algorithm == "nvls":
@@ -135,18 +137,19 @@ def _as_estimated(job: Job) -> Job:
     return Job(job.host, job.nodes + few * (MANY - job.nodes), job.per_node, job.zones, ())
 
 
-def choice(library: Library, job: Job, operation: str, algorithm: str, protocol: str) -> Choice:
+def choice(
+    library: Library, job: Job, known: dict[Key, Resource], operation: str, algorithm: str, protocol: str
+) -> Choice:
     """Return the coefficients of one algorithm with one protocol.
 
     Args:
         library: constants.
         job: the ranks.
+        known: the resources of its nodes and borders.
         operation: the collective.
         algorithm: a key of `ledgers.LEDGERS`.
         protocol: ll, ll128 or simple.
     """
-    share_of_links = library.link_share.value if library.link_share else 1.0
-    known = resources(job.host, job.borders, share_of_links)
     lines = LEDGERS[algorithm](operation, job)
     trees = algorithm in TREES
     shares: Any = library.share.get(algorithm, {})  # type: ignore[call-overload]
@@ -158,12 +161,10 @@ def choice(library: Library, job: Job, operation: str, algorithm: str, protocol:
     if algorithm == "tree" and library.tree_estimate:
         seen = seen * library.tree_estimate.value
     latency, inner = _latencies(library, job, operation, algorithm, protocol)
-    rates = job.host.accelerator.collectives if job.host.accelerator else None
-    launch = rates.launch.value if rates and rates.launch else 0.0
     fill = library.fill.get(protocol)  # type: ignore[call-overload]
     slot = library.slot.value * job.nics if library.slot and protocol != "ll" else 0.0
     return Choice(
-        algorithm, protocol, 1e-9 / real, launch + latency, inner, fill.value if fill else 0.0,
+        algorithm, protocol, 1e-9 / real, job.host.launch_s + latency, inner, fill.value if fill else 0.0,
         _inner_most(library, job, operation, algorithm), 2 * depth(job.nodes) if trees else 0.0, slot, 1e-9 / seen,
         _possible(job, algorithm, protocol),
     )  # fmt: skip
@@ -185,10 +186,11 @@ def choices(
     names = BY_OPERATION[operation]
     if algorithm is not None:
         names = (algorithm,) if algorithm in names + ON_REQUEST.get(operation, ()) else ()
+    known = resources(job.host, job.borders, library.link_share.value if library.link_share else 1.0)
     found = []
     for name in names:
         if name == "sharp" and not in_network:
             continue
         kinds = ("simple",) if name in FIXED_PROTOCOL else PROTOCOLS
-        found += [choice(library, job, operation, name, kind) for kind in kinds if protocol in (None, kind)]
+        found += [choice(library, job, known, operation, name, kind) for kind in kinds if protocol in (None, kind)]
     return found

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ffplan.perf.host import Host, Range, spread
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from ffplan.catalog.evidence import Figure
     from ffplan.perf.host import Host
 
-Range = tuple[float, float, float]
-"""Low end, value and high end of the known range."""
 FULL_DUPLEX: Range = (2.0, 2.0, 2.0)
 
 
@@ -54,17 +52,11 @@ class Border:
     """Their bandwidth together, one direction [GB/s]."""
 
 
-def spread(figure: Figure) -> Range:
-    """Return low end, value and high end of a figure."""
-    low, high = figure.range
-    return (low, figure.value, high)
-
-
 def _scale_up(host: Host, link_share: float) -> list[Resource]:
     accelerator = host.accelerator
     if accelerator is None or accelerator.nvlink is None or not (host.switched or host.pairs):
         return []
-    rates, full = accelerator.collectives, accelerator.nvlink.range[1]
+    rates, full = host.rates, accelerator.nvlink.range[1]
     found = []
     kinds = {
         "nvlink": rates and rates.ring,
@@ -92,7 +84,7 @@ def _scale_up(host: Host, link_share: float) -> list[Resource]:
 
 def _over_pcie(host: Host, link: Range) -> Range:
     """Return what a GPU sends to others over PCIe: what collectives reach, but no more than the server's links."""
-    rates = host.accelerator.collectives if host.accelerator else None
+    rates = host.rates
     if rates is None or rates.pcie is None:
         return link
     low, value, _ = spread(rates.pcie)

@@ -82,6 +82,32 @@ def layer_forward(
     return products + scores + moved / (gbyte_s * 1e9)
 
 
+def output_time(tokens: Any, vocabulary: Any, hidden: Any, flops: Any, gbyte_s: Any, units: Any, kernel: Any) -> Any:
+    """Return the time of the output layer over the vocabulary with its loss, forward and backward.
+
+    Args:
+        tokens: tokens of a micro-batch M [1].
+        vocabulary: entries of the vocabulary on this rank V / t [1].
+        hidden: width h [1].
+        flops: rate of large matrix products [FLOP/s].
+        gbyte_s: rate of element-wise operations [GB/s].
+        units: multiprocessors [1].
+        kernel: time of a product beyond its operations [s].
+
+    Returns:
+        Time [s].
+
+    Equation:
+        3 products M x V / t x h + 14 M V / t bytes / memory
+
+    Source:
+        [1] for the products. The scores are written and read at 16 and at 32 bits: 2 + 4 bytes for the loss, 4 + 4 for
+        its gradient.
+    """
+    products = 3 * matrix_time(tokens, vocabulary, hidden, flops, units, kernel)
+    return products + 14.0 * tokens * vocabulary / (gbyte_s * 1e9)
+
+
 def stage_time(layers: Any, layer: Any, output: Any, launch: Any, launch_step: Any) -> Any:
     """Return the time of one micro-batch on one stage, forward and backward.
 

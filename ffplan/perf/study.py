@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from ffplan.fabric.plan import FabricPlan
 
 
-PAIR = 2
-"""Fewest ranks of a collective."""
-
-
 @record
 class Wanted:
     """What a table is asked to show."""
@@ -66,7 +62,7 @@ def place_ranks(
         raise WishError(f"`{node.id}` has no accelerators")
     domain = node.domain_gpus
     for count in gpus:
-        if count < PAIR:
+        if count < 2:
             raise WishError(f"--gpus {count}: a collective needs at least two accelerators")
         if count > most:
             raise WishError(f"--gpus {count:,}: one job can span {most:,} accelerators of this design")
@@ -147,7 +143,7 @@ def collective_table(
     plan = plan_fabric(design)
     ranks = gpus or (reach(design) * design.compute.accelerators_per_node,)
     if wanted.routing is not None:
-        sizes = (wanted.routing.tokens * dispatch.token_bytes(wanted.routing.hidden, wanted.operation),)
+        sizes = (wanted.routing.message_bytes(wanted.operation),)
     job = place_ranks(design, plan, ranks, wanted.zones, wanted.nic_gbyte_s)
     rows: list[CollectiveRow] = []
     terms: list[AlgorithmRow] = []

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ffplan.catalog.library import Library
     from ffplan.perf.host import Host
 
-PAIR = 2
-"""Fewest ranks of a collective."""
 PASSES = {"none": 3, "full": 4}
 """Forward passes that a layer's step is worth: one forward, two backward, and one again with full recomputation."""
 REDUCTIONS = {"none": 4, "full": 6}
@@ -73,16 +71,14 @@ def _allreduce(library: Library, host: Host, per_node: Floats, nodes: Floats, si
 
     The call itself is not counted: launches of a step have a figure of their own.
     """
-    rates = host.accelerator.collectives if host.accelerator else None
-    launch = rates.launch.value if rates and rates.launch else 0.0
     found = np.zeros(len(sizes))
     for key in sorted(set(zip(per_node.tolist(), nodes.tolist(), strict=True))):
         here = (per_node == key[0]) & (nodes == key[1])
-        if key[0] * key[1] < PAIR:
+        if key[0] * key[1] < 2:
             continue
         grid = evaluate(Wish("allreduce", library), Job(host, np.array([key[1]]), np.array([key[0]])), sizes[here])
         assert grid is not None
-        found[here] = np.maximum(grid.pick(grid.time)[0] - launch, 0.0)
+        found[here] = np.maximum(grid.pick(grid.time)[0] - host.launch_s, 0.0)
     return found
 
 
@@ -113,19 +109,19 @@ def step_times(plans: Plans, host: Host, library: Library) -> StepTimes:
     )
     inside = np.minimum(p.tensor, gpus)
     reduce = _allreduce(library, host, inside, p.tensor / inside, step.HALF * tokens * p.hidden)
-    layer = passes * forward + REDUCTIONS[plans.recompute] * reduce
-    output = 3 * step.matrix_time(tokens, p.vocabulary / p.tensor, p.hidden, flops, units, kernel)
-    output = output + 14.0 * tokens * p.vocabulary / p.tensor / (memory * 1e9)
+    compute, tensor = passes * forward, REDUCTIONS[plans.recompute] * reduce
+    layer = compute + tensor
+    output = step.output_time(tokens, p.vocabulary / p.tensor, p.hidden, flops, memory, units, kernel)
     launch = rates.launch.value + rates.launch_parallel.value * (p.tensor > 1)
     layers = p.layers / p.stages
     stage = step.stage_time(layers, layer, output, launch, rates.launch_step.value)
     together = np.where(p.gpus <= gpus, p.data, np.minimum(p.data, np.maximum(gpus / p.tensor, 1)))
     weights = (12 * p.layers * p.hidden**2 / p.stages + p.vocabulary * p.hidden) / p.tensor
     gradients = _allreduce(library, host, together, p.data / together, p.gradient_bytes * weights)
-    nics = sum(r * nic.line_efficiency.value for r, nic in zip(host.nic_gbyte_s, host.nics, strict=True)) / gpus
+    nics = host.payload_gbyte_s / gpus
     peer = part.collectives.ring.value if part.collectives and part.collectives.ring else memory
     apart = (p.gpus > gpus) & (p.tensor * p.data >= gpus)
     send = (p.stages > 1) * 2 * step.HALF * tokens * p.hidden / (np.where(apart, nics, peer) * 1e9)
     whole = step.step_time(stage, send, p.batch / p.data / p.micro, p.stages, p.chunks, gradients)
     bound = layers * launch + rates.launch_step.value > layers * layer + output
-    return StepTimes(whole, passes * forward, REDUCTIONS[plans.recompute] * reduce, bound, gradients)
+    return StepTimes(whole, compute, tensor, bound, gradients)

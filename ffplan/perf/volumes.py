@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args
 
+from ffplan.catalog.library import Protocol
 from ffplan.elementwise import maximum
 from ffplan.perf.bounds import ring_factor
 
-OPERATIONS = ("allreduce", "reduce-scatter", "all-gather", "broadcast", "all-to-all", "sendrecv", "dispatch", "combine")
-"""Collectives by the names that the command line takes; the last two send tokens to experts and back."""
+Operation = Literal[
+    "allreduce", "reduce-scatter", "all-gather", "broadcast", "all-to-all", "sendrecv", "dispatch", "combine"
+]
+OPERATIONS: tuple[str, ...] = get_args(Operation)
+"""Collectives by the names that the command line takes."""
+OF_TOKENS = ("dispatch", "combine")
+"""Those that send tokens to experts and back."""
 
-ALGORITHMS = (
-    "ring", "tree", "nvls", "nvls-tree", "sharp", "hierarchical", "direct", "rail", "send", "node-limited", "straight",
-)  # fmt: skip
+AlgorithmName = Literal[
+    "ring", "tree", "nvls", "nvls-tree", "sharp", "hierarchical", "direct", "rail", "send", "node-limited", "straight"
+]
+ALGORITHMS: tuple[str, ...] = get_args(AlgorithmName)
 """Algorithms that can be forced."""
-PROTOCOLS = ("ll", "ll128", "simple")
+PROTOCOLS: tuple[str, ...] = get_args(Protocol)
 """Protocols that can be forced."""
 
 

@@ -12,7 +12,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.perf.collective import Wish, evaluate
 from ffplan.perf.dispatch import Routing, counted_copies, expected_hits, node_limited, reach, straight, token_bytes
 from ffplan.perf.exchange import all_to_all, rail_all_to_all, send_receive
-from ffplan.perf.hfreduce import pipeline_hops
+from ffplan.perf.hfreduce import hfreduce, pipeline_hops
 from ffplan.perf.job import Job
 from ffplan.perf.latency import ring_latency, switch_latency, transfer_time, tree_latency
 from ffplan.perf.ledgers import hierarchical, nvls, nvls_tree, ring, sharp, tree
@@ -150,6 +150,14 @@ def test_transfer_time() -> None:
     assert time == pytest.approx(1e-4 + 1e-3 + sqrt(2.5e-5 * 1e-3) + 2 * 2e-4)
     assert transfer_time(1e6, 1e-9, 1e-4, 2.5e-5, 1.0, 1e-5, 0, 0) == pytest.approx(1e-4 + 1e-3 + 1e-5)
     assert transfer_time(1e5, 1e-9, 0, 0, 0, 0, 2, 2e5) == pytest.approx(1e-4 + 2 * 2.5e-5)  # a quarter of the message
+
+
+def test_hfreduce_uses_every_resource_once_reckoned() -> None:
+    """128 nodes: 2 through the NIC, 2 in and out of the port of GPU5 and GPU6, 24 operations over two sockets."""
+    lines, memory = hfreduce(Job(host_named("fire-flyer-2-node"), 128, 8), nvlink=False)
+    assert totals(lines)[("nic", "nic0")] == (2, 2)
+    assert totals(lines)[("root_port", "cpu1-rp1")] == (2, 2)
+    assert sum(totals(lines)[("host_memory", "0")]) * 2 == sum(line.operations for line in memory) == 24
 
 
 def test_pipeline_of_hfreduce() -> None:

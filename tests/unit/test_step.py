@@ -11,7 +11,7 @@ import pytest
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.perf.step import layer_forward, matrix_time, stage_time, step_time
+from ffplan.perf.step import layer_forward, matrix_time, output_time, stage_time, step_time
 from ffplan.perf.train import Plans, step_times
 from tests.support import ROOT, ffplan, host_named
 
@@ -48,6 +48,12 @@ def test_layer() -> None:
     assert layer_forward(2, 1024, 1024, 16, 4096, 1, 1e30, 1000, 108, 0) == pytest.approx(moved / 1e12)
     kernels = layer_forward(2, 1024, 1024, 16, 4096, 1, 1e30, 1e30, 108, 1e-5)
     assert kernels == pytest.approx(4e-5)
+
+
+def test_output_layer() -> None:
+    """Three kernels, and 14 bytes for each of 2,048 x 51,200 scores."""
+    assert output_time(2048, 51200, 1024, 1e30, 1e30, 108, 1e-5) == pytest.approx(3e-5)
+    assert output_time(2048, 51200, 1024, 1e30, 1000, 108, 0) == pytest.approx(14 * 2048 * 51200 / 1e12)
 
 
 def test_stage_and_step() -> None:
