@@ -8,7 +8,7 @@ from __future__ import annotations
 from ffplan.errors import Finding
 from ffplan.record import record
 
-SCHEMA_VERSION = "1.2"
+SCHEMA_VERSION = "1.3"
 
 
 @record

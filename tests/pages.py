@@ -31,6 +31,10 @@ SCHEMAS = (
     "findings",
     "communication-cases",
     "training-cases",
+    "training-plan",
+    "train",
+    "calibration",
+    "leave-one-out",
     "collective",
     "accuracy",
     "size",
@@ -187,6 +191,7 @@ def accuracy_pages() -> dict[Path, str]:
     """Return the page on accuracy and its chart."""
     report = replay_files("communication", files_of("communication", None), None)
     steps = replay_files("training", files_of("training", None), None)
+    sizes = replay_files("memory", files_of("memory", None), None)
     header = "| {} | n | MAPE % | bias % | largest % | where |\n| --- | --- | --- | --- | --- | --- |"
 
     def table(title: str, scores: tuple[Score, ...]) -> str:
@@ -199,6 +204,7 @@ def accuracy_pages() -> dict[Path, str]:
 
     assert report.total is not None
     assert steps.total is not None
+    assert sizes.total is not None
     text = "\n\n".join(
         [
             NOTE,
@@ -211,9 +217,13 @@ def accuracy_pages() -> dict[Path, str]:
             table("messages", report.bands),
             "![Model over measurement by size of the message](accuracy-communication.svg)",
             "## Training",
-            "`ffplan accuracy training`: seconds of a step of GPT models on A100; see [Training](model/training.md).",
+            "`ffplan accuracy training`: seconds of a step, or rates of it; see [Training](model/training.md), also "
+            "for what remains where a source is left out of the fit.",
             table("source", (*steps.sources, steps.total)),
             table("kind of rows", steps.kinds),
+            "## Device memory",
+            "`ffplan accuracy memory`: memory of the fullest stage.",
+            table("source", (*sizes.sources, sizes.total)),
         ]
     )
     return {

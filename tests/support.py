@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ffplan.assessment import Assessment, CollectiveReport, TermReport
+    from ffplan.catalog.models import Model
     from ffplan.perf.host import Host
+    from ffplan.perf.workload import Shape
 
 ROOT = Path(__file__).resolve().parent.parent
 DESIGNS = sorted(path.stem for path in (ROOT / "designs").glob("*.yaml"))
@@ -48,6 +50,24 @@ def host_named(name: str) -> Host:
     from ffplan.accuracy.system import Bench
 
     return Bench(Catalog(), document("{}")).host(System(server=name), ())
+
+
+def model_named(name: str) -> Model:
+    """Return a shipped model."""
+    from ffplan.catalog.models import Model
+
+    part = Catalog().entry(name).part
+    assert isinstance(part, Model)
+    return part
+
+
+def shape_named(name: str, **replaced: object) -> Shape:
+    """Return the dimensions of a shipped transformer, some replaced."""
+    from ffplan.perf.workload import shape_of
+
+    found = model_named(name).transformer
+    assert found is not None
+    return shape_of(found, **replaced)
 
 
 def document(text: str, file: str = "test.yaml") -> Document:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ffplan.accuracy.cases import System
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.document import Document
+    from ffplan.perf.talk import Crossed
 
 Path = tuple[str | int, ...]
 
@@ -114,10 +115,20 @@ class Bench:
             raise self.fault((*path, "system", "server"), f"`{host.id}` has no NIC", "name another server")
         return Job(host, nodes, per_node, nodes * 0 + system.zones, _borders(system, host, nodes))
 
+    def crossed(self, system: System, host: Host) -> Crossed:
+        """Return zones and borders of the groups of a training run; all groups of a node cross at the same time."""
 
-def _borders(system: System, host: Host, nodes: Any) -> tuple[Border, ...]:
+        def found(nodes: Any, per_node: Any) -> tuple[Any, tuple[Border, ...]]:
+            share = np.minimum(1.0, per_node / host.domain_gpus)
+            return nodes * 0 + system.zones, _borders(system, host, nodes, share)
+
+        return found
+
+
+def _borders(system: System, host: Host, nodes: Any, share: Any = 1.0) -> tuple[Border, ...]:
+    """Return the uplinks of a leaf that jobs cross; `share` of them where several jobs cross at once."""
     if system.leaf_nodes is None:
         return ()
     links = max(1, round(system.leaf_nodes * len(host.nics) / system.oversubscription))
     rate = sum(host.nic_gbyte_s) * system.leaf_nodes / system.oversubscription
-    return (Border("leaf_uplinks", "uplinks of a leaf", np.ceil(nodes / system.leaf_nodes), links, rate),)
+    return (Border("leaf_uplinks", "uplinks of a leaf", np.ceil(nodes / system.leaf_nodes), links, rate * share),)

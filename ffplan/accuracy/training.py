@@ -1,114 +1,110 @@
-"""Measured training runs as data, replayed: tables of plans with the seconds that a step took."""
+"""Measured training runs as data, replayed: the model's seconds, rates and memory beside what was measured."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import Field
 
-from ffplan.accuracy.cases import System
 from ffplan.accuracy.replay import signed_error
-from ffplan.accuracy.system import Bench
-from ffplan.catalog.evidence import Source
+from ffplan.accuracy.system import Bench, Path
+from ffplan.accuracy.training_cases import MEASURES, PLAN, SHAPE, SIZES, TIMES, Table, TrainingFile
 from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
-from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
-from ffplan.perf.train import Plans, step_times
+from ffplan.fabric.arrays import Floats
+from ffplan.perf.footprint import footprint, peak_bytes
+from ffplan.perf.host import Host
+from ffplan.perf.plans import RECOMPUTE, Plans
+from ffplan.perf.reckon import achieved, step_flops
+from ffplan.perf.speeds import UncalibratedError, speeds
+from ffplan.perf.talk import System as Machine
+from ffplan.perf.train import PARTS, Run, step_parts, step_time
+from ffplan.perf.workload import shape_of
+from ffplan.record import record
 from ffplan.tables import AccuracyRow
 
 if TYPE_CHECKING:
-    from ffplan.accuracy.system import Path
+    from ffplan.accuracy.cases import System
+    from ffplan.catalog.models import Transformer
+    from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
-    from ffplan.fabric.arrays import Floats
+    from ffplan.catalog.training import TrainingRates
+    from ffplan.design.training import PlanFields
     from ffplan.inputs.document import Document
 
-Column = Literal[
-    "gpus", "batch", "micro", "layers", "hidden", "heads", "sequence", "tensor", "data", "stages", "chunks", "seconds"
-]
-SHAPE = ("layers", "hidden", "heads", "sequence")
-PLAN = ("gpus", "batch", "micro", "tensor", "data", "stages", "seconds")
-Cell = Annotated[float, Field(gt=0, lt=1e12)]
-
-
-class Table(Frozen):
-    """Measured steps of one model, or of several of one kind: a row for each plan."""
-
-    id: Identifier
-    """Name of the table within its file."""
-    system: System
-    """What it ran on."""
-    model: Identifier | None = None
-    """Catalogue id of the model; left out, columns give layers, hidden, heads and sequence of a GPT model."""
-    vocabulary: Count | None = None
-    """Entries of the vocabulary, without a model."""
-    recompute: Literal["none", "full"]
-    """What of the activations is computed again."""
-    gradient_bytes: Literal[2, 4]
-    """Bytes of a gradient when it is reduced."""
-    columns: Many[Column]
-    """What each column holds; `batch` is the sequences of a step, `seconds` its time."""
-    rows: Annotated[Many[Annotated[Many[Cell], Field(min_length=1)]], Field(min_length=1)]
-    """The rows."""
-    fitted: bool = False
-    """True where a figure of the catalogue was fitted on these rows."""
-    scored: bool = True
-    """False where the rows are shown, but count in no summary; say why in `note`."""
-    note: Text | None = None
-    """Conditions and contradictions."""
-
-
-class TrainingFile(Frozen):
-    """A file of measured training runs."""
-
-    kind: Literal["training-cases"]
-    """Kind of file."""
-    id: Identifier
-    """Name of the source; of a shipped file also its name."""
-    name: Text
-    """Name for people."""
-    source: Source
-    """Where the values come from."""
-    tables: Annotated[Many[Table], Field(min_length=1)]
-    """The measured runs."""
-
-
-def _shape(bench: Bench, table: Table, path: Path) -> dict[str, float]:
-    """Return the dimensions that a model of the catalogue gives.
-
-    Raises:
-        InputError: where there is none, or it is no plain GPT model.
-    """
-    if table.model is None:
-        if table.vocabulary is None:
-            raise bench.fault(path, "neither `model` nor `vocabulary` is given", "write one of the two", RULE)
-        return {"vocabulary": float(table.vocabulary)}
-    shape = bench.catalog.get(Model, table.model, bench.document, (*path, "model")).transformer
-    if shape is None or shape.gated or shape.experts or shape.latent or shape.kv_heads or shape.ffn != 4 * shape.hidden:
-        raise bench.fault(
-            (*path, "model"), f"`{table.model}` is no plain GPT model; the time of others is not modelled yet",
-            "name a model with plain attention and a feed-forward network of four times its width", RULE,
-        )  # fmt: skip
-    found = {name: float(getattr(shape, name)) for name in SHAPE}
-    return {**found, "vocabulary": float(shape.vocabulary)}
-
-
 RULE = "training-cases"
+GIB = 2.0**30
 
 
-def _columns(bench: Bench, table: Table, path: Path) -> dict[str, Floats]:
-    """Return every column as an array, dimensions of the model among them.
+@record
+class Replay:
+    """A table made ready: what was measured, and what the model needs."""
+
+    file: TrainingFile
+    table: Table
+    path: Path
+    columns: Mapping[str, Floats]
+    """Every column by name; not a number where a cell is null."""
+    host: Host
+    shape: Any
+    plans: Plans
+    system: Machine
+
+    @property
+    def accelerator(self) -> Accelerator:
+        """The accelerator that it ran on."""
+        assert self.host.accelerator is not None
+        return self.host.accelerator
+
+    def run(self, rates: TrainingRates | None = None) -> Run:
+        """Return what is to be timed.
+
+        Args:
+            rates: what training reaches, in place of what the catalogue says.
+
+        Raises:
+            UncalibratedError: where nothing is known of training on it.
+        """
+        accelerator = self.accelerator
+        if rates is not None:
+            accelerator = accelerator.model_copy(update={"training": rates})
+        return Run(self.shape, self.plans, speeds(accelerator, self.plans.precision), self.system)
+
+
+def _transformer(bench: Bench, table: Table, path: Path) -> Transformer:
+    """Return the model's dimensions.
 
     Raises:
-        InputError: where columns are missing, rows have another length, or a plan does not multiply out.
+        InputError: where there is none, or two, or it is no transformer.
     """
-    shape = _shape(bench, table, path)
-    wanted = (*PLAN, *(name for name in SHAPE if name not in shape))
-    missing = [name for name in wanted if name not in table.columns]
-    if missing or len(set(table.columns)) < len(table.columns):
-        what = f"the column `{missing[0]}` is missing" if missing else "a column stands there twice"
+    if (table.model is None) == (table.shape is None):
+        what = "neither `model` nor `shape` is given" if table.model is None else "both `model` and `shape` are given"
+        raise bench.fault(path, what, "write one of the two", RULE)
+    if table.shape is not None:
+        return table.shape
+    assert table.model is not None
+    found = bench.catalog.get(Model, table.model, bench.document, (*path, "model")).transformer
+    if found is None:
+        raise bench.fault((*path, "model"), f"`{table.model}` is no transformer", "name a transformer", RULE)
+    return found
+
+
+def _cells(bench: Bench, table: Table, path: Path) -> dict[str, Floats]:
+    """Return every column as an array.
+
+    Raises:
+        InputError: where columns are missing or doubled, or rows have another length.
+    """
+    needed = ["gpus"] + (["batch"] if table.plan.batch is None else [])
+    missing = [name for name in needed if name not in table.columns]
+    measured = [name for name in MEASURES if name in table.columns]
+    what = "a column stands there twice" if len(set(table.columns)) < len(table.columns) else ""
+    what = "no column was measured" if not measured else what
+    what = f"the column `{missing[0]}` is missing" if missing else what
+    if what:
         raise bench.fault(
-            (*path, "columns"), what, f"write {', '.join(wanted)}, and chunks where stages have several", RULE
+            (*path, "columns"), what, f"write gpus, batch (or `batch` in `plan`) and one of {', '.join(MEASURES)}", RULE
         )
     for number, row in enumerate(table.rows):
         if len(row) != len(table.columns):
@@ -116,66 +112,203 @@ def _columns(bench: Bench, table: Table, path: Path) -> dict[str, Floats]:
                 (*path, "rows", number), f"{len(row)} value(s) for {len(table.columns)} columns",
                 f"write {len(table.columns)} values", RULE,
             )  # fmt: skip
-    values = np.array(table.rows, dtype=float)
-    found: dict[str, Floats] = {name: values[:, at] for at, name in enumerate(table.columns)}
-    one = np.ones(len(values))
-    found = {**{name: value * one for name, value in shape.items()}, "chunks": one, **found}
-    ways = found["tensor"] * found["data"] * found["stages"]
-    rest = found["batch"] % (found["data"] * found["micro"])
-    wrong = {
-        "tensor, data and stages do not multiply to the GPUs": ways != found["gpus"],
-        "the batch is no whole number of micro-batches for each data-parallel rank": rest != 0,
-        "tensor does not divide the heads": found["heads"] % found["tensor"] != 0,
-        "there are more stages than layers": found["stages"] * found["chunks"] > found["layers"],
+        for name, cell in zip(table.columns, row, strict=True):
+            whole = cell is not None and cell == int(cell) and (cell >= 1 or name == "zero")
+            if name not in MEASURES and not whole:
+                raise bench.fault(
+                    (*path, "rows", number, table.columns.index(name)), f"`{name}` is no whole number from 1 on",
+                    "correct the cell", RULE,
+                )  # fmt: skip
+            if name in MEASURES and cell is not None and cell <= 0:
+                raise bench.fault(
+                    (*path, "rows", number, table.columns.index(name)), f"`{name}` is not above 0",
+                    "write what was measured, or null", RULE,
+                )  # fmt: skip
+    values = np.array([[np.nan if cell is None else cell for cell in row] for row in table.rows], dtype=float)
+    return {name: values[:, at] for at, name in enumerate(table.columns)}
+
+
+def plans_of(plan: PlanFields, gpus: Any, columns: Mapping[str, Any]) -> Plans:
+    """Return plans as arrays from what people write.
+
+    Args:
+        plan: what all have in common.
+        gpus: accelerators of each.
+        columns: fields that differ, by name.
+    """
+
+    def field(name: str, default: Any = None) -> Any:
+        value = columns.get(name, getattr(plan, name))
+        return default if value is None else np.asarray(value, dtype=float)
+
+    tensor, pipeline, context = field("tensor"), field("pipeline"), field("context")
+    return Plans(
+        gpus=gpus, batch=field("batch"), micro=field("micro_batch"), tensor=tensor, pipeline=pipeline,
+        data=field("data", gpus / (tensor * pipeline * context)), chunks=field("chunks"), context=context,
+        expert=field("expert"), expert_tensor=field("expert_tensor", tensor), recompute=RECOMPUTE.index(plan.recompute),
+        sequence_parallel=float(plan.sequence_parallel) * (tensor > 1), zero=field("zero"), shard=field("shard", 0.0),
+        gradient_bytes=float(plan.gradient_bytes), precision=plan.precision, schedule=plan.schedule,
+        fused_attention=plan.attention == "fused", causal_skip=plan.causal_skip, overlap=frozenset(plan.overlap),
+        scatter_gather=plan.scatter_gather, order=plan.order, offload=plan.offload,
+    )  # fmt: skip
+
+
+def _machine(bench: Bench, system: System, host: Host, plan: PlanFields) -> Machine:
+    name = plan.reducer or "nccl"
+    library = bench.catalog.get(Library, "nccl", bench.document, ())
+    reducer = bench.catalog.get(Library, name.removesuffix("-nvlink"), bench.document, ())
+    return Machine(host, library, reducer, bench.crossed(system, host), name == "hfreduce-nvlink")
+
+
+def prepare(bench: Bench, file: TrainingFile, table: Table, path: Path) -> Replay:
+    """Return a table made ready.
+
+    Raises:
+        InputError: where it does not hang together.
+    """
+    cells = _cells(bench, table, path)
+    model = _transformer(bench, table, path)
+    host = bench.host(table.system, (*path, "system"))
+    if host.accelerator is None:
+        raise bench.fault((*path, "system", "server"), f"`{host.id}` has no accelerators", "name another server", RULE)
+    replaced = {name: cells[name] for name in SHAPE if name in cells}
+    if table.plan.sequence is not None:
+        replaced.setdefault("sequence", np.asarray(float(table.plan.sequence)))
+    shape = shape_of(model, **replaced)
+    plans = plans_of(table.plan, cells["gpus"], {name: cells[name] for name in PLAN if name in cells})
+    for words, at in faults(shape, plans).items():
+        wrong = np.broadcast_to(at, cells["gpus"].shape)
+        if bool(wrong.any()):
+            raise bench.fault((*path, "rows", int(wrong.argmax())), words, "correct the row", RULE)
+    return Replay(file, table, path, cells, host, shape, plans, _machine(bench, table.system, host, table.plan))
+
+
+def faults(shape: Any, plans: Plans) -> dict[str, Any]:
+    """Return what may be wrong with plans that ran, with True where it is."""
+    p = plans
+    found = {
+        "tensor, context, data and pipeline do not multiply to the GPUs": p.tensor * p.context * p.data * p.pipeline
+        != p.gpus,
+        "the batch is no whole number of micro-batches for each data-parallel rank": p.batch % (p.data * p.micro) != 0,
+        "tensor does not divide the heads": shape.heads % p.tensor != 0,
+        "there are more stages than layers": (p.pipeline > shape.layers) | (p.pipeline * p.chunks > shape.layers + 2),
     }
-    for words, at in wrong.items():
-        if bool(at.any()):
-            raise bench.fault((*path, "rows", int(at.argmax())), words, "correct the row", RULE)
+    if shape.experts is not None:
+        found["expert does not divide the experts"] = shape.experts.routed % p.expert != 0
+        uneven = (p.expert_data < 1) | (p.expert_data != np.floor(p.expert_data))
+        found["expert x expert_tensor does not divide tensor x context x data"] = uneven
     return found
 
 
-def _rows(bench: Bench, file: TrainingFile, table: Table, path: Path) -> list[AccuracyRow]:
-    found = _columns(bench, table, path)
-    host = bench.host(table.system, (*path, "system"))
-    if host.accelerator is None or host.accelerator.training is None:
-        raise bench.fault(
-            (*path, "system", "server"), f"nothing was calibrated for training on the accelerators of `{host.id}`",
-            "name a server with A100 SXM, or add `training` to the accelerator in a catalogue of your own", RULE,
-        )  # fmt: skip
-    seconds = found.pop("seconds")
-    plans = Plans(**found, recompute=table.recompute, gradient_bytes=float(table.gradient_bytes))
-    library = bench.catalog.get(Library, "nccl", bench.document, ())
-    times = step_times(plans, host, library)
-    rows = []
-    for at, measured in enumerate(seconds.tolist()):
-        ways = [f"tp{int(found['tensor'][at])} dp{int(found['data'][at])} pp{int(found['stages'][at])}"]
-        ways += [f"v{int(found['chunks'][at])}"] if found["chunks"][at] > 1 else []
-        ways.append(f"micro {int(found['micro'][at])} of {int(found['batch'][at])}")
-        ways.append(f"{int(found['layers'][at])} x {int(found['hidden'][at])}")
-        model = float(times.step[at])
-        rows.append(
-            AccuracyRow(
-                file.id, table.id, ", ".join(ways), int(found["gpus"][at]), None, "seconds", measured, None, model,
-                signed_error(model, measured, measured), "launches" if times.launch_bound[at] else "",
-                file.source.status, "fitted" if table.fitted else "predicted", table.scored, table.note,
-            )
-        )  # fmt: skip
+def modelled(replay: Replay, name: str, seconds: Floats) -> Floats:
+    """Return what the model says of a measure, from its seconds of a step."""
+    plans, gpus = replay.plans, replay.columns["gpus"]
+    if name == "seconds":
+        return seconds
+    if name == "tokens_s_gpu":
+        return np.asarray(plans.batch * replay.shape.sequence / seconds / gpus)
+    rate = achieved(step_flops(replay.shape, plans, replay.table.flops), seconds, gpus)
+    peaks: dict[Any, Any] = dict(replay.accelerator.peak)
+    peak = peaks[plans.precision].value * 1e12
+    return np.asarray(rate / 1e12 if name == "tflops" else rate / peak)
+
+
+def _words(replay: Replay, at: int) -> str:
+    def value(field: Any) -> int:
+        return int(np.broadcast_to(np.asarray(field), replay.columns["gpus"].shape)[at])
+
+    p, shape = replay.plans, replay.shape
+    names = {"tp": p.tensor, "cp": p.context, "ep": p.expert, "pp": p.pipeline, "v": p.chunks, "dp": p.data}
+    ways = " ".join(f"{name}{value(field)}" for name, field in names.items() if value(field) > 1) or "one rank"
+    found = f"{ways}, micro {value(p.micro)} of {value(p.batch)}"
+    if replay.table.model is None or "layers" in replay.columns:
+        found += f", {value(shape.layers)} x {value(shape.hidden)}"
+    return found
+
+
+def times(replay: Replay, rates: TrainingRates | None = None) -> tuple[Floats, dict[str, Floats]]:
+    """Return the seconds of a step of every row, and its parts.
+
+    Raises:
+        UncalibratedError: where nothing is known of training on the accelerator.
+    """
+    shape = replay.columns["gpus"].shape
+    parts = {name: np.broadcast_to(value, shape) for name, value in step_parts(replay.run(rates)).items()}
+    return np.asarray(step_time(parts)), parts
+
+
+def _size(replay: Replay, name: str) -> Floats:
+    """Return memory of the fullest stage, or a part of the first one [byte]."""
+    if name == "memory_gib":
+        return np.asarray(peak_bytes(replay.shape, replay.plans))
+    first = footprint(replay.shape, replay.plans, 0)
+    if name == "activations_gib":
+        return np.asarray(first.activations)
+    return np.asarray(first.weights + first.gradients + first.optimizer)
+
+
+def _kind(replay: Replay) -> str:
+    if replay.table.arithmetic:
+        return "arithmetic"
+    return "fitted" if replay.table.fitted else "predicted"
+
+
+def rows_of(replay: Replay, names: tuple[str, ...]) -> list[AccuracyRow]:
+    """Return the rows of a table for some of its measures.
+
+    Raises:
+        UncalibratedError: where nothing is known of training on the accelerator.
+    """
+    here = [name for name in names if name in replay.columns]
+    rows, table, file = [], replay.table, replay.file
+    found: dict[str, Floats] = {}
+    longest = [""] * len(table.rows)
+    if set(here) & set(TIMES):
+        seconds, parts = times(replay)
+        found = {name: modelled(replay, name, seconds) for name in here if name in TIMES}
+        longest = [PARTS[at] for at in np.stack([parts[name] for name in PARTS]).argmax(axis=0)]
+    found |= {name: _size(replay, name) / GIB for name in here if name in SIZES}
+    for at in range(len(table.rows)):
+        for name in here:
+            measured = float(replay.columns[name][at])
+            if np.isnan(measured):
+                continue
+            model = float(np.broadcast_to(found[name], (len(table.rows),))[at])
+            rows.append(
+                AccuracyRow(
+                    file.id, table.id, _words(replay, at), int(replay.columns["gpus"][at]), None, name, measured, None,
+                    model, signed_error(model, measured, measured), longest[at] if name in TIMES else "",
+                    file.source.status, _kind(replay), table.scored, table.note,
+                )
+            )  # fmt: skip
     return rows
 
 
-def replay_training(file: TrainingFile, document: Document, catalog: Catalog) -> list[AccuracyRow]:
+def replay_training(
+    file: TrainingFile, document: Document, catalog: Catalog, names: tuple[str, ...] = TIMES
+) -> list[AccuracyRow]:
     """Return every row of a file of training runs.
 
     Args:
         file: the runs.
         document: the file they come from.
         catalog: the parts.
+        names: the measures to replay: `TIMES` or `SIZES`.
 
     Raises:
-        InputError: where a table does not hang together.
+        InputError: where a table does not hang together, or nothing was calibrated for its accelerator.
     """
     bench = Bench(catalog, document)
     rows: list[AccuracyRow] = []
     for position, table in enumerate(file.tables):
-        rows += _rows(bench, file, table, ("tables", position))
+        path: Path = ("tables", position)
+        if set(MEASURES) & set(table.columns) and not set(names) & set(table.columns):
+            continue
+        replay = prepare(bench, file, table, path)
+        try:
+            rows += rows_of(replay, names)
+        except UncalibratedError as error:
+            raise bench.fault(
+                (*path, "system"), str(error), "name another accelerator, or fit one: `ffplan calibrate --help`", RULE
+            ) from None
     return rows

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ffplan.inputs.document import Document
     from ffplan.tables import AccuracyReport
 
+FOLDERS = {"memory": "training"}
+"""Subjects whose cases are among those of another."""
 app = typer.Typer(no_args_is_help=True, help="Replay the model against measurements; print the error of every row.")
 
 
@@ -38,8 +40,9 @@ def files_of(subject: str, cases: list[str] | None) -> list[tuple[str, str]]:
         return [(name, name) for name in cases]
     from ffplan.paths import data_folder
 
-    folder = data_folder("catalogs") / "measurements" / subject
-    return [(str(path), f"catalogs/measurements/{subject}/{path.name}") for path in sorted(folder.glob("*.yaml"))]
+    kind = FOLDERS.get(subject, subject)
+    folder = data_folder("catalogs") / "measurements" / kind
+    return [(str(path), f"catalogs/measurements/{kind}/{path.name}") for path in sorted(folder.glob("*.yaml"))]
 
 
 def _expect_cases(document: Document, subject: str) -> None:
@@ -52,7 +55,7 @@ def _expect_cases(document: Document, subject: str) -> None:
 
     data = document.data
     kind = data.get("kind") if isinstance(data, dict) else None
-    wanted = f"{subject}-cases"
+    wanted = f"{FOLDERS.get(subject, subject)}-cases"
     if kind != wanted:
         what = f"this file is of kind `{kind}`" if kind else "this is no file of measured cases"
         remedy = f"write `kind: {wanted}`; `ffplan schema {wanted}` describes the format"
@@ -71,21 +74,23 @@ def replay_files(subject: str, files: list[tuple[str, str]], catalogs: list[str]
     from ffplan.accuracy.cases import CaseFile
     from ffplan.accuracy.replay import replay
     from ffplan.accuracy.scores import report
-    from ffplan.accuracy.training import TrainingFile, replay_training
+    from ffplan.accuracy.training import replay_training
+    from ffplan.accuracy.training_cases import SIZES, TIMES, TrainingFile
     from ffplan.assessment import SCHEMA_VERSION
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.document import read_document
     from ffplan.inputs.validate import validate
 
     catalog = Catalog(catalogs or ())
+    measured = {"training": TIMES, "memory": SIZES}
     rows, titles = [], {}
     for path, name in files:
         document = read_document(Path(path), name)
         _expect_cases(document, subject)
         found: CaseFile | TrainingFile
-        if subject == "training":
+        if subject in measured:
             found = validate(TrainingFile, document)
-            made = replay_training(found, document, catalog)
+            made = replay_training(found, document, catalog, measured[subject])
         else:
             found = validate(CaseFile, document)
             made = replay(found, document, catalog)
@@ -93,6 +98,8 @@ def replay_files(subject: str, files: list[tuple[str, str]], catalogs: list[str]
             raise UsageError(f"ffplan accuracy: two files of cases have the id `{found.id}`; the second is {name}")
         titles[found.id] = found.name
         rows += made
+    if not rows:
+        raise UsageError(f"ffplan accuracy {subject}: nothing in these files was measured of it")
     return report(SCHEMA_VERSION, subject, titles, rows)
 
 
@@ -145,17 +152,68 @@ def communication(
     _print(report, limit, form, output)
 
 
+def _leave_one_out(cases: list[str] | None, form: ReportFormat, output: str | None, catalog: list[str] | None) -> None:
+    """Fit without each source in turn and print how it is met.
+
+    Raises:
+        UsageError: where SciPy is missing.
+    """
+    from ffplan.accuracy.calibration import runs
+    from ffplan.accuracy.fit import FitError
+    from ffplan.accuracy.leave import leave_one_out
+    from ffplan.assessment import SCHEMA_VERSION
+    from ffplan.catalog.store import Catalog
+    from ffplan.cli.wired import Progress
+    from ffplan.report.calibrate import leave_blocks
+    from ffplan.trainings import LeaveOneOutReport
+
+    progress = Progress("fitting without")
+    files = tuple(path for path, _ in files_of("training", cases))
+    try:
+        rows = leave_one_out(runs(Catalog(catalog or ()), files), progress.step)
+    except FitError as error:
+        raise UsageError(f"ffplan accuracy: --leave-one-out: {error}") from None
+    finally:
+        progress.end()
+    report = LeaveOneOutReport(SCHEMA_VERSION, tuple(rows))
+    emit(report, rows, "accuracy: training, one source left out", lambda: leave_blocks(report), form, output)
+
+
 @app.command()
 def training(
+    cases: CasesOption = None,
+    max_mape: LimitOption = None,
+    leave_one_out: Annotated[
+        bool, typer.Option("--leave-one-out", help="Fit the constants without each source in turn, and score it.")
+    ] = False,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Replay measured training runs, seconds or rates: every row, then the summaries.
+
+    Exit code 1 where the mean error exceeds --max-mape.
+    """
+    limit = None if max_mape is None else _percent(max_mape)
+    if leave_one_out:
+        if limit is not None:
+            raise UsageError("ffplan accuracy: --max-mape has no effect with --leave-one-out; leave it out")
+        _leave_one_out(cases, form, output, catalog)
+        return
+    _print(replay_files("training", files_of("training", cases), catalog), limit, form, output)
+
+
+@app.command()
+def memory(
     cases: CasesOption = None,
     max_mape: LimitOption = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Replay measured training steps of dense GPT models on A100: every row, then the summaries.
+    """Replay measured device memory of training runs: every row, then the summaries.
 
     Exit code 1 where the mean error exceeds --max-mape.
     """
     limit = None if max_mape is None else _percent(max_mape)
-    _print(replay_files("training", files_of("training", cases), catalog), limit, form, output)
+    _print(replay_files("memory", files_of("memory", cases), catalog), limit, form, output)

@@ -12,8 +12,8 @@ import typer
 from ffplan.errors import EXIT_BUG, FfplanError
 
 COMMANDS = (
-    "design", "compare", "check", "size", "collective", "accuracy", "route", "place", "faults", "cabling", "export",
-    "import", "diff", "verify", "catalog", "schema",
+    "design", "compare", "check", "size", "collective", "train", "accuracy", "calibrate", "route", "place", "faults",
+    "cabling", "export", "import", "diff", "verify", "catalog", "schema",
 )  # fmt: skip
 """Commands in the order of the help; each lives in a module of its name."""
 

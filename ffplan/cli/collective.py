@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat
+from ffplan.cli.lists import series
 from ffplan.cli.wired import choice, emit, parsed, resolved_design
 from ffplan.errors import UsageError
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 LIBRARIES = ("nccl", "hfreduce", "hfreduce-nvlink", "deepep")
 MOST_POINTS = 100_000
-SHORT = re.compile(r"([0-9]+)([KMGTkmgt])")
-"""Sizes as nccl-tests takes them: 1024 to a K."""
 ALIASES = {
     "all-reduce": "allreduce",
     "alltoall": "all-to-all",
@@ -42,45 +40,6 @@ GpusOption = Annotated[
         "--gpus", "-g", metavar="NUMBERS", help="Ranks, such as 16,32 or 16..1024 (doubling); all if omitted."
     ),
 ]
-
-
-def _whole(text: str) -> float:
-    if not text.strip().isdecimal() or not 1 <= int(text) <= 10**7:
-        raise UsageError(
-            f"ffplan collective: --gpus: `{text.strip()}` is no number of accelerators; write 16,32 or 16..512"
-        )
-    return float(int(text))
-
-
-def _size(text: str) -> float:
-    from ffplan.inputs.quantities import DATA, parse_quantity
-
-    short = SHORT.fullmatch(text.strip())
-    whole = f"{short[1]} {short[2].upper()}iB" if short else text
-    return parsed(lambda: parse_quantity(whole, DATA), "--size")
-
-
-def series(text: str, option: str, *, sizes: bool) -> tuple[float, ...]:
-    """Return the numbers of a list such as `16,32` or `16..1024`, which doubles.
-
-    Raises:
-        UsageError: where it is none, or falls.
-    """
-    read = _size if sizes else _whole
-    found: list[float] = []
-    for part in text.split(","):
-        first, dots, last = part.partition("..")
-        value, end = read(first), read(last) if dots else None
-        found.append(value)
-        if end is None:
-            continue
-        if end < value:
-            raise UsageError(f"ffplan collective: {option}: {part.strip()} falls; write the smaller end first")
-        while found[-1] * 2 <= end:
-            found.append(found[-1] * 2)
-        if found[-1] < end:
-            found.append(end)
-    return tuple(dict.fromkeys(found))
 
 
 def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: dict[str, str | None]) -> None:
@@ -181,8 +140,8 @@ def collective(
     wanted = Wanted(operation, algorithm, protocol, sharp, routing, zones, rate)
     _check(wanted, libraries, design)
     message = design.spec.communication.message_size if design.spec.communication else float(2**30)
-    sizes = series(size, "--size", sizes=True) if size else (message,)
-    ranks = tuple(int(n) for n in series(gpus, "--gpus", sizes=False)) if gpus else None
+    sizes = series(size, "ffplan collective: --size", sizes=True) if size else (message,)
+    ranks = tuple(int(n) for n in series(gpus, "ffplan collective: --gpus", sizes=False)) if gpus else None
     if len(ranks or (0,)) * len(sizes) * len(libraries) > MOST_POINTS:
         raise UsageError(f"ffplan collective: more than {MOST_POINTS:,} points; ask for fewer sizes or numbers")
     try:

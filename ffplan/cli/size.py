@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ffplan.cli.common import CatalogOption, FormatOption, OutputOption, ReportFormat
-from ffplan.cli.wired import choice, emit, parsed
+from ffplan.cli.wired import choice, emit, parsed, part_of
 from ffplan.errors import EXIT_FINDINGS, UsageError
 
 if TYPE_CHECKING:
-    from ffplan.catalog.parts import Part
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.fabric.families import Candidate
     from ffplan.results import SizeOption, SizeReport
 
-P = TypeVar("P", bound="Part")
 BOOKED = ("switch", "endpoint link", "inter-switch link")
 
 
@@ -25,27 +23,12 @@ def _switch(catalog: Catalog, name: str, breakout: int) -> tuple[int, int | None
     """Return ports of a switch after breakout, how far they can be split further, and their rate."""
     from ffplan.catalog.parts import Switch
 
-    part = _part(catalog, Switch, name, "--switch")
+    part = part_of(catalog, Switch, name, "ffplan size: --switch")
     splits = part.splits.value if part.splits else None
     if splits is not None and breakout > splits:
         raise UsageError(f"ffplan size: --breakout {breakout}: a port of `{name}` is split into {splits} at most")
     rate = float(part.rate.value) / breakout
     return int(part.ports.value) * breakout, None if splits is None else splits // breakout, rate
-
-
-def _part(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
-    from ffplan.inputs.suggest import did_you_mean
-
-    try:
-        part = catalog.entry(name).part
-    except KeyError:
-        what = kind.kind_words
-        known = [other for other in catalog.ids() if catalog.kind_of(other) == what.replace(" ", "-")]
-        hint = did_you_mean(name, known, what=what)
-        raise UsageError(f"ffplan size: {option}: no {what} `{name}`; {hint}") from None
-    if not isinstance(part, kind):
-        raise UsageError(f"ffplan size: {option}: `{name}` is a {part.kind_words}, not a {kind.kind_words}")
-    return part
 
 
 def _prices(book: PriceBook, names: tuple[str, str | None, str | None]) -> tuple[float, float, float]:
@@ -86,7 +69,7 @@ def _report(
     from ffplan.results import SizeReport
 
     radix, splits, rate = _switch(catalog, switch, breakout)
-    book = _part(catalog, PriceBook, prices, "--prices") if prices else None
+    book = part_of(catalog, PriceBook, prices, "ffplan size: --prices") if prices else None
     costs = _prices(book, (switch, *links)) if book else None
     found, small = candidates(Request(endpoints, radix, rails, ratio, policy, tiers, planes, splits))
     options = tuple(_option(item, endpoints, radix, costs) for item in found)

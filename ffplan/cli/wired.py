@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -14,11 +14,14 @@ from ffplan.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ffplan.catalog.parts import Part
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import ResolvedDesign
     from ffplan.fabric.names import Names
     from ffplan.fabric.wiring import Fabric
     from ffplan.report.blocks import Block
+
+P = TypeVar("P", bound="Part")
 
 SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**31, help="Seed of everything drawn at random.")]
 NodesOption = Annotated[
@@ -67,6 +70,31 @@ def wired_design(name: str, catalogs: list[str] | None) -> Wired:
     design, catalog = resolved_design(name, catalogs)
     fabric = wire(design)
     return Wired(design, catalog, fabric, Names(design, fabric))
+
+
+def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
+    """Return a part given on the command line.
+
+    Args:
+        catalog: where to look.
+        kind: the kind of part.
+        name: its id.
+        option: command and option, for messages.
+
+    Raises:
+        UsageError: where there is none of that kind, with the nearest.
+    """
+    from ffplan.inputs.suggest import did_you_mean
+
+    try:
+        part = catalog.entry(name).part
+    except KeyError:
+        what = kind.kind_words
+        known = [other for other in catalog.ids() if catalog.kind_of(other) == what.replace(" ", "-")]
+        raise UsageError(f"{option}: no {what} `{name}`; {did_you_mean(name, known, what=what)}") from None
+    if not isinstance(part, kind):
+        raise UsageError(f"{option}: `{name}` is a {part.kind_words}, not a {kind.kind_words}")
+    return part
 
 
 def parsed(parse: Callable[[], float], option: str) -> float:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ffplan.design.training import PlanFields
     from ffplan.perf.collective import Wish
     from ffplan.perf.job import Job
+    from ffplan.perf.train import Run
 
 
 def collective_assumptions(wish: Wish, job: Job) -> tuple[str, ...]:
@@ -50,4 +52,34 @@ def collective_assumptions(wish: Wish, job: Job) -> tuple[str, ...]:
         found.append("Every expert is as likely as any other; tokens are FP8 with scales out, BF16 back.")
     if host.peer_through_cpu and library.method == "nccl" and all(cpu.gpu_nic_peer is None for cpu in host.cpus):
         found.append(f"No GPU to NIC bandwidth through `{host.cpus[0].id}` is known: that term is left out.")
+    return tuple(found)
+
+
+def training_assumptions(run: Run, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
+    """Return the assumptions behind times and memory of training.
+
+    Args:
+        run: workload and machine.
+        plan: the plan as it is written.
+        given: the limit of device memory was asked for.
+    """
+    hidden = ", ".join(plan.overlap) or "nothing"
+    found = [
+        f"Beside the computing run: {hidden}. What overlaps costs the computing nothing.",
+        "FLOPs count attention in full, without the halving of a causal mask, and the output layer.",
+        f"Attention is {plan.attention}"
+        + (" and leaves out what a causal mask hides." if plan.attention == "fused" and plan.causal_skip else "."),
+        f"Gradients are kept and reduced at {plan.gradient_bytes} bytes by {run.system.reducer.id}; "
+        "the optimiser is Adam with 12 bytes a parameter.",
+        f"Ranks fill nodes in the order {', '.join(plan.order)}; no stragglers, no failures, no input stalls.",
+    ]
+    if not given:
+        found.append("2 GiB of device memory are left to driver, libraries and fragments; --memory sets the limit.")
+    if run.shape.experts is not None:
+        found.append("Tokens spread evenly over experts.")
+    if run.speeds.launch > 0:
+        found.append(
+            f"The host launches a layer in {run.speeds.launch * 1e3:.1f} ms, as in the runs that it was fitted on; "
+            "captured graphs would not wait for it."
+        )
     return tuple(found)

@@ -152,6 +152,7 @@ def resources(host: Host, borders: tuple[Border, ...] = (), link_share: float = 
     """
     found = [*_scale_up(host, link_share), *_inside(host), *_network(host)]
     for item in borders:
-        basis = "" if item.name == "bisection" else f"{item.links:,} links x {item.gbyte_s / item.links:g} GB/s"
+        plain = item.name != "bisection" and isinstance(item.gbyte_s, int | float)
+        basis = f"{item.links:,} links x {item.gbyte_s / item.links:g} GB/s" if plain else ""
         found += [Resource(item.name, "0", item.label, (item.gbyte_s,) * 3, FULL_DUPLEX, 1.0, basis=basis)]
     return {(item.name, item.id): item for item in found}

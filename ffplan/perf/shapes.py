@@ -11,34 +11,36 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ffplan.perf.workload import mixed_layers, shared_width
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from ffplan.catalog.models import Convolution, Transformer
+    from ffplan.catalog.models import Convolution
+    from ffplan.perf.workload import Shape
 
 
 @record
 class Width:
     """The widths by which a layer is reckoned."""
 
-    query: int
+    query: Any
     """All heads of the queries together."""
-    key: int
+    key: Any
     """All heads of the keys."""
-    value: int
+    value: Any
     """All heads of the values that a query's head meets; the attention's output."""
 
 
-def widths(shape: Transformer) -> Width:
+def widths(shape: Shape) -> Width:
     """Return the widths of queries, keys and values."""
     if shape.latent is not None:
         query = shape.heads * (shape.latent.rope_dim + shape.latent.nope_dim)
         return Width(query, query, shape.heads * shape.latent.value_dim)
-    dim = shape.head_dim or shape.hidden // shape.heads
-    return Width(shape.heads * dim, (shape.kv_heads or shape.heads) * dim, (shape.kv_heads or shape.heads) * dim)
+    narrow = shape.kv_heads * shape.head_dim
+    return Width(shape.heads * shape.head_dim, narrow, narrow)
 
 
-def attention_weights(shape: Transformer) -> int:
+def attention_weights(shape: Shape) -> Any:
     """Return the weights of the matrices around attention in one layer.
 
     Args:
@@ -64,7 +66,7 @@ def attention_weights(shape: Transformer) -> int:
     return queries + narrow + wide + width.value * hidden
 
 
-def feed_forward_weights(shape: Transformer, inner: int) -> int:
+def feed_forward_weights(shape: Shape, inner: int) -> Any:
     """Return the weights of a feed-forward network.
 
     Args:
@@ -83,7 +85,7 @@ def feed_forward_weights(shape: Transformer, inner: int) -> int:
     return (3 if shape.gated else 2) * shape.hidden * inner
 
 
-def _small(shape: Transformer) -> int:
+def _small(shape: Shape) -> Any:
     """Return norms and biases of one layer without experts."""
     norms = (4 if shape.biases else 2) * shape.hidden
     if shape.latent is not None:
@@ -94,16 +96,7 @@ def _small(shape: Transformer) -> int:
     return norms + width.query + width.key + width.value + shape.hidden + shape.ffn + shape.hidden
 
 
-def _expert_layers(shape: Transformer) -> int:
-    return shape.layers - shape.experts.dense_layers if shape.experts else 0
-
-
-def _shared_ffn(shape: Transformer) -> int:
-    assert shape.experts is not None
-    return shape.experts.shared_ffn or shape.experts.shared * shape.experts.ffn
-
-
-def layer_weights(shape: Transformer, *, active: bool = False, dense: bool = True) -> int:
+def layer_weights(shape: Shape, *, active: bool = False, dense: bool = True) -> Any:
     """Return the parameters of one layer.
 
     Args:
@@ -127,11 +120,11 @@ def layer_weights(shape: Transformer, *, active: bool = False, dense: bool = Tru
     routed = experts.top_k if active else experts.routed
     return (
         base + shape.hidden * experts.routed + routed * feed_forward_weights(shape, experts.ffn)
-        + feed_forward_weights(shape, _shared_ffn(shape))
+        + feed_forward_weights(shape, shared_width(experts))
     )  # fmt: skip
 
 
-def parameters(shape: Transformer, *, active: bool = False) -> int:
+def parameters(shape: Shape, *, active: bool = False) -> Any:
     """Return the parameters of a transformer.
 
     Args:
@@ -147,13 +140,13 @@ def parameters(shape: Transformer, *, active: bool = False) -> int:
     Source:
         [1] equation 2.
     """
-    mixed = _expert_layers(shape)
+    mixed = mixed_layers(shape)
     layers = (shape.layers - mixed) * layer_weights(shape) + mixed * layer_weights(shape, active=active, dense=False)
     embedding = shape.vocabulary * shape.hidden * (1 if shape.tied else 2) + shape.positions * shape.hidden
     return layers + embedding + (2 if shape.biases else 1) * shape.hidden
 
 
-def layer_matrix_weights(shape: Transformer, *, dense: bool = True) -> int:
+def layer_matrix_weights(shape: Shape, *, dense: bool = True) -> Any:
     """Return the weights of one layer that a token is multiplied with: neither norms nor biases nor idle experts.
 
     Args:
@@ -172,11 +165,11 @@ def layer_matrix_weights(shape: Transformer, *, dense: bool = True) -> int:
     experts = shape.experts
     if experts is None or dense:
         return attention_weights(shape) + feed_forward_weights(shape, shape.ffn)
-    inner = feed_forward_weights(shape, experts.top_k * experts.ffn + _shared_ffn(shape))
+    inner = feed_forward_weights(shape, experts.top_k * experts.ffn + shared_width(experts))
     return attention_weights(shape) + shape.hidden * experts.routed + inner
 
 
-def attention_flops(shape: Transformer, sequence: Any, *, causal: bool = False) -> Any:
+def attention_flops(shape: Shape, sequence: Any, *, causal: bool = False) -> Any:
     """Return the operations of scores and weighted values for one sequence, one layer, forward.
 
     Args:
@@ -199,7 +192,7 @@ def attention_flops(shape: Transformer, sequence: Any, *, causal: bool = False) 
 
 
 def sequence_flops(
-    shape: Transformer, sequence: Any, *, causal: bool = False, head: bool = True, recompute: str = "none"
+    shape: Shape, sequence: Any, *, causal: bool = False, head: bool = True, recompute: str = "none"
 ) -> Any:
     """Return the operations of one sequence, forward and backward.
 
@@ -220,7 +213,7 @@ def sequence_flops(
         [1] equation 3 with full recompute. [2] appendix A writes s / 3h with selective recompute, which counts the
         attention that is done again three times; here it counts once, so 1.7 % in place of 5.2 % on its 22B model.
     """
-    mixed = _expert_layers(shape)
+    mixed = mixed_layers(shape)
     weights = (shape.layers - mixed) * layer_matrix_weights(shape) + mixed * layer_matrix_weights(shape, dense=False)
     matrices, attention = 2 * sequence * weights, shape.layers * attention_flops(shape, sequence, causal=causal)
     again = {"none": 0.0, "selective": attention, "full": matrices + attention}[recompute]
@@ -228,7 +221,7 @@ def sequence_flops(
     return 3 * (matrices + attention) + again + output
 
 
-def convolution_parameters(layer: Convolution) -> int:
+def convolution_parameters(layer: Convolution) -> Any:
     """Return the parameters of convolutions of one kind.
 
     Args:
@@ -247,7 +240,7 @@ def convolution_parameters(layer: Convolution) -> int:
     return layer.count * (layer.inputs * layer.outputs * layer.kernel**2 + small)
 
 
-def convolution_flops(layer: Convolution) -> int:
+def convolution_flops(layer: Convolution) -> Any:
     """Return the operations of convolutions of one kind for one image, forward.
 
     Args:

@@ -70,9 +70,16 @@ def port_rate(one_way: Any, both_way_share: Any, inward: Any, outward: Any) -> A
 def totals(lines: Iterable[Line]) -> dict[Key, tuple[Any, Any]]:
     """Return the use of each resource: the sum over its lines, in and out."""
     found: dict[Key, tuple[Any, Any]] = {}
+    sums: dict[tuple[int, ...], tuple[Any, ...]] = {}
     for line in lines:
-        inward, outward = found.get(line.resource, (0.0, 0.0))
-        found[line.resource] = (inward + line.inward, outward + line.outward)
+        before, new = found.get(line.resource), (line.inward, line.outward)
+        if before is None:
+            found[line.resource] = new
+            continue
+        mark = (id(before[0]), id(before[1]), id(new[0]), id(new[1]))  # alike resources share one sum
+        if mark not in sums:
+            sums[mark] = ((before[0] + new[0], before[1] + new[1]), before, new)  # kept, so that ids stay theirs
+        found[line.resource] = sums[mark][0]
     return found
 
 

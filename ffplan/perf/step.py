@@ -1,154 +1,122 @@
-"""Time of a training step of a dense transformer: matrix products, memory, launches, collectives, pipeline.
-
-Every function takes floats and arrays. A stage of the pipeline computes or waits for its host to launch, whichever
-takes longer; collectives of tensor parallelism come from the collectives' model, as does the reduction of gradients.
+"""How the parts of a step come together: overlap, pipeline, optimiser; every function takes floats and arrays.
 
 Sources:
-    [1] Narayanan et al., arXiv 2104.04473 (schedules, communication of tensor and pipeline parallelism).
-    [2] Korthikanti et al., arXiv 2205.05198 (what a layer reads and keeps).
+    [1] Narayanan et al., arXiv 2104.04473, section 2.2 (schedules).
+    [2] Rajbhandari et al., "ZeRO", SC'20, arXiv 1910.02054 (what is gathered and reduced).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from ffplan.elementwise import ceil_div, maximum
+from ffplan.elementwise import maximum
 
-TILE = 128
-"""Rows and columns of the tile that one multiprocessor computes at a time."""
-HALF = 2.0
-"""Bytes of a number at 16 bits [byte]."""
+ADAM_BYTES = 38.0
+"""Bytes that Adam moves for a parameter: gradient read for its norm and for the update and zeroed (12), three states
+read and written (24), weight written (2)."""
+HOST_ADAM_BYTES = 30.0
+"""The same on the host: gradient read (4), three states read and written (24), weight written (2)."""
 
 
-def matrix_time(rows: Any, columns: Any, inner: Any, flops: Any, units: Any, kernel: Any) -> Any:
-    """Return the time of a matrix product.
+def exposed(communication: Any, computing: Any, pieces: Any) -> Any:
+    """Return what stays of a communication that runs beside computing.
 
     Args:
-        rows: rows of the result, the tokens of a micro-batch M [1].
-        columns: columns of the result N [1].
-        inner: inner dimension K [1].
-        flops: rate of large products [FLOP/s].
-        units: multiprocessors u [1].
-        kernel: time beyond the operations [s].
+        communication: its time c [s].
+        computing: time of what runs beside it w [s].
+        pieces: pieces n that it is cut into; the first, or the last, runs alone [1].
 
     Returns:
         Time [s].
 
     Equation:
-        2 M N K / rate x ceil(T / u) u / T + kernel, with T = ceil(M / 128) ceil(N / 128) tiles
+        max(c / n, c - w)
 
     Source:
-        Wave quantisation: NVIDIA, Matrix Multiplication Background User's Guide; 128 x 128 is its usual tile.
+        Pipelining of n pieces: one has nothing to run beside it.
     """
-    tiles = ceil_div(rows, TILE) * ceil_div(columns, TILE)
-    waves = ceil_div(tiles, units) * units / tiles
-    return 2.0 * rows * columns * inner / flops * waves + kernel
+    return maximum(communication / maximum(pieces, 1.0), communication - computing)
 
 
-def layer_forward(
-    micro: Any, sequence: Any, hidden: Any, heads: Any, ffn: Any, ways: Any, flops: Any, gbyte_s: Any, units: Any,
-    kernel: Any,
-) -> Any:  # fmt: skip
-    """Return the time in which a GPU computes one GPT layer forward.
+def waiting(stage: Any, layers: Any, launch: Any, launch_step: Any) -> Any:
+    """Return how long a stage waits for its host to launch, for one micro-batch.
 
     Args:
-        micro: sequences of a micro-batch b [1].
-        sequence: length s [1].
-        hidden: width h [1].
-        heads: attention heads a [1].
-        ffn: inner width of the feed-forward network f [1].
-        ways: tensor parallelism t [1].
-        flops: rate of large matrix products [FLOP/s].
-        gbyte_s: rate of element-wise operations [GB/s].
-        units: multiprocessors [1].
-        kernel: time of a product beyond its operations [s].
-
-    Returns:
-        Time [s].
-
-    Equation:
-        four products (h x 3h/t, h/t x h, h x f/t, f/t x h) + 4 b s^2 h / t / rate
-        + (11 b a s^2 / t + 1.3 s b h (10 + 24 / t)) / memory
-
-    Source:
-        [1] for the products. Unfused attention reads and writes its scores, of 2 bytes, 5.5 times (scale, mask,
-        softmax, dropout, product); the rest reads and writes 1.3 times what [2] says a layer keeps.
-    """
-    tokens = micro * sequence
-    shapes = ((3 * hidden / ways, hidden), (hidden, hidden / ways), (ffn / ways, hidden), (hidden, ffn / ways))
-    products = sum(matrix_time(tokens, n, k, flops, units, kernel) for n, k in shapes)
-    scores = 4.0 * micro * sequence * sequence * hidden / ways / flops
-    moved = 11.0 * micro * heads * sequence * sequence / ways + 1.3 * tokens * hidden * (10 + 24 / ways)
-    return products + scores + moved / (gbyte_s * 1e9)
-
-
-def output_time(tokens: Any, vocabulary: Any, hidden: Any, flops: Any, gbyte_s: Any, units: Any, kernel: Any) -> Any:
-    """Return the time of the output layer over the vocabulary with its loss, forward and backward.
-
-    Args:
-        tokens: tokens of a micro-batch M [1].
-        vocabulary: entries of the vocabulary on this rank V / t [1].
-        hidden: width h [1].
-        flops: rate of large matrix products [FLOP/s].
-        gbyte_s: rate of element-wise operations [GB/s].
-        units: multiprocessors [1].
-        kernel: time of a product beyond its operations [s].
-
-    Returns:
-        Time [s].
-
-    Equation:
-        3 products M x V / t x h + 14 M V / t bytes / memory
-
-    Source:
-        [1] for the products. The scores are written and read at 16 and at 32 bits: 2 + 4 bytes for the loss, 4 + 4 for
-        its gradient.
-    """
-    products = 3 * matrix_time(tokens, vocabulary, hidden, flops, units, kernel)
-    return products + 14.0 * tokens * vocabulary / (gbyte_s * 1e9)
-
-
-def stage_time(layers: Any, layer: Any, output: Any, launch: Any, launch_step: Any) -> Any:
-    """Return the time of one micro-batch on one stage, forward and backward.
-
-    Args:
+        stage: time in which the accelerator computes and communicates [s].
         layers: layers of the stage [1].
-        layer: time of a layer, computing and communicating [s].
-        output: time of the output layer over the vocabulary [s].
-        launch: time in which the host launches a layer [s].
+        launch: time in which the host launches a layer, forward and backward [s].
         launch_step: time in which it launches the rest [s].
 
     Returns:
         Time [s].
 
     Equation:
-        max(layers x layer + output, layers x launch + rest)
+        max(0, layers launch + rest - stage)
 
     Source:
-        Launches and kernels run side by side; the longer counts. The last stage has the output layer, and the pipeline
-        goes at its pace.
+        Launches and kernels run side by side; the longer counts.
     """
-    return maximum(layers * layer + output, layers * launch + launch_step)
+    return maximum(0.0, layers * launch + launch_step - stage)
 
 
-def step_time(stage: Any, send: Any, micro_batches: Any, stages: Any, chunks: Any, gradients: Any) -> Any:
-    """Return the time of a step under 1F1B, plain or interleaved.
+def pipeline_time(pace: Any, regular: Any, micro_batches: Any, bubble_share: Any) -> tuple[Any, Any]:
+    """Return the time of all micro-batches on the slowest stage, and the time it idles.
 
     Args:
-        stage: time of a micro-batch on a stage [s].
-        send: time in which it passes activations and gradients on [s].
+        pace: time of a micro-batch on the slowest stage, forward and backward [s].
+        regular: the same on the other stages [s].
         micro_batches: micro-batches of a rank m [1].
-        stages: pipeline stages p [1].
-        chunks: chunks of a stage v [1].
-        gradients: time of the reduction of gradients, which nothing hides [s].
+        bubble_share: idle over ideal time of the schedule [1].
+
+    Returns:
+        Times [s].
+
+    Equation:
+        m pace; m share regular: the pipeline fills and drains through the other stages
+
+    Source:
+        [1]: (p - 1) / (v m) for interleaved 1F1B.
+    """
+    return micro_batches * pace, micro_batches * bubble_share * regular
+
+
+def optimizer_time(parameters: Any, ranks: Any, memory: Any) -> Any:
+    """Return the time in which Adam updates a rank's parameters.
+
+    Args:
+        parameters: parameters of the rank without sharding N [1].
+        ranks: ranks that share the states under ZeRO d [1].
+        memory: rate of element-wise operations [byte/s].
 
     Returns:
         Time [s].
 
     Equation:
-        (m + (p - 1) / v) (stage + send) + gradients
+        38 N / (d memory)
 
     Source:
-        [1] section 2.2.
+        Counting what mixed-precision Adam with a clipped norm reads and writes; [2] for the sharing.
     """
-    return (micro_batches + (stages - 1) / chunks) * (stage + send) + gradients
+    return ADAM_BYTES * parameters / (ranks * memory)
+
+
+def offload_time(parameters: Any, ranks: Any, gradient: Any, link: Any, host_memory: Any) -> Any:
+    """Return the time of an optimiser that runs on the host.
+
+    Args:
+        parameters: parameters of the rank without sharding N [1].
+        ranks: ranks that share the states under ZeRO d [1].
+        gradient: bytes of a gradient g [byte].
+        link: what a rank moves to the host while all do [byte/s].
+        host_memory: host memory bandwidth of a rank's share [byte/s].
+
+    Returns:
+        Time [s].
+
+    Equation:
+        N / d ((g + 2) / link + 30 / host memory)
+
+    Source:
+        Ren et al., "ZeRO-Offload", ATC'21, arXiv 2101.06840: gradients go down, weights come up, Adam runs on the CPU.
+    """
+    return parameters / ranks * ((gradient + 2.0) / link + HOST_ADAM_BYTES / host_memory)

@@ -107,6 +107,8 @@ def _signed(value: float) -> str:
 UNITS = {
     "time_us": "us", "algbw_gbyte_s": "algbw GB/s", "busbw_gbyte_s": "busbw GB/s",
     "deepep_gbyte_s": "GB/s as DeepEP counts", "gbyte_s": "GB/s", "ratio": "ratio", "seconds": "seconds",
+    "tflops": "TFLOP/s a GPU", "mfu": "share of the peak", "tokens_s_gpu": "tokens/s a GPU", "memory_gib": "GiB",
+    "states_gib": "GiB of states", "activations_gib": "GiB of activations",
 }  # fmt: skip
 SCORE_HEADER = ("", "n", "MAPE %", "bias %", "max %", "worst")
 

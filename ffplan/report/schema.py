@@ -11,9 +11,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
-from ffplan import results, tables
+from ffplan import results, tables, trainings
 from ffplan.accuracy.cases import CaseFile
-from ffplan.accuracy.training import TrainingFile
+from ffplan.accuracy.training_cases import TrainingFile
 from ffplan.assessment import Assessment, ToolInfo
 from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
@@ -29,6 +29,7 @@ from ffplan.catalog.parts import (
 from ffplan.catalog.prices import PriceBook
 from ffplan.comparison import Comparison
 from ffplan.design.schema import Design
+from ffplan.design.training import PlanFile
 from ffplan.errors import Finding
 from ffplan.inputs.model import Frozen
 from ffplan.record import record
@@ -63,7 +64,11 @@ _ROOTS: dict[str, tuple[Any, str]] = {
     "findings": (Findings, "Output of `ffplan check --format json`"),
     "communication-cases": (CaseFile, "A file of measured communication cases"),
     "training-cases": (TrainingFile, "A file of measured training runs"),
+    "training-plan": (PlanFile, "A training plan"),
     "collective": (tables.CollectiveTable, "Output of `ffplan collective --format json`"),
+    "train": (trainings.TrainReport, "Output of `ffplan train --format json`"),
+    "calibration": (trainings.CalibrationReport, "Output of `ffplan calibrate --format json`"),
+    "leave-one-out": (trainings.LeaveOneOutReport, "Output of `ffplan accuracy training --leave-one-out`"),
     "accuracy": (tables.AccuracyReport, "Output of `ffplan accuracy --format json`"),
     "size": (results.SizeReport, "Output of `ffplan size --format json`"),
     "route": (results.RouteReport, "Output of `ffplan route --format json`"),
@@ -108,7 +113,7 @@ def _known_classes() -> dict[str, type]:
     import ffplan.comparison
 
     known: dict[str, type] = {model.__name__: model for model in _classes(Frozen)}
-    for module in (ffplan.assessment, ffplan.comparison, results, tables):
+    for module in (ffplan.assessment, ffplan.comparison, results, tables, trainings):
         known |= {n: item for n, item in vars(module).items() if is_dataclass(item) and isinstance(item, type)}
     return known | {"Findings": Findings, "Finding": Finding}
 

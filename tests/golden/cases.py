@@ -76,9 +76,8 @@ tables:
   - id: gpt
     system: {server: dgx-a100-320gb}
     model: megatron-1.7b
-    recompute: full
-    gradient_bytes: 4
-    columns: [gpus, batch, micro, tensor, data, stages, seconds]
+    plan: {recompute: full}
+    columns: [gpus, batch, micro_batch, tensor, data, pipeline, seconds]
     rows:
       - [8, 64, 2, 2, 2, 1, 2.5]
 """
@@ -258,7 +257,15 @@ CASES = (
         "training-cases", raw=MEASURED.replace("communication-cases", "training-cases").encode(),
         command=("accuracy", "communication", "--cases"), file="cases.yaml",
     ),
-    Case("training-plan", raw=STEPS.encode(), command=("accuracy", "training", "--cases"), file="cases.yaml"),
+    Case("training-row", raw=STEPS.encode(), command=("accuracy", "training", "--cases"), file="cases.yaml"),
+    Case(
+        "training-plan", raw=b"kind: training-plan\ntensor: 8\nchunks: 4\n",
+        command=("train", "dgx-a100-10k", "--model", "gpt3-175b", "--plan"), file="plan.yaml",
+    ),
+    Case(
+        "training-plan-field", raw=b"kind: training-plan\ntensor: 8\nrecompute: all\n",
+        command=("train", "dgx-a100-10k", "--model", "gpt3-175b", "--plan"), file="plan.yaml",
+    ),
     *(
         Case(f"matrix-{name}", raw=raw, command=("route", "fire-flyer-2", "--traffic"), file="traffic.csv")
         for name, raw in (

@@ -1,4 +1,4 @@
-"""Replayed training steps: what the model reaches on each source. Aims not reached yet are said where they stand."""
+"""Replayed training runs: what the model reaches on each source. Aims not reached yet are said where they stand."""
 
 from __future__ import annotations
 
@@ -9,80 +9,121 @@ import numpy as np
 import pytest
 
 from ffplan.accuracy.scores import score
-from ffplan.accuracy.training import TrainingFile, replay_training
+from ffplan.accuracy.training import replay_training
+from ffplan.accuracy.training_cases import SIZES, TIMES, TrainingFile
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
 from ffplan.perf.collective import Wish, evaluate
 from ffplan.perf.job import Job
-from ffplan.perf.step import step_time
-from tests.support import ROOT, host_named
+from ffplan.perf.speeds import speeds
+from ffplan.perf.vision import gradient_bytes, image_flops, image_step_time
+from tests.support import ROOT, host_named, model_named
 
 if TYPE_CHECKING:
-    from ffplan.tables import Score
+    from ffplan.tables import AccuracyRow, Score
 
 
 @cache
-def summary(source: str) -> Score:
+def rows(source: str, names: tuple[str, ...] = TIMES) -> tuple[AccuracyRow, ...]:
     document = read_document(ROOT / "catalogs" / "measurements" / "training" / f"{source}.yaml")
-    found = score(source, "", replay_training(validate(TrainingFile, document), document, Catalog()))
+    return tuple(replay_training(validate(TrainingFile, document), document, Catalog(), names))
+
+
+def summary(source: str, names: tuple[str, ...] = TIMES) -> Score:
+    found = score(source, "", rows(source, names))
     assert found is not None
     return found
 
 
-def test_vtrain_on_one_node() -> None:
-    """457 plans, launch-bound half of them: aim 10 %; vTrain's own simulator has 8.4 %, Calculon 38.9 %."""
-    assert summary("vtrain-single-node").n == 457
-    assert summary("vtrain-single-node").mape < 0.085
+@pytest.mark.parametrize(
+    ("source", "count", "most"),
+    [
+        ("vtrain-single-node", 457, 0.082),  # aim 10 %; vTrain's own simulator 8.4 %, Calculon 38.9 %
+        ("vtrain-multi-node", 51, 0.077),  # aim 7 %; vTrain 14.7 %, Calculon 9.8 % of the rows that it accepts
+        ("megatron-sc21", 8, 0.045),  # aim 5 %, predicted
+        ("korthikanti", 6, 0.015),  # aim 5 %, predicted
+        ("dgxc-h100", 38, 0.04),  # aim 8 %
+        ("dgxc-gb200", 3, 0.065),  # aim 8 %, predicted from one node of B200
+        ("fsdp-h100", 18, 0.06),  # aim 8 %
+        ("mosaic-h100", 18, 0.065), ("mosaic-a100", 19, 0.075),  # aim 8 %
+        ("torchtitan-h100", 10, 0.09),  # aim 8 %, not reached
+        ("simumax-b200", 26, 0.045),  # aim 10 %
+        ("deepseek-v3", 1, 0.08), ("nemotron4", 4, 0.06), ("llama3-405b", 3, 0.115), ("megatron-core", 11, 0.135),
+        ("bloom", 15, 0.115), ("fire-flyer", 9, 0.05),
+    ],
+)  # fmt: skip
+def test_every_source(source: str, count: int, most: float) -> None:
+    found = summary(source)
+    assert found.n == count
+    assert found.mape < most
 
 
-def test_vtrain_on_several_nodes() -> None:
-    """51 plans, none refused: aim 7 %, not reached; vTrain's own simulator has 14.7 %, Calculon 9.8 % of 103 of 109."""
-    assert summary("vtrain-multi-node").n == 51
-    assert summary("vtrain-multi-node").mape < 0.09
+def test_digitised_runs_are_far_off() -> None:
+    """Fig. 13 of Narayanan et al.: plans with many stages measured up to 37 % slower; no explanation yet."""
+    assert 0.3 < summary("megatron-sc21-fig13").mape < 0.4
 
 
-def test_megatron_and_korthikanti_are_predicted() -> None:
-    """Nothing was fitted on them: aim 5 %, reached by Korthikanti alone."""
-    assert summary("megatron-sc21").mape < 0.07
-    assert summary("korthikanti").mape < 0.05
+def test_memory() -> None:
+    """SimuMax: aim 4 %; Korthikanti's activations to the printed digit."""
+    found = summary("simumax-b200", SIZES)
+    assert found.n == 12
+    assert found.mape < 0.02
+    kept = [row for row in rows("korthikanti-memory", SIZES) if row.unit == "activations_gib"]
+    assert len(kept) == 4
+    for row in kept:
+        assert round(row.model, 2) == row.measured
 
 
-def hfreduce_seconds(size: float, nodes: int) -> float:
-    """Return the time of an allreduce of HFReduce over nodes of Fire-Flyer 2, for messages of any size."""
-    library = Catalog().entry("hfreduce").part
+def test_fire_flyer_llama_13b() -> None:
+    """128, 256 and 512 GPUs within 4 %, from one constant that was fitted on 64; 128 is second-hand."""
+    found = {row.gpus: row.error for row in rows("fire-flyer") if row.case.startswith("llama-13b")}
+    assert set(found) == {64, 128, 256, 512}
+    assert abs(found[64]) < 0.001
+    assert max(abs(error) for error in found.values()) < 0.04
+
+
+def test_fire_flyer_deepseek_moe() -> None:
+    """Predicted with the constant of LLaMA-13B: 40 and 640 GPUs within 7 %; 320, second-hand, 8.2 % off: aim 7 %."""
+    found = {row.gpus: row.error for row in rows("fire-flyer") if row.case.startswith("deepseek")}
+    assert abs(found[40]) < 0.07
+    assert abs(found[320]) < 0.085
+    assert abs(found[640]) < 0.07
+
+
+def allreduce_seconds(name: str, size: float, gpus: int) -> float:
+    """Return the time of an allreduce over whole nodes of Fire-Flyer 2."""
+    library = Catalog().entry(name).part
     assert isinstance(library, Library)
-    job = Job(host_named("fire-flyer-2-node"), np.array([float(nodes)]), np.array([8.0]))
+    job = Job(host_named("fire-flyer-2-node"), np.array([gpus / 8.0]), np.array([8.0]))
     grid = evaluate(Wish("allreduce", library), job, np.array([size]))
     assert grid is not None
     return float(grid.pick(grid.time)[0, 0])
 
 
-def scaled(first: tuple[int, float], gpus: list[int], batch: int, stages: int, parameters: float) -> list[float]:
-    """Return step times at other scales: the smallest run gives the time of a micro-batch, the rest is computed.
+def test_fire_flyer_vgg16() -> None:
+    """32 to 512 GPUs: 88 %, and half the time of torch's DDP, which comes out as 0.6.
 
-    Eight data-parallel ranks of one stage sit on a node, as Fire-Flyer maps them; gradients are BF16.
+    Gradients are reduced in pieces of 184 MiB, the message that HFReduce was measured with: an assumption, since the
+    paper states no size. In one piece it would be 95 %.
     """
+    layers = model_named("vgg16").convolutions
+    part = host_named("fire-flyer-2-node").accelerator
+    assert part is not None
+    forward = image_flops(layers) * 50 / speeds(part, "tf32").products / 3
+    piece = 184 * 2.0**20
 
-    def gradients(count: int) -> float:
-        return hfreduce_seconds(2 * parameters / stages, max(1, count // stages // 8))
+    def step(library: str, gpus: int) -> float:
+        reduction = gradient_bytes(layers) / piece * allreduce_seconds(library, piece, gpus)
+        return float(image_step_time(forward, 2 * forward, reduction, 0.0))
 
-    def micro_batches(count: int) -> float:
-        return batch / (count / stages)
-
-    each = (first[1] - gradients(first[0])) / (micro_batches(first[0]) + stages - 1)
-    return [float(step_time(each, 0.0, micro_batches(n), stages, 1, gradients(n))) for n in gpus]
-
-
-def test_fire_flyer_llama_13b_scales_by_bubble_and_hfreduce() -> None:
-    """Each within 4 %, from the run on 64 GPUs alone; 128 GPUs are second-hand."""
-    steps = scaled((64, 64.118), [64, 128, 256, 512], 4096, 4, 13.0e9)
-    assert steps == pytest.approx([64.118, 32.5, 17.448, 9.717], rel=0.04)
+    assert step("hfreduce", 32) / step("hfreduce", 512) == pytest.approx(0.88, abs=0.03)
+    assert 0.45 < step("hfreduce", 512) / step("nccl", 512) < 0.65
 
 
-def test_fire_flyer_deepseek_moe_scales_by_bubble_and_hfreduce() -> None:
-    """320 GPUs within 2 %, 640 off by 9.2 %: aim 7 %, not reached, since more than gradients grows with the ranks."""
-    steps = scaled((40, 79.615), [320, 640], 4608, 10, 16.4e9)
-    assert steps[0] == pytest.approx(10.71, rel=0.02)
-    assert steps[1] == pytest.approx(6.535, rel=0.095)
+def test_fire_flyer_gpt2_medium() -> None:
+    """Both steps within 15 % without a fit; the scaling of 95 % is not met: 85 %."""
+    found = {row.gpus: row for row in rows("fire-flyer") if row.case.startswith("gpt2")}
+    assert max(abs(row.error) for row in found.values()) < 0.15
+    assert found[16].model / found[128].model == pytest.approx(0.854, abs=0.01)

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from ffplan.accuracy.cases import CaseFile
-from ffplan.accuracy.training import TrainingFile
+from ffplan.accuracy.training_cases import TrainingFile
 from ffplan.catalog.parts import Part, Server, StorageServer
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.store import KINDS, Catalog

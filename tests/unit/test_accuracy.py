@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from ffplan.accuracy.replay import signed_error
-from ffplan.cli.collective import series
+from ffplan.cli.lists import series
 from ffplan.errors import UsageError
 from ffplan.perf.bounds import ring_factor
 from tests.support import ROOT, ffplan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from ffplan.catalog.models import Model
@@ -18,12 +19,19 @@ from ffplan.perf.shapes import (
     sequence_flops,
     widths,
 )
+from ffplan.perf.workload import Shape, attention_out, mixed_layers, mixed_share, shape_of
 
 
 def model(name: str) -> Model:
     part = Catalog().entry(name).part
     assert isinstance(part, Model)
     return part
+
+
+def transformer(name: str) -> Shape:
+    found = model(name).transformer
+    assert found is not None
+    return shape_of(found)
 
 
 NAMES = Catalog().ids_of("model")
@@ -38,9 +46,10 @@ def test_parameters_are_those_published(name: str) -> None:
         total = sum(convolution_parameters(layer) for layer in found.convolutions)
         assert total == pytest.approx(found.parameters.value, rel=2e-3)
         return
-    assert parameters(found.transformer) == pytest.approx(found.parameters.value, rel=ROUNDED.get(name, 0.006))
+    shape = shape_of(found.transformer)
+    assert parameters(shape) == pytest.approx(found.parameters.value, rel=ROUNDED.get(name, 0.006))
     if found.active:
-        assert parameters(found.transformer, active=True) == pytest.approx(found.active.value, rel=0.02)
+        assert parameters(shape, active=True) == pytest.approx(found.active.value, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -52,22 +61,19 @@ def test_parameters_are_those_published(name: str) -> None:
 )  # fmt: skip
 def test_operations_of_a_sequence(name: str, published: float) -> None:
     """NVIDIA/dgxc-benchmarking, with attention not halved."""
-    shape = model(name).transformer
-    assert shape is not None
+    shape = transformer(name)
     assert sequence_flops(shape, shape.sequence) == pytest.approx(published, rel=3e-4)
 
 
 def test_grok_differs_from_its_recipe() -> None:
     """The recipe prints 4.27e15; its own dimensions give 3.8 % more."""
-    shape = model("grok1-314b").transformer
-    assert shape is not None
+    shape = transformer("grok1-314b")
     assert sequence_flops(shape, 8192) / 4.27e15 == pytest.approx(1.038, abs=2e-3)
 
 
 def test_conventions() -> None:
     """Megatron: 96 B s L h^2 (1 + s/6h + V/16Lh) with recomputation, 72 ... (1 + s/6h + V/12Lh) without."""
-    shape = model("megatron-145.6b").transformer
-    assert shape is not None
+    shape = transformer("megatron-145.6b")
     layers, hidden, s, vocabulary = shape.layers, shape.hidden, 2048, shape.vocabulary
     full = 96 * s * layers * hidden**2 * (1 + s / (6 * hidden) + vocabulary / (16 * layers * hidden))
     plain = 72 * s * layers * hidden**2 * (1 + s / (6 * hidden) + vocabulary / (12 * layers * hidden))
@@ -81,8 +87,7 @@ def test_conventions() -> None:
 
 
 def test_layers_by_hand() -> None:
-    shape = model("llama3-8b").transformer
-    assert shape is not None
+    shape = transformer("llama3-8b")
     assert (widths(shape).query, widths(shape).key) == (4096, 1024)
     assert attention_weights(shape) == 2 * 4096 * 4096 + 2 * 4096 * 1024
     assert feed_forward_weights(shape, 14336) == 3 * 4096 * 14336
@@ -92,8 +97,7 @@ def test_layers_by_hand() -> None:
 
 def test_latent_attention_and_experts_by_hand() -> None:
     """DeepSeek-V3: 7168 x 1536 + 1536 x 24576 + 7168 x 576 + 512 x 32768 + 16384 x 7168."""
-    shape = model("deepseek-v3").transformer
-    assert shape is not None
+    shape = transformer("deepseek-v3")
     assert attention_weights(shape) == 7168 * 1536 + 1536 * 24576 + 7168 * 576 + 512 * 32768 + 16384 * 7168
     inner = 3 * 7168 * 2048
     assert layer_weights(shape, dense=False) - layer_weights(shape, active=True, dense=False) == 248 * inner
@@ -104,3 +108,24 @@ def test_convolutions() -> None:
     totals = [sum(convolution_flops(layer) for layer in model(name).convolutions) for name in ("vgg16", "resnet-50")]
     assert totals[0] / 2e9 == pytest.approx(15.47, rel=2e-3)
     assert totals[1] / 2e9 == pytest.approx(4.09, rel=1e-2)
+
+
+def test_dimensions_may_be_replaced() -> None:
+    """A wider model keeps the ratio of its feed-forward network and gets heads of another width."""
+    base = model("megatron-1.7b").transformer
+    assert base is not None
+    wide = shape_of(base, hidden=4608, heads=36, layers=np.array([12, 24]))
+    assert (wide.ffn, wide.head_dim, wide.kv_heads) == (4 * 4608, 128, 36)
+    assert parameters(wide).tolist() == sorted(parameters(wide).tolist())
+
+
+def test_layers_with_experts() -> None:
+    """DeepSeek-V3: 58 of 61; Llama 4 Maverick: every second. Later stages have them throughout, the first has fewer."""
+    deep, llama = transformer("deepseek-v3"), transformer("llama4-maverick")
+    assert (mixed_layers(deep), mixed_layers(llama)) == (58, 24)
+    assert mixed_share(deep, 1) == pytest.approx(58 / 61)
+    assert mixed_share(deep, 16) == 1.0
+    assert mixed_share(deep, 16, 4, first=True) == pytest.approx(1 / 4)
+    assert mixed_share(llama, 2) == 0.5
+    assert mixed_share(transformer("gpt3-175b"), 4) == 0.0
+    assert attention_out(deep) == 128 * 128

@@ -1,127 +1,219 @@
-"""Hand-worked parts of a training step, and the files of training runs."""
+"""Hand-worked parts of a training step: overlap, pipeline, groups, optimiser."""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import Any
 
-import jsonschema
 import numpy as np
 import pytest
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.perf.step import layer_forward, matrix_time, output_time, stage_time, step_time
-from ffplan.perf.train import Plans, step_times
-from tests.support import ROOT, ffplan, host_named
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-RUNS = """\
-kind: training-cases
-id: mine
-name: our runs
-source: {title: "our cluster", date: "2026-11", grade: measured, status: V}
-tables:
-  - id: gpt
-    system: {server: dgx-a100-320gb}
-    model: megatron-1.7b
-    recompute: full
-    gradient_bytes: 4
-    columns: [gpus, batch, micro, tensor, data, stages, seconds]
-    rows:
-      - [8, 64, 2, 2, 2, 2, 2.5]
-      - [32, 512, 16, 1, 32, 1, 3.5]
-"""
+from ffplan.perf.plans import Plans, layers_of, placed, strides
+from ffplan.perf.reckon import achieved, step_flops
+from ffplan.perf.speeds import UncalibratedError, speeds
+from ffplan.perf.step import exposed, offload_time, optimizer_time, pipeline_time, waiting
+from ffplan.perf.talk import System, contention, group_time, send_time
+from ffplan.perf.train import PARTS, Run, step_parts, step_time
+from ffplan.perf.whatif import RESOURCES, faster
+from tests.support import host_named, shape_named
 
 
-def test_tiles_of_a_matrix_product() -> None:
-    """1,024 x 1,024: 64 tiles on 108 multiprocessors leave 44 idle; 2,048 x 13,824 are 16 x 108 tiles: 16 waves."""
-    assert matrix_time(1024, 1024, 1000, 1e12, 108, 0) == pytest.approx(2 * 1024**2 * 1000 / 1e12 * 108 / 64)
-    assert matrix_time(2048, 13824, 10, 1e12, 108, 1e-5) == pytest.approx(2 * 2048 * 13824 * 10 / 1e12 + 1e-5)
+def library(name: str = "nccl") -> Library:
+    part = Catalog().entry(name).part
+    assert isinstance(part, Library)
+    return part
 
 
-def test_layer() -> None:
-    """No operations' time but memory's: 11 b a s^2 and 1.3 s b h (10 + 24) bytes."""
-    moved = 11 * 2 * 16 * 1024**2 + 1.3 * 2 * 1024 * 1024 * 34
-    assert layer_forward(2, 1024, 1024, 16, 4096, 1, 1e30, 1000, 108, 0) == pytest.approx(moved / 1e12)
-    kernels = layer_forward(2, 1024, 1024, 16, 4096, 1, 1e30, 1e30, 108, 1e-5)
-    assert kernels == pytest.approx(4e-5)
+def system(server: str = "dgx-a100-320gb", reducer: str = "nccl") -> System:
+    return System(host_named(server), library(), library(reducer))
 
 
-def test_output_layer() -> None:
-    """Three kernels, and 14 bytes for each of 2,048 x 51,200 scores."""
-    assert output_time(2048, 51200, 1024, 1e30, 1e30, 108, 1e-5) == pytest.approx(3e-5)
-    assert output_time(2048, 51200, 1024, 1e30, 1000, 108, 0) == pytest.approx(14 * 2048 * 51200 / 1e12)
+def plans(**more: object) -> Plans:
+    base = Plans(gpus=64.0, batch=128.0, micro=1.0, tensor=4.0, pipeline=4.0, data=4.0, expert_tensor=4.0)
+    return replace(base, **more)  # type: ignore[arg-type]
 
 
-def test_stage_and_step() -> None:
-    assert stage_time(10, 1e-3, 2e-3, 5e-4, 1e-3) == pytest.approx(12e-3)
-    assert stage_time(10, 1e-3, 2e-3, 2e-3, 1e-3) == pytest.approx(21e-3)
-    assert step_time(0.1, 0.01, 8, 4, 1, 0.5) == pytest.approx(11 * 0.11 + 0.5)
-    assert step_time(0.1, 0.01, 8, 4, 3, 0.5) == pytest.approx(9 * 0.11 + 0.5)
+def run(shape: str = "gpt3-175b", server: str = "hgx-h100-8nic", reducer: str = "nccl", **more: object) -> Run:
+    made, item = plans(**more), system(server, reducer)
+    part = item.host.accelerator
+    assert part is not None
+    return Run(shape_named(shape), made, speeds(part, made.precision), item)
 
 
-def plans(count: int, **more: float) -> Plans:
-    values = {
-        "gpus": 8, "batch": 32, "micro": 2, "layers": 24, "hidden": 2048, "heads": 16, "sequence": 1024,
-        "vocabulary": 51200, "tensor": 2, "data": 2, "stages": 2, "chunks": 1, **more,
+def seconds(item: Run) -> float:
+    return float(step_time(step_parts(item)))
+
+
+def test_overlap_leaves_a_piece_or_the_rest() -> None:
+    assert exposed(10.0, 4.0, 5) == 6
+    assert exposed(10.0, 40.0, 5) == 2
+    assert exposed(0.0, 1.0, 0) == 0
+
+
+def test_a_host_that_launches_slowly() -> None:
+    assert waiting(1.0, 10, 0.2, 0.5) == pytest.approx(1.5)
+    assert waiting(3.0, 10, 0.2, 0.5) == 0
+
+
+def test_pipeline() -> None:
+    """8 micro-batches of 1 s on the slowest, a bubble of 3 / 8 through stages of 0.8 s."""
+    assert pipeline_time(1.0, 0.8, 8, 3 / 8) == pytest.approx((8, 2.4))
+
+
+def test_adam() -> None:
+    assert optimizer_time(1e9, 4, 1e12) == pytest.approx(38e9 / 4e12)
+    assert offload_time(1e9, 2, 4.0, 1e10, 1e11) == pytest.approx(0.5e9 * (6 / 1e10 + 30 / 1e11))
+
+
+def test_layers_of_uneven_stages() -> None:
+    """70 layers on 12 stages: six, and five where the output layer is; 126 in 16 x 8 chunks: eight and seven."""
+    full, last = layers_of(70, plans(pipeline=12.0))
+    assert (full, last) == (6, 5)
+    full, last = layers_of(126, plans(pipeline=16.0, chunks=8.0))
+    assert (full, last) == (8, 7)
+    assert layers_of(96, plans(pipeline=8.0)) == (12, 12)
+
+
+def test_groups_on_nodes() -> None:
+    """Eight ranks four apart on nodes of eight: two on each of four; tensor parallelism of 16: two nodes."""
+    assert placed(8.0, 4.0, 8) == (2, 4)
+    assert placed(16.0, 1.0, 8) == (8, 2)
+    assert placed(4.0, 16.0, 8) == (1, 4)
+    assert placed(6.0, 3.0, 8) == (2, 3)
+    assert strides(plans()) == {"tensor": 1, "context": 4, "data": 4, "pipeline": 16}
+    fire = plans(order=("data", "tensor", "context", "pipeline"))
+    assert strides(fire)["tensor"] == 4
+
+
+def test_groups_share_nics() -> None:
+    """Eight groups with a rank on each node share one NIC; with a NIC for each rank they share none."""
+    assert contention(8, 1, 1, 4) == 8
+    assert contention(8, 8, 1, 4) == 1
+    assert contention(8, 1, 8, 4) == 1
+    assert contention(8, 1, 1, 1) == 1
+
+
+def test_times_of_groups() -> None:
+    item = system()
+    alone = group_time(item, "allreduce", np.array([1.0, 8.0]), np.array([1.0, 1.0]), 1e9)
+    assert alone[0] == 0
+    assert alone[1] > 1e9 / 235e9
+    both = group_time(item, "allreduce", 8.0, np.array([2.0, 16.0]), np.array([[1e8], [1e9]]))
+    assert both.shape == (2, 2)
+    assert (both[1] > both[0]).all()
+    assert float(group_time(item, "all-gather", 8.0, 1.0, 0.0)) == 0
+    with pytest.raises(ValueError, match="no all-gather"):
+        group_time(system("fire-flyer-2-node", "hfreduce"), "all-gather", 8.0, 2.0, 1e9, reducing=True)
+
+
+def test_sends_between_stages() -> None:
+    """25 GB/s a GPU, at 96 % of the line, and 14 us between nodes; NVLink inside."""
+    away = float(send_time(system(), 1e9, np.array(False)))
+    assert away == pytest.approx(1e9 / (25e9 * 0.96) + 14e-6, rel=0.01)
+    assert float(send_time(system(), 1e9, np.array(True))) == pytest.approx(1e9 / 274e9)
+
+
+def test_operations_of_a_step() -> None:
+    """GPT-3: 2.2046e15 a sequence in full; with full recompute a third more, less the output layer."""
+    shape, item = shape_named("gpt3-175b"), plans(recompute=2.0)
+    model = float(step_flops(shape, item, "model"))
+    assert model == pytest.approx(128 * 2.2046e15, rel=1e-3)
+    assert float(step_flops(shape, item, "causal")) < model
+    assert float(step_flops(shape, item, "6n")) == pytest.approx(6 * 128 * 2048 * 174.6e9, rel=1e-3)
+    head = 6 * 2048 * 12288 * 51200 * 128
+    assert float(step_flops(shape, item, "hardware")) == pytest.approx((model - head) * 4 / 3 + head)
+    assert achieved(1e15, 2.0, 5.0) == 1e14
+
+
+def test_parts_sum_to_the_step_and_none_is_negative() -> None:
+    item = run()
+    parts = step_parts(item)
+    assert list(parts) == list(PARTS)
+    assert seconds(item) == pytest.approx(sum(float(value) for value in parts.values()))
+    assert min(float(value) for value in parts.values()) >= 0
+
+
+def test_many_plans_are_reckoned_as_one_by_one() -> None:
+    ways = [(1.0, 8.0, 8.0), (4.0, 4.0, 4.0), (8.0, 2.0, 4.0), (8.0, 8.0, 1.0)]
+    t, p, d = (np.array(column) for column in zip(*ways, strict=True))
+    together = step_time(step_parts(run(tensor=t, pipeline=p, data=d, expert_tensor=t)))
+    apart = [seconds(run(tensor=a, pipeline=b, data=c, expert_tensor=a)) for a, b, c in ways]
+    assert together.tolist() == pytest.approx(apart)
+
+
+def test_overlap_never_makes_a_step_longer() -> None:
+    """What is hidden is hidden; the names are those of the plan."""
+    plain = seconds(run(overlap=frozenset(), zero=1.0))
+    for name in ("gradients", "parameters", "tensor", "pipeline"):
+        assert seconds(run(overlap=frozenset({name}), zero=1.0)) < plain
+    moe: dict[str, Any] = {
+        "gpus": 512.0, "tensor": 1.0, "expert_tensor": 1.0, "pipeline": 8.0, "data": 64.0, "expert": 64.0,
+        "batch": 2048.0,
     }  # fmt: skip
-    return Plans(**{name: np.full(count, float(value)) for name, value in values.items()}, recompute="full",
-                 gradient_bytes=4.0)  # fmt: skip
+    hidden = seconds(run("deepseek-v3", overlap=frozenset({"experts"}), **moe))
+    assert hidden < seconds(run("deepseek-v3", overlap=frozenset(), **moe))
 
 
-def test_plans_are_reckoned_one_by_one_and_together() -> None:
-    library = Catalog().entry("nccl").part
-    assert isinstance(library, Library)
-    host = host_named("dgx-a100-320gb")
-    one = step_times(plans(1), host, library)
-    three = step_times(plans(3), host, library)
-    assert three.step.tolist() == pytest.approx([one.step[0]] * 3)
-    assert one.tensor[0] > 0
-    alone = step_times(plans(1, gpus=2, tensor=1, data=1, stages=2), host, library)
-    assert alone.tensor[0] == alone.gradients[0] == 0
-    assert step_times(plans(1, layers=48), host, library).step[0] > 1.9 * one.step[0] - 2 * one.gradients[0]
-    with pytest.raises(ValueError, match="no training rates"):
-        step_times(plans(1), host_named("mi300x-8nic"), library)
+def test_recompute_costs_what_it_repeats() -> None:
+    none, some, full = (step_parts(run(recompute=way))["recompute"] for way in (0.0, 1.0, 2.0))
+    assert float(none) == 0
+    assert 0 < float(some) < float(full)
 
 
-def test_training_command(tmp_path: Path) -> None:
-    run = ffplan("accuracy", "training", "--format", "json", "--max-mape", "10")
-    assert run.code == 0
-    report = json.loads(run.out)
-    jsonschema.validate(report, json.loads((ROOT / "schema" / "accuracy.schema.json").read_text()))
-    assert report["subject"] == "training"
-    assert {item["name"] for item in report["kinds"]} == {"predicted", "fitted"}
-    file = tmp_path / "mine.yaml"
-    file.write_text(RUNS)
-    own = json.loads(ffplan("accuracy", "training", "--cases", str(file), "--format", "json").out)
-    assert [row["gpus"] for row in own["rows"]] == [8, 32]
-    assert max(len(line) for line in ffplan("accuracy", "training", "--cases", str(file)).out.splitlines()) <= 80
+def test_zero_gathers_and_reduces() -> None:
+    """ZeRO 2 reduces after every micro-batch, ZeRO 3 gathers twice for each."""
+    item: dict[str, Any] = {"tensor": 8.0, "expert_tensor": 8.0, "pipeline": 1.0, "data": 8.0, "overlap": frozenset()}
+    none, one, two, three = (step_parts(run(zero=stage, **item)) for stage in (0.0, 1.0, 2.0, 3.0))
+    assert float(none["parameters"]) == 0
+    assert float(two["gradients"]) == pytest.approx(16 * float(one["gradients"]))
+    assert float(three["parameters"]) > 16 * float(one["parameters"])
+    assert float(one["optimizer"]) == pytest.approx(float(none["optimizer"]) / 8)
+    shared = step_parts(run(zero=3.0, shard=2.0, **item))
+    assert float(shared["parameters"]) < float(three["parameters"])
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2, 1, 2.5]", "do not multiply"),
-        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 3, 2, 2, 2, 2.5]", "no whole number of micro-batches"),
-        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2, 2]", "6 value(s) for 7 columns"),
-        ("[8, 64, 2, 2, 2, 2, 2.5]", "[56, 64, 2, 7, 4, 2, 2.5]", "does not divide the heads"),
-        ("[32, 512, 16, 1, 32, 1, 3.5]", "[32, 512, 16, 1, 1, 32, 3.5]", "more stages than layers"),
-        ("seconds]", "hours]", "seconds"),
-        (", seconds]", "]", "`seconds` is missing"),
-        ("model: megatron-1.7b", "model: llama-13b", "no plain GPT model"),
-        ("    model: megatron-1.7b\n", "", "neither `model` nor `vocabulary`"),
-        ("server: dgx-a100-320gb", "server: hgx-h100-8nic", "nothing was calibrated"),
-        ("kind: training-cases", "kind: communication-cases", "of kind `communication-cases`"),
-    ],
-)
-def test_wrong_runs_are_located(tmp_path: Path, old: str, new: str, words: str) -> None:
-    file = tmp_path / "mine.yaml"
-    assert old in RUNS
-    file.write_text(RUNS.replace(old, new))
-    run = ffplan("accuracy", "training", "--cases", str(file))
-    assert run.code == 2
-    assert f"{file}:" in run.err
-    assert words in run.err
+def test_schedules() -> None:
+    """Interleaving cuts the bubble by the chunks, zero bubble by its table; DualPipe has less than 1F1B."""
+    plain = float(step_parts(run())["bubble"])
+    assert float(step_parts(run(chunks=3.0))["bubble"]) == pytest.approx(plain / 3)
+    assert float(step_parts(run(schedule="zb-h1"))["bubble"]) == pytest.approx(plain / 3)
+    assert float(step_parts(run(schedule="zb-2p"))["bubble"]) == 0
+    assert 0 < float(step_parts(run(schedule="dualpipe"))["bubble"]) < plain
+
+
+def test_offload_runs_on_the_host() -> None:
+    kept, away = step_parts(run()), step_parts(run(offload="optimizer"))
+    assert float(away["optimizer"]) == 0
+    assert float(away["offload"]) > float(kept["optimizer"])
+    assert float(step_parts(run(offload="parameters"))["offload"]) > float(away["offload"])
+
+
+def test_a_context_is_hidden_behind_attention_where_it_is_long() -> None:
+    long = shape_named("llama3-8b", sequence=131072)
+    item = replace(run("llama3-8b", context=4.0, data=1.0), shape=long)
+    parts = step_parts(item)
+    assert float(parts["context"]) < 0.05 * float(parts["attention"])
+
+
+def test_faster_resources_never_slow_a_step_down() -> None:
+    cases = (run(), run("llama-13b", "fire-flyer-2-node", "hfreduce", tensor=1.0, data=16.0, expert_tensor=1.0))
+    for item in cases:
+        base = seconds(item)
+        for name in RESOURCES:
+            assert seconds(faster(item, name, 1.1)) <= base * (1 + 1e-9), name
+    plain = seconds(run(overlap=frozenset()))
+    assert seconds(faster(run(overlap=frozenset()), "nic", 1.1)) < plain
+    assert seconds(faster(run(overlap=frozenset()), "nvlink", 1.1)) < plain
+
+
+def test_what_is_not_calibrated_is_refused() -> None:
+    amd, h100 = host_named("mi300x-8nic").accelerator, host_named("hgx-h100-8nic").accelerator
+    assert amd is not None
+    assert h100 is not None
+    for part, precision, words in (
+        (amd, "bf16", "nothing was calibrated"), (h100, "int4", "has no peak"), (h100, "tf32", "at tf32"),
+    ):  # fmt: skip
+        with pytest.raises(UncalibratedError, match=words):
+            speeds(part, precision)

@@ -1,0 +1,129 @@
+"""Calibration of one accelerator: files of runs in, constants before and after, and a catalogue file out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.accuracy.fit import Fit, FitError, errors, figures, fit, wanted
+from ffplan.accuracy.overlay import KEY, START, figure_text, source_line, training_block, with_training
+from ffplan.accuracy.system import Bench
+from ffplan.accuracy.training import Replay, prepare
+from ffplan.accuracy.training_cases import TIMES, TrainingFile
+from ffplan.assessment import SCHEMA_VERSION
+from ffplan.catalog.parts import Accelerator
+from ffplan.inputs.document import read_document
+from ffplan.inputs.validate import validate
+from ffplan.record import record
+from ffplan.trainings import CalibrationReport, Constant, Fitted
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.catalog.training import TrainingRates
+
+
+@record
+class Wanted:
+    """What is to be fitted."""
+
+    accelerator: str
+    cases: tuple[str, ...]
+    names: tuple[str, ...] | None
+    launches: bool
+    start: str | None
+    units: int | None
+
+
+@record
+class Calibration:
+    """What came out."""
+
+    report: CalibrationReport
+    overlay: str
+    """The accelerator's file with the fitted constants."""
+
+
+def runs(catalog: Catalog, files: tuple[str, ...]) -> list[Replay]:
+    """Return every table of files of runs that has times and counts.
+
+    Raises:
+        InputError: where a file is wrong.
+    """
+    found = []
+    for name in files:
+        document = read_document(Path(name), name)
+        file = validate(TrainingFile, document)
+        bench = Bench(catalog, document)
+        for position, table in enumerate(file.tables):
+            if table.scored and set(table.columns) & set(TIMES):
+                found.append(prepare(bench, file, table, ("tables", position)))
+    return found
+
+
+def _base(catalog: Catalog, wish: Wanted) -> TrainingRates | None:
+    part = catalog.entry(wish.start or wish.accelerator).part
+    assert isinstance(part, Accelerator)
+    return part.training
+
+
+def calibration(catalog: Catalog, wish: Wanted) -> Calibration:
+    """Fit the constants of one accelerator.
+
+    Args:
+        catalog: the parts.
+        wish: accelerator, files and what is kept.
+
+    Raises:
+        InputError: where a file is wrong.
+        FitError: where no run has the accelerator, or the rows cannot tell the constants.
+    """
+    mine = [item for item in runs(catalog, wish.cases) if item.accelerator.id == wish.accelerator]
+    if not mine:
+        raise FitError(f"no run in these files has `{wish.accelerator}`")
+    base, names = _base(catalog, wish), wish.names or wanted(mine, launches=wish.launches)
+    units = base.units.value if base is not None else wish.units
+    if units is None:
+        raise FitError(f"the catalogue has no multiprocessors of `{wish.accelerator}`: give --units")
+    lacking = [name for name in ("matrix", "memory", "kernel") if base is None and name not in names]
+    if lacking:
+        raise FitError(f"nothing is known of {', '.join(lacking)}: fit them too, or give --start")
+    made = fit(mine, names=names, units=units, base=base)
+    rates = figures(made.values, base, units)
+    ids = list(dict.fromkeys(item.file.id for item in mine))
+    fitted = []
+    for name in ids:
+        of_file = [item for item in mine if item.file.id == name]
+        before = None if made.before is None else float(np.abs(errors(of_file)).mean())
+        after = errors(of_file, rates)
+        fitted.append(Fitted(name, len(after), before, float(np.abs(after).mean()), float(after.mean())))
+    constants = tuple(
+        Constant(name, _value(base, name), value, figure_text(name, value), made.notes.get(name))
+        for name, value in made.values.items()
+    )
+    report = CalibrationReport(
+        SCHEMA_VERSION, wish.accelerator, made.rows, constants, tuple(fitted), made.before, made.after
+    )
+    return Calibration(report, _overlay(catalog, wish, made, base, units, mine))
+
+
+def _value(base: TrainingRates | None, name: str) -> float | None:
+    figure = getattr(base, name, None) if base is not None else None
+    return None if figure is None else float(figure.value)
+
+
+def _overlay(
+    catalog: Catalog, wish: Wanted, made: Fit, base: TrainingRates | None, units: int, mine: list[Replay]
+) -> str:
+    place = catalog.locate(wish.accelerator)
+    assert place is not None
+    date = max(item.file.source.date for item in mine)
+    names = ", ".join(dict.fromkeys(item.file.name for item in mine))
+    title = f"ffplan calibrate on {names}: {made.rows} rows, mean error {made.after:.1%}"
+    sources = [source_line(KEY, title, date)]
+    if wish.start is not None:
+        sources.append(source_line(START, f"constants of {wish.start} in this catalogue", date))
+    own = wish.start is None
+    block = training_block(made, base, units, own=own, set_name=f"{wish.accelerator}-own")
+    return with_training(place[0].read_text(encoding="utf-8"), sources, block)

@@ -1,0 +1,182 @@
+"""Fitting what training reaches on a kind of accelerator to measured runs. Needs SciPy, an extra."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.accuracy.training import Replay, modelled, times
+from ffplan.accuracy.training_cases import TIMES
+from ffplan.catalog.training import TrainingRates
+from ffplan.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ffplan.fabric.arrays import Floats
+
+BOUNDS = {
+    "matrix": (0.05, 1.0, 0.7), "matrix_fp8": (0.05, 0.71, 0.6), "matrix_tf32": (0.05, 1.0, 0.6),
+    "attention": (0.1, 0.75, 0.5), "memory": (0.6, 0.95, 0.8), "kernel": (1e-7, 1e-3, 2e-5),
+    "launch": (1e-6, 2e-2, 1e-3), "launch_parallel": (1e-7, 1e-2, 1e-4), "launch_step": (1e-6, 5e-2, 1e-3),
+}  # fmt: skip
+"""Least, largest and first value of each constant."""
+SLOWER = 3.0
+STEADY = ("kernel", "launch", "launch_parallel", "launch_step")
+"""Constants whose first value is also tried so many times as large and as small: the fit has several valleys."""
+NEAR = 1e-3
+"""How near to the end of what is allowed a constant stands at it [1]."""
+SOFT = 0.05
+"""Relative error from which a row counts less than its square."""
+
+
+class FitError(ValueError):
+    """A fit cannot be made; the message is for people."""
+
+
+@record
+class Fit:
+    """What a fit found."""
+
+    values: dict[str, float]
+    notes: dict[str, str]
+    """What to know of a constant: that it stands at the end of what is allowed."""
+    rows: int
+    before: float | None
+    """Mean absolute error with the catalogue's constants [1]; None where it has none."""
+    after: float
+    """The same with the fitted ones [1]."""
+
+
+def wanted(replays: Sequence[Replay], *, launches: bool) -> tuple[str, ...]:
+    """Return the constants that the runs can tell.
+
+    Args:
+        replays: the runs.
+        launches: also what the host takes to launch.
+    """
+    kinds = {replay.plans.precision for replay in replays}
+    fused = any(replay.plans.fused_attention for replay in replays)
+    names = ["matrix"] if kinds & {"bf16", "fp16", "fp8"} else []
+    names += ["matrix_fp8"] if "fp8" in kinds else []
+    names += ["matrix_tf32"] if "tf32" in kinds else []
+    names += ["attention"] if fused and kinds != {"tf32"} else []
+    names += ["memory", "kernel"]
+    return (*names, "launch", "launch_parallel", "launch_step") if launches else tuple(names)
+
+
+def figures(values: dict[str, float], base: TrainingRates | None, units: float) -> TrainingRates:
+    """Return rates with fitted values; what is not fitted stays as it was."""
+    kept: dict[str, Any] = {}
+    if base is not None:
+        kept = {name: getattr(base, name) for name in TrainingRates.model_fields if name != "set"}
+    kept.setdefault("units", None)
+    found = {name: {"value": value, "source": "fit"} for name, value in values.items()}
+    if kept["units"] is None:
+        found["units"] = {"value": int(units), "source": "fit"}
+    for name, value in kept.items():
+        if name not in found and value is not None:
+            found[name] = value.model_dump(exclude_none=True)
+    defaults = {"matrix": 0.7, "memory": 0.8, "kernel": 2e-5}
+    for name, value in defaults.items():
+        found.setdefault(name, {"value": value, "source": "fit"})
+    built: dict[str, Any] = {name: _figure(name, item) for name, item in found.items()}
+    return TrainingRates.model_construct(set="fit", **built)
+
+
+def _figure(name: str, item: dict[str, Any]) -> Any:
+    kind: Any = TrainingRates.model_fields[name].annotation
+    kinds = [item for item in getattr(kind, "__args__", (kind,)) if item is not type(None)]
+    return kinds[0].model_construct(**item)
+
+
+def _relative(replay: Replay, rates: TrainingRates | None) -> Floats:
+    """Return model over measured of every timed row."""
+    seconds, _ = times(replay, rates)
+    found = []
+    for name in TIMES:
+        if name in replay.columns:
+            measured = replay.columns[name]
+            here = ~np.isnan(measured)
+            ratio = np.broadcast_to(modelled(replay, name, seconds), measured.shape)[here] / measured[here]
+            found.append(ratio if name == "seconds" else 1 / ratio)
+            break  # other measures of the same step say the same again
+    return np.concatenate(found) if found else np.zeros(0)
+
+
+def errors(replays: Sequence[Replay], rates: TrainingRates | None = None) -> Floats:
+    """Return signed errors of the time of every row [1].
+
+    Args:
+        replays: the runs.
+        rates: constants in place of the catalogue's.
+    """
+    return np.concatenate([_relative(replay, rates) - 1 for replay in replays])
+
+
+def fit(
+    replays: Sequence[Replay], *, names: tuple[str, ...], units: float, base: TrainingRates | None = None,
+    near: TrainingRates | None = None,
+) -> Fit:  # fmt: skip
+    """Fit constants so that the times of runs come out.
+
+    Rows of one source count together as the root of their number, so that a source with four times the rows counts
+    twice. Errors are those of logarithms; beyond 5 % they count less than their square.
+
+    Args:
+        replays: the runs.
+        names: the constants to fit.
+        units: multiprocessors of the accelerator.
+        base: constants that are not fitted.
+        near: constants to start from, alone; several valleys are tried if omitted.
+
+    Raises:
+        FitError: where there are fewer rows than constants, or SciPy is missing.
+    """
+    try:
+        from scipy.optimize import least_squares
+    except ImportError:
+        raise FitError("fitting needs SciPy: install `ffplan[fit]`") from None
+    sizes: dict[str, int] = {}
+    for replay in replays:
+        sizes[replay.file.id] = sizes.get(replay.file.id, 0) + len(replay.table.rows)
+    rows = sum(sizes.values())
+    if rows < len(names):
+        raise FitError(f"{rows} row(s) cannot tell {len(names)} constants: {', '.join(names)}")
+    low, high, first = (np.log([BOUNDS[name][at] for name in names]) for at in range(3))
+    known_rates = near or base
+    if known_rates is not None:
+        known = [getattr(known_rates, name) for name in names]
+        first = np.array(
+            [np.log(item.value) if item is not None else old for item, old in zip(known, first, strict=True)]
+        )
+        first = np.clip(first, low + 1e-6, high - 1e-6)
+
+    def residuals(logs: Floats) -> Floats:
+        rates = figures(dict(zip(names, np.exp(logs).tolist(), strict=True)), base, units)
+        parts = [np.log(_relative(replay, rates)) * sizes[replay.file.id] ** -0.25 for replay in replays]
+        return np.concatenate(parts)
+
+    slower = np.log([SLOWER if name in STEADY else 1.0 for name in names])
+    tries = [
+        least_squares(residuals, np.clip(first + way * slower, low + 1e-6, high - 1e-6), bounds=(low, high),
+                      loss="soft_l1", f_scale=SOFT)
+        for way in ((0,) if near is not None else (0, -1, 1))
+    ]  # fmt: skip
+    found = min(tries, key=lambda item: float(item.cost))
+    values = dict(zip(names, np.exp(found.x).tolist(), strict=True))
+    notes: dict[str, str] = {}
+    for name, at in zip(names, found.x.tolist(), strict=True):
+        ends = {np.log(BOUNDS[name][0]): "least", np.log(BOUNDS[name][1]): "most"}
+        for end, word in ends.items():
+            if abs(at - end) < NEAR:
+                notes[name] = f"the {word} that the fit allows"
+    after = errors(replays, figures(values, base, units))
+    before = None
+    if all(replay.accelerator.training is not None for replay in replays):
+        try:
+            before = float(np.abs(errors(replays)).mean())
+        except ValueError:
+            before = None
+    return Fit(values, notes, rows, before, float(np.abs(after).mean()))

@@ -1,0 +1,75 @@
+"""`ffplan calibrate`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ffplan.cli.common import CatalogOption, FormatOption, OutputOption, ReportFormat
+from ffplan.cli.wired import emit, part_of
+from ffplan.errors import UsageError
+
+if TYPE_CHECKING:
+    from ffplan.accuracy.calibration import Calibration
+
+
+def _write(folder: str, made: Calibration) -> str:
+    """Write the accelerator's file into a folder; return its path.
+
+    Raises:
+        UsageError: where it cannot be written.
+    """
+    from pathlib import Path
+
+    path = Path(folder) / f"{made.report.accelerator}.yaml"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(made.overlay, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"ffplan calibrate: --write {folder}: cannot be written: {error.strerror}") from None
+    return str(path)
+
+
+def calibrate(
+    accelerator: Annotated[str, typer.Argument(metavar="ACCELERATOR", help="Catalogue id of the accelerator.")],
+    cases: Annotated[list[str], typer.Option("--cases", metavar="FILE", help="Measured runs to fit on; see `ffplan "
+        "schema training-cases`. May be repeated.")],
+    only: Annotated[str | None, typer.Option("--only", metavar="NAMES", help="Fit these constants alone, such as "
+        "matrix,memory; what the runs can tell if omitted.")] = None,
+    launches: Annotated[bool, typer.Option("--launches", help="Also fit what the host takes to launch.")] = False,
+    start: Annotated[str | None, typer.Option("--start", metavar="ID", help="Accelerator whose constants stand for "
+        "those that are not fitted; the accelerator itself if omitted.")] = None,
+    units: Annotated[int | None, typer.Option("--units", min=1, max=100_000, help="Multiprocessors, where the "
+        "catalogue has none.")] = None,
+    folder: Annotated[str | None, typer.Option("--write", metavar="DIR", help="Write the accelerator with the fitted "
+        "constants into this folder, for use with --catalog.")] = None,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:  # fmt: skip
+    """Fit what training reaches on an accelerator to your own measured runs: before, after, a catalogue file.
+
+    Needs SciPy: install `ffplan[fit]`.
+    """
+    from ffplan.accuracy.calibration import Wanted, calibration
+    from ffplan.accuracy.fit import BOUNDS, FitError
+    from ffplan.catalog.parts import Accelerator
+    from ffplan.catalog.store import Catalog
+    from ffplan.cli.wired import choice
+    from ffplan.report.calibrate import calibrate_blocks
+
+    parts = Catalog(catalog or ())
+    part_of(parts, Accelerator, accelerator, "ffplan calibrate")
+    if start is not None:
+        part_of(parts, Accelerator, start, "ffplan calibrate: --start")
+    names = tuple(choice(name.strip(), tuple(BOUNDS), "--only") for name in only.split(",")) if only else None
+    try:
+        made = calibration(parts, Wanted(accelerator, tuple(cases), names, launches, start, units))
+    except FitError as error:
+        raise UsageError(f"ffplan calibrate: {error}") from None
+    report = made.report
+    head = f"calibrate: {report.accelerator}, {report.rows} rows"
+    emit(report, list(report.constants), head, lambda: calibrate_blocks(report), form, output)
+    if folder is not None:
+        typer.echo(f"ffplan calibrate: wrote {_write(folder, made)}", err=True)

@@ -1,0 +1,50 @@
+"""Lists of numbers and sizes on the command line, such as `16,32` and `1MiB..1GiB`."""
+
+from __future__ import annotations
+
+import re
+
+from ffplan.cli.wired import parsed
+from ffplan.errors import UsageError
+
+SHORT = re.compile(r"([0-9]+)([KMGTkmgt])")
+"""Sizes as nccl-tests takes them: 1024 to a K."""
+MOST = 10_000_000
+"""Largest number taken."""
+
+
+def _whole(text: str, option: str) -> float:
+    if not text.strip().isdecimal() or not 1 <= int(text) <= MOST:
+        raise UsageError(f"{option}: `{text.strip()}` is no number of accelerators; write 16,32 or 16..512")
+    return float(int(text))
+
+
+def _size(text: str, option: str) -> float:
+    from ffplan.inputs.quantities import DATA, parse_quantity
+
+    short = SHORT.fullmatch(text.strip())
+    whole = f"{short[1]} {short[2].upper()}iB" if short else text
+    return parsed(lambda: parse_quantity(whole, DATA), option.rpartition(" ")[2])
+
+
+def series(text: str, option: str, *, sizes: bool) -> tuple[float, ...]:
+    """Return the numbers of a list such as `16,32` or `16..1024`, which doubles.
+
+    Raises:
+        UsageError: where it is none, or falls.
+    """
+    read = _size if sizes else _whole
+    found: list[float] = []
+    for part in text.split(","):
+        first, dots, last = part.partition("..")
+        value, end = read(first, option), read(last, option) if dots else None
+        found.append(value)
+        if end is None:
+            continue
+        if end < value:
+            raise UsageError(f"{option}: {part.strip()} falls; write the smaller end first")
+        while found[-1] * 2 <= end:
+            found.append(found[-1] * 2)
+        if found[-1] < end:
+            found.append(end)
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,94 @@
+"""A training plan as people write it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from ffplan.inputs.model import Count, Frozen, Many
+
+Precision = Literal["bf16", "fp16", "fp8", "tf32"]
+Recompute = Literal["none", "selective", "full"]
+Schedule = Literal["1f1b", "zb-h1", "zb-2p", "zb-v", "v-half", "v-min", "dualpipe"]
+Overlap = Literal["gradients", "parameters", "tensor", "pipeline", "experts"]
+Axis = Literal["tensor", "context", "data", "pipeline"]
+Zero = Annotated[int, Field(ge=0, le=3)]
+
+
+class PlanFields(Frozen):
+    """How a model is spread over accelerators, and what runs beside what."""
+
+    tensor: Count = 1
+    """Ways of tensor parallelism."""
+    pipeline: Count = 1
+    """Pipeline stages."""
+    chunks: Count = 1
+    """Chunks of each stage, for interleaved 1F1B."""
+    context: Count = 1
+    """Ways of context parallelism: ring attention over pieces of the sequence."""
+    expert: Count = 1
+    """Ways of expert parallelism, over ranks of data and context parallelism."""
+    expert_tensor: Count | None = None
+    """Ways of tensor parallelism within experts; those of `tensor` if omitted."""
+    data: Count | None = None
+    """Data-parallel ranks; what the other axes leave if omitted."""
+    micro_batch: Count = 1
+    """Sequences of a micro-batch."""
+    batch: Count | None = None
+    """Sequences of a step over all ranks."""
+    sequence: Count | None = None
+    """Length of a sequence; the model's usual one if omitted."""
+    schedule: Schedule = "1f1b"
+    """Schedule of the pipeline."""
+    sequence_parallel: bool = True
+    """Tensor parallelism also splits, along the sequence, what lies between its matrices."""
+    zero: Zero = 1
+    """ZeRO stage: 0 none, 1 the optimiser's states are shared, 2 gradients too, 3 parameters too (FSDP)."""
+    shard: Count | None = None
+    """Ranks that ZeRO shares over (HSDP); all data-parallel ones if omitted."""
+    precision: Precision = "bf16"
+    """Of matrix products; activations have 16 bits, 32 with tf32."""
+    recompute: Recompute = "none"
+    """What of the activations is computed again: none, selective (the core of attention) or full."""
+    gradient_bytes: Literal[2, 4] = 4
+    """Bytes of a gradient as it is kept and reduced."""
+    attention: Literal["fused", "unfused"] = "fused"
+    """Whether the scores of attention stay on the chip."""
+    causal_skip: bool = True
+    """Fused attention leaves out what a causal mask hides."""
+    overlap: Many[Overlap] = ("gradients", "parameters")
+    """What runs beside the computing."""
+    scatter_gather: bool = True
+    """Tensor-parallel ranks send a share each to the next stage."""
+    order: Many[Axis] = ("tensor", "context", "data", "pipeline")
+    """Axes of ranks, innermost first: the first fill a node."""
+    offload: Literal["none", "optimizer", "parameters"] = "none"
+    """What host memory holds."""
+    reducer: Literal["nccl", "hfreduce", "hfreduce-nvlink"] | None = None
+    """Library that reduces gradients; the design's first if omitted, nccl in files of measured runs."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> PlanFields:
+        wrong = None
+        if sorted(self.order) != ["context", "data", "pipeline", "tensor"]:
+            wrong = ("`order` names each of tensor, context, data and pipeline once", "write all four, innermost first")
+        elif self.chunks > 1 and self.schedule != "1f1b":
+            wrong = (f"`chunks` belong to 1f1b, not to {self.schedule}", "leave out `chunks`, or write schedule: 1f1b")
+        elif self.chunks > 1 and self.pipeline == 1:
+            wrong = ("`chunks` need several stages", "leave out `chunks`, or write `pipeline`")
+        elif self.shard is not None and self.zero == 0:
+            wrong = ("`shard` has no effect with `zero: 0`", "leave it out, or write zero: 3")
+        if wrong:
+            raise PydanticCustomError(
+                "rule", "{message}", {"rule": "training-plan", "message": wrong[0], "remedy": wrong[1]}
+            )
+        return self
+
+
+class PlanFile(PlanFields):
+    """A file with a training plan."""
+
+    kind: Literal["training-plan"]
+    """Kind of file."""

@@ -1,0 +1,89 @@
+"""What makes a plan impossible: a code for every plan of an array, and words for one of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.perf.footprint import footprint
+
+if TYPE_CHECKING:
+    from ffplan.fabric.arrays import Ints
+    from ffplan.perf.plans import Plans
+    from ffplan.perf.workload import Shape
+
+REASONS = (
+    "fits", "heads", "stages", "ranks", "chunks", "rounds", "batch", "experts", "expert-ranks", "context", "shard",
+    "schedule", "memory", "idle",
+)  # fmt: skip
+"""Reasons by code; `fits` is none, `idle` is of searches alone: another plan keeps more accelerators busy."""
+WORDS = {
+    "ranks": "tensor x context x data x pipeline is not the number of accelerators",
+    "heads": "tensor parallelism does not divide the attention heads",
+    "stages": "more pipeline stages than layers",
+    "chunks": "more chunks than layers",
+    "rounds": "interleaving needs micro-batches in multiples of the stages",
+    "batch": "the batch is no whole number of micro-batches for every data-parallel rank",
+    "experts": "expert parallelism does not divide the experts",
+    "expert-ranks": "expert parallelism does not fit into the ranks of tensor, context and data parallelism",
+    "context": "context parallelism does not cut the sequence into 2 equal pieces a rank",
+    "shard": "the ranks that ZeRO shares over do not divide the data-parallel ones",
+    "schedule": "the schedule needs an even number of stages, and as many micro-batches as stages",
+    "memory": "does not fit into device memory",
+    "idle": "another plan of this kind keeps more accelerators busy",
+}
+"""Reasons for people."""
+
+
+def _whole(value: Any) -> Any:
+    return np.asarray(value) == np.floor(value)
+
+
+def causes(shape: Shape, plans: Plans, limit: float | None) -> dict[str, Any]:
+    """Return which plans have which fault, True where they have it.
+
+    Args:
+        shape: the model.
+        plans: the plans.
+        limit: device memory [byte]; not checked if omitted.
+    """
+    p = plans
+    m = p.batch / (p.data * p.micro)
+    found = {
+        "ranks": (p.tensor * p.context * p.data * p.pipeline != p.gpus) | ~_whole(p.data),
+        "heads": shape.heads % p.tensor != 0,
+        "stages": p.pipeline > shape.layers,
+        "chunks": (np.asarray(p.chunks) > 1) & (p.pipeline * p.chunks > shape.layers + 2),
+        "rounds": (np.asarray(p.chunks) > 1) & (m % p.pipeline != 0),
+        "batch": ~_whole(m) | (m < 1),
+        "context": (np.asarray(p.context) > 1) & (shape.sequence % (2 * p.context) != 0),
+        "shard": (np.asarray(p.shard) > 0) & ~_whole(p.reducing / np.maximum(p.shard, 1)),
+    }
+    if shape.experts is not None:
+        found["experts"] = shape.experts.routed % p.expert != 0
+        found["expert-ranks"] = (p.expert_data < 1) | ~_whole(p.expert_data)
+    else:
+        found["experts"] = np.asarray(p.expert) > 1
+    if p.schedule == "dualpipe":
+        found["schedule"] = (np.asarray(p.pipeline) % 2 != 0) | (m < p.pipeline)
+    elif p.schedule != "1f1b":
+        found["schedule"] = m < p.pipeline
+    if limit is not None:
+        found["memory"] = fullest(shape, plans) > limit
+    return found
+
+
+def fullest(shape: Shape, plans: Plans) -> Any:
+    """Return the memory of the fullest stage [byte]: the first or the last."""
+    return np.maximum(footprint(shape, plans, 0).total, footprint(shape, plans, np.asarray(plans.pipeline) - 1).total)
+
+
+def codes(found: dict[str, Any]) -> Ints:
+    """Return the code of the first fault of every plan, 0 where there is none."""
+    shape = np.broadcast_shapes(*(np.shape(item) for item in found.values()))
+    code = np.zeros(shape, dtype=np.int8)
+    for at, name in enumerate(REASONS):
+        if name in found:
+            code = np.where((code == 0) & np.broadcast_to(found[name], shape), np.int8(at), code)
+    return code

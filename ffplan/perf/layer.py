@@ -1,0 +1,351 @@
+"""What one layer costs a rank, forward, for one micro-batch: products, attention, memory, kernels.
+
+Every function takes floats and arrays. Tensor parallelism splits every matrix by columns or by rows.
+
+Sources:
+    [1] Narayanan et al., arXiv 2104.04473, section 3 (how matrices are split).
+    [2] Korthikanti et al., arXiv 2205.05198, section 4 (what lies between the matrices; sequence parallelism).
+    [3] Dao, "FlashAttention-2", arXiv 2307.08691 (fused attention: 2.5 times the operations backward).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.elementwise import ceil_div, maximum
+from ffplan.perf.shapes import widths
+from ffplan.perf.workload import attention_out, shared_width
+from ffplan.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ffplan.perf.plans import Plans
+    from ffplan.perf.speeds import Speeds
+    from ffplan.perf.workload import Shape
+
+TILE = 128
+"""Rows and columns of the tile that one multiprocessor computes at a time."""
+SCORE_BYTES, SCORE_BACK = 11.0, 13.0
+"""Bytes that an unfused score of attention moves at 16 bits. Forward: written (2), softmax (4), dropout with its mask
+(5); backward: gradient written (2), dropout (5), softmax with its result (6)."""
+CAST_BYTES = 4.0
+"""Bytes that casting a number to FP8 moves: read at 16 bits, written twice, as it is and transposed."""
+
+
+@record
+class Work:
+    """Times of a layer forward on one rank [s]."""
+
+    products: Any
+    """Matrix products."""
+    products_back: Any
+    """Those of the backward pass."""
+    attention: Any
+    """Scores and weighted values."""
+    scores: Any
+    """Memory traffic of unfused scores."""
+    moved: Any
+    """Element-wise operations."""
+    back: Any
+    """Element-wise operations of the backward pass."""
+    kernels: Any
+    """What products take beyond their operations."""
+
+    def scaled(self, factor: Any) -> Work:
+        """Return a share of it."""
+        return Work(*(factor * getattr(self, name) for name in WORK))
+
+    def plus(self, other: Work) -> Work:
+        """Return the sum of two."""
+        return Work(*(getattr(self, name) + getattr(other, name) for name in WORK))
+
+
+WORK = ("products", "products_back", "attention", "scores", "moved", "back", "kernels")
+
+
+def matrix_time(rows: Any, columns: Any, inner: Any, at: Speeds, count: Any = 1, *, plain: bool = False) -> Any:
+    """Return the time of matrix products that run together.
+
+    Args:
+        rows: rows of a result M [1].
+        columns: columns of a result N [1].
+        inner: inner dimension K [1].
+        at: rates: of large products, and u multiprocessors.
+        count: products that run as one, such as those of a rank's experts [1].
+        plain: at 16 bits, whatever the plan's precision.
+
+    Returns:
+        Time [s].
+
+    Equation:
+        2 count M N K / rate x ceil(T / u) u / T, T = count ceil(M / 128) ceil(N / 128) tiles; part-filled tiles
+        of products that run together count in full
+
+    Source:
+        Tiles, waves and their tails: NVIDIA, Matrix Multiplication Background User's Guide; 128 x 128 is its usual
+        tile.
+    """
+    tiles = count * ceil_div(rows, TILE) * ceil_div(columns, TILE)
+    waves = maximum(ceil_div(tiles, at.units), 1) * at.units / maximum(tiles, 1)
+    filled = (count > 1) * (ceil_div(rows, TILE) * TILE - rows) + rows
+    rate = at.plain if plain else at.products
+    return 2.0 * count * filled * columns * inner / rate * waves
+
+
+def both_ways(
+    rows: Any, columns: Any, inner: Any, at: Speeds, count: Any = 1, *, plain: bool = False
+) -> tuple[Any, Any]:
+    """Return the times of products forward, and backward for inputs and weights.
+
+    Args:
+        rows: tokens M [1].
+        columns: columns of the weights N [1].
+        inner: rows of the weights K [1].
+        at: rates.
+        count: products that run as one [1].
+        plain: at 16 bits.
+
+    Returns:
+        Times [s].
+
+    Equation:
+        M x N over K; M x K over N and N x K over M
+
+    Source:
+        Backpropagation: dX = dY W^T, dW = X^T dY.
+    """
+    ahead = matrix_time(rows, columns, inner, at, count, plain=plain)
+    inputs = matrix_time(rows, inner, columns, at, count, plain=plain)
+    return ahead, inputs + matrix_time(columns, inner, rows, at, count, plain=plain)
+
+
+def around_attention(shape: Shape, tensor: Any) -> tuple[tuple[Any, Any], ...]:
+    """Return columns and inner width of the products around attention on one rank.
+
+    Args:
+        shape: the model.
+        tensor: ways of tensor parallelism t [1].
+
+    Returns:
+        Columns and inner width of each [1].
+
+    Equation:
+        h x (q + k + v) / t and v' / t x h; with latent attention h x r_q, r_q x q / t, h x (r_kv + d_rope),
+        r_kv x heads (d_nope + d_v) / t and v' / t x h
+
+    Source:
+        [1]; DeepSeek-V2, arXiv 2405.04434, section 2.1: the narrow matrices are not split.
+    """
+    width, hidden, latent = widths(shape), shape.hidden, shape.latent
+    out = (hidden, attention_out(shape) / tensor)
+    if latent is None:
+        return ((width.query + width.key + width.value) / tensor, hidden), out
+    queries = ((width.query / tensor, hidden),)
+    if latent.query_rank is not None:
+        queries = ((latent.query_rank, hidden), (width.query / tensor, latent.query_rank))  # type: ignore[assignment]
+    wide = shape.heads * (latent.nope_dim + latent.value_dim) / tensor
+    return (*queries, (latent.key_value_rank + latent.rope_dim, hidden), (wide, latent.key_value_rank), out)
+
+
+def feed_forward(shape: Shape, inner: Any, tensor: Any) -> tuple[tuple[Any, Any], ...]:
+    """Return columns and inner width of the products of a feed-forward network on one rank.
+
+    Args:
+        shape: the model.
+        inner: inner width f [1].
+        tensor: ways of tensor parallelism t [1].
+
+    Returns:
+        Columns and inner width of each [1].
+
+    Equation:
+        h x f / t (twice as wide with a gate) and f / t x h
+
+    Source:
+        [1]; Shazeer, arXiv 2002.05202 (gated units).
+    """
+    wide = (2 if shape.gated else 1) * inner / tensor
+    return (wide, shape.hidden), (shape.hidden, inner / tensor)
+
+
+def attention_time(shape: Shape, plans: Plans, at: Speeds) -> tuple[Any, Any]:
+    """Return the time of the core of attention forward: its operations, and the traffic of unfused scores.
+
+    Args:
+        shape: the model; s is its sequence.
+        plans: the plans: micro-batch b, tensor parallelism t, context parallelism c.
+        at: rates.
+
+    Returns:
+        Times [s].
+
+    Equation:
+        2 b s^2 (q + v') / (t c) / rate, half of it where the kernel skips what a causal mask hides; 11 b a s^2 / (t c)
+        bytes / memory where it is not fused
+
+    Source:
+        [2]; [3].
+    """
+    width, square = widths(shape), plans.micro * shape.sequence * shape.sequence / (plans.tensor * plans.context)
+    operations = 2.0 * square * (width.query + attention_out(shape))
+    if plans.fused_attention:
+        return operations * (0.5 if plans.causal_skip else 1.0) / at.attention, 0.0 * operations
+    return operations / at.plain, SCORE_BYTES / 2 * plans.width * square * shape.heads / at.memory
+
+
+def moved_bytes(shape: Shape, inner: Any, plans: Plans, *, back: bool = False) -> Any:
+    """Return the bytes that element-wise operations of a layer move for each token.
+
+    Args:
+        shape: the model: width h, queries q, keys k, values v, attention's output v'.
+        inner: inner width of its feed-forward network f [1].
+        plans: the plans: tensor parallelism t, bytes of a number w.
+        back: of the backward pass.
+
+    Returns:
+        Size [byte].
+
+    Equation:
+        forward w (10 h / u + (3 q + 3 k + v + v' + 2 f) / t), 3 f with a gate; backward
+        w (12 h / u + (4 q + 4 k + 2 v + 2 v' + 3 f) / t), 5 f with a gate; u = t with sequence parallelism, else 1; at
+        FP8 4 (2 h / u + (v' + f) / t) more for casts, each way
+
+    Source:
+        [2] for what lies where. Forward, two norms read and write h, two residual additions read it twice and write it;
+        positions read and write queries and keys; attention reads q, k, v and writes v'; the activation reads f, or 2 f
+        with a gate, and writes f. Backward, norms and activation read one more, attention reads and writes twice.
+    """
+    width, out = widths(shape), attention_out(shape)
+    between = 1.0 + plans.sequence_parallel * (plans.tensor - 1.0)
+    around = width.query + width.key
+    if back:
+        split = 4 * around + 2 * width.value + 2 * out + (5 if shape.gated else 3) * inner
+    else:
+        split = 3 * around + width.value + out + (3 if shape.gated else 2) * inner
+    found = plans.width * ((12 if back else 10) * shape.hidden / between + split / plans.tensor)
+    if plans.precision == "fp8":
+        found = found + CAST_BYTES * (2 * shape.hidden / between + (out + inner) / plans.tensor)
+    return found
+
+
+def _sum(found: Iterable[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """Return the sums of times forward and backward."""
+    pairs = list(found)
+    return sum(ahead for ahead, _ in pairs), sum(behind for _, behind in pairs)
+
+
+def dense_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
+    """Return what a layer without experts costs forward.
+
+    Args:
+        shape: the model.
+        plans: the plans.
+        at: rates.
+
+    Returns:
+        Times [s].
+
+    Equation:
+        products of attention and feed-forward network, the core of attention, element-wise operations, a kernel's time
+        for each product
+
+    Source:
+        [1]; [2].
+    """
+    tokens = plans.micro * shape.sequence / plans.context
+    shapes = (*around_attention(shape, plans.tensor), *feed_forward(shape, shape.ffn, plans.tensor))
+    products, behind = _sum(both_ways(tokens, n, k, at) for n, k in shapes)
+    attention, scores = attention_time(shape, plans, at)
+    moved, back = (tokens * moved_bytes(shape, shape.ffn, plans, back=way) / at.memory for way in (False, True))
+    return Work(products, behind, attention, scores, moved, back, len(shapes) * at.kernel)
+
+
+def expert_rows(shape: Shape, plans: Plans) -> Any:
+    """Return the tokens that a rank's experts compute for a micro-batch, were they spread evenly.
+
+    Args:
+        shape: the model, with experts: k of a token.
+        plans: the plans: tensor parallelism t, within experts t_e.
+
+    Returns:
+        Tokens [1].
+
+    Equation:
+        b s / c k t_e / t
+
+    Source:
+        What ranks send away they receive from others, in the mean; DeepSeekMoE, arXiv 2401.06066, balances the load.
+    """
+    assert shape.experts is not None
+    tokens = plans.micro * shape.sequence / plans.context
+    return tokens * shape.experts.top_k * plans.expert_tensor / plans.tensor
+
+
+def expert_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
+    """Return what a layer with experts costs forward.
+
+    Args:
+        shape: the model, with experts.
+        plans: the plans: expert parallelism e, tensor parallelism within experts.
+        at: rates.
+
+    Returns:
+        Times [s].
+
+    Equation:
+        attention as in `dense_layer`; a router; shared experts; R / (E / e) tokens for each of E / e experts, whose
+        products run together; tokens sorted and brought back: 4 w R h bytes
+
+    Source:
+        DeepSeekMoE, arXiv 2401.06066 (shared and routed experts); [1].
+    """
+    experts = shape.experts
+    assert experts is not None
+    tokens = plans.micro * shape.sequence / plans.context
+    routed, local = expert_rows(shape, plans), experts.routed / plans.expert
+    shared = shared_width(experts)
+    plain = (*around_attention(shape, plans.tensor), (experts.routed, shape.hidden))
+    if shared:
+        plain = (*plain, *feed_forward(shape, shared, plans.tensor))
+    together = feed_forward(shape, experts.ffn, plans.expert_tensor)
+    several = [both_ways(routed / local, n, k, at, local) for n, k in together]
+    products, behind = _sum([*(both_ways(tokens, n, k, at) for n, k in plain), *several])
+    attention, scores = attention_time(shape, plans, at)
+    moved, back = (
+        tokens * moved_bytes(shape, shared, plans, back=way) + plans.width * routed * (4 * shape.hidden + inner)
+        for way, inner in zip((False, True), _activation(shape, plans), strict=True)
+    )
+    kernels = (len(plain) + len(together)) * at.kernel
+    return Work(products, behind, attention, scores, moved / at.memory, back / at.memory, kernels)
+
+
+def _activation(shape: Shape, plans: Plans) -> tuple[Any, Any]:
+    """Return numbers that an expert's activation reads and writes for a token, forward and backward."""
+    assert shape.experts is not None
+    inner = shape.experts.ffn / plans.expert_tensor
+    return (3 if shape.gated else 2) * inner, (5 if shape.gated else 3) * inner
+
+
+def output_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
+    """Return what the output layer over the vocabulary costs with its loss, forward and backward.
+
+    Args:
+        shape: the model: vocabulary V, width h.
+        plans: the plans.
+        at: rates.
+
+    Returns:
+        Times [s].
+
+    Equation:
+        3 products T x V / t x h at 16 bits, 14 T V / t bytes / memory, 3 kernels
+
+    Source:
+        [1] for the products. The scores are written and read at 16 and at 32 bits: 2 + 4 bytes for the loss, 4 + 4 for
+        its gradient.
+    """
+    tokens = plans.micro * shape.sequence / plans.context
+    columns = shape.vocabulary / plans.tensor
+    products, behind = both_ways(tokens, columns, shape.hidden, at, plain=True)
+    return Work(products + behind, 0.0, 0.0, 0.0, 14.0 * tokens * columns / at.memory, 0.0, 3 * at.kernel)

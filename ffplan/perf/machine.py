@@ -1,0 +1,58 @@
+"""From a design to the machine that a training run takes: a node, libraries, and the links that groups cross."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.catalog.library import Library
+from ffplan.fabric.plan import plan_fabric
+from ffplan.perf.borders import borders, reach, zones_of
+from ffplan.perf.host import host
+from ffplan.perf.resources import Border
+from ffplan.perf.talk import System
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolve import ResolvedDesign
+
+
+def reducer_of(design: ResolvedDesign, wanted: str | None) -> str:
+    """Return the library that reduces gradients: the one asked for, or the design's first."""
+    if wanted is not None:
+        return wanted
+    asked = design.spec.communication
+    return asked.libraries[0] if asked else "nccl"
+
+
+def machine(design: ResolvedDesign, catalog: Catalog, reducer: str | None = None) -> System:
+    """Return the machine of a design's first compute group.
+
+    All groups of a node cross the fabric at the same time, each with its share of the links; a group takes as many
+    nodes as its ranks on each of them leave.
+
+    Args:
+        design: the design.
+        catalog: where the libraries are.
+        reducer: library for gradients; the design's first if omitted.
+    """
+    plan, node = plan_fabric(design), host(design.compute, design.port_gbyte_s * design.stripes)
+    name = reducer_of(design, reducer)
+    found = [catalog.entry(item).part for item in ("nccl", name.removesuffix("-nvlink"))]
+    assert isinstance(found[0], Library)
+    assert isinstance(found[1], Library)
+
+    def crossed(nodes: Any, per_node: Any) -> tuple[Any, tuple[Border, ...]]:
+        boxes = np.asarray(nodes) * node.domain_nodes
+        zones = np.asarray(zones_of(design, boxes), dtype=float)
+        share = np.minimum(1.0, per_node / node.domain_gpus)
+        met = borders(design, plan, boxes, zones)
+        return zones, tuple(Border(b.name, b.label, b.sets, b.links, b.gbyte_s * share) for b in met)
+
+    return System(node, found[0], found[1], crossed, name.endswith("-nvlink"))
+
+
+def most_gpus(design: ResolvedDesign) -> int:
+    """Return the accelerators that one job can span."""
+    return int(reach(design)) * design.compute.accelerators_per_node

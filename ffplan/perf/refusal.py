@@ -1,0 +1,133 @@
+"""Why one plan cannot run, in words with its numbers, and the nearest that can."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.perf.feasible import REASONS, WORDS, causes, codes, fullest
+from ffplan.perf.footprint import PARTS, footprint
+from ffplan.record import record
+
+if TYPE_CHECKING:
+    from ffplan.perf.plans import Plans
+    from ffplan.perf.workload import Shape
+
+
+@record
+class Fault:
+    """Why a plan cannot run, and what would."""
+
+    reason: str
+    """A name of `feasible.REASONS`."""
+    message: str
+    remedy: str
+
+
+HINTS = {
+    "weights": "more --tp or --pp, or --zero 3", "gradients": "more --tp or --pp, or --zero 2",
+    "optimizer": "--zero 1, or more --tp or --pp", "activations": "--recompute full, or a smaller --micro-batch",
+    "logits": "more --tp, or a smaller --micro-batch", "working": "more --tp, or a smaller --micro-batch",
+}  # fmt: skip
+"""What makes a part of the memory smaller."""
+
+
+def _divisors(number: int) -> list[int]:
+    return [value for value in range(1, number + 1) if number % value == 0]
+
+
+def _nearest(value: float, number: int) -> str:
+    """Return the nearest divisors of a number below and above a value."""
+    allowed = _divisors(number)
+    below = max((item for item in allowed if item < value), default=None)
+    above = min((item for item in allowed if item > value), default=None)
+    return "take " + (" or ".join(f"{item:,}" for item in (below, above) if item is not None) or "1")
+
+
+def _gib(value: float) -> str:
+    return f"{value / 2**30:.1f} GiB"
+
+
+def _memory(shape: Shape, plans: Plans, limit: float) -> Fault:
+    """Return what does not fit, and what would make it smaller."""
+    stages = [("first", 0.0), ("last", float(plans.pipeline) - 1)]
+    most, name, at = max((float(np.max(footprint(shape, plans, at).total)), name, at) for name, at in stages)
+    parts = footprint(shape, plans, at)
+    sizes = {part: float(np.max(getattr(parts, part))) for part in PARTS}
+    biggest = max(sizes, key=lambda part: sizes[part])
+    words = f"the {name} stage needs {_gib(most)}, {_gib(most - limit)} more than the {_gib(limit)} there are"
+    return Fault("memory", f"{words}; {biggest} alone take {_gib(sizes[biggest])}", f"try {HINTS[biggest]}")
+
+
+def _batches(plans: Plans) -> str:
+    each = int(plans.data * plans.micro) or 1
+    low = int(plans.batch) // each * each
+    near = [f"{value:,}" for value in (low, low + each) if value > 0]
+    return f"take a batch of {' or '.join(near)}"
+
+
+def _of_ranks(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
+    """Return message and remedy where ranks, experts or shares do not divide."""
+    t, pp = int(p.tensor), int(p.pipeline)
+    if reason == "ranks":
+        ways = int(p.tensor * p.context * p.pipeline)
+        axes = f"tensor {t} x context {int(p.context)} x data {float(p.data):g} x pipeline {pp}"
+        near = max(ways, int(p.gpus) // ways * ways)
+        return f"{axes} is not {int(p.gpus):,} accelerators", f"take a multiple of {ways:,} accelerators: {near:,}"
+    if reason == "heads":
+        heads = int(shape.heads)
+        return f"tensor parallelism {t} does not divide {heads} heads", _nearest(t, heads)
+    if reason == "shard":
+        ranks = int(p.reducing)
+        return f"ZeRO over {int(p.shard)} ranks does not divide {ranks:,} data-parallel ranks", _nearest(p.shard, ranks)
+    experts = shape.experts.routed if shape.experts else 0
+    if reason == "experts":
+        remedy = _nearest(int(p.expert), experts) if experts else "take 1: the model has no experts"
+        return f"expert parallelism {int(p.expert)} does not divide {experts} experts", remedy
+    ranks = int(p.tensor * p.context * p.data)
+    words = f"expert parallelism {int(p.expert)} with {int(p.expert_tensor)} ways of tensor parallelism within experts"
+    return (
+        f"{words} does not divide {ranks:,} ranks of tensor, context and data parallelism",
+        "take fewer ways, or expert_tensor: 1",
+    )
+
+
+def _of_pipelines(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
+    """Return message and remedy where layers, micro-batches or the sequence do not divide."""
+    pp, layers = int(p.pipeline), int(shape.layers)
+    if reason == "stages":
+        return f"{pp} pipeline stages for {layers} layers", f"take at most {layers} stages"
+    if reason == "chunks":
+        words = f"{pp} stages of {int(p.chunks)} chunks for {layers} layers"
+        return words, f"take at most {max(1, layers // pp)} chunks"
+    if reason == "batch":
+        words = f"a batch of {int(p.batch):,} is no whole number of micro-batches of {int(p.micro)}"
+        return f"{words} for {float(p.data):g} data-parallel ranks", _batches(p)
+    if reason == "context":
+        words = f"context parallelism {int(p.context)} does not cut {int(shape.sequence):,} tokens"
+        return f"{words} into two equal pieces a rank", "take a power of two"
+    counted = f"{float(p.micro_batches):g} micro-batches"
+    if reason == "rounds":
+        words = f"{counted} do not divide into rounds of {pp} stages, as interleaving needs"
+        return words, "change the batch, or leave out chunks"
+    words = f"{p.schedule} with {pp} stages and {counted}: {WORDS[reason]}"
+    return words, "change the stages or the batch, or take 1f1b"
+
+
+def fault(shape: Shape, plans: Plans, limit: float | None) -> Fault | None:
+    """Return why one plan cannot run, or None.
+
+    Args:
+        shape: the model.
+        plans: one plan, plain numbers.
+        limit: device memory [byte]; not checked if omitted.
+    """
+    code = int(codes(causes(shape, plans, None)))
+    if code:
+        reason = REASONS[code]
+        of_ranks = reason in ("ranks", "heads", "shard", "experts", "expert-ranks")
+        return Fault(reason, *(_of_ranks if of_ranks else _of_pipelines)(shape, plans, reason))
+    if limit is not None and float(fullest(shape, plans)) > limit:
+        return _memory(shape, plans, limit)
+    return None

@@ -1,0 +1,211 @@
+"""Training a model on a design: one plan over several numbers of accelerators, or the best plans on one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.assessment import SCHEMA_VERSION
+from ffplan.catalog.models import Model
+from ffplan.catalog.parts import Accelerator
+from ffplan.design.training import PlanFields
+from ffplan.perf.assumed import training_assumptions
+from ffplan.perf.feasible import WORDS
+from ffplan.perf.machine import machine, most_gpus
+from ffplan.perf.plans import RECOMPUTE, Plans
+from ffplan.perf.refusal import fault
+from ffplan.perf.runs import train_rows
+from ffplan.perf.shapes import parameters
+from ffplan.perf.space import best, single, space_of, weigh
+from ffplan.perf.speeds import speeds
+from ffplan.perf.train import Run
+from ffplan.perf.workload import Shape, shape_of
+from ffplan.record import record
+from ffplan.trainings import Refused, TrainReport, TrainRow
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolve import ResolvedDesign
+
+TAKEN = 2.0 * 2**30
+"""Device memory that driver, libraries and fragments take where no limit is given [byte]."""
+
+
+class RefusedError(ValueError):
+    """A plan cannot run; the message is for people."""
+
+    def __init__(self, message: str, *, infeasible: bool) -> None:
+        super().__init__(message)
+        self.infeasible = infeasible
+        """True where the plan is sound but does not fit the machine."""
+
+
+@record
+class Asked:
+    """What is to be trained, and how."""
+
+    model: Model
+    plan: PlanFields
+    gpus: tuple[int, ...]
+    memory: float | None = None
+    """Device memory [byte]; the accelerator's less what driver and libraries take, if omitted."""
+    fixed: frozenset[str] = frozenset()
+    """Fields of the plan that a search keeps."""
+
+
+@record
+class Stand:
+    """Everything but the plan."""
+
+    shape: Shape
+    part: Accelerator
+    limit: float
+    run: Run
+
+
+def _gpus(design: ResolvedDesign, gpus: tuple[int, ...]) -> None:
+    """Refuse numbers of accelerators that the design has not.
+
+    Raises:
+        RefusedError: where there are too few.
+    """
+    most = most_gpus(design)
+    for count in gpus:
+        if count > most:
+            raise RefusedError(
+                f"--gpus {count:,}: one job can span {most:,} accelerators of this design", infeasible=True
+            )
+
+
+def _stand(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> Stand:
+    """Return workload and machine.
+
+    Raises:
+        RefusedError: where the model is no transformer, or no batch is given.
+        UncalibratedError: where nothing is known of training on the accelerators.
+    """
+    transformer, plan = asked.model.transformer, asked.plan
+    if transformer is None:
+        raise RefusedError(f"`{asked.model.id}` is a convolutional network; train takes transformers", infeasible=False)
+    if plan.batch is None:
+        raise RefusedError("no batch: give --batch, the sequences of a step over all ranks", infeasible=False)
+    part = design.compute.accelerator
+    if part is None:
+        raise RefusedError(f"`{design.compute.server.id}` has no accelerators", infeasible=False)
+    replaced = {"sequence": plan.sequence} if plan.sequence else {}
+    shape = shape_of(transformer, **replaced)
+    limit = asked.memory if asked.memory is not None else part.memory.value - TAKEN
+    system = machine(design, catalog, plan.reducer)
+    return Stand(shape, part, limit, Run(shape, plan_numbers(plan, 1), speeds(part, plan.precision), system))
+
+
+def plan_numbers(plan: PlanFields, gpus: int) -> Plans:
+    """Return a plan with plain numbers.
+
+    Args:
+        plan: as it is written.
+        gpus: accelerators.
+    """
+    ways = plan.tensor * plan.context * plan.pipeline
+    whole = gpus // ways if gpus % ways == 0 else gpus / ways
+    return Plans(
+        gpus=float(gpus), batch=float(plan.batch or 1), micro=float(plan.micro_batch), tensor=float(plan.tensor),
+        pipeline=float(plan.pipeline), data=float(plan.data or whole), chunks=float(plan.chunks),
+        context=float(plan.context), expert=float(plan.expert), expert_tensor=float(plan.expert_tensor or plan.tensor),
+        recompute=float(RECOMPUTE.index(plan.recompute)),
+        sequence_parallel=float(plan.sequence_parallel and plan.tensor > 1), zero=float(plan.zero),
+        shard=float(plan.shard or 0), gradient_bytes=float(plan.gradient_bytes), precision=plan.precision,
+        schedule=plan.schedule, fused_attention=plan.attention == "fused", causal_skip=plan.causal_skip,
+        overlap=frozenset(plan.overlap), scatter_gather=plan.scatter_gather, order=plan.order, offload=plan.offload,
+    )  # fmt: skip
+
+
+def _report(
+    design: ResolvedDesign, asked: Asked, stand: Stand, rows: list[TrainRow], counts: tuple[int, int, dict[str, int]]
+) -> TrainReport:
+    rates = stand.part.training
+    assert rates is not None
+    source = stand.part.sources[rates.matrix.source].title
+    refused = sorted(counts[2].items(), key=lambda item: -item[1])
+    return TrainReport(
+        SCHEMA_VERSION, design.spec.name, asked.model.id, float(parameters(stand.shape)), stand.part.id,
+        f"{rates.set}: {source}", counts[0], counts[1],
+        tuple(Refused(name, WORDS[name], count) for name, count in refused), tuple(rows),
+        training_assumptions(stand.run, asked.plan, given=asked.memory is not None),
+    )  # fmt: skip
+
+
+def train(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport:
+    """Return one plan on several numbers of accelerators.
+
+    Args:
+        design: the design.
+        catalog: the parts.
+        asked: model, plan and numbers.
+
+    Raises:
+        RefusedError: where it cannot run on one of them; says why and what would.
+        UncalibratedError: where nothing is known of training on the accelerators.
+    """
+    _gpus(design, asked.gpus)
+    stand = _stand(design, catalog, asked)
+    plans = [plan_numbers(asked.plan, count) for count in asked.gpus]
+    for count, item in zip(asked.gpus, plans, strict=True):
+        wrong = fault(stand.shape, item, stand.limit)
+        if wrong is not None:
+            where = f"on {count:,} accelerators " if len(asked.gpus) > 1 else ""
+            raise RefusedError(
+                f"this plan cannot run {where}: {wrong.message}; {wrong.remedy}".replace(" :", ":"),
+                infeasible=wrong.reason == "memory",
+            )
+    rows = train_rows(stand.run, plans, stand.limit, asked.gpus, compared=False)
+    return _report(design, asked, stand, rows, (0, 0, {}))
+
+
+AXES = {
+    "tensor": "tensor", "context": "context", "pipeline": "pipeline", "expert": "expert",
+    "expert_tensor": "expert_tensor", "micro_batch": "micro", "chunks": "chunks", "zero": "zero",
+}  # fmt: skip
+"""Axes of a search by the fields of a plan that fix them."""
+
+
+def _fixed(asked: Asked) -> dict[str, Any]:
+    """Return the axes that a search keeps at one value."""
+    found: dict[str, Any] = {
+        axis: getattr(asked.plan, field) or 0 for field, axis in AXES.items() if field in asked.fixed
+    }
+    if "recompute" in asked.fixed:
+        found["recompute"] = RECOMPUTE.index(asked.plan.recompute)
+    if "sequence_parallel" in asked.fixed:
+        found["sequence_parallel"] = int(asked.plan.sequence_parallel)
+    if asked.plan.schedule != "1f1b":
+        found["chunks"] = 1
+    return found
+
+
+def search(design: ResolvedDesign, catalog: Catalog, asked: Asked, top: int) -> TrainReport:
+    """Return the best plans on a number of accelerators.
+
+    Args:
+        design: the design.
+        catalog: the parts.
+        asked: model, what of the plan is fixed, and one number of accelerators.
+        top: how many plans.
+
+    Raises:
+        RefusedError: where none can run; says why most cannot.
+        UncalibratedError: where nothing is known of training on the accelerators.
+    """
+    _gpus(design, asked.gpus)
+    stand, count = _stand(design, catalog, asked), asked.gpus[0]
+    space = space_of(stand.shape, count, stand.run.system.domain, _fixed(asked))
+    found = weigh(stand.run, space, count, stand.limit, asked.plan.data if "data" in asked.fixed else None)
+    winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
+    if not winners:
+        most = sorted(found.refused.items(), key=lambda item: -item[1])[:3]
+        words = "; ".join(f"{number:,}: {WORDS[name]}" for name, number in most)
+        raise RefusedError(
+            f"none of {found.weighed:,} plans can run on {count:,} accelerators ({words})", infeasible=True
+        )
+    rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True)
+    feasible = found.weighed - sum(found.refused.values())
+    return _report(design, asked, stand, rows, (found.weighed, feasible, found.refused))

@@ -1,0 +1,52 @@
+"""Parameters that a rank holds, by what they are reduced over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.perf.shapes import feed_forward_weights, layer_weights
+from ffplan.perf.workload import mixed_share
+from ffplan.record import record
+
+if TYPE_CHECKING:
+    from ffplan.perf.plans import Plans
+    from ffplan.perf.workload import Shape
+
+
+@record
+class Held:
+    """Parameters of a rank [1]."""
+
+    layer: Any
+    """Of a layer, in the mean, without routed experts."""
+    experts: Any
+    """Routed experts of a layer, in the mean over layers with and without."""
+    embedding: Any
+    """Embedding of the vocabulary, or the output layer."""
+
+
+def held(shape: Shape, plans: Plans, share: Any = None) -> Held:
+    """Return the parameters that a rank holds of a layer and of the vocabulary.
+
+    Args:
+        shape: the model: E routed experts in a share of its layers, vocabulary V.
+        plans: the plans: tensor parallelism t, within experts t_e, expert parallelism e.
+        share: share of layers with experts [1]; that of stages behind the first if omitted.
+
+    Returns:
+        Parameters [1] before ZeRO.
+
+    Equation:
+        layer / t without routed experts; experts E x 3 h f_e / (e t_e); V h / t
+
+    Source:
+        Megatron-LM's mapping: norms, biases and routers are counted as split, which they are not; they are small.
+    """
+    common = layer_weights(shape)
+    routed: Any = 0.0
+    if shape.experts is not None:
+        share = mixed_share(shape, plans.pipeline) if share is None else share
+        each = shape.experts.routed * feed_forward_weights(shape, shape.experts.ffn)
+        routed = share * each / (plans.expert * plans.expert_tensor)
+        common = (1 - share) * common + share * (layer_weights(shape, dense=False) - each)
+    return Held(common / plans.tensor, routed, shape.vocabulary * shape.hidden / plans.tensor)

@@ -1,0 +1,141 @@
+"""Tables of `ffplan train`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.report.blocks import Block
+from ffplan.units import number
+
+if TYPE_CHECKING:
+    from ffplan.trainings import PlanRow, TrainReport, TrainRow
+
+COLUMNS = 5
+"""Most plans side by side."""
+BAR = 40
+"""Width of the longest bar [columns]."""
+LEAST = 0.0005
+"""Share of a step from which a part is listed."""
+
+
+def train_head(report: TrainReport) -> str:
+    """Return the first line."""
+    size = report.parameters / 1e9
+    return f"{report.design}: {report.model}, {number(round(size, 1))} billion parameters, on {report.accelerator}"
+
+
+def plan_words(plan: PlanRow) -> str:
+    """Return a plan in short: axes above one, micro-batch, and what else is chosen."""
+    axes = {"tp": plan.tensor, "cp": plan.context, "pp": plan.pipeline, "v": plan.chunks, "ep": plan.expert,
+            "dp": plan.data}  # fmt: skip
+    words = [f"{name}{value}" for name, value in axes.items() if value > 1] or ["one rank"]
+    words.append(f"mb{plan.micro_batch}")
+    words += [f"zero{plan.zero}"] if plan.zero else []
+    words += ["sp"] if plan.sequence_parallel else []
+    words += [plan.recompute] if plan.recompute != "none" else []
+    words += [plan.schedule] if plan.schedule not in ("1f1b", "interleaved") else []
+    return " ".join(words)
+
+
+def _seconds(value: float) -> str:
+    return f"{value:,.3f}" if value < 100 else f"{value:,.1f}"
+
+
+def _steps(report: TrainReport) -> Block:
+    searched = report.searched > 0
+    rows = []
+    for row in report.rows:
+        cells = [f"{row.plan.gpus:,}", plan_words(row.plan), _seconds(row.step_s), f"{row.tokens_s_gpu:,.0f}",
+                 f"{row.tflops_gpu:,.0f}", f"{100 * row.mfu:.1f}", f"{row.memory_gib:.1f}"]  # fmt: skip
+        rows.append((*cells, f"{100 * row.efficiency:.1f}") if not searched else tuple(cells))
+    header = ["GPUs", "plan", "s/step", "tok/s/GPU", "TFLOP/s", "MFU %", "GiB"]
+    return Block("", tuple(rows), tuple(header if searched else [*header, "eff %"]))
+
+
+def _names(report: TrainReport) -> list[str]:
+    """Return the heads of columns: accelerators, or places in a search."""
+    if report.searched:
+        return [f"#{at + 1}" for at in range(len(report.rows[:COLUMNS]))]
+    return [f"{row.plan.gpus:,}" for row in report.rows[:COLUMNS]]
+
+
+def _parts(report: TrainReport) -> Block:
+    shown = report.rows[:COLUMNS]
+    labels: dict[str, str] = {}
+    for row in shown:
+        labels |= {part.name: part.label for part in row.parts if part.share >= LEAST}
+    shares = [{part.name: part.share for part in row.parts} for row in shown]
+    order = sorted(labels, key=lambda name: -max(share.get(name, 0.0) for share in shares))
+    rows = [(labels[name], *(f"{100 * share.get(name, 0.0):.1f}" for share in shares)) for name in order]
+    return Block("Where the step goes, %", tuple(rows), ("part", *_names(report)))
+
+
+def _gains(report: TrainReport) -> Block:
+    shown = report.rows[:COLUMNS]
+    found = [{gain.resource: gain for gain in row.gains} for row in shown]
+    rows = [
+        (gain.label, *(f"{100 * column[name].faster:+.1f}" if name in column else "" for column in found))
+        for name, gain in found[0].items()
+        if any(column[name].faster >= LEAST for column in found if name in column)
+    ]
+    return Block("What 10 % more of a resource would speed the step up, %", tuple(rows), ("resource", *_names(report)))
+
+
+def _memory(report: TrainReport) -> Block:
+    first = report.rows[0]
+    rows = tuple(
+        (
+            f"{stage.stage + 1}", f"{stage.layers}", f"{stage.weights_gib:.1f}", f"{stage.gradients_gib:.1f}",
+            f"{stage.optimizer_gib:.1f}", f"{stage.activations_gib:.1f}", f"{stage.logits_gib + stage.working_gib:.1f}",
+            f"{stage.total_gib:.1f}",
+        )
+        for stage in first.stages
+    )  # fmt: skip
+    header = ("stage", "layers", "weights", "grads", "optim", "activ", "other", "all")
+    where = "the first plan" if len(report.rows) > 1 else "a rank"
+    return Block(f"Memory of {where}, GiB of {first.limit_gib:.1f}", rows, header)
+
+
+def _bars(report: TrainReport) -> Block:
+    most = max(row.tokens_s for row in report.rows)
+    rows = tuple(
+        (name, "#" * max(1, round(BAR * row.tokens_s / most)) + f" {number(round(row.tokens_s))}")
+        for name, row in zip(_all_names(report), report.rows, strict=True)
+    )
+    return Block("Tokens a second", rows, ("plan" if report.searched else "GPUs", ""))
+
+
+def _all_names(report: TrainReport) -> list[str]:
+    if report.searched:
+        return [f"#{at + 1}" for at in range(len(report.rows))]
+    return [f"{row.plan.gpus:,}" for row in report.rows]
+
+
+def _binds(row: TrainRow) -> str:
+    return f"{row.binding_label}: 10 % more of it would be {100 * row.gains[0].faster:.1f} % faster"
+
+
+def _search(report: TrainReport) -> list[Block]:
+    lost = tuple((f"#{at + 1}", "the fastest" if row.lost is None else row.lost) for at, row in enumerate(report.rows))
+    idle = [(f"#{at + 1}", f"leaves {row.idle:,} idle") for at, row in enumerate(report.rows) if row.idle]
+    refused = tuple((f"{item.plans:,}", item.label) for item in report.refused)
+    title = f"{report.searched:,} plans weighed, {report.feasible:,} can run; the others"
+    return [Block("Why the others lost", (*lost, *idle)), *([Block(title, refused)] if refused else [])]
+
+
+def train_blocks(report: TrainReport, *, chart: bool) -> list[Block]:
+    """Return the tables of `ffplan train`.
+
+    Args:
+        report: the report.
+        chart: add bars of tokens a second.
+    """
+    blocks = [_steps(report)]
+    if chart:
+        blocks.append(_bars(report))
+    if report.searched:
+        blocks += _search(report)
+    blocks += [_parts(report), _gains(report), _memory(report)]
+    lines = [("binds", _binds(report.rows[0])), ("rates", report.calibration)]
+    blocks.append(Block("Assumptions", (*lines, *(("", text) for text in report.assumptions))))
+    return blocks

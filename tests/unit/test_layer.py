@@ -1,0 +1,130 @@
+"""What a layer costs, worked by hand: tiles, operations, bytes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ffplan.perf.layer import (
+    around_attention,
+    attention_time,
+    both_ways,
+    dense_layer,
+    expert_layer,
+    expert_rows,
+    feed_forward,
+    matrix_time,
+    moved_bytes,
+    output_layer,
+)
+from ffplan.perf.plans import Plans
+from ffplan.perf.speeds import Speeds
+from tests.support import shape_named
+
+FAST = 1e40
+
+
+def speeds(**more: float) -> Speeds:
+    """Rates at which nothing takes time, but what is given."""
+    base = Speeds(
+        products=FAST, attention=FAST, plain=FAST, memory=FAST, units=1.0, kernel=0.0, launch=0.0, launch_parallel=0.0,
+        launch_step=0.0, peak=1e15,
+    )  # fmt: skip
+    return replace(base, **more)
+
+
+def plans(**more: object) -> Plans:
+    base = Plans(gpus=8.0, batch=8.0, micro=1.0, tensor=1.0, pipeline=1.0, data=8.0, expert_tensor=1.0)
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+def test_tiles_of_a_matrix_product() -> None:
+    """1,024 x 1,024: 64 tiles on 108 multiprocessors leave 44 idle; 2,048 x 13,824 are 16 x 108 tiles: 16 waves."""
+    at = speeds(products=1e12, units=108)
+    assert matrix_time(1024, 1024, 1000, at) == pytest.approx(2 * 1024**2 * 1000 / 1e12 * 108 / 64)
+    assert matrix_time(2048, 13824, 10, at) == pytest.approx(2 * 2048 * 13824 * 10 / 1e12)
+    assert matrix_time(2048, 13824, 10, replace(at, plain=2e12), plain=True) == pytest.approx(2048 * 13824 * 10 / 1e12)
+
+
+def test_products_that_run_together() -> None:
+    """Four experts of 100 rows: each fills a tile of 128 rows, 4 x 8 tiles on 32 multiprocessors are one wave."""
+    at = speeds(products=1e12, units=32)
+    assert matrix_time(100, 1024, 10, at, 4) == pytest.approx(2 * 4 * 128 * 1024 * 10 / 1e12)
+
+
+def test_backward_takes_two_products() -> None:
+    """256 x 512 over 1,024 forward; 256 x 1,024 over 512 and 512 x 1,024 over 256 backward: as many each."""
+    ahead, behind = both_ways(256, 512, 1024, speeds(products=1e12))
+    assert ahead == pytest.approx(2 * 256 * 512 * 1024 / 1e12)
+    assert behind == pytest.approx(2 * ahead)
+
+
+def test_products_around_attention() -> None:
+    """Llama 3 8B on two ranks: 4,096 x (4,096 + 2 x 1,024) / 2 and back; DeepSeek-V3 with its latents."""
+    assert around_attention(shape_named("llama3-8b"), 2) == ((3072, 4096), (4096, 2048))
+    found = around_attention(shape_named("deepseek-v3"), 2)
+    assert found == ((1536, 7168), (12288, 1536), (576, 7168), (16384, 512), (7168, 8192))
+
+
+def test_products_of_the_feed_forward_network() -> None:
+    assert feed_forward(shape_named("llama3-8b"), 14336, 2) == ((14336, 4096), (4096, 7168))
+    assert feed_forward(shape_named("gpt3-175b"), 49152, 8) == ((6144, 12288), (12288, 6144))
+
+
+def test_attention() -> None:
+    """4 b s^2 h operations, half of them under a causal mask; 11 bytes of each unfused score."""
+    shape = shape_named("gpt3-175b")
+    whole = 4 * 2 * 2048**2 * 12288
+    assert attention_time(shape, plans(micro=2.0), speeds(attention=1e15)) == pytest.approx((whole / 2e15, 0))
+    assert attention_time(shape, plans(micro=2.0, causal_skip=False), speeds(attention=1e15))[0] == pytest.approx(
+        whole / 1e15
+    )
+    unfused = plans(micro=2.0, tensor=8.0, fused_attention=False)
+    found = attention_time(shape, unfused, speeds(plain=1e15, memory=1e12))
+    assert found == pytest.approx((whole / 8e15, 11 * 2 * 96 * 2048**2 / 8e12))
+    assert attention_time(shape, replace(unfused, context=2.0), speeds(plain=1e15))[0] == pytest.approx(whole / 16e15)
+
+
+def test_bytes_moved() -> None:
+    """GPT at 16 bits: 2 (10 + 3 + 3 + 1 + 1 + 8) h forward, 2 (12 + 4 + 4 + 2 + 2 + 12) h backward."""
+    shape = shape_named("gpt3-175b")
+    h = 12288
+    assert moved_bytes(shape, 4 * h, plans()) == pytest.approx(52 * h)
+    assert moved_bytes(shape, 4 * h, plans(), back=True) == pytest.approx(72 * h)
+    assert moved_bytes(shape, 4 * h, plans(tensor=2.0)) == pytest.approx((20 + 16) * h)
+    assert moved_bytes(shape, 4 * h, plans(tensor=2.0, sequence_parallel=1.0)) == pytest.approx(26 * h)
+    assert moved_bytes(shape, 4 * h, plans(precision="fp8")) == pytest.approx((52 + 4 * (2 + 1 + 4)) * h)
+    assert moved_bytes(shape, 4 * h, plans(precision="tf32")) == pytest.approx(104 * h)
+
+
+def test_a_dense_layer() -> None:
+    """Twelve h^2 weights, two operations each; four kernels."""
+    shape = shape_named("gpt3-175b")
+    found = dense_layer(shape, plans(), speeds(products=1e15, kernel=1e-5))
+    assert found.products == pytest.approx(2 * 2048 * 12 * 12288**2 / 1e15)
+    assert found.products_back == pytest.approx(2 * found.products)
+    assert found.kernels == pytest.approx(4e-5)
+    assert dense_layer(shape, plans(context=2.0), speeds(products=1e15)).products == pytest.approx(found.products / 2)
+
+
+def test_a_layer_with_experts() -> None:
+    """DeepSeek-V3 over 64 ranks: 4,096 x 8 routed tokens for 4 experts, 8,192 each, 64 full tiles of rows."""
+    shape = shape_named("deepseek-v3")
+    wide = plans(expert=64.0, gpus=64.0, data=64.0)
+    assert expert_rows(shape, wide) == 4096 * 8
+    assert expert_rows(shape, plans(tensor=2.0, expert_tensor=1.0)) == 4096 * 4
+    found = expert_layer(shape, wide, speeds(products=1e15))
+    attention = sum(columns * inner for columns, inner in around_attention(shape, 1))
+    weights = attention + 7168 * 256 + 3 * 7168 * 2048 * (8 + 1)
+    assert found.products == pytest.approx(2 * 4096 * weights / 1e15)
+    kernels = expert_layer(shape, wide, speeds(kernel=1e-5)).kernels
+    assert kernels == pytest.approx((5 + 1 + 2 + 2) * 1e-5)
+
+
+def test_the_output_layer() -> None:
+    """Three products over the vocabulary, and 14 bytes for each score."""
+    shape = shape_named("gpt3-175b")
+    found = output_layer(shape, plans(), speeds(plain=1e15))
+    assert found.products == pytest.approx(6 * 2048 * 51200 * 12288 / 1e15)
+    assert output_layer(shape, plans(), speeds(memory=1e12)).moved == pytest.approx(14 * 2048 * 51200 / 1e12)

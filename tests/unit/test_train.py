@@ -1,0 +1,271 @@
+"""`ffplan train`, `calibrate` and files of training runs, as a user meets them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+
+from tests.support import ROOT, ffplan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+RUNS = """\
+kind: training-cases
+id: mine
+name: our runs
+source: {title: "our cluster", date: "2026-11", grade: measured, status: V}
+tables:
+  - id: gpt
+    system: {server: dgx-a100-320gb}
+    model: megatron-1.7b
+    plan: {recompute: full}
+    columns: [gpus, batch, micro_batch, tensor, data, pipeline, seconds]
+    rows:
+      - [8, 64, 2, 2, 2, 2, 2.5]
+      - [32, 512, 16, 1, 32, 1, 3.5]
+"""
+TRAIN = ("train", "superpod-h100-4su", "--model", "llama3-70b", "--batch", "256")
+
+
+def valid(text: str, schema: str) -> dict[str, object]:
+    report: dict[str, object] = json.loads(text)
+    jsonschema.validate(report, json.loads((ROOT / "schema" / f"{schema}.schema.json").read_text()))
+    return report
+
+
+def test_a_plan_on_several_scales() -> None:
+    run = ffplan(*TRAIN, "--tp", "8", "--pp", "2", "--gpus", "64..256", "--format", "json")
+    assert run.code == 0
+    report = valid(run.out, "train")
+    rows = report["rows"]
+    assert isinstance(rows, list)
+    assert [row["plan"]["gpus"] for row in rows] == [64, 128, 256]
+    assert [row["plan"]["data"] for row in rows] == [4, 8, 16]
+    for row in rows:
+        assert sum(part["seconds"] for part in row["parts"]) == pytest.approx(row["step_s"])
+        assert sum(part["share"] for part in row["parts"]) == pytest.approx(1)
+        assert row["memory_gib"] == pytest.approx(max(stage["total_gib"] for stage in row["stages"]))
+        assert row["tokens_s"] == pytest.approx(256 * 8192 / row["step_s"])
+        assert row["binding"] == row["gains"][0]["resource"]
+        assert 0 < row["mfu"] <= row["hfu"] < 1
+    assert rows[0]["efficiency"] == 1
+    text = ffplan(*TRAIN, "--tp", "8", "--pp", "2", "--gpus", "64..256", "--chart")
+    assert max(len(line) for line in text.out.splitlines()) <= 80
+    assert "Where the step goes" in text.out
+    assert "########" in text.out
+
+
+def test_a_search_finds_plans_that_run_as_it_says() -> None:
+    run = ffplan(*TRAIN, "--gpus", "256", "--search", "--top", "4", "--format", "json")
+    report = valid(run.out, "train")
+    rows = report["rows"]
+    assert isinstance(rows, list)
+    assert len(rows) == 4
+    assert [row["step_s"] for row in rows] == sorted(row["step_s"] for row in rows)
+    assert rows[0]["lost"] is None
+    assert all(row["lost"].startswith("+") or row["lost"] == "as fast" for row in rows[1:])
+    refused = report["refused"]
+    assert isinstance(refused, list)
+    assert report["searched"] == report["feasible"] + sum(item["plans"] for item in refused)
+    for row in rows:
+        plan = row["plan"]
+        assert row["memory_gib"] <= row["limit_gib"]
+        again = ffplan(
+            *TRAIN, "--gpus", "256", "--tp", str(plan["tensor"]), "--pp", str(plan["pipeline"]), "--chunks",
+            str(plan["chunks"]), "--micro-batch", str(plan["micro_batch"]), "--zero", str(plan["zero"]), "--recompute",
+            plan["recompute"], "--format", "json",
+        )  # fmt: skip
+        if plan["sequence_parallel"] or plan["tensor"] == 1:
+            assert json.loads(again.out)["rows"][0]["step_s"] == pytest.approx(row["step_s"], rel=1e-9)
+
+
+def test_what_is_given_stays_fixed_in_a_search() -> None:
+    run = ffplan(*TRAIN, "--gpus", "256", "--search", "--tp", "4", "--zero", "1", "--format", "json")
+    assert {(row["plan"]["tensor"], row["plan"]["zero"]) for row in json.loads(run.out)["rows"]} == {(4, 1)}
+
+
+def test_a_plan_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text("kind: training-plan\ntensor: 4\npipeline: 4\nchunks: 5\ncontext: 2\nbatch: 512\nprecision: fp8\n")
+    run = ffplan(*TRAIN[:4], "--plan", str(file), "--gpus", "256", "--format", "json")
+    assert run.code == 0
+    plan = json.loads(run.out)["rows"][0]["plan"]
+    assert (plan["tensor"], plan["chunks"], plan["batch"], plan["precision"]) == (4, 5, 512, "fp8")
+    over = ffplan(*TRAIN[:4], "--plan", str(file), "--gpus", "256", "--tp", "8", "--format", "json")
+    assert json.loads(over.out)["rows"][0]["plan"]["tensor"] == 8
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (("--tp", "3"), 2, "tensor parallelism 3 does not divide 64 heads; take 2 or 4"),
+        (("--tp", "8", "--pp", "81"), 2, "81 pipeline stages for 80 layers"),
+        (("--pp", "16", "--chunks", "8"), 2, "16 stages of 8 chunks for 80 layers; take at most 5 chunks"),
+        (("--tp", "8", "--batch", "100"), 2, "take a batch of 96 or 104"),
+        (("--tp", "8", "--pp", "8", "--chunks", "10", "--batch", "100"), 2, "rounds of 8 stages"),
+        (("--tp", "8", "--ep", "2"), 2, "the model has no experts"),
+        (("--cp", "3"), 2, "is not 64 accelerators; take a multiple of 3 accelerators: 63"),
+        (("--tp", "8", "--pp", "5"), 2, "is not 64 accelerators; take a multiple of 40 accelerators: 40"),
+        (("--tp", "1"), 1, "more than the 72.5 GiB there are"),
+        (("--tp", "8", "--pp", "2", "--memory", "20GiB"), 1, "try"),
+        (("--chunks", "4"), 2, "`chunks` need several stages"),
+        (("--pp", "8", "--chunks", "2", "--schedule", "zb-h1"), 2, "`chunks` belong to 1f1b"),
+        (("--recompute", "some"), 2, "--recompute"),
+        (("--precision", "int4"), 2, "--precision"),
+        (("--precision", "tf32"), 2, "nothing was calibrated for training at tf32"),
+        (("--model", "vgg16"), 2, "train takes transformers"),
+        (("--model", "lama3-70b"), 2, "no model `lama3-70b`"),
+        (("--model", "h100-sxm-80gb"), 2, "is a accelerator, not a model"),
+        (("--gpus", "64,128", "--search"), 2, "takes one number"),
+        (("--gpus", "2000"), 1, "one job can span 1,016"),
+        (("--gpus", "64", "--search", "--memory", "1GiB"), 1, "none of"),
+    ],
+)
+def test_what_cannot_run_is_refused_with_what_would(options: tuple[str, ...], code: int, words: str) -> None:
+    given = list(TRAIN)
+    for name in ("--model", "--batch"):
+        if name in options:
+            at = given.index(name)
+            del given[at : at + 2]
+    run = ffplan(*given, *(() if "--gpus" in options else ("--gpus", "64")), *options)
+    assert run.code == code, run.err
+    assert words in run.err
+    assert run.out == ""
+
+
+def test_a_batch_is_needed_and_accelerators_must_be_calibrated(tmp_path: Path) -> None:
+    assert "no batch" in ffplan(*TRAIN[:4], "--gpus", "64").err
+    text = (ROOT / "catalogs" / "accelerators" / "nvidia" / "h100-sxm-80gb.yaml").read_text()
+    head, _, rest = text.partition("training:\n")
+    kept = "".join(line + "\n" for line in rest.splitlines() if not line.startswith("  "))
+    (tmp_path / "h100-sxm-80gb.yaml").write_text(head + kept)
+    run = ffplan(*TRAIN, "--gpus", "64", "--catalog", str(tmp_path))
+    assert run.code == 2
+    assert "nothing was calibrated for training on `h100-sxm-80gb`" in run.err
+
+
+def test_training_and_memory_are_replayed(tmp_path: Path) -> None:
+    run = ffplan("accuracy", "training", "--format", "json", "--max-mape", "10")
+    assert run.code == 0
+    report = valid(run.out, "accuracy")
+    assert report["subject"] == "training"
+    kinds = report["kinds"]
+    assert isinstance(kinds, list)
+    assert {item["name"] for item in kinds} == {"predicted", "fitted"}
+    valid(ffplan("accuracy", "memory", "--format", "json", "--max-mape", "4").out, "accuracy")
+    file = tmp_path / "mine.yaml"
+    file.write_text(RUNS)
+    own = json.loads(ffplan("accuracy", "training", "--cases", str(file), "--format", "json").out)
+    assert [row["gpus"] for row in own["rows"]] == [8, 32]
+    assert max(len(line) for line in ffplan("accuracy", "training", "--cases", str(file)).out.splitlines()) <= 80
+
+
+def test_every_measure_is_told_from_the_same_step(tmp_path: Path) -> None:
+    """Seconds, TFLOP/s, MFU and tokens of one run agree with one another."""
+    file = tmp_path / "mine.yaml"
+    text = RUNS.replace("pipeline, seconds]", "pipeline, seconds, tflops, mfu, tokens_s_gpu, memory_gib]")
+    text = text.replace("2, 2.5]", "2, 2.5, 100, 0.3, 5000, null]").replace("1, 3.5]", "1, 3.5, null, null, null, 30]")
+    file.write_text(text.replace("plan: {recompute: full}", "plan: {recompute: full}\n    flops: 6n"))
+    rows = json.loads(ffplan("accuracy", "training", "--cases", str(file), "--format", "json").out)["rows"]
+    model = {row["unit"]: row["model"] for row in rows if row["gpus"] == 8}
+    assert model["tokens_s_gpu"] == pytest.approx(64 * 2048 / model["seconds"] / 8)
+    assert model["mfu"] == pytest.approx(model["tflops"] / 312)
+    assert len(rows) == 5
+    sizes = json.loads(ffplan("accuracy", "memory", "--cases", str(file), "--format", "json").out)["rows"]
+    assert [row["unit"] for row in sizes] == ["memory_gib"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2, 1, 2.5]", "do not multiply"),
+        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 3, 2, 2, 2, 2.5]", "no whole number of micro-batches"),
+        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2, 2]", "6 value(s) for 7 columns"),
+        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2.5, 2, 2.5]", "`data` is no whole number"),
+        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, null, 2, 2.5]", "`data` is no whole number"),
+        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2, 2, 0]", "`seconds` is not above 0"),
+        ("[8, 64, 2, 2, 2, 2, 2.5]", "[56, 64, 2, 7, 4, 2, 2.5]", "does not divide the heads"),
+        ("[32, 512, 16, 1, 32, 1, 3.5]", "[32, 512, 16, 1, 1, 32, 3.5]", "more stages than layers"),
+        ("seconds]", "hours]", "`hours` is not a choice"),
+        (", seconds]", "]", "no column was measured"),
+        ("gpus, batch", "sequence, batch", "the column `gpus` is missing"),
+        ("gpus, batch", "gpus, gpus", "`batch` is missing"),
+        ("pipeline, seconds", "seconds, seconds", "a column stands there twice"),
+        ("model: megatron-1.7b", "model: vgg16", "is no transformer"),
+        ("    model: megatron-1.7b\n", "", "neither `model` nor `shape`"),
+        ("server: dgx-a100-320gb", "server: mi300x-8nic", "nothing was calibrated"),
+        ("kind: training-cases", "kind: communication-cases", "of kind `communication-cases`"),
+        ("recompute: full", "recompute: full, chunks: 2", "`chunks` need several stages"),
+    ],
+)
+def test_wrong_runs_are_located(tmp_path: Path, old: str, new: str, words: str) -> None:
+    file = tmp_path / "mine.yaml"
+    assert old in RUNS
+    file.write_text(RUNS.replace(old, new))
+    run = ffplan("accuracy", "training", "--cases", str(file))
+    assert run.code == 2
+    assert f"{file}:" in run.err
+    assert words in run.err
+
+
+CASES = str(ROOT / "catalogs" / "measurements" / "training" / "simumax-b200.yaml")
+
+
+def test_calibration_writes_a_catalogue_file(tmp_path: Path) -> None:
+    """Halved times: twice the matrix rate, and an overlay that the next run takes up."""
+    pytest.importorskip("scipy")
+    folder = tmp_path / "own"
+    run = ffplan(
+        "calibrate", "b200", "--cases", CASES, "--only", "matrix,kernel", "--write", str(folder), "--format", "json"
+    )
+    assert run.code == 0, run.err
+    report = valid(run.out, "calibration")
+    constants = report["constants"]
+    assert isinstance(constants, list)
+    assert [item["name"] for item in constants] == ["matrix", "kernel"]
+    assert report["after"] <= report["before"] + 1e-6  # type: ignore[operator]
+    shown = ffplan("accuracy", "training", "--cases", CASES, "--catalog", str(folder), "--format", "json")
+    assert json.loads(shown.out)["total"]["mape"] == pytest.approx(report["after"], rel=1e-3)
+    assert ffplan("catalog", "show", "b200", "--catalog", str(folder)).code == 0
+    again = ffplan(
+        "calibrate", "b200", "--cases", CASES, "--only", "matrix", "--catalog", str(folder), "--write", str(folder)
+    )
+    assert again.code == 0, again.err
+    assert max(len(line) for line in again.out.splitlines()) <= 80
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("h100-sxm-80gb", "--cases", CASES), "no run in these files has `h100-sxm-80gb`"),
+        (("h1000", "--cases", CASES), "no accelerator `h1000`"),
+        (("b200", "--cases", CASES, "--only", "matrices"), "no `matrices`"),
+        (("b200", "--cases", CASES, "--start", "vgg16"), "is a model, not a accelerator"),
+    ],
+)
+def test_calibration_says_what_it_lacks(options: tuple[str, ...], words: str) -> None:
+    run = ffplan("calibrate", *options)
+    assert run.code == 2
+    assert words in run.err
+
+
+def test_one_source_left_out(tmp_path: Path) -> None:
+    pytest.importorskip("scipy")
+    names = ("simumax-b200", "dgxc-gb200")
+    files = [str(ROOT / "catalogs" / "measurements" / "training" / f"{name}.yaml") for name in names]
+    run = ffplan(
+        "accuracy", "training", "--leave-one-out", "--cases", files[0], "--cases", files[1], "--format", "json"
+    )
+    assert run.code == 0, run.err
+    report = valid(run.out, "leave-one-out")
+    rows = report["rows"]
+    assert isinstance(rows, list)
+    found = {row["source"]: row for row in rows}
+    assert found["dgxc-gb200"]["mape"] < 0.08
+    assert found["simumax-b200"]["mape"] is None
+    assert "cannot tell" in found["simumax-b200"]["why"]
+    assert ffplan("accuracy", "training", "--leave-one-out", "--max-mape", "5").code == 2
