@@ -38,6 +38,7 @@ bench: $(READY)  ## Speed, as ratios to `python -c pass` in the same run
 	$(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.bench_fabric
 	$(BIN)/python -m tests.bench_collective
+	$(BIN)/python -m tests.bench_search
 
 docs: $(READY)  ## Rewrite the generated pages and schemas
 	$(BIN)/python -m tests.generate

@@ -98,6 +98,24 @@ class Gain:
 
 
 @record
+class Roofline:
+    """A plan on one of the scaling book's rooflines."""
+
+    name: str
+    """data, fsdp, experts or tensor."""
+    label: str
+    """For people."""
+    unit: str
+    """tokens a GPU, or ways."""
+    value: float
+    """What the plan has."""
+    critical: float
+    """From which, for ways up to which, computing binds at the specified peak and link rates."""
+    computing_binds: bool
+    """True on that side of it."""
+
+
+@record
 class TrainRow:
     """A plan with its time and memory."""
 
@@ -127,6 +145,8 @@ class TrainRow:
     """The same for people."""
     gains: tuple[Gain, ...]
     """What each resource would buy, the most first."""
+    rooflines: tuple[Roofline, ...]
+    """Where it stands on rooflines, at specified rates and without latency."""
     memory_gib: float
     """Memory of the fullest stage [GiB]."""
     limit_gib: float

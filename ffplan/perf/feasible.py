@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.perf.footprint import footprint
+from ffplan.perf.footprint import peak_bytes
 
 if TYPE_CHECKING:
     from ffplan.fabric.arrays import Ints
@@ -70,13 +70,8 @@ def causes(shape: Shape, plans: Plans, limit: float | None) -> dict[str, Any]:
     elif p.schedule != "1f1b":
         found["schedule"] = m < p.pipeline
     if limit is not None:
-        found["memory"] = fullest(shape, plans) > limit
+        found["memory"] = peak_bytes(shape, plans) > limit
     return found
-
-
-def fullest(shape: Shape, plans: Plans) -> Any:
-    """Return the memory of the fullest stage [byte]: the first or the last."""
-    return np.maximum(footprint(shape, plans, 0).total, footprint(shape, plans, np.asarray(plans.pipeline) - 1).total)
 
 
 def codes(found: dict[str, Any]) -> Ints:

@@ -177,8 +177,18 @@ def footprint(shape: Shape, plans: Plans, stage: Any) -> Footprint:
     )  # fmt: skip
 
 
+def telling_stages(plans: Plans) -> dict[str, Any]:
+    """Return the stages of which one is the fullest, by name: the first, the second and the last.
+
+    The second has no embedding and one micro-batch less in flight than the first, but may have more layers with
+    experts; those behind it keep less.
+    """
+    last = np.asarray(plans.pipeline) - 1.0
+    return {"first": 0.0 * last, "second": np.minimum(1.0, last), "last": last}
+
+
 def peak_bytes(shape: Shape, plans: Plans) -> Any:
-    """Return the memory of the fullest stage: the first or the last.
+    """Return the memory of the fullest stage.
 
     Args:
         shape: the model.
@@ -188,11 +198,12 @@ def peak_bytes(shape: Shape, plans: Plans) -> Any:
         Memory [byte].
 
     Equation:
-        max over the first and the last stage
+        max over the first, the second and the last stage
 
     Source:
-        Stages between them keep less than the first, and have neither embedding nor output layer.
+        [1] section 4.2.3: the first keeps most micro-batches; experts and the output layer can outweigh them.
     """
-    first = footprint(shape, plans, 0).total
-    last = footprint(shape, plans, plans.pipeline - 1).total
-    return np.maximum(first, last)
+    most: Any = 0.0
+    for stage in telling_stages(plans).values():
+        most = np.maximum(most, footprint(shape, plans, stage).total)
+    return most

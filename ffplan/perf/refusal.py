@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.perf.feasible import REASONS, WORDS, causes, codes, fullest
-from ffplan.perf.footprint import PARTS, footprint
+from ffplan.perf.feasible import REASONS, WORDS, causes, codes
+from ffplan.perf.footprint import PARTS, footprint, peak_bytes, telling_stages
 from ffplan.record import record
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ def _gib(value: float) -> str:
 
 def _memory(shape: Shape, plans: Plans, limit: float) -> Fault:
     """Return what does not fit, and what would make it smaller."""
-    stages = [("first", 0.0), ("last", float(plans.pipeline) - 1)]
-    most, name, at = max((float(np.max(footprint(shape, plans, at).total)), name, at) for name, at in stages)
+    stages = {name: float(at) for name, at in telling_stages(plans).items()}
+    most, name, at = max((float(np.max(footprint(shape, plans, at).total)), name, at) for name, at in stages.items())
     parts = footprint(shape, plans, at)
     sizes = {part: float(np.max(getattr(parts, part))) for part in PARTS}
     biggest = max(sizes, key=lambda part: sizes[part])
@@ -128,6 +128,6 @@ def fault(shape: Shape, plans: Plans, limit: float | None) -> Fault | None:
         reason = REASONS[code]
         of_ranks = reason in ("ranks", "heads", "shard", "experts", "expert-ranks")
         return Fault(reason, *(_of_ranks if of_ranks else _of_pipelines)(shape, plans, reason))
-    if limit is not None and float(fullest(shape, plans)) > limit:
+    if limit is not None and float(peak_bytes(shape, plans)) > limit:
         return _memory(shape, plans, limit)
     return None

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.perf.feasible import fullest
-from ffplan.perf.footprint import footprint
+from ffplan.perf.footprint import footprint, peak_bytes
 from ffplan.perf.plans import NUMBERS, RECOMPUTE, layers_of
 from ffplan.perf.reckon import achieved, step_flops
+from ffplan.perf.roofs import rooflines
 from ffplan.perf.train import PARTS, Run, step_parts, step_time
 from ffplan.perf.whatif import RESOURCES, faster
 from ffplan.trainings import Gain, PlanRow, StageMemory, StepPart, TrainRow
@@ -131,8 +131,8 @@ def _row(
         plan_row(shape, p), asked - int(p.gpus), seconds, tokens, each, model / 1e12, model / run.speeds.peak,
         hardware / run.speeds.peak, each / (first.tokens_s_gpu if first else each),
         tuple(StepPart(name, LABELS[name], parts[name], parts[name] / seconds) for name in listed),
-        bought[0].resource, bought[0].label, bought, float(np.max(fullest(shape, p))) / GIB, limit / GIB,
-        stages_of(shape, p), None,
+        bought[0].resource, bought[0].label, bought, rooflines(run), float(np.max(peak_bytes(shape, p))) / GIB,
+        limit / GIB, stages_of(shape, p), None,
     )  # fmt: skip
 
 

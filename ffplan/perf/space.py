@@ -23,8 +23,6 @@ LONG = 16_384
 MOST_EXPERT_WAYS = 1_024
 AXES = ("tensor", "context", "pipeline", "expert", "expert_tensor", "micro", "chunks")
 """Axes of the structure of plans."""
-OPTIONS = ("recompute", "sequence_parallel", "zero")
-"""Axes of what is chosen for each structure."""
 
 
 @record
@@ -42,11 +40,6 @@ class Space:
     recompute: tuple[int, ...]
     sequence_parallel: tuple[int, ...]
     zero: tuple[int, ...]
-
-    @property
-    def plans(self) -> int:
-        """Plans in it."""
-        return int(np.prod([len(getattr(self, name)) for name in (*AXES, *OPTIONS)], dtype=float))
 
 
 @record
@@ -105,9 +98,13 @@ def _data(batch: int, gpus: int, ways: Ints, fixed: int | None) -> Ints:
 
 
 def _mesh(space: Space) -> dict[str, Any]:
-    """Return every structure as flat arrays."""
+    """Return every structure as flat arrays, each once: what makes no difference is left out."""
     grids = np.meshgrid(*(np.array(getattr(space, name), dtype=float) for name in AXES), indexing="ij")
-    return {name: grid.ravel() for name, grid in zip(AXES, grids, strict=True)}
+    mesh = {name: grid.ravel() for name, grid in zip(AXES, grids, strict=True)}
+    same = (mesh["chunks"] > 1) & (mesh["pipeline"] == 1)
+    if len(space.expert_tensor) > 1:
+        same |= (mesh["expert_tensor"] == 1) & (mesh["tensor"] == 1)
+    return {name: values[~same] for name, values in mesh.items()}
 
 
 def _columns(mesh: dict[str, Any]) -> dict[str, Any]:
@@ -146,7 +143,7 @@ def weigh(run: Run, space: Space, gpus: int, limit: float, data: int | None = No
         "zero": np.array(space.zero, dtype=float),
     }
     plans = replace(base, **kept, **names)
-    weighed = space.plans
+    weighed = int(code.size) * options
     if kept["gpus"].size == 0:
         return Found(plans, np.zeros((0, 1, 1, 1)), np.zeros((0, 1, 1, 1), dtype=np.int8), refused, weighed)
     parts = step_parts(replace(run, plans=plans))

@@ -29,6 +29,7 @@ def plan_words(plan: PlanRow) -> str:
     axes = {"tp": plan.tensor, "cp": plan.context, "pp": plan.pipeline, "v": plan.chunks, "ep": plan.expert,
             "dp": plan.data}  # fmt: skip
     words = [f"{name}{value}" for name, value in axes.items() if value > 1] or ["one rank"]
+    words += [f"etp{plan.expert_tensor}"] if plan.expert_tensor != plan.tensor else []
     words.append(f"mb{plan.micro_batch}")
     words += [f"zero{plan.zero}"] if plan.zero else []
     words += ["sp"] if plan.sequence_parallel else []
@@ -79,6 +80,16 @@ def _gains(report: TrainReport) -> Block:
         if any(column[name].faster >= LEAST for column in found if name in column)
     ]
     return Block("What 10 % more of a resource would speed the step up, %", tuple(rows), ("resource", *_names(report)))
+
+
+def _roofs(report: TrainReport) -> Block:
+    rows = tuple(
+        (item.label, f"{item.value:,.0f} {item.unit}", f"{item.critical:,.0f}",
+         "computing" if item.computing_binds else "communication")
+        for item in report.rows[0].rooflines
+    )  # fmt: skip
+    where = " of the first plan" if len(report.rows) > 1 else ""
+    return Block(f"Rooflines{where}, at specified rates", rows, ("", "here", "critical", "binds"))
 
 
 def _memory(report: TrainReport) -> Block:
@@ -135,7 +146,9 @@ def train_blocks(report: TrainReport, *, chart: bool) -> list[Block]:
         blocks.append(_bars(report))
     if report.searched:
         blocks += _search(report)
-    blocks += [_parts(report), _gains(report), _memory(report)]
+    blocks += [_parts(report), _gains(report)]
+    blocks += [_roofs(report)] if report.rows[0].rooflines else []
+    blocks.append(_memory(report))
     lines = [("binds", _binds(report.rows[0])), ("rates", report.calibration)]
     blocks.append(Block("Assumptions", (*lines, *(("", text) for text in report.assumptions))))
     return blocks

@@ -1,0 +1,81 @@
+"""Speed of the plan search on the space of Calculon's README: 530 billion parameters, 5,128 GPUs, batch 2,520.
+
+Plans a second in process against a loop that times one plan after the other, and the whole search as a command against
+`ffplan design` of the same design, all in the same run. Printed, not asserted.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ffplan.catalog.models import Model
+from ffplan.cli.wired import resolved_design
+from ffplan.design.training import PlanFields
+from ffplan.perf.machine import machine
+from ffplan.perf.space import best, single, space_of, weigh
+from ffplan.perf.speeds import speeds
+from ffplan.perf.train import Run, step_parts, step_time
+from ffplan.perf.training import plan_numbers
+from ffplan.perf.workload import shape_of
+from tests.bench import COMMAND, seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DESIGN, MODEL, GPUS, BATCH = "dgx-a100-10k", "megatron-529.6b", 5128, 2520
+ROUNDS, SAMPLE = 9, 50
+
+
+def shortest(run: Callable[[], object]) -> float:
+    """Return the shortest of several runs [s]."""
+    taken = []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        run()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
+
+
+def main() -> None:
+    """Time the search in process and as a command."""
+    design, catalog = resolved_design(DESIGN, None)
+    model, part = catalog.entry(MODEL).part, design.compute.accelerator
+    assert isinstance(model, Model)
+    assert model.transformer is not None
+    assert part is not None
+    shape = shape_of(model.transformer)
+    plans = plan_numbers(PlanFields(batch=BATCH), 1)
+
+    def fresh() -> Run:
+        return Run(shape, plans, speeds(part, "bf16"), machine(design, catalog))
+
+    run = fresh()
+    space = space_of(shape, GPUS, run.system.domain, {})
+    limit = part.memory.value - 2.0**31
+    cold = shortest(lambda: weigh(replace(run, system=replace(run.system, known={})), space, GPUS, limit))
+    warm = shortest(lambda: weigh(run, space, GPUS, limit))
+    found = weigh(run, space, GPUS, limit)
+    chosen = [single(found.plans, found.step.shape, at) for at in best(found, SAMPLE)]
+
+    def loop() -> None:
+        for item in chosen:
+            step_time(step_parts(replace(run, plans=item)))
+
+    each = shortest(loop) / len(chosen)
+    print(f"{found.weighed:,} plans, {found.step.size:,} of them timed")
+    print(f"{'':34} {'plans/s':>12} {'timed/s':>12} {'times the loop':>15} {'aim':>12}")
+    print(f"{'one plan after the other':34} {'':>12} {1 / each:12,.0f} {1:15.0f}x")
+    for name, taken in (("collectives reckoned anew", cold), ("collectives known", warm)):
+        timed = found.step.size / taken
+        print(f"{name:34} {found.weighed / taken:12,.0f} {timed:12,.0f} {each * timed:15.0f}x {1_000_000:12,}")
+    search = [COMMAND, "train", DESIGN, "--model", MODEL, "--gpus", str(GPUS), "--batch", str(BATCH), "--search"]
+    pairs = [(seconds([COMMAND, "design", DESIGN]), seconds(search)) for _ in range(ROUNDS)]
+    plain, whole = (statistics.median(column) for column in zip(*pairs, strict=True))
+    print(f"{'ffplan train --search':34} {whole * 1e3:9.0f} ms, {whole / plain:.2f}x `ffplan design` (aim 2x)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,158 @@
+"""What holds for any plan: parts that sum, nothing negative, memory that ZeRO never raises, the best of a search."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ffplan.catalog.library import Library
+from ffplan.catalog.store import Catalog
+from ffplan.perf.feasible import REASONS, WORDS, causes, codes
+from ffplan.perf.footprint import PARTS as SIZES
+from ffplan.perf.footprint import footprint, peak_bytes
+from ffplan.perf.plans import NUMBERS, Plans
+from ffplan.perf.refusal import fault
+from ffplan.perf.space import best, single, space_of, weigh
+from ffplan.perf.speeds import speeds
+from ffplan.perf.talk import System
+from ffplan.perf.train import Run, step_parts, step_time
+from tests.support import host_named, shape_named
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MODELS = ("gpt3-175b", "llama3-70b", "deepseek-v3", "llama4-maverick", "grok1-314b", "llama-13b")
+
+
+@cache
+def system(server: str = "hgx-h100-8nic") -> System:
+    library = Catalog().entry("nccl").part
+    assert isinstance(library, Library)
+    return System(host_named(server), library, library)
+
+
+WAYS = st.sampled_from([1, 2, 4, 8])
+
+
+@st.composite
+def plans(draw: Any) -> tuple[str, Plans]:
+    """Any plan, also such as cannot run."""
+    tensor, pipeline, data = draw(WAYS), draw(st.sampled_from([1, 2, 3, 4, 8, 16])), draw(WAYS)
+    context, micro = draw(st.sampled_from([1, 2])), draw(st.sampled_from([1, 2, 3]))
+    expert = draw(st.sampled_from([1, 2, 4, 8]))
+    found = Plans(
+        gpus=float(tensor * pipeline * data * context), batch=float(data * micro * draw(st.integers(1, 40))),
+        micro=float(micro), tensor=float(tensor), pipeline=float(pipeline), data=float(data),
+        chunks=float(draw(st.sampled_from([1, 2, 3]))), context=float(context), expert=float(expert),
+        expert_tensor=float(draw(st.sampled_from([1, tensor]))), recompute=float(draw(st.integers(0, 2))),
+        sequence_parallel=float(draw(st.booleans())), zero=float(draw(st.integers(0, 3))),
+        gradient_bytes=draw(st.sampled_from([2.0, 4.0])), precision=draw(st.sampled_from(["bf16", "fp8"])),
+        schedule=draw(st.sampled_from(["1f1b", "zb-h1", "zb-2p", "v-half", "dualpipe"])),
+        fused_attention=draw(st.booleans()),
+        overlap=frozenset(draw(st.sets(st.sampled_from(["gradients", "parameters", "tensor", "pipeline", "experts"])))),
+        offload=draw(st.sampled_from(["none", "optimizer", "parameters"])),
+    )  # fmt: skip
+    return draw(st.sampled_from(MODELS)), found
+
+
+def run(name: str, item: Plans) -> Run:
+    part = system().host.accelerator
+    assert part is not None
+    return Run(shape_named(name), item, speeds(part, item.precision), system())
+
+
+def possible(name: str, item: Plans) -> bool:
+    return int(codes(causes(shape_named(name), item, None))) == 0
+
+
+@given(plans())
+def test_parts_are_never_negative_and_sum_to_the_step(drawn: tuple[str, Plans]) -> None:
+    name, item = drawn
+    if not possible(name, item):
+        return
+    parts = {key: float(value) for key, value in step_parts(run(name, item)).items()}
+    assert all(np.isfinite(value) and value >= 0 for value in parts.values()), parts
+    assert sum(parts.values()) == pytest.approx(float(step_time(step_parts(run(name, item)))))
+    assert parts["products"] > 0
+
+
+@given(plans())
+def test_memory_is_never_negative_and_zero_never_raises_states(drawn: tuple[str, Plans]) -> None:
+    name, item = drawn
+    if not possible(name, item):
+        return
+    shape = shape_named(name)
+    states = []
+    for stage in (0.0, 1.0, 2.0, 3.0):
+        found = footprint(shape, replace(item, zero=stage), 0.0)
+        assert all(float(np.min(getattr(found, part))) >= 0 for part in SIZES)
+        states.append(float(np.max(found.weights + found.gradients + found.optimizer)))
+    assert states == sorted(states, reverse=True)
+    assert float(peak_bytes(shape, item)) >= max(
+        float(footprint(shape, item, at).total) for at in (0.0, item.pipeline - 1.0)
+    ) * (1 - 1e-12)
+
+
+@given(st.lists(plans(), min_size=2, max_size=5))
+def test_many_plans_are_reckoned_as_each(drawn: list[tuple[str, Plans]]) -> None:
+    """Arrays of plans give what plain numbers do; options that are no numbers are those of the first."""
+    name = drawn[0][0]
+    first = drawn[0][1]
+    items = [replace(first, **{key: getattr(item, key) for key in NUMBERS}) for _, item in drawn]
+    items = [item for item in items if possible(name, item)]
+    if not items:
+        return
+    columns: Mapping[str, Any] = {key: np.array([getattr(item, key) for item in items]) for key in NUMBERS}
+    many = replace(first, **columns)
+    together = np.broadcast_to(step_time(step_parts(run(name, many))), (len(items),))
+    apart = [float(step_time(step_parts(run(name, item)))) for item in items]
+    assert together.tolist() == pytest.approx(apart, rel=1e-9)
+    memory = np.broadcast_to(peak_bytes(shape_named(name), many), (len(items),))
+    assert memory.tolist() == pytest.approx([float(peak_bytes(shape_named(name), item)) for item in items])
+
+
+@given(plans(), st.floats(1e9, 1e12))
+def test_a_refused_plan_says_why(drawn: tuple[str, Plans], limit: float) -> None:
+    name, item = drawn
+    shape = shape_named(name)
+    code = int(codes(causes(shape, item, limit)))
+    why = fault(shape, item, limit)
+    assert (why is None) == (code == 0)
+    if why is not None:
+        assert why.reason in WORDS
+        assert why.message
+        assert why.remedy
+        assert "nan" not in why.message + why.remedy
+        assert why.reason == REASONS[code]
+
+
+@given(st.sampled_from(MODELS), st.sampled_from([64, 96, 256]), st.sampled_from([96, 256, 480]), st.data())
+def test_a_search_finds_nothing_slower_than_any_plan_of_its_space(
+    name: str, gpus: int, batch: int, data: st.DataObject
+) -> None:
+    part = system().host.accelerator
+    assert part is not None
+    shape = shape_named(name)
+    base = Plans(gpus=1.0, batch=float(batch), micro=1.0, tensor=1.0, pipeline=1.0, data=1.0, gradient_bytes=4.0)
+    start = Run(shape, base, speeds(part, "bf16"), system())
+    found = weigh(start, space_of(shape, gpus, 8, {}), gpus, part.memory.value)
+    assert found.weighed == sum(found.refused.values()) + int(np.isfinite(found.step).sum())
+    winners = best(found, 3)
+    if not winners:
+        assert not np.isfinite(found.step).any()
+        return
+    fastest = float(found.step[winners[0]])
+    assert fastest == pytest.approx(float(found.step.min()))
+    item = single(found.plans, found.step.shape, winners[0])
+    assert fault(shape, item, part.memory.value) is None
+    assert float(step_time(step_parts(replace(start, plans=item)))) == pytest.approx(fastest)
+    at = tuple(data.draw(st.integers(0, size - 1)) for size in found.step.shape)
+    other = single(found.plans, found.step.shape, at)
+    why = fault(shape, other, part.memory.value)
+    assert (why is None) == bool(np.isfinite(found.step[at]))
