@@ -108,8 +108,8 @@ def _tensor(run: Run, forward: Work) -> Any:
     gather = group_time(system, "all-gather", each, nodes, size)
     scatter = group_time(system, "reduce-scatter", each, nodes, size)
     split = p.sequence_parallel * 1.0
-    pairs = 4 + 2 * full  # two forward, two backward, two more with full recomputation
-    whole = (1 - split) * pairs * reduce + split * (pairs * (gather + scatter) + 2 * gather)
+    pairs = 4 + 2 * full  # two forward, two backward, two more with full recomputation, which also gathers inputs anew
+    whole = (1 - split) * pairs * reduce + split * (pairs * (gather + scatter) + 2 * (1 - full) * gather)
     if "tensor" not in p.overlap:
         return whole
     return step.exposed(whole, (3 + full) * forward.products, p.tensor)
