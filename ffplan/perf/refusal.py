@@ -56,7 +56,8 @@ def _memory(shape: Shape, plans: Plans, limit: float) -> Fault:
     parts = footprint(shape, plans, at)
     sizes = {part: float(np.max(getattr(parts, part))) for part in PARTS}
     biggest = max(sizes, key=lambda part: sizes[part])
-    words = f"the {name} stage needs {_gib(most)}, {_gib(most - limit)} more than the {_gib(limit)} there are"
+    where = "every rank" if plans.pipeline == 1 else f"the {name} stage"
+    words = f"{where} needs {_gib(most)}, {_gib(most - limit)} more than the {_gib(limit)} there are"
     return Fault("memory", f"{words}; {biggest} alone take {_gib(sizes[biggest])}", f"try {HINTS[biggest]}")
 
 
@@ -83,8 +84,9 @@ def _of_ranks(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
         return f"ZeRO over {int(p.shard)} ranks does not divide {ranks:,} data-parallel ranks", _nearest(p.shard, ranks)
     experts = shape.experts.routed if shape.experts else 0
     if reason == "experts":
-        remedy = _nearest(int(p.expert), experts) if experts else "take 1: the model has no experts"
-        return f"expert parallelism {int(p.expert)} does not divide {experts} experts", remedy
+        if not experts:
+            return f"expert parallelism {int(p.expert)} of a model without experts", "take 1"
+        return f"expert parallelism {int(p.expert)} does not divide {experts} experts", _nearest(p.expert, experts)
     ranks = int(p.tensor * p.context * p.data)
     words = f"expert parallelism {int(p.expert)} with {int(p.expert_tensor)} ways of tensor parallelism within experts"
     return (

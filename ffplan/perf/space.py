@@ -174,6 +174,30 @@ def best(found: Found, top: int) -> list[tuple[int, ...]]:
     ]
 
 
+def nearest(found: Found, asked: Plans) -> tuple[int, ...] | None:
+    """Return the position of the plan that runs and is nearest to one that does not; the faster where two are as near.
+
+    Steps of an axis count by their powers of two; another recomputation, sequence parallelism or ZeRO stage counts half
+    a step, idle accelerators ten.
+
+    Args:
+        found: a space weighed.
+        asked: the plan that does not run, of plain numbers.
+    """
+    if not np.isfinite(found.step).any():
+        return None
+    p, far = found.plans, np.zeros(found.step.shape)
+    for name in AXES:
+        wanted = max(1.0, float(getattr(asked, name)))
+        far = far + np.abs(np.log2(getattr(p, name) / wanted))
+    for name in ("recompute", "sequence_parallel", "zero"):
+        far = far + 0.5 * (np.asarray(getattr(p, name)) != float(getattr(asked, name)))
+    far = np.where(np.isfinite(found.step), far + 10.0 * (p.gpus != asked.gpus), np.inf)
+    close = far <= far.min() + 1e-9
+    at = int(np.where(close, found.step, np.inf).argmin())
+    return tuple(int(item) for item in np.unravel_index(at, found.step.shape))
+
+
 def single(plans: Plans, shape: tuple[int, ...], at: tuple[int, ...]) -> Plans:
     """Return one plan of many, with plain numbers."""
 

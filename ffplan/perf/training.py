@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.assessment import SCHEMA_VERSION
@@ -15,7 +16,7 @@ from ffplan.perf.plans import RECOMPUTE, Plans
 from ffplan.perf.refusal import fault
 from ffplan.perf.runs import train_rows
 from ffplan.perf.shapes import parameters
-from ffplan.perf.space import best, single, space_of, weigh
+from ffplan.perf.space import best, nearest, single, space_of, weigh
 from ffplan.perf.speeds import speeds
 from ffplan.perf.train import Run
 from ffplan.perf.workload import Shape, shape_of
@@ -152,13 +153,36 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport
     for count, item in zip(asked.gpus, plans, strict=True):
         wrong = fault(stand.shape, item, stand.limit)
         if wrong is not None:
-            where = f"on {count:,} accelerators " if len(asked.gpus) > 1 else ""
+            where = f" on {count:,} accelerators" if len(asked.gpus) > 1 else ""
+            near = _nearest(stand, item, count)
             raise RefusedError(
-                f"this plan cannot run {where}: {wrong.message}; {wrong.remedy}".replace(" :", ":"),
+                f"this plan cannot run{where}: {wrong.message}; {wrong.remedy}; {near}",
                 infeasible=wrong.reason == "memory",
             )
     rows = train_rows(stand.run, plans, stand.limit, asked.gpus, compared=False)
     return _report(design, asked, stand, rows, (0, 0, {}))
+
+
+def _nearest(stand: Stand, asked: Plans, count: int) -> str:
+    """Return the options of the nearest plan that runs on so many accelerators, in words."""
+    space = space_of(stand.shape, count, stand.run.system.domain, {})
+    found = weigh(replace(stand.run, plans=asked), space, count, stand.limit)
+    at = nearest(found, asked)
+    if at is None:
+        return f"no plan of this model, batch and memory runs on {count:,} accelerators"
+    near = single(found.plans, found.step.shape, at)
+    options = {
+        "--tp": near.tensor, "--cp": near.context, "--pp": near.pipeline, "--chunks": near.chunks, "--ep": near.expert,
+        "--micro-batch": near.micro,
+    }  # fmt: skip
+    words = [f"{name} {int(value)}" for name, value in options.items() if value > 1]
+    words.append(f"--zero {int(near.zero)}")
+    words += [f"--recompute {RECOMPUTE[int(near.recompute)]}"] if near.recompute else []
+    words += [f"--gpus {int(near.gpus)}"] if near.gpus != count else []
+    extra = [] if near.expert_tensor == near.tensor else [f"expert_tensor: {int(near.expert_tensor)}"]
+    extra += ["sequence_parallel: false"] if near.tensor > 1 and not near.sequence_parallel else []
+    more = f" with {', '.join(extra)} in a plan file" if extra else ""
+    return f"the nearest plan that runs: {' '.join(words)}{more}"
 
 
 AXES = {

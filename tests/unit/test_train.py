@@ -107,7 +107,7 @@ def test_a_plan_from_a_file(tmp_path: Path) -> None:
         (("--pp", "16", "--chunks", "8"), 2, "16 stages of 8 chunks for 80 layers; take at most 5 chunks"),
         (("--tp", "8", "--batch", "100"), 2, "take a batch of 96 or 104"),
         (("--tp", "8", "--pp", "8", "--chunks", "10", "--batch", "100"), 2, "rounds of 8 stages"),
-        (("--tp", "8", "--ep", "2"), 2, "the model has no experts"),
+        (("--tp", "8", "--ep", "2"), 2, "of a model without experts; take 1"),
         (("--cp", "3"), 2, "is not 64 accelerators; take a multiple of 3 accelerators: 63"),
         (("--tp", "8", "--pp", "5"), 2, "is not 64 accelerators; take a multiple of 40 accelerators: 40"),
         (("--tp", "1"), 1, "more than the 72.5 GiB there are"),
@@ -135,6 +135,22 @@ def test_what_cannot_run_is_refused_with_what_would(options: tuple[str, ...], co
     assert run.code == code, run.err
     assert words in run.err
     assert run.out == ""
+
+
+@pytest.mark.parametrize(
+    "options", [("--tp", "3"), ("--tp", "1"), ("--pp", "16", "--chunks", "8"), ("--tp", "16", "--pp", "3")]
+)
+def test_the_nearest_plan_runs(options: tuple[str, ...]) -> None:
+    refused = ffplan(*TRAIN, "--gpus", "64", *options)
+    assert refused.code in (1, 2)
+    _, _, near = refused.err.strip().partition("the nearest plan that runs: ")
+    assert near
+    done = ffplan(*TRAIN, "--gpus", "64", *near.split())
+    assert done.code == 0, done.err
+
+
+def test_no_plan_runs_where_memory_is_tiny() -> None:
+    assert "no plan of this model" in ffplan(*TRAIN, "--gpus", "64", "--tp", "8", "--memory", "1GiB").err
 
 
 def test_a_batch_is_needed_and_accelerators_must_be_calibrated(tmp_path: Path) -> None:
@@ -227,7 +243,7 @@ def test_calibration_writes_a_catalogue_file(tmp_path: Path) -> None:
     constants = report["constants"]
     assert isinstance(constants, list)
     assert [item["name"] for item in constants] == ["matrix", "kernel"]
-    assert report["after"] <= report["before"] + 1e-6  # type: ignore[operator]
+    assert report["after"] <= report["before"] + 0.005  # type: ignore[operator]
     shown = ffplan("accuracy", "training", "--cases", CASES, "--catalog", str(folder), "--format", "json")
     assert json.loads(shown.out)["total"]["mape"] == pytest.approx(report["after"], rel=1e-3)
     assert ffplan("catalog", "show", "b200", "--catalog", str(folder)).code == 0
