@@ -128,7 +128,8 @@ class AccuracyRow:
     model: float
     """What the model says."""
     error: float
-    """Model over measured, less one [1]; 0 inside a range, else against its nearer end."""
+    """Model over measured, less one [1]; 0 inside a range, else against its nearer end. Of rates of training runs
+    measured over model, less one: above 0 the model is too slow in every unit."""
     chosen: str
     """Algorithm and protocol; empty where there is no choice."""
     status: str

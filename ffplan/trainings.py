@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ffplan.assessment import CatalogFile
 from ffplan.record import record
 
 
@@ -44,7 +45,19 @@ class PlanRow:
     precision: str
     """Of matrix products."""
     schedule: str
-    """Schedule of the pipeline."""
+    """Schedule of the pipeline: interleaved, or as a plan names it."""
+    overlap: tuple[str, ...]
+    """What runs beside the computing."""
+    order: tuple[str, ...]
+    """Axes of ranks, innermost first."""
+    gradient_bytes: int
+    """Bytes of a gradient as it is kept and reduced."""
+    attention: str
+    """fused or unfused."""
+    offload: str
+    """What host memory holds."""
+    reducer: str
+    """Library that reduces gradients."""
 
 
 @record
@@ -133,6 +146,8 @@ class TrainRow:
     """Model TFLOP/s of each accelerator, attention counted in full."""
     mfu: float
     """The same over the dense peak at the plan's precision [1]."""
+    mfu_causal: float
+    """The same with half of attention, which is what a causal mask leaves [1]."""
     hfu: float
     """With what is computed again [1]."""
     efficiency: float
@@ -175,8 +190,14 @@ class TrainReport:
 
     schema_version: str
     """Version of this format."""
+    tool_version: str
+    """Version of ffplan."""
     design: str
     """Name of the design."""
+    design_sha256: str
+    """SHA-256 of its file."""
+    catalog: tuple[CatalogFile, ...]
+    """Every catalogue file read."""
     model: str
     """Id of the model."""
     parameters: float

@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.accuracy.fit import Fit, FitError, errors, figures, fit, wanted
+from ffplan.accuracy.fit import LAUNCHES, Fit, FitError, errors, figures, fit, waits, wanted
 from ffplan.accuracy.overlay import KEY, START, figure_text, source_line, training_block, with_training
 from ffplan.accuracy.system import Bench
 from ffplan.accuracy.training import Replay, prepare
 from ffplan.accuracy.training_cases import TIMES, TrainingFile
 from ffplan.assessment import SCHEMA_VERSION
 from ffplan.catalog.parts import Accelerator
-from ffplan.inputs.document import read_document
+from ffplan.errors import InputError
+from ffplan.inputs.composer import compose
+from ffplan.inputs.document import Document, read_document
 from ffplan.inputs.validate import validate
 from ffplan.record import record
 from ffplan.trainings import CalibrationReport, Constant, Fitted
@@ -57,7 +59,7 @@ def runs(catalog: Catalog, files: tuple[str, ...]) -> list[Replay]:
         file = validate(TrainingFile, document)
         bench = Bench(catalog, document)
         for position, table in enumerate(file.tables):
-            if table.scored and set(table.columns) & set(TIMES):
+            if table.scored and not table.arithmetic and set(table.columns) & set(TIMES):
                 found.append(prepare(bench, file, table, ("tables", position)))
     return found
 
@@ -83,19 +85,21 @@ def calibration(catalog: Catalog, wish: Wanted) -> Calibration:
     if not mine:
         raise FitError(f"no run in these files has `{wish.accelerator}`")
     base, names = _base(catalog, wish), wish.names or wanted(mine, launches=wish.launches)
-    units = base.units.value if base is not None else wish.units
+    units = wish.units or (base.units.value if base is not None else None)
     if units is None:
         raise FitError(f"the catalogue has no multiprocessors of `{wish.accelerator}`: give --units")
     lacking = [name for name in ("matrix", "memory", "kernel") if base is None and name not in names]
     if lacking:
         raise FitError(f"nothing is known of {', '.join(lacking)}: fit them too, or give --start")
+    if set(names) & set(LAUNCHES) and base is not None and not waits(mine):
+        raise FitError("no run waits for its host to launch: these rows cannot tell what launching takes")
     made = fit(mine, names=names, units=units, base=base)
     rates = figures(made.values, base, units)
     ids = list(dict.fromkeys(item.file.id for item in mine))
     fitted = []
     for name in ids:
         of_file = [item for item in mine if item.file.id == name]
-        before = None if made.before is None else float(np.abs(errors(of_file)).mean())
+        before = None if made.before is None else float(np.abs(errors(of_file, base)).mean())
         after = errors(of_file, rates)
         fitted.append(Fitted(name, len(after), before, float(np.abs(after).mean()), float(after.mean())))
     constants = tuple(
@@ -124,6 +128,32 @@ def _overlay(
     sources = [source_line(KEY, title, date)]
     if wish.start is not None:
         sources.append(source_line(START, f"constants of {wish.start} in this catalogue", date))
+    else:
+        before = catalog.entry(wish.accelerator).part.sources
+        titles = [before[key].title for key in (KEY, START) if key in before]
+        if titles:
+            dated = max(before[key].date for key in (KEY, START) if key in before)
+            sources.append(source_line(START, "not fitted anew: " + "; ".join(titles), dated))
     own = wish.start is None
     block = training_block(made, base, units, own=own, set_name=f"{wish.accelerator}-own")
-    return with_training(place[0].read_text(encoding="utf-8"), sources, block)
+    text = with_training(place[0].read_text(encoding="utf-8"), sources, block)
+    try:
+        _reread(text, place[1])
+    except InputError:
+        raise FitError(
+            f"the file of `{wish.accelerator}`, {place[1]}, is written in a way that cannot be edited; "
+            "add these lines by hand:\n" + "\n".join(["sources:", *sources, *block])
+        ) from None
+    return text
+
+
+def _reread(text: str, name: str) -> None:
+    """Read the text of an accelerator again.
+
+    Raises:
+        InputError: where it is none.
+    """
+    part = validate(Accelerator, Document(name, "0" * 64, compose(text, name)))
+    keys = {KEY, START} & set(part.sources)
+    if part.training is None or not keys:
+        raise InputError()

@@ -23,8 +23,10 @@ BOUNDS = {
 }  # fmt: skip
 """Least, largest and first value of each constant."""
 SLOWER = 3.0
-STEADY = ("kernel", "launch", "launch_parallel", "launch_step")
-"""Constants whose first value is also tried so many times as large and as small: the fit has several valleys."""
+LAUNCHES = ("launch", "launch_parallel", "launch_step")
+STEADY = ("kernel", *LAUNCHES)
+"""Constants whose first value is also tried so many times as large and as small where launches are fitted: there are
+several valleys."""
 NEAR = 1e-3
 """How near to the end of what is allowed a constant stands at it [1]."""
 SOFT = 0.05
@@ -105,6 +107,17 @@ def _relative(replay: Replay, rates: TrainingRates | None) -> Floats:
     return np.concatenate(found) if found else np.zeros(0)
 
 
+def timed(replay: Replay) -> int:
+    """Return the rows of a table that have a time."""
+    first = next(name for name in TIMES if name in replay.columns)
+    return int((~np.isnan(replay.columns[first])).sum())
+
+
+def waits(replays: Sequence[Replay]) -> bool:
+    """Return whether a row of the runs waits for its host to launch, with the catalogue's constants."""
+    return any(bool((times(replay)[1]["launches"] > 0).any()) for replay in replays)
+
+
 def errors(replays: Sequence[Replay], rates: TrainingRates | None = None) -> Floats:
     """Return signed errors of the time of every row [1].
 
@@ -115,21 +128,18 @@ def errors(replays: Sequence[Replay], rates: TrainingRates | None = None) -> Flo
     return np.concatenate([_relative(replay, rates) - 1 for replay in replays])
 
 
-def fit(
-    replays: Sequence[Replay], *, names: tuple[str, ...], units: float, base: TrainingRates | None = None,
-    near: TrainingRates | None = None,
-) -> Fit:  # fmt: skip
+def fit(replays: Sequence[Replay], *, names: tuple[str, ...], units: float, base: TrainingRates | None = None) -> Fit:
     """Fit constants so that the times of runs come out.
 
     Rows of one source count together as the root of their number, so that a source with four times the rows counts
-    twice. Errors are those of logarithms; beyond 5 % they count less than their square.
+    twice: the errors of their logarithms are weighted by n^-1/4. A weighted error beyond 5 % counts less than its
+    square, which is 9 % of a row among ten and 23 % of one among 450.
 
     Args:
         replays: the runs.
         names: the constants to fit.
         units: multiprocessors of the accelerator.
         base: constants that are not fitted.
-        near: constants to start from, alone; several valleys are tried if omitted.
 
     Raises:
         FitError: where there are fewer rows than constants, or SciPy is missing.
@@ -140,14 +150,13 @@ def fit(
         raise FitError("fitting needs SciPy: install `ffplan[fit]`") from None
     sizes: dict[str, int] = {}
     for replay in replays:
-        sizes[replay.file.id] = sizes.get(replay.file.id, 0) + len(replay.table.rows)
+        sizes[replay.file.id] = sizes.get(replay.file.id, 0) + timed(replay)
     rows = sum(sizes.values())
     if rows < len(names):
         raise FitError(f"{rows} row(s) cannot tell {len(names)} constants: {', '.join(names)}")
     low, high, first = (np.log([BOUNDS[name][at] for name in names]) for at in range(3))
-    known_rates = near or base
-    if known_rates is not None:
-        known = [getattr(known_rates, name) for name in names]
+    if base is not None:
+        known = [getattr(base, name) for name in names]
         first = np.array(
             [np.log(item.value) if item is not None else old for item, old in zip(known, first, strict=True)]
         )
@@ -162,7 +171,7 @@ def fit(
     tries = [
         least_squares(residuals, np.clip(first + way * slower, low + 1e-6, high - 1e-6), bounds=(low, high),
                       loss="soft_l1", f_scale=SOFT)
-        for way in ((0,) if near is not None else (0, -1, 1))
+        for way in ((0, -1, 1) if set(names) & set(LAUNCHES) else (0,))
     ]  # fmt: skip
     found = min(tries, key=lambda item: float(item.cost))
     values = dict(zip(names, np.exp(found.x).tolist(), strict=True))
@@ -174,9 +183,9 @@ def fit(
                 notes[name] = f"the {word} that the fit allows"
     after = errors(replays, figures(values, base, units))
     before = None
-    if all(replay.accelerator.training is not None for replay in replays):
+    if base is not None:
         try:
-            before = float(np.abs(errors(replays)).mean())
-        except ValueError:
+            before = float(np.abs(errors(replays, base)).mean())
+        except ValueError:  # the base lacks a constant that the rows need
             before = None
     return Fit(values, notes, rows, before, float(np.abs(after).mean()))

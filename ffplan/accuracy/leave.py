@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.accuracy.fit import errors, figures, fit, wanted
+from ffplan.accuracy.fit import errors, figures, fit, waits, wanted
 from ffplan.trainings import LeftOut
 
 if TYPE_CHECKING:
@@ -52,9 +52,10 @@ def _left(name: str, source: str, mine: list[Replay], others: list[Replay]) -> L
     before = float(np.abs(shipped).mean())
     base = mine[0].accelerator.training
     assert base is not None
-    launches = base.launch is not None
+    launches = bool(others) and waits(others)
     told = wanted(others, launches=launches) if others else ()
     missing = [item for item in wanted(mine, launches=False) if item not in told]
+    missing += ["launch"] if waits(mine) and not launches else []
     count = len(errors(others)) if others else 0
     why = None
     if not others:
@@ -65,7 +66,7 @@ def _left(name: str, source: str, mine: list[Replay], others: list[Replay]) -> L
         why = f"{count} other row(s) cannot tell {len(told)} constants"
     if why is not None:
         return LeftOut(source, name, rows, None, None, None, before, count, why)
-    result = fit(others, names=told, units=base.units.value, near=base)
+    result = fit(others, names=told, units=base.units.value)
     after = errors(mine, figures(result.values, None, base.units.value))
     size = np.abs(after)
     return LeftOut(source, name, rows, float(size.mean()), float(after.mean()), float(size.max()), before, count, None)

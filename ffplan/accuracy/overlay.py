@@ -21,14 +21,19 @@ def figure_text(name: str, value: float) -> str:
     return f"{value:.0f}" if name == "units" else f"{value * 100:.4g} %"
 
 
+def _plain(text: str) -> str:
+    """Return text that can stand between double quotes on one line."""
+    return " ".join(text.replace("\\", "/").replace('"', "'").split())
+
+
 def source_line(key: str, title: str, date: str) -> str:
     """Return a line of `sources`."""
-    clean = title.replace('"', "'")
+    clean = _plain(title)
     return f'  {key}: {{title: "{clean}", date: "{date}", grade: derived, status: D}}'
 
 
 def _figure(name: str, value: float, source: str, note: str | None = None) -> str:
-    more = f', note: "{note}"' if note else ""
+    more = f', note: "{_plain(note)}"' if note else ""
     return f"  {name}: {{value: {figure_text(name, value)}, source: {source}{more}}}"
 
 
@@ -50,7 +55,11 @@ def training_block(fitted: Fit, base: TrainingRates | None, units: int, *, own: 
         if name in fitted.values:
             lines.append(_figure(name, fitted.values[name], KEY, fitted.notes.get(name)))
         elif kept is not None:
-            lines.append(_figure(name, kept.value, kept.source if own else START, kept.note))
+            note = kept.note
+            if kept.low is not None or kept.high is not None:
+                note = f"{note or ''} range {figure_text(name, kept.range[0])} to {figure_text(name, kept.range[1])}"
+            known = own and kept.source not in (KEY, START)
+            lines.append(_figure(name, kept.value, kept.source if known else START, note))
         elif name == "units":
             lines.append(_figure(name, units, KEY))
     return lines

@@ -184,7 +184,10 @@ def prepare(bench: Bench, file: TrainingFile, table: Table, path: Path) -> Repla
 
 
 def faults(shape: Any, plans: Plans) -> dict[str, Any]:
-    """Return what may be wrong with plans that ran, with True where it is."""
+    """Return what may be wrong with plans that ran, with True where it is.
+
+    What ran is believed: only what the model cannot reckon is refused.
+    """
     p = plans
     found = {
         "tensor, context, data and pipeline do not multiply to the GPUs": p.tensor * p.context * p.data * p.pipeline
@@ -192,6 +195,7 @@ def faults(shape: Any, plans: Plans) -> dict[str, Any]:
         "the batch is no whole number of micro-batches for each data-parallel rank": p.batch % (p.data * p.micro) != 0,
         "tensor does not divide the heads": shape.heads % p.tensor != 0,
         "there are more stages than layers": (p.pipeline > shape.layers) | (p.pipeline * p.chunks > shape.layers + 2),
+        "`chunks` need several stages": (np.asarray(p.chunks) > 1) & (p.pipeline == 1),
     }
     if shape.experts is not None:
         found["expert does not divide the experts"] = shape.experts.routed % p.expert != 0
@@ -253,6 +257,12 @@ def _kind(replay: Replay) -> str:
     return "fitted" if replay.table.fitted else "predicted"
 
 
+def _error(name: str, model: float, measured: float) -> float:
+    """Return the signed error; of rates that of the time, so that a model too slow is above 0 in every unit."""
+    slower = name in TIMES and name != "seconds"
+    return signed_error(measured, model, model) if slower else signed_error(model, measured, measured)
+
+
 def rows_of(replay: Replay, names: tuple[str, ...]) -> list[AccuracyRow]:
     """Return the rows of a table for some of its measures.
 
@@ -277,7 +287,7 @@ def rows_of(replay: Replay, names: tuple[str, ...]) -> list[AccuracyRow]:
             rows.append(
                 AccuracyRow(
                     file.id, table.id, _words(replay, at), int(replay.columns["gpus"][at]), None, name, measured, None,
-                    model, signed_error(model, measured, measured), longest[at] if name in TIMES else "",
+                    model, _error(name, model, measured), longest[at] if name in TIMES else "",
                     file.source.status, _kind(replay), table.scored, table.note,
                 )
             )  # fmt: skip

@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat
-from ffplan.cli.lists import MOST, series
+from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat, write
+from ffplan.cli.lists import series
+from ffplan.cli.train_options import (
+    MOST_ROWS,
+    BatchOption,
+    ChartOption,
+    ChunksOption,
+    CpOption,
+    DpOption,
+    EpOption,
+    EtpOption,
+    GpusOption,
+    MemoryOption,
+    MicroBatchOption,
+    ModelOption,
+    OverlapOption,
+    PlanOption,
+    PpOption,
+    PrecisionOption,
+    RecomputeOption,
+    ReducerOption,
+    SaveOption,
+    ScheduleOption,
+    SearchOption,
+    SequenceOption,
+    SpOption,
+    TopOption,
+    TpOption,
+    ZeroOption,
+)
 from ffplan.cli.wired import emit, parsed, part_of, resolved_design
 from ffplan.errors import EXIT_FINDINGS, UsageError
 
@@ -15,24 +43,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.training import PlanFields
     from ffplan.perf.training import Asked
-    from ffplan.trainings import TrainReport
-
-MOST_ROWS = 200
-"""Most rows of a table."""
-
-RecomputeOption = Annotated[str | None, typer.Option("--recompute", metavar="WHAT", help="none, selective or full.")]
-PrecisionOption = Annotated[str | None, typer.Option("--precision", metavar="NAME", help="bf16, fp16, fp8 or tf32.")]
-ScheduleOption = Annotated[
-    str | None,
-    typer.Option("--schedule", metavar="NAME", help="1f1b, zb-h1, zb-2p, zb-v, v-half, v-min or dualpipe."),
-]
-ReducerOption = Annotated[
-    str | None,
-    typer.Option(
-        "--reducer", metavar="NAME",
-        help="Library that reduces gradients: nccl, hfreduce or hfreduce-nvlink; the design's first if omitted.",
-    ),
-]  # fmt: skip
+    from ffplan.trainings import PlanRow, TrainReport
 
 
 def _plan(file: str | None, given: dict[str, Any]) -> PlanFields:
@@ -57,6 +68,30 @@ def _plan(file: str | None, given: dict[str, Any]) -> PlanFields:
         return PlanFields.model_validate({**fields, **given})
     except ValidationError as error:
         raise UsageError(f"ffplan train: {_words(error)}") from None
+
+
+def _names(text: str | None) -> tuple[str, ...] | None:
+    """Return names given with commas between; none of them for `none`."""
+    if text is None:
+        return None
+    return tuple(name.strip() for name in text.split(",") if name.strip() not in ("", "none"))
+
+
+def plan_text(base: PlanFields, plan: PlanRow) -> str:
+    """Return a plan as a file: what was asked for, with what the row has of it."""
+    names = (
+        "tensor", "pipeline", "chunks", "context", "expert", "expert_tensor", "data", "micro_batch", "batch",
+        "sequence", "sequence_parallel", "zero", "recompute",
+    )  # fmt: skip
+    values = {name: getattr(base, name) for name in type(base).model_fields} | {n: getattr(plan, n) for n in names}
+    values["sequence_parallel"] = plan.sequence_parallel or plan.tensor == 1
+    lines = ["kind: training-plan"]
+    for name, value in values.items():
+        if value is None or name == "kind":
+            continue
+        text = f"[{', '.join(value)}]" if isinstance(value, tuple) else str(value).lower()
+        lines.append(f"{name}: {text}")
+    return "\n".join(lines) + "\n"
 
 
 def _words(error: Any) -> str:
@@ -92,35 +127,31 @@ def _report(file: str, catalog: list[str] | None, asked: Any, top: int | None) -
 
 def train(
     file: DesignArgument,
-    model: Annotated[str, typer.Option("--model", "-m", metavar="ID", help="Model of the catalogue.")],
-    plan: Annotated[str | None, typer.Option("--plan", metavar="FILE", help="File with a training plan; options take "
-        "precedence over it.")] = None,
-    gpus: Annotated[str | None, typer.Option("--gpus", "-g", metavar="NUMBERS", help="Accelerators, such as 64,128 or "
-        "64..512 (doubling); all that one job can span if omitted.")] = None,
-    tp: Annotated[int | None, typer.Option("--tp", min=1, max=MOST, help="Ways of tensor parallelism.")] = None,
-    pp: Annotated[int | None, typer.Option("--pp", min=1, max=MOST, help="Pipeline stages.")] = None,
-    dp: Annotated[int | None, typer.Option("--dp", min=1, max=MOST, help=
-        "Data-parallel ranks; what the other axes leave if omitted.")] = None,
-    cp: Annotated[int | None, typer.Option("--cp", min=1, max=MOST, help="Ways of context parallelism.")] = None,
-    ep: Annotated[int | None, typer.Option("--ep", min=1, max=MOST, help="Ways of expert parallelism.")] = None,
-    chunks: Annotated[int | None, typer.Option("--chunks", min=1, max=MOST, help=
-        "Chunks of a stage, for interleaved 1F1B.")] = None,
-    micro_batch: Annotated[int | None, typer.Option("--micro-batch", min=1, max=MOST, help=
-        "Sequences of a micro-batch.")] = None,
-    batch: Annotated[int | None, typer.Option("--batch", min=1, max=MOST, help=
-        "Sequences of a step over all ranks.")] = None,
-    sequence: Annotated[int | None, typer.Option("--sequence", min=1, max=MOST, help=
-        "Length of a sequence; the model's usual one if omitted.")] = None,
-    zero: Annotated[int | None, typer.Option("--zero", min=0, max=3, help="ZeRO stage; 3 is FSDP.")] = None,
+    model: ModelOption,
+    plan: PlanOption = None,
+    gpus: GpusOption = None,
+    tp: TpOption = None,
+    pp: PpOption = None,
+    dp: DpOption = None,
+    cp: CpOption = None,
+    ep: EpOption = None,
+    etp: EtpOption = None,
+    sp: SpOption = None,
+    chunks: ChunksOption = None,
+    micro_batch: MicroBatchOption = None,
+    batch: BatchOption = None,
+    sequence: SequenceOption = None,
+    zero: ZeroOption = None,
     recompute: RecomputeOption = None,
     precision: PrecisionOption = None,
     schedule: ScheduleOption = None,
     reducer: ReducerOption = None,
-    search: Annotated[bool, typer.Option("--search", help="Find the best plans; what is given stays fixed.")] = False,
-    top: Annotated[int, typer.Option("--top", min=1, max=MOST_ROWS, help="Plans that a search shows.")] = 5,
-    memory: Annotated[str | None, typer.Option("--memory", metavar="SIZE", help="Device memory, such as 76GiB; the "
-        "accelerator's less 2 GiB if omitted.")] = None,
-    chart: Annotated[bool, typer.Option("--chart", help="Add a chart of tokens a second.")] = False,
+    overlap: OverlapOption = None,
+    search: SearchOption = False,
+    top: TopOption = 5,
+    memory: MemoryOption = None,
+    save: SaveOption = None,
+    chart: ChartOption = False,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
@@ -133,14 +164,15 @@ def train(
     from ffplan.inputs.quantities import DATA, parse_quantity
     from ffplan.perf.machine import most_gpus
     from ffplan.perf.training import Asked
-    from ffplan.report.train import train_blocks, train_head
+    from ffplan.report.train import train_blocks, train_head, train_rows_flat
 
     options = {
         "tensor": tp, "pipeline": pp, "data": dp, "context": cp, "expert": ep, "chunks": chunks,
         "micro_batch": micro_batch, "batch": batch, "sequence": sequence, "zero": zero, "recompute": recompute,
-        "precision": precision, "schedule": schedule, "reducer": reducer,
+        "precision": precision, "schedule": schedule, "reducer": reducer, "expert_tensor": etp, "sequence_parallel": sp,
+        "overlap": _names(overlap),
     }  # fmt: skip
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     wanted = _plan(plan, given)
     limit = parsed(lambda: parse_quantity(memory, DATA), "--memory") if memory else None
     numbers = tuple(int(n) for n in series(gpus, "ffplan train: --gpus", sizes=False)) if gpus else None
@@ -155,4 +187,7 @@ def train(
         return Asked(part, wanted, numbers or (most_gpus(design),), limit, fixed)
 
     report = _report(file, catalog, asked, top if search else None)
-    emit(report, list(report.rows), train_head(report), lambda: train_blocks(report, chart=chart), form, output)
+    rows: list[Any] = train_rows_flat(report) if form is ReportFormat.CSV else []
+    emit(report, rows, train_head(report), lambda: train_blocks(report, chart=chart), form, output)
+    if save is not None:
+        write(plan_text(wanted, report.rows[0].plan), save)

@@ -76,8 +76,6 @@ class PlanFields(Frozen):
             wrong = ("`order` names each of tensor, context, data and pipeline once", "write all four, innermost first")
         elif self.chunks > 1 and self.schedule != "1f1b":
             wrong = (f"`chunks` belong to 1f1b, not to {self.schedule}", "leave out `chunks`, or write schedule: 1f1b")
-        elif self.chunks > 1 and self.pipeline == 1:
-            wrong = ("`chunks` need several stages", "leave out `chunks`, or write `pipeline`")
         elif self.shard is not None and self.zero == 0:
             wrong = ("`shard` has no effect with `zero: 0`", "leave it out, or write zero: 3")
         if wrong:

@@ -14,30 +14,42 @@ if TYPE_CHECKING:
     from ffplan.perf.workload import Shape
 
 REASONS = (
-    "fits", "heads", "stages", "ranks", "chunks", "rounds", "batch", "experts", "expert-ranks", "context", "shard",
-    "schedule", "memory", "idle",
+    "fits", "heads", "widths", "stages", "ranks", "accelerators", "batch", "chunks", "rounds", "experts",
+    "expert-ranks", "context", "shard", "schedule", "offload", "memory",
 )  # fmt: skip
-"""Reasons by code; `fits` is none, `idle` is of searches alone: another plan keeps more accelerators busy."""
+"""Reasons by code; `fits` is none, `accelerators` is of searches alone."""
 WORDS = {
     "ranks": "tensor x context x data x pipeline is not the number of accelerators",
-    "heads": "tensor parallelism does not divide the attention heads",
+    "heads": "tensor parallelism does not divide the attention heads, or those of keys and values",
+    "widths": "tensor parallelism does not divide the feed-forward network, or an expert's",
+    "accelerators": "more accelerators than there are",
+    "offload": "offloaded parameters need ZeRO 3",
     "stages": "more pipeline stages than layers",
-    "chunks": "more chunks than layers",
+    "chunks": "the layers do not divide into stages and chunks, embedding and output counted or not",
     "rounds": "interleaving needs micro-batches in multiples of the stages",
     "batch": "the batch is no whole number of micro-batches for every data-parallel rank",
     "experts": "expert parallelism does not divide the experts",
     "expert-ranks": "expert parallelism does not fit into the ranks of tensor, context and data parallelism",
     "context": "context parallelism does not cut the sequence into 2 equal pieces a rank",
     "shard": "the ranks that ZeRO shares over do not divide the data-parallel ones",
-    "schedule": "the schedule needs an even number of stages, and as many micro-batches as stages",
+    "schedule": "the schedule needs more micro-batches or layers, or an even number of stages",
     "memory": "does not fit into device memory",
-    "idle": "another plan of this kind keeps more accelerators busy",
 }
 """Reasons for people."""
 
 
+COUNTED = 2
+"""Embedding and output layer, which frameworks count as layers where a pipeline is uneven."""
+
+
 def _whole(value: Any) -> Any:
     return np.asarray(value) == np.floor(value)
+
+
+def _uneven(layers: Any, pieces: Any) -> Any:
+    """Return where layers do not fill pieces, be it with the embedding, or with the output layer too."""
+    lacking = np.ceil(layers / pieces) * pieces - layers
+    return lacking > COUNTED
 
 
 def causes(shape: Shape, plans: Plans, limit: float | None) -> dict[str, Any]:
@@ -52,9 +64,11 @@ def causes(shape: Shape, plans: Plans, limit: float | None) -> dict[str, Any]:
     m = p.batch / (p.data * p.micro)
     found = {
         "ranks": (p.tensor * p.context * p.data * p.pipeline != p.gpus) | ~_whole(p.data),
-        "heads": shape.heads % p.tensor != 0,
+        "heads": (shape.heads % p.tensor != 0) | ((shape.latent is None) & (shape.kv_heads % p.tensor != 0)),
+        "widths": shape.ffn % p.tensor != 0,
         "stages": p.pipeline > shape.layers,
-        "chunks": (np.asarray(p.chunks) > 1) & (p.pipeline * p.chunks > shape.layers + 2),
+        "chunks": (np.asarray(p.chunks) > 1) & (_uneven(shape.layers, p.pipeline * p.chunks) | (p.pipeline == 1)),
+        "offload": (p.offload == "parameters") & (np.asarray(p.zero) != 3),
         "rounds": (np.asarray(p.chunks) > 1) & (m % p.pipeline != 0),
         "batch": ~_whole(m) | (m < 1),
         "context": (np.asarray(p.context) > 1) & (shape.sequence % (2 * p.context) != 0),
@@ -62,13 +76,15 @@ def causes(shape: Shape, plans: Plans, limit: float | None) -> dict[str, Any]:
     }
     if shape.experts is not None:
         found["experts"] = shape.experts.routed % p.expert != 0
+        found["widths"] = found["widths"] | (shape.experts.ffn % p.expert_tensor != 0)
         found["expert-ranks"] = (p.expert_data < 1) | ~_whole(p.expert_data)
     else:
         found["experts"] = np.asarray(p.expert) > 1
     if p.schedule == "dualpipe":
-        found["schedule"] = (np.asarray(p.pipeline) % 2 != 0) | (m < p.pipeline)
+        found["schedule"] = (np.asarray(p.pipeline) % 2 != 0) | (m < 2 * p.pipeline) | (m % 2 != 0)
     elif p.schedule != "1f1b":
-        found["schedule"] = m < p.pipeline
+        folded = p.schedule in ("zb-v", "v-half", "v-min")
+        found["schedule"] = (m < p.pipeline) | (folded & (2 * p.pipeline > shape.layers + 2))
     if limit is not None:
         found["memory"] = peak_bytes(shape, plans) > limit
     return found

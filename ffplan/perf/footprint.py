@@ -53,20 +53,21 @@ class Footprint:
         return sum(getattr(self, name) for name in PARTS)
 
 
-def kept_bytes(shape: Shape, plans: Plans, share: Any = None) -> Any:
+def kept_bytes(shape: Shape, plans: Plans, share: Any = 0.0) -> Any:
     """Return the bytes that the mean layer keeps of a micro-batch for the backward pass, nothing computed again.
 
     Args:
         shape: the model: width h, queries q, keys k, values v, attention's output v', feed-forward f, heads a.
         plans: the plans: tensor parallelism t, bytes of a number w.
-        share: share of layers with experts [1]; that of stages behind the first if omitted.
+        share: share of layers with experts [1].
 
     Returns:
         Size [byte].
 
     Equation:
         b s / c (w (4 h / u + (q + k + v + v' + 2 f) / t) + 2 h / u) + 5 b a s^2 / (t c), 3 f with a gate, u = t with
-        sequence parallelism, else 1; the bytes of dropout masks, 2 h, only with biases; the scores only unfused.
+        sequence parallelism, else 1; the bytes of dropout masks, 2 h, only with biases; the scores only unfused; at
+        FP8 the inputs of products, 2 h / u + (v' + f) / t, take a byte less.
         Experts: R (2 h + 3 f_e / t_e) for R routed tokens, and the shared ones
 
     Source:
@@ -81,17 +82,26 @@ def kept_bytes(shape: Shape, plans: Plans, share: Any = None) -> Any:
     if shape.latent is not None:
         narrow = 2 * (shape.latent.key_value_rank + (shape.latent.query_rank or 0)) + shape.latent.rope_dim
     base = 4 * hidden / between + narrow + around / plans.tensor
-    plain = plans.width * (base + wide * shape.ffn / plans.tensor)
+    saved = (2 * hidden / between + attention_out(shape) / plans.tensor) if plans.precision == "fp8" else 0.0
+    less = shape.ffn / plans.tensor if plans.precision == "fp8" else 0.0
+    plain = plans.width * (base + wide * shape.ffn / plans.tensor) - saved - less
     found = tokens * (plain + (2 * hidden / between if shape.biases else 0.0))
     if shape.experts is not None:
-        share = mixed_share(shape, plans.pipeline) if share is None else share
         each = shape.experts
         inner = wide * each.ffn / plans.expert_tensor
         routed = plans.width * expert_rows(shape, plans) * (2 * hidden + inner)
-        mixed = tokens * plans.width * (base + wide * shared_width(each) / plans.tensor) + routed
+        mixed = tokens * (plans.width * (base + wide * shared_width(each) / plans.tensor) - saved) + routed
         found = (1 - share) * found + share * mixed
     if not plans.fused_attention:
-        scores = SCORE_BYTES * plans.micro * shape.heads * shape.sequence**2 / (plans.tensor * plans.context)
+        scores = (
+            SCORE_BYTES
+            / 2
+            * plans.width
+            * plans.micro
+            * shape.heads
+            * shape.sequence**2
+            / (plans.tensor * plans.context)
+        )
         found = found + (plans.recompute == 0) * scores
     return found
 
@@ -145,8 +155,7 @@ def footprint(shape: Shape, plans: Plans, stage: Any) -> Footprint:
     p, (full, last) = plans, layers_of(shape.layers, plans)
     first_stage, last_stage = np.asarray(stage) == 0, np.asarray(stage) == p.pipeline - 1
     count = np.where(last_stage & (np.asarray(p.pipeline) > 1), last, full)
-    ahead, later = mixed_share(shape, p.pipeline, count, first=True), mixed_share(shape, p.pipeline)
-    share = np.where(first_stage, ahead, later)
+    share = mixed_share(shape, p.pipeline, count, stage)
     parts = held(shape, p, share)
     copies = np.where(first_stage & last_stage, 1.0 if shape.tied else 2.0, first_stage * 1.0 + last_stage * 1.0)
     plain, routed = parts.layer * count + parts.embedding * copies, parts.experts * count
@@ -155,7 +164,8 @@ def footprint(shape: Shape, plans: Plans, stage: Any) -> Footprint:
     twice = 2.0 if p.schedule == "dualpipe" else 1.0
 
     def states(size: float, least: int) -> Any:
-        divided = plain / np.where(zero >= least, shared, 1.0) + routed / np.where(zero >= least, p.expert_data, 1.0)
+        mine = np.minimum(shared, p.expert_data)
+        divided = plain / np.where(zero >= least, shared, 1.0) + routed / np.where(zero >= least, mine, 1.0)
         return size * divided
 
     tokens = p.micro * shape.sequence / p.context
@@ -167,7 +177,9 @@ def footprint(shape: Shape, plans: Plans, stage: Any) -> Footprint:
     layer = parts.layer + parts.experts
     gathered = 2 * p.width * np.maximum(layer, parts.embedding) + (p.gradient_bytes - WEIGHT) * layer
     working = WEIGHT * layer + np.where(zero == 3, gathered, 0.0) + np.where(full_again, kept, 0.0)
-    weight, gradient, moments = states(WEIGHT, 3), states(1.0, 2) * p.gradient_bytes, states(OPTIMIZER, 1)
+    single = p.precision == "tf32"  # no second copy of the weights
+    weight, moments = states(4.0 if single else WEIGHT, 3), states(8.0 if single else OPTIMIZER, 1)
+    gradient = states(1.0, 2) * p.gradient_bytes
     if p.offload != "none":
         moments = 0.0 * moments
     if p.offload == "parameters":
@@ -177,14 +189,19 @@ def footprint(shape: Shape, plans: Plans, stage: Any) -> Footprint:
     )  # fmt: skip
 
 
-def telling_stages(plans: Plans) -> dict[str, Any]:
-    """Return the stages of which one is the fullest, by name: the first, the second and the last.
+def telling_stages(shape: Shape, plans: Plans) -> dict[str, Any]:
+    """Return the stages of which one is the fullest, by name.
 
-    The second has no embedding and one micro-batch less in flight than the first, but may have more layers with
-    experts; those behind it keep less.
+    The first keeps most micro-batches, the last the output layer; where the first layers have no experts, the stage
+    on which they end, or the next one, may outweigh both. Those behind it keep less.
     """
     last = np.asarray(plans.pipeline) - 1.0
-    return {"first": 0.0 * last, "second": np.minimum(1.0, last), "last": last}
+    found = {"first": 0.0 * last, "last": last}
+    if shape.experts is not None and shape.experts.dense_layers:
+        full, _ = layers_of(shape.layers, plans)
+        found["mixed"] = np.minimum(np.floor(shape.experts.dense_layers / full), last)
+        found["next"] = np.minimum(np.ceil(shape.experts.dense_layers / full), last)
+    return found
 
 
 def peak_bytes(shape: Shape, plans: Plans) -> Any:
@@ -198,12 +215,12 @@ def peak_bytes(shape: Shape, plans: Plans) -> Any:
         Memory [byte].
 
     Equation:
-        max over the first, the second and the last stage
+        max over the first and the last stage, and those where layers with experts begin
 
     Source:
         [1] section 4.2.3: the first keeps most micro-batches; experts and the output layer can outweigh them.
     """
     most: Any = 0.0
-    for stage in telling_stages(plans).values():
+    for stage in telling_stages(shape, plans).values():
         most = np.maximum(most, footprint(shape, plans, stage).total)
     return most

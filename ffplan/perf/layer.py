@@ -64,8 +64,8 @@ class Work:
 WORK = ("products", "products_back", "attention", "scores", "moved", "back", "kernels")
 
 
-def matrix_time(rows: Any, columns: Any, inner: Any, at: Speeds, count: Any = 1, *, plain: bool = False) -> Any:
-    """Return the time of matrix products that run together.
+def matrix_time(rows: Any, columns: Any, inner: Any, at: Speeds, count: Any = 1, *, rate: Any = None) -> Any:
+    """Return the time of the operations of matrix products that run together.
 
     Args:
         rows: rows of a result M [1].
@@ -73,28 +73,25 @@ def matrix_time(rows: Any, columns: Any, inner: Any, at: Speeds, count: Any = 1,
         inner: inner dimension K [1].
         at: rates: of large products, and u multiprocessors.
         count: products that run as one, such as those of a rank's experts [1].
-        plain: at 16 bits, whatever the plan's precision.
+        rate: of large products, in place of that of the plan's precision [FLOP/s].
 
     Returns:
         Time [s].
 
     Equation:
-        2 count M N K / rate x ceil(T / u) u / T, T = count ceil(M / 128) ceil(N / 128) tiles; part-filled tiles
-        of products that run together count in full
+        2 T' 128^2 K / rate, T' = u ceil(T / u), T = count ceil(M / 128) ceil(N / 128) tiles
 
     Source:
         Tiles, waves and their tails: NVIDIA, Matrix Multiplication Background User's Guide; 128 x 128 is its usual
-        tile.
+        tile. A part-filled tile, or wave, takes as long as a full one.
     """
     tiles = count * ceil_div(rows, TILE) * ceil_div(columns, TILE)
-    waves = maximum(ceil_div(tiles, at.units), 1) * at.units / maximum(tiles, 1)
-    filled = (count > 1) * (ceil_div(rows, TILE) * TILE - rows) + rows
-    rate = at.plain if plain else at.products
-    return 2.0 * count * filled * columns * inner / rate * waves
+    waves = ceil_div(tiles, at.units) * at.units
+    return 2.0 * waves * TILE * TILE * inner / (at.products if rate is None else rate)
 
 
 def both_ways(
-    rows: Any, columns: Any, inner: Any, at: Speeds, count: Any = 1, *, plain: bool = False
+    rows: Any, columns: Any, inner: Any, at: Speeds, plans: Plans, count: Any = 1, *, plain: bool = False
 ) -> tuple[Any, Any]:
     """Return the times of products forward, and backward for inputs and weights.
 
@@ -103,6 +100,7 @@ def both_ways(
         columns: columns of the weights N [1].
         inner: rows of the weights K [1].
         at: rates.
+        plans: bytes of a number w and of a gradient g.
         count: products that run as one [1].
         plain: at 16 bits.
 
@@ -110,14 +108,20 @@ def both_ways(
         Times [s].
 
     Equation:
-        M x N over K; M x K over N and N x K over M
+        M x N over K; M x K over N and N x K over M; each no less than its bytes take: w (M N + M K + N K), and
+        w (M N + M K) + 2 g N K where gradients of weights are added to what there is
 
     Source:
-        Backpropagation: dX = dY W^T, dW = X^T dY.
+        Backpropagation: dX = dY W^T, dW = X^T dY; Williams et al., "Roofline", CACM 2009.
     """
-    ahead = matrix_time(rows, columns, inner, at, count, plain=plain)
-    inputs = matrix_time(rows, inner, columns, at, count, plain=plain)
-    return ahead, inputs + matrix_time(columns, inner, rows, at, count, plain=plain)
+    rate, w = at.plain if plain else at.products, plans.width
+    ends = count * rows * (columns + inner) * w
+    weights = count * columns * inner
+    moved = (ends + w * weights) / at.memory
+    added = (ends + 2 * plans.gradient_bytes * weights) / at.memory
+    ahead = maximum(matrix_time(rows, columns, inner, at, count, rate=rate), moved)
+    inputs = maximum(matrix_time(rows, inner, columns, at, count, rate=rate), moved)
+    return ahead, inputs + maximum(matrix_time(columns, inner, rows, at, count, rate=rate), added)
 
 
 def around_attention(shape: Shape, tensor: Any) -> tuple[tuple[Any, Any], ...]:
@@ -255,7 +259,7 @@ def dense_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
     """
     tokens = plans.micro * shape.sequence / plans.context
     shapes = (*around_attention(shape, plans.tensor), *feed_forward(shape, shape.ffn, plans.tensor))
-    products, behind = _sum(both_ways(tokens, n, k, at) for n, k in shapes)
+    products, behind = _sum(both_ways(tokens, n, k, at, plans) for n, k in shapes)
     attention, scores = attention_time(shape, plans, at)
     moved, back = (tokens * moved_bytes(shape, shape.ffn, plans, back=way) / at.memory for way in (False, True))
     return Work(products, behind, attention, scores, moved, back, len(shapes) * at.kernel)
@@ -309,8 +313,8 @@ def expert_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
     if shared:
         plain = (*plain, *feed_forward(shape, shared, plans.tensor))
     together = feed_forward(shape, experts.ffn, plans.expert_tensor)
-    several = [both_ways(routed / local, n, k, at, local) for n, k in together]
-    products, behind = _sum([*(both_ways(tokens, n, k, at) for n, k in plain), *several])
+    several = [both_ways(routed / local, n, k, at, plans, local) for n, k in together]
+    products, behind = _sum([*(both_ways(tokens, n, k, at, plans) for n, k in plain), *several])
     attention, scores = attention_time(shape, plans, at)
     moved, back = (
         tokens * moved_bytes(shape, shared, plans, back=way) + plans.width * routed * (4 * shape.hidden + inner)
@@ -347,5 +351,5 @@ def output_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
     """
     tokens = plans.micro * shape.sequence / plans.context
     columns = shape.vocabulary / plans.tensor
-    products, behind = both_ways(tokens, columns, shape.hidden, at, plain=True)
+    products, behind = both_ways(tokens, columns, shape.hidden, at, plans, plain=True)
     return Work(products + behind, 0.0, 0.0, 0.0, 14.0 * tokens * columns / at.memory, 0.0, 3 * at.kernel)

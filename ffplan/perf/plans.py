@@ -115,19 +115,21 @@ def layers_of(layers: Any, plans: Plans) -> tuple[Any, Any]:
     return full, full - (full * plans.pipeline > layers)
 
 
-def placed(size: Any, inside: Any, domain: Any) -> tuple[Any, Any]:
+def placed(size: Any, inside: Any, domain: Any, *, aligned: bool = False) -> tuple[Any, Any]:
     """Return how a group of ranks lies on nodes.
 
     Args:
         size: ranks of the group n [1].
         inside: ranks between neighbours of the group, those of the axes further inside [1].
         domain: accelerators of a node, or of the nodes that one scale-up switch joins [1].
+        aligned: jobs leave idle what does not divide a domain, as on racks of 72, so that no group straddles two.
 
     Returns:
         Ranks on each node, and nodes [1].
 
     Equation:
-        nodes = ceil(n / clip(floor(domain / inside), 1, n)), n / nodes on each
+        nodes = ceil(n / clip(floor(domain / inside), 1, n)), n / nodes on each; one node more where groups do not
+        divide the domain, so that some straddle two
 
     Source:
         Ranks are numbered axis by axis, the innermost first, as Megatron-LM does.
@@ -136,6 +138,10 @@ def placed(size: Any, inside: Any, domain: Any) -> tuple[Any, Any]:
 
     fits = np.minimum(np.maximum(np.floor_divide(domain, inside), 1), size)
     nodes = np.ceil(size / fits)
+    if not aligned:
+        span = np.minimum(size * inside, domain)
+        straddles = (size > 1) & (inside < domain) & (domain % np.maximum(span, 1) != 0)
+        nodes = np.minimum(nodes + straddles, size)
     return size / nodes, nodes
 
 

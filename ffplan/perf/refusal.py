@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.perf.feasible import REASONS, WORDS, causes, codes
+from ffplan.perf.feasible import COUNTED, REASONS, WORDS, causes, codes
 from ffplan.perf.footprint import PARTS, footprint, peak_bytes, telling_stages
 from ffplan.record import record
 
@@ -25,12 +25,12 @@ class Fault:
     remedy: str
 
 
-HINTS = {
-    "weights": "more --tp or --pp, or --zero 3", "gradients": "more --tp or --pp, or --zero 2",
-    "optimizer": "--zero 1, or more --tp or --pp", "activations": "--recompute full, or a smaller --micro-batch",
-    "logits": "more --tp, or a smaller --micro-batch", "working": "more --tp, or a smaller --micro-batch",
+WORDS_OF = {
+    "weights": "weights", "gradients": "gradients", "optimizer": "states of the optimiser",
+    "activations": "activations", "logits": "scores over the vocabulary",
+    "working": "layers gathered or computed again",
 }  # fmt: skip
-"""What makes a part of the memory smaller."""
+"""Parts of the memory for people."""
 
 
 def _divisors(number: int) -> list[int]:
@@ -51,14 +51,15 @@ def _gib(value: float) -> str:
 
 def _memory(shape: Shape, plans: Plans, limit: float) -> Fault:
     """Return what does not fit, and what would make it smaller."""
-    stages = {name: float(at) for name, at in telling_stages(plans).items()}
+    stages = {name: float(at) for name, at in telling_stages(shape, plans).items()}
     most, name, at = max((float(np.max(footprint(shape, plans, at).total)), name, at) for name, at in stages.items())
     parts = footprint(shape, plans, at)
     sizes = {part: float(np.max(getattr(parts, part))) for part in PARTS}
     biggest = max(sizes, key=lambda part: sizes[part])
-    where = "every rank" if plans.pipeline == 1 else f"the {name} stage"
+    named = f"the {name} stage" if name in ("first", "last") else f"stage {int(at) + 1}"
+    where = "every rank" if plans.pipeline == 1 else named
     words = f"{where} needs {_gib(most)}, {_gib(most - limit)} more than the {_gib(limit)} there are"
-    return Fault("memory", f"{words}; {biggest} alone take {_gib(sizes[biggest])}", f"try {HINTS[biggest]}")
+    return Fault("memory", words, f"most of it, {_gib(sizes[biggest])}, are {WORDS_OF[biggest]}")
 
 
 def _batches(plans: Plans) -> str:
@@ -73,15 +74,24 @@ def _of_ranks(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
     t, pp = int(p.tensor), int(p.pipeline)
     if reason == "ranks":
         ways = int(p.tensor * p.context * p.pipeline)
-        axes = f"tensor {t} x context {int(p.context)} x data {float(p.data):g} x pipeline {pp}"
-        near = max(ways, int(p.gpus) // ways * ways)
-        return f"{axes} is not {int(p.gpus):,} accelerators", f"take a multiple of {ways:,} accelerators: {near:,}"
+        axes, count = f"tensor {t} x context {int(p.context)} x pipeline {pp}", int(p.gpus)
+        if count % ways == 0:
+            words = f"{axes} x data {int(p.data):,} is not {count:,} accelerators"
+            return words, f"take data-parallel ranks: {count // ways:,}"
+        near = [value for value in (count // ways * ways, (count // ways + 1) * ways) if value]
+        words = f"{axes} = {ways:,} ranks do not divide {count:,} accelerators"
+        return words, f"take {' or '.join(f'{value:,}' for value in near)} accelerators"
     if reason == "heads":
-        heads = int(shape.heads)
-        return f"tensor parallelism {t} does not divide {heads} heads", _nearest(t, heads)
+        heads = int(shape.heads) if shape.heads % t or shape.latent is not None else int(shape.kv_heads)
+        of_keys = " of keys and values" if shape.heads % t == 0 else ""
+        return f"tensor parallelism {t} does not divide {heads} heads{of_keys}", _nearest(t, heads)
+    if reason == "widths":
+        inner = shape.experts.ffn if shape.experts and shape.ffn % t == 0 else int(shape.ffn)
+        return f"tensor parallelism {t} does not divide the feed-forward width {inner:,}", "take a power of two"
     if reason == "shard":
         ranks = int(p.reducing)
-        return f"ZeRO over {int(p.shard)} ranks does not divide {ranks:,} data-parallel ranks", _nearest(p.shard, ranks)
+        words = f"ZeRO over {int(p.shard):,} ranks does not divide {ranks:,} data-parallel ranks"
+        return words, _nearest(p.shard, ranks)
     experts = shape.experts.routed if shape.experts else 0
     if reason == "experts":
         if not experts:
@@ -89,10 +99,8 @@ def _of_ranks(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
         return f"expert parallelism {int(p.expert)} does not divide {experts} experts", _nearest(p.expert, experts)
     ranks = int(p.tensor * p.context * p.data)
     words = f"expert parallelism {int(p.expert)} with {int(p.expert_tensor)} ways of tensor parallelism within experts"
-    return (
-        f"{words} does not divide {ranks:,} ranks of tensor, context and data parallelism",
-        "take fewer ways, or expert_tensor: 1",
-    )
+    less = " or expert_tensor: 1" if p.expert_tensor > 1 else ""
+    return f"{words} does not divide {ranks:,} ranks of tensor, context and data parallelism", f"take fewer ways{less}"
 
 
 def _of_pipelines(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
@@ -101,11 +109,16 @@ def _of_pipelines(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
     if reason == "stages":
         return f"{pp} pipeline stages for {layers} layers", f"take at most {layers} stages"
     if reason == "chunks":
-        words = f"{pp} stages of {int(p.chunks)} chunks for {layers} layers"
-        return words, f"take at most {max(1, layers // pp)} chunks"
+        if pp == 1:
+            return "`chunks` need several stages", "take one chunk, or more stages"
+        words = f"{layers} layers do not divide into {pp} stages of {int(p.chunks)} chunks"
+        fits = [v for v in range(1, layers // pp + 1) if -(-layers // (pp * v)) * pp * v - layers <= COUNTED]
+        return words, f"take {', '.join(map(str, fits or [1]))} chunks"
+    if reason == "offload":
+        return "offloaded parameters need ZeRO 3", "take --zero 3, or offload: optimizer"
     if reason == "batch":
         words = f"a batch of {int(p.batch):,} is no whole number of micro-batches of {int(p.micro)}"
-        return f"{words} for {float(p.data):g} data-parallel ranks", _batches(p)
+        return f"{words} for {float(p.data):,g} data-parallel ranks", _batches(p)
     if reason == "context":
         words = f"context parallelism {int(p.context)} does not cut {int(shape.sequence):,} tokens"
         return f"{words} into two equal pieces a rank", "take a power of two"
@@ -128,7 +141,7 @@ def fault(shape: Shape, plans: Plans, limit: float | None) -> Fault | None:
     code = int(codes(causes(shape, plans, None)))
     if code:
         reason = REASONS[code]
-        of_ranks = reason in ("ranks", "heads", "shard", "experts", "expert-ranks")
+        of_ranks = reason in ("ranks", "heads", "widths", "shard", "experts", "expert-ranks")
         return Fault(reason, *(_of_ranks if of_ranks else _of_pipelines)(shape, plans, reason))
     if limit is not None and float(peak_bytes(shape, plans)) > limit:
         return _memory(shape, plans, limit)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.perf.levels import sharded_speedup
-from ffplan.perf.plans import placed, strides
+from ffplan.perf.plans import strides
 from ffplan.perf.rooflines import data_parallel_tokens, expert_parallel_tokens, sharded_tokens, tensor_parallel_ways
+from ffplan.perf.train import place
 from ffplan.trainings import Roofline
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def _inside(system: System) -> float:
 def _reduces_at(run: Run) -> float:
     """Return the bandwidth at which gradients are reduced [GB/s]: inside a node, or out of it over all NICs."""
     p, system = run.plans, run.system
-    _, nodes = placed(p.reducing, strides(p)["data"], system.domain)
+    _, nodes = place(run, p.reducing, strides(p)["data"])
     host = system.host
     return _inside(system) if float(nodes) <= 1 else sum(host.nic_gbyte_s) * host.domain_nodes
 

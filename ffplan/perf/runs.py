@@ -37,7 +37,7 @@ SHOWN = 16
 """Most stages whose memory is listed one by one."""
 
 
-def plan_row(shape: Shape, plans: Plans) -> PlanRow:
+def plan_row(shape: Shape, plans: Plans, reducer: str) -> PlanRow:
     """Return a plan as it is printed."""
     p = plans
     whole = {
@@ -48,7 +48,9 @@ def plan_row(shape: Shape, plans: Plans) -> PlanRow:
         **whole, micro_batch=int(p.micro), batch=int(p.batch), micro_batches=int(p.micro_batches),
         sequence=int(shape.sequence), sequence_parallel=bool(p.sequence_parallel) and p.tensor > 1, zero=int(p.zero),
         shard=int(p.shard) or int(p.reducing), recompute=RECOMPUTE[int(p.recompute)], precision=p.precision,
-        schedule="interleaved" if p.chunks > 1 else p.schedule,
+        schedule="interleaved" if p.chunks > 1 else p.schedule, overlap=tuple(sorted(p.overlap)), order=p.order,
+        gradient_bytes=int(p.gradient_bytes), attention="fused" if p.fused_attention else "unfused", offload=p.offload,
+        reducer=reducer,
     )  # fmt: skip
 
 
@@ -125,11 +127,13 @@ def _row(
     tokens = p.batch * shape.sequence / seconds
     each = tokens / p.gpus
     model = float(achieved(step_flops(shape, p, "model"), seconds, p.gpus))
+    causal = float(achieved(step_flops(shape, p, "causal"), seconds, p.gpus))
     hardware = float(achieved(step_flops(shape, p, "hardware"), seconds, p.gpus))
     listed = sorted((name for name in PARTS if parts[name] > 0), key=lambda name: -parts[name])
     return TrainRow(
-        plan_row(shape, p), asked - int(p.gpus), seconds, tokens, each, model / 1e12, model / run.speeds.peak,
-        hardware / run.speeds.peak, each / (first.tokens_s_gpu if first else each),
+        plan_row(shape, p, run.system.reducer_name),
+        asked - int(p.gpus), seconds, tokens, each, model / 1e12, model / run.speeds.peak,
+        causal / run.speeds.peak, hardware / run.speeds.peak, each / (first.tokens_s_gpu if first else each),
         tuple(StepPart(name, LABELS[name], parts[name], parts[name] / seconds) for name in listed),
         bought[0].resource, bought[0].label, bought, rooflines(run), float(np.max(peak_bytes(shape, p))) / GIB,
         limit / GIB, stages_of(shape, p), None,

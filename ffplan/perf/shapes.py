@@ -66,6 +66,27 @@ def attention_weights(shape: Shape) -> Any:
     return queries + narrow + wide + width.value * hidden
 
 
+def narrow_weights(shape: Shape) -> Any:
+    """Return the weights of latent attention that tensor parallelism does not split.
+
+    Args:
+        shape: the model.
+
+    Returns:
+        Weights [1]; 0 without latent attention.
+
+    Equation:
+        h (r_q + r_kv + d_rope)
+
+    Source:
+        [4]; Megatron-LM keeps the projections into the latents whole on every rank.
+    """
+    latent = shape.latent
+    if latent is None:
+        return 0 * shape.hidden
+    return shape.hidden * ((latent.query_rank or 0) + latent.key_value_rank + latent.rope_dim)
+
+
 def feed_forward_weights(shape: Shape, inner: int) -> Any:
     """Return the weights of a feed-forward network.
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MICRO = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Micro-batches that a search tries."""
+NODE = 16
+"""Most accelerators of a node; larger domains are several nodes on one scale-up switch."""
 LONG = 16_384
 """Tokens of a sequence from which a search tries context parallelism."""
 MOST_EXPERT_WAYS = 1_024
@@ -63,6 +65,14 @@ def divisors(number: int, most: int) -> tuple[int, ...]:
     return tuple(value for value in range(1, min(number, most) + 1) if number % value == 0)
 
 
+def _inside(ways: int, gpus: int, domain: int) -> bool:
+    """Return whether groups of so many ranks fill a node, or what a job takes of one, so that none straddles two.
+
+    Of scale-up domains over several nodes also powers of two count: what they leave of 72 stays idle.
+    """
+    return min(gpus, domain) % ways == 0 or (domain > NODE and ways & (ways - 1) == 0)
+
+
 def space_of(shape: Shape, gpus: int, domain: int, fixed: dict[str, Any]) -> Space:
     """Return the values to try.
 
@@ -76,7 +86,7 @@ def space_of(shape: Shape, gpus: int, domain: int, fixed: dict[str, Any]) -> Spa
     stages = sorted({*divisors(layers, gpus), *divisors(layers + 1, gpus), *divisors(layers + 2, gpus)})
     long = int(shape.sequence) >= LONG
     values = {
-        "tensor": divisors(int(shape.heads), min(gpus, domain)),
+        "tensor": tuple(way for way in divisors(int(shape.heads), min(gpus, domain)) if _inside(way, gpus, domain)),
         "context": (1, 2, 4, 8, 16, 32) if long else (1,),
         "pipeline": tuple(value for value in stages if value <= layers),
         "expert": divisors(experts, min(gpus, MOST_EXPERT_WAYS)),
@@ -131,7 +141,7 @@ def weigh(run: Run, space: Space, gpus: int, limit: float, data: int | None = No
     mesh["gpus"] = ways * mesh["data"]
     options = len(space.recompute) * len(space.sequence_parallel) * len(space.zero)
     structure = causes(run.shape, replace(base, **mesh), None)
-    structure["idle"] = mesh["gpus"] > gpus
+    structure["accelerators"] = mesh["gpus"] > gpus
     code = codes(structure)
     refused = {
         name: int((code == at).sum()) * options for at, name in enumerate(REASONS) if at and bool((code == at).any())

@@ -43,10 +43,10 @@ class Speeds:
     """Dense peak at the plan's precision, for MFU [FLOP/s]."""
 
     def faster(self, name: str, factor: float) -> Speeds:
-        """Return the rates with one resource faster: matrix units, memory or host."""
+        """Return the rates with one resource faster: matrix, memory, kernels or host."""
         names = {"matrix": ("products", "attention", "plain"), "memory": ("memory",)}
-        if name == "host":
-            kept = ("launch", "launch_parallel", "launch_step")
+        if name in ("host", "kernels"):
+            kept = ("kernel",) if name == "kernels" else ("launch", "launch_parallel", "launch_step")
             return replace(self, **{key: getattr(self, key) / factor for key in kept})
         return replace(self, **{key: getattr(self, key) * factor for key in names[name]})
 

@@ -44,6 +44,11 @@ class System:
     """Times found before, by collective, groups and sizes."""
 
     @property
+    def reducer_name(self) -> str:
+        """The library that reduces gradients, as a plan names it."""
+        return f"{self.reducer.id}-nvlink" if self.nvlink else self.reducer.id
+
+    @property
     def domain(self) -> int:
         """Accelerators that one scale-up switch joins, or those of a node [1]."""
         return self.host.domain_gpus
@@ -134,7 +139,10 @@ def _grid(system: System, library: Library, operation: str, per_node: Floats, no
     grid = evaluate(Wish(operation, library, nvlink=system.nvlink), job, np.maximum(sizes, 1.0))
     if grid is None:
         raise ValueError(f"{library.id} has no {operation}")
-    return np.asarray(grid.pick(grid.time))
+    found = np.asarray(grid.pick(grid.time))
+    if library is not system.library and not grid.possible.all():  # HFReduce takes whole nodes; NCCL does the rest
+        return np.where(grid.possible[:, None], found, _grid(system, system.library, operation, per_node, nodes, sizes))
+    return found
 
 
 def send_time(system: System, size: Any, inside: Any) -> Any:

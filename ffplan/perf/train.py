@@ -25,6 +25,10 @@ PARTS = (
 """Parts of a step, in the order in which they are told."""
 
 
+FOLDED = ("zb-v", "v-half", "v-min")
+"""Schedules in which every stage holds two chunks, folded: a micro-batch passes it twice each way."""
+
+
 @record
 class Run:
     """A workload on a machine under plans."""
@@ -33,6 +37,12 @@ class Run:
     plans: Plans
     speeds: Speeds
     system: System
+
+
+def place(run: Run, size: Any, inside: Any) -> tuple[Any, Any]:
+    """Return ranks on each node, and nodes, of groups of a run; `inside` are the ranks between neighbours [1]."""
+    domain = np.minimum(run.system.domain, run.plans.gpus)
+    return placed(size, inside, domain, aligned=run.system.host.domain_nodes > 1)
 
 
 @record
@@ -71,12 +81,18 @@ def total(work: Work) -> Any:
     return work.products + work.attention + work.scores + work.moved + work.kernels
 
 
+def pace_share(shape: Shape, plans: Plans) -> Any:
+    """Return the share of layers with experts on the stages that set the pace, behind those without any."""
+    full, _ = layers_of(shape.layers, plans)
+    return mixed_share(shape, plans.pipeline, full)
+
+
 def _mean_layer(run: Run) -> Work:
     """Return the mean layer of the stages that set the pace: those behind the first, where few layers have experts."""
     dense = layers.dense_layer(run.shape, run.plans, run.speeds)
     if run.shape.experts is None:
         return dense
-    share = mixed_share(run.shape, run.plans.pipeline)
+    share = pace_share(run.shape, run.plans)
     mixed = layers.expert_layer(run.shape, run.plans, run.speeds)
     return dense.scaled(1 - share).plus(mixed.scaled(share))
 
@@ -101,7 +117,7 @@ def _again(forward: Work, recompute: Any) -> Work:
 def _tensor(run: Run, forward: Work) -> Any:
     """Return the collectives of tensor parallelism in a layer that nothing hides [s]."""
     p, system = run.plans, run.system
-    each, nodes = placed(p.tensor, strides(p)["tensor"], system.domain)
+    each, nodes = place(run, p.tensor, strides(p)["tensor"])
     size = p.width * p.micro * run.shape.sequence / p.context * run.shape.hidden
     full = (p.recompute == 2) * 1.0
     reduce = group_time(system, "allreduce", each, nodes, size)
@@ -118,23 +134,38 @@ def _tensor(run: Run, forward: Work) -> Any:
 def _context(run: Run, forward: Work) -> Any:
     """Return what passing keys and values around takes in a layer that attention does not hide [s]."""
     p, width = run.plans, widths(run.shape)
-    each, nodes = placed(p.context, strides(p)["context"], run.system.domain)
+    each, nodes = place(run, p.context, strides(p)["context"])
     keys = p.width * p.micro * run.shape.sequence * (width.key + width.value) / p.tensor
     gather = group_time(run.system, "all-gather", each, nodes, keys)
     back = 2.5 if p.fused_attention else 2.0
     ahead = step.exposed(gather, forward.attention, p.context)
-    return ahead + step.exposed(2 * gather, back * forward.attention, p.context)
+    again = (np.asarray(p.recompute) > 0) * 1.0
+    return (1 + again) * ahead + step.exposed(2 * gather, back * forward.attention, p.context)
+
+
+def _inner_stride(plans: Plans) -> Any:
+    """Return the ranks between neighbours of the group over data and context parallelism [1]."""
+    at = strides(plans)
+    both = np.minimum(at["context"], at["data"])
+    return np.where(np.asarray(plans.context) > 1, both, at["data"])
 
 
 def _experts(run: Run, forward: Work, back: Work) -> Any:
-    """Return what bringing tokens to experts and back takes in a layer that nothing hides [s]."""
-    p, shape = run.plans, run.shape
+    """Return what bringing tokens to experts and back takes in a layer that nothing hides [s].
+
+    A rank sends the tokens that it holds under sequence parallelism; ranks that split an expert gather them.
+    """
+    p, shape, system = run.plans, run.shape, run.system
     if shape.experts is None:
         return 0.0
-    each, nodes = placed(p.expert, p.expert_tensor, run.system.domain)
-    size = p.width * layers.expert_rows(shape, p) * shape.hidden
-    share = mixed_share(shape, p.pipeline)
-    both = 4 * share * group_time(run.system, "all-to-all", each, nodes, size)
+    split, full = np.asarray(p.expert_tensor) > 1, (np.asarray(p.recompute) == 2) * 1.0
+    inside = np.where(split, _inner_stride(p), strides(p)["tensor"])
+    each, nodes = place(run, p.expert, inside)
+    rows = p.width * layers.expert_rows(shape, p) * shape.hidden
+    there = group_time(system, "all-to-all", each, nodes, rows / p.expert_tensor)
+    group = place(run, p.expert_tensor, strides(p)["tensor"])
+    joined = group_time(system, "all-gather", *group, rows) + group_time(system, "reduce-scatter", *group, rows)
+    both = pace_share(shape, p) * (4 + 2 * full) * (there + 0.5 * joined)
     return step.exposed(both, total(forward) + total(back), 4) if "experts" in p.overlap else both
 
 
@@ -163,12 +194,13 @@ def _sends(run: Run) -> Any:
     """Return the time in which a micro-batch passes from a stage to the next, one way [s]."""
     p, system = run.plans, run.system
     size = p.width * p.micro * run.shape.sequence / p.context * run.shape.hidden
-    each, _ = placed(p.pipeline, strides(p)["pipeline"], system.domain)
-    shared = p.tensor if p.scatter_gather else 1
-    inside, nodes = placed(p.tensor, strides(p)["tensor"], system.domain)
+    each, _ = place(run, p.pipeline, strides(p)["pipeline"])
+    shared = p.tensor if p.scatter_gather else np.where(np.asarray(p.sequence_parallel) > 0, p.tensor, 1)
+    inside, nodes = place(run, p.tensor, strides(p)["tensor"])
     gather = group_time(system, "all-gather", inside, nodes, size)
     joined = gather * (1 - p.sequence_parallel) * (1.0 if p.scatter_gather else 0.0)
-    return (p.pipeline > 1) * (send_time(system, size / shared, each >= p.pipeline) + joined)
+    twice = 2.0 if p.schedule in FOLDED else 1.0
+    return twice * (p.pipeline > 1) * (send_time(system, size / shared, each >= p.pipeline) + joined)
 
 
 @record
@@ -180,61 +212,73 @@ class Reduced:
     """Parameters, brought together for computing."""
 
 
-def _reduced(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
-    """Return what reducing gradients and gathering parameters takes that nothing hides [s]."""
-    p, _system, parts = run.plans, run.system, held(run.shape, run.plans)
-    at = strides(p)
-    stride = np.where(np.asarray(p.context) > 1, at["context"], at["data"])
-    shared = np.where(np.asarray(p.shard) > 0, p.shard, p.reducing)
-    groups = [(parts.layer, extra, p.reducing, shared, stride)]
-    if run.shape.experts is not None:
-        groups.append((parts.experts, 0.0, p.expert_data, p.expert_data, p.expert * p.expert_tensor))
-    found = [_group(run, *group, each, count) for group in groups]
-    gradients, gathers = sum(item.gradients for item in found), sum(item.gathers for item in found)
-    return Reduced(gradients, gathers)
+@record
+class Group:
+    """Collectives of data parallelism over one kind of parameters [s]."""
+
+    once: Any
+    """Gradients, reduced once a step or, under ZeRO 2, for every micro-batch."""
+    across: Any
+    """Gradients between replicas of a shard."""
+    gather: Any
+    """Parameters, gathered once a step."""
+    layer_gather: Any
+    """All layers gathered one by one, for a micro-batch, one way."""
+    layer_scatter: Any
+    """All layers' gradients scattered one by one."""
+
+    def plus(self, other: Group) -> Group:
+        """Return the sum of two."""
+        names = ("once", "across", "gather", "layer_gather", "layer_scatter")
+        return Group(*(getattr(self, name) + getattr(other, name) for name in names))
 
 
-def _group(
-    run: Run, weights: Any, extra: Any, ranks: Any, shared: Any, stride: Any, each: Passes, count: Any
-) -> Reduced:
-    """Return the collectives over one kind of parameters; `extra` of them belong to no layer."""
+def _group(run: Run, weights: Any, pieces: Any, ranks: Any, stride: Any) -> Group:
+    """Return the collectives over `ranks` that hold the same `weights` of a stage, in so many pieces."""
     p, system = run.plans, run.system
-    whole, spread = placed(ranks, stride, system.domain), placed(shared, stride, system.domain)
-    outer = placed(ranks / shared, stride * shared, system.domain)
-    held_here, zero = weights * count + extra, np.asarray(p.zero)
-    pieces = count + (np.asarray(extra) > 0)
+    shared = np.minimum(np.where(np.asarray(p.shard) > 0, p.shard, ranks), ranks)
+    whole, spread = place(run, ranks, stride), place(run, shared, stride)
+    outer = place(run, ranks / shared, stride * shared)
+    size, held_bytes, zero = p.gradient_bytes * weights, p.width * weights, np.asarray(p.zero)
+    reduce = group_time(system, "allreduce", *whole, size, reducing=True)
+    direct = system.reducer.method == "hfreduce"  # it has allreduce alone
+    scatter = reduce if direct else group_time(system, "reduce-scatter", *spread, size)
+    across = group_time(system, "allreduce", *outer, size / shared)
+    return Group(
+        np.where(zero > 0, scatter, reduce), np.where((zero == 3) | ((zero > 0) & (not direct)), across, 0.0),
+        group_time(system, "all-gather", *spread, held_bytes),
+        pieces * group_time(system, "all-gather", *spread, held_bytes / pieces),
+        pieces * group_time(system, "reduce-scatter", *spread, size / pieces),
+    )  # fmt: skip
 
-    def time(operation: str, group: tuple[Any, Any], size: Any, *, reducing: bool = False) -> Any:
-        return group_time(system, operation, *group, size, reducing=reducing)
 
-    size = p.gradient_bytes * held_here
-    reduce = time("allreduce", whole, size, reducing=True)
-    hfreduce = system.reducer.method == "hfreduce"
-    scatter = reduce if hfreduce else time("reduce-scatter", spread, size)
-    across = 0.0 if hfreduce else time("allreduce", outer, size / shared)
-    gather = time("all-gather", spread, p.width * held_here)
-    again = np.where(zero == 2, p.micro_batches, 1.0)  # ZeRO 2 keeps no gradients but its own: it reduces every time
-    once_gradients = np.where(zero > 0, scatter, reduce)
-    once_gathers = np.where((zero > 0) & (zero < 3), gather, 0.0)
-    forward, back = count * each.ahead, count * each.behind
-    if "gradients" in p.overlap:
-        once_gradients = step.exposed(once_gradients, back, pieces)
-    once_gradients = again * once_gradients + np.where(zero > 0, across, 0.0)
-    if "parameters" in p.overlap:
-        once_gathers = step.exposed(once_gathers, forward, pieces)
-    # ZeRO 3: every micro-batch gathers each layer forward and backward, and reduces its gradients
-    layer_gather = pieces * time("all-gather", spread, p.width * held_here / pieces)
-    layer_scatter = pieces * time("reduce-scatter", spread, size / pieces)
-    ahead, behind = layer_gather, layer_gather + layer_scatter
-    if "parameters" in p.overlap:
-        ahead = step.exposed(layer_gather, forward, pieces)
-        behind = step.exposed(layer_gather + layer_scatter, back, pieces)
-    share = layer_scatter / np.maximum(layer_gather + layer_scatter, 1e-30)
-    m, fully = p.micro_batches, zero == 3
-    return Reduced(
-        np.where(fully, m * behind * share + across, once_gradients),
-        np.where(fully, m * (ahead + behind * (1 - share)), once_gathers),
-    )
+def _reduced(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
+    """Return what reducing gradients and gathering parameters takes that nothing hides [s].
+
+    Everything that runs beside the same computing is summed before it is compared with it.
+    """
+    p, parts = run.plans, held(run.shape, run.plans, pace_share(run.shape, run.plans))
+    stride, pieces, zero = _inner_stride(p), count + (np.asarray(extra) > 0), np.asarray(p.zero)
+    found = _group(run, parts.layer * count + extra, pieces, p.reducing, stride)
+    if run.shape.experts is not None:
+        found = found.plus(_group(run, parts.experts * count, count, p.expert_data, stride * p.expert))
+    forward, back, m = count * each.ahead, count * each.behind, p.micro_batches
+    hide_gradients, hide_parameters = "gradients" in p.overlap, "parameters" in p.overlap
+    again = np.where(zero == 2, m, 1.0)  # ZeRO 2 keeps no gradients but its own: it reduces every time
+    once, across, gather = found.once, found.across, np.where((zero > 0) & (zero < 3), found.gather, 0.0)
+    ahead, behind, scatter = found.layer_gather, found.layer_gather, found.layer_scatter
+    if hide_gradients:
+        once, scatter = step.exposed(once, back, pieces), step.exposed(scatter, back, pieces)
+        across = step.exposed(across, back, pieces)
+    if hide_parameters:
+        gather, ahead = step.exposed(gather, forward, pieces), step.exposed(ahead, forward, pieces)
+        behind = step.exposed(behind, back, pieces)
+    if hide_gradients and hide_parameters:
+        both = found.layer_gather + found.layer_scatter
+        left = step.exposed(both, back, pieces) / np.maximum(both, 1e-30)
+        behind, scatter = left * found.layer_gather, left * found.layer_scatter
+    fully = zero == 3
+    return Reduced(np.where(fully, m * scatter, again * once) + across, np.where(fully, m * (ahead + behind), gather))
 
 
 def _host_rates(run: Run) -> tuple[float, float]:
@@ -250,10 +294,9 @@ def _host_rates(run: Run) -> tuple[float, float]:
 
 def _optimizer(run: Run, count: Any, extra: Any) -> tuple[Any, Any]:
     """Return the times of the optimiser, on the accelerator and on the host [s]."""
-    p, parts = run.plans, held(run.shape, run.plans)
-    zero = np.asarray(p.zero) > 0
-    shared = np.where(np.asarray(p.shard) > 0, p.shard, p.reducing)
-    plain, experts = np.where(zero, shared, 1.0), np.where(zero, p.expert_data, 1.0)
+    p, parts = run.plans, held(run.shape, run.plans, pace_share(run.shape, run.plans))
+    zero, shard = np.asarray(p.zero) > 0, np.where(np.asarray(p.shard) > 0, p.shard, p.reducing)
+    plain, experts = np.where(zero, shard, 1.0), np.where(zero, np.minimum(shard, p.expert_data), 1.0)
     mine = (parts.layer * count + extra) / plain + parts.experts * count / experts
     if p.offload == "none":
         return step.optimizer_time(mine, 1.0, run.speeds.memory), 0.0
@@ -286,10 +329,15 @@ def step_parts(run: Run) -> dict[str, Any]:
     stage = count * each.whole + with_output * total(output)
     launch = at.launch + at.launch_parallel * (np.asarray(p.tensor) > 1)
     wait = step.waiting(stage, count, launch, at.launch_step)
-    _, idle = step.pipeline_time(stage + wait, np.maximum(regular, full * launch), m, _bubble(run, stage, each, full))
+    _, idle = step.pipeline_time(
+        stage + wait,
+        np.maximum(regular, full * launch),
+        m,
+        _bubble(run, stage, each, full),
+    )
     send = _sends(run)
     steady = 0.0 if "pipeline" in p.overlap else 2.0 * p.chunks * send
-    embedding = held(run.shape, p).embedding
+    embedding = held(run.shape, p, 0.0).embedding
     extra = embedding * np.where(single & (not run.shape.tied), 2.0, 1.0)
     reduced = _reduced(run, each, full, extra)
     update, offload = _optimizer(run, full, extra)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ffplan.assessment import SCHEMA_VERSION
+from ffplan import __version__
+from ffplan.assessment import SCHEMA_VERSION, CatalogFile
 from ffplan.catalog.models import Model
 from ffplan.catalog.parts import Accelerator
 from ffplan.design.training import PlanFields
@@ -96,6 +97,10 @@ def _stand(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> Stand:
     shape = shape_of(transformer, **replaced)
     limit = asked.memory if asked.memory is not None else part.memory.value - TAKEN
     system = machine(design, catalog, plan.reducer)
+    if system.nvlink and not (system.host.pairs or system.host.switched):
+        raise RefusedError(
+            f"`hfreduce-nvlink` needs NVLink between GPUs; `{system.host.id}` has none", infeasible=False
+        )
     return Stand(shape, part, limit, Run(shape, plan_numbers(plan, 1), speeds(part, plan.precision), system))
 
 
@@ -120,15 +125,24 @@ def plan_numbers(plan: PlanFields, gpus: int) -> Plans:
     )  # fmt: skip
 
 
+def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:
+    """Return every catalogue file read so far."""
+    return tuple(
+        CatalogFile(item.part.id, item.part.kind, item.document.file, item.document.sha256) for item in catalog.used
+    )
+
+
 def _report(
-    design: ResolvedDesign, asked: Asked, stand: Stand, rows: list[TrainRow], counts: tuple[int, int, dict[str, int]]
-) -> TrainReport:
+    design: ResolvedDesign, catalog: Catalog, asked: Asked, stand: Stand, rows: list[TrainRow],
+    counts: tuple[int, int, dict[str, int]],
+) -> TrainReport:  # fmt: skip
     rates = stand.part.training
     assert rates is not None
     source = stand.part.sources[rates.matrix.source].title
     refused = sorted(counts[2].items(), key=lambda item: -item[1])
     return TrainReport(
-        SCHEMA_VERSION, design.spec.name, asked.model.id, float(parameters(stand.shape)), stand.part.id,
+        SCHEMA_VERSION, __version__, design.spec.name, design.document.sha256, _read(catalog),
+        asked.model.id, float(parameters(stand.shape)), stand.part.id,
         f"{rates.set}: {source}", counts[0], counts[1],
         tuple(Refused(name, WORDS[name], count) for name, count in refused), tuple(rows),
         training_assumptions(stand.run, asked.plan, given=asked.memory is not None),
@@ -160,7 +174,7 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport
                 infeasible=wrong.reason == "memory",
             )
     rows = train_rows(stand.run, plans, stand.limit, asked.gpus, compared=False)
-    return _report(design, asked, stand, rows, (0, 0, {}))
+    return _report(design, catalog, asked, stand, rows, (0, 0, {}))
 
 
 def _nearest(stand: Stand, asked: Plans, count: int) -> str:
@@ -206,6 +220,17 @@ def _fixed(asked: Asked) -> dict[str, Any]:
     return found
 
 
+def _enough(design: ResolvedDesign, stand: Stand, asked: Asked, count: int) -> str:
+    """Return from how many accelerators a search finds a plan, trying twice as many again and again."""
+    most, data = most_gpus(design), asked.plan.data if "data" in asked.fixed else None
+    while count < most:
+        count = min(2 * count, most)
+        space = space_of(stand.shape, count, stand.run.system.domain, _fixed(asked))
+        if best(weigh(stand.run, space, count, stand.limit, data), 1):
+            return f"{count:,} accelerators would do"
+    return "no number of this design's accelerators would do"
+
+
 def search(design: ResolvedDesign, catalog: Catalog, asked: Asked, top: int) -> TrainReport:
     """Return the best plans on a number of accelerators.
 
@@ -228,8 +253,9 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: Asked, top: int) -> 
         most = sorted(found.refused.items(), key=lambda item: -item[1])[:3]
         words = "; ".join(f"{number:,}: {WORDS[name]}" for name, number in most)
         raise RefusedError(
-            f"none of {found.weighed:,} plans can run on {count:,} accelerators ({words})", infeasible=True
-        )
+            f"none of {found.weighed:,} plans can run on {count:,} accelerators ({words}); "
+            + _enough(design, stand, asked, count), infeasible=True,
+        )  # fmt: skip
     rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True)
     feasible = found.weighed - sum(found.refused.values())
-    return _report(design, asked, stand, rows, (found.weighed, feasible, found.refused))
+    return _report(design, catalog, asked, stand, rows, (found.weighed, feasible, found.refused))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffplan.perf.shapes import feed_forward_weights, layer_weights
-from ffplan.perf.workload import mixed_share
+from ffplan.perf.shapes import feed_forward_weights, layer_weights, narrow_weights
 from ffplan.record import record
 
 if TYPE_CHECKING:
@@ -25,28 +24,29 @@ class Held:
     """Embedding of the vocabulary, or the output layer."""
 
 
-def held(shape: Shape, plans: Plans, share: Any = None) -> Held:
+def held(shape: Shape, plans: Plans, share: Any) -> Held:
     """Return the parameters that a rank holds of a layer and of the vocabulary.
 
     Args:
         shape: the model: E routed experts in a share of its layers, vocabulary V.
         plans: the plans: tensor parallelism t, within experts t_e, expert parallelism e.
-        share: share of layers with experts [1]; that of stages behind the first if omitted.
+        share: share of layers with experts [1].
 
     Returns:
         Parameters [1] before ZeRO.
 
     Equation:
-        layer / t without routed experts; experts E x 3 h f_e / (e t_e); V h / t
+        layer / t without routed experts, but routers and the narrow matrices of latent attention whole; experts
+        E x 3 h f_e / (e t_e); V h / t
 
     Source:
-        Megatron-LM's mapping: norms, biases and routers are counted as split, which they are not; they are small.
+        Megatron-LM's mapping; norms and biases are counted as split, which they are not: they are small.
     """
-    common = layer_weights(shape)
+    common, whole = layer_weights(shape), narrow_weights(shape)
     routed: Any = 0.0
     if shape.experts is not None:
-        share = mixed_share(shape, plans.pipeline) if share is None else share
         each = shape.experts.routed * feed_forward_weights(shape, shape.experts.ffn)
         routed = share * each / (plans.expert * plans.expert_tensor)
         common = (1 - share) * common + share * (layer_weights(shape, dense=False) - each)
-    return Held(common / plans.tensor, routed, shape.vocabulary * shape.hidden / plans.tensor)
+        whole = whole + share * shape.hidden * shape.experts.routed
+    return Held((common - whole) / plans.tensor + whole, routed, shape.vocabulary * shape.hidden / plans.tensor)

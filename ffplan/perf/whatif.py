@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from ffplan.perf.train import Run
 
 RESOURCES = {
-    "matrix": "matrix units", "memory": "device memory bandwidth", "host": "launching by the host",
+    "matrix": "matrix units", "memory": "device memory bandwidth", "kernels": "small kernels and launch gaps",
+    "host": "launching by the host",
     "nvlink": "scale-up network", "nic": "NICs with their switch ports", "pcie": "PCIe and root ports",
     "host_memory": "host memory bandwidth", "uplinks": "uplinks and links between zones",
 }  # fmt: skip
 """What can be made faster, for people."""
-SPEEDS = ("matrix", "memory", "host")
+SPEEDS = ("matrix", "memory", "kernels", "host")
 
 
 def _more(figure: Any, factor: float) -> Any:

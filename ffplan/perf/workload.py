@@ -71,20 +71,21 @@ def mixed_layers(shape: Shape) -> Any:
     return (shape.layers - shape.experts.dense_layers) // shape.experts.every
 
 
-def mixed_share(shape: Shape, pipeline: Any, count: Any = None, *, first: bool = False) -> Any:
+def mixed_share(shape: Shape, pipeline: Any, count: Any, stage: Any = None) -> Any:
     """Return the share of a stage's layers that have experts.
 
     Args:
         shape: the model; layers without experts come first.
         pipeline: stages p [1].
-        count: layers of the stage n [1]; needed of the first.
-        first: of the first stage; of the others if omitted.
+        count: layers of the stage n [1].
+        stage: position of the stage i, the first 0 [1]; one behind all layers without experts if omitted.
 
     Returns:
         Share [1].
 
     Equation:
-        mixed layers / L with one stage; 1 / every on later stages, max(0, n - dense) / (n every) on the first
+        mixed layers / L with one stage; else ceil((n - d) / every) / n, d = min(n, max(0, dense - i n)) layers of it
+        without experts
 
     Source:
         DeepSeekMoE, arXiv 2401.06066, and DeepSeek-V3, arXiv 2412.19437: the first layers are dense.
@@ -93,9 +94,11 @@ def mixed_share(shape: Shape, pipeline: Any, count: Any = None, *, first: bool =
 
     if shape.experts is None:
         return 0.0 * np.asarray(pipeline)
-    later = 1.0 / shape.experts.every
-    if first and count is not None:
-        later = np.maximum(0.0, count - shape.experts.dense_layers) / count * later
+    held = np.maximum(count, 1.0)
+    dense: Any = 0.0
+    if stage is not None:
+        dense = np.minimum(held, np.maximum(0.0, shape.experts.dense_layers - np.asarray(stage) * held))
+    later = np.ceil((held - dense) / shape.experts.every) / held
     return np.where(np.asarray(pipeline) > 1, later, mixed_layers(shape) / shape.layers)
 
 

@@ -110,6 +110,7 @@ UNITS = {
     "tflops": "TFLOP/s a GPU", "mfu": "share of the peak", "tokens_s_gpu": "tokens/s a GPU", "memory_gib": "GiB",
     "states_gib": "GiB of states", "activations_gib": "GiB of activations",
 }  # fmt: skip
+OF_STEPS, LARGEST = ("seconds", "tflops", "mfu", "tokens_s_gpu"), "most"
 SCORE_HEADER = ("", "n", "MAPE %", "bias %", "max %", "worst")
 
 
@@ -139,7 +140,7 @@ def _case_block(rows: list[AccuracyRow]) -> Block:
 
     header = [] if same else [""]
     header += [name for name, shown in zip(("GPUs", "size"), flags, strict=False) if shown]
-    header += ["measured", "model", "error %", *(["choice"] if flags[2] else [])]
+    header += ["measured", "model", "error %", *([LARGEST if first.unit in OF_STEPS else "choice"] if flags[2] else [])]
     words = [f"{first.source}: {first.case}", *([first.what] if same else []), UNITS[first.unit]]
     marks = ["fitted"] if first.kind == "fitted" else []
     marks += [] if first.scored else ["not scored"]

@@ -8,7 +8,7 @@ from ffplan.report.blocks import Block
 from ffplan.units import number
 
 if TYPE_CHECKING:
-    from ffplan.trainings import PlanRow, TrainReport, TrainRow
+    from ffplan.trainings import PlanRow, StepPart, TrainReport, TrainRow
 
 COLUMNS = 5
 """Most plans side by side."""
@@ -32,7 +32,7 @@ def plan_words(plan: PlanRow) -> str:
     words += [f"etp{plan.expert_tensor}"] if plan.expert_tensor != plan.tensor else []
     words.append(f"mb{plan.micro_batch}")
     words += [f"zero{plan.zero}"] if plan.zero else []
-    words += ["sp"] if plan.sequence_parallel else []
+    words += ["no-sp"] if plan.tensor > 1 and not plan.sequence_parallel else []
     words += [plan.recompute] if plan.recompute != "none" else []
     words += [plan.schedule] if plan.schedule not in ("1f1b", "interleaved") else []
     return " ".join(words)
@@ -150,5 +150,29 @@ def train_blocks(report: TrainReport, *, chart: bool) -> list[Block]:
     blocks += [_roofs(report)] if report.rows[0].rooflines else []
     blocks.append(_memory(report))
     lines = [("binds", _binds(report.rows[0])), ("rates", report.calibration)]
+    first = report.rows[0]
+    shares = (
+        f"{100 * first.mfu_causal:.1f} % with half of attention, {100 * first.hfu:.1f} % with what is computed again"
+    )
+    lines.append(("MFU", shares))
+    if not report.searched:
+        lines.append(("eff %", "tokens a second and GPU over those of the first row, with the same batch"))
     blocks.append(Block("Assumptions", (*lines, *(("", text) for text in report.assumptions))))
     return blocks
+
+
+def train_rows_flat(report: TrainReport) -> list[dict[str, object]]:
+    """Return the rows of a report without nesting, for CSV: a column for each part, gain and stage."""
+    from ffplan.report.plain import plain
+
+    names = sorted({part.name for row in report.rows for part in row.parts})
+    found = []
+    for row in report.rows:
+        flat = plain(row)
+        parts: dict[str, StepPart] = {part.name: part for part in row.parts}
+        flat["parts"] = {name: parts[name].seconds if name in parts else 0.0 for name in names}
+        flat["gains"] = {gain.resource: gain.faster for gain in sorted(row.gains, key=lambda gain: gain.resource)}
+        flat["rooflines"] = {roof.name: roof.critical for roof in row.rooflines}
+        flat["stages"] = {f"{stage.stage}_gib": stage.total_gib for stage in row.stages}
+        found.append(flat)
+    return found

@@ -259,7 +259,7 @@ CASES = (
     ),
     Case("training-row", raw=STEPS.encode(), command=("accuracy", "training", "--cases"), file="cases.yaml"),
     Case(
-        "training-plan", raw=b"kind: training-plan\ntensor: 8\nchunks: 4\n",
+        "training-plan", raw=b"kind: training-plan\ntensor: 8\norder: [tensor, data, pipeline]\n",
         command=("train", "dgx-a100-10k", "--model", "gpt3-175b", "--plan"), file="plan.yaml",
     ),
     Case(

@@ -61,8 +61,16 @@ def test_every_source(source: str, count: int, most: float) -> None:
 
 
 def test_digitised_runs_are_far_off() -> None:
-    """Fig. 13 of Narayanan et al.: plans with many stages measured up to 37 % slower; no explanation yet."""
-    assert 0.3 < summary("megatron-sc21-fig13").mape < 0.4
+    """Fig. 13 of Narayanan et al.: steps at either end took up to 60 % longer than modelled; no explanation yet."""
+    assert 0.2 < summary("megatron-sc21-fig13").mape < 0.3
+
+
+def test_zero_3_of_2021_is_far_off() -> None:
+    """Narayanan et al., Table 2: ZeRO-3 without model parallelism took two to three times as long as modelled."""
+    errors = [row.error for row in rows("megatron-sc21-zero3")]
+    assert len(errors) == 3
+    assert max(errors) < -0.2
+    assert min(errors) > -0.75
 
 
 def test_memory() -> None:

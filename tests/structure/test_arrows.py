@@ -22,7 +22,7 @@ ARROWS: dict[str, set[str]] = {
     "design": {"catalog", "inputs"},
     "results": set(),
     "tables": set(),
-    "trainings": set(),
+    "trainings": {"assessment"},
     "fabric": {"design", "results", "catalog", "inputs"},
     "perf": {"assessment", "design", "fabric", "catalog", "tables", "trainings"},
     "accuracy": {"assessment", "catalog", "design", "fabric", "inputs", "perf", "tables", "trainings"},

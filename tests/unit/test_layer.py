@@ -44,7 +44,14 @@ def test_tiles_of_a_matrix_product() -> None:
     at = speeds(products=1e12, units=108)
     assert matrix_time(1024, 1024, 1000, at) == pytest.approx(2 * 1024**2 * 1000 / 1e12 * 108 / 64)
     assert matrix_time(2048, 13824, 10, at) == pytest.approx(2 * 2048 * 13824 * 10 / 1e12)
-    assert matrix_time(2048, 13824, 10, replace(at, plain=2e12), plain=True) == pytest.approx(2048 * 13824 * 10 / 1e12)
+    assert matrix_time(2048, 13824, 10, at, rate=2e12) == pytest.approx(2048 * 13824 * 10 / 1e12)
+    assert matrix_time(1, 128, 10, at) == matrix_time(128, 128 * 108, 10, at)
+
+
+def test_more_rows_never_take_less() -> None:
+    at = speeds(products=1e12, units=132)
+    times = [matrix_time(rows, 8192, 8192, at) for rows in range(1, 2000, 7)]
+    assert times == sorted(times)
 
 
 def test_products_that_run_together() -> None:
@@ -55,9 +62,18 @@ def test_products_that_run_together() -> None:
 
 def test_backward_takes_two_products() -> None:
     """256 x 512 over 1,024 forward; 256 x 1,024 over 512 and 512 x 1,024 over 256 backward: as many each."""
-    ahead, behind = both_ways(256, 512, 1024, speeds(products=1e12))
+    ahead, behind = both_ways(256, 512, 1024, speeds(products=1e12), plans())
     assert ahead == pytest.approx(2 * 256 * 512 * 1024 / 1e12)
     assert behind == pytest.approx(2 * ahead)
+
+
+def test_few_rows_wait_for_the_weights() -> None:
+    """One row: 2 bytes of each weight forward and for inputs, 8 where gradients of 4 bytes are added up."""
+    at, four = speeds(memory=1e12), plans(gradient_bytes=4.0)
+    ahead, behind = both_ways(1, 4096, 4096, at, four)
+    ends = 2 * 2 * 4096
+    assert ahead == pytest.approx((2 * 4096**2 + ends) / 1e12)
+    assert behind == pytest.approx(((2 + 8) * 4096**2 + 2 * ends) / 1e12)
 
 
 def test_products_around_attention() -> None:
@@ -116,7 +132,8 @@ def test_a_layer_with_experts() -> None:
     assert expert_rows(shape, plans(tensor=2.0, expert_tensor=1.0)) == 4096 * 4
     found = expert_layer(shape, wide, speeds(products=1e15))
     attention = sum(columns * inner for columns, inner in around_attention(shape, 1))
-    weights = attention + 7168 * 256 + 3 * 7168 * 2048 * (8 + 1)
+    weights = attention + 64 * 7168  # the latent's 576 columns fill half of their fifth tile
+    weights += 7168 * 256 + 3 * 7168 * 2048 * (8 + 1)
     assert found.products == pytest.approx(2 * 4096 * weights / 1e15)
     kernels = expert_layer(shape, wide, speeds(kernel=1e-5)).kernels
     assert kernels == pytest.approx((5 + 1 + 2 + 2) * 1e-5)

@@ -123,9 +123,10 @@ def test_layers_with_experts() -> None:
     """DeepSeek-V3: 58 of 61; Llama 4 Maverick: every second. Later stages have them throughout, the first has fewer."""
     deep, llama = transformer("deepseek-v3"), transformer("llama4-maverick")
     assert (mixed_layers(deep), mixed_layers(llama)) == (58, 24)
-    assert mixed_share(deep, 1) == pytest.approx(58 / 61)
-    assert mixed_share(deep, 16) == 1.0
-    assert mixed_share(deep, 16, 4, first=True) == pytest.approx(1 / 4)
-    assert mixed_share(llama, 2) == 0.5
-    assert mixed_share(transformer("gpt3-175b"), 4) == 0.0
+    assert mixed_share(deep, 1, 61) == pytest.approx(58 / 61)
+    assert mixed_share(deep, 16, 4) == 1.0
+    assert mixed_share(deep, 16, 4, 0) == pytest.approx(1 / 4)
+    assert [float(mixed_share(deep, 31, 2, stage)) for stage in range(3)] == [0, 0.5, 1]
+    assert (mixed_share(llama, 2, 24), mixed_share(llama, 48, 1)) == (0.5, 1)
+    assert mixed_share(transformer("gpt3-175b"), 4, 24) == 0.0
     assert attention_out(deep) == 128 * 128

@@ -104,14 +104,16 @@ def test_a_plan_from_a_file(tmp_path: Path) -> None:
     [
         (("--tp", "3"), 2, "tensor parallelism 3 does not divide 64 heads; take 2 or 4"),
         (("--tp", "8", "--pp", "81"), 2, "81 pipeline stages for 80 layers"),
-        (("--pp", "16", "--chunks", "8"), 2, "16 stages of 8 chunks for 80 layers; take at most 5 chunks"),
+        (("--pp", "16", "--chunks", "8"), 2, "80 layers do not divide into 16 stages of 8 chunks; take 1, 5 chunks"),
         (("--tp", "8", "--batch", "100"), 2, "take a batch of 96 or 104"),
         (("--tp", "8", "--pp", "8", "--chunks", "10", "--batch", "100"), 2, "rounds of 8 stages"),
         (("--tp", "8", "--ep", "2"), 2, "of a model without experts; take 1"),
-        (("--cp", "3"), 2, "is not 64 accelerators; take a multiple of 3 accelerators: 63"),
-        (("--tp", "8", "--pp", "5"), 2, "is not 64 accelerators; take a multiple of 40 accelerators: 40"),
+        (("--cp", "3"), 2, "= 3 ranks do not divide 64 accelerators; take 63 or 66"),
+        (("--tp", "8", "--pp", "5"), 2, "= 40 ranks do not divide 64 accelerators; take 40 or 80"),
         (("--tp", "1"), 1, "more than the 72.5 GiB there are"),
-        (("--tp", "8", "--pp", "2", "--memory", "20GiB"), 1, "try"),
+        (("--tp", "8", "--pp", "2", "--memory", "20GiB"), 1, "most of it, 20.9 GiB, are activations"),
+        (("--tp", "8", "--dp", "100"), 2, "take data-parallel ranks: 8"),
+        (("--overlap", "all"), 2, "--overlap"),
         (("--chunks", "4"), 2, "`chunks` need several stages"),
         (("--pp", "8", "--chunks", "2", "--schedule", "zb-h1"), 2, "`chunks` belong to 1f1b"),
         (("--recompute", "some"), 2, "--recompute"),
@@ -285,3 +287,46 @@ def test_one_source_left_out(tmp_path: Path) -> None:
     assert found["simumax-b200"]["mape"] is None
     assert "cannot tell" in found["simumax-b200"]["why"]
     assert ffplan("accuracy", "training", "--leave-one-out", "--max-mape", "5").code == 2
+
+
+def test_a_found_plan_is_saved_and_runs_again(tmp_path: Path) -> None:
+    file = tmp_path / "best.plan"
+    options = ("train", "superpod-h100-4su", "--model", "llama4-maverick", "--batch", "512", "--gpus", "512")
+    found = json.loads(ffplan(*options, "--search", "--top", "1", "--save", str(file), "--format", "json").out)["rows"][
+        0
+    ]
+    again = ffplan(*options[:4], "--gpus", str(found["plan"]["gpus"]), "--plan", str(file), "--format", "json")
+    assert again.code == 0, again.err
+    row = json.loads(again.out)["rows"][0]
+    assert row["plan"] == found["plan"]
+    assert row["step_s"] == pytest.approx(found["step_s"])
+
+
+def test_a_search_lists_no_plan_twice_and_keeps_tensor_parallelism_in_a_node() -> None:
+    options = ("--model", "gpt3-175b", "--batch", "1536", "--search", "--top", "40", "--format", "json")
+    rows = json.loads(ffplan("train", "superpod-h100-4su", "--gpus", "960", *options).out)["rows"]
+    plans = [json.dumps(row["plan"], sort_keys=True) for row in rows]
+    assert len(set(plans)) == len(plans)
+    assert {row["plan"]["tensor"] for row in rows} <= {1, 2, 4, 8}
+    assert all(max(stage["total_gib"] for stage in row["stages"]) <= row["limit_gib"] for row in rows)
+
+
+def test_csv_has_a_column_for_every_part() -> None:
+    text = ffplan(*TRAIN, "--tp", "8", "--pp", "2", "--gpus", "64,128", "--format", "csv").out
+    header, *lines = text.splitlines()
+    assert len(lines) == 2
+    assert {"plan.tensor", "step_s", "parts.products", "gains.matrix", "memory_gib"} <= set(header.split(","))
+    assert "{" not in text
+
+
+def test_nvlink_reduction_needs_nvlink() -> None:
+    run = ffplan("train", "fire-flyer-2", "-m", "llama-13b", "--batch", "512", "-g", "64", "--pp", "4", "--reducer",
+                 "hfreduce-nvlink")  # fmt: skip
+    assert run.code == 2
+    assert "needs NVLink between GPUs" in run.err
+
+
+def test_a_search_without_a_plan_says_how_many_accelerators_would_do() -> None:
+    run = ffplan("train", "superpod-h100-4su", "-m", "llama3-70b", "-g", "8", "--batch", "512", "--search")
+    assert run.code == 1
+    assert "32 accelerators would do" in run.err

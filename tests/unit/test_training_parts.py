@@ -10,6 +10,7 @@ import pytest
 from ffplan.perf.footprint import footprint, in_flight, kept_bytes, peak_bytes
 from ffplan.perf.pipeline import bubble, dualpipe_bubble
 from ffplan.perf.plans import Plans
+from ffplan.perf.shapes import narrow_weights
 from ffplan.perf.weights import held
 from tests.support import shape_named
 
@@ -77,7 +78,7 @@ def test_states_under_zero() -> None:
         (lambda f: float(f.weights + f.gradients + f.optimizer))(footprint(shape, plans(zero=float(stage)), 0))
         for stage in range(4)
     ]
-    parts = held(shape, plans())
+    parts = held(shape, plans(), 0.0)
     total = float(parts.layer * 96 + parts.embedding)
     assert found == pytest.approx([total * each for each in (16, 4 + 12 / 8, 2 + 14 / 8, 16 / 8)])
     four = footprint(shape, plans(gradient_bytes=4.0), 0)
@@ -109,9 +110,23 @@ def test_the_fullest_stage() -> None:
 def test_experts_are_held_apart() -> None:
     """DeepSeek-V3 over 64 ranks: 4 of 256 experts of 3 x 7,168 x 2,048 in each layer."""
     shape = shape_named("deepseek-v3")
-    parts = held(shape, plans(expert=64.0, pipeline=16.0))
+    parts = held(shape, plans(expert=64.0, pipeline=16.0), 1.0)
     assert float(parts.experts) == pytest.approx(4 * 3 * 7168 * 2048)
     assert float(parts.embedding) == 129280 * 7168
+    narrow = 7168 * (1536 + 512 + 64)
+    assert narrow_weights(shape) == narrow
+    assert narrow_weights(shape_named("gpt3-175b")) == 0
+    whole, split = (held(shape, plans(tensor=t, expert=64.0, pipeline=16.0), 0.0).layer for t in (1.0, 4.0))
+    assert float(split) == pytest.approx((float(whole) - narrow) / 4 + narrow)
+
+
+def test_the_fullest_stage_may_be_where_experts_begin() -> None:
+    """DeepSeek-V3 in 31 stages of two layers: the first has none with experts, the second one, the third two."""
+    shape = shape_named("deepseek-v3")
+    item = plans(pipeline=31.0, tensor=2.0, expert_tensor=2.0, data=16.0, batch=16.0 * 62, gpus=992.0)
+    sizes = [float(footprint(shape, item, float(stage)).total) for stage in range(31)]
+    assert sizes.index(max(sizes)) == 2
+    assert float(peak_bytes(shape, item)) == pytest.approx(max(sizes))
 
 
 def test_bubbles() -> None:
