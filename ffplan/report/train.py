@@ -47,7 +47,8 @@ def _steps(report: TrainReport) -> Block:
     rows = []
     for row in report.rows:
         cells = [f"{row.plan.gpus:,}", plan_words(row.plan), _seconds(row.step_s), f"{row.tokens_s_gpu:,.0f}",
-                 f"{row.tflops_gpu:,.0f}", f"{100 * row.mfu:.1f}", f"{row.memory_gib:.1f}"]  # fmt: skip
+                 f"{row.tflops_gpu:,.0f}", f"{100 * row.mfu:.1f} ({100 * row.mfu_causal:.0f})",
+                 f"{row.memory_gib:.1f}"]  # fmt: skip
         rows.append((*cells, f"{100 * row.efficiency:.1f}") if not searched else tuple(cells))
     header = ["GPUs", "plan", "s/step", "tok/s/GPU", "TFLOP/s", "MFU %", "GiB"]
     return Block("", tuple(rows), tuple(header if searched else [*header, "eff %"]))
@@ -151,10 +152,8 @@ def train_blocks(report: TrainReport, *, chart: bool) -> list[Block]:
     blocks.append(_memory(report))
     lines = [("binds", _binds(report.rows[0])), ("rates", report.calibration)]
     first = report.rows[0]
-    shares = (
-        f"{100 * first.mfu_causal:.1f} % with half of attention, {100 * first.hfu:.1f} % with what is computed again"
-    )
-    lines.append(("MFU", shares))
+    again = f"HFU, with what is computed again, {100 * first.hfu:.1f} %"
+    lines.append(("MFU", f"attention in full; in brackets half of it, as a causal mask leaves; {again}"))
     if not report.searched:
         lines.append(("eff %", "tokens a second and GPU over those of the first row, with the same batch"))
     blocks.append(Block("Assumptions", (*lines, *(("", text) for text in report.assumptions))))
