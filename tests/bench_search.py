@@ -15,11 +15,12 @@ from ffplan.catalog.models import Model
 from ffplan.cli.wired import resolved_design
 from ffplan.design.training import PlanFields
 from ffplan.perf.machine import machine
+from ffplan.perf.passes import Run
 from ffplan.perf.space import best, single, space_of, weigh
 from ffplan.perf.speeds import speeds
-from ffplan.perf.train import Run, step_parts, step_time
-from ffplan.perf.training import plan_numbers
+from ffplan.perf.train import step_parts, step_time
 from ffplan.perf.workload import shape_of
+from ffplan.perf.written import plans_of
 from tests.bench import COMMAND, seconds
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def main() -> None:
     assert model.transformer is not None
     assert part is not None
     shape = shape_of(model.transformer)
-    plans = plan_numbers(PlanFields(batch=BATCH), 1)
+    plans = plans_of(PlanFields(batch=BATCH), 1.0)
 
     def fresh() -> Run:
         return Run(shape, plans, speeds(part, "bf16"), machine(design, catalog))

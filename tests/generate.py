@@ -26,6 +26,8 @@ def _golden_texts() -> dict[Path, str]:
     for form, suffix in test_designs.FORMATS.items():
         text = test_designs.report("compare", *test_designs.COMPARISON, "--format", form)
         texts[test_designs.EXPECTED / f"comparison.{suffix}"] = text
+    for name, arguments in test_designs.TRAININGS.items():
+        texts[test_designs.EXPECTED / f"{name}.txt"] = test_designs.report("train", *arguments)
     for case in CASES:
         with tempfile.TemporaryDirectory() as scratch:
             texts[test_errors.EXPECTED / f"{case.name}.txt"] = test_errors.message(case, Path(scratch))

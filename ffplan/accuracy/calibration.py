@@ -22,6 +22,8 @@ from ffplan.record import record
 from ffplan.trainings import CalibrationReport, Constant, Fitted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ffplan.catalog.store import Catalog
     from ffplan.catalog.training import TrainingRates
 
@@ -70,12 +72,13 @@ def _base(catalog: Catalog, wish: Wanted) -> TrainingRates | None:
     return part.training
 
 
-def calibration(catalog: Catalog, wish: Wanted) -> Calibration:
+def calibration(catalog: Catalog, wish: Wanted, progress: Callable[[int], None] | None = None) -> Calibration:
     """Fit the constants of one accelerator.
 
     Args:
         catalog: the parts.
         wish: accelerator, files and what is kept.
+        progress: told how often the runs were replayed.
 
     Raises:
         InputError: where a file is wrong.
@@ -93,7 +96,7 @@ def calibration(catalog: Catalog, wish: Wanted) -> Calibration:
         raise FitError(f"nothing is known of {', '.join(lacking)}: fit them too, or give --start")
     if set(names) & set(LAUNCHES) and base is not None and not waits(mine):
         raise FitError("no run waits for its host to launch: these rows cannot tell what launching takes")
-    made = fit(mine, names=names, units=units, base=base)
+    made = fit(mine, names=names, units=units, base=base, progress=progress)
     rates = figures(made.values, base, units)
     ids = list(dict.fromkeys(item.file.id for item in mine))
     fitted = []

@@ -12,7 +12,7 @@ from ffplan.catalog.training import TrainingRates
 from ffplan.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from ffplan.fabric.arrays import Floats
 
@@ -128,7 +128,10 @@ def errors(replays: Sequence[Replay], rates: TrainingRates | None = None) -> Flo
     return np.concatenate([_relative(replay, rates) - 1 for replay in replays])
 
 
-def fit(replays: Sequence[Replay], *, names: tuple[str, ...], units: float, base: TrainingRates | None = None) -> Fit:
+def fit(
+    replays: Sequence[Replay], *, names: tuple[str, ...], units: float, base: TrainingRates | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Fit:  # fmt: skip
     """Fit constants so that the times of runs come out.
 
     Rows of one source count together as the root of their number, so that a source with four times the rows counts
@@ -140,6 +143,7 @@ def fit(replays: Sequence[Replay], *, names: tuple[str, ...], units: float, base
         names: the constants to fit.
         units: multiprocessors of the accelerator.
         base: constants that are not fitted.
+        progress: told how often the runs were replayed.
 
     Raises:
         FitError: where there are fewer rows than constants, or SciPy is missing.
@@ -162,7 +166,13 @@ def fit(replays: Sequence[Replay], *, names: tuple[str, ...], units: float, base
         )
         first = np.clip(first, low + 1e-6, high - 1e-6)
 
+    replayed = 0
+
     def residuals(logs: Floats) -> Floats:
+        nonlocal replayed
+        replayed += 1
+        if progress is not None:
+            progress(replayed)
         rates = figures(dict(zip(names, np.exp(logs).tolist(), strict=True)), base, units)
         parts = [np.log(_relative(replay, rates)) * sizes[replay.file.id] ** -0.25 for replay in replays]
         return np.concatenate(parts)

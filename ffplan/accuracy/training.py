@@ -15,12 +15,14 @@ from ffplan.catalog.models import Model
 from ffplan.fabric.arrays import Floats
 from ffplan.perf.footprint import footprint, peak_bytes
 from ffplan.perf.host import Host
-from ffplan.perf.plans import RECOMPUTE, Plans
+from ffplan.perf.passes import Run
+from ffplan.perf.plans import Plans
 from ffplan.perf.reckon import achieved, step_flops
 from ffplan.perf.speeds import UncalibratedError, speeds
 from ffplan.perf.talk import System as Machine
-from ffplan.perf.train import PARTS, Run, step_parts, step_time
+from ffplan.perf.train import PARTS, step_parts, step_time
 from ffplan.perf.workload import shape_of
+from ffplan.perf.written import plans_of
 from ffplan.record import record
 from ffplan.tables import AccuracyRow
 
@@ -126,31 +128,6 @@ def _cells(bench: Bench, table: Table, path: Path) -> dict[str, Floats]:
                 )  # fmt: skip
     values = np.array([[np.nan if cell is None else cell for cell in row] for row in table.rows], dtype=float)
     return {name: values[:, at] for at, name in enumerate(table.columns)}
-
-
-def plans_of(plan: PlanFields, gpus: Any, columns: Mapping[str, Any]) -> Plans:
-    """Return plans as arrays from what people write.
-
-    Args:
-        plan: what all have in common.
-        gpus: accelerators of each.
-        columns: fields that differ, by name.
-    """
-
-    def field(name: str, default: Any = None) -> Any:
-        value = columns.get(name, getattr(plan, name))
-        return default if value is None else np.asarray(value, dtype=float)
-
-    tensor, pipeline, context = field("tensor"), field("pipeline"), field("context")
-    return Plans(
-        gpus=gpus, batch=field("batch"), micro=field("micro_batch"), tensor=tensor, pipeline=pipeline,
-        data=field("data", gpus / (tensor * pipeline * context)), chunks=field("chunks"), context=context,
-        expert=field("expert"), expert_tensor=field("expert_tensor", tensor), recompute=RECOMPUTE.index(plan.recompute),
-        sequence_parallel=float(plan.sequence_parallel) * (tensor > 1), zero=field("zero"), shard=field("shard", 0.0),
-        gradient_bytes=float(plan.gradient_bytes), precision=plan.precision, schedule=plan.schedule,
-        fused_attention=plan.attention == "fused", causal_skip=plan.causal_skip, overlap=frozenset(plan.overlap),
-        scatter_gather=plan.scatter_gather, order=plan.order, offload=plan.offload,
-    )  # fmt: skip
 
 
 def _machine(bench: Bench, system: System, host: Host, plan: PlanFields) -> Machine:

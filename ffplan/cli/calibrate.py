@@ -56,7 +56,7 @@ def calibrate(
     from ffplan.accuracy.fit import BOUNDS, FitError
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.wired import choice
+    from ffplan.cli.wired import Progress, choice
     from ffplan.report.calibrate import calibrate_blocks
 
     parts = Catalog(catalog or ())
@@ -64,10 +64,14 @@ def calibrate(
     if start is not None:
         part_of(parts, Accelerator, start, "ffplan calibrate: --start")
     names = tuple(choice(name.strip(), tuple(BOUNDS), "--only") for name in only.split(",")) if only else None
+    progress = Progress("replaying")
+    wish = Wanted(accelerator, tuple(cases), names, launches, start, units)
     try:
-        made = calibration(parts, Wanted(accelerator, tuple(cases), names, launches, start, units))
+        made = calibration(parts, wish, progress.count)
     except FitError as error:
         raise UsageError(f"ffplan calibrate: {error}") from None
+    finally:
+        progress.end()
     report = made.report
     head = f"calibrate: {report.accelerator}, {report.rows} rows"
     emit(report, list(report.constants), head, lambda: calibrate_blocks(report), form, output)

@@ -179,6 +179,11 @@ class Progress:
         if self.shown:
             print(f"\r\x1b[K{self.what}: {done} of {total} {detail}", end="", file=sys.stderr, flush=True)
 
+    def count(self, done: int) -> None:
+        """Say how often it was done, where nobody knows how often it will be."""
+        if self.shown:
+            print(f"\r\x1b[K{self.what}: {done} times", end="", file=sys.stderr, flush=True)
+
     def end(self) -> None:
         """Clear the line."""
         if self.shown:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
     from ffplan.perf.collective import Wish
     from ffplan.perf.job import Job
-    from ffplan.perf.train import Run
+    from ffplan.perf.passes import Run
 
 
 def collective_assumptions(wish: Wish, job: Job) -> tuple[str, ...]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.perf.levels import sharded_speedup
+from ffplan.perf.passes import place
 from ffplan.perf.plans import strides
 from ffplan.perf.rooflines import data_parallel_tokens, expert_parallel_tokens, sharded_tokens, tensor_parallel_ways
-from ffplan.perf.train import place
 from ffplan.trainings import Roofline
 
 if TYPE_CHECKING:
+    from ffplan.perf.passes import Run
     from ffplan.perf.talk import System
-    from ffplan.perf.train import Run
 
 
 def _inside(system: System) -> float:

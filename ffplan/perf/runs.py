@@ -11,13 +11,14 @@ from ffplan.perf.footprint import footprint, peak_bytes
 from ffplan.perf.plans import NUMBERS, RECOMPUTE, layers_of
 from ffplan.perf.reckon import achieved, step_flops
 from ffplan.perf.roofs import rooflines
-from ffplan.perf.train import PARTS, Run, step_parts, step_time
+from ffplan.perf.train import PARTS, step_parts, step_time
 from ffplan.perf.whatif import RESOURCES, faster
 from ffplan.trainings import Gain, PlanRow, StageMemory, StepPart, TrainRow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ffplan.perf.passes import Run
     from ffplan.perf.plans import Plans
     from ffplan.perf.workload import Shape
 

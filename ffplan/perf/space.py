@@ -10,10 +10,11 @@ import numpy as np
 from ffplan.fabric.arrays import Floats, Ints
 from ffplan.perf.feasible import REASONS, causes, codes
 from ffplan.perf.plans import NUMBERS, Plans
-from ffplan.perf.train import Run, step_parts, step_time
+from ffplan.perf.train import step_parts, step_time
 from ffplan.record import record
 
 if TYPE_CHECKING:
+    from ffplan.perf.passes import Run
     from ffplan.perf.workload import Shape
 
 MICRO = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)

@@ -13,14 +13,15 @@ from ffplan.design.training import PlanFields
 from ffplan.perf.assumed import training_assumptions
 from ffplan.perf.feasible import WORDS
 from ffplan.perf.machine import machine, most_gpus
+from ffplan.perf.passes import Run
 from ffplan.perf.plans import RECOMPUTE, Plans
 from ffplan.perf.refusal import fault
 from ffplan.perf.runs import train_rows
 from ffplan.perf.shapes import parameters
 from ffplan.perf.space import best, nearest, single, space_of, weigh
 from ffplan.perf.speeds import speeds
-from ffplan.perf.train import Run
 from ffplan.perf.workload import Shape, shape_of
+from ffplan.perf.written import plans_of
 from ffplan.record import record
 from ffplan.trainings import Refused, TrainReport, TrainRow
 
@@ -101,28 +102,7 @@ def _stand(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> Stand:
         raise RefusedError(
             f"`hfreduce-nvlink` needs NVLink between GPUs; `{system.host.id}` has none", infeasible=False
         )
-    return Stand(shape, part, limit, Run(shape, plan_numbers(plan, 1), speeds(part, plan.precision), system))
-
-
-def plan_numbers(plan: PlanFields, gpus: int) -> Plans:
-    """Return a plan with plain numbers.
-
-    Args:
-        plan: as it is written.
-        gpus: accelerators.
-    """
-    ways = plan.tensor * plan.context * plan.pipeline
-    whole = gpus // ways if gpus % ways == 0 else gpus / ways
-    return Plans(
-        gpus=float(gpus), batch=float(plan.batch or 1), micro=float(plan.micro_batch), tensor=float(plan.tensor),
-        pipeline=float(plan.pipeline), data=float(plan.data or whole), chunks=float(plan.chunks),
-        context=float(plan.context), expert=float(plan.expert), expert_tensor=float(plan.expert_tensor or plan.tensor),
-        recompute=float(RECOMPUTE.index(plan.recompute)),
-        sequence_parallel=float(plan.sequence_parallel and plan.tensor > 1), zero=float(plan.zero),
-        shard=float(plan.shard or 0), gradient_bytes=float(plan.gradient_bytes), precision=plan.precision,
-        schedule=plan.schedule, fused_attention=plan.attention == "fused", causal_skip=plan.causal_skip,
-        overlap=frozenset(plan.overlap), scatter_gather=plan.scatter_gather, order=plan.order, offload=plan.offload,
-    )  # fmt: skip
+    return Stand(shape, part, limit, Run(shape, plans_of(plan, 1.0), speeds(part, plan.precision), system))
 
 
 def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:
@@ -163,7 +143,7 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport
     """
     _gpus(design, asked.gpus)
     stand = _stand(design, catalog, asked)
-    plans = [plan_numbers(asked.plan, count) for count in asked.gpus]
+    plans = [plans_of(asked.plan, float(count)) for count in asked.gpus]
     for count, item in zip(asked.gpus, plans, strict=True):
         wrong = fault(stand.shape, item, stand.limit)
         if wrong is not None:

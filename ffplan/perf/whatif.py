@@ -9,8 +9,8 @@ from ffplan.perf.resources import Border
 
 if TYPE_CHECKING:
     from ffplan.perf.host import Host, Range
+    from ffplan.perf.passes import Run
     from ffplan.perf.talk import System
-    from ffplan.perf.train import Run
 
 RESOURCES = {
     "matrix": "matrix units", "memory": "device memory bandwidth", "kernels": "small kernels and launch gaps",

@@ -12,6 +12,14 @@ EXPECTED = ROOT / "tests" / "golden" / "designs"
 FORMATS = {"table": "txt", "json": "json", "markdown": "md", "csv": "csv"}
 COMPARISON = ("fire-flyer-2", "pcie-a100-three-tier", "dgx-a100-10k", "--baseline", "dgx-a100-10k")
 
+TRAININGS = {
+    "train-scales": ("fire-flyer-2", "--model", "llama-13b", "--batch", "4096", "--pp", "4", "--gpus", "64..512",
+                     "--chart"),
+    "train-search": ("dgx-a100-10k", "--model", "megatron-529.6b", "--batch", "2520", "--gpus", "5128", "--search"),
+    "train-experts": ("superpod-h100-4su", "--model", "deepseek-v3", "--batch", "15360", "--gpus", "1008", "--pp", "21",
+                      "--ep", "8", "--micro-batch", "2", "--recompute", "full", "--precision", "fp8"),
+}  # fmt: skip
+
 
 def report(*arguments: str) -> str:
     """Return what a command prints on standard output."""
@@ -31,6 +39,11 @@ def test_design(name: str, form: str) -> None:
 def test_compare(form: str) -> None:
     expected = (EXPECTED / f"comparison.{FORMATS[form]}").read_text()
     assert report("compare", *COMPARISON, "--format", form) == expected
+
+
+@pytest.mark.parametrize("name", TRAININGS)
+def test_train(name: str) -> None:
+    assert report("train", *TRAININGS[name]) == (EXPECTED / f"{name}.txt").read_text()
 
 
 @pytest.mark.parametrize("name", DESIGNS)

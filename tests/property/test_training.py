@@ -16,12 +16,13 @@ from ffplan.catalog.store import Catalog
 from ffplan.perf.feasible import REASONS, WORDS, causes, codes
 from ffplan.perf.footprint import PARTS as SIZES
 from ffplan.perf.footprint import footprint, peak_bytes
+from ffplan.perf.passes import Run
 from ffplan.perf.plans import NUMBERS, Plans
 from ffplan.perf.refusal import fault
 from ffplan.perf.space import best, single, space_of, weigh
 from ffplan.perf.speeds import speeds
 from ffplan.perf.talk import System
-from ffplan.perf.train import Run, step_parts, step_time
+from ffplan.perf.train import step_parts, step_time
 from tests.support import host_named, shape_named
 
 if TYPE_CHECKING:

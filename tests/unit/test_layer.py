@@ -7,18 +7,15 @@ from dataclasses import replace
 import pytest
 
 from ffplan.perf.layer import (
-    around_attention,
     attention_time,
-    both_ways,
     dense_layer,
     expert_layer,
     expert_rows,
-    feed_forward,
-    matrix_time,
     moved_bytes,
     output_layer,
 )
 from ffplan.perf.plans import Plans
+from ffplan.perf.products import around_attention, both_ways, feed_forward, matrix_time
 from ffplan.perf.speeds import Speeds
 from tests.support import shape_named
 

@@ -10,12 +10,13 @@ import pytest
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
+from ffplan.perf.passes import Run
 from ffplan.perf.plans import Plans, layers_of, placed, strides
 from ffplan.perf.reckon import achieved, step_flops
 from ffplan.perf.speeds import UncalibratedError, speeds
 from ffplan.perf.step import exposed, offload_time, optimizer_time, pipeline_time, waiting
 from ffplan.perf.talk import System, contention, group_time, send_time
-from ffplan.perf.train import PARTS, Run, step_parts, step_time
+from ffplan.perf.train import PARTS, step_parts, step_time
 from ffplan.perf.whatif import RESOURCES, faster
 from tests.support import host_named, shape_named
 

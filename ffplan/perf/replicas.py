@@ -1,0 +1,120 @@
+"""What data parallelism adds to a step: gradients reduced, parameters gathered, the optimiser, here or on the host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.perf import step
+from ffplan.perf.passes import inner_stride, pace_share, place
+from ffplan.perf.talk import group_time
+from ffplan.perf.weights import held
+from ffplan.record import record
+
+if TYPE_CHECKING:
+    from ffplan.perf.passes import Passes, Run
+
+
+@record
+class Reduced:
+    """Collectives of data parallelism in a step [s]."""
+
+    gradients: Any
+    gathers: Any
+    """Parameters, brought together for computing."""
+
+
+@record
+class Group:
+    """Collectives of data parallelism over one kind of parameters [s]."""
+
+    once: Any
+    """Gradients, reduced once a step or, under ZeRO 2, for every micro-batch."""
+    across: Any
+    """Gradients between replicas of a shard."""
+    gather: Any
+    """Parameters, gathered once a step."""
+    layer_gather: Any
+    """All layers gathered one by one, for a micro-batch, one way."""
+    layer_scatter: Any
+    """All layers' gradients scattered one by one."""
+
+    def plus(self, other: Group) -> Group:
+        """Return the sum of two."""
+        names = ("once", "across", "gather", "layer_gather", "layer_scatter")
+        return Group(*(getattr(self, name) + getattr(other, name) for name in names))
+
+
+def _group(run: Run, weights: Any, pieces: Any, ranks: Any, stride: Any) -> Group:
+    """Return the collectives over `ranks` that hold the same `weights` of a stage, in so many pieces."""
+    p, system = run.plans, run.system
+    shared = np.minimum(np.where(np.asarray(p.shard) > 0, p.shard, ranks), ranks)
+    whole, spread = place(run, ranks, stride), place(run, shared, stride)
+    outer = place(run, ranks / shared, stride * shared)
+    size, held_bytes, zero = p.gradient_bytes * weights, p.width * weights, np.asarray(p.zero)
+    reduce = group_time(system, "allreduce", *whole, size, reducing=True)
+    direct = system.reducer.method == "hfreduce"  # it has allreduce alone
+    scatter = reduce if direct else group_time(system, "reduce-scatter", *spread, size)
+    across = group_time(system, "allreduce", *outer, size / shared)
+    return Group(
+        np.where(zero > 0, scatter, reduce), np.where((zero == 3) | ((zero > 0) & (not direct)), across, 0.0),
+        group_time(system, "all-gather", *spread, held_bytes),
+        pieces * group_time(system, "all-gather", *spread, held_bytes / pieces),
+        pieces * group_time(system, "reduce-scatter", *spread, size / pieces),
+    )  # fmt: skip
+
+
+def reduced(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
+    """Return what reducing gradients and gathering parameters takes that nothing hides [s].
+
+    Everything that runs beside the same computing is summed before it is compared with it.
+    """
+    p, parts = run.plans, held(run.shape, run.plans, pace_share(run.shape, run.plans))
+    stride, pieces, zero = inner_stride(p), count + (np.asarray(extra) > 0), np.asarray(p.zero)
+    found = _group(run, parts.layer * count + extra, pieces, p.reducing, stride)
+    if run.shape.experts is not None:
+        found = found.plus(_group(run, parts.experts * count, count, p.expert_data, stride * p.expert))
+    forward, back, m = count * each.ahead, count * each.behind, p.micro_batches
+    hide_gradients, hide_parameters = "gradients" in p.overlap, "parameters" in p.overlap
+    again = np.where(zero == 2, m, 1.0)  # ZeRO 2 keeps no gradients but its own: it reduces every time
+    once, across, gather = found.once, found.across, np.where((zero > 0) & (zero < 3), found.gather, 0.0)
+    ahead, behind, scatter = found.layer_gather, found.layer_gather, found.layer_scatter
+    if hide_gradients:
+        once, scatter = step.exposed(once, back, pieces), step.exposed(scatter, back, pieces)
+        across = step.exposed(across, back, pieces)
+    if hide_parameters:
+        gather, ahead = step.exposed(gather, forward, pieces), step.exposed(ahead, forward, pieces)
+        behind = step.exposed(behind, back, pieces)
+    if hide_gradients and hide_parameters:
+        both = found.layer_gather + found.layer_scatter
+        left = step.exposed(both, back, pieces) / np.maximum(both, 1e-30)
+        behind, scatter = left * found.layer_gather, left * found.layer_scatter
+    fully = zero == 3
+    return Reduced(np.where(fully, m * scatter, again * once) + across, np.where(fully, m * (ahead + behind), gather))
+
+
+def _host_rates(run: Run) -> tuple[float, float]:
+    """Return what a rank moves to its host while all do, and its share of host memory bandwidth [byte/s]."""
+    host = run.system.host
+    memory = host.memory_gbyte_s[1] / max(1, len(host.gpus)) * 1e9
+    link = (host.pcie[1] if host.pcie else float("inf")) * 1e9
+    for port in host.ports:
+        if port.gpus and port.limits is not None:
+            link = min(link, port.limits.one_way.value / len(port.gpus) * 1e9)
+    return min(link, memory), memory
+
+
+def optimizer(run: Run, count: Any, extra: Any) -> tuple[Any, Any]:
+    """Return the times of the optimiser, on the accelerator and on the host [s]."""
+    p, parts = run.plans, held(run.shape, run.plans, pace_share(run.shape, run.plans))
+    zero, shard = np.asarray(p.zero) > 0, np.where(np.asarray(p.shard) > 0, p.shard, p.reducing)
+    plain, experts = np.where(zero, shard, 1.0), np.where(zero, np.minimum(shard, p.expert_data), 1.0)
+    mine = (parts.layer * count + extra) / plain + parts.experts * count / experts
+    if p.offload == "none":
+        return step.optimizer_time(mine, 1.0, run.speeds.memory), 0.0
+    link, memory = _host_rates(run)
+    time = step.offload_time(mine, 1.0, p.gradient_bytes, link, memory)
+    if p.offload == "parameters":
+        time = time + 2 * p.micro_batches * p.width * mine / link
+    return 0.0 * time, time
