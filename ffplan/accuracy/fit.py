@@ -128,6 +128,24 @@ def errors(replays: Sequence[Replay], rates: TrainingRates | None = None) -> Flo
     return np.concatenate([_relative(replay, rates) - 1 for replay in replays])
 
 
+def _start(names: tuple[str, ...], base: TrainingRates | None) -> Floats:
+    """Return logarithms of the values that a fit starts from: those of the base, or the usual ones."""
+    known = [getattr(base, name, None) for name in names]
+    return np.array(
+        [np.log(BOUNDS[name][2] if item is None else item.value) for name, item in zip(names, known, strict=True)]
+    )
+
+
+def _notes(values: dict[str, float]) -> dict[str, str]:
+    """Return what to know of constants that stand at an end of what is allowed."""
+    found = {}
+    for name, value in values.items():
+        for end, word in zip(BOUNDS[name][:2], ("least", "most"), strict=True):
+            if abs(np.log(value / end)) < NEAR:
+                found[name] = f"the {word} that the fit allows"
+    return found
+
+
 def fit(
     replays: Sequence[Replay], *, names: tuple[str, ...], units: float, base: TrainingRates | None = None,
     progress: Callable[[int], None] | None = None,
@@ -158,14 +176,8 @@ def fit(
     rows = sum(sizes.values())
     if rows < len(names):
         raise FitError(f"{rows} row(s) cannot tell {len(names)} constants: {', '.join(names)}")
-    low, high, first = (np.log([BOUNDS[name][at] for name in names]) for at in range(3))
-    if base is not None:
-        known = [getattr(base, name) for name in names]
-        first = np.array(
-            [np.log(item.value) if item is not None else old for item, old in zip(known, first, strict=True)]
-        )
-        first = np.clip(first, low + 1e-6, high - 1e-6)
-
+    low, high = (np.log([BOUNDS[name][at] for name in names]) for at in range(2))
+    first = np.clip(_start(names, base), low + 1e-6, high - 1e-6)
     replayed = 0
 
     def residuals(logs: Floats) -> Floats:
@@ -185,12 +197,6 @@ def fit(
     ]  # fmt: skip
     found = min(tries, key=lambda item: float(item.cost))
     values = dict(zip(names, np.exp(found.x).tolist(), strict=True))
-    notes: dict[str, str] = {}
-    for name, at in zip(names, found.x.tolist(), strict=True):
-        ends = {np.log(BOUNDS[name][0]): "least", np.log(BOUNDS[name][1]): "most"}
-        for end, word in ends.items():
-            if abs(at - end) < NEAR:
-                notes[name] = f"the {word} that the fit allows"
     after = errors(replays, figures(values, base, units))
     before = None
     if base is not None:
@@ -198,4 +204,4 @@ def fit(
             before = float(np.abs(errors(replays, base)).mean())
         except ValueError:  # the base lacks a constant that the rows need
             before = None
-    return Fit(values, notes, rows, before, float(np.abs(after).mean()))
+    return Fit(values, _notes(values), rows, before, float(np.abs(after).mean()))
