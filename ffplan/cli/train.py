@@ -63,7 +63,7 @@ def _plan(file: str | None, given: dict[str, Any]) -> PlanFields:
     base = PlanFields()
     if file is not None:
         base = validate(PlanFile, read_document(Path(file), file))
-    fields = {name: getattr(base, name) for name in PlanFields.model_fields}
+    fields = {name: getattr(base, name) for name in base.model_fields_set if name != "kind"}
     try:
         return PlanFields.model_validate({**fields, **given})
     except ValidationError as error:
@@ -183,8 +183,7 @@ def train(
 
     def asked(design: Any, parts: Catalog) -> Asked:
         part = part_of(parts, Model, model, "ffplan train: --model")
-        fixed = frozenset(given) | (wanted.model_fields_set if plan else frozenset())
-        return Asked(part, wanted, numbers or (most_gpus(design),), limit, fixed)
+        return Asked(part, wanted, numbers or (most_gpus(design),), limit, frozenset(wanted.model_fields_set))
 
     report = _report(file, catalog, asked, top if search else None)
     rows: list[Any] = train_rows_flat(report) if form is ReportFormat.CSV else []

@@ -102,7 +102,7 @@ def _data(batch: int, gpus: int, ways: Ints, fixed: int | None) -> Ints:
     """Return the data-parallel ranks of every structure: the most that divide the batch and fit."""
     if fixed is not None:
         return np.full(np.shape(ways), float(fixed))
-    allowed = np.array(divisors(batch, batch), dtype=float)
+    allowed = np.array(divisors(batch, gpus), dtype=float)
     at = np.searchsorted(allowed, np.maximum(gpus // ways, 1), side="right") - 1
     found: Ints = allowed[at]
     return found
@@ -143,6 +143,7 @@ def weigh(run: Run, space: Space, gpus: int, limit: float, data: int | None = No
     options = len(space.recompute) * len(space.sequence_parallel) * len(space.zero)
     structure = causes(run.shape, replace(base, **mesh), None)
     structure["accelerators"] = mesh["gpus"] > gpus
+    del structure["offload"]  # depends on ZeRO, an option
     code = codes(structure)
     refused = {
         name: int((code == at).sum()) * options for at, name in enumerate(REASONS) if at and bool((code == at).any())
@@ -160,7 +161,7 @@ def weigh(run: Run, space: Space, gpus: int, limit: float, data: int | None = No
     parts = step_parts(replace(run, plans=plans))
     seconds = step_time(parts)
     later = causes(run.shape, plans, limit)
-    more = codes({"memory": later["memory"], "shard": later["shard"]})
+    more = codes({name: later[name] for name in ("shard", "offload", "memory")})
     whole = np.broadcast_to(seconds, np.broadcast_shapes(seconds.shape, more.shape))
     more = np.broadcast_to(more, whole.shape)
     for at, name in enumerate(REASONS):

@@ -70,12 +70,8 @@ def step_parts(run: Run) -> dict[str, Any]:
     stage = count * each.whole + with_output * total(output)
     launch = at.launch + at.launch_parallel * (np.asarray(p.tensor) > 1)
     wait = step.waiting(stage, count, launch, at.launch_step)
-    _, idle = step.pipeline_time(
-        stage + wait,
-        np.maximum(regular, full * launch),
-        m,
-        _bubble(run, stage, each, full),
-    )
+    others, share = np.maximum(regular, full * launch), _bubble(run, stage, each, full)
+    _, idle = step.pipeline_time(stage + wait, others, m, share)
     send = _sends(run)
     steady = 0.0 if "pipeline" in p.overlap else 2.0 * p.chunks * send
     embedding = held(run.shape, p, 0.0).embedding

@@ -330,3 +330,15 @@ def test_a_search_without_a_plan_says_how_many_accelerators_would_do() -> None:
     run = ffplan("train", "superpod-h100-4su", "-m", "llama3-70b", "-g", "8", "--batch", "512", "--search")
     assert run.code == 1
     assert "32 accelerators would do" in run.err
+
+
+def test_offloaded_parameters_are_searched_under_zero_3_alone(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text("kind: training-plan\nbatch: 64\nzero: 1\noffload: parameters\n")
+    options = ("train", "superpod-h100-4su", "-m", "llama3-8b", "-g", "8", "--plan", str(file), "--format", "json")
+    refused = ffplan(*options)
+    assert refused.code == 2
+    assert "offloaded parameters need ZeRO 3" in refused.err
+    file.write_text("kind: training-plan\nbatch: 64\noffload: parameters\n")
+    rows = json.loads(ffplan(*options, "--search").out)["rows"]
+    assert {row["plan"]["zero"] for row in rows} == {3}
