@@ -7,9 +7,7 @@ Plans a second in process against a loop that times one plan after the other, an
 from __future__ import annotations
 
 import statistics
-import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ffplan.catalog.models import Model
 from ffplan.cli.wired import resolved_design
@@ -19,25 +17,14 @@ from ffplan.perf.passes import Run
 from ffplan.perf.space import best, single, space_of, weigh
 from ffplan.perf.speeds import speeds
 from ffplan.perf.train import step_parts, step_time
+from ffplan.perf.training import TAKEN
 from ffplan.perf.workload import shape_of
 from ffplan.perf.written import plans_of
 from tests.bench import COMMAND, seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.bench_collective import best as shortest
 
 DESIGN, MODEL, GPUS, BATCH = "dgx-a100-10k", "megatron-529.6b", 5128, 2520
 ROUNDS, SAMPLE = 9, 50
-
-
-def shortest(run: Callable[[], object]) -> float:
-    """Return the shortest of several runs [s]."""
-    taken = []
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
-        run()
-        taken.append(time.perf_counter() - start)
-    return min(taken)
 
 
 def main() -> None:
@@ -55,7 +42,7 @@ def main() -> None:
 
     run = fresh()
     space = space_of(shape, GPUS, run.system.domain, {})
-    limit = part.memory.value - 2.0**31
+    limit = part.memory.value - TAKEN
     cold = shortest(lambda: weigh(replace(run, system=replace(run.system, known={})), space, GPUS, limit))
     warm = shortest(lambda: weigh(run, space, GPUS, limit))
     found = weigh(run, space, GPUS, limit)

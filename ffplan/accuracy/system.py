@@ -11,7 +11,7 @@ from ffplan.errors import InputError
 from ffplan.perf.host import Host, host_of
 from ffplan.perf.job import Job
 from ffplan.perf.resources import Border
-from ffplan.perf.talk import contention
+from ffplan.perf.talk import border_share
 
 if TYPE_CHECKING:
     from ffplan.accuracy.cases import System
@@ -120,8 +120,7 @@ class Bench:
         """Return zones and borders of the groups of a training run; all groups of a node cross at the same time."""
 
         def found(nodes: Any, per_node: Any) -> tuple[Any, tuple[Border, ...]]:
-            share = np.minimum(1.0, per_node / host.domain_gpus)
-            share = share * contention(host.domain_gpus, len(host.nics) * host.domain_nodes, per_node, nodes)
+            share = border_share(host.domain_gpus, len(host.nics) * host.domain_nodes, per_node, nodes)
             return nodes * 0 + system.zones, _borders(system, host, nodes, share)
 
         return found

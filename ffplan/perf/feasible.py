@@ -1,4 +1,4 @@
-"""What makes a plan impossible: a code for every plan of an array, and words for one of them."""
+"""What makes a plan impossible: a code for every plan of an array, and words for each code."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.perf.footprint import peak_bytes
+from ffplan.perf.pipeline import FOLDED
 
 if TYPE_CHECKING:
     from ffplan.fabric.arrays import Ints
@@ -83,8 +84,8 @@ def causes(shape: Shape, plans: Plans, limit: float | None) -> dict[str, Any]:
     if p.schedule == "dualpipe":
         found["schedule"] = (np.asarray(p.pipeline) % 2 != 0) | (m < 2 * p.pipeline) | (m % 2 != 0)
     elif p.schedule != "1f1b":
-        folded = p.schedule in ("zb-v", "v-half", "v-min")
-        found["schedule"] = (m < p.pipeline) | (folded & (2 * p.pipeline > shape.layers + 2))
+        folded = p.schedule in FOLDED
+        found["schedule"] = (m < p.pipeline) | (folded & (2 * p.pipeline > shape.layers + COUNTED))
     if limit is not None:
         found["memory"] = peak_bytes(shape, plans) > limit
     return found

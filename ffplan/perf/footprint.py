@@ -74,8 +74,8 @@ def kept_bytes(shape: Shape, plans: Plans, share: Any = 0.0) -> Any:
         [1]: 34 + 5 a s / h for a plain layer with f = 4 h.
     """
     width, hidden = widths(shape), shape.hidden
-    tokens = plans.micro * shape.sequence / plans.context
-    between = 1.0 + plans.sequence_parallel * (plans.tensor - 1.0)
+    tokens = plans.tokens(shape.sequence)
+    between = plans.between
     wide = 3 if shape.gated else 2
     around = width.query + width.key + width.value + attention_out(shape)
     narrow: Any = 0.0
@@ -93,15 +93,8 @@ def kept_bytes(shape: Shape, plans: Plans, share: Any = 0.0) -> Any:
         mixed = tokens * (plans.width * (base + wide * shared_width(each) / plans.tensor) - saved) + routed
         found = (1 - share) * found + share * mixed
     if not plans.fused_attention:
-        scores = (
-            SCORE_BYTES
-            / 2
-            * plans.width
-            * plans.micro
-            * shape.heads
-            * shape.sequence**2
-            / (plans.tensor * plans.context)
-        )
+        squares = plans.micro * shape.sequence**2 / (plans.tensor * plans.context)
+        scores = SCORE_BYTES / 2 * plans.width * shape.heads * squares
         found = found + (plans.recompute == 0) * scores
     return found
 
@@ -159,8 +152,7 @@ def footprint(shape: Shape, plans: Plans, stage: Any) -> Footprint:
     parts = held(shape, p, share)
     copies = np.where(first_stage & last_stage, 1.0 if shape.tied else 2.0, first_stage * 1.0 + last_stage * 1.0)
     plain, routed = parts.layer * count + parts.embedding * copies, parts.experts * count
-    shared = np.where(np.asarray(p.shard) > 0, p.shard, p.reducing)
-    zero = np.asarray(p.zero)
+    shared, zero = p.sharing, np.asarray(p.zero)
     twice = 2.0 if p.schedule == "dualpipe" else 1.0
 
     def states(size: float, least: int) -> Any:
@@ -168,8 +160,8 @@ def footprint(shape: Shape, plans: Plans, stage: Any) -> Footprint:
         divided = plain / np.where(zero >= least, shared, 1.0) + routed / np.where(zero >= least, mine, 1.0)
         return size * divided
 
-    tokens = p.micro * shape.sequence / p.context
-    between = 1.0 + p.sequence_parallel * (p.tensor - 1.0)
+    tokens = p.tokens(shape.sequence)
+    between = p.between
     input_bytes = p.width * tokens * shape.hidden / between
     kept, full_again = kept_bytes(shape, p, share), np.asarray(p.recompute) == 2
     each = np.where(full_again, input_bytes, kept)

@@ -110,7 +110,7 @@ def moved_bytes(shape: Shape, inner: Any, plans: Plans, *, back: bool = False) -
         with a gate, and writes f. Backward, norms and activation read one more, attention reads and writes twice.
     """
     width, out = widths(shape), attention_out(shape)
-    between = 1.0 + plans.sequence_parallel * (plans.tensor - 1.0)
+    between = plans.between
     around = width.query + width.key
     if back:
         split = 4 * around + 2 * width.value + 2 * out + (5 if shape.gated else 3) * inner
@@ -146,7 +146,7 @@ def dense_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
     Source:
         [1]; [2].
     """
-    tokens = plans.micro * shape.sequence / plans.context
+    tokens = plans.tokens(shape.sequence)
     shapes = (*around_attention(shape, plans.tensor), *feed_forward(shape, shape.ffn, plans.tensor))
     products, behind = _sum(both_ways(tokens, n, k, at, plans) for n, k in shapes)
     attention, scores = attention_time(shape, plans, at)
@@ -171,7 +171,7 @@ def expert_rows(shape: Shape, plans: Plans) -> Any:
         What ranks send away they receive from others, in the mean; DeepSeekMoE, arXiv 2401.06066, balances the load.
     """
     assert shape.experts is not None
-    tokens = plans.micro * shape.sequence / plans.context
+    tokens = plans.tokens(shape.sequence)
     return tokens * shape.experts.top_k * plans.expert_tensor / plans.tensor
 
 
@@ -195,7 +195,7 @@ def expert_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
     """
     experts = shape.experts
     assert experts is not None
-    tokens = plans.micro * shape.sequence / plans.context
+    tokens = plans.tokens(shape.sequence)
     routed, local = expert_rows(shape, plans), experts.routed / plans.expert
     shared = shared_width(experts)
     plain = (*around_attention(shape, plans.tensor), (experts.routed, shape.hidden))
@@ -238,7 +238,7 @@ def output_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
         [1] for the products. The scores are written and read at 16 and at 32 bits: 2 + 4 bytes for the loss, 4 + 4 for
         its gradient.
     """
-    tokens = plans.micro * shape.sequence / plans.context
+    tokens = plans.tokens(shape.sequence)
     columns = shape.vocabulary / plans.tensor
     products, behind = both_ways(tokens, columns, shape.hidden, at, plans, plain=True)
     return Work(products + behind, 0.0, 0.0, 0.0, 14.0 * tokens * columns / at.memory, 0.0, 3 * at.kernel)

@@ -11,7 +11,7 @@ from ffplan.fabric.plan import plan_fabric
 from ffplan.perf.borders import borders, reach, zones_of
 from ffplan.perf.host import host
 from ffplan.perf.resources import Border
-from ffplan.perf.talk import System, contention
+from ffplan.perf.talk import System, border_share
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -46,8 +46,7 @@ def machine(design: ResolvedDesign, catalog: Catalog, reducer: str | None = None
     def crossed(nodes: Any, per_node: Any) -> tuple[Any, tuple[Border, ...]]:
         boxes = np.asarray(nodes) * node.domain_nodes
         zones = np.asarray(zones_of(design, boxes), dtype=float)
-        share = np.minimum(1.0, per_node / node.domain_gpus)  # messages count as often as groups share a NIC
-        share = share * contention(node.domain_gpus, len(node.nics) * node.domain_nodes, per_node, nodes)
+        share = border_share(node.domain_gpus, len(node.nics) * node.domain_nodes, per_node, nodes)
         met = borders(design, plan, boxes, zones)
         return zones, tuple(Border(b.name, b.label, b.sets, b.links, b.gbyte_s * share) for b in met)
 

@@ -106,7 +106,7 @@ def _tensor(run: Run, forward: Work) -> Any:
     """Return the collectives of tensor parallelism in a layer that nothing hides [s]."""
     p, system = run.plans, run.system
     each, nodes = place(run, p.tensor, strides(p)["tensor"])
-    size = p.width * p.micro * run.shape.sequence / p.context * run.shape.hidden
+    size = p.width * p.tokens(run.shape.sequence) * run.shape.hidden
     full = (p.recompute == 2) * 1.0
     reduce = group_time(system, "allreduce", each, nodes, size)
     gather = group_time(system, "all-gather", each, nodes, size)

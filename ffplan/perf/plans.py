@@ -10,9 +10,6 @@ RECOMPUTE = ("none", "selective", "full")
 """What of the activations is computed again; a plan holds the position."""
 AXES = ("tensor", "context", "data", "pipeline")
 """Axes of ranks, in the order that fills a node by default."""
-OVERLAPS = ("gradients", "parameters", "tensor", "pipeline", "experts")
-"""What may run beside the computing."""
-
 NUMBERS = (
     "gpus", "batch", "micro", "tensor", "pipeline", "data", "chunks", "context", "expert", "expert_tensor",
     "recompute", "sequence_parallel", "zero", "shard", "gradient_bytes",
@@ -63,7 +60,7 @@ class Plans:
     causal_skip: bool = True
     """True where fused attention leaves out the half that a causal mask hides."""
     overlap: frozenset[str] = frozenset()
-    """Names of `OVERLAPS`."""
+    """What runs beside the computing: gradients, parameters, tensor, pipeline, experts."""
     scatter_gather: bool = True
     """True where tensor-parallel ranks send a share each to the next stage."""
     order: tuple[str, ...] = AXES
@@ -75,6 +72,22 @@ class Plans:
     def micro_batches(self) -> Any:
         """Micro-batches of a data-parallel rank."""
         return self.batch / (self.data * self.micro)
+
+    @property
+    def sharing(self) -> Any:
+        """Ranks over which ZeRO shares what is no expert."""
+        import numpy as np
+
+        return np.where(np.asarray(self.shard) > 0, self.shard, self.reducing)
+
+    @property
+    def between(self) -> Any:
+        """Ways in which what lies between the matrices is split: those of sequence parallelism, or none."""
+        return 1.0 + self.sequence_parallel * (self.tensor - 1.0)
+
+    def tokens(self, sequence: Any) -> Any:
+        """Return the tokens of a micro-batch on a rank, of sequences of so many."""
+        return self.micro * sequence / self.context
 
     @property
     def width(self) -> float:

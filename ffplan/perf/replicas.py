@@ -108,7 +108,7 @@ def _host_rates(run: Run) -> tuple[float, float]:
 def optimizer(run: Run, count: Any, extra: Any) -> tuple[Any, Any]:
     """Return the times of the optimiser, on the accelerator and on the host [s]."""
     p, parts = run.plans, held(run.shape, run.plans, pace_share(run.shape, run.plans))
-    zero, shard = np.asarray(p.zero) > 0, np.where(np.asarray(p.shard) > 0, p.shard, p.reducing)
+    zero, shard = np.asarray(p.zero) > 0, p.sharing
     plain, experts = np.where(zero, shard, 1.0), np.where(zero, np.minimum(shard, p.expert_data), 1.0)
     mine = (parts.layer * count + extra) / plain + parts.experts * count / experts
     if p.offload == "none":

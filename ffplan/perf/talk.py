@@ -76,6 +76,14 @@ def contention(gpus: Any, nics: Any, per_node: Any, nodes: Any) -> Any:
     return 1.0 + (nodes > 1) * (shared - 1.0)
 
 
+def border_share(gpus: int, nics: int, per_node: Any, nodes: Any) -> Any:
+    """Return the share of a border's links that a group has while all groups of a node cross it.
+
+    Messages count as often as groups share a NIC, so the share counts as often too.
+    """
+    return np.minimum(1.0, per_node / gpus) * contention(gpus, nics, per_node, nodes)
+
+
 def group_time(
     system: System, operation: str, per_node: Any, nodes: Any, size: Any, *, reducing: bool = False
 ) -> Floats:

@@ -9,14 +9,12 @@ import numpy as np
 from ffplan.perf import layer as layers
 from ffplan.perf import step
 from ffplan.perf.passes import Passes, Run, passes, place, total
-from ffplan.perf.pipeline import bubble, dualpipe_bubble
+from ffplan.perf.pipeline import FOLDED, bubble, dualpipe_bubble
 from ffplan.perf.plans import layers_of, strides
 from ffplan.perf.replicas import optimizer, reduced
 from ffplan.perf.talk import group_time, send_time
 from ffplan.perf.weights import held
 
-FOLDED = ("zb-v", "v-half", "v-min")
-"""Schedules in which every stage holds two chunks, folded: a micro-batch passes it twice each way."""
 PARTS = (
     "products", "attention", "memory", "kernels", "recompute", "output", "tensor", "context", "experts", "launches",
     "sends", "bubble", "parameters", "gradients", "optimizer", "offload",
@@ -38,7 +36,7 @@ def _bubble(run: Run, stage: Any, each: Passes, count: Any) -> Any:
 def _sends(run: Run) -> Any:
     """Return the time in which a micro-batch passes from a stage to the next, one way [s]."""
     p, system = run.plans, run.system
-    size = p.width * p.micro * run.shape.sequence / p.context * run.shape.hidden
+    size = p.width * p.tokens(run.shape.sequence) * run.shape.hidden
     each, _ = place(run, p.pipeline, strides(p)["pipeline"])
     shared = p.tensor if p.scatter_gather else np.where(np.asarray(p.sequence_parallel) > 0, p.tensor, 1)
     inside, nodes = place(run, p.tensor, strides(p)["tensor"])
