@@ -78,6 +78,8 @@ class System(Frozen):
     """NICs in use on each node: the first so many; all on the compute network if omitted."""
     nic_rate: Bandwidth | None = None
     """Most that a NIC carries at its switch port [GB/s]."""
+    forwarding: bool = True
+    """NCCL reaches the NIC of another GPU over NVLink (PXN), as it does from 2.12 on; otherwise through the CPU."""
     gpus_per_node: Count | None = None
     """Ranks on each node; all its GPUs if omitted."""
     zones: Count = 1

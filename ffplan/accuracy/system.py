@@ -72,7 +72,7 @@ class Bench:
         for index, slot in enumerate(slots[: system.nics]):
             nic = part(Nic, system.nic, "nic") if system.nic else inner(Nic, slot.part, "nics", index, "part")
             nics.append((slot.id, nic, min(nic.rate.value, system.nic_rate or nic.rate.value)))
-        return host_of(server, accelerator, cpus, nics)
+        return host_of(server, accelerator, cpus, nics, forwarding=system.forwarding)
 
     def fault(self, path: Path, message: str, remedy: str, rule: str = "communication-cases") -> InputError:
         """Return the error of something in the file that cannot be."""

@@ -66,6 +66,8 @@ class Host:
     channels: int
     memory_gbyte_s: Range
     """Practical host memory bandwidth over all sockets: low end, value and high end of the known range [GB/s]."""
+    forwarding: bool = True
+    """True where NCCL brings what leaves by the NIC of another GPU there over NVLink (PXN), as from 2.12 on."""
 
     @property
     def domain_gpus(self) -> int:
@@ -76,6 +78,11 @@ class Host:
     def rates(self) -> CollectiveRates | None:
         """What collectives reach between its accelerators; None where nothing is measured."""
         return self.accelerator.collectives if self.accelerator else None
+
+    @property
+    def beside(self) -> int:
+        """Most GPUs that meet a NIC of the fabric below one PCIe switch [1]."""
+        return max((len(port.gpus) for port in self.ports if port.pcie_switch and port.nics), default=0)
 
     @property
     def launch_s(self) -> float:
@@ -121,8 +128,9 @@ def _memory(server: Server, cpus: Sequence[Cpu]) -> Range:
 
 
 def host_of(
-    server: Server, accelerator: Accelerator | None, cpus: Sequence[Cpu], nics: Sequence[tuple[str, Nic, float]]
-) -> Host:
+    server: Server, accelerator: Accelerator | None, cpus: Sequence[Cpu], nics: Sequence[tuple[str, Nic, float]],
+    *, forwarding: bool = True,
+) -> Host:  # fmt: skip
     """Return the resources of one server.
 
     Args:
@@ -130,6 +138,7 @@ def host_of(
         accelerator: its accelerators.
         cpus: its CPUs, one per socket.
         nics: name, part and rate [GB/s] of each NIC on the fabric.
+        forwarding: NCCL reaches another GPU's NIC over NVLink.
     """
     ports = _ports(server, cpus, {name for name, _, _ in nics})
     gpu_ports = {slot.root_port for slot in server.accelerators}
@@ -155,6 +164,7 @@ def host_of(
         sockets_with_gpus=sockets,
         channels=sum(socket.memory.channels.value for socket in server.sockets),
         memory_gbyte_s=_memory(server, cpus),
+        forwarding=forwarding,
     )
 
 

@@ -41,6 +41,19 @@ class Job:
         return (self.per_node > 1) * 1.0
 
     @property
+    def detour(self) -> Any:
+        """1 where a ring must leave a node by a NIC that its last GPU there reaches through the CPU alone, else 0.
+
+        A ring leaves by the NIC that it came in by. Without forwarding over NVLink that takes two GPUs at one PCIe
+        switch, and a group of r ranks on a node of G GPUs, spread evenly, has none where G / r is at least the GPUs at
+        a switch.
+        """
+        if self.host.forwarding or not self.host.switched:
+            return 0.0
+        apart = self.per_node * self.host.beside <= len(self.host.gpus)
+        return self.several * self.shared * apart
+
+    @property
     def nics(self) -> Any:
         """NICs it uses on each node [1]."""
         return nics_of(len(self.host.nics), len(self.host.gpus), self.per_node)

@@ -44,7 +44,8 @@ def ring(operation: str, job: Job) -> list[Line]:
         Lines in bytes per byte of message [1].
 
     Equation:
-        f (n) in and out of every GPU and of all NICs of a node together; f = busbw / algbw
+        f (n) in and out of every GPU and of all NICs of a node together; f = busbw / algbw; out through the CPU as well
+        where the ring makes a detour (`Job.detour`)
 
     Source:
         [1]; An et al., arXiv 2408.14158, section IV-D2 (GPU to NIC at 9 GiB/s).
@@ -54,9 +55,11 @@ def ring(operation: str, job: Job) -> list[Line]:
     lines = on_nics(job, "ring between nodes", load)
     lines += on_memory(job, load, load * (1.5 if operation in ("allreduce", "reduce-scatter") else 1.0))
     lines += on_borders(job, load)
-    if host.switched:
-        return lines + on_each("ring inside a node", "nvlink", host.gpus, inside, inside)
     each = load * job.several / job.nics
+    if host.switched:
+        away = each * job.detour
+        lines += on_each("last GPU to the NIC of the first", "gpu_nic_peer", host.nic_ids, 0.0 * away, away)
+        return lines + on_each("ring inside a node", "nvlink", host.gpus, inside, inside)
     lines += on_each("ring over PCIe", "pcie_peer", host.gpus, load, load)
     lines += on_each("NIC to the first GPU", "gpu_nic_peer", host.nic_ids, each, 0.0 * each)
     if host.sockets_with_gpus > 1:

@@ -132,7 +132,7 @@ def _network(host: Host) -> list[Resource]:
             Resource("nic", name, "NIC", (low, rate, rate), FULL_DUPLEX, nic.line_efficiency.value, under_trees=tree)
         )
     peers = [cpu for cpu in host.cpus if cpu.gpu_nic_peer is not None]
-    if peers and host.peer_through_cpu:
+    if peers and (host.peer_through_cpu or not host.forwarding):
         slowest = min(peers, key=lambda cpu: cpu.gpu_nic_peer.value if cpu.gpu_nic_peer else 0.0)
         assert slowest.gpu_nic_peer is not None
         share = slowest.gpu_nic_peer_both_way_share

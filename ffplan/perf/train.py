@@ -58,11 +58,13 @@ def step_parts(run: Run) -> dict[str, Any]:
     p, at, each = run.plans, run.speeds, passes(run)
     output = layers.output_layer(run.shape, p, at)
     full, last = layers_of(run.shape.layers, p)
+    send = _sends(run)
+    border = 0.0 if "pipeline" in p.overlap else p.chunks * send  # of a stage, there and back at the same time
     regular = full * each.whole
     ends = last * each.whole + total(output)
     single = np.asarray(p.pipeline) <= 1
     ends = np.where(single, regular + total(output), ends)
-    slowest = ends >= regular
+    slowest = ends + border >= regular + 2 * border
     count, with_output = np.where(slowest & ~single, last, full), slowest | single
     m = p.micro_batches
     stage = count * each.whole + with_output * total(output)
@@ -70,8 +72,7 @@ def step_parts(run: Run) -> dict[str, Any]:
     wait = step.waiting(stage, count, launch, at.launch_step)
     others, share = np.maximum(regular, full * launch), _bubble(run, stage, each, full)
     _, idle = step.pipeline_time(stage + wait, others, m, share)
-    send = _sends(run)
-    steady = 0.0 if "pipeline" in p.overlap else 2.0 * p.chunks * send
+    steady = border * np.where(slowest & (np.asarray(p.chunks) == 1), 1.0, 2.0)
     embedding = held(run.shape, p, 0.0).embedding
     extra = embedding * np.where(single & (not run.shape.tied), 2.0, 1.0)
     shared = reduced(run, each, full, extra)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -66,6 +67,25 @@ def test_ring_on_dgx_h100() -> None:
     alone = ring("allreduce", Job(host_named("hgx-h100-8nic"), 1, 8))
     assert use(alone, "nvlink") == pytest.approx((1.75, 1.75))
     assert use(alone, "nic") == (0, 0)
+
+
+def test_a_ring_without_forwarding_leaves_through_the_cpu() -> None:
+    """DGX A100 has two GPUs and two NICs at a PCIe switch: groups of one or of eight on a node are fine, of two and of
+    four have no second GPU beside the NIC that they came in by, and NCCL before 2.12 goes through the CPU, 9 GiB/s.
+    """
+    new = host_named("dgx-a100-320gb")
+    old = replace(new, forwarding=False)
+    assert new.beside == 2
+    detours = [Job(old, 4, ranks).detour for ranks in (1, 2, 4, 8)]
+    assert [bool(item) for item in detours] == [False, True, True, False]
+    assert not Job(old, 1, 4).detour
+    assert not Job(new, 4, 4).detour
+    lines = ring("allreduce", Job(old, 4, 2))
+    assert use(lines, "gpu_nic_peer") == pytest.approx((0, 1.75 / 2))
+    slow = sustained_rate(resources(old), lines)
+    assert slow == pytest.approx(2 * 9 * 1.073741824 / 1.75)
+    assert sustained_rate(resources(new), ring("allreduce", Job(new, 4, 2))) > 2 * slow
+    assert "gpu_nic_peer" not in {name for name, _ in resources(new)}
 
 
 def test_ring_over_pcie_meets_the_peer_limit_of_rome() -> None:

@@ -116,6 +116,23 @@ def test_sends_between_stages() -> None:
     assert float(send_time(system(), 1e9, np.array(True))) == pytest.approx(1e9 / 274e9)
 
 
+def test_the_last_stage_has_one_border() -> None:
+    """Where its output layer makes the last stage the slowest, a micro-batch is passed once, there and back at the same
+    time; where other stages are, twice. Filling and draining pass it p - 1 times each.
+    """
+    last, middle = run(), run("llama3-405b", pipeline=4.0, tensor=4.0, chunks=1.0)
+    parts = step_parts(last)
+    assert float(parts["output"]) > 0
+    m = float(last.plans.micro_batches)
+    each = float(parts["sends"]) / (m + 6)
+    assert float(step_parts(run(overlap=frozenset({"pipeline"})))["sends"]) == pytest.approx(6 * each)
+    parts = step_parts(middle)  # 126 layers in fours: 32 on three stages, 30 with the output layer on the last
+    assert float(parts["output"]) == 0
+    hidden = step_parts(replace(middle, plans=replace(middle.plans, overlap=frozenset({"pipeline"}))))
+    m = float(middle.plans.micro_batches)
+    assert float(parts["sends"]) == pytest.approx(float(hidden["sends"]) / 6 * (2 * m + 6))
+
+
 def test_operations_of_a_step() -> None:
     """GPT-3: 2.2046e15 a sequence in full; with full recompute a third more, less the output layer."""
     shape, item = shape_named("gpt3-175b"), plans(recompute=2.0)
