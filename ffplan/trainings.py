@@ -27,13 +27,13 @@ class PlanRow:
     data: int
     """Data-parallel ranks."""
     micro_batch: int
-    """Sequences of a micro-batch."""
+    """Sequences, or images, of a micro-batch."""
     batch: int
-    """Sequences of a step."""
+    """Sequences, or images, of a step."""
     micro_batches: int
     """Micro-batches of a data-parallel rank."""
     sequence: int
-    """Length of a sequence."""
+    """Length of a sequence; 1 of images."""
     sequence_parallel: bool
     """True where tensor parallelism also splits what lies between its matrices."""
     zero: int
@@ -139,7 +139,7 @@ class TrainRow:
     step_s: float
     """Time of a step [s]."""
     tokens_s: float
-    """Tokens trained in a second."""
+    """Tokens, or images, trained in a second."""
     tokens_s_gpu: float
     """The same of each accelerator."""
     tflops_gpu: float
@@ -151,7 +151,7 @@ class TrainRow:
     hfu: float
     """With what is computed again [1]."""
     efficiency: float
-    """Tokens a second and accelerator over those of the first row [1]."""
+    """Tokens, or images, a second and accelerator over those of the first row [1]."""
     parts: tuple[StepPart, ...]
     """Parts of the step, the largest first."""
     binding: str
@@ -202,6 +202,8 @@ class TrainReport:
     """Id of the model."""
     parameters: float
     """Parameters of the model."""
+    unit: str
+    """What rates count: tokens, or images of a convolutional network."""
     accelerator: str
     """Id of the accelerator."""
     calibration: str

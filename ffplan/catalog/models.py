@@ -123,6 +123,10 @@ class Convolution(Frozen):
     """True with a bias for each output channel."""
     norm: bool = False
     """True with a batch norm after it."""
+    add: bool = False
+    """True where its output is added to another, as at the end of a residual block."""
+    pool: Count = 1
+    """Width of the square pooling behind the last of them; 1 for none."""
 
 
 class Model(Part):

@@ -109,8 +109,9 @@ def _report(file: str, catalog: list[str] | None, asked: Any, top: int | None) -
     Raises:
         UsageError: where the plan is none.
     """
+    from ffplan.perf.refusal import RefusedError
     from ffplan.perf.speeds import UncalibratedError
-    from ffplan.perf.training import RefusedError, search, train
+    from ffplan.perf.training import search, train
 
     design, parts = resolved_design(file, catalog)
     wanted: Asked = asked(design, parts)

@@ -35,9 +35,9 @@ class PlanFields(Frozen):
     data: Count | None = None
     """Data-parallel ranks; what the other axes leave if omitted."""
     micro_batch: Count = 1
-    """Sequences of a micro-batch."""
+    """Sequences, or images, of a micro-batch."""
     batch: Count | None = None
-    """Sequences of a step over all ranks."""
+    """Sequences, or images, of a step over all ranks; one micro-batch a rank if omitted, of convolutional networks."""
     sequence: Count | None = None
     """Length of a sequence; the model's usual one if omitted."""
     schedule: Schedule = "1f1b"
@@ -66,6 +66,8 @@ class PlanFields(Frozen):
     """Axes of ranks, innermost first: the first fill a node."""
     offload: Literal["none", "optimizer", "parameters"] = "none"
     """What host memory holds."""
+    bucket_mib: Annotated[float, Field(ge=0.001, le=1e6)] = 25.0
+    """Size from which a bucket of a convolutional network's gradients is full and is reduced [MiB]."""
     reducer: Literal["nccl", "hfreduce", "hfreduce-nvlink"] | None = None
     """Library that reduces gradients; the design's first if omitted, nccl in files of measured runs."""
 

@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
     from ffplan.perf.collective import Wish
+    from ffplan.perf.images import ImageRun
     from ffplan.perf.job import Job
     from ffplan.perf.passes import Run
+
+
+LEFT = "2 GiB of device memory are left to driver, libraries and fragments; --memory sets the limit."
 
 
 def collective_assumptions(wish: Wish, job: Job) -> tuple[str, ...]:
@@ -74,7 +78,7 @@ def training_assumptions(run: Run, plan: PlanFields, *, given: bool) -> tuple[st
         f"Ranks fill nodes in the order {', '.join(plan.order)}; no stragglers, no failures, no input stalls.",
     ]
     if not given:
-        found.append("2 GiB of device memory are left to driver, libraries and fragments; --memory sets the limit.")
+        found.append(LEFT)
     if run.shape.experts is not None:
         found.append("Tokens spread evenly over experts.")
     if run.speeds.launch > 0:
@@ -83,3 +87,22 @@ def training_assumptions(run: Run, plan: PlanFields, *, given: bool) -> tuple[st
             "captured graphs would not wait for it."
         )
     return tuple(found)
+
+
+def image_assumptions(run: ImageRun, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
+    """Return the assumptions behind times and memory of training a convolutional network.
+
+    Args:
+        run: network and machine.
+        plan: the plan as it is written.
+        given: the limit of device memory was asked for.
+    """
+    beside = "beside" if "gradients" in plan.overlap else "after"
+    found = [
+        f"Gradients are reduced at {plan.gradient_bytes} bytes by {run.system.reducer.id} {beside} the backward pass, "
+        f"in whole layers of {plan.bucket_mib:g} MiB or more; what overlaps costs the computing nothing.",
+        "The optimiser is SGD with momentum at 32 bits; rectifiers, norms, additions and poolings run unfused.",
+        "Convolutions reach the rate of matrix products fitted on transformers; the host's launches are left out.",
+        "No stragglers, no failures, no input stalls.",
+    ]
+    return (*found, *(() if given else (LEFT,)))

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from ffplan.perf.workload import Shape
 
 
+class RefusedError(ValueError):
+    """A plan cannot run; the message is for people."""
+
+    def __init__(self, message: str, *, infeasible: bool) -> None:
+        super().__init__(message)
+        self.infeasible = infeasible
+        """True where the plan is sound but does not fit the machine."""
+
+
 @record
 class Fault:
     """Why a plan cannot run, and what would."""

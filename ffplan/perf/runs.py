@@ -16,8 +16,10 @@ from ffplan.perf.whatif import RESOURCES, faster
 from ffplan.trainings import Gain, PlanRow, StageMemory, StepPart, TrainRow
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from ffplan.fabric.arrays import Floats
+    from ffplan.perf.images import ImageRun
     from ffplan.perf.passes import Run
     from ffplan.perf.plans import Plans
     from ffplan.perf.workload import Shape
@@ -38,8 +40,8 @@ SHOWN = 16
 """Most stages whose memory is listed one by one."""
 
 
-def plan_row(shape: Shape, plans: Plans, reducer: str) -> PlanRow:
-    """Return a plan as it is printed."""
+def plan_row(sequence: float, plans: Plans, reducer: str) -> PlanRow:
+    """Return a plan as it is printed, for sequences of a length."""
     p = plans
     whole = {
         name: int(getattr(p, name))
@@ -47,7 +49,7 @@ def plan_row(shape: Shape, plans: Plans, reducer: str) -> PlanRow:
     }
     return PlanRow(
         **whole, micro_batch=int(p.micro), batch=int(p.batch), micro_batches=int(p.micro_batches),
-        sequence=int(shape.sequence), sequence_parallel=bool(p.sequence_parallel) and p.tensor > 1, zero=int(p.zero),
+        sequence=int(sequence), sequence_parallel=bool(p.sequence_parallel) and p.tensor > 1, zero=int(p.zero),
         shard=int(p.shard) or int(p.reducing), recompute=RECOMPUTE[int(p.recompute)], precision=p.precision,
         schedule="interleaved" if p.chunks > 1 else p.schedule, overlap=tuple(sorted(p.overlap)), order=p.order,
         gradient_bytes=int(p.gradient_bytes), attention="fused" if p.fused_attention else "unfused", offload=p.offload,
@@ -72,7 +74,7 @@ def stages_of(shape: Shape, plans: Plans) -> tuple[StageMemory, ...]:
     return tuple(found)
 
 
-def _relevant(run: Run) -> list[str]:
+def relevant(run: Run | ImageRun) -> list[str]:
     """Return the resources that can matter to a run."""
     host, plans = run.system.host, run.plans
     reduces = run.system.reducer.method == "hfreduce"
@@ -84,10 +86,25 @@ def _relevant(run: Run) -> list[str]:
     return [name for name in RESOURCES if matters.get(name, True)]
 
 
-def _stacked(plans: Sequence[Plans]) -> Plans:
+def stacked(plans: Sequence[Plans]) -> Plans:
     """Return plans of plain numbers as one of arrays."""
     columns: dict[str, Any] = {name: np.array([getattr(item, name) for item in plans]) for name in NUMBERS}
     return replace(plans[0], **columns)
+
+
+def gains_at(seconds: Floats, after: Mapping[str, Any], at: int) -> tuple[Gain, ...]:
+    """Return what each resource would buy one plan, the most first."""
+    found = [
+        Gain(name, RESOURCES[name], max(0.0, float(seconds[at] / np.broadcast_to(value, seconds.shape)[at]) - 1.0))
+        for name, value in after.items()
+    ]
+    return tuple(sorted(found, key=lambda gain: -gain.faster))
+
+
+def parts_at(parts: dict[str, float], seconds: float) -> tuple[StepPart, ...]:
+    """Return the parts of one step, the largest first."""
+    listed = sorted((name for name in PARTS if parts[name] > 0), key=lambda name: -parts[name])
+    return tuple(StepPart(name, LABELS[name], parts[name], parts[name] / seconds) for name in listed)
 
 
 def train_rows(
@@ -102,20 +119,16 @@ def train_rows(
         asked: accelerators asked for, of each.
         compared: say of each why it lost against the first.
     """
-    many = replace(run, plans=_stacked(plans))
+    many = replace(run, plans=stacked(plans))
     parts = {name: np.broadcast_to(value, (len(plans),)) for name, value in step_parts(many).items()}
     seconds = np.asarray(step_time(parts))
-    after = {name: step_time(step_parts(faster(many, name, MORE))) for name in _relevant(run)}
+    after = {name: step_time(step_parts(faster(many, name, MORE))) for name in relevant(run)}
     rows: list[TrainRow] = []
     for at, item in enumerate(plans):
         mine = {name: float(value[at]) for name, value in parts.items()}
-        bought = [
-            Gain(name, RESOURCES[name], max(0.0, float(seconds[at] / np.broadcast_to(value, seconds.shape)[at]) - 1.0))
-            for name, value in after.items()
-        ]
-        bought.sort(key=lambda gain: -gain.faster)
+        bought = gains_at(seconds, after, at)
         first = rows[0] if rows else None
-        row = _row(replace(run, plans=item), mine, float(seconds[at]), tuple(bought), limit, asked[at], first)
+        row = _row(replace(run, plans=item), mine, float(seconds[at]), bought, limit, asked[at], first)
         rows.append(replace(row, lost=why_lost(rows[0], row)) if compared and rows else row)
     return rows
 
@@ -130,12 +143,11 @@ def _row(
     model = float(achieved(step_flops(shape, p, "model"), seconds, p.gpus))
     causal = float(achieved(step_flops(shape, p, "causal"), seconds, p.gpus))
     hardware = float(achieved(step_flops(shape, p, "hardware"), seconds, p.gpus))
-    listed = sorted((name for name in PARTS if parts[name] > 0), key=lambda name: -parts[name])
     return TrainRow(
-        plan_row(shape, p, run.system.reducer_name),
+        plan_row(shape.sequence, p, run.system.reducer_name),
         asked - int(p.gpus), seconds, tokens, each, model / 1e12, model / run.speeds.peak,
         causal / run.speeds.peak, hardware / run.speeds.peak, each / (first.tokens_s_gpu if first else each),
-        tuple(StepPart(name, LABELS[name], parts[name], parts[name] / seconds) for name in listed),
+        parts_at(parts, seconds),
         bought[0].resource, bought[0].label, bought, rooflines(run), float(np.max(peak_bytes(shape, p))) / GIB,
         limit / GIB, stages_of(shape, p), None,
     )  # fmt: skip

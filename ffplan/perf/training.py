@@ -10,36 +10,31 @@ from ffplan.assessment import SCHEMA_VERSION, CatalogFile
 from ffplan.catalog.models import Model
 from ffplan.catalog.parts import Accelerator
 from ffplan.design.training import PlanFields
-from ffplan.perf.assumed import training_assumptions
+from ffplan.perf.assumed import image_assumptions, training_assumptions
 from ffplan.perf.feasible import WORDS
+from ffplan.perf.image_rows import image_rows
 from ffplan.perf.machine import machine, most_gpus
 from ffplan.perf.passes import Run
 from ffplan.perf.plans import RECOMPUTE, Plans
-from ffplan.perf.refusal import fault
+from ffplan.perf.refusal import RefusedError, fault
 from ffplan.perf.runs import train_rows
 from ffplan.perf.shapes import parameters
 from ffplan.perf.space import best, nearest, single, space_of, weigh
 from ffplan.perf.speeds import speeds
+from ffplan.perf.vision import gradient_bytes
 from ffplan.perf.workload import Shape, shape_of
 from ffplan.perf.written import plans_of
 from ffplan.record import record
 from ffplan.trainings import Refused, TrainReport, TrainRow
 
 if TYPE_CHECKING:
+    from ffplan.catalog.models import Transformer
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import ResolvedDesign
+    from ffplan.perf.talk import System
 
 TAKEN = 2.0 * 2**30
 """Device memory that driver, libraries and fragments take where no limit is given [byte]."""
-
-
-class RefusedError(ValueError):
-    """A plan cannot run; the message is for people."""
-
-    def __init__(self, message: str, *, infeasible: bool) -> None:
-        super().__init__(message)
-        self.infeasible = infeasible
-        """True where the plan is sound but does not fit the machine."""
 
 
 @record
@@ -79,29 +74,37 @@ def _gpus(design: ResolvedDesign, gpus: tuple[int, ...]) -> None:
             )
 
 
-def _stand(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> Stand:
-    """Return workload and machine.
+def _machine(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> tuple[Accelerator, float, System]:
+    """Return accelerator, device memory [byte] and machine.
 
     Raises:
-        RefusedError: where the model is no transformer, or no batch is given.
-        UncalibratedError: where nothing is known of training on the accelerators.
+        RefusedError: where there are no accelerators, or the library for gradients cannot run.
     """
-    transformer, plan = asked.model.transformer, asked.plan
-    if transformer is None:
-        raise RefusedError(f"`{asked.model.id}` is a convolutional network; train takes transformers", infeasible=False)
-    if plan.batch is None:
-        raise RefusedError("no batch: give --batch, the sequences of a step over all ranks", infeasible=False)
     part = design.compute.accelerator
     if part is None:
         raise RefusedError(f"`{design.compute.server.id}` has no accelerators", infeasible=False)
-    replaced = {"sequence": plan.sequence} if plan.sequence else {}
-    shape = shape_of(transformer, **replaced)
     limit = asked.memory if asked.memory is not None else part.memory.value - TAKEN
-    system = machine(design, catalog, plan.reducer)
+    system = machine(design, catalog, asked.plan.reducer)
     if system.nvlink and not (system.host.pairs or system.host.switched):
         raise RefusedError(
             f"`hfreduce-nvlink` needs NVLink between GPUs; `{system.host.id}` has none", infeasible=False
         )
+    return part, limit, system
+
+
+def _stand(design: ResolvedDesign, catalog: Catalog, asked: Asked, transformer: Transformer) -> Stand:
+    """Return workload and machine.
+
+    Raises:
+        RefusedError: where no batch is given, or the machine cannot run the plan.
+        UncalibratedError: where nothing is known of training on the accelerators.
+    """
+    plan = asked.plan
+    if plan.batch is None:
+        raise RefusedError("no batch: give --batch, the sequences of a step over all ranks", infeasible=False)
+    part, limit, system = _machine(design, catalog, asked)
+    replaced = {"sequence": plan.sequence} if plan.sequence else {}
+    shape = shape_of(transformer, **replaced)
     return Stand(shape, part, limit, Run(shape, plans_of(plan, 1.0), speeds(part, plan.precision), system))
 
 
@@ -113,20 +116,36 @@ def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:
 
 
 def _report(
-    design: ResolvedDesign, catalog: Catalog, asked: Asked, stand: Stand, rows: list[TrainRow],
-    counts: tuple[int, int, dict[str, int]],
+    design: ResolvedDesign, catalog: Catalog, asked: Asked, part: Accelerator, size: float, rows: list[TrainRow],
+    assumptions: tuple[str, ...], counts: tuple[int, int, dict[str, int]] = (0, 0, {}),
 ) -> TrainReport:  # fmt: skip
-    rates = stand.part.training
+    rates = part.training
     assert rates is not None
-    source = stand.part.sources[rates.matrix.source].title
+    source = part.sources[rates.matrix.source].title
     refused = sorted(counts[2].items(), key=lambda item: -item[1])
     return TrainReport(
         SCHEMA_VERSION, __version__, design.spec.name, design.document.sha256, _read(catalog),
-        asked.model.id, float(parameters(stand.shape)), stand.part.id,
+        asked.model.id, size, "images" if asked.model.transformer is None else "tokens", part.id,
         f"{rates.set}: {source}", counts[0], counts[1],
-        tuple(Refused(name, WORDS[name], count) for name, count in refused), tuple(rows),
-        training_assumptions(stand.run, asked.plan, given=asked.memory is not None),
+        tuple(Refused(name, WORDS[name], count) for name, count in refused), tuple(rows), assumptions,
     )  # fmt: skip
+
+
+def _assumed(stand: Stand, asked: Asked) -> tuple[str, ...]:
+    return training_assumptions(stand.run, asked.plan, given=asked.memory is not None)
+
+
+def _images(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport:
+    """Return a convolutional network on several numbers of accelerators.
+
+    Raises:
+        RefusedError: where it cannot run on one of them.
+        UncalibratedError: where nothing is known of training on the accelerators.
+    """
+    part, limit, system = _machine(design, catalog, asked)
+    run, rows = image_rows(asked.model, asked.plan, asked.gpus, part, system, limit)
+    assumptions = image_assumptions(run, asked.plan, given=asked.memory is not None)
+    return _report(design, catalog, asked, part, gradient_bytes(run.layers, 1.0), rows, assumptions)
 
 
 def train(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport:
@@ -142,7 +161,10 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport
         UncalibratedError: where nothing is known of training on the accelerators.
     """
     _gpus(design, asked.gpus)
-    stand = _stand(design, catalog, asked)
+    transformer = asked.model.transformer
+    if transformer is None:
+        return _images(design, catalog, asked)
+    stand = _stand(design, catalog, asked, transformer)
     plans = [plans_of(asked.plan, float(count)) for count in asked.gpus]
     for count, item in zip(asked.gpus, plans, strict=True):
         wrong = fault(stand.shape, item, stand.limit)
@@ -154,7 +176,8 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport
                 infeasible=wrong.reason == "memory",
             )
     rows = train_rows(stand.run, plans, stand.limit, asked.gpus, compared=False)
-    return _report(design, catalog, asked, stand, rows, (0, 0, {}))
+    size = float(parameters(stand.shape))
+    return _report(design, catalog, asked, stand.part, size, rows, _assumed(stand, asked))
 
 
 def _nearest(stand: Stand, asked: Plans, count: int) -> str:
@@ -225,7 +248,11 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: Asked, top: int) -> 
         UncalibratedError: where nothing is known of training on the accelerators.
     """
     _gpus(design, asked.gpus)
-    stand, count = _stand(design, catalog, asked), asked.gpus[0]
+    transformer = asked.model.transformer
+    if transformer is None:
+        words = f"`{asked.model.id}` is a convolutional network, which takes data parallelism alone"
+        raise RefusedError(f"{words}; leave out --search", infeasible=False)
+    stand, count = _stand(design, catalog, asked, transformer), asked.gpus[0]
     space = space_of(stand.shape, count, stand.run.system.domain, _fixed(asked))
     found = weigh(stand.run, space, count, stand.limit, asked.plan.data if "data" in asked.fixed else None)
     winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
@@ -238,4 +265,6 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: Asked, top: int) -> 
         )  # fmt: skip
     rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True)
     feasible = found.weighed - sum(found.refused.values())
-    return _report(design, catalog, asked, stand, rows, (found.weighed, feasible, found.refused))
+    counts = (found.weighed, feasible, found.refused)
+    size = float(parameters(stand.shape))
+    return _report(design, catalog, asked, stand.part, size, rows, _assumed(stand, asked), counts)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ffplan.perf.resources import Border
 
 if TYPE_CHECKING:
     from ffplan.perf.host import Host, Range
+    from ffplan.perf.images import ImageRun
     from ffplan.perf.passes import Run
     from ffplan.perf.talk import System
 
+AnyRun = TypeVar("AnyRun", "Run", "ImageRun")
 RESOURCES = {
     "matrix": "matrix units", "memory": "device memory bandwidth", "kernels": "small kernels and launch gaps",
     "host": "launching by the host",
@@ -86,7 +88,7 @@ def _uplinks(system: System, factor: float) -> System:
     return replace(system, crossed=crossed, known={})
 
 
-def faster(run: Run, name: str, factor: float) -> Run:
+def faster(run: AnyRun, name: str, factor: float) -> AnyRun:
     """Return a run on a machine with one resource faster.
 
     Args:

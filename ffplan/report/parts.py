@@ -95,6 +95,7 @@ def _dimensions(model: Model) -> Table:
         grid.add_row(Text(name), Text(inner))
     for layer in model.convolutions:
         words = f"{layer.count} x {layer.inputs} to {layer.outputs}, kernel {layer.kernel}, size {layer.size}"
+        words += f", pooling {layer.pool}" if layer.pool > 1 else ""
         grid.add_row(Text(layer.name), Text(words))
     return grid
 

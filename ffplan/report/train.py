@@ -20,8 +20,10 @@ LEAST = 0.0005
 
 def train_head(report: TrainReport) -> str:
     """Return the first line."""
-    size = report.parameters / 1e9
-    return f"{report.design}: {report.model}, {number(round(size, 1))} billion parameters, on {report.accelerator}"
+    large = report.parameters >= 1e9
+    size = number(round(report.parameters / (1e9 if large else 1e6), 1 if large else 0))
+    words = f"{size} {'billion' if large else 'million'} parameters"
+    return f"{report.design}: {report.model}, {words}, on {report.accelerator}"
 
 
 def plan_words(plan: PlanRow) -> str:
@@ -42,15 +44,21 @@ def _seconds(value: float) -> str:
     return f"{value:,.3f}" if value < 100 else f"{value:,.1f}"
 
 
+def _mfu(report: TrainReport, row: TrainRow) -> str:
+    causal = f" ({100 * row.mfu_causal:.0f})" if report.unit == "tokens" else ""
+    return f"{100 * row.mfu:.1f}{causal}"
+
+
 def _steps(report: TrainReport) -> Block:
     searched = report.searched > 0
     rows = []
     for row in report.rows:
         cells = [f"{row.plan.gpus:,}", plan_words(row.plan), _seconds(row.step_s), f"{row.tokens_s_gpu:,.0f}",
-                 f"{row.tflops_gpu:,.0f}", f"{100 * row.mfu:.1f} ({100 * row.mfu_causal:.0f})",
+                 f"{row.tflops_gpu:,.0f}", _mfu(report, row),
                  f"{row.memory_gib:.1f}"]  # fmt: skip
         rows.append((*cells, f"{100 * row.efficiency:.1f}") if not searched else tuple(cells))
-    header = ["GPUs", "plan", "s/step", "tok/s/GPU", "TFLOP/s", "MFU %", "GiB"]
+    unit = "tok" if report.unit == "tokens" else "img"
+    header = ["GPUs", "plan", "s/step", f"{unit}/s/GPU", "TFLOP/s", "MFU %", "GiB"]
     return Block("", tuple(rows), tuple(header if searched else [*header, "eff %"]))
 
 
@@ -114,7 +122,7 @@ def _bars(report: TrainReport) -> Block:
         (name, "#" * max(1, round(BAR * row.tokens_s / most)) + f" {number(round(row.tokens_s))}")
         for name, row in zip(_all_names(report), report.rows, strict=True)
     )
-    return Block("Tokens a second", rows, ("plan" if report.searched else "GPUs", ""))
+    return Block(f"{report.unit.capitalize()} a second", rows, ("plan" if report.searched else "GPUs", ""))
 
 
 def _all_names(report: TrainReport) -> list[str]:
@@ -153,9 +161,11 @@ def train_blocks(report: TrainReport, *, chart: bool) -> list[Block]:
     lines = [("binds", _binds(report.rows[0])), ("rates", report.calibration)]
     first = report.rows[0]
     again = f"HFU, with what is computed again, {100 * first.hfu:.1f} %"
-    lines.append(("MFU", f"attention in full; in brackets half of it, as a causal mask leaves; {again}"))
+    if report.unit == "tokens":
+        lines.append(("MFU", f"attention in full; in brackets half of it, as a causal mask leaves; {again}"))
     if not report.searched:
-        lines.append(("eff %", "tokens a second and GPU over those of the first row, with the same batch"))
+        same = ", with the same batch" if len({row.plan.batch for row in report.rows}) == 1 else ""
+        lines.append(("eff %", f"{report.unit} a second and GPU over those of the first row{same}"))
     blocks.append(Block("Assumptions", (*lines, *(("", text) for text in report.assumptions))))
     return blocks
 

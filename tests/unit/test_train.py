@@ -119,7 +119,6 @@ def test_a_plan_from_a_file(tmp_path: Path) -> None:
         (("--recompute", "some"), 2, "--recompute"),
         (("--precision", "int4"), 2, "--precision"),
         (("--precision", "tf32"), 2, "nothing was calibrated for training at tf32"),
-        (("--model", "vgg16"), 2, "train takes transformers"),
         (("--model", "lama3-70b"), 2, "no model `lama3-70b`"),
         (("--model", "h100-sxm-80gb"), 2, "is a accelerator, not a model"),
         (("--gpus", "64,128", "--search"), 2, "takes one number"),
@@ -137,6 +136,62 @@ def test_what_cannot_run_is_refused_with_what_would(options: tuple[str, ...], co
     assert run.code == code, run.err
     assert words in run.err
     assert run.out == ""
+
+
+IMAGES = ("train", "fire-flyer-2", "--model", "resnet-50", "--precision", "fp16")
+
+
+def test_images_train_with_data_parallelism_alone() -> None:
+    run = ffplan(*IMAGES, "--micro-batch", "100", "--gpus", "8..32", "--format", "json")
+    assert run.code == 0
+    report = valid(run.out, "train")
+    assert report["unit"] == "images"
+    rows = report["rows"]
+    assert isinstance(rows, list)
+    for row in rows:
+        plan = row["plan"]
+        assert plan["batch"] == 100 * plan["data"] == 100 * plan["gpus"]
+        assert sum(part["seconds"] for part in row["parts"]) == pytest.approx(row["step_s"])
+        assert row["tokens_s"] == pytest.approx(plan["batch"] / row["step_s"])
+        assert (row["rooflines"], len(row["stages"])) == ([], 1)
+    accumulated = ffplan(*IMAGES, "--micro-batch", "100", "--batch", "3200", "--gpus", "8", "--format", "json")
+    many = valid(accumulated.out, "train")["rows"]
+    assert isinstance(many, list)
+    assert many[0]["plan"]["micro_batches"] == 4
+    assert many[0]["tokens_s_gpu"] > rows[0]["tokens_s_gpu"]  # one reduction for four micro-batches
+    table = ffplan(*IMAGES, "--batch", "3200", "--gpus", "8,16", "--chart").out
+    assert "img/s/GPU" in table
+    assert "Images a second" in table
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (("--tp", "2"), 2, "`tensor: 2`: `resnet-50` is a convolutional network, which takes data parallelism alone"),
+        (("--zero", "3"), 2, "`zero: 3`"),
+        (("--recompute", "full"), 2, "`recompute: full`"),
+        (("--search",), 2, "leave out --search"),
+        (("--precision", "fp8"), 2, "nothing is known of convolutions at this precision"),
+        (("--dp", "4"), 2, "4 data-parallel ranks on 16 accelerators"),
+        ((), 2, "give --micro-batch, the images of a rank, or --batch"),
+        (("--batch", "1000", "--micro-batch", "50"), 2, "take 800 or 1,600"),
+        (("--batch", "8"), 2, "take 16"),
+        (("--micro-batch", "2000"), 1, "GiB too much; take at most 8"),
+        (("--micro-batch", "1", "--memory", "0.1GiB"), 1, "no micro-batch fits"),
+    ],
+)
+def test_images_that_cannot_be_trained(options: tuple[str, ...], code: int, words: str) -> None:
+    run = ffplan(*IMAGES, "--gpus", "16", *options)
+    assert run.code == code, run.err
+    assert words in run.err
+    assert run.out == ""
+
+
+def test_the_most_images_that_are_named_fit() -> None:
+    refused = ffplan(*IMAGES, "--gpus", "16", "--micro-batch", "2000")
+    most = int(refused.err.rpartition("take at most ")[2].split()[0].replace(",", ""))
+    assert ffplan(*IMAGES, "--gpus", "16", "--micro-batch", str(most)).code == 0
+    assert ffplan(*IMAGES, "--gpus", "16", "--micro-batch", str(most + 1)).code == 1
 
 
 @pytest.mark.parametrize(

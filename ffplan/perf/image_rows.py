@@ -1,0 +1,78 @@
+"""Rows of `ffplan train` for convolutional networks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.perf.images import ImageRun, fits, image_memory, image_parts, image_plan, without_host
+from ffplan.perf.reckon import achieved
+from ffplan.perf.runs import GIB, MORE, gains_at, parts_at, plan_row, relevant, stacked
+from ffplan.perf.speeds import speeds
+from ffplan.perf.train import step_time
+from ffplan.perf.vision import image_flops
+from ffplan.perf.whatif import faster
+from ffplan.perf.written import plans_of
+from ffplan.trainings import StageMemory, TrainRow
+
+if TYPE_CHECKING:
+    from ffplan.catalog.models import Model
+    from ffplan.catalog.parts import Accelerator
+    from ffplan.design.training import PlanFields
+    from ffplan.perf.talk import System
+
+
+def image_rows(
+    model: Model, plan: PlanFields, gpus: tuple[int, ...], part: Accelerator, system: System, limit: float
+) -> tuple[ImageRun, list[TrainRow]]:
+    """Return a run, and a row for each number of accelerators.
+
+    Args:
+        model: the network.
+        plan: the plan as it is written.
+        gpus: numbers of accelerators.
+        part: the accelerator.
+        system: the machine.
+        limit: device memory [byte].
+
+    Raises:
+        RefusedError: where the plan cannot run on one of them.
+        UncalibratedError: where nothing is known of training on the accelerators.
+    """
+    plans = [plans_of(image_plan(model, plan, count), float(count)) for count in gpus]
+    at = without_host(speeds(part, plan.precision))
+    run = ImageRun(model.convolutions, plans[0], at, system, float(plan.gradient_bytes), plan.bucket_mib * 2.0**20)
+    for item in plans:
+        fits(replace(run, plans=item), limit)
+    many = replace(run, plans=stacked(plans))
+    parts = image_parts(many)
+    seconds = np.asarray(step_time(parts))
+    after = {name: step_time(image_parts(faster(many, name, MORE))) for name in relevant(many)}
+    rows: list[TrainRow] = []
+    for row, item in enumerate(plans):
+        one, time = replace(run, plans=item), float(seconds[row])
+        each = item.batch / time / item.gpus
+        rate = float(achieved(item.batch * image_flops(run.layers), time, item.gpus))
+        bought = gains_at(seconds, after, row)
+        memory = _memory(one)
+        rows.append(
+            TrainRow(
+                plan_row(1.0, item, system.reducer_name), 0, time, item.batch / time, each, rate / 1e12,
+                rate / at.peak, rate / at.peak, rate / at.peak, each / (rows[0].tokens_s_gpu if rows else each),
+                parts_at({name: float(value[row]) for name, value in parts.items()}, time),
+                bought[0].resource, bought[0].label, bought, (), memory.total_gib, limit / GIB, (memory,), None,
+            )
+        )  # fmt: skip
+    return run, rows
+
+
+def _memory(run: ImageRun) -> StageMemory:
+    """Return the memory of a rank."""
+    found = {name: float(value) / GIB for name, value in image_memory(run, run.plans.micro).items()}
+    layers = sum(layer.count for layer in run.layers)
+    return StageMemory(
+        0, layers, found["weights"], found["gradients"], found["optimizer"], found["activations"], 0.0, 0.0,
+        sum(found.values()),
+    )  # fmt: skip

@@ -1,0 +1,172 @@
+"""A convolutional network on a design: steps of data parallelism in parts, memory, and what cannot run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.catalog.models import Convolution
+from ffplan.perf.plans import Plans, placed
+from ffplan.perf.refusal import RefusedError
+from ffplan.perf.speeds import Speeds
+from ffplan.perf.talk import System, group_time
+from ffplan.perf.train import PARTS
+from ffplan.perf.vision import (
+    SGD_BYTES,
+    buckets,
+    convolution_times,
+    gradient_bytes,
+    kept_numbers,
+    moved_numbers,
+    queue_end,
+)
+from ffplan.record import record
+
+if TYPE_CHECKING:
+    from ffplan.catalog.models import Model
+    from ffplan.design.training import PlanFields
+
+ALONE = ("zero", "shard", "tensor", "pipeline", "chunks", "context", "expert", "expert_tensor", "sequence", "schedule",
+         "recompute", "offload")  # fmt: skip
+"""Fields of a plan that a convolutional network does not take."""
+NEUTRAL = {"zero": 0, "tensor": 1, "pipeline": 1, "chunks": 1, "context": 1, "expert": 1, "expert_tensor": 1,
+           "schedule": "1f1b", "recompute": "none", "offload": "none", "shard": None, "sequence": None}  # fmt: skip
+"""Their values that change nothing."""
+WEIGHT, MOMENTUM = 4.0, 4.0
+"""Bytes of a weight and of its momentum; products at 16 bits need a copy of 2 bytes besides."""
+KERNELS = 3
+"""Products of a convolution: one forward, two backward."""
+
+
+@record
+class ImageRun:
+    """A convolutional network on a machine; numbers of the plans may be arrays."""
+
+    layers: tuple[Convolution, ...]
+    plans: Plans
+    speeds: Speeds
+    system: System
+    gradient: float
+    """Bytes of a gradient as it is kept and reduced [byte]."""
+    bucket: float
+    """Size from which a bucket of gradients is full [byte]."""
+
+
+def image_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
+    """Return a plan with its batch and micro-batch for so many accelerators.
+
+    Args:
+        model: the network.
+        plan: the plan as it is written.
+        gpus: accelerators.
+
+    Raises:
+        RefusedError: where it asks for more than data parallelism, or the batch does not divide.
+    """
+    given = plan.model_fields_set
+    for name in ALONE:
+        value = getattr(plan, name)
+        if name in given and value != NEUTRAL[name]:
+            words = f"`{name}: {value}`: `{model.id}` is a convolutional network, which takes data parallelism alone"
+            raise RefusedError(f"{words}; leave it out", infeasible=False)
+    if plan.precision == "fp8":
+        raise RefusedError("fp8: nothing is known of convolutions at this precision; take bf16", infeasible=False)
+    if "data" in given and plan.data is not None and plan.data != gpus:
+        raise RefusedError(f"{plan.data:,} data-parallel ranks on {gpus:,} accelerators; leave them out",
+                           infeasible=False)  # fmt: skip
+    if plan.batch is None and "micro_batch" not in given:
+        raise RefusedError("no batch: give --micro-batch, the images of a rank, or --batch, those of all",
+                           infeasible=False)  # fmt: skip
+    batch = plan.batch or plan.micro_batch * gpus
+    micro = plan.micro_batch if "micro_batch" in given else max(1, batch // gpus)
+    if batch % (micro * gpus):
+        low = batch // (micro * gpus) * micro * gpus
+        near = " or ".join(f"{value:,}" for value in (low, low + micro * gpus) if value)
+        words = f"a batch of {batch:,} is no whole number of micro-batches of {micro} for {gpus:,} data-parallel ranks"
+        raise RefusedError(f"{words}; take {near}", infeasible=False)
+    return plan.model_copy(update={"batch": batch, "micro_batch": micro, "zero": 0, "data": gpus, "sequence": 1})
+
+
+def _reductions(run: ImageRun, found: list[tuple[float, int]]) -> list[Any]:
+    """Return the time in which each bucket is reduced [s]."""
+    gpus, system = np.asarray(run.plans.gpus, dtype=float), run.system
+    domain = np.minimum(system.domain, gpus)
+    each, nodes = placed(gpus, 1.0, domain, aligned=system.host.domain_nodes > 1)
+    sizes = np.array([size for size, _ in found]).reshape(-1, *(1 for _ in gpus.shape))
+    return list(group_time(system, "allreduce", each + 0 * sizes, nodes + 0 * sizes, sizes + 0 * gpus, reducing=True))
+
+
+def image_parts(run: ImageRun) -> dict[str, Any]:
+    """Return the parts of a step [s], by the names of `train.PARTS`; their sum is the step.
+
+    Gradients are reduced beside the backward pass of the last micro-batch, bucket by bucket.
+
+    Args:
+        run: network, plans and machine.
+    """
+    p, at, width = run.plans, run.speeds, run.plans.width
+    zero = 0.0 * np.asarray(p.gpus, dtype=float)
+    products, moved, count = zero, zero, 0
+    behind: list[Any] = []  # the backward pass of every layer, from the first on
+    for position, layer in enumerate(run.layers):
+        numbers = p.micro * layer.outputs * layer.size**2
+        ahead, back = convolution_times(layer, p.micro, at, width)
+        back = back if position else 0.5 * back  # nobody needs the gradient of the image
+        more, less = (width * moves * numbers / at.memory for moves in moved_numbers(layer))
+        products, moved = products + layer.count * (ahead + back), moved + layer.count * (more + less)
+        behind += [back + less + (KERNELS - 1) * at.kernel] * layer.count
+        count += layer.count
+    cut = buckets(run.layers, run.gradient, run.bucket)
+    times = _reductions(run, cut)
+    whole = sum(behind)
+    ready = [sum(behind[position:]) for _, position in cut]
+    beside = np.maximum(queue_end(ready, times) - whole, 0.0)
+    exposed = beside if "gradients" in p.overlap else sum(times)
+    m, parameters = p.micro_batches, gradient_bytes(run.layers, 1.0)
+    found = dict.fromkeys(PARTS, zero) | {
+        "products": m * products, "memory": m * moved, "kernels": m * KERNELS * count * at.kernel + zero,
+        "gradients": exposed + zero, "optimizer": SGD_BYTES * parameters / at.memory + zero,
+    }  # fmt: skip
+    return {name: np.asarray(found[name], dtype=float) for name in PARTS}
+
+
+def image_memory(run: ImageRun, micro: Any) -> dict[str, Any]:
+    """Return the memory of a rank [byte]: weights, gradients, optimizer and activations.
+
+    Args:
+        run: network and plans.
+        micro: images of a micro-batch [1].
+    """
+    parameters, width = gradient_bytes(run.layers, 1.0), run.plans.width
+    copy = 0.0 if width == WEIGHT else width
+    return {
+        "weights": (WEIGHT + copy) * parameters, "gradients": run.gradient * parameters,
+        "optimizer": MOMENTUM * parameters, "activations": width * micro * kept_numbers(run.layers),
+    }  # fmt: skip
+
+
+def fits(run: ImageRun, limit: float) -> None:
+    """Refuse a plan that does not fit into device memory.
+
+    Args:
+        run: one plan, of plain numbers.
+        limit: device memory [byte].
+
+    Raises:
+        RefusedError: where it does not; says how many images would.
+    """
+    need, fixed = (sum(image_memory(run, micro).values()) for micro in (run.plans.micro, 0.0))
+    if need <= limit:
+        return
+    most = max(0, int((limit - fixed) / (need - fixed) * run.plans.micro))
+    gib = 2.0**30
+    short = f"needs {need / gib:.1f} GiB a rank of {limit / gib:.1f} GiB, {(need - limit) / gib:.1f} GiB too much"
+    remedy = f"take at most {most:,} images a rank" if most else "no micro-batch fits"
+    raise RefusedError(f"this plan cannot run: it {short}; {remedy}", infeasible=True)
+
+
+def without_host(speeds: Speeds) -> Speeds:
+    """Return rates without what a host takes to launch, which was fitted on layers of transformers."""
+    return replace(speeds, launch=0.0, launch_parallel=0.0, launch_step=0.0)
