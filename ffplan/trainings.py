@@ -54,6 +54,8 @@ class PlanRow:
     """Bytes of a gradient as it is kept and reduced."""
     attention: str
     """fused or unfused."""
+    elementwise: str
+    """fused or eager."""
     offload: str
     """What host memory holds."""
     reducer: str

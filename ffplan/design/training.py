@@ -56,6 +56,9 @@ class PlanFields(Frozen):
     """Bytes of a gradient as it is kept and reduced."""
     attention: Literal["fused", "unfused"] = "fused"
     """Whether the scores of attention stay on the chip."""
+    elementwise: Literal["fused", "eager"] = "fused"
+    """Whether norms, positions, activations and the loss take few kernels, or one for every operation, as PyTorch does
+    without a compiler."""
     causal_skip: bool = True
     """Fused attention leaves out what a causal mask hides."""
     overlap: Many[Overlap] = ("gradients", "parameters")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ffplan.perf.moved import activation_numbers, moved_bytes
 from ffplan.perf.products import around_attention, both_ways, feed_forward
 from ffplan.perf.shapes import widths
 from ffplan.perf.workload import attention_out, shared_width
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 SCORE_BYTES, SCORE_BACK = 11.0, 13.0
 """Bytes that an unfused score of attention moves at 16 bits. Forward: written (2), softmax (4), dropout with its mask
 (5); backward: gradient written (2), dropout (5), softmax with its result (6)."""
-CAST_BYTES = 4.0
-"""Bytes that casting a number to FP8 moves: read at 16 bits, written twice, as it is and transposed."""
+LOGIT_BYTES, EAGER_LOGIT_BYTES = 14.0, 32.0
+"""Bytes that a score over the vocabulary moves, with few kernels and with one for every operation."""
 
 
 @record
@@ -85,41 +86,6 @@ def attention_time(shape: Shape, plans: Plans, at: Speeds) -> tuple[Any, Any]:
     if plans.fused_attention:
         return operations * (0.5 if plans.causal_skip else 1.0) / at.attention, 0.0 * operations
     return operations / at.plain, SCORE_BYTES / 2 * plans.width * square * shape.heads / at.memory
-
-
-def moved_bytes(shape: Shape, inner: Any, plans: Plans, *, back: bool = False) -> Any:
-    """Return the bytes that element-wise operations of a layer move for each token.
-
-    Args:
-        shape: the model: width h, queries q, keys k, values v, attention's output v'.
-        inner: inner width of its feed-forward network f [1].
-        plans: the plans: tensor parallelism t, bytes of a number w.
-        back: of the backward pass.
-
-    Returns:
-        Size [byte].
-
-    Equation:
-        forward w (10 h / u + (3 q + 3 k + v + v' + 2 f) / t), 3 f with a gate; backward
-        w (12 h / u + (4 q + 4 k + 2 v + 2 v' + 3 f) / t), 5 f with a gate; u = t with sequence parallelism, else 1; at
-        FP8 4 (2 h / u + (v' + f) / t) more for casts, each way
-
-    Source:
-        [2] for what lies where. Forward, two norms read and write h, two residual additions read it twice and write it;
-        positions read and write queries and keys; attention reads q, k, v and writes v'; the activation reads f, or 2 f
-        with a gate, and writes f. Backward, norms and activation read one more, attention reads and writes twice.
-    """
-    width, out = widths(shape), attention_out(shape)
-    between = plans.between
-    around = width.query + width.key
-    if back:
-        split = 4 * around + 2 * width.value + 2 * out + (5 if shape.gated else 3) * inner
-    else:
-        split = 3 * around + width.value + out + (3 if shape.gated else 2) * inner
-    found = plans.width * ((12 if back else 10) * shape.hidden / between + split / plans.tensor)
-    if plans.precision == "fp8":
-        found = found + CAST_BYTES * (2 * shape.hidden / between + (out + inner) / plans.tensor)
-    return found
 
 
 def _sum(found: Iterable[tuple[Any, Any]]) -> tuple[Any, Any]:
@@ -206,18 +172,12 @@ def expert_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
     products, behind = _sum([*(both_ways(tokens, n, k, at, plans) for n, k in plain), *several])
     attention, scores = attention_time(shape, plans, at)
     moved, back = (
-        tokens * moved_bytes(shape, shared, plans, back=way) + plans.width * routed * (4 * shape.hidden + inner)
-        for way, inner in zip((False, True), _activation(shape, plans), strict=True)
+        tokens * moved_bytes(shape, shared, plans, back=way)
+        + plans.width * routed * (4 * shape.hidden + numbers * experts.ffn / plans.expert_tensor)
+        for way, numbers in zip((False, True), activation_numbers(shape, plans), strict=True)
     )
     kernels = (len(plain) + len(together)) * at.kernel
     return Work(products, behind, attention, scores, moved / at.memory, back / at.memory, kernels)
-
-
-def _activation(shape: Shape, plans: Plans) -> tuple[Any, Any]:
-    """Return numbers that an expert's activation reads and writes for a token, forward and backward."""
-    assert shape.experts is not None
-    inner = shape.experts.ffn / plans.expert_tensor
-    return (3 if shape.gated else 2) * inner, (5 if shape.gated else 3) * inner
 
 
 def output_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
@@ -232,13 +192,15 @@ def output_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
         Times [s].
 
     Equation:
-        3 products T x V / t x h at 16 bits, 14 T V / t bytes / memory, 3 kernels
+        3 products T x V / t x h at 16 bits, 14 T V / t bytes / memory, 32 where every operation is a kernel, 3 kernels
 
     Source:
         [1] for the products. The scores are written and read at 16 and at 32 bits: 2 + 4 bytes for the loss, 4 + 4 for
-        its gradient.
+        its gradient. Operation by operation they are cast (6), their logarithms taken (8), and backward read with
+        the gradient, written (12), and cast (6).
     """
     tokens = plans.tokens(shape.sequence)
     columns = shape.vocabulary / plans.tensor
     products, behind = both_ways(tokens, columns, shape.hidden, at, plans, plain=True)
-    return Work(products + behind, 0.0, 0.0, 0.0, 14.0 * tokens * columns / at.memory, 0.0, 3 * at.kernel)
+    moved = EAGER_LOGIT_BYTES if plans.eager else LOGIT_BYTES
+    return Work(products + behind, 0.0, 0.0, 0.0, moved * tokens * columns / at.memory, 0.0, 3 * at.kernel)

@@ -57,6 +57,8 @@ class Plans:
     """Schedule of the pipeline; interleaved follows from `chunks`."""
     fused_attention: bool = True
     """False where the scores of attention go through memory."""
+    eager: bool = False
+    """True where every element-wise operation is a kernel of its own."""
     causal_skip: bool = True
     """True where fused attention leaves out the half that a causal mask hides."""
     overlap: frozenset[str] = frozenset()

@@ -52,7 +52,8 @@ def plan_row(sequence: float, plans: Plans, reducer: str) -> PlanRow:
         sequence=int(sequence), sequence_parallel=bool(p.sequence_parallel) and p.tensor > 1, zero=int(p.zero),
         shard=int(p.shard) or int(p.reducing), recompute=RECOMPUTE[int(p.recompute)], precision=p.precision,
         schedule="interleaved" if p.chunks > 1 else p.schedule, overlap=tuple(sorted(p.overlap)), order=p.order,
-        gradient_bytes=int(p.gradient_bytes), attention="fused" if p.fused_attention else "unfused", offload=p.offload,
+        gradient_bytes=int(p.gradient_bytes), attention="fused" if p.fused_attention else "unfused",
+        elementwise="eager" if p.eager else "fused", offload=p.offload,
         reducer=reducer,
     )  # fmt: skip
 

@@ -55,7 +55,7 @@ def prepared(source: str) -> dict[str, Replay]:
         ("dgxc-gb200", 3, 0.065),  # aim 8 %, predicted from one node of B200
         ("fsdp-h100", 18, 0.06),  # aim 8 %
         ("mosaic-h100", 18, 0.065), ("mosaic-a100", 19, 0.075),  # aim 8 %
-        ("torchtitan-h100", 10, 0.08),  # aim 8 %
+        ("torchtitan-h100", 12, 0.075),  # aim 8 %
         ("simumax-b200", 26, 0.045),  # aim 10 %
         ("deepseek-v3", 1, 0.08), ("nemotron4", 4, 0.06), ("llama3-405b", 3, 0.115), ("megatron-core", 11, 0.135),
         ("bloom", 15, 0.125), ("fire-flyer", 9, 0.04),
@@ -65,6 +65,13 @@ def test_every_source(source: str, count: int, most: float) -> None:
     found = summary(source)
     assert found.n == count
     assert found.mape < most
+
+
+def test_eager_pytorch() -> None:
+    """torchtitan without a compiler takes 16 % longer: within 4 %, from counted operations, nothing fitted."""
+    found = [row for row in rows("torchtitan-h100") if row.case == "llama3-8b-eager"]
+    assert [row.kind for row in found] == ["predicted", "predicted"]
+    assert max(abs(row.error) for row in found) < 0.04
 
 
 def test_digitised_runs_are_far_off() -> None:
@@ -136,7 +143,7 @@ def test_fire_flyer_vgg16() -> None:
 
 
 def test_fire_flyer_gpt2_medium() -> None:
-    """Both steps within 15 % without a fit; the scaling of 95 % is not met: 85 %."""
+    """Both steps within 14 % without a fit; the scaling of 95 % is not met: 86 %."""
     found = {row.gpus: row for row in rows("fire-flyer") if row.case.startswith("gpt2")}
-    assert max(abs(row.error) for row in found.values()) < 0.15
-    assert found[16].model / found[128].model == pytest.approx(0.854, abs=0.01)
+    assert max(abs(row.error) for row in found.values()) < 0.14
+    assert found[16].model / found[128].model == pytest.approx(0.855, abs=0.01)

@@ -11,9 +11,9 @@ from ffplan.perf.layer import (
     dense_layer,
     expert_layer,
     expert_rows,
-    moved_bytes,
     output_layer,
 )
+from ffplan.perf.moved import activation_numbers, eager_bytes, moved_bytes
 from ffplan.perf.plans import Plans
 from ffplan.perf.products import around_attention, both_ways, feed_forward, matrix_time
 from ffplan.perf.speeds import Speeds
@@ -109,6 +109,30 @@ def test_bytes_moved() -> None:
     assert moved_bytes(shape, 4 * h, plans(tensor=2.0, sequence_parallel=1.0)) == pytest.approx(26 * h)
     assert moved_bytes(shape, 4 * h, plans(precision="fp8")) == pytest.approx((52 + 4 * (2 + 1 + 4)) * h)
     assert moved_bytes(shape, 4 * h, plans(precision="tf32")) == pytest.approx(104 * h)
+
+
+def test_bytes_of_single_operations() -> None:
+    """GPT at 16 bits: norms 8 h, dropouts 10, additions 12, attention 8, GELU 144; backward 20 + 10 + 4 + 12 + 16,
+    14 for gradients of biases and 224. Llama 3 8B: norms at 32 bits, rotary positions, a gate.
+    """
+    shape = shape_named("megatron-1.7b")
+    h, one = shape.hidden, plans(eager=True)
+    assert eager_bytes(shape, 4 * h, one) == pytest.approx(182 * h)
+    assert eager_bytes(shape, 4 * h, one, back=True) == pytest.approx(300 * h)
+    assert moved_bytes(shape, 4 * h, one) == eager_bytes(shape, 4 * h, one)
+    assert activation_numbers(shape, one) == (18, 28)
+    llama = shape_named("llama3-8b")
+    around, attended, f = 4096 + 1024, 4096 + 1024 + 1024 + 4096, 14336
+    forward = 84 * 4096 + 20 * around + 2 * attended + 10 * f
+    assert eager_bytes(llama, f, one) == pytest.approx(forward)
+    backward = (2 * (12 + 60 + 12) + 12) * 4096 + 20 * around + 4 * attended + 18 * f
+    assert eager_bytes(llama, f, one, back=True) == pytest.approx(backward)
+    wide = plans(eager=True, precision="tf32")
+    assert eager_bytes(llama, f, wide) == pytest.approx((56 + 24) * 4096 + 8 * around + 4 * attended + 20 * f)
+    split = plans(eager=True, tensor=2.0, sequence_parallel=1.0)
+    assert eager_bytes(llama, f, split) == pytest.approx(forward / 2)
+    at = speeds(memory=1e12)
+    assert output_layer(llama, one, at).moved == pytest.approx(output_layer(llama, plans(), at).moved * 32 / 14)
 
 
 def test_a_dense_layer() -> None:
