@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ffplan.accuracy.cases import System
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.document import Document
-    from ffplan.perf.talk import Crossed
+    from ffplan.perf.talk import Crossed, Spot
 
 Path = tuple[str | int, ...]
 
@@ -119,17 +119,19 @@ class Bench:
     def crossed(self, system: System, host: Host) -> Crossed:
         """Return zones and borders of the groups of a training run; all groups of a node cross at the same time."""
 
-        def found(nodes: Any, per_node: Any) -> tuple[Any, tuple[Border, ...]]:
-            share = border_share(host.domain_gpus, len(host.nics) * host.domain_nodes, per_node, nodes)
-            return nodes * 0 + system.zones, _borders(system, host, nodes, share)
+        def found(spot: Spot) -> tuple[Any, tuple[Border, ...]]:
+            nics = len(host.nics) * host.domain_nodes
+            share = border_share(host.domain_gpus, nics, spot, system.leaf_nodes or 1)
+            return spot.nodes * 0 + system.zones, _borders(system, host, spot.nodes, spot.apart, share)
 
         return found
 
 
-def _borders(system: System, host: Host, nodes: Any, share: Any = 1.0) -> tuple[Border, ...]:
-    """Return the uplinks of a leaf that jobs cross; `share` of them where several jobs cross at once."""
+def _borders(system: System, host: Host, nodes: Any, apart: Any = 1.0, share: Any = 1.0) -> tuple[Border, ...]:
+    """Return the uplinks of a leaf that jobs cross, their nodes so far apart; a share where several jobs cross."""
     if system.leaf_nodes is None:
         return ()
     links = max(1, round(system.leaf_nodes * len(host.nics) / system.oversubscription))
     rate = sum(host.nic_gbyte_s) * system.leaf_nodes / system.oversubscription
-    return (Border("leaf_uplinks", "uplinks of a leaf", np.ceil(nodes / system.leaf_nodes), links, rate * share),)
+    sets = np.minimum(np.ceil(nodes * apart / system.leaf_nodes), nodes)
+    return (Border("leaf_uplinks", "uplinks of a leaf", sets, links, rate * share, system.leaf_nodes),)

@@ -51,15 +51,18 @@ def borders(design: ResolvedDesign, plan: FabricPlan, nodes: Any, zones: Any = N
         links = len(group.fabric_nics) * design.stripes * plan.uplinks
         words = "uplinks of a leaf" if rails == 1 else f"uplinks of a leaf on each of {rails} rails"
         sets = crossing * maximum(2, wanted) * (nodes > 1) + (1 - crossing * (nodes > 1))
-        found.append(Border("leaf_uplinks", words, sets, links, links * plan.link_gbyte_s))
+        found.append(Border("leaf_uplinks", words, sets, links, links * plan.link_gbyte_s, under_a_leaf))
         pod = under_a_leaf * plan.radix // 2
         if plan.tiers == 3 and plan.spine_core_links:
             apart = (in_a_tree > pod) & (nodes > 1)
             share = maximum(nodes, 2) / maximum(group.group.count, 2)
             label = "links across the middle of the fabric"
             half = plan.spine_core_links * plan.link_gbyte_s / 2
-            found.append(Border("bisection", label, 1 + apart * 1, plan.spine_core_links, half * share))
+            found.append(
+                Border("bisection", label, 1 + apart * 1, plan.spine_core_links, half * share, group.group.count / 2)
+            )
     if fabric.inter_zone is not None and group.group.zones == "split":
         links = plan.planes * fabric.inter_zone.links_per_zone
-        found.append(Border("zone_links", "links between zones", spanned, links, links * plan.link_gbyte_s))
+        below = ceil_div(group.group.count, fabric.zones)
+        found.append(Border("zone_links", "links between zones", spanned, links, links * plan.link_gbyte_s, below))
     return tuple(found)

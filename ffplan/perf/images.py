@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.catalog.models import Convolution
-from ffplan.perf.plans import Plans, placed
+from ffplan.perf.plans import Plans
 from ffplan.perf.refusal import RefusedError
 from ffplan.perf.speeds import Speeds
-from ffplan.perf.talk import System, group_time
+from ffplan.perf.talk import System, group_time, spot_of
 from ffplan.perf.train import PARTS
 from ffplan.perf.vision import (
     SGD_BYTES,
@@ -93,9 +93,9 @@ def _reductions(run: ImageRun, found: list[tuple[float, int]]) -> list[Any]:
     """Return the time in which each bucket is reduced [s]."""
     gpus, system = np.asarray(run.plans.gpus, dtype=float), run.system
     domain = np.minimum(system.domain, gpus)
-    each, nodes = placed(gpus, 1.0, domain, aligned=system.host.domain_nodes > 1)
+    spot = spot_of(system, gpus, 1.0, domain)
     sizes = np.array([size for size, _ in found]).reshape(-1, *(1 for _ in gpus.shape))
-    return list(group_time(system, "allreduce", each + 0 * sizes, nodes + 0 * sizes, sizes + 0 * gpus, reducing=True))
+    return list(group_time(system, "allreduce", spot, sizes + 0 * gpus, reducing=True))
 
 
 def image_parts(run: ImageRun) -> dict[str, Any]:

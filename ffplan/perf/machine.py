@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,12 +11,13 @@ from ffplan.catalog.library import Library
 from ffplan.fabric.plan import plan_fabric
 from ffplan.perf.borders import borders, reach, zones_of
 from ffplan.perf.host import host
-from ffplan.perf.resources import Border
 from ffplan.perf.talk import System, border_share
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import ResolvedDesign
+    from ffplan.perf.resources import Border
+    from ffplan.perf.talk import Spot
 
 
 def reducer_of(design: ResolvedDesign, wanted: str | None) -> str:
@@ -43,12 +45,15 @@ def machine(design: ResolvedDesign, catalog: Catalog, reducer: str | None = None
     assert isinstance(found[0], Library)
     assert isinstance(found[1], Library)
 
-    def crossed(nodes: Any, per_node: Any) -> tuple[Any, tuple[Border, ...]]:
-        boxes = np.asarray(nodes) * node.domain_nodes
-        zones = np.asarray(zones_of(design, boxes), dtype=float)
-        share = border_share(node.domain_gpus, len(node.nics) * node.domain_nodes, per_node, nodes)
-        met = borders(design, plan, boxes, zones)
-        return zones, tuple(Border(b.name, b.label, b.sets, b.links, b.gbyte_s * share) for b in met)
+    def crossed(spot: Spot) -> tuple[Any, tuple[Border, ...]]:
+        boxes = np.asarray(spot.nodes) * node.domain_nodes
+        span = np.minimum(boxes * spot.apart, np.maximum(boxes, reach(design)))  # from its first node to its last
+        zones = np.minimum(np.asarray(zones_of(design, span), dtype=float), boxes)
+        nics, found = len(node.nics) * node.domain_nodes, []
+        for border in borders(design, plan, span, zones):
+            share = border_share(node.domain_gpus, nics, spot, border.below)
+            found.append(replace(border, sets=np.minimum(border.sets, boxes), gbyte_s=border.gbyte_s * share))
+        return zones, tuple(found)
 
     return System(node, found[0], found[1], crossed, name.endswith("-nvlink"))
 

@@ -9,10 +9,10 @@ import numpy as np
 from ffplan.perf import layer as layers
 from ffplan.perf import step
 from ffplan.perf.layer import Work
-from ffplan.perf.plans import Plans, layers_of, placed, strides
+from ffplan.perf.plans import Plans, layers_of, strides
 from ffplan.perf.shapes import widths
 from ffplan.perf.speeds import Speeds
-from ffplan.perf.talk import System, group_time
+from ffplan.perf.talk import Spot, System, group_time, spot_of
 from ffplan.perf.workload import Shape, mixed_share
 from ffplan.record import record
 
@@ -27,10 +27,10 @@ class Run:
     system: System
 
 
-def place(run: Run, size: Any, inside: Any) -> tuple[Any, Any]:
-    """Return ranks on each node, and nodes, of groups of a run; `inside` are the ranks between neighbours [1]."""
+def place(run: Run, size: Any, inside: Any) -> Spot:
+    """Return where groups of a run lie; `inside` are the ranks between neighbours [1]."""
     domain = np.minimum(run.system.domain, run.plans.gpus)
-    return placed(size, inside, domain, aligned=run.system.host.domain_nodes > 1)
+    return spot_of(run.system, size, inside, domain)
 
 
 @record
@@ -105,12 +105,12 @@ def _again(forward: Work, recompute: Any) -> Work:
 def _tensor(run: Run, forward: Work) -> Any:
     """Return the collectives of tensor parallelism in a layer that nothing hides [s]."""
     p, system = run.plans, run.system
-    each, nodes = place(run, p.tensor, strides(p)["tensor"])
+    spot = place(run, p.tensor, strides(p)["tensor"])
     size = p.width * p.tokens(run.shape.sequence) * run.shape.hidden
     full = (p.recompute == 2) * 1.0
-    reduce = group_time(system, "allreduce", each, nodes, size)
-    gather = group_time(system, "all-gather", each, nodes, size)
-    scatter = group_time(system, "reduce-scatter", each, nodes, size)
+    reduce = group_time(system, "allreduce", spot, size)
+    gather = group_time(system, "all-gather", spot, size)
+    scatter = group_time(system, "reduce-scatter", spot, size)
     split = p.sequence_parallel * 1.0
     pairs = 4 + 2 * full  # two forward, two backward, two more with full recomputation, which also gathers inputs anew
     whole = (1 - split) * pairs * reduce + split * (pairs * (gather + scatter) + 2 * (1 - full) * gather)
@@ -122,9 +122,9 @@ def _tensor(run: Run, forward: Work) -> Any:
 def _context(run: Run, forward: Work) -> Any:
     """Return what passing keys and values around takes in a layer that attention does not hide [s]."""
     p, width = run.plans, widths(run.shape)
-    each, nodes = place(run, p.context, strides(p)["context"])
+    spot = place(run, p.context, strides(p)["context"])
     keys = p.width * p.micro * run.shape.sequence * (width.key + width.value) / p.tensor
-    gather = group_time(run.system, "all-gather", each, nodes, keys)
+    gather = group_time(run.system, "all-gather", spot, keys)
     back = 2.5 if p.fused_attention else 2.0
     ahead = step.exposed(gather, forward.attention, p.context)
     again = (np.asarray(p.recompute) > 0) * 1.0
@@ -148,11 +148,10 @@ def _experts(run: Run, forward: Work, back: Work) -> Any:
         return 0.0
     split, full = np.asarray(p.expert_tensor) > 1, (np.asarray(p.recompute) == 2) * 1.0
     inside = np.where(split, inner_stride(p), strides(p)["tensor"])
-    each, nodes = place(run, p.expert, inside)
     rows = p.width * layers.expert_rows(shape, p) * shape.hidden
-    there = group_time(system, "all-to-all", each, nodes, rows / p.expert_tensor)
+    there = group_time(system, "all-to-all", place(run, p.expert, inside), rows / p.expert_tensor)
     group = place(run, p.expert_tensor, strides(p)["tensor"])
-    joined = group_time(system, "all-gather", *group, rows) + group_time(system, "reduce-scatter", *group, rows)
+    joined = group_time(system, "all-gather", group, rows) + group_time(system, "reduce-scatter", group, rows)
     both = pace_share(shape, p) * (4 + 2 * full) * (there + 0.5 * joined)
     return step.exposed(both, total(forward) + total(back), 4) if "experts" in p.overlap else both
 

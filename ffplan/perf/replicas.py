@@ -53,15 +53,15 @@ def _group(run: Run, weights: Any, pieces: Any, ranks: Any, stride: Any) -> Grou
     whole, spread = place(run, ranks, stride), place(run, shared, stride)
     outer = place(run, ranks / shared, stride * shared)
     size, held_bytes, zero = p.gradient_bytes * weights, p.width * weights, np.asarray(p.zero)
-    reduce = group_time(system, "allreduce", *whole, size, reducing=True)
+    reduce = group_time(system, "allreduce", whole, size, reducing=True)
     direct = system.reducer.method == "hfreduce"  # it has allreduce alone
-    scatter = reduce if direct else group_time(system, "reduce-scatter", *spread, size)
-    across = group_time(system, "allreduce", *outer, size / shared)
+    scatter = reduce if direct else group_time(system, "reduce-scatter", spread, size)
+    across = group_time(system, "allreduce", outer, size / shared)
     return Group(
         np.where(zero > 0, scatter, reduce), np.where((zero == 3) | ((zero > 0) & (not direct)), across, 0.0),
-        group_time(system, "all-gather", *spread, held_bytes),
-        pieces * group_time(system, "all-gather", *spread, held_bytes / pieces),
-        pieces * group_time(system, "reduce-scatter", *spread, size / pieces),
+        group_time(system, "all-gather", spread, held_bytes),
+        pieces * group_time(system, "all-gather", spread, held_bytes / pieces),
+        pieces * group_time(system, "reduce-scatter", spread, size / pieces),
     )  # fmt: skip
 
 

@@ -50,6 +50,8 @@ class Border:
     links: int
     gbyte_s: Any
     """Their bandwidth together, one direction [GB/s]."""
+    below: float = 1.0
+    """Nodes below one of them [1]."""
 
 
 def _scale_up(host: Host, link_share: float) -> list[Resource]:

@@ -26,7 +26,7 @@ def _inside(system: System) -> float:
 def _reduces_at(run: Run) -> float:
     """Return the bandwidth at which gradients are reduced [GB/s]: inside a node, or out of it over all NICs."""
     p, system = run.plans, run.system
-    _, nodes = place(run, p.reducing, strides(p)["data"])
+    nodes = place(run, p.reducing, strides(p)["data"]).nodes
     host = system.host
     return _inside(system) if float(nodes) <= 1 else sum(host.nic_gbyte_s) * host.domain_nodes
 

@@ -13,6 +13,7 @@ from ffplan.fabric.arrays import Floats
 from ffplan.perf.collective import Wish, evaluate
 from ffplan.perf.host import Host
 from ffplan.perf.job import Job
+from ffplan.perf.plans import placed
 from ffplan.record import record
 
 if TYPE_CHECKING:
@@ -20,10 +21,22 @@ if TYPE_CHECKING:
 
     from ffplan.perf.resources import Border
 
-    Crossed = Callable[[Any, Any], tuple[Any, tuple[Border, ...]]]
+    Crossed = Callable[["Spot"], tuple[Any, tuple[Border, ...]]]
 
 MOST = 2_000_000
 """Largest grid of groups and sizes evaluated at once."""
+
+
+@record
+class Spot:
+    """Where the ranks of a group lie; numbers of any shape."""
+
+    each: Any
+    """Ranks on each node [1]."""
+    nodes: Any
+    """Nodes [1]."""
+    apart: Any = 1.0
+    """Nodes from one of them to the next [1]; 1 side by side."""
 
 
 @record
@@ -37,7 +50,7 @@ class System:
     reducer: Library
     """The library that reduces gradients."""
     crossed: Crossed | None = None
-    """Zones, and links between leaves and zones, of jobs by nodes and ranks on each."""
+    """Zones, and links between leaves and zones, that groups cross, each with its share of them."""
     nvlink: bool = False
     """HFReduce reduces over NVLink first."""
     known: dict[tuple[Any, ...], Floats] = field(default_factory=dict)
@@ -52,6 +65,19 @@ class System:
     def domain(self) -> int:
         """Accelerators that one scale-up switch joins, or those of a node [1]."""
         return self.host.domain_gpus
+
+
+def spot_of(system: System, size: Any, inside: Any, domain: Any) -> Spot:
+    """Return where groups lie.
+
+    Args:
+        system: the machine.
+        size: ranks of a group [1].
+        inside: ranks between neighbours of the group [1].
+        domain: accelerators of a node in use [1].
+    """
+    each, nodes = placed(size, inside, domain, aligned=system.host.domain_nodes > 1)
+    return Spot(each, nodes, np.maximum(inside / domain, 1.0))
 
 
 def contention(gpus: Any, nics: Any, per_node: Any, nodes: Any) -> Any:
@@ -76,17 +102,29 @@ def contention(gpus: Any, nics: Any, per_node: Any, nodes: Any) -> Any:
     return 1.0 + (nodes > 1) * (shared - 1.0)
 
 
-def border_share(gpus: int, nics: int, per_node: Any, nodes: Any) -> Any:
-    """Return the share of a border's links that a group has while all groups of a node cross it.
+def border_share(gpus: int, nics: int, spot: Spot, below: Any) -> Any:
+    """Return the share of a border's links that a group has while all groups cross it.
 
-    Messages count as often as groups share a NIC, so the share counts as often too.
+    Args:
+        gpus: accelerators of a node G [1].
+        nics: NICs of a node [1].
+        spot: where the group lies: r ranks on a node, d nodes apart.
+        below: nodes below the border b [1].
+
+    Returns:
+        Share [1]. Messages count as often as groups share a NIC, so the share counts as often too.
+
+    Equation:
+        min(1, r / G) / min(d, b) x contention
+
+    Source:
+        G / r groups of every node cross the border, and the nodes between those of one group belong to others.
     """
-    return np.minimum(1.0, per_node / gpus) * contention(gpus, nics, per_node, nodes)
+    mine = np.minimum(1.0, spot.each / gpus) / np.minimum(spot.apart, np.maximum(below, 1.0))
+    return mine * contention(gpus, nics, spot.each, spot.nodes)
 
 
-def group_time(
-    system: System, operation: str, per_node: Any, nodes: Any, size: Any, *, reducing: bool = False
-) -> Floats:
+def group_time(system: System, operation: str, spot: Spot, size: Any, *, reducing: bool = False) -> Floats:
     """Return the time of a collective that every group of the job runs at once; 0 over a single rank [s].
 
     The call itself is not counted: what the host launches has a figure of its own.
@@ -94,8 +132,7 @@ def group_time(
     Args:
         system: the machine.
         operation: allreduce, reduce-scatter, all-gather, all-to-all or sendrecv.
-        per_node: ranks on each node, any shape.
-        nodes: nodes, any shape.
+        spot: where the groups lie.
         size: message as nccl-tests counts it [byte], any shape.
         reducing: the library for gradients does it.
 
@@ -103,81 +140,82 @@ def group_time(
         ValueError: where the library has no such operation.
     """
     library, host = system.reducer if reducing else system.library, system.host
-    scaled = np.asarray(size * contention(system.domain, len(host.nics) * host.domain_nodes, per_node, nodes))
-    each, boxes, sizes = np.broadcast_arrays(
-        np.asarray(per_node, dtype=float), np.asarray(nodes, dtype=float), scaled.astype(float)
-    )
-    mark = (operation, reducing, sizes.shape, each.tobytes(), boxes.tobytes(), sizes.tobytes())
+    scaled = np.asarray(size * contention(system.domain, len(host.nics) * host.domain_nodes, spot.each, spot.nodes))
+    apart = np.where(np.asarray(spot.nodes) > 1, spot.apart, 1.0) if system.crossed else 1.0
+    *where, sizes = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (spot.each, spot.nodes, apart, scaled)))
+    mark = (operation, reducing, sizes.shape, *(array.tobytes() for array in (*where, sizes)))
     if mark not in system.known:
-        system.known[mark] = _group_times(system, library, operation, each, boxes, sizes)
+        system.known[mark] = _group_times(system, library, operation, where, sizes)
     return system.known[mark]
 
 
-def _group_times(
-    system: System, library: Library, operation: str, each: Floats, boxes: Floats, sizes: Floats
-) -> Floats:
-    """Return times in the shape of the three arrays [s].
+def _group_times(system: System, library: Library, operation: str, where: list[Floats], sizes: Floats) -> Floats:
+    """Return times in the shape of the sizes [s]; `where` are ranks on a node, nodes, and nodes apart.
 
     Raises:
         ValueError: where the library has no such operation.
     """
-    keys, key = np.unique(np.stack([each.ravel(), boxes.ravel()]), axis=1, return_inverse=True)
+    keys, key = np.unique(np.stack([array.ravel() for array in where]), axis=1, return_inverse=True)
     values, at = np.unique(sizes.ravel(), return_inverse=True)
     key = key.ravel()
     time = np.zeros((keys.shape[1], len(values)))
     stride = max(1, MOST // max(1, len(values)))
     for first in range(0, keys.shape[1], stride):
         part = slice(first, first + stride)
-        time[part] = _grid(system, library, operation, keys[0, part], keys[1, part], values)
+        time[part] = _grid(system, library, operation, Spot(*keys[:, part]), values)
     alone = keys[0] * keys[1] < 2
     time[alone] = 0.0
     found: Floats = time[key, at.ravel()].reshape(sizes.shape)
     return np.where(sizes > 0, np.maximum(found - system.host.launch_s, 0.0), 0.0)
 
 
-def _grid(system: System, library: Library, operation: str, per_node: Floats, nodes: Floats, sizes: Floats) -> Floats:
+def _grid(system: System, library: Library, operation: str, spot: Spot, sizes: Floats) -> Floats:
     """Return times of group x size [s].
 
     Raises:
         ValueError: where the library has no such operation.
     """
-    zones, borders = system.crossed(nodes, per_node) if system.crossed else (nodes * 0 + 1, ())
-    safe = np.where(per_node * nodes < 2, 2.0, per_node)
-    job = Job(system.host, nodes, safe, zones, borders)
+    zones, borders = system.crossed(spot) if system.crossed else (spot.nodes * 0 + 1, ())
+    safe = np.where(spot.each * spot.nodes < 2, 2.0, spot.each)
+    job = Job(system.host, spot.nodes, safe, zones, borders)
     grid = evaluate(Wish(operation, library, nvlink=system.nvlink), job, np.maximum(sizes, 1.0))
     if grid is None:
         raise ValueError(f"{library.id} has no {operation}")
     found = np.asarray(grid.pick(grid.time))
     if library is not system.library and not grid.possible.all():  # HFReduce takes whole nodes; NCCL does the rest
-        return np.where(grid.possible[:, None], found, _grid(system, system.library, operation, per_node, nodes, sizes))
+        return np.where(grid.possible[:, None], found, _grid(system, system.library, operation, spot, sizes))
     return found
 
 
-def send_time(system: System, size: Any, inside: Any) -> Any:
+def send_time(system: System, size: Any, stages: Any, spot: Spot) -> Any:
     """Return the time in which every rank sends a message to one of the next stage.
 
     Args:
         system: the machine.
         size: message of a rank [byte].
-        inside: True where stages that follow one another are joined by NVLink, or sit in one node.
+        stages: pipeline stages p [1].
+        spot: where the ranks of one pipeline lie: all on one node, or nodes apart.
 
     Returns:
         Time [s].
 
     Equation:
-        size / NVLink inside, else latency + size / (NICs / GPUs)
+        size / NVLink where stages that follow one another are joined by it or sit in one node, else
+        latency + size / min(NICs / G, W), W what a rank has of the links between leaves or zones that stages cross
 
     Source:
-        [1] of `layer`: every rank has its share of the node's NICs.
+        Every rank has its share of the node's NICs; all ranks of a node send at once.
     """
-    host = system.host
+    host, gpus = system.host, max(1, system.domain)
     rates, part = host.rates, host.accelerator
     peer = rates.peer.value if rates and rates.peer else (rates.ring.value if rates and rates.ring else None)
     if peer is None or not host.switched:
         linked = part.nvlink.value if part and part.nvlink and host.switched else None
         peer = linked or (host.pcie[1] if host.pcie else float("inf"))
-    nics = host.payload_gbyte_s * host.domain_nodes / max(1, system.domain)
+    rate: Any = host.payload_gbyte_s * host.domain_nodes / gpus
+    whole = Spot(0.0 * np.asarray(spot.nodes) + gpus, spot.nodes, spot.apart)  # all ranks of a node cross together
+    for border in system.crossed(whole)[1] if system.crossed else ():
+        rate = np.where(border.sets > 1, np.minimum(rate, border.gbyte_s / gpus), rate)
     known: object = system.library.latency.get("network", {}).get("ring", {}).get("simple")
-    latency = getattr(known, "value", 0.0)
-    away = latency + size / (max(nics, 1e-9) * 1e9)
-    return np.where(inside, size / (peer * 1e9), away)
+    away = getattr(known, "value", 0.0) + size / (np.maximum(rate, 1e-9) * 1e9)
+    return np.where(spot.each >= stages, size / (peer * 1e9), away)

@@ -37,13 +37,12 @@ def _sends(run: Run) -> Any:
     """Return the time in which a micro-batch passes from a stage to the next, one way [s]."""
     p, system = run.plans, run.system
     size = p.width * p.tokens(run.shape.sequence) * run.shape.hidden
-    each, _ = place(run, p.pipeline, strides(p)["pipeline"])
     shared = p.tensor if p.scatter_gather else np.where(np.asarray(p.sequence_parallel) > 0, p.tensor, 1)
-    inside, nodes = place(run, p.tensor, strides(p)["tensor"])
-    gather = group_time(system, "all-gather", inside, nodes, size)
+    gather = group_time(system, "all-gather", place(run, p.tensor, strides(p)["tensor"]), size)
     joined = gather * (1 - p.sequence_parallel) * (1.0 if p.scatter_gather else 0.0)
     twice = 2.0 if p.schedule in FOLDED else 1.0
-    return twice * (p.pipeline > 1) * (send_time(system, size / shared, each >= p.pipeline) + joined)
+    spot = place(run, p.pipeline, strides(p)["pipeline"])
+    return twice * (p.pipeline > 1) * (send_time(system, size / shared, p.pipeline, spot) + joined)
 
 
 def step_parts(run: Run) -> dict[str, Any]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ffplan.perf.resources import Border
-
 if TYPE_CHECKING:
     from ffplan.perf.host import Host, Range
     from ffplan.perf.images import ImageRun
     from ffplan.perf.passes import Run
-    from ffplan.perf.talk import System
+    from ffplan.perf.resources import Border
+    from ffplan.perf.talk import Spot, System
 
 AnyRun = TypeVar("AnyRun", "Run", "ImageRun")
 RESOURCES = {
@@ -81,9 +80,9 @@ def _uplinks(system: System, factor: float) -> System:
     if before is None:
         return system
 
-    def crossed(nodes: Any, per_node: Any) -> tuple[Any, tuple[Border, ...]]:
-        zones, borders = before(nodes, per_node)
-        return zones, tuple(Border(b.name, b.label, b.sets, b.links, b.gbyte_s * factor) for b in borders)
+    def crossed(spot: Spot) -> tuple[Any, tuple[Border, ...]]:
+        zones, borders = before(spot)
+        return zones, tuple(replace(border, gbyte_s=border.gbyte_s * factor) for border in borders)
 
     return replace(system, crossed=crossed, known={})
 

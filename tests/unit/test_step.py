@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,18 @@ import pytest
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
+from ffplan.design.resolve import resolve
+from ffplan.inputs.document import read_document
+from ffplan.perf.machine import machine
 from ffplan.perf.passes import Run
 from ffplan.perf.plans import Plans, layers_of, placed, strides
 from ffplan.perf.reckon import achieved, step_flops
 from ffplan.perf.speeds import UncalibratedError, speeds
 from ffplan.perf.step import exposed, offload_time, optimizer_time, pipeline_time, waiting
-from ffplan.perf.talk import System, contention, group_time, send_time
+from ffplan.perf.talk import Spot, System, border_share, contention, group_time, send_time
 from ffplan.perf.train import PARTS, step_parts, step_time
 from ffplan.perf.whatif import RESOURCES, faster
-from tests.support import host_named, shape_named
+from tests.support import ROOT, host_named, shape_named
 
 
 def library(name: str = "nccl") -> Library:
@@ -96,24 +100,73 @@ def test_groups_share_nics() -> None:
     assert contention(8, 1, 1, 1) == 1
 
 
+def test_groups_share_borders() -> None:
+    """Side by side a group of whole nodes has all links, one rank a node an eighth; four nodes apart a quarter of that,
+    and 64 apart with 16 nodes below the border a sixteenth. With one NIC messages count eight times, as does the share.
+    """
+    assert border_share(8, 8, Spot(8.0, 4.0), 16) == 1
+    assert border_share(8, 8, Spot(1.0, 4.0), 16) == 1 / 8
+    assert border_share(8, 8, Spot(1.0, 4.0, 4.0), 16) == 1 / 32
+    assert border_share(8, 8, Spot(1.0, 4.0, 64.0), 16) == 1 / 128
+    assert border_share(8, 1, Spot(1.0, 4.0, 4.0), 16) == 1 / 4
+
+
+def test_groups_far_apart_cross_zones() -> None:
+    """Two nodes side by side share a zone of Fire-Flyer 2, two that lie 700 nodes apart do not; its 40 links of 25 GB/s
+    are shared by the pairs of all 625 nodes of a zone.
+    """
+    design = resolve(read_document(ROOT / "designs" / "fire-flyer-2.yaml"), Catalog())
+    item = machine(design, Catalog(), "nccl")
+    assert item.crossed is not None
+    zones, _ = item.crossed(Spot(8.0, 2.0))
+    assert float(zones) == 1
+    zones, borders = item.crossed(Spot(8.0, 2.0, 700.0))
+    links = {border.name: border for border in borders}["zone_links"]
+    below = ceil(design.compute.group.count / 2)
+    assert (float(zones), float(links.sets), links.below) == (2, 2, below)
+    assert float(links.gbyte_s) == pytest.approx(40 * 25 / below)
+    near, far = (float(group_time(item, "allreduce", Spot(8.0, 2.0, apart), 1e9)) for apart in (1.0, 700.0))
+    assert far == pytest.approx(1e9 / (40 * 25e9 / below), rel=0.05)  # a tree, which crosses once
+    assert far > 3 * near
+    inside, across = (float(send_time(item, 1e9, 4.0, Spot(1.0, 4.0, apart))) for apart in (2.0, 300.0))
+    assert across == pytest.approx(300 * 8 * 1e9 / (40 * 25e9), rel=0.01)
+    assert inside < across / 3
+
+
+def test_the_order_of_axes_decides_what_crosses_zones() -> None:
+    """With data parallelism outermost every gradient crosses between zones; pipelines cross with activations alone."""
+    design = resolve(read_document(ROOT / "designs" / "fire-flyer-2.yaml"), Catalog())
+    item = machine(design, Catalog(), "nccl")
+    assert item.host.accelerator is not None
+    at = speeds(item.host.accelerator, "bf16")
+    parts = [
+        step_parts(Run(shape_named("llama-13b"), Plans(
+            gpus=9984.0, batch=9984.0, micro=1.0, tensor=1.0, pipeline=8.0, data=1248.0, expert_tensor=1.0, order=order,
+        ), at, item))
+        for order in (("tensor", "context", "data", "pipeline"), ("pipeline", "tensor", "context", "data"))
+    ]  # fmt: skip
+    assert float(parts[1]["gradients"]) > 5 * float(parts[0]["gradients"])
+    assert float(parts[0]["sends"]) > float(parts[1]["sends"])
+
+
 def test_times_of_groups() -> None:
     item = system()
-    alone = group_time(item, "allreduce", np.array([1.0, 8.0]), np.array([1.0, 1.0]), 1e9)
+    alone = group_time(item, "allreduce", Spot(np.array([1.0, 8.0]), np.array([1.0, 1.0])), 1e9)
     assert alone[0] == 0
     assert alone[1] > 1e9 / 235e9
-    both = group_time(item, "allreduce", 8.0, np.array([2.0, 16.0]), np.array([[1e8], [1e9]]))
+    both = group_time(item, "allreduce", Spot(8.0, np.array([2.0, 16.0])), np.array([[1e8], [1e9]]))
     assert both.shape == (2, 2)
     assert (both[1] > both[0]).all()
-    assert float(group_time(item, "all-gather", 8.0, 1.0, 0.0)) == 0
+    assert float(group_time(item, "all-gather", Spot(8.0, 1.0), 0.0)) == 0
     with pytest.raises(ValueError, match="no all-gather"):
-        group_time(system("fire-flyer-2-node", "hfreduce"), "all-gather", 8.0, 2.0, 1e9, reducing=True)
+        group_time(system("fire-flyer-2-node", "hfreduce"), "all-gather", Spot(8.0, 2.0), 1e9, reducing=True)
 
 
 def test_sends_between_stages() -> None:
     """25 GB/s a GPU, at 96 % of the line, and 14 us between nodes; NVLink inside."""
-    away = float(send_time(system(), 1e9, np.array(False)))
+    away = float(send_time(system(), 1e9, 4.0, Spot(1.0, 4.0, 2.0)))
     assert away == pytest.approx(1e9 / (25e9 * 0.96) + 14e-6, rel=0.01)
-    assert float(send_time(system(), 1e9, np.array(True))) == pytest.approx(1e9 / 274e9)
+    assert float(send_time(system(), 1e9, 4.0, Spot(4.0, 1.0))) == pytest.approx(1e9 / 274e9)
 
 
 def test_the_last_stage_has_one_border() -> None:
