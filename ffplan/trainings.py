@@ -169,7 +169,7 @@ class TrainRow:
     limit_gib: float
     """Memory that there is [GiB]."""
     stages: tuple[StageMemory, ...]
-    """Memory of every stage; of the first, second and last where there are more than 16."""
+    """Memory of every stage; where there are more than 16, of the first, second, last and the fullest."""
     lost: str | None
     """Of a search: why it lost against the best; null of the best."""
 
@@ -184,6 +184,16 @@ class Refused:
     """For people."""
     plans: int
     """Plans."""
+
+
+@record
+class Skipped:
+    """A number of accelerators on which a plan cannot run, while it can on others."""
+
+    gpus: int
+    """Accelerators asked for."""
+    why: str
+    """Why it cannot, and what would."""
 
 
 @record
@@ -218,6 +228,8 @@ class TrainReport:
     """The others, by reason."""
     rows: tuple[TrainRow, ...]
     """A row for each number of accelerators, or the best plans of a search."""
+    skipped: tuple[Skipped, ...]
+    """Numbers of accelerators on which the plan cannot run."""
     assumptions: tuple[str, ...]
     """What moves the result and is not in the design."""
 

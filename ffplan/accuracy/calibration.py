@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from ffplan.catalog.training import TrainingRates
 
 
+WORST = 0.5
+"""Mean error from which a fit is none [1]."""
+
+
 @record
 class Wanted:
     """What is to be fitted."""
@@ -88,6 +92,11 @@ def calibration(catalog: Catalog, wish: Wanted, progress: Callable[[int], None] 
     if not mine:
         raise FitError(f"no run in these files has `{wish.accelerator}`")
     base, names = _base(catalog, wish), wish.names or wanted(mine, launches=wish.launches)
+    if wish.units is not None and base is not None:
+        if wish.start is None:
+            raise FitError(f"the catalogue has {base.units.value:g} multiprocessors of `{wish.accelerator}`: "
+                           "leave out --units")  # fmt: skip
+        base = base.model_copy(update={"units": base.units.model_copy(update={"value": wish.units})})
     units = wish.units or (base.units.value if base is not None else None)
     if units is None:
         raise FitError(f"the catalogue has no multiprocessors of `{wish.accelerator}`: give --units")
@@ -97,6 +106,10 @@ def calibration(catalog: Catalog, wish: Wanted, progress: Callable[[int], None] 
     if set(names) & set(LAUNCHES) and base is not None and not waits(mine):
         raise FitError("no run waits for its host to launch: these rows cannot tell what launching takes")
     made = fit(mine, names=names, units=units, base=base, progress=progress)
+    if made.after > WORST:
+        raise FitError(
+            f"the best constants miss these rows by {made.after:.0%} in the mean: look at their units and plans"
+        )
     rates = figures(made.values, base, units)
     ids = list(dict.fromkeys(item.file.id for item in mine))
     fitted = []

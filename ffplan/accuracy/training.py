@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +14,13 @@ from ffplan.accuracy.training_cases import MEASURES, PLAN, SHAPE, SIZES, TIMES, 
 from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
 from ffplan.fabric.arrays import Floats
+from ffplan.perf.feasible import COUNTED, REASONS, causes, codes
 from ffplan.perf.footprint import footprint, peak_bytes
 from ffplan.perf.host import Host
 from ffplan.perf.passes import Run
 from ffplan.perf.plans import Plans
 from ffplan.perf.reckon import achieved, step_flops
+from ffplan.perf.refusal import told
 from ffplan.perf.speeds import UncalibratedError, speeds
 from ffplan.perf.talk import System as Machine
 from ffplan.perf.train import PARTS, step_parts, step_time
@@ -121,6 +124,11 @@ def _cells(bench: Bench, table: Table, path: Path) -> dict[str, Floats]:
                     (*path, "rows", number, table.columns.index(name)), f"`{name}` is no whole number from 1 on",
                     "correct the cell", RULE,
                 )  # fmt: skip
+            if name == "mfu" and cell is not None and cell > 1:
+                raise bench.fault(
+                    (*path, "rows", number, table.columns.index(name)), f"`mfu` is {cell:g}, more than the peak",
+                    f"write a share of the peak, such as {cell / 100:g} for {cell:g} %", RULE,
+                )  # fmt: skip
             if name in MEASURES and cell is not None and cell <= 0:
                 raise bench.fault(
                     (*path, "rows", number, table.columns.index(name)), f"`{name}` is not above 0",
@@ -144,6 +152,11 @@ def prepare(bench: Bench, file: TrainingFile, table: Table, path: Path) -> Repla
         InputError: where it does not hang together.
     """
     cells = _cells(bench, table, path)
+    if table.system.gpus_per_node is not None:
+        raise bench.fault(
+            (*path, "system", "gpus_per_node"), "`gpus_per_node` has no effect on training runs, which fill nodes",
+            "leave it out", RULE,
+        )  # fmt: skip
     model = _transformer(bench, table, path)
     host = bench.host(table.system, (*path, "system"))
     if host.accelerator is None:
@@ -153,32 +166,37 @@ def prepare(bench: Bench, file: TrainingFile, table: Table, path: Path) -> Repla
         replaced.setdefault("sequence", np.asarray(float(table.plan.sequence)))
     shape = shape_of(model, **replaced)
     plans = plans_of(table.plan, cells["gpus"], {name: cells[name] for name in PLAN if name in cells})
-    for words, at in faults(shape, plans).items():
-        wrong = np.broadcast_to(at, cells["gpus"].shape)
-        if bool(wrong.any()):
-            raise bench.fault((*path, "rows", int(wrong.argmax())), words, "correct the row", RULE)
+    _checked(bench, shape, plans, path, len(table.rows))
     return Replay(file, table, path, cells, host, shape, plans, _machine(bench, table.system, host, table.plan))
 
 
-def faults(shape: Any, plans: Plans) -> dict[str, Any]:
-    """Return what may be wrong with plans that ran, with True where it is.
+BELIEVED = ("widths", "rounds", "context", "schedule", "chunks")
+"""Faults that runs which ran may have: frameworks pad and round."""
 
-    What ran is believed: only what the model cannot reckon is refused.
+
+def _checked(bench: Bench, shape: Any, plans: Plans, path: Path, count: int) -> None:
+    """Refuse a row that the model cannot reckon; what ran is believed otherwise.
+
+    Raises:
+        InputError: where there is one; says what would be right.
     """
-    p = plans
-    found = {
-        "tensor, context, data and pipeline do not multiply to the GPUs": p.tensor * p.context * p.data * p.pipeline
-        != p.gpus,
-        "the batch is no whole number of micro-batches for each data-parallel rank": p.batch % (p.data * p.micro) != 0,
-        "tensor does not divide the heads": shape.heads % p.tensor != 0,
-        "there are more stages than layers": (p.pipeline > shape.layers) | (p.pipeline * p.chunks > shape.layers + 2),
-        "`chunks` need several stages": (np.asarray(p.chunks) > 1) & (p.pipeline == 1),
-    }
-    if shape.experts is not None:
-        found["expert does not divide the experts"] = shape.experts.routed % p.expert != 0
-        uneven = (p.expert_data < 1) | (p.expert_data != np.floor(p.expert_data))
-        found["expert x expert_tensor does not divide tensor x context x data"] = uneven
-    return found
+    found = {name: at for name, at in causes(shape, plans, None).items() if name not in BELIEVED}
+    several = np.asarray(plans.chunks) > 1
+    over = (plans.pipeline * plans.chunks > shape.layers + COUNTED) | (several & (np.asarray(plans.pipeline) == 1))
+    found["chunks"] = over
+    code = np.broadcast_to(codes(found), (count,))
+    if not code.any():
+        return
+    row = int((code > 0).argmax())
+    wrong = told(_at(shape, row, count), _at(plans, row, count), REASONS[int(code[row])])
+    raise bench.fault((*path, "rows", row), wrong.message, wrong.remedy, RULE)
+
+
+def _at(record: Any, row: int, count: int) -> Any:
+    """Return plans, or dimensions, of one row: arrays as plain numbers."""
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    return replace(record, **{name: float(np.broadcast_to(value, (count,))[row]) for name, value in arrays.items()})
 
 
 def modelled(replay: Replay, name: str, seconds: Floats) -> Floats:

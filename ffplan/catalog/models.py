@@ -123,6 +123,8 @@ class Convolution(Frozen):
     """True with a bias for each output channel."""
     norm: bool = False
     """True with a batch norm after it."""
+    relu: bool = True
+    """True with a rectifier behind it."""
     add: bool = False
     """True where its output is added to another, as at the end of a residual block."""
     pool: Count = 1

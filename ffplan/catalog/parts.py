@@ -88,7 +88,7 @@ class Accelerator(Part):
 
     kind: Literal["accelerator"]
     memory: DataFigure
-    """Device memory [byte]."""
+    """Device memory [byte]; vendors print GB for the GiB that stacks of memory have."""
     memory_bandwidth: BandwidthFigure
     """Device memory bandwidth [GB/s]."""
     peak: dict[Precision, ComputeFigure]

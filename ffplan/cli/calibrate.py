@@ -63,6 +63,8 @@ def calibrate(
     part_of(parts, Accelerator, accelerator, "ffplan calibrate")
     if start is not None:
         part_of(parts, Accelerator, start, "ffplan calibrate: --start")
+    if only and launches:
+        raise UsageError("ffplan calibrate: --launches has no effect with --only; name launch,launch_step there")
     names = tuple(choice(name.strip(), tuple(BOUNDS), "--only") for name in only.split(",")) if only else None
     progress = Progress("replaying")
     wish = Wanted(accelerator, tuple(cases), names, launches, start, units)

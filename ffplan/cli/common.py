@@ -129,8 +129,8 @@ def to_terminal(output: str | None) -> bool:
     return output is None and sys.stdout is not None and sys.stdout.isatty()
 
 
-def write(text: str, output: str | None) -> None:
-    """Write a report to standard output, or to a file that appears whole or not at all.
+def write(text: str, output: str | None, *, option: str = "--output") -> None:
+    """Write a report to standard output, or to a file that appears whole or not at all; errors name the option.
 
     Raises:
         UsageError: where it cannot be written, or would replace a YAML file.
@@ -141,7 +141,7 @@ def write(text: str, output: str | None) -> None:
         else:
             _write_file(text, Path(output or ""), output or "")
     except (OSError, ValueError) as error:
-        place = "standard output" if output in (None, "-") else f"--output {output}"
+        place = "standard output" if output in (None, "-") else f"{option} {output}"
         raise UsageError(f"ffplan: {place}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
 
 

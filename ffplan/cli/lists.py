@@ -14,7 +14,7 @@ MOST = 10_000_000
 
 
 def _whole(text: str, option: str) -> float:
-    if not text.strip().isdecimal() or not 1 <= int(text) <= MOST:
+    if not text.strip().isdecimal() or not 1 <= int(text) <= MOST or text.strip().startswith("0"):
         raise UsageError(f"{option}: `{text.strip()}` is no number of accelerators; write 16,32 or 16..512")
     return float(int(text))
 

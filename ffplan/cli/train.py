@@ -71,20 +71,31 @@ def _plan(file: str | None, given: dict[str, Any]) -> PlanFields:
 
 
 def _names(text: str | None) -> tuple[str, ...] | None:
-    """Return names given with commas between; none of them for `none`."""
+    """Return names given with commas between; none of them for `none`.
+
+    Raises:
+        UsageError: where `none` is one of several.
+    """
     if text is None:
         return None
+    if "none" in (given := [name.strip() for name in text.split(",")]) and len(given) > 1:
+        raise UsageError("ffplan train: --overlap: `none` stands alone")
     return tuple(name.strip() for name in text.split(",") if name.strip() not in ("", "none"))
 
 
 def plan_text(base: PlanFields, plan: PlanRow) -> str:
-    """Return a plan as a file: what was asked for, with what the row has of it."""
+    """Return a plan as a file: what was asked for, with what the row has of it, but ranks of data parallelism."""
     names = (
-        "tensor", "pipeline", "chunks", "context", "expert", "expert_tensor", "data", "micro_batch", "batch",
-        "sequence", "sequence_parallel", "zero", "recompute",
+        "tensor", "pipeline", "chunks", "context", "expert", "expert_tensor", "micro_batch", "batch", "sequence",
+        "sequence_parallel", "zero", "recompute", "reducer",
     )  # fmt: skip
     values = {name: getattr(base, name) for name in type(base).model_fields} | {n: getattr(plan, n) for n in names}
     values["sequence_parallel"] = plan.sequence_parallel or plan.tensor == 1
+    if plan.sequence == 1:  # images
+        kept = ("micro_batch", "batch", "precision", "gradient_bytes", "overlap", "bucket_mib", "reducer")
+        values = {name: values[name] for name in kept}
+    else:
+        del values["bucket_mib"]
     lines = ["kind: training-plan"]
     for name, value in values.items():
         if value is None or name == "kind":
@@ -126,6 +137,13 @@ def _report(file: str, catalog: list[str] | None, asked: Any, top: int | None) -
         raise typer.Exit(EXIT_FINDINGS) from None
 
 
+def _say(report: TrainReport, form: ReportFormat, output: str | None, *, chart: bool) -> None:
+    from ffplan.report.train import train_blocks, train_head, train_rows_flat
+
+    rows: list[Any] = train_rows_flat(report) if form is ReportFormat.CSV else []
+    emit(report, rows, train_head(report), lambda: train_blocks(report, chart=chart), form, output)
+
+
 def train(
     file: DesignArgument,
     model: ModelOption,
@@ -159,13 +177,12 @@ def train(
 ) -> None:  # fmt: skip
     """Train a model on a design: seconds a step, where they go, memory, what binds; or search the best plan.
 
-    Exit code 1 where a plan does not fit the machine.
+    Exit code 1 where a plan does not fit the machine, or runs on some of the numbers of accelerators only.
     """
     from ffplan.catalog.models import Model
     from ffplan.inputs.quantities import DATA, parse_quantity
     from ffplan.perf.machine import most_gpus
     from ffplan.perf.training import Asked
-    from ffplan.report.train import train_blocks, train_head, train_rows_flat
 
     options = {
         "tensor": tp, "pipeline": pp, "data": dp, "context": cp, "expert": ep, "chunks": chunks,
@@ -187,7 +204,8 @@ def train(
         return Asked(part, wanted, numbers or (most_gpus(design),), limit, frozenset(wanted.model_fields_set))
 
     report = _report(file, catalog, asked, top if search else None)
-    rows: list[Any] = train_rows_flat(report) if form is ReportFormat.CSV else []
-    emit(report, rows, train_head(report), lambda: train_blocks(report, chart=chart), form, output)
+    _say(report, form, output, chart=chart)
     if save is not None:
-        write(plan_text(wanted, report.rows[0].plan), save)
+        write(plan_text(wanted, report.rows[0].plan), save, option="--save")
+    if report.skipped:
+        raise typer.Exit(EXIT_FINDINGS)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.perf.images import ImageRun, fits, image_memory, image_parts, image_plan, without_host
+from ffplan.perf.images import ImageRun, image_memory, image_parts, without_host
 from ffplan.perf.reckon import achieved
+from ffplan.perf.refusal import RefusedError
 from ffplan.perf.runs import GIB, MORE, gains_at, parts_at, plan_row, relevant, stacked
 from ffplan.perf.speeds import speeds
 from ffplan.perf.train import step_time
@@ -18,34 +19,44 @@ from ffplan.perf.written import plans_of
 from ffplan.trainings import StageMemory, TrainRow
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ffplan.catalog.models import Model
     from ffplan.catalog.parts import Accelerator
     from ffplan.design.training import PlanFields
+    from ffplan.perf.plans import Plans
     from ffplan.perf.talk import System
 
 
-def image_rows(
-    model: Model, plan: PlanFields, gpus: tuple[int, ...], part: Accelerator, system: System, limit: float
-) -> tuple[ImageRun, list[TrainRow]]:
-    """Return a run, and a row for each number of accelerators.
+def image_run(model: Model, plan: PlanFields, part: Accelerator, system: System) -> ImageRun:
+    """Return a network on a machine, with the plan as it is written.
 
     Args:
         model: the network.
-        plan: the plan as it is written.
-        gpus: numbers of accelerators.
+        plan: the plan.
         part: the accelerator.
         system: the machine.
-        limit: device memory [byte].
 
     Raises:
-        RefusedError: where the plan cannot run on one of them.
+        RefusedError: at 8 bits.
         UncalibratedError: where nothing is known of training on the accelerators.
     """
-    plans = [plans_of(image_plan(model, plan, count), float(count)) for count in gpus]
+    if plan.precision == "fp8":
+        raise RefusedError("fp8: nothing is known of convolutions at this precision; take bf16", infeasible=False)
     at = without_host(speeds(part, plan.precision))
-    run = ImageRun(model.convolutions, plans[0], at, system, float(plan.gradient_bytes), plan.bucket_mib * 2.0**20)
-    for item in plans:
-        fits(replace(run, plans=item), limit)
+    gradient, bucket = float(plan.gradient_bytes), plan.bucket_mib * 2.0**20
+    return ImageRun(model.convolutions, plans_of(plan, 1.0), at, system, gradient, bucket)
+
+
+def image_rows(run: ImageRun, plans: Sequence[Plans], limit: float) -> list[TrainRow]:
+    """Return plans with their time and memory.
+
+    Args:
+        run: network and machine.
+        plans: the plans, of plain numbers.
+        limit: device memory [byte].
+    """
+    at = run.speeds
     many = replace(run, plans=stacked(plans))
     parts = image_parts(many)
     seconds = np.asarray(step_time(parts))
@@ -59,13 +70,13 @@ def image_rows(
         memory = _memory(one)
         rows.append(
             TrainRow(
-                plan_row(1.0, item, system.reducer_name), 0, time, item.batch / time, each, rate / 1e12,
+                plan_row(1.0, item, run.system.reducer_name), 0, time, item.batch / time, each, rate / 1e12,
                 rate / at.peak, rate / at.peak, rate / at.peak, each / (rows[0].tokens_s_gpu if rows else each),
                 parts_at({name: float(value[row]) for name, value in parts.items()}, time),
                 bought[0].resource, bought[0].label, bought, (), memory.total_gib, limit / GIB, (memory,), None,
             )
         )  # fmt: skip
-    return run, rows
+    return rows
 
 
 def _memory(run: ImageRun) -> StageMemory:
@@ -73,6 +84,7 @@ def _memory(run: ImageRun) -> StageMemory:
     found = {name: float(value) / GIB for name, value in image_memory(run, run.plans.micro).items()}
     layers = sum(layer.count for layer in run.layers)
     return StageMemory(
-        0, layers, found["weights"], found["gradients"], found["optimizer"], found["activations"], 0.0, 0.0,
+        0, layers, found["weights"], found["gradients"], found["optimizer"], found["activations"], 0.0,
+        found["working"],
         sum(found.values()),
     )  # fmt: skip

@@ -14,12 +14,13 @@ from ffplan.perf.speeds import Speeds
 from ffplan.perf.talk import System, group_time, spot_of
 from ffplan.perf.train import PARTS
 from ffplan.perf.vision import (
+    CAST_BYTES,
     SGD_BYTES,
+    behind_bytes,
     buckets,
     convolution_times,
     gradient_bytes,
-    kept_numbers,
-    moved_numbers,
+    kept_bytes,
     queue_end,
 )
 from ffplan.record import record
@@ -28,12 +29,12 @@ if TYPE_CHECKING:
     from ffplan.catalog.models import Model
     from ffplan.design.training import PlanFields
 
-ALONE = ("zero", "shard", "tensor", "pipeline", "chunks", "context", "expert", "expert_tensor", "sequence", "schedule",
-         "recompute", "offload")  # fmt: skip
-"""Fields of a plan that a convolutional network does not take."""
-NEUTRAL = {"zero": 0, "tensor": 1, "pipeline": 1, "chunks": 1, "context": 1, "expert": 1, "expert_tensor": 1,
-           "schedule": "1f1b", "recompute": "none", "offload": "none", "shard": None, "sequence": None}  # fmt: skip
-"""Their values that change nothing."""
+TAKEN = ("micro_batch", "batch", "data", "precision", "gradient_bytes", "bucket_mib", "reducer", "kind")
+"""Fields of a plan that a convolutional network takes."""
+NEUTRAL = {"zero": 0, "sequence": 1, "overlap": None}
+"""Values of other fields that change nothing, where they are not the defaults."""
+BESIDE = {"gradients", "parameters"}
+"""What a network may be told to overlap; there are no parameters to gather."""
 WEIGHT, MOMENTUM = 4.0, 4.0
 """Bytes of a weight and of its momentum; products at 16 bits need a copy of 2 bytes besides."""
 KERNELS = 3
@@ -66,13 +67,12 @@ def image_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
         RefusedError: where it asks for more than data parallelism, or the batch does not divide.
     """
     given = plan.model_fields_set
-    for name in ALONE:
-        value = getattr(plan, name)
-        if name in given and value != NEUTRAL[name]:
-            words = f"`{name}: {value}`: `{model.id}` is a convolutional network, which takes data parallelism alone"
+    for name in sorted(given - set(TAKEN)):
+        value, plain = getattr(plan, name), NEUTRAL.get(name, type(plan).model_fields[name].default)
+        if value != plain and not (name == "overlap" and set(value) <= BESIDE):
+            shown = f"[{', '.join(value)}]" if isinstance(value, tuple) else value
+            words = f"`{name}: {shown}`: `{model.id}` is a convolutional network, which takes data parallelism alone"
             raise RefusedError(f"{words}; leave it out", infeasible=False)
-    if plan.precision == "fp8":
-        raise RefusedError("fp8: nothing is known of convolutions at this precision; take bf16", infeasible=False)
     if "data" in given and plan.data is not None and plan.data != gpus:
         raise RefusedError(f"{plan.data:,} data-parallel ranks on {gpus:,} accelerators; leave them out",
                            infeasible=False)  # fmt: skip
@@ -110,13 +110,15 @@ def image_parts(run: ImageRun) -> dict[str, Any]:
     zero = 0.0 * np.asarray(p.gpus, dtype=float)
     products, moved, count = zero, zero, 0
     behind: list[Any] = []  # the backward pass of every layer, from the first on
-    for position, layer in enumerate(run.layers):
+    for layer in run.layers:
         numbers = p.micro * layer.outputs * layer.size**2
-        ahead, back = convolution_times(layer, p.micro, at, width)
-        back = back if position else 0.5 * back  # nobody needs the gradient of the image
-        more, less = (width * moves * numbers / at.memory for moves in moved_numbers(layer))
-        products, moved = products + layer.count * (ahead + back), moved + layer.count * (more + less)
-        behind += [back + less + (KERNELS - 1) * at.kernel] * layer.count
+        ahead, inputs, weights = convolution_times(layer, p.micro, at, width)
+        more, less = (moves * numbers / at.memory for moves in behind_bytes(layer, width))
+        whole = inputs + weights + less + (KERNELS - 1) * at.kernel
+        products, moved = products + layer.count * (ahead + inputs + weights), moved + layer.count * (more + less)
+        if not behind:  # nobody needs the gradient of the image
+            products, behind = products - inputs, [whole - inputs - at.kernel]
+        behind += [whole] * (layer.count - (len(behind) == 1 and count == 0))
         count += layer.count
     cut = buckets(run.layers, run.gradient, run.bucket)
     times = _reductions(run, cut)
@@ -125,15 +127,17 @@ def image_parts(run: ImageRun) -> dict[str, Any]:
     beside = np.maximum(queue_end(ready, times) - whole, 0.0)
     exposed = beside if "gradients" in p.overlap else sum(times)
     m, parameters = p.micro_batches, gradient_bytes(run.layers, 1.0)
+    casts = CAST_BYTES * parameters / at.memory if width < WEIGHT else 0.0
     found = dict.fromkeys(PARTS, zero) | {
-        "products": m * products, "memory": m * moved, "kernels": m * KERNELS * count * at.kernel + zero,
-        "gradients": exposed + zero, "optimizer": SGD_BYTES * parameters / at.memory + zero,
+        "products": m * products, "memory": m * (moved + casts), "gradients": exposed + zero,
+        "kernels": m * (KERNELS * count - 1) * at.kernel + zero,
+        "optimizer": (SGD_BYTES + 2 * run.gradient) * parameters / at.memory + zero,
     }  # fmt: skip
     return {name: np.asarray(found[name], dtype=float) for name in PARTS}
 
 
 def image_memory(run: ImageRun, micro: Any) -> dict[str, Any]:
-    """Return the memory of a rank [byte]: weights, gradients, optimizer and activations.
+    """Return the memory of a rank [byte]: weights, gradients, optimizer, activations, and buckets as working memory.
 
     Args:
         run: network and plans.
@@ -143,7 +147,8 @@ def image_memory(run: ImageRun, micro: Any) -> dict[str, Any]:
     copy = 0.0 if width == WEIGHT else width
     return {
         "weights": (WEIGHT + copy) * parameters, "gradients": run.gradient * parameters,
-        "optimizer": MOMENTUM * parameters, "activations": width * micro * kept_numbers(run.layers),
+        "optimizer": MOMENTUM * parameters, "activations": micro * kept_bytes(run.layers, width),
+        "working": run.gradient * parameters,
     }  # fmt: skip
 
 

@@ -46,9 +46,9 @@ class Job:
 
         A ring leaves by the NIC that it came in by. Without forwarding over NVLink that takes two GPUs at one PCIe
         switch, and a group of r ranks on a node of G GPUs, spread evenly, has none where G / r is at least the GPUs at
-        a switch.
+        a switch. Where every GPU has a NIC, rings pass from rail to rail instead.
         """
-        if self.host.forwarding or not self.host.switched:
+        if self.host.forwarding or not self.host.switched or len(self.host.nics) >= len(self.host.gpus):
             return 0.0
         apart = self.per_node * self.host.beside <= len(self.host.gpus)
         return self.several * self.shared * apart

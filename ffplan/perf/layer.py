@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 SCORE_BYTES, SCORE_BACK = 11.0, 13.0
 """Bytes that an unfused score of attention moves at 16 bits. Forward: written (2), softmax (4), dropout with its mask
 (5); backward: gradient written (2), dropout (5), softmax with its result (6)."""
-LOGIT_BYTES, EAGER_LOGIT_BYTES = 14.0, 32.0
-"""Bytes that a score over the vocabulary moves, with few kernels and with one for every operation."""
+EAGER_WIDTH = 4.0
+"""Bytes of a number at which losses and norms are reckoned."""
+LOGIT_BYTES, EAGER_LOGIT_BYTES, EAGER_LOGIT_CASTS = 14.0, 24.0, 12.0
+"""Bytes that a score over the vocabulary moves with few kernels, with one for every operation, and for casts."""
 
 
 @record
@@ -192,15 +194,17 @@ def output_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
         Times [s].
 
     Equation:
-        3 products T x V / t x h at 16 bits, 14 T V / t bytes / memory, 32 where every operation is a kernel, 3 kernels
+        3 products T x V / t x h at 16 bits, 14 T V / t bytes / memory, 3 kernels; operation by operation 36 bytes, and
+        24 where products have 32 bits
 
     Source:
         [1] for the products. The scores are written and read at 16 and at 32 bits: 2 + 4 bytes for the loss, 4 + 4 for
-        its gradient. Operation by operation they are cast (6), their logarithms taken (8), and backward read with
-        the gradient, written (12), and cast (6).
+        its gradient. Operation by operation they are cast (6), their logarithms taken (8), and backward the gradient of
+        the loss is written (4), read with them, written (12), and cast (6).
     """
     tokens = plans.tokens(shape.sequence)
     columns = shape.vocabulary / plans.tensor
     products, behind = both_ways(tokens, columns, shape.hidden, at, plans, plain=True)
-    moved = EAGER_LOGIT_BYTES if plans.eager else LOGIT_BYTES
+    eager = EAGER_LOGIT_BYTES + (EAGER_LOGIT_CASTS if plans.width < EAGER_WIDTH else 0.0)
+    moved = eager if plans.eager else LOGIT_BYTES
     return Work(products + behind, 0.0, 0.0, 0.0, moved * tokens * columns / at.memory, 0.0, 3 * at.kernel)

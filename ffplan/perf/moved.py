@@ -23,9 +23,11 @@ CAST_BYTES = 4.0
 ACTIVATION = {(False, False): (2, 3), (True, False): (3, 5), (False, True): (18, 28), (True, True): (5, 9)}
 """Numbers that an activation moves for each of its inner width, forward and backward: plain or gated, with few kernels
 or operation by operation. GELU written out has eight operations, six of one number in and two of two."""
-RMS, RMS_BACK = 20.0, 60.0
+RMS, RMS_BACK = 20.0, 68.0
 """Bytes at 32 bits that an RMS norm moves for a number, operation by operation: square (8), mean (4), product (8);
-backward two products (28), mean (4), square (16), sum of both ways (12)."""
+backward products (20) with a sum (4), mean (4), square (28), sum of both ways (12)."""
+MEETING = 9.0
+"""Numbers moved to add up gradients where queries, keys and values, and a gate, are products of their own: 3 sums."""
 DROPPED = 1.0
 """Bytes of a dropout mask."""
 
@@ -51,8 +53,9 @@ def eager_bytes(shape: Shape, inner: Any, plans: Plans, *, back: bool = False) -
         forward (n + 6 w) h / u + (r (q + k) + w (q + k + v + v' + a f)) / t, backward
         (n + 6 w) h / u + (r (q + k) + w (2 (q + k + v + v') + a f)) / t; u = t with sequence parallelism, else 1.
         With biases n = 4 w + 2 (2 w + 1) forward, 10 w + 2 (2 w + 1) + 2 w backward, and w (q + k + v + f) / t more for
-        their gradients; without, n = 2 (c + 20 + 2 w) and 2 (c + 60 + 6 w). Rotary positions r = c + 8, learned ones 0;
-        casts c = 2 (w + 4) at 16 bits; a = 5 and 9 with a gate, 18 and 28 without
+        their gradients; without, n = 2 (c + 20 + 2 w) and 2 (c + 68 + 6 w) + 9 w, the last for sums of gradients.
+        Rotary positions r = c + 8, learned ones 0; casts c = 2 (w + 4) at 16 bits; a = 5 and 9 with a gate, 18 and 28
+        without
 
     Source:
         [3]. Layer norms are one kernel, and models with biases have two dropouts.
@@ -64,7 +67,7 @@ def eager_bytes(shape: Shape, inner: Any, plans: Plans, *, back: bool = False) -
         norms = 2 * ((5 if back else 2) * w + 2 * w + DROPPED) + (2 * w if back else 0)
         summed = w * (around + width.value + inner) if back else 0.0
     else:
-        norms = 2 * (casts + (RMS_BACK + 6 * w if back else RMS + 2 * w))
+        norms = 2 * (casts + (RMS_BACK + 6 * w if back else RMS + 2 * w)) + (MEETING * w if back else 0)
     turned = 0.0 if shape.positions else (casts + 8.0) * around
     attended = (2 if back else 1) * w * (around + width.value + out)
     split = turned + attended + summed + w * activation_numbers(shape, plans)[back] * inner

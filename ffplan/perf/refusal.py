@@ -139,6 +139,12 @@ def _of_pipelines(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
     return words, "change the stages or the batch, or take 1f1b"
 
 
+def told(shape: Shape, plans: Plans, reason: str) -> Fault:
+    """Return a fault of one plan, of plain numbers, in words."""
+    of_ranks = reason in ("ranks", "heads", "widths", "shard", "experts", "expert-ranks")
+    return Fault(reason, *(_of_ranks if of_ranks else _of_pipelines)(shape, plans, reason))
+
+
 def fault(shape: Shape, plans: Plans, limit: float | None) -> Fault | None:
     """Return why one plan cannot run, or None.
 
@@ -149,9 +155,7 @@ def fault(shape: Shape, plans: Plans, limit: float | None) -> Fault | None:
     """
     code = int(codes(causes(shape, plans, None)))
     if code:
-        reason = REASONS[code]
-        of_ranks = reason in ("ranks", "heads", "widths", "shard", "experts", "expert-ranks")
-        return Fault(reason, *(_of_ranks if of_ranks else _of_pipelines)(shape, plans, reason))
+        return told(shape, plans, REASONS[code])
     if limit is not None and float(peak_bytes(shape, plans)) > limit:
         return _memory(shape, plans, limit)
     return None

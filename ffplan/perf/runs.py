@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.perf.footprint import footprint, peak_bytes
+from ffplan.perf.footprint import footprint, peak_bytes, telling_stages
 from ffplan.perf.plans import NUMBERS, RECOMPUTE, layers_of
 from ffplan.perf.reckon import achieved, step_flops
 from ffplan.perf.roofs import rooflines
@@ -59,9 +59,10 @@ def plan_row(sequence: float, plans: Plans, reducer: str) -> PlanRow:
 
 
 def stages_of(shape: Shape, plans: Plans) -> tuple[StageMemory, ...]:
-    """Return the memory of every stage; of the first, second and last where there are many."""
+    """Return the memory of every stage; where there are many, of the first, second, last and fullest."""
     count = int(plans.pipeline)
-    numbers = list(range(count)) if count <= SHOWN else [0, 1, count - 1]
+    telling = {0, 1, count - 1} | {int(at) for at in telling_stages(shape, plans).values()}
+    numbers = list(range(count)) if count <= SHOWN else sorted(telling)
     full, last = layers_of(shape.layers, plans)
     found = []
     for stage in numbers:

@@ -45,6 +45,19 @@ def _sends(run: Run) -> Any:
     return twice * (p.pipeline > 1) * (send_time(system, size / shared, p.pipeline, spot) + joined)
 
 
+def _borders(run: Run, send: Any) -> tuple[Any, Any]:
+    """Return what passing a micro-batch on takes a stage at an end, and one in the middle [s].
+
+    A border is passed there and back at the same time. Of v chunks the stages at the ends have 2 v - 1 borders, the
+    others 2 v; of two stages both are ends.
+    """
+    p = run.plans
+    if "pipeline" in p.overlap:
+        return 0.0 * send, 0.0 * send
+    at_end = (2.0 * p.chunks - 1.0) * send
+    return at_end, np.where(np.asarray(p.pipeline) > 2, 2.0 * p.chunks * send, at_end)
+
+
 def step_parts(run: Run) -> dict[str, Any]:
     """Return the parts of a step of every plan [s], by the names of `PARTS`; their sum is the step.
 
@@ -58,12 +71,12 @@ def step_parts(run: Run) -> dict[str, Any]:
     output = layers.output_layer(run.shape, p, at)
     full, last = layers_of(run.shape.layers, p)
     send = _sends(run)
-    border = 0.0 if "pipeline" in p.overlap else p.chunks * send  # of a stage, there and back at the same time
+    at_end, between = _borders(run, send)
     regular = full * each.whole
     ends = last * each.whole + total(output)
     single = np.asarray(p.pipeline) <= 1
     ends = np.where(single, regular + total(output), ends)
-    slowest = ends + border >= regular + 2 * border
+    slowest = ends + at_end >= regular + between
     count, with_output = np.where(slowest & ~single, last, full), slowest | single
     m = p.micro_batches
     stage = count * each.whole + with_output * total(output)
@@ -71,7 +84,7 @@ def step_parts(run: Run) -> dict[str, Any]:
     wait = step.waiting(stage, count, launch, at.launch_step)
     others, share = np.maximum(regular, full * launch), _bubble(run, stage, each, full)
     _, idle = step.pipeline_time(stage + wait, others, m, share)
-    steady = border * np.where(slowest & (np.asarray(p.chunks) == 1), 1.0, 2.0)
+    steady = np.where(slowest, at_end, between)
     embedding = held(run.shape, p, 0.0).embedding
     extra = embedding * np.where(single & (not run.shape.tied), 2.0, 1.0)
     shared = reduced(run, each, full, extra)

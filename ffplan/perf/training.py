@@ -10,9 +10,10 @@ from ffplan.assessment import SCHEMA_VERSION, CatalogFile
 from ffplan.catalog.models import Model
 from ffplan.catalog.parts import Accelerator
 from ffplan.design.training import PlanFields
-from ffplan.perf.assumed import image_assumptions, training_assumptions
+from ffplan.perf.assumed import image_assumptions, sharded_assumption, training_assumptions
 from ffplan.perf.feasible import WORDS
-from ffplan.perf.image_rows import image_rows
+from ffplan.perf.image_rows import image_rows, image_run
+from ffplan.perf.images import fits, image_plan
 from ffplan.perf.machine import machine, most_gpus
 from ffplan.perf.passes import Run
 from ffplan.perf.plans import RECOMPUTE, Plans
@@ -25,9 +26,11 @@ from ffplan.perf.vision import gradient_bytes
 from ffplan.perf.workload import Shape, shape_of
 from ffplan.perf.written import plans_of
 from ffplan.record import record
-from ffplan.trainings import Refused, TrainReport, TrainRow
+from ffplan.trainings import Refused, Skipped, TrainReport, TrainRow
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ffplan.catalog.models import Transformer
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import ResolvedDesign
@@ -35,6 +38,9 @@ if TYPE_CHECKING:
 
 TAKEN = 2.0 * 2**30
 """Device memory that driver, libraries and fragments take where no limit is given [byte]."""
+
+
+CANNOT = "this plan cannot run"
 
 
 @record
@@ -60,18 +66,15 @@ class Stand:
     run: Run
 
 
-def _gpus(design: ResolvedDesign, gpus: tuple[int, ...]) -> None:
-    """Refuse numbers of accelerators that the design has not.
+def _there_are(design: ResolvedDesign, count: int) -> None:
+    """Refuse a number of accelerators that the design has not.
 
     Raises:
         RefusedError: where there are too few.
     """
     most = most_gpus(design)
-    for count in gpus:
-        if count > most:
-            raise RefusedError(
-                f"--gpus {count:,}: one job can span {most:,} accelerators of this design", infeasible=True
-            )
+    if count > most:
+        raise RefusedError(f"--gpus {count:,}: one job can span {most:,} accelerators of this design", infeasible=True)
 
 
 def _machine(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> tuple[Accelerator, float, System]:
@@ -102,6 +105,11 @@ def _stand(design: ResolvedDesign, catalog: Catalog, asked: Asked, transformer: 
     plan = asked.plan
     if plan.batch is None:
         raise RefusedError("no batch: give --batch, the sequences of a step over all ranks", infeasible=False)
+    if "bucket_mib" in plan.model_fields_set:
+        raise RefusedError("`bucket_mib` is of convolutional networks; leave it out", infeasible=False)
+    if transformer.experts is None and plan.expert_tensor not in (None, plan.tensor):
+        raise RefusedError(f"expert_tensor {plan.expert_tensor} of a model without experts; leave it out",
+                           infeasible=False)  # fmt: skip
     part, limit, system = _machine(design, catalog, asked)
     replaced = {"sequence": plan.sequence} if plan.sequence else {}
     shape = shape_of(transformer, **replaced)
@@ -118,6 +126,7 @@ def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:
 def _report(
     design: ResolvedDesign, catalog: Catalog, asked: Asked, part: Accelerator, size: float, rows: list[TrainRow],
     assumptions: tuple[str, ...], counts: tuple[int, int, dict[str, int]] = (0, 0, {}),
+    skipped: tuple[Skipped, ...] = (),
 ) -> TrainReport:  # fmt: skip
     rates = part.training
     assert rates is not None
@@ -127,7 +136,8 @@ def _report(
         SCHEMA_VERSION, __version__, design.spec.name, design.document.sha256, _read(catalog),
         asked.model.id, size, "images" if asked.model.transformer is None else "tokens", part.id,
         f"{rates.set}: {source}", counts[0], counts[1],
-        tuple(Refused(name, WORDS[name], count) for name, count in refused), tuple(rows), assumptions,
+        tuple(Refused(name, WORDS[name], count) for name, count in refused), tuple(rows), skipped,
+        (*assumptions, *sharded_assumption(rows)),
     )  # fmt: skip
 
 
@@ -143,9 +153,19 @@ def _images(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainRepo
         UncalibratedError: where nothing is known of training on the accelerators.
     """
     part, limit, system = _machine(design, catalog, asked)
-    run, rows = image_rows(asked.model, asked.plan, asked.gpus, part, system, limit)
+    run = image_run(asked.model, asked.plan, part, system)
+
+    def plan(count: int) -> Plans:
+        _there_are(design, count)
+        made = plans_of(image_plan(asked.model, asked.plan, count), float(count))
+        fits(replace(run, plans=made), limit)
+        return made
+
+    plans, skipped = tried(asked.gpus, plan)
+    rows = image_rows(run, list(plans.values()), limit)
     assumptions = image_assumptions(run, asked.plan, given=asked.memory is not None)
-    return _report(design, catalog, asked, part, gradient_bytes(run.layers, 1.0), rows, assumptions)
+    size = gradient_bytes(run.layers, 1.0)
+    return _report(design, catalog, asked, part, size, rows, assumptions, skipped=skipped)
 
 
 def train(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport:
@@ -160,31 +180,60 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport
         RefusedError: where it cannot run on one of them; says why and what would.
         UncalibratedError: where nothing is known of training on the accelerators.
     """
-    _gpus(design, asked.gpus)
     transformer = asked.model.transformer
     if transformer is None:
         return _images(design, catalog, asked)
     stand = _stand(design, catalog, asked, transformer)
-    plans = [plans_of(asked.plan, float(count)) for count in asked.gpus]
-    for count, item in zip(asked.gpus, plans, strict=True):
-        wrong = fault(stand.shape, item, stand.limit)
+
+    def plan(count: int) -> Plans:
+        _there_are(design, count)
+        made = plans_of(asked.plan, float(count))
+        wrong = fault(stand.shape, made, stand.limit)
         if wrong is not None:
             where = f" on {count:,} accelerators" if len(asked.gpus) > 1 else ""
-            near = _nearest(stand, item, count)
-            raise RefusedError(
-                f"this plan cannot run{where}: {wrong.message}; {wrong.remedy}; {near}",
-                infeasible=wrong.reason == "memory",
-            )
-    rows = train_rows(stand.run, plans, stand.limit, asked.gpus, compared=False)
+            words = f"{CANNOT}{where}: {wrong.message}; {wrong.remedy}; {_nearest(stand, made, count)}"
+            raise RefusedError(words, infeasible=wrong.reason == "memory")
+        return made
+
+    plans, skipped = tried(asked.gpus, plan)
+    rows = train_rows(stand.run, list(plans.values()), stand.limit, list(plans), compared=False)
     size = float(parameters(stand.shape))
-    return _report(design, catalog, asked, stand.part, size, rows, _assumed(stand, asked))
+    return _report(design, catalog, asked, stand.part, size, rows, _assumed(stand, asked), skipped=skipped)
+
+
+def tried(counts: tuple[int, ...], plan: Callable[[int], Plans]) -> tuple[dict[int, Plans], tuple[Skipped, ...]]:
+    """Return plans by numbers of accelerators, and the numbers on which there is none.
+
+    Args:
+        counts: numbers of accelerators.
+        plan: makes a plan, or refuses.
+
+    Raises:
+        RefusedError: the first, where all are refused.
+    """
+    found: dict[int, Plans] = {}
+    refused: list[tuple[int, RefusedError]] = []
+    for count in counts:
+        try:
+            found[count] = plan(count)
+        except RefusedError as error:
+            refused.append((count, error))
+    if not found:
+        raise refused[0][1]
+    why = {count: str(error) for count, error in refused}
+    return found, tuple(
+        Skipped(count, text.partition(": ")[2] if CANNOT in text else text) for count, text in why.items()
+    )
 
 
 def _nearest(stand: Stand, asked: Plans, count: int) -> str:
     """Return the options of the nearest plan that runs on so many accelerators, in words."""
     space = space_of(stand.shape, count, stand.run.system.domain, {})
     found = weigh(replace(stand.run, plans=asked), space, count, stand.limit)
-    at = nearest(found, asked)
+    at, words = nearest(found, asked), []
+    if at is None and asked.shard:
+        found = weigh(replace(stand.run, plans=replace(asked, shard=0.0)), space, count, stand.limit)
+        at, words = nearest(found, asked), ["without `shard`"]
     if at is None:
         return f"no plan of this model, batch and memory runs on {count:,} accelerators"
     near = single(found.plans, found.step.shape, at)
@@ -192,14 +241,14 @@ def _nearest(stand: Stand, asked: Plans, count: int) -> str:
         "--tp": near.tensor, "--cp": near.context, "--pp": near.pipeline, "--chunks": near.chunks, "--ep": near.expert,
         "--micro-batch": near.micro,
     }  # fmt: skip
-    words = [f"{name} {int(value)}" for name, value in options.items() if value > 1]
+    words += [f"{name} {int(value)}" for name, value in options.items() if value > 1]
     words.append(f"--zero {int(near.zero)}")
     words += [f"--recompute {RECOMPUTE[int(near.recompute)]}"] if near.recompute else []
     words += [f"--gpus {int(near.gpus)}"] if near.gpus != count else []
     extra = [] if near.expert_tensor == near.tensor else [f"expert_tensor: {int(near.expert_tensor)}"]
     extra += ["sequence_parallel: false"] if near.tensor > 1 and not near.sequence_parallel else []
     more = f" with {', '.join(extra)} in a plan file" if extra else ""
-    return f"the nearest plan that runs: {' '.join(words)}{more}"
+    return f"--search finds the fastest; the nearest plan that runs: {' '.join(words)}{more}"
 
 
 AXES = {
@@ -247,7 +296,7 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: Asked, top: int) -> 
         RefusedError: where none can run; says why most cannot.
         UncalibratedError: where nothing is known of training on the accelerators.
     """
-    _gpus(design, asked.gpus)
+    _there_are(design, asked.gpus[0])
     transformer = asked.model.transformer
     if transformer is None:
         words = f"`{asked.model.id}` is a convolutional network, which takes data parallelism alone"
@@ -257,6 +306,9 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: Asked, top: int) -> 
     found = weigh(stand.run, space, count, stand.limit, asked.plan.data if "data" in asked.fixed else None)
     winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
     if not winners:
+        if asked.plan.shard is not None:
+            words = f"none of {found.weighed:,} plans can run with `shard: {asked.plan.shard}`; leave it out"
+            raise RefusedError(words, infeasible=True)
         most = sorted(found.refused.items(), key=lambda item: -item[1])[:3]
         words = "; ".join(f"{number:,}: {WORDS[name]}" for name, number in most)
         raise RefusedError(

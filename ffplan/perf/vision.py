@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from ffplan.catalog.models import Convolution
     from ffplan.perf.speeds import Speeds
 
-SGD_BYTES = 24.0
-"""Bytes that SGD with momentum moves for a parameter at 32 bits: gradient read and zeroed (8), weight and momentum read
-and written (16)."""
+SGD_BYTES, CAST_BYTES = 16.0, 6.0
+"""Bytes that SGD with momentum moves for a parameter beyond its gradient, weight and momentum read and written; and
+that a copy of 16 bits takes for every pass."""
+INDEX = 8.0
+"""Bytes of the position that a pooling keeps for each number."""
 TALL, WIDE = 128, 64
 """Rows and columns of a tile."""
 NORM, RECTIFY, ADD, BIAS = (3.0, 5.0), (2.0, 3.0), (3.0, 3.0), (2.0, 1.0)
@@ -49,7 +51,7 @@ def image_flops(layers: Sequence[Convolution]) -> float:
         Backpropagation: as many operations for inputs as for weights; nobody needs those of the image.
     """
     forward = sum(convolution_flops(layer) for layer in layers)
-    return float(3 * forward - convolution_flops(layers[0]))
+    return float(3 * forward - convolution_flops(layers[0]) / layers[0].count)
 
 
 def gradient_bytes(layers: Sequence[Convolution], each: float = 4.0) -> float:
@@ -71,8 +73,8 @@ def gradient_bytes(layers: Sequence[Convolution], each: float = 4.0) -> float:
     return each * float(sum(convolution_parameters(layer) for layer in layers))
 
 
-def convolution_times(layer: Convolution, images: Any, at: Speeds, width: float) -> tuple[Any, Any]:
-    """Return the times of convolutions of one kind, forward and backward.
+def convolution_times(layer: Convolution, images: Any, at: Speeds, width: float) -> tuple[Any, Any, Any]:
+    """Return the times of convolutions of one kind: forward, backward for inputs, and for weights.
 
     Args:
         layer: the convolutions: C channels in, N out, kernel k, size s.
@@ -81,7 +83,7 @@ def convolution_times(layer: Convolution, images: Any, at: Speeds, width: float)
         width: bytes of a number w [byte].
 
     Returns:
-        Times of one of them [s]; backward for inputs and weights together.
+        Times of one of them [s].
 
     Equation:
         M x N over C k^2, M x C over N k^2 and N x C k^2 over M with M = b s^2, rows and columns filled up to tiles of
@@ -101,50 +103,54 @@ def convolution_times(layer: Convolution, images: Any, at: Speeds, width: float)
 
     ahead = product(rows, layer.outputs, square * layer.inputs)
     inputs = product(rows, layer.inputs, square * layer.outputs)
-    return ahead, inputs + product(layer.outputs, square * layer.inputs, rows)
+    return ahead, inputs, product(layer.outputs, square * layer.inputs, rows)
 
 
-def moved_numbers(layer: Convolution) -> tuple[float, float]:
-    """Return the numbers that the operations behind a convolution move for each number out, forward and backward.
+def behind_bytes(layer: Convolution, width: float) -> tuple[float, float]:
+    """Return the bytes that the operations behind a convolution move for each number out, forward and backward.
 
     Args:
-        layer: the convolution: with a batch norm, an addition, a bias, a pooling of p x p, or without.
+        layer: the convolution: with rectifier, batch norm, addition, bias, a pooling of p x p, or without.
+        width: bytes of a number w [byte].
 
     Returns:
-        Numbers [1].
+        Size [byte].
 
     Equation:
-        rectifier 2 and 3; norm 3 and 5; addition 3 and 3; bias 2 and 1; pooling 1 + 1 / p^2 and 1 + 2 / p^2
+        w times: rectifier 2 and 3; norm 3 and 5; addition 3 and 3; bias 2 and 1, within the product of fully connected
+        layers; pooling w + (w + 8) / p^2 each way
 
     Source:
-        Counting what each reads and writes; nothing is fused.
+        Counting what each reads and writes; nothing is fused. A pooling keeps a position of 8 bytes for each number.
     """
-    ahead, behind = RECTIFY
-    for present, (more, back) in ((layer.norm, NORM), (layer.add, ADD), (layer.bias, BIAS)):
-        ahead, behind = ahead + present * more, behind + present * back
-    pooled = (layer.pool > 1) / layer.count  # behind the last of its kind
-    return ahead + pooled * (1 + layer.pool**-2), behind + pooled * (1 + 2 * layer.pool**-2)
+    present = ((layer.relu, RECTIFY), (layer.norm, NORM), (layer.add, ADD), (layer.bias and layer.size > 1, BIAS))
+    ahead, behind = (width * sum(here * numbers[way] for here, numbers in present) for way in range(2))
+    pooled = (layer.pool > 1) / layer.count * (width + (width + INDEX) / layer.pool**2)  # behind the last of its kind
+    return ahead + pooled, behind + pooled
 
 
-def kept_numbers(layers: Sequence[Convolution]) -> float:
-    """Return the numbers that a network keeps of an image for the backward pass.
+def kept_bytes(layers: Sequence[Convolution], width: float) -> float:
+    """Return the bytes that a network keeps of an image for the backward pass.
 
     Args:
         layers: the network.
+        width: bytes of a number w [byte].
 
     Returns:
-        Numbers [1].
+        Size [byte].
 
     Equation:
-        image + sum of count x outputs x size^2, twice with a norm, and what poolings leave
+        w (image + sum of count x outputs x size^2), twice with a norm, and w + 8 for each number that poolings leave
 
     Source:
-        Every convolution keeps its input, a norm its own; rectifiers work in place.
+        Every convolution keeps its input, a norm its own, a pooling positions of 8 bytes; rectifiers work in place. The
+        image counts at the size of the first output.
     """
-    found = float(layers[0].inputs * layers[0].size ** 2)
+    found = width * layers[0].inputs * layers[0].size ** 2
     for layer in layers:
         out = layer.outputs * layer.size**2
-        found += layer.count * out * (2 if layer.norm else 1) + (layer.pool > 1) * out / layer.pool**2
+        found += width * layer.count * out * (2 if layer.norm else 1)
+        found += (layer.pool > 1) * (width + INDEX) * out / layer.pool**2
     return found
 
 
@@ -164,7 +170,8 @@ def buckets(layers: Sequence[Convolution], each: float, least: float) -> list[tu
         from the last layer on, whole layers until `least` is reached
 
     Source:
-        [2], section 3.2.3; PyTorch takes 25 MiB unless told otherwise.
+        [2], section 3.2.3, takes 25 MiB unless told otherwise; that PyTorch's first bucket is full from 1 MiB on
+        is left out.
     """
     found: list[tuple[float, int]] = []
     held, position = 0.0, sum(layer.count for layer in layers)

@@ -52,6 +52,8 @@ def _unit(part: Part, figure: Figure) -> tuple[str, float]:
     """Return the unit a figure is shown in, and its size in canonical units."""
     if isinstance(figure, PriceFigure) and isinstance(part, PriceBook):
         return part.currency, 1.0
+    if isinstance(figure, DataFigure) and figure.value % 2**30 == 0:
+        return "GiB", 2.0**30
     return next(unit for kind, unit in _UNITS.items() if isinstance(figure, kind))
 
 

@@ -34,9 +34,12 @@ def plan_words(plan: PlanRow) -> str:
     words += [f"etp{plan.expert_tensor}"] if plan.expert_tensor != plan.tensor else []
     words.append(f"mb{plan.micro_batch}")
     words += [f"zero{plan.zero}"] if plan.zero else []
+    words += [f"shard{plan.shard}"] if plan.zero and plan.shard < plan.data * plan.context else []
     words += ["no-sp"] if plan.tensor > 1 and not plan.sequence_parallel else []
     words += [plan.recompute] if plan.recompute != "none" else []
     words += [plan.schedule] if plan.schedule not in ("1f1b", "interleaved") else []
+    words += ["eager"] if plan.elementwise == "eager" else []
+    words += [f"offload-{plan.offload}"] if plan.offload != "none" else []
     return " ".join(words)
 
 
@@ -62,33 +65,32 @@ def _steps(report: TrainReport) -> Block:
     return Block("", tuple(rows), tuple(header if searched else [*header, "eff %"]))
 
 
-def _names(report: TrainReport) -> list[str]:
-    """Return the heads of columns: accelerators, or places in a search."""
-    if report.searched:
-        return [f"#{at + 1}" for at in range(len(report.rows[:COLUMNS]))]
-    return [f"{row.plan.gpus:,}" for row in report.rows[:COLUMNS]]
+def _columns(report: TrainReport) -> list[tuple[list[str], tuple[TrainRow, ...]]]:
+    """Return rows with their names, as many at a time as stand side by side: accelerators, or places in a search."""
+    names = _all_names(report)
+    return [
+        (names[at : at + COLUMNS], report.rows[at : at + COLUMNS]) for at in range(0, len(report.rows), COLUMNS)
+    ]  # fmt: skip
 
 
-def _parts(report: TrainReport) -> Block:
-    shown = report.rows[:COLUMNS]
+def _parts(names: list[str], shown: tuple[TrainRow, ...]) -> Block:
     labels: dict[str, str] = {}
     for row in shown:
         labels |= {part.name: part.label for part in row.parts if part.share >= LEAST}
     shares = [{part.name: part.share for part in row.parts} for row in shown]
     order = sorted(labels, key=lambda name: -max(share.get(name, 0.0) for share in shares))
     rows = [(labels[name], *(f"{100 * share.get(name, 0.0):.1f}" for share in shares)) for name in order]
-    return Block("Where the step goes, %", tuple(rows), ("part", *_names(report)))
+    return Block("Where the step goes, %", tuple(rows), ("part", *names))
 
 
-def _gains(report: TrainReport) -> Block:
-    shown = report.rows[:COLUMNS]
+def _gains(names: list[str], shown: tuple[TrainRow, ...]) -> Block:
     found = [{gain.resource: gain for gain in row.gains} for row in shown]
     rows = [
         (gain.label, *(f"{100 * column[name].faster:+.1f}" if name in column else "" for column in found))
         for name, gain in found[0].items()
         if any(column[name].faster >= LEAST for column in found if name in column)
     ]
-    return Block("What 10 % more of a resource would speed the step up, %", tuple(rows), ("resource", *_names(report)))
+    return Block("What 10 % more of a resource would speed the step up, %", tuple(rows), ("resource", *names))
 
 
 def _roofs(report: TrainReport) -> Block:
@@ -131,8 +133,9 @@ def _all_names(report: TrainReport) -> list[str]:
     return [f"{row.plan.gpus:,}" for row in report.rows]
 
 
-def _binds(row: TrainRow) -> str:
-    return f"{row.binding_label}: 10 % more of it would be {100 * row.gains[0].faster:.1f} % faster"
+def _binds(row: TrainRow, *, alone: bool) -> str:
+    where = "" if alone else " (first plan)"
+    return f"{row.binding_label}{where}: 10 % more of it would be {100 * row.gains[0].faster:.1f} % faster"
 
 
 def _search(report: TrainReport) -> list[Block]:
@@ -151,15 +154,26 @@ def train_blocks(report: TrainReport, *, chart: bool) -> list[Block]:
         chart: add bars of tokens a second.
     """
     blocks = [_steps(report)]
+    if report.skipped:
+        rows = tuple((f"{item.gpus:,}", item.why) for item in report.skipped)
+        blocks.append(Block("Where the plan cannot run", rows))
     if chart:
         blocks.append(_bars(report))
     if report.searched:
         blocks += _search(report)
-    blocks += [_parts(report), _gains(report)]
+    for names, shown in _columns(report):
+        blocks += [_parts(names, shown), _gains(names, shown)]
     blocks += [_roofs(report)] if report.rows[0].rooflines else []
     blocks.append(_memory(report))
-    lines = [("binds", _binds(report.rows[0])), ("rates", report.calibration)]
     first = report.rows[0]
+    batches = {row.plan.batch for row in report.rows}
+    size = f"{first.plan.batch:,}" if len(batches) == 1 else f"{min(batches):,} to {max(batches):,}"
+    what = f"sequences of {first.plan.sequence:,} tokens" if report.unit == "tokens" else "images"
+    lines = [
+        ("step", f"{size} {what}, {first.plan.precision}"),
+        ("binds", _binds(first, alone=len(report.rows) == 1)),
+        ("rates", report.calibration),
+    ]
     again = f"HFU, with what is computed again, {100 * first.hfu:.1f} %"
     if report.unit == "tokens":
         lines.append(("MFU", f"attention in full; in brackets half of it, as a causal mask leaves; {again}"))

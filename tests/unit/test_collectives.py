@@ -8,6 +8,8 @@ from math import sqrt
 import numpy as np
 import pytest
 
+from ffplan.accuracy.cases import System
+from ffplan.accuracy.system import Bench
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
 from ffplan.perf.collective import Wish, evaluate
@@ -22,7 +24,7 @@ from ffplan.perf.pods import offload_time, pod_ring
 from ffplan.perf.resources import Border, resources
 from ffplan.perf.solve import Line, solve, sustained_rate, totals
 from ffplan.perf.volumes import bus_factor, depth, mean_tree_load, nics_of, ring_steps
-from tests.support import host_named
+from tests.support import document, host_named
 
 MIB = 2.0**20
 
@@ -70,20 +72,22 @@ def test_ring_on_dgx_h100() -> None:
 
 
 def test_a_ring_without_forwarding_leaves_through_the_cpu() -> None:
-    """DGX A100 has two GPUs and two NICs at a PCIe switch: groups of one or of eight on a node are fine, of two and of
+    """DGX A100 has two GPUs at a PCIe switch. With four NICs groups of one or eight on a node are fine, of two and of
     four have no second GPU beside the NIC that they came in by, and NCCL before 2.12 goes through the CPU, 9 GiB/s.
     """
-    new = host_named("dgx-a100-320gb")
+    bench = Bench(Catalog(), document("{}"))
+    new = bench.host(System(server="dgx-a100-320gb", nics=4), ())
     old = replace(new, forwarding=False)
     assert new.beside == 2
+    assert not Job(replace(host_named("dgx-a100-320gb"), forwarding=False), 4, 4).detour  # a NIC for every GPU
     detours = [Job(old, 4, ranks).detour for ranks in (1, 2, 4, 8)]
     assert [bool(item) for item in detours] == [False, True, True, False]
     assert not Job(old, 1, 4).detour
     assert not Job(new, 4, 4).detour
     lines = ring("allreduce", Job(old, 4, 2))
-    assert use(lines, "gpu_nic_peer") == pytest.approx((0, 1.75 / 2))
+    assert use(lines, "gpu_nic_peer") == pytest.approx((0, 1.75))
     slow = sustained_rate(resources(old), lines)
-    assert slow == pytest.approx(2 * 9 * 1.073741824 / 1.75)
+    assert slow == pytest.approx(9 * 1.073741824 / 1.75)
     assert sustained_rate(resources(new), ring("allreduce", Job(new, 4, 2))) > 2 * slow
     assert "gpu_nic_peer" not in {name for name, _ in resources(new)}
 

@@ -17,12 +17,12 @@ from ffplan.perf.speeds import Speeds, speeds
 from ffplan.perf.talk import System
 from ffplan.perf.train import step_time
 from ffplan.perf.vision import (
+    behind_bytes,
     buckets,
     convolution_times,
     gradient_bytes,
     image_flops,
-    kept_numbers,
-    moved_numbers,
+    kept_bytes,
     queue_end,
 )
 from tests.support import host_named, model_named
@@ -53,30 +53,54 @@ def run(gpus: float = 32.0, **more: object) -> ImageRun:
 
 def test_products_of_a_convolution() -> None:
     """Two images of 32 x 32: 2,048 x 128 over 576; 2,048 x 64 over 1,152; 128 x 576 over 2,048: full tiles."""
-    ahead, behind = convolution_times(layer(), 2, rates(products=1e12), 4.0)
+    ahead, inputs, weights = convolution_times(layer(), 2, rates(products=1e12), 4.0)
     assert ahead == pytest.approx(2 * 2048 * 128 * 576 / 1e12)
-    assert behind == pytest.approx(2 * ahead)
-    narrow, _ = convolution_times(layer(inputs=3, outputs=32), 2, rates(products=1e12), 4.0)
-    assert narrow == pytest.approx(2 * 2048 * 64 * 27 / 1e12)  # half of a tile is empty
+    assert (inputs, weights) == pytest.approx((ahead, ahead))
+    ahead, inputs, weights = convolution_times(layer(inputs=3, outputs=32), 2, rates(products=1e12), 4.0)
+    assert ahead == pytest.approx(2 * 2048 * 64 * 27 / 1e12)  # half of a tile is empty
+    assert inputs == pytest.approx(2 * 2048 * 64 * 288 / 1e12)  # 3 of 64 columns
+    assert weights == pytest.approx(2 * 128 * 64 * 2048 / 1e12)  # 32 x 27 in one tile
 
 
 def test_bytes_of_a_convolution() -> None:
     """4 bytes of 2,048 x (64 + 128) numbers and 9 x 64 x 128 weights, three times."""
-    ahead, behind = convolution_times(layer(), 2, rates(memory=1e12), 4.0)
-    assert ahead == pytest.approx(4 * (2048 * 192 + 73728) / 1e12)
-    assert behind == pytest.approx(2 * ahead)
+    ahead, inputs, weights = convolution_times(layer(), 2, rates(memory=1e12), 4.0)
+    assert (ahead, inputs, weights) == pytest.approx((4 * (2048 * 192 + 73728) / 1e12,) * 3)
 
 
 def test_what_runs_behind_a_convolution() -> None:
-    assert moved_numbers(layer()) == (2, 3)
-    assert moved_numbers(layer(norm=True, add=True)) == (2 + 3 + 3, 3 + 5 + 3)
-    assert moved_numbers(layer(bias=True)) == (4, 4)
-    assert moved_numbers(layer(pool=2, count=2)) == (2 + 1.25 / 2, 3 + 1.5 / 2)
+    assert behind_bytes(layer(), 4.0) == (8, 12)
+    assert behind_bytes(layer(relu=False), 4.0) == (0, 0)
+    assert behind_bytes(layer(norm=True, add=True), 2.0) == (2 * (2 + 3 + 3), 2 * (3 + 5 + 3))
+    assert behind_bytes(layer(bias=True), 4.0) == (16, 16)
+    assert behind_bytes(layer(bias=True, kernel=1, size=1), 4.0) == (8, 12)
+    assert behind_bytes(layer(pool=2, count=2), 4.0) == (8 + 3.5, 12 + 3.5)  # 4 + 12 / 4, behind one of two
 
 
 def test_what_is_kept_of_an_image() -> None:
-    """The image, 64 x 32^2; twice 128 x 32^2 of each of two with norms; a pooling leaves a quarter of one."""
-    assert kept_numbers([layer(norm=True, count=2, pool=2)]) == 64 * 1024 + 128 * 1024 * (2 * 2 + 0.25)
+    """The image, 64 x 32^2; twice 128 x 32^2 of each of two with norms; a pooling leaves a quarter, with positions."""
+    found = kept_bytes([layer(norm=True, count=2, pool=2)], 4.0)
+    assert found == 4 * (64 * 1024 + 128 * 1024 * 4) + 12 * 128 * 1024 / 4
+
+
+def test_a_step_by_hand() -> None:
+    """Two layers of 3 x 3 x 64 x 128 and 3 x 3 x 128 x 128 on one image of 32 x 32: nobody needs its gradient, so that
+    one of six kernels is left out, and 16 + 8 bytes a parameter are moved by SGD.
+    """
+    at = rates(products=1e12, memory=1e12, kernel=1e-6)
+    plans = Plans(
+        gpus=1.0, batch=2.0, micro=1.0, tensor=1.0, pipeline=1.0, data=1.0, expert_tensor=1.0, precision="tf32"
+    )
+    two = (layer(relu=False), layer(inputs=128, relu=False))
+    found = image_parts(ImageRun(two, plans, at, run().system, 4.0, 25 * MIB))
+    first, second = (2 * 1024 * 128 * 9 * inputs / 1e12 for inputs in (64, 128))
+    assert float(found["products"]) == pytest.approx(2 * (2 * first + 3 * second))
+    assert float(found["kernels"]) == pytest.approx(2 * 5e-6)
+    assert float(found["memory"]) == 0
+    assert float(found["gradients"]) == 0
+    assert float(found["optimizer"]) == pytest.approx(24 * 9 * 128 * 192 / 1e12)
+    many = image_parts(ImageRun((layer(inputs=128, count=3, relu=False),), plans, at, run().system, 4.0, 25 * MIB))
+    assert float(many["products"]) == pytest.approx(2 * 8 * second)
 
 
 def test_buckets_are_whole_layers() -> None:
@@ -99,6 +123,7 @@ def test_operations_of_an_image() -> None:
     pair = [layer(), layer(inputs=128)]
     first, second = 2 * 64 * 128 * 9 * 1024, 2 * 128 * 128 * 9 * 1024
     assert image_flops(pair) == 2 * first + 3 * second
+    assert image_flops([layer(count=4)]) == 11 * first
 
 
 def test_parts_of_a_step() -> None:
@@ -116,11 +141,11 @@ def test_parts_of_a_step() -> None:
 
 
 def test_memory_of_a_rank() -> None:
-    """4 bytes each of weight, gradient and momentum; activations of 50 images at 4 bytes."""
+    """4 bytes each of weight, gradient, momentum and bucket; activations of 50 images at 4 bytes."""
     found = image_memory(run(), 50.0)
-    kept = 4 * 50 * kept_numbers(run().layers)
-    sizes = [found[name] for name in ("weights", "gradients", "optimizer", "activations")]
-    assert sizes == pytest.approx([553.4e6, 553.4e6, 553.4e6, kept], rel=1e-3)
+    kept = 50 * kept_bytes(run().layers, 4.0)
+    sizes = [found[name] for name in ("weights", "gradients", "optimizer", "working", "activations")]
+    assert sizes == pytest.approx([553.4e6] * 4 + [kept], rel=1e-3)
     half = replace(run(), plans=replace(run().plans, precision="fp16"))
     assert image_memory(half, 50.0)["weights"] == pytest.approx(6 * 138.36e6, rel=1e-3)
     fits(run(), sum(found.values()))

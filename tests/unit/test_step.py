@@ -186,6 +186,20 @@ def test_the_last_stage_has_one_border() -> None:
     assert float(parts["sends"]) == pytest.approx(float(hidden["sends"]) / 6 * (2 * m + 6))
 
 
+def test_interleaved_pipelines_pass_more_borders() -> None:
+    """Of v chunks a stage at an end has 2 v - 1 borders, one in the middle 2 v; of two stages both are ends. What the
+    last stage does beyond the others is never lost.
+    """
+    hidden = frozenset({"pipeline"})
+    for chunks, stages, borders in ((2.0, 4.0, 3.0), (1.0, 2.0, 1.0), (3.0, 2.0, 5.0)):
+        item = run(chunks=chunks, pipeline=stages, data=16.0 / stages)
+        fill = float(step_parts(replace(item, plans=replace(item.plans, overlap=hidden)))["sends"])
+        m, each = float(item.plans.micro_batches), fill / (2 * (stages - 1))
+        parts = step_parts(item)
+        assert float(parts["output"]) > 0
+        assert float(parts["sends"]) == pytest.approx(fill + m * borders * each)
+
+
 def test_operations_of_a_step() -> None:
     """GPT-3: 2.2046e15 a sequence in full; with full recompute a third more, less the output layer."""
     shape, item = shape_named("gpt3-175b"), plans(recompute=2.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import jsonschema
@@ -110,7 +111,7 @@ def test_a_plan_from_a_file(tmp_path: Path) -> None:
         (("--tp", "8", "--ep", "2"), 2, "of a model without experts; take 1"),
         (("--cp", "3"), 2, "= 3 ranks do not divide 64 accelerators; take 63 or 66"),
         (("--tp", "8", "--pp", "5"), 2, "= 40 ranks do not divide 64 accelerators; take 40 or 80"),
-        (("--tp", "1"), 1, "more than the 72.5 GiB there are"),
+        (("--tp", "1"), 1, "more than the 78.0 GiB there are"),
         (("--tp", "8", "--pp", "2", "--memory", "20GiB"), 1, "most of it, 20.9 GiB, are activations"),
         (("--tp", "8", "--dp", "100"), 2, "take data-parallel ranks: 8"),
         (("--overlap", "all"), 2, "--overlap"),
@@ -170,6 +171,7 @@ def test_images_train_with_data_parallelism_alone() -> None:
         (("--tp", "2"), 2, "`tensor: 2`: `resnet-50` is a convolutional network, which takes data parallelism alone"),
         (("--zero", "3"), 2, "`zero: 3`"),
         (("--recompute", "full"), 2, "`recompute: full`"),
+        (("--overlap", "tensor"), 2, "`overlap: [tensor]`"),
         (("--search",), 2, "leave out --search"),
         (("--precision", "fp8"), 2, "nothing is known of convolutions at this precision"),
         (("--dp", "4"), 2, "4 data-parallel ranks on 16 accelerators"),
@@ -255,14 +257,14 @@ def test_every_measure_is_told_from_the_same_step(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2, 1, 2.5]", "do not multiply"),
+        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2, 1, 2.5]", "is not 8 accelerators"),
         ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 3, 2, 2, 2, 2.5]", "no whole number of micro-batches"),
         ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2, 2]", "6 value(s) for 7 columns"),
         ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2.5, 2, 2.5]", "`data` is no whole number"),
         ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, null, 2, 2.5]", "`data` is no whole number"),
         ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2, 2, 0]", "`seconds` is not above 0"),
-        ("[8, 64, 2, 2, 2, 2, 2.5]", "[56, 64, 2, 7, 4, 2, 2.5]", "does not divide the heads"),
-        ("[32, 512, 16, 1, 32, 1, 3.5]", "[32, 512, 16, 1, 1, 32, 3.5]", "more stages than layers"),
+        ("[8, 64, 2, 2, 2, 2, 2.5]", "[56, 64, 2, 7, 4, 2, 2.5]", "7 does not divide 24 heads"),
+        ("[32, 512, 16, 1, 32, 1, 3.5]", "[32, 512, 16, 1, 1, 32, 3.5]", "32 pipeline stages for 24 layers"),
         ("seconds]", "hours]", "`hours` is not a choice"),
         (", seconds]", "]", "no column was measured"),
         ("gpus, batch", "sequence, batch", "the column `gpus` is missing"),
@@ -273,6 +275,11 @@ def test_every_measure_is_told_from_the_same_step(tmp_path: Path) -> None:
         ("server: dgx-a100-320gb", "server: mi300x-8nic", "nothing was calibrated"),
         ("kind: training-cases", "kind: communication-cases", "of kind `communication-cases`"),
         ("recompute: full", "recompute: full, chunks: 2", "`chunks` need several stages"),
+        ("recompute: full", "recompute: full, shard: 3", "ZeRO over 3 ranks does not divide 2"),
+        ("recompute: full", "recompute: full, expert: 2", "of a model without experts"),
+        ("recompute: full", "recompute: full, offload: parameters", "offloaded parameters need ZeRO 3"),
+        ("server: dgx-a100-320gb", "server: dgx-a100-320gb, gpus_per_node: 4", "`gpus_per_node` has no effect"),
+        ("seconds]", "mfu]", "`mfu` is 2.5, more than the peak"),
     ],
 )
 def test_wrong_runs_are_located(tmp_path: Path, old: str, new: str, words: str) -> None:
@@ -286,6 +293,25 @@ def test_wrong_runs_are_located(tmp_path: Path, old: str, new: str, words: str) 
 
 
 CASES = str(ROOT / "catalogs" / "measurements" / "training" / "simumax-b200.yaml")
+
+
+def test_calibration_refuses_what_it_cannot_use(tmp_path: Path) -> None:
+    pytest.importorskip("scipy")
+    fast = tmp_path / "fast.yaml"
+    text = (ROOT / "catalogs" / "measurements" / "training" / "simumax-b200.yaml").read_text()
+    fast.write_text(re.sub(r", [0-9.]+\]$", ", 0.001]", text, flags=re.MULTILINE))
+    assert (
+        "--launches has no effect with --only"
+        in ffplan("calibrate", "b200", "--cases", CASES, "--only", "matrix", "--launches").err
+    )
+    assert "leave out --units" in ffplan("calibrate", "b200", "--cases", CASES, "--units", "99").err
+    cases = (ROOT / "catalogs" / "measurements" / "training" / "simumax-b200.yaml").read_text()
+    other = tmp_path / "other.yaml"
+    other.write_text(cases.replace("server: hgx-b200-8nic", "server: hgx-b200-8nic, accelerator: b300"))
+    options = ("--start", "b200", "--units", "99", "--only", "matrix", "--write", str(tmp_path))
+    run = ffplan("calibrate", "b300", "--cases", str(other), *options)
+    assert run.code == 0, run.err
+    assert "units: {value: 99" in (tmp_path / "b300.yaml").read_text()
 
 
 def test_calibration_writes_a_catalogue_file(tmp_path: Path) -> None:
@@ -344,6 +370,88 @@ def test_one_source_left_out(tmp_path: Path) -> None:
     assert ffplan("accuracy", "training", "--leave-one-out", "--max-mape", "5").code == 2
 
 
+def test_a_table_keeps_what_runs() -> None:
+    """8 accelerators are too few; the others are told, with what cannot run and why, and exit code 1."""
+    options = (*TRAIN, "--tp", "8", "--pp", "2", "--gpus", "8,64,128")
+    run = ffplan(*options, "--format", "json")
+    assert run.code == 1
+    report = valid(run.out, "train")
+    rows, skipped = report["rows"], report["skipped"]
+    assert isinstance(rows, list)
+    assert isinstance(skipped, list)
+    assert [row["plan"]["gpus"] for row in rows] == [64, 128]
+    assert [item["gpus"] for item in skipped] == [8]
+    assert "16 ranks do not divide 8 accelerators" in skipped[0]["why"]
+    text = ffplan(*options)
+    assert text.code == 1
+    assert "Where the plan cannot run" in text.out
+    assert max(len(line) for line in text.out.splitlines()) <= 80
+    assert ffplan(*IMAGES, "--batch", "1600", "--gpus", "16,1000000").code == 1
+
+
+def test_every_scale_has_its_columns() -> None:
+    scales = [64, 96, 128, 192, 256, 384, 512]
+    run = ffplan(*TRAIN[:4], "--batch", "1536", "--tp", "8", "--zero", "3", "--gpus", ",".join(map(str, scales)))
+    assert run.code == 0, run.err
+    heads = [line.split()[1:] for line in run.out.splitlines() if line.startswith("  part")]
+    assert [name for head in heads for name in head] == [str(scale) for scale in scales]
+
+
+def test_the_fullest_stage_is_listed() -> None:
+    """Of 31 stages of DeepSeek-V3 the first with experts throughout outweighs the first, second and last."""
+    options = ("--gpus", "496", "--batch", "4096", "--pp", "31", "--ep", "8", "--recompute", "full", "--format", "json")
+    row = json.loads(ffplan("train", "superpod-h100-4su", "--model", "deepseek-v3", *options).out)["rows"][0]
+    assert max(stage["total_gib"] for stage in row["stages"]) == pytest.approx(row["memory_gib"])
+
+
+def test_shares_of_zero_that_do_not_divide_are_told_apart_from_plans_that_do_not_run(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text("kind: training-plan\nzero: 3\nshard: 3\nrecompute: full\n")
+    refused = ffplan(*TRAIN, "--gpus", "256", "--plan", str(file))
+    assert refused.code == 2
+    assert "the nearest plan that runs: without `shard` --zero 3 --recompute full" in refused.err
+    assert "leave it out" in ffplan(*TRAIN, "--gpus", "256", "--plan", str(file), "--search").err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--tp", "8", "--etp", "4"), "expert_tensor 4 of a model without experts"),
+        (("--tp", "8", "--overlap", "gradients,none"), "`none` stands alone"),
+        (("--tp", "8", "--gpus", "1,016"), "`016` is no number"),
+        (("--tp", "8", "--pp", "2", "--save", "/nowhere/plan"), "--save /nowhere/plan: cannot be written"),
+    ],
+)
+def test_what_means_nothing_is_refused(options: tuple[str, ...], words: str) -> None:
+    run = ffplan(*TRAIN, *(() if "--gpus" in options else ("--gpus", "64")), *options)
+    assert run.code == 2
+    assert words in run.err
+
+
+def test_a_saved_plan_serves_other_scales(tmp_path: Path) -> None:
+    file = tmp_path / "best.plan"
+    saved = ffplan(*TRAIN, "--tp", "8", "--pp", "2", "--gpus", "64", "--save", str(file))
+    assert saved.code == 0, saved.err
+    again = ffplan("train", "superpod-h100-4su", "-m", "llama3-70b", "--gpus", "64..256", "--plan", str(file))
+    assert again.code == 0, again.err
+    images = tmp_path / "images.plan"
+    first = ffplan(*IMAGES, "--micro-batch", "100", "--gpus", "16", "--save", str(images), "--format", "json")
+    second = ffplan(*IMAGES[:4], "--gpus", "16", "--plan", str(images), "--format", "json")
+    assert second.code == 0, second.err
+    assert json.loads(second.out)["rows"] == json.loads(first.out)["rows"]
+
+
+def test_what_is_chosen_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    fields = ("zero: 3", "shard: 64", "recompute: full", "elementwise: eager", "offload: optimizer")
+    file.write_text("\n".join(("kind: training-plan", *fields)) + "\n")
+    text = " ".join(ffplan(*TRAIN, "--gpus", "256", "--plan", str(file)).out.split())
+    told = ("shard64", "eager", "offload-optimizer", "256 sequences of 8,192 tokens, bf16", "Megatron SC 21, Table 2",
+            "memory counts as if they were fused")  # fmt: skip
+    for words in told:
+        assert words in text
+
+
 def test_a_found_plan_is_saved_and_runs_again(tmp_path: Path) -> None:
     file = tmp_path / "best.plan"
     options = ("train", "superpod-h100-4su", "--model", "llama4-maverick", "--batch", "512", "--gpus", "512")
@@ -384,7 +492,7 @@ def test_nvlink_reduction_needs_nvlink() -> None:
 def test_a_search_without_a_plan_says_how_many_accelerators_would_do() -> None:
     run = ffplan("train", "superpod-h100-4su", "-m", "llama3-70b", "-g", "8", "--batch", "512", "--search")
     assert run.code == 1
-    assert "32 accelerators would do" in run.err
+    assert "16 accelerators would do" in run.err
 
 
 def test_offloaded_parameters_are_searched_under_zero_3_alone(tmp_path: Path) -> None:
