@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.accuracy.fit import LAUNCHES, Fit, FitError, errors, figures, fit, waits, wanted
+from ffplan.accuracy.fit import LAUNCHES, NEEDED, Fit, FitError, errors, figures, fit, waits, wanted
 from ffplan.accuracy.overlay import KEY, START, figure_text, source_line, training_block, with_training
 from ffplan.accuracy.system import Bench
 from ffplan.accuracy.training import Replay, prepare
@@ -100,7 +100,7 @@ def calibration(catalog: Catalog, wish: Wanted, progress: Callable[[int], None] 
     units = wish.units or (base.units.value if base is not None else None)
     if units is None:
         raise FitError(f"the catalogue has no multiprocessors of `{wish.accelerator}`: give --units")
-    lacking = [name for name in ("matrix", "memory", "kernel") if base is None and name not in names]
+    lacking = [name for name in NEEDED if base is None and name not in names]
     if lacking:
         raise FitError(f"nothing is known of {', '.join(lacking)}: fit them too, or give --start")
     if set(names) & set(LAUNCHES) and base is not None and not waits(mine):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 BOUNDS = {
     "matrix": (0.05, 1.0, 0.7), "matrix_fp8": (0.05, 0.71, 0.6), "matrix_tf32": (0.05, 1.0, 0.6),
     "attention": (0.1, 0.75, 0.5), "memory": (0.6, 0.95, 0.8), "kernel": (1e-7, 1e-3, 2e-5),
+    "overlap": (0.01, 0.5, 0.15),
     "launch": (1e-6, 2e-2, 1e-3), "launch_parallel": (1e-7, 1e-2, 1e-4), "launch_step": (1e-6, 5e-2, 1e-3),
 }  # fmt: skip
 """Least, largest and first value of each constant."""
@@ -27,6 +28,10 @@ LAUNCHES = ("launch", "launch_parallel", "launch_step")
 STEADY = ("kernel", *LAUNCHES)
 """Constants whose first value is also tried so many times as large and as small where launches are fitted: there are
 several valleys."""
+NEEDED = ("matrix", "memory", "kernel")
+"""Constants without which nothing can be timed."""
+UNFITTED = ("overlap",)
+"""Constants that no shipped set was fitted for: they come from elsewhere."""
 NEAR = 1e-3
 """How near to the end of what is allowed a constant stands at it [1]."""
 SOFT = 0.05
@@ -199,7 +204,7 @@ def fit(
     values = dict(zip(names, np.exp(found.x).tolist(), strict=True))
     after = errors(replays, figures(values, base, units))
     before = None
-    if base is not None:
+    if base is not None and all(getattr(base, name) is not None for name in NEEDED):
         try:
             before = float(np.abs(errors(replays, base)).mean())
         except ValueError:  # the base lacks a constant that the rows need

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.accuracy.fit import errors, figures, fit, waits, wanted
+from ffplan.accuracy.fit import BOUNDS, UNFITTED, errors, figures, fit, waits, wanted
 from ffplan.trainings import LeftOut
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ def _left(name: str, source: str, mine: list[Replay], others: list[Replay]) -> L
         why = f"{count} other row(s) cannot tell {len(told)} constants"
     if why is not None:
         return LeftOut(source, name, rows, None, None, None, before, count, why)
-    result = fit(others, names=told, units=base.units.value)
-    after = errors(mine, figures(result.values, None, base.units.value))
+    given = base.model_copy(update={name: None for name in BOUNDS if name not in UNFITTED})
+    result = fit(others, names=told, units=base.units.value, base=given)
+    after = errors(mine, figures(result.values, given, base.units.value))
     size = np.abs(after)
     return LeftOut(source, name, rows, float(size.mean()), float(after.mean()), float(size.max()), before, count, None)

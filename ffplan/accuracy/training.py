@@ -219,9 +219,9 @@ def _words(replay: Replay, at: int) -> str:
     p, shape = replay.plans, replay.shape
     names = {"tp": p.tensor, "cp": p.context, "ep": p.expert, "pp": p.pipeline, "v": p.chunks, "dp": p.data}
     ways = " ".join(f"{name}{value(field)}" for name, field in names.items() if value(field) > 1) or "one rank"
-    found = f"{ways}, micro {value(p.micro)} of {value(p.batch)}"
+    found = f"{ways} mb{value(p.micro)} b{value(p.batch)}"
     if replay.table.model is None or "layers" in replay.columns:
-        found += f", {value(shape.layers)} x {value(shape.hidden)}"
+        found += f", L{value(shape.layers)} h{value(shape.hidden)}"
     return found
 
 

@@ -25,6 +25,9 @@ class TrainingRates(Frozen):
     """Multiprocessors, over which the tiles of a matrix product are spread."""
     kernel: DurationFigure
     """Time that a matrix product takes beyond its operations, with the small kernels around it, forward [s]."""
+    overlap: EfficiencyFigure | None = None
+    """Share of its own time that a collective of the accelerators costs the computing that hides it; nothing if
+    omitted."""
     launch: DurationFigure | None = None
     """Time in which the host launches one layer, forward and backward [s]; none where it never holds a step up."""
     launch_parallel: DurationFigure | None = None

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ffplan.perf.images import ImageRun
     from ffplan.perf.job import Job
     from ffplan.perf.passes import Run
+    from ffplan.perf.speeds import Speeds
     from ffplan.trainings import TrainRow
 
 
@@ -64,6 +65,13 @@ def collective_assumptions(wish: Wish, job: Job) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _cost(speeds: Speeds) -> str:
+    """Return what overlapping costs, in words."""
+    if speeds.overlap:
+        return f"Collectives that NCCL hides cost the computing {speeds.overlap:.0%} of their own time."
+    return "What overlaps costs the computing nothing."
+
+
 def training_assumptions(run: Run, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
     """Return the assumptions behind times and memory of training.
 
@@ -76,7 +84,7 @@ def training_assumptions(run: Run, plan: PlanFields, *, given: bool) -> tuple[st
     reducer = run.system.reducer
     within = "" if reducer.id == "nccl" else " where groups fill nodes, by NCCL elsewhere"
     found = [
-        f"Beside the computing run: {hidden}. What overlaps costs the computing nothing.",
+        f"Beside the computing run: {hidden}. {_cost(run.speeds)}",
         "FLOPs count attention in full, without the halving of a causal mask, and the output layer.",
         f"Attention is {plan.attention}"
         + (" and leaves out what a causal mask hides." if plan.attention == "fused" and plan.causal_skip else "."),
@@ -117,11 +125,11 @@ def image_assumptions(run: ImageRun, plan: PlanFields, *, given: bool) -> tuple[
         given: the limit of device memory was asked for.
     """
     hidden = "gradients" in plan.overlap
-    free = "; what overlaps costs the computing nothing" if hidden else ""
     found = [
         f"Gradients are reduced at {plan.gradient_bytes} bytes by {run.system.reducer.id} "
         f"{'beside' if hidden else 'after'} the backward pass, in buckets of whole layers of {plan.bucket_mib:g} MiB "
-        f"or more{free}.",
+        "or more.",
+        *((_cost(run.speeds),) if hidden else ()),
         "The optimiser is SGD with momentum at 32 bits; rectifiers, norms, additions and poolings run unfused.",
         "Convolutions reach the rate of matrix products fitted on transformers; the host's launches are left out.",
         "No stragglers, no failures, no input stalls.",

@@ -125,7 +125,8 @@ def image_parts(run: ImageRun) -> dict[str, Any]:
     whole = sum(behind)
     ready = [sum(behind[position:]) for _, position in cut]
     beside = np.maximum(queue_end(ready, times) - whole, 0.0)
-    exposed = beside if "gradients" in p.overlap else sum(times)
+    share = 0.0 if run.system.reducer.method == "hfreduce" else at.overlap  # the host reduces
+    exposed = beside + share * (sum(times) - beside) if "gradients" in p.overlap else sum(times)
     m, parameters = p.micro_batches, gradient_bytes(run.layers, 1.0)
     casts = CAST_BYTES * parameters / at.memory if width < WEIGHT else 0.0
     found = dict.fromkeys(PARTS, zero) | {

@@ -116,7 +116,7 @@ def _tensor(run: Run, forward: Work) -> Any:
     whole = (1 - split) * pairs * reduce + split * (pairs * (gather + scatter) + 2 * (1 - full) * gather)
     if "tensor" not in p.overlap:
         return whole
-    return step.exposed(whole, (3 + full) * forward.products, p.tensor)
+    return step.exposed(whole, (3 + full) * forward.products, p.tensor, run.speeds.overlap)
 
 
 def _context(run: Run, forward: Work) -> Any:
@@ -126,9 +126,10 @@ def _context(run: Run, forward: Work) -> Any:
     keys = p.width * p.micro * run.shape.sequence * (width.key + width.value) / p.tensor
     gather = group_time(run.system, "all-gather", spot, keys)
     back = 2.5 if p.fused_attention else 2.0
-    ahead = step.exposed(gather, forward.attention, p.context)
+    share = run.speeds.overlap
+    ahead = step.exposed(gather, forward.attention, p.context, share)
     again = (np.asarray(p.recompute) > 0) * 1.0
-    return (1 + again) * ahead + step.exposed(2 * gather, back * forward.attention, p.context)
+    return (1 + again) * ahead + step.exposed(2 * gather, back * forward.attention, p.context, share)
 
 
 def inner_stride(plans: Plans) -> Any:
@@ -153,7 +154,9 @@ def _experts(run: Run, forward: Work, back: Work) -> Any:
     group = place(run, p.expert_tensor, strides(p)["tensor"])
     joined = group_time(system, "all-gather", group, rows) + group_time(system, "reduce-scatter", group, rows)
     both = pace_share(shape, p) * (4 + 2 * full) * (there + 0.5 * joined)
-    return step.exposed(both, total(forward) + total(back), 4) if "experts" in p.overlap else both
+    if "experts" not in p.overlap:
+        return both
+    return step.exposed(both, total(forward) + total(back), 4, run.speeds.overlap)
 
 
 def passes(run: Run) -> Passes:

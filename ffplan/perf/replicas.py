@@ -80,15 +80,17 @@ def reduced(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
     again = np.where(zero == 2, m, 1.0)  # ZeRO 2 keeps no gradients but its own: it reduces every time
     once, across, gather = found.once, found.across, np.where((zero > 0) & (zero < 3), found.gather, 0.0)
     ahead, behind, scatter = found.layer_gather, found.layer_gather, found.layer_scatter
+    share = run.speeds.overlap
+    reducing = 0.0 if run.system.reducer.method == "hfreduce" else share  # the host reduces
     if hide_gradients:
-        once, scatter = step.exposed(once, back, pieces), step.exposed(scatter, back, pieces)
-        across = step.exposed(across, back, pieces)
+        once, scatter = step.exposed(once, back, pieces, reducing), step.exposed(scatter, back, pieces, share)
+        across = step.exposed(across, back, pieces, share)
     if hide_parameters:
-        gather, ahead = step.exposed(gather, forward, pieces), step.exposed(ahead, forward, pieces)
-        behind = step.exposed(behind, back, pieces)
+        gather, ahead = step.exposed(gather, forward, pieces, share), step.exposed(ahead, forward, pieces, share)
+        behind = step.exposed(behind, back, pieces, share)
     if hide_gradients and hide_parameters:
         both = found.layer_gather + found.layer_scatter
-        left = step.exposed(both, back, pieces) / np.maximum(both, 1e-30)
+        left = step.exposed(both, back, pieces, share) / np.maximum(both, 1e-30)
         behind, scatter = left * found.layer_gather, left * found.layer_scatter
     fully = zero == 3
     return Reduced(np.where(fully, m * scatter, again * once) + across, np.where(fully, m * (ahead + behind), gather))

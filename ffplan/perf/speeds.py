@@ -41,6 +41,8 @@ class Speeds:
     """Time in which it launches the rest of a micro-batch [s]."""
     peak: float
     """Dense peak at the plan's precision, for MFU [FLOP/s]."""
+    overlap: float = 0.0
+    """Share of its own time that a hidden collective costs the computing [1]."""
 
     def faster(self, name: str, factor: float) -> Speeds:
         """Return the rates with one resource faster: matrix, memory, kernels or host."""
@@ -79,4 +81,5 @@ def speeds(part: Accelerator, precision: str) -> Speeds:
         rates.kernel.value, rates.launch.value if rates.launch else 0.0,
         rates.launch_parallel.value if rates.launch_parallel else 0.0,
         rates.launch_step.value if rates.launch_step else 0.0, peak,
+        rates.overlap.value if rates.overlap else 0.0,
     )  # fmt: skip

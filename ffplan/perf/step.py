@@ -18,24 +18,27 @@ HOST_ADAM_BYTES = 30.0
 """The same on the host: gradient read (4), three states read and written (24), weight written (2)."""
 
 
-def exposed(communication: Any, computing: Any, pieces: Any) -> Any:
-    """Return what stays of a communication that runs beside computing.
+def exposed(communication: Any, computing: Any, pieces: Any, share: float = 0.0) -> Any:
+    """Return what a communication that runs beside computing adds to it.
 
     Args:
         communication: its time c [s].
         computing: time of what runs beside it w [s].
         pieces: pieces n that it is cut into; the first, or the last, runs alone [1].
+        share: share of its own time that it costs the computing while it is hidden f [1].
 
     Returns:
         Time [s].
 
     Equation:
-        max(c / n, c - w)
+        e + f (c - e), e = max(c / n, c - w)
 
     Source:
-        Pipelining of n pieces: one has nothing to run beside it.
+        Pipelining of n pieces: one has nothing to run beside it. Collectives of accelerators take multiprocessors and
+        memory bandwidth from the computing: 20 of 132 multiprocessors in DeepSeek-V3, arXiv 2412.19437.
     """
-    return maximum(communication / maximum(pieces, 1.0), communication - computing)
+    alone = maximum(communication / maximum(pieces, 1.0), communication - computing)
+    return alone + share * (communication - alone)
 
 
 def waiting(stage: Any, layers: Any, launch: Any, launch_step: Any) -> Any:

@@ -110,7 +110,7 @@ UNITS = {
     "tflops": "TFLOP/s a GPU", "mfu": "share of the peak", "tokens_s_gpu": "tokens/s a GPU", "memory_gib": "GiB",
     "states_gib": "GiB of states", "activations_gib": "GiB of activations",
 }  # fmt: skip
-OF_STEPS, LARGEST = ("seconds", "tflops", "mfu", "tokens_s_gpu"), "most"
+OF_STEPS, LARGEST = ("seconds", "tflops", "mfu", "tokens_s_gpu"), "largest"
 SCORE_HEADER = ("", "n", "MAPE %", "bias %", "max %", "worst")
 
 

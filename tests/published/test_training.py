@@ -51,13 +51,13 @@ def prepared(source: str) -> dict[str, Replay]:
         ("vtrain-multi-node", 51, 0.062),  # aim 7 %; vTrain 14.7 %, Calculon 9.8 % of the rows that it accepts
         ("megatron-sc21", 8, 0.047),  # aim 5 %, predicted
         ("korthikanti", 6, 0.015),  # aim 5 %, predicted
-        ("dgxc-h100", 38, 0.04),  # aim 8 %
+        ("dgxc-h100", 38, 0.03),  # aim 8 %
         ("dgxc-gb200", 3, 0.065),  # aim 8 %, predicted from one node of B200
-        ("fsdp-h100", 18, 0.06),  # aim 8 %
-        ("mosaic-h100", 18, 0.065), ("mosaic-a100", 19, 0.075),  # aim 8 %
+        ("fsdp-h100", 18, 0.05),  # aim 8 %
+        ("mosaic-h100", 18, 0.056), ("mosaic-a100", 19, 0.062),  # aim 8 %
         ("torchtitan-h100", 12, 0.075),  # aim 8 %
         ("simumax-b200", 26, 0.045),  # aim 10 %
-        ("deepseek-v3", 1, 0.08), ("nemotron4", 4, 0.06), ("llama3-405b", 3, 0.115), ("megatron-core", 11, 0.135),
+        ("deepseek-v3", 1, 0.02), ("nemotron4", 4, 0.032), ("llama3-405b", 3, 0.1), ("megatron-core", 11, 0.1),
         ("bloom", 15, 0.125), ("fire-flyer", 9, 0.04),
     ],
 )  # fmt: skip

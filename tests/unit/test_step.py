@@ -55,6 +55,20 @@ def test_overlap_leaves_a_piece_or_the_rest() -> None:
     assert exposed(10.0, 4.0, 5) == 6
     assert exposed(10.0, 40.0, 5) == 2
     assert exposed(0.0, 1.0, 0) == 0
+    assert exposed(10.0, 40.0, 5, 0.25) == 2 + 0.25 * 8
+    assert exposed(10.0, 0.0, 5, 0.25) == 10
+
+
+def test_hidden_collectives_cost_computing_but_where_the_host_reduces() -> None:
+    """A fifth of what NCCL hides; HFReduce adds on the host."""
+    item = run("llama-13b", "fire-flyer-2-node", "hfreduce", overlap=frozenset({"gradients"}), tensor=1.0, data=16.0)
+    slower = replace(item, speeds=replace(item.speeds, overlap=0.2))
+    assert seconds(slower) == pytest.approx(seconds(item))
+    ncclled = replace(item, system=system("fire-flyer-2-node"))
+    hidden = replace(ncclled, plans=replace(item.plans, overlap=frozenset()))
+    alone, beside = (float(step_parts(one)["gradients"]) for one in (hidden, ncclled))
+    found = float(step_parts(replace(ncclled, speeds=slower.speeds))["gradients"])
+    assert found == pytest.approx(beside + 0.2 * (alone - beside))
 
 
 def test_a_host_that_launches_slowly() -> None:
