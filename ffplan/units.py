@@ -19,6 +19,11 @@ def plural(count: int, word: str) -> str:
     return f"{count:,} {word}{'s' if count != 1 else ''}"
 
 
+def article(word: str) -> str:
+    """Return a word with its article, such as `a model` and `an accelerator`."""
+    return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
+
+
 def percent(value: float) -> str:
     """Return a share as a whole percentage."""
     return f"{value * 100:.0f} %"

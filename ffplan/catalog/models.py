@@ -90,16 +90,17 @@ class Transformer(Frozen):
     def _divides(self) -> Transformer:
         wrong = None
         if self.head_dim is None and self.latent is None and self.hidden % self.heads:
-            wrong = ("`heads` does not divide `hidden`", "write `head_dim`, or heads that divide it")
+            wrong = ("heads", "`heads` does not divide `hidden`", "write `head_dim`, or heads that divide it")
         elif self.kv_heads is not None and self.heads % self.kv_heads:
-            wrong = ("`kv_heads` does not divide `heads`", "write kv_heads that divide heads")
+            wrong = ("kv_heads", "`kv_heads` does not divide `heads`", "write kv_heads that divide heads")
         elif self.experts is not None and self.experts.top_k > self.experts.routed:
-            wrong = ("a token goes to more experts than there are", "write a smaller `top_k`")
+            wrong = ("experts", "a token goes to more experts than there are", "write a smaller `top_k`")
         elif self.experts is not None and self.experts.dense_layers > self.layers:
-            wrong = ("more dense layers than layers", "write fewer `dense_layers`")
+            wrong = ("experts", "more dense layers than layers", "write fewer `dense_layers`")
         if wrong:
+            field, message, remedy = wrong
             raise PydanticCustomError(
-                "rule", "{message}", {"rule": "number-range", "message": wrong[0], "remedy": wrong[1]}
+                "rule", "{message}", {"rule": "number-range", "message": message, "remedy": remedy, "field": field}
             )
         return self
 

@@ -26,6 +26,7 @@ from ffplan.inputs.suggest import did_you_mean
 from ffplan.inputs.validate import validate
 from ffplan.paths import data_folder
 from ffplan.record import record
+from ffplan.units import article
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -186,7 +187,7 @@ class Catalog:
                 document.finding(
                     "reference-kind",
                     path,
-                    f"`{name}` is a {part.kind_words}; a {words} is wanted here",
+                    f"`{name}` is {article(part.kind_words)}; {article(words)} is wanted here",
                     did_you_mean(name, self.ids_of(wanted), what=words),
                 )
             )

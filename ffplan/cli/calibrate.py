@@ -58,6 +58,7 @@ def calibrate(
     from ffplan.catalog.store import Catalog
     from ffplan.cli.wired import Progress, choice
     from ffplan.report.calibrate import calibrate_blocks
+    from ffplan.units import plural
 
     parts = Catalog(catalog or ())
     part_of(parts, Accelerator, accelerator, "ffplan calibrate")
@@ -75,7 +76,7 @@ def calibrate(
     finally:
         progress.end()
     report = made.report
-    head = f"calibrate: {report.accelerator}, {report.rows} rows"
+    head = f"calibrate: {report.accelerator}, {plural(report.rows, 'row')}"
     emit(report, list(report.constants), head, lambda: calibrate_blocks(report), form, output)
     if folder is not None:
         typer.echo(f"ffplan calibrate: wrote {_write(folder, made)}", err=True)

@@ -93,7 +93,9 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
         known = [other for other in catalog.ids() if catalog.kind_of(other) == what.replace(" ", "-")]
         raise UsageError(f"{option}: no {what} `{name}`; {did_you_mean(name, known, what=what)}") from None
     if not isinstance(part, kind):
-        raise UsageError(f"{option}: `{name}` is a {part.kind_words}, not a {kind.kind_words}")
+        from ffplan.units import article
+
+        raise UsageError(f"{option}: `{name}` is {article(part.kind_words)}, not {article(kind.kind_words)}")
     return part
 
 

@@ -78,14 +78,17 @@ class PlanFields(Frozen):
     def _consistent(self) -> PlanFields:
         wrong = None
         if sorted(self.order) != ["context", "data", "pipeline", "tensor"]:
-            wrong = ("`order` names each of tensor, context, data and pipeline once", "write all four, innermost first")
+            words = "`order` names each of tensor, context, data and pipeline once"
+            wrong = ("order", words, "write all four, innermost first")
         elif self.chunks > 1 and self.schedule != "1f1b":
-            wrong = (f"`chunks` belong to 1f1b, not to {self.schedule}", "leave out `chunks`, or write schedule: 1f1b")
+            words = f"`chunks` belong to 1f1b, not to {self.schedule}"
+            wrong = ("chunks", words, "leave out `chunks`, or write schedule: 1f1b")
         elif self.shard is not None and self.zero == 0:
-            wrong = ("`shard` has no effect with `zero: 0`", "leave it out, or write zero: 3")
+            wrong = ("shard", "`shard` has no effect with `zero: 0`", "leave it out, or write zero: 3")
         if wrong:
+            field, message, remedy = wrong
             raise PydanticCustomError(
-                "rule", "{message}", {"rule": "training-plan", "message": wrong[0], "remedy": wrong[1]}
+                "rule", "{message}", {"rule": "training-plan", "message": message, "remedy": remedy, "field": field}
             )
         return self
 

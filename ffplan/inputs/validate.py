@@ -96,6 +96,7 @@ def _fault(model: type[BaseModel], document: Document, error: Any) -> Finding:
     if kind in _RULES:
         return document.finding(_RULES[kind], path, context["message"], context["remedy"])
     if kind == "rule":
+        path = (*path, context["field"]) if "field" in context else path
         return document.finding(context["rule"], path, context["message"], context["remedy"])
     if kind in _BOUNDS:
         key, words = _BOUNDS[kind]

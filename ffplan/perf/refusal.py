@@ -9,6 +9,7 @@ import numpy as np
 from ffplan.perf.feasible import COUNTED, REASONS, WORDS, causes, codes
 from ffplan.perf.footprint import PARTS, footprint, peak_bytes, telling_stages
 from ffplan.record import record
+from ffplan.units import plural
 
 if TYPE_CHECKING:
     from ffplan.perf.plans import Plans
@@ -85,10 +86,10 @@ def _of_ranks(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
         ways = int(p.tensor * p.context * p.pipeline)
         axes, count = f"tensor {t} x context {int(p.context)} x pipeline {pp}", int(p.gpus)
         if count % ways == 0:
-            words = f"{axes} x data {int(p.data):,} is not {count:,} accelerators"
+            words = f"{axes} x data {int(p.data):,} is not {plural(count, 'accelerator')}"
             return words, f"take data-parallel ranks: {count // ways:,}"
         near = [value for value in (count // ways * ways, (count // ways + 1) * ways) if value]
-        words = f"{axes} = {ways:,} ranks do not divide {count:,} accelerators"
+        words = f"{axes} = {ways:,} ranks do not divide {plural(count, 'accelerator')}"
         return words, f"take {' or '.join(f'{value:,}' for value in near)} accelerators"
     if reason == "heads":
         heads = int(shape.heads) if shape.heads % t or shape.latent is not None else int(shape.kv_heads)

@@ -18,7 +18,7 @@ from ffplan.perf.machine import machine, most_gpus
 from ffplan.perf.passes import Run
 from ffplan.perf.plans import RECOMPUTE, Plans
 from ffplan.perf.refusal import RefusedError, fault
-from ffplan.perf.runs import train_rows
+from ffplan.perf.runs import GIB, train_rows
 from ffplan.perf.shapes import parameters
 from ffplan.perf.space import best, nearest, single, space_of, weigh
 from ffplan.perf.speeds import speeds
@@ -27,6 +27,7 @@ from ffplan.perf.workload import Shape, shape_of
 from ffplan.perf.written import plans_of
 from ffplan.record import record
 from ffplan.trainings import Refused, Skipped, TrainReport, TrainRow
+from ffplan.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +75,9 @@ def _there_are(design: ResolvedDesign, count: int) -> None:
     """
     most = most_gpus(design)
     if count > most:
-        raise RefusedError(f"--gpus {count:,}: one job can span {most:,} accelerators of this design", infeasible=True)
+        raise RefusedError(
+            f"--gpus {count:,}: one job can span {plural(most, 'accelerator')} of this design", infeasible=True
+        )
 
 
 def _machine(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> tuple[Accelerator, float, System]:
@@ -142,7 +145,13 @@ def _report(
 
 
 def _assumed(stand: Stand, asked: Asked) -> tuple[str, ...]:
-    return training_assumptions(stand.run, asked.plan, given=asked.memory is not None)
+    found = training_assumptions(stand.run, asked.plan, given=asked.memory is not None)
+    there = stand.part.memory.value
+    if stand.limit > there:
+        found += (
+            f"The limit of {stand.limit / GIB:.0f} GiB is more than the {there / GIB:.0f} GiB that the card has.",
+        )
+    return found
 
 
 def _images(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport:
@@ -190,7 +199,7 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport
         made = plans_of(asked.plan, float(count))
         wrong = fault(stand.shape, made, stand.limit)
         if wrong is not None:
-            where = f" on {count:,} accelerators" if len(asked.gpus) > 1 else ""
+            where = f" on {plural(count, 'accelerator')}" if len(asked.gpus) > 1 else ""
             words = f"{CANNOT}{where}: {wrong.message}; {wrong.remedy}; {_nearest(stand, made, count)}"
             raise RefusedError(words, infeasible=wrong.reason == "memory")
         return made
@@ -235,7 +244,7 @@ def _nearest(stand: Stand, asked: Plans, count: int) -> str:
         found = weigh(replace(stand.run, plans=replace(asked, shard=0.0)), space, count, stand.limit)
         at, words = nearest(found, asked), ["without `shard`"]
     if at is None:
-        return f"no plan of this model, batch and memory runs on {count:,} accelerators"
+        return f"no plan of this model, batch and memory runs on {plural(count, 'accelerator')}"
     near = single(found.plans, found.step.shape, at)
     options = {
         "--tp": near.tensor, "--cp": near.context, "--pp": near.pipeline, "--chunks": near.chunks, "--ep": near.expert,
@@ -279,7 +288,7 @@ def _enough(design: ResolvedDesign, stand: Stand, asked: Asked, count: int) -> s
         count = min(2 * count, most)
         space = space_of(stand.shape, count, stand.run.system.domain, _fixed(asked))
         if best(weigh(stand.run, space, count, stand.limit, data), 1):
-            return f"{count:,} accelerators would do"
+            return f"{plural(count, 'accelerator')} would do"
     return "no number of this design's accelerators would do"
 
 
@@ -312,7 +321,7 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: Asked, top: int) -> 
         most = sorted(found.refused.items(), key=lambda item: -item[1])[:3]
         words = "; ".join(f"{number:,}: {WORDS[name]}" for name, number in most)
         raise RefusedError(
-            f"none of {found.weighed:,} plans can run on {count:,} accelerators ({words}); "
+            f"none of {found.weighed:,} plans can run on {plural(count, 'accelerator')} ({words}); "
             + _enough(design, stand, asked, count), infeasible=True,
         )  # fmt: skip
     rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True)

@@ -121,7 +121,7 @@ def test_a_plan_from_a_file(tmp_path: Path) -> None:
         (("--precision", "int4"), 2, "--precision"),
         (("--precision", "tf32"), 2, "nothing was calibrated for training at tf32"),
         (("--model", "lama3-70b"), 2, "no model `lama3-70b`"),
-        (("--model", "h100-sxm-80gb"), 2, "is a accelerator, not a model"),
+        (("--model", "h100-sxm-80gb"), 2, "is an accelerator, not a model"),
         (("--gpus", "64,128", "--search"), 2, "takes one number"),
         (("--gpus", "2000"), 1, "one job can span 1,016"),
         (("--gpus", "64", "--search", "--memory", "1GiB"), 1, "none of"),
@@ -343,7 +343,7 @@ def test_calibration_writes_a_catalogue_file(tmp_path: Path) -> None:
         (("h100-sxm-80gb", "--cases", CASES), "no run in these files has `h100-sxm-80gb`"),
         (("h1000", "--cases", CASES), "no accelerator `h1000`"),
         (("b200", "--cases", CASES, "--only", "matrices"), "no `matrices`"),
-        (("b200", "--cases", CASES, "--start", "vgg16"), "is a model, not a accelerator"),
+        (("b200", "--cases", CASES, "--start", "vgg16"), "is a model, not an accelerator"),
     ],
 )
 def test_calibration_says_what_it_lacks(options: tuple[str, ...], words: str) -> None:
