@@ -16,8 +16,8 @@ from ffplan.perf.machine import machine
 from ffplan.perf.passes import Run
 from ffplan.perf.space import best, single, space_of, weigh
 from ffplan.perf.speeds import speeds
+from ffplan.perf.stand import TAKEN
 from ffplan.perf.train import step_parts, step_time
-from ffplan.perf.training import TAKEN
 from ffplan.perf.workload import shape_of
 from ffplan.perf.written import plans_of
 from tests.bench import COMMAND, seconds

@@ -9,8 +9,8 @@ import numpy as np
 
 from ffplan.accuracy.fit import LAUNCHES, NEEDED, Fit, FitError, errors, figures, fit, waits, wanted
 from ffplan.accuracy.overlay import KEY, START, figure_text, source_line, training_block, with_training
+from ffplan.accuracy.prepared import Replay, prepare
 from ffplan.accuracy.system import Bench
-from ffplan.accuracy.training import Replay, prepare
 from ffplan.accuracy.training_cases import TIMES, TrainingFile
 from ffplan.assessment import SCHEMA_VERSION
 from ffplan.catalog.parts import Accelerator

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.accuracy.training import Replay, modelled, times
+from ffplan.accuracy.training import modelled, times
 from ffplan.accuracy.training_cases import TIMES
 from ffplan.catalog.training import TrainingRates
 from ffplan.record import record
@@ -14,6 +14,7 @@ from ffplan.record import record
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ffplan.accuracy.prepared import Replay
     from ffplan.fabric.arrays import Floats
 
 BOUNDS = {

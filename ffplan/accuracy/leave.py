@@ -12,7 +12,7 @@ from ffplan.trainings import LeftOut
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ffplan.accuracy.training import Replay
+    from ffplan.accuracy.prepared import Replay
 
 
 def _set(replay: Replay) -> str:

@@ -42,7 +42,7 @@ from ffplan.errors import EXIT_FINDINGS, UsageError
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.training import PlanFields
-    from ffplan.perf.training import Asked
+    from ffplan.perf.stand import Asked
     from ffplan.trainings import PlanRow, TrainReport
 
 
@@ -121,8 +121,9 @@ def _report(file: str, catalog: list[str] | None, asked: Any, top: int | None) -
         UsageError: where the plan is none.
     """
     from ffplan.perf.refusal import RefusedError
+    from ffplan.perf.searching import search
     from ffplan.perf.speeds import UncalibratedError
-    from ffplan.perf.training import search, train
+    from ffplan.perf.training import train
 
     design, parts = resolved_design(file, catalog)
     wanted: Asked = asked(design, parts)
@@ -182,7 +183,7 @@ def train(
     from ffplan.catalog.models import Model
     from ffplan.inputs.quantities import DATA, parse_quantity
     from ffplan.perf.machine import most_gpus
-    from ffplan.perf.training import Asked
+    from ffplan.perf.stand import Asked
 
     options = {
         "tensor": tp, "pipeline": pp, "data": dp, "context": cp, "expert": ep, "chunks": chunks,

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from ffplan.accuracy.prepared import Replay, prepare
 from ffplan.accuracy.scores import score
 from ffplan.accuracy.system import Bench
-from ffplan.accuracy.training import Replay, prepare, replay_training
+from ffplan.accuracy.training import replay_training
 from ffplan.accuracy.training_cases import SIZES, TIMES, TrainingFile
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
@@ -18,7 +19,8 @@ from ffplan.design.training import PlanFields
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
 from ffplan.perf.footprint import peak_bytes
-from ffplan.perf.training import TAKEN, Asked, train
+from ffplan.perf.stand import TAKEN, Asked
+from ffplan.perf.training import train
 from tests.support import ROOT, model_named
 
 if TYPE_CHECKING:

@@ -1,0 +1,90 @@
+"""The best plans of a model on a design."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.perf.feasible import WORDS
+from ffplan.perf.machine import most_gpus
+from ffplan.perf.plans import RECOMPUTE
+from ffplan.perf.refusal import RefusedError
+from ffplan.perf.runs import train_rows
+from ffplan.perf.shapes import parameters
+from ffplan.perf.space import best, single, space_of, weigh
+from ffplan.perf.stand import Asked, Stand, assumed, report, stand_of, there_are
+from ffplan.units import plural
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.trainings import TrainReport
+
+AXES = {
+    "tensor": "tensor", "context": "context", "pipeline": "pipeline", "expert": "expert",
+    "expert_tensor": "expert_tensor", "micro_batch": "micro", "chunks": "chunks", "zero": "zero",
+}  # fmt: skip
+"""Axes of a search by the fields of a plan that fix them."""
+
+
+def _fixed(asked: Asked) -> dict[str, Any]:
+    """Return the axes that a search keeps at one value."""
+    found: dict[str, Any] = {
+        axis: getattr(asked.plan, field) or 0 for field, axis in AXES.items() if field in asked.fixed
+    }
+    if "recompute" in asked.fixed:
+        found["recompute"] = RECOMPUTE.index(asked.plan.recompute)
+    if "sequence_parallel" in asked.fixed:
+        found["sequence_parallel"] = int(asked.plan.sequence_parallel)
+    if asked.plan.schedule != "1f1b":
+        found["chunks"] = 1
+    return found
+
+
+def _enough(design: ResolvedDesign, stand: Stand, asked: Asked, count: int) -> str:
+    """Return from how many accelerators a search finds a plan, trying twice as many again and again."""
+    most, data = most_gpus(design), asked.plan.data if "data" in asked.fixed else None
+    while count < most:
+        count = min(2 * count, most)
+        space = space_of(stand.shape, count, stand.run.system.domain, _fixed(asked))
+        if best(weigh(stand.run, space, count, stand.limit, data), 1):
+            return f"{plural(count, 'accelerator')} would do"
+    return "no number of this design's accelerators would do"
+
+
+def search(design: ResolvedDesign, catalog: Catalog, asked: Asked, top: int) -> TrainReport:
+    """Return the best plans on a number of accelerators.
+
+    Args:
+        design: the design.
+        catalog: the parts.
+        asked: model, what of the plan is fixed, and one number of accelerators.
+        top: how many plans.
+
+    Raises:
+        RefusedError: where none can run; says why most cannot.
+        UncalibratedError: where nothing is known of training on the accelerators.
+    """
+    there_are(design, asked.gpus[0])
+    transformer = asked.model.transformer
+    if transformer is None:
+        words = f"`{asked.model.id}` is a convolutional network, which takes data parallelism alone"
+        raise RefusedError(f"{words}; leave out --search", infeasible=False)
+    stand, count = stand_of(design, catalog, asked, transformer), asked.gpus[0]
+    space = space_of(stand.shape, count, stand.run.system.domain, _fixed(asked))
+    found = weigh(stand.run, space, count, stand.limit, asked.plan.data if "data" in asked.fixed else None)
+    winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
+    if not winners:
+        if asked.plan.shard is not None:
+            words = f"none of {found.weighed:,} plans can run with `shard: {asked.plan.shard}`; leave it out"
+            raise RefusedError(words, infeasible=True)
+        most = sorted(found.refused.items(), key=lambda item: -item[1])[:3]
+        words = "; ".join(f"{number:,}: {WORDS[name]}" for name, number in most)
+        raise RefusedError(
+            f"none of {found.weighed:,} plans can run on {plural(count, 'accelerator')} ({words}); "
+            + _enough(design, stand, asked, count), infeasible=True,
+        )  # fmt: skip
+    rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True)
+    feasible = found.weighed - sum(found.refused.values())
+    counts = (found.weighed, feasible, found.refused)
+    size = float(parameters(stand.shape))
+    return report(design, catalog, asked, stand.part, size, rows, assumed(stand, asked), counts)
