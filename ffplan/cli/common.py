@@ -139,7 +139,7 @@ def write(text: str, output: str | None, *, option: str = "--output") -> None:
         if output in (None, "-"):
             _print(text)
         else:
-            _write_file(text, Path(output or ""), output or "")
+            _write_file(text, Path(output or ""), output or "", option)
     except (OSError, ValueError) as error:
         place = "standard output" if output in (None, "-") else f"{option} {output}"
         raise UsageError(f"ffplan: {place}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
@@ -164,11 +164,21 @@ def _discard_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _write_file(text: str, target: Path, name: str) -> None:
+def refuse_target(name: str, option: str) -> None:
+    """Refuse a file that cannot be written to, before anything is reckoned for it.
+
+    Raises:
+        UsageError: where it is a folder, or would replace a YAML file.
+    """
+    target = Path(name)
     if target.is_dir():
-        raise UsageError(f"ffplan: --output {name}: this is a folder; name a file")
+        raise UsageError(f"ffplan: {option} {name}: this is a folder; name a file")
     if target.exists() and target.suffix in (".yaml", ".yml"):
-        raise UsageError(f"ffplan: --output {name}: a report does not replace a YAML file; name another")
+        raise UsageError(f"ffplan: {option} {name}: no YAML file is replaced; name another")
+
+
+def _write_file(text: str, target: Path, name: str, option: str) -> None:
+    refuse_target(name, option)
     if target.exists() and not target.is_file():
         target.write_text(text, encoding="utf-8")
     else:

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat, write
+from ffplan.cli.common import (
+    CatalogOption,
+    DesignArgument,
+    FormatOption,
+    OutputOption,
+    ReportFormat,
+    refuse_target,
+    write,
+)
 from ffplan.cli.lists import series
 from ffplan.cli.train_options import (
     MOST_ROWS,
@@ -92,8 +100,8 @@ def plan_text(base: PlanFields, plan: PlanRow) -> str:
     values = {name: getattr(base, name) for name in type(base).model_fields} | {n: getattr(plan, n) for n in names}
     values["sequence_parallel"] = plan.sequence_parallel or plan.tensor == 1
     if plan.sequence == 1:  # images
-        kept = ("micro_batch", "batch", "precision", "gradient_bytes", "overlap", "bucket_mib", "reducer")
-        values = {name: values[name] for name in kept}
+        kept = ("micro_batch", "precision", "gradient_bytes", "overlap", "bucket_mib", "reducer")
+        values = {name: values[name] for name in kept} | {"batch": base.batch}
     else:
         del values["bucket_mib"]
     lines = ["kind: training-plan"]
@@ -191,6 +199,8 @@ def train(
         "precision": precision, "schedule": schedule, "reducer": reducer, "expert_tensor": etp, "sequence_parallel": sp,
         "overlap": _names(overlap),
     }  # fmt: skip
+    if save is not None:
+        refuse_target(save, "--save")
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     wanted = _plan(plan, given)
     limit = parsed(lambda: parse_quantity(memory, DATA), "--memory") if memory else None

@@ -68,7 +68,7 @@ def collective_assumptions(wish: Wish, job: Job) -> tuple[str, ...]:
 def _cost(speeds: Speeds) -> str:
     """Return what overlapping costs, in words."""
     if speeds.overlap:
-        return f"Collectives that NCCL hides cost the computing {speeds.overlap:.0%} of their own time."
+        return f"Collectives that NCCL hides cost the computing {speeds.overlap * 100:.0f} % of their own time."
     return "What overlaps costs the computing nothing."
 
 
@@ -84,7 +84,7 @@ def training_assumptions(run: Run, plan: PlanFields, *, given: bool) -> tuple[st
     reducer = run.system.reducer
     within = "" if reducer.id == "nccl" else " where groups fill nodes, by NCCL elsewhere"
     found = [
-        f"Beside the computing run: {hidden}. {_cost(run.speeds)}",
+        f"Beside the computing run: {hidden}." + (f" {_cost(run.speeds)}" if plan.overlap else ""),
         "FLOPs count attention in full, without the halving of a causal mask, and the output layer.",
         f"Attention is {plan.attention}"
         + (" and leaves out what a causal mask hides." if plan.attention == "fused" and plan.causal_skip else "."),

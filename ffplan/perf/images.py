@@ -125,7 +125,9 @@ def image_parts(run: ImageRun) -> dict[str, Any]:
     whole = sum(behind)
     ready = [sum(behind[position:]) for _, position in cut]
     beside = np.maximum(queue_end(ready, times) - whole, 0.0)
-    share = 0.0 if run.system.reducer.method == "hfreduce" else at.overlap  # the host reduces
+    filled = np.asarray(p.gpus) >= len(run.system.host.gpus)
+    on_host = (run.system.reducer.method == "hfreduce") & filled
+    share = np.where(on_host, 0.0, at.overlap)
     exposed = beside + share * (sum(times) - beside) if "gradients" in p.overlap else sum(times)
     m, parameters = p.micro_batches, gradient_bytes(run.layers, 1.0)
     casts = CAST_BYTES * parameters / at.memory if width < WEIGHT else 0.0

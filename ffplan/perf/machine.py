@@ -50,9 +50,10 @@ def machine(design: ResolvedDesign, catalog: Catalog, reducer: str | None = None
         span = np.minimum(boxes * spot.apart, np.maximum(boxes, reach(design)))  # from its first node to its last
         zones = np.minimum(np.asarray(zones_of(design, span), dtype=float), boxes)
         nics, found = len(node.nics) * node.domain_nodes, []
+        held = spot.nodes * np.minimum(np.maximum(spot.each, 1), node.domain_nodes)  # nodes with a rank of the group
         for border in borders(design, plan, span, zones):
-            share = border_share(node.domain_gpus, nics, spot, border.below)
-            found.append(replace(border, sets=np.minimum(border.sets, boxes), gbyte_s=border.gbyte_s * share))
+            share = border_share(node.domain_gpus, nics, spot, border.below / node.domain_nodes)
+            found.append(replace(border, sets=np.minimum(border.sets, held), gbyte_s=border.gbyte_s * share))
         return zones, tuple(found)
 
     return System(node, found[0], found[1], crossed, name.endswith("-nvlink"))

@@ -81,7 +81,9 @@ def reduced(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
     once, across, gather = found.once, found.across, np.where((zero > 0) & (zero < 3), found.gather, 0.0)
     ahead, behind, scatter = found.layer_gather, found.layer_gather, found.layer_scatter
     share = run.speeds.overlap
-    reducing = 0.0 if run.system.reducer.method == "hfreduce" else share  # the host reduces
+    filled = place(run, p.reducing, stride).each >= len(run.system.host.gpus)
+    on_host = (run.system.reducer.method == "hfreduce") & filled  # NCCL does the rest, beside the computing
+    reducing = np.where(on_host, 0.0, share)
     if hide_gradients:
         once, scatter = step.exposed(once, back, pieces, reducing), step.exposed(scatter, back, pieces, share)
         across = step.exposed(across, back, pieces, share)

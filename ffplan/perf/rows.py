@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ffplan.perf.collective import Grid, Wish, bus_bandwidth, evaluate
 from ffplan.perf.hfreduce import hfreduce
 from ffplan.perf.job import Job
 from ffplan.perf.ledgers import LEDGERS
-from ffplan.perf.resources import Border, resources
+from ffplan.perf.resources import resources
 from ffplan.perf.solve import Line, solve
 from ffplan.perf.volumes import mean_tree_load
 from ffplan.tables import AlgorithmRow, CollectiveRow, Limit
@@ -38,7 +39,7 @@ def _at(value: Any, job: Job, at: int) -> float:
 def _single(job: Job, at: int) -> Job:
     """Return one of the jobs, with plain numbers."""
     crossed = tuple(
-        Border(b.name, b.label, _at(b.sets, job, at), b.links, _at(b.gbyte_s, job, at)) for b in job.borders
+        replace(border, sets=_at(border.sets, job, at), gbyte_s=_at(border.gbyte_s, job, at)) for border in job.borders
     )
     return Job(job.host, float(job.nodes[at]), float(job.per_node[at]), float(job.zones[at]), crossed)
 

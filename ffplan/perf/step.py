@@ -18,7 +18,7 @@ HOST_ADAM_BYTES = 30.0
 """The same on the host: gradient read (4), three states read and written (24), weight written (2)."""
 
 
-def exposed(communication: Any, computing: Any, pieces: Any, share: float = 0.0) -> Any:
+def exposed(communication: Any, computing: Any, pieces: Any, share: Any = 0.0) -> Any:
     """Return what a communication that runs beside computing adds to it.
 
     Args:

@@ -109,7 +109,7 @@ def border_share(gpus: int, nics: int, spot: Spot, below: Any) -> Any:
         gpus: accelerators of a node G [1].
         nics: NICs of a node [1].
         spot: where the group lies: r ranks on a node, d nodes apart.
-        below: nodes below the border b [1].
+        below: nodes, or scale-up domains, below the border b [1].
 
     Returns:
         Share [1]. Messages count as often as groups share a NIC, so the share counts as often too.

@@ -49,13 +49,12 @@ def _borders(run: Run, send: Any) -> tuple[Any, Any]:
     """Return what passing a micro-batch on takes a stage at an end, and one in the middle [s].
 
     A border is passed there and back at the same time. Of v chunks the stages at the ends have 2 v - 1 borders, the
-    others 2 v; of two stages both are ends.
+    others 2 v; of two stages both are ends. Hidden, it costs the computing a share of its time.
     """
     p = run.plans
-    if "pipeline" in p.overlap:
-        return 0.0 * send, 0.0 * send
-    at_end = (2.0 * p.chunks - 1.0) * send
-    return at_end, np.where(np.asarray(p.pipeline) > 2, 2.0 * p.chunks * send, at_end)
+    cost = run.speeds.overlap if "pipeline" in p.overlap else 1.0
+    at_end = (2.0 * p.chunks - 1.0) * cost * send
+    return at_end, np.where(np.asarray(p.pipeline) > 2, 2.0 * p.chunks * cost * send, at_end)
 
 
 def step_parts(run: Run) -> dict[str, Any]:

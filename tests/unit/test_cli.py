@@ -126,7 +126,7 @@ def test_a_report_never_replaces_a_design(tmp_path: Path) -> None:
     for command in ("design", "check"):
         run = ffplan(command, str(path), "-o", str(path))
         assert run.code == 2
-        assert "does not replace a YAML file" in run.err
+        assert "no YAML file is replaced" in run.err
     assert path.read_text() == before
 
 

@@ -22,7 +22,7 @@ from ffplan.perf.step import exposed, offload_time, optimizer_time, pipeline_tim
 from ffplan.perf.talk import Spot, System, border_share, contention, group_time, send_time
 from ffplan.perf.train import PARTS, step_parts, step_time
 from ffplan.perf.whatif import RESOURCES, faster
-from tests.support import ROOT, host_named, shape_named
+from tests.support import ROOT, document, host_named, shape_named
 
 
 def library(name: str = "nccl") -> Library:
@@ -47,6 +47,12 @@ def run(shape: str = "gpt3-175b", server: str = "hgx-h100-8nic", reducer: str = 
     return Run(shape_named(shape), made, speeds(part, made.precision), item)
 
 
+def filling(item: Run) -> Run:
+    """Return a run whose sends but those that fill and drain the pipeline are hidden, and cost nothing."""
+    hidden = replace(item.plans, overlap=frozenset({"pipeline"}))
+    return replace(item, plans=hidden, speeds=replace(item.speeds, overlap=0.0))
+
+
 def seconds(item: Run) -> float:
     return float(step_time(step_parts(item)))
 
@@ -65,6 +71,9 @@ def test_hidden_collectives_cost_computing_but_where_the_host_reduces() -> None:
     slower = replace(item, speeds=replace(item.speeds, overlap=0.2))
     assert seconds(slower) == pytest.approx(seconds(item))
     ncclled = replace(item, system=system("fire-flyer-2-node"))
+    pairs = replace(slower, plans=replace(slower.plans, tensor=2.0, data=8.0, expert_tensor=2.0))  # groups fill no node
+    on_nccl = replace(pairs, system=ncclled.system)
+    assert float(step_parts(pairs)["gradients"]) == pytest.approx(float(step_parts(on_nccl)["gradients"]))
     hidden = replace(ncclled, plans=replace(item.plans, overlap=frozenset()))
     alone, beside = (float(step_parts(one)["gradients"]) for one in (hidden, ncclled))
     found = float(step_parts(replace(ncclled, speeds=slower.speeds))["gradients"])
@@ -147,6 +156,20 @@ def test_groups_far_apart_cross_zones() -> None:
     assert inside < across / 3
 
 
+def test_racks_apart_have_their_own_links_where_nothing_is_oversubscribed() -> None:
+    """NVL72 at 1:1: 32 nodes below a leaf are 1.8 racks, and ranks of racks four apart keep the rate of their NIC."""
+    text = "\n".join((
+        "name: racks", "nodes: [{role: compute, server: gb200-nvl72-tray, count: 288}]",
+        "fabric:", "  {family: fat-tree, switch: qm9700, tiers: 2, oversubscription: 1:1,",
+        "   link: {endpoint: 400g-dr4, inter_switch: 400g-dr4}}",
+        "site: {pue: 1.25, currency: USD, electricity_price: $0.08/kWh}", "cost: {price_book: usd-2024}", "",
+    ))  # fmt: skip
+    design = resolve(document(text), Catalog())
+    item = machine(design, Catalog(), "nccl")
+    near, far = (float(send_time(item, 1e8, 4.0, Spot(1.0, 4.0, apart))) for apart in (1.0, 4.0))
+    assert far == pytest.approx(near, rel=0.05)
+
+
 def test_the_order_of_axes_decides_what_crosses_zones() -> None:
     """With data parallelism outermost every gradient crosses between zones; pipelines cross with activations alone."""
     design = resolve(read_document(ROOT / "designs" / "fire-flyer-2.yaml"), Catalog())
@@ -192,10 +215,11 @@ def test_the_last_stage_has_one_border() -> None:
     assert float(parts["output"]) > 0
     m = float(last.plans.micro_batches)
     each = float(parts["sends"]) / (m + 6)
-    assert float(step_parts(run(overlap=frozenset({"pipeline"})))["sends"]) == pytest.approx(6 * each)
+    hidden = run(overlap=frozenset({"pipeline"}))
+    assert float(step_parts(hidden)["sends"]) == pytest.approx((6 + hidden.speeds.overlap * m) * each)
     parts = step_parts(middle)  # 126 layers in fours: 32 on three stages, 30 with the output layer on the last
     assert float(parts["output"]) == 0
-    hidden = step_parts(replace(middle, plans=replace(middle.plans, overlap=frozenset({"pipeline"}))))
+    hidden = step_parts(filling(middle))
     m = float(middle.plans.micro_batches)
     assert float(parts["sends"]) == pytest.approx(float(hidden["sends"]) / 6 * (2 * m + 6))
 
@@ -204,10 +228,9 @@ def test_interleaved_pipelines_pass_more_borders() -> None:
     """Of v chunks a stage at an end has 2 v - 1 borders, one in the middle 2 v; of two stages both are ends. What the
     last stage does beyond the others is never lost.
     """
-    hidden = frozenset({"pipeline"})
     for chunks, stages, borders in ((2.0, 4.0, 3.0), (1.0, 2.0, 1.0), (3.0, 2.0, 5.0)):
         item = run(chunks=chunks, pipeline=stages, data=16.0 / stages)
-        fill = float(step_parts(replace(item, plans=replace(item.plans, overlap=hidden)))["sends"])
+        fill = float(step_parts(filling(item))["sends"])
         m, each = float(item.plans.micro_batches), fill / (2 * (stages - 1))
         parts = step_parts(item)
         assert float(parts["output"]) > 0

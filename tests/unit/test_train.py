@@ -439,6 +439,12 @@ def test_a_saved_plan_serves_other_scales(tmp_path: Path) -> None:
     second = ffplan(*IMAGES[:4], "--gpus", "16", "--plan", str(images), "--format", "json")
     assert second.code == 0, second.err
     assert json.loads(second.out)["rows"] == json.loads(first.out)["rows"]
+    assert ffplan(*IMAGES[:4], "--gpus", "16..64", "--plan", str(images)).code == 0
+    kept = tmp_path / "kept.yaml"
+    kept.write_text("kind: training-plan\n")
+    refused = ffplan(*TRAIN, "--gpus", "64", "--search", "--save", str(kept))
+    assert (refused.code, refused.out) == (2, "")
+    assert f"--save {kept}: no YAML file is replaced" in refused.err
 
 
 def test_what_is_chosen_is_told(tmp_path: Path) -> None:
