@@ -146,6 +146,22 @@ def _report(file: str, catalog: list[str] | None, asked: Any, top: int | None) -
         raise typer.Exit(EXIT_FINDINGS) from None
 
 
+def _numbers(gpus: str | None, *, search: bool) -> tuple[int, ...] | None:
+    """Return the numbers of accelerators asked for.
+
+    Raises:
+        UsageError: where they are none, or too many.
+    """
+    if not gpus:
+        return None
+    numbers = tuple(int(number) for number in series(gpus, "ffplan train: --gpus", sizes=False))
+    if search and len(numbers) > 1:
+        raise UsageError("ffplan train: --search takes one number of accelerators")
+    if len(numbers) > MOST_ROWS:
+        raise UsageError(f"ffplan train: --gpus: more than {MOST_ROWS} numbers")
+    return numbers
+
+
 def _say(report: TrainReport, form: ReportFormat, output: str | None, *, chart: bool) -> None:
     from ffplan.report.train import train_blocks, train_head, train_rows_flat
 
@@ -204,11 +220,7 @@ def train(
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     wanted = _plan(plan, given)
     limit = parsed(lambda: parse_quantity(memory, DATA), "--memory") if memory else None
-    numbers = tuple(int(n) for n in series(gpus, "ffplan train: --gpus", sizes=False)) if gpus else None
-    if search and numbers is not None and len(numbers) > 1:
-        raise UsageError("ffplan train: --search takes one number of accelerators")
-    if len(numbers or ()) > MOST_ROWS:
-        raise UsageError(f"ffplan train: --gpus: more than {MOST_ROWS} numbers")
+    numbers = _numbers(gpus, search=search)
 
     def asked(design: Any, parts: Catalog) -> Asked:
         part = part_of(parts, Model, model, "ffplan train: --model")

@@ -219,9 +219,9 @@ def test_the_last_stage_has_one_border() -> None:
     assert float(step_parts(hidden)["sends"]) == pytest.approx((6 + hidden.speeds.overlap * m) * each)
     parts = step_parts(middle)  # 126 layers in fours: 32 on three stages, 30 with the output layer on the last
     assert float(parts["output"]) == 0
-    hidden = step_parts(filling(middle))
+    sent = step_parts(filling(middle))
     m = float(middle.plans.micro_batches)
-    assert float(parts["sends"]) == pytest.approx(float(hidden["sends"]) / 6 * (2 * m + 6))
+    assert float(parts["sends"]) == pytest.approx(float(sent["sends"]) / 6 * (2 * m + 6))
 
 
 def test_interleaved_pipelines_pass_more_borders() -> None:
