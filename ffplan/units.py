@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+GIB = 2.0**30
+"""Bytes of a GiB."""
+
 
 def number(value: float, digits: int = 4) -> str:
     """Return `value` with thousands separators and about `digits` significant digits; whole numbers in full."""
@@ -38,7 +41,7 @@ def times(value: float | None) -> str:
 
 def data_size(count: float) -> str:
     """Return a number of bytes in the binary unit that suits it."""
-    for unit, size in (("GiB", 2.0**30), ("MiB", 2.0**20), ("KiB", 2.0**10)):
+    for unit, size in (("GiB", GIB), ("MiB", 2.0**20), ("KiB", 2.0**10)):
         if count >= size:
             return f"{number(count / size)} {unit}"
     return f"{number(count)} B"

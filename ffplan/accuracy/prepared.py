@@ -87,6 +87,23 @@ def _transformer(bench: Bench, table: Table, path: Path) -> Transformer:
     return found
 
 
+def _cell_fault(name: str, cell: float | None) -> tuple[str, str] | None:
+    """Return what is wrong with a cell of a column, and what would be right."""
+    if name not in MEASURES:
+        whole = cell is not None and cell == int(cell) and (cell >= 1 or name == "zero")
+        return None if whole else (f"`{name}` is no whole number from 1 on", "correct the cell")
+    if cell is None:
+        return None
+    if cell <= 0:
+        return f"`{name}` is not above 0", "write what was measured, or null"
+    if name == "mfu" and cell > 1:
+        return (
+            f"`mfu` is {cell:g}, more than the peak",
+            f"write a share of the peak, such as {cell / 100:g} for {cell:g} %",
+        )
+    return None
+
+
 def _cells(bench: Bench, table: Table, path: Path) -> dict[str, Floats]:
     """Return every column as an array.
 
@@ -109,23 +126,10 @@ def _cells(bench: Bench, table: Table, path: Path) -> dict[str, Floats]:
                 (*path, "rows", number), f"{len(row)} value(s) for {len(table.columns)} columns",
                 f"write {len(table.columns)} values", RULE,
             )  # fmt: skip
-        for name, cell in zip(table.columns, row, strict=True):
-            whole = cell is not None and cell == int(cell) and (cell >= 1 or name == "zero")
-            if name not in MEASURES and not whole:
-                raise bench.fault(
-                    (*path, "rows", number, table.columns.index(name)), f"`{name}` is no whole number from 1 on",
-                    "correct the cell", RULE,
-                )  # fmt: skip
-            if name == "mfu" and cell is not None and cell > 1:
-                raise bench.fault(
-                    (*path, "rows", number, table.columns.index(name)), f"`mfu` is {cell:g}, more than the peak",
-                    f"write a share of the peak, such as {cell / 100:g} for {cell:g} %", RULE,
-                )  # fmt: skip
-            if name in MEASURES and cell is not None and cell <= 0:
-                raise bench.fault(
-                    (*path, "rows", number, table.columns.index(name)), f"`{name}` is not above 0",
-                    "write what was measured, or null", RULE,
-                )  # fmt: skip
+        for at, (name, cell) in enumerate(zip(table.columns, row, strict=True)):
+            wrong = _cell_fault(name, cell)
+            if wrong is not None:
+                raise bench.fault((*path, "rows", number, at), *wrong, RULE)
     values = np.array([[np.nan if cell is None else cell for cell in row] for row in table.rows], dtype=float)
     return {name: values[:, at] for at, name in enumerate(table.columns)}
 
@@ -173,9 +177,8 @@ def _checked(bench: Bench, shape: Any, plans: Plans, path: Path, count: int) -> 
         InputError: where there is one; says what would be right.
     """
     found = {name: at for name, at in causes(shape, plans, None).items() if name not in BELIEVED}
-    several = np.asarray(plans.chunks) > 1
-    over = (plans.pipeline * plans.chunks > shape.layers + COUNTED) | (several & (np.asarray(plans.pipeline) == 1))
-    found["chunks"] = over
+    alone = (np.asarray(plans.chunks) > 1) & (np.asarray(plans.pipeline) == 1)
+    found["chunks"] = alone | (plans.pipeline * plans.chunks > shape.layers + COUNTED)
     code = np.broadcast_to(codes(found), (count,))
     if not code.any():
         return

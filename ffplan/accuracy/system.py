@@ -120,8 +120,7 @@ class Bench:
         """Return zones and borders of the groups of a training run; all groups of a node cross at the same time."""
 
         def found(spot: Spot) -> tuple[Any, tuple[Border, ...]]:
-            nics = len(host.nics) * host.domain_nodes
-            share = border_share(host.domain_gpus, nics, spot, system.leaf_nodes or 1)
+            share = border_share(host.domain_gpus, host.domain_nics, spot, system.leaf_nodes or 1)
             return spot.nodes * 0 + system.zones, _borders(system, host, spot.nodes, spot.apart, share)
 
         return found

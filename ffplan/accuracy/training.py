@@ -15,14 +15,13 @@ from ffplan.perf.reckon import achieved, step_flops
 from ffplan.perf.speeds import UncalibratedError
 from ffplan.perf.train import PARTS, step_parts, step_time
 from ffplan.tables import AccuracyRow
+from ffplan.units import GIB
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.catalog.training import TrainingRates
     from ffplan.fabric.arrays import Floats
     from ffplan.inputs.document import Document
-
-GIB = 2.0**30
 
 
 def modelled(replay: Replay, name: str, seconds: Floats) -> Floats:

@@ -86,9 +86,10 @@ def _names(text: str | None) -> tuple[str, ...] | None:
     """
     if text is None:
         return None
-    if "none" in (given := [name.strip() for name in text.split(",")]) and len(given) > 1:
+    given = [name.strip() for name in text.split(",")]
+    if "none" in given and len(given) > 1:
         raise UsageError("ffplan train: --overlap: `none` stands alone")
-    return tuple(name.strip() for name in text.split(",") if name.strip() not in ("", "none"))
+    return tuple(name for name in given if name not in ("", "none"))
 
 
 def plan_text(base: PlanFields, plan: PlanRow) -> str:

@@ -111,8 +111,8 @@ def sharded_assumption(rows: Sequence[TrainRow]) -> tuple[str, ...]:
     if not any(row.plan.zero == 3 and row.plan.data >= SHARDED for row in rows):
         return ()
     return (
-        "ZeRO 3 hides its collectives as far as they fit beside the computing; in 2021 it was measured to take 1.4 to "
-        "3.2 times as long as modelled on 384 to 1,536 GPUs (Megatron SC 21, Table 2).",
+        "ZeRO 3 hides its collectives as far as they fit beside the computing; in 2021 it was measured to take far "
+        "longer (Megatron SC 21, Table 2): see megatron-sc21-zero3 in `ffplan accuracy training`.",
     )
 
 

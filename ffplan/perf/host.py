@@ -75,6 +75,11 @@ class Host:
         return len(self.gpus) * self.domain_nodes
 
     @property
+    def domain_nics(self) -> int:
+        """NICs on the fabric of the nodes that one scale-up switch joins, or those of one node."""
+        return len(self.nics) * self.domain_nodes
+
+    @property
     def rates(self) -> CollectiveRates | None:
         """What collectives reach between its accelerators; None where nothing is measured."""
         return self.accelerator.collectives if self.accelerator else None

@@ -10,13 +10,14 @@ import numpy as np
 from ffplan.perf.images import ImageRun, image_memory, image_parts, without_host
 from ffplan.perf.reckon import achieved
 from ffplan.perf.refusal import RefusedError
-from ffplan.perf.runs import GIB, MORE, gains_at, parts_at, plan_row, relevant, stacked
+from ffplan.perf.runs import MORE, gains_at, parts_at, plan_row, relevant, stacked
 from ffplan.perf.speeds import speeds
 from ffplan.perf.train import step_time
 from ffplan.perf.vision import image_flops
 from ffplan.perf.whatif import faster
 from ffplan.perf.written import plans_of
 from ffplan.trainings import StageMemory, TrainRow
+from ffplan.units import GIB
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,9 +9,9 @@ import numpy as np
 
 from ffplan.catalog.models import Convolution
 from ffplan.perf.plans import Plans
-from ffplan.perf.refusal import RefusedError
+from ffplan.perf.refusal import CANNOT, RefusedError, gib, multiples
 from ffplan.perf.speeds import Speeds
-from ffplan.perf.talk import System, group_time, spot_of
+from ffplan.perf.talk import System, group_time, hidden_share, spot_of
 from ffplan.perf.train import PARTS
 from ffplan.perf.vision import (
     CAST_BYTES,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 TAKEN = ("micro_batch", "batch", "data", "precision", "gradient_bytes", "bucket_mib", "reducer", "kind")
 """Fields of a plan that a convolutional network takes."""
-NEUTRAL = {"zero": 0, "sequence": 1, "overlap": None}
+NEUTRAL = {"zero": 0, "sequence": 1}
 """Values of other fields that change nothing, where they are not the defaults."""
 BESIDE = {"gradients", "parameters"}
 """What a network may be told to overlap; there are no parameters to gather."""
@@ -55,6 +55,11 @@ class ImageRun:
     """Size from which a bucket of gradients is full [byte]."""
 
 
+def alone(model: Model) -> str:
+    """Return what a convolutional network takes, in words."""
+    return f"`{model.id}` is a convolutional network, which takes data parallelism alone"
+
+
 def image_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
     """Return a plan with its batch and micro-batch for so many accelerators.
 
@@ -71,9 +76,8 @@ def image_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
         value, plain = getattr(plan, name), NEUTRAL.get(name, type(plan).model_fields[name].default)
         if value != plain and not (name == "overlap" and set(value) <= BESIDE):
             shown = f"[{', '.join(value)}]" if isinstance(value, tuple) else value
-            words = f"`{name}: {shown}`: `{model.id}` is a convolutional network, which takes data parallelism alone"
-            raise RefusedError(f"{words}; leave it out", infeasible=False)
-    if "data" in given and plan.data is not None and plan.data != gpus:
+            raise RefusedError(f"`{name}: {shown}`: {alone(model)}; leave it out", infeasible=False)
+    if plan.data not in (None, gpus):
         raise RefusedError(f"{plan.data:,} data-parallel ranks on {gpus:,} accelerators; leave them out",
                            infeasible=False)  # fmt: skip
     if plan.batch is None and "micro_batch" not in given:
@@ -82,20 +86,23 @@ def image_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
     batch = plan.batch or plan.micro_batch * gpus
     micro = plan.micro_batch if "micro_batch" in given else max(1, batch // gpus)
     if batch % (micro * gpus):
-        low = batch // (micro * gpus) * micro * gpus
-        near = " or ".join(f"{value:,}" for value in (low, low + micro * gpus) if value)
+        near = multiples(batch, micro * gpus)
         words = f"a batch of {batch:,} is no whole number of micro-batches of {micro} for {gpus:,} data-parallel ranks"
         raise RefusedError(f"{words}; take {near}", infeasible=False)
     return plan.model_copy(update={"batch": batch, "micro_batch": micro, "zero": 0, "data": gpus, "sequence": 1})
 
 
-def _reductions(run: ImageRun, found: list[tuple[float, int]]) -> list[Any]:
-    """Return the time in which each bucket is reduced [s]."""
-    gpus, system = np.asarray(run.plans.gpus, dtype=float), run.system
-    domain = np.minimum(system.domain, gpus)
-    spot = spot_of(system, gpus, 1.0, domain)
-    sizes = np.array([size for size, _ in found]).reshape(-1, *(1 for _ in gpus.shape))
-    return list(group_time(system, "allreduce", spot, sizes + 0 * gpus, reducing=True))
+def _reduced(run: ImageRun, behind: list[Any]) -> Any:
+    """Return what reducing the gradients adds to a step, bucket by bucket beside the layers' backward passes [s]."""
+    gpus, cut = np.asarray(run.plans.gpus, dtype=float), buckets(run.layers, run.gradient, run.bucket)
+    spot = spot_of(run.system, gpus, gpus, 1.0)
+    sizes = np.array([size for size, _ in cut]).reshape(-1, *(1 for _ in gpus.shape))
+    times = list(group_time(run.system, "allreduce", spot, sizes + 0 * gpus, reducing=True))
+    if "gradients" not in run.plans.overlap:
+        return sum(times)
+    ready = [sum(behind[position:]) for _, position in cut]
+    exposed = np.maximum(queue_end(ready, times) - sum(behind), 0.0)
+    return exposed + hidden_share(run.system, spot, run.speeds.overlap) * (sum(times) - exposed)
 
 
 def image_parts(run: ImageRun) -> dict[str, Any]:
@@ -108,32 +115,22 @@ def image_parts(run: ImageRun) -> dict[str, Any]:
     """
     p, at, width = run.plans, run.speeds, run.plans.width
     zero = 0.0 * np.asarray(p.gpus, dtype=float)
-    products, moved, count = zero, zero, 0
+    products, moved = zero, zero
     behind: list[Any] = []  # the backward pass of every layer, from the first on
     for layer in run.layers:
         numbers = p.micro * layer.outputs * layer.size**2
         ahead, inputs, weights = convolution_times(layer, p.micro, at, width)
         more, less = (moves * numbers / at.memory for moves in behind_bytes(layer, width))
-        whole = inputs + weights + less + (KERNELS - 1) * at.kernel
         products, moved = products + layer.count * (ahead + inputs + weights), moved + layer.count * (more + less)
-        if not behind:  # nobody needs the gradient of the image
-            products, behind = products - inputs, [whole - inputs - at.kernel]
-        behind += [whole] * (layer.count - (len(behind) == 1 and count == 0))
-        count += layer.count
-    cut = buckets(run.layers, run.gradient, run.bucket)
-    times = _reductions(run, cut)
-    whole = sum(behind)
-    ready = [sum(behind[position:]) for _, position in cut]
-    beside = np.maximum(queue_end(ready, times) - whole, 0.0)
-    filled = np.asarray(p.gpus) >= len(run.system.host.gpus)
-    on_host = (run.system.reducer.method == "hfreduce") & filled
-    share = np.where(on_host, 0.0, at.overlap)
-    exposed = beside + share * (sum(times) - beside) if "gradients" in p.overlap else sum(times)
+        behind += [inputs + weights + less + (KERNELS - 1) * at.kernel] * layer.count
+    _, unneeded, _ = convolution_times(run.layers[0], p.micro, at, width)  # the gradient of the image
+    products, behind[0] = products - unneeded, behind[0] - unneeded - at.kernel
+    gradients = _reduced(run, behind)
     m, parameters = p.micro_batches, gradient_bytes(run.layers, 1.0)
     casts = CAST_BYTES * parameters / at.memory if width < WEIGHT else 0.0
     found = dict.fromkeys(PARTS, zero) | {
-        "products": m * products, "memory": m * (moved + casts), "gradients": exposed + zero,
-        "kernels": m * (KERNELS * count - 1) * at.kernel + zero,
+        "products": m * products, "memory": m * (moved + casts), "gradients": gradients + zero,
+        "kernels": m * (KERNELS * len(behind) - 1) * at.kernel + zero,
         "optimizer": (SGD_BYTES + 2 * run.gradient) * parameters / at.memory + zero,
     }  # fmt: skip
     return {name: np.asarray(found[name], dtype=float) for name in PARTS}
@@ -169,10 +166,9 @@ def fits(run: ImageRun, limit: float) -> None:
     if need <= limit:
         return
     most = max(0, int((limit - fixed) / (need - fixed) * run.plans.micro))
-    gib = 2.0**30
-    short = f"needs {need / gib:.1f} GiB a rank of {limit / gib:.1f} GiB, {(need - limit) / gib:.1f} GiB too much"
     remedy = f"take at most {most:,} images a rank" if most else "no micro-batch fits"
-    raise RefusedError(f"this plan cannot run: it {short}; {remedy}", infeasible=True)
+    words = f"it needs {gib(need)} a rank of {gib(limit)}, {gib(need - limit)} too much; {remedy}"
+    raise RefusedError(words, infeasible=True, lead=f"{CANNOT}: ")
 
 
 def without_host(speeds: Speeds) -> Speeds:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffplan.perf.moved import activation_numbers, moved_bytes
+from ffplan.perf.moved import SINGLE, activation_numbers, moved_bytes
 from ffplan.perf.products import around_attention, both_ways, feed_forward
 from ffplan.perf.shapes import widths
 from ffplan.perf.workload import attention_out, shared_width
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 SCORE_BYTES, SCORE_BACK = 11.0, 13.0
 """Bytes that an unfused score of attention moves at 16 bits. Forward: written (2), softmax (4), dropout with its mask
 (5); backward: gradient written (2), dropout (5), softmax with its result (6)."""
-EAGER_WIDTH = 4.0
-"""Bytes of a number at which losses and norms are reckoned."""
 LOGIT_BYTES, EAGER_LOGIT_BYTES, EAGER_LOGIT_CASTS = 14.0, 24.0, 12.0
 """Bytes that a score over the vocabulary moves with few kernels, with one for every operation, and for casts."""
 
@@ -205,6 +203,6 @@ def output_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
     tokens = plans.tokens(shape.sequence)
     columns = shape.vocabulary / plans.tensor
     products, behind = both_ways(tokens, columns, shape.hidden, at, plans, plain=True)
-    eager = EAGER_LOGIT_BYTES + (EAGER_LOGIT_CASTS if plans.width < EAGER_WIDTH else 0.0)
+    eager = EAGER_LOGIT_BYTES + (EAGER_LOGIT_CASTS if plans.width < SINGLE else 0.0)
     moved = eager if plans.eager else LOGIT_BYTES
     return Work(products + behind, 0.0, 0.0, 0.0, moved * tokens * columns / at.memory, 0.0, 3 * at.kernel)

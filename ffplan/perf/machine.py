@@ -49,10 +49,10 @@ def machine(design: ResolvedDesign, catalog: Catalog, reducer: str | None = None
         boxes = np.asarray(spot.nodes) * node.domain_nodes
         span = np.minimum(boxes * spot.apart, np.maximum(boxes, reach(design)))  # from its first node to its last
         zones = np.minimum(np.asarray(zones_of(design, span), dtype=float), boxes)
-        nics, found = len(node.nics) * node.domain_nodes, []
+        found = []
         held = spot.nodes * np.minimum(np.maximum(spot.each, 1), node.domain_nodes)  # nodes with a rank of the group
         for border in borders(design, plan, span, zones):
-            share = border_share(node.domain_gpus, nics, spot, border.below / node.domain_nodes)
+            share = border_share(node.domain_gpus, node.domain_nics, spot, border.below / node.domain_nodes)
             found.append(replace(border, sets=np.minimum(border.sets, held), gbyte_s=border.gbyte_s * share))
         return zones, tuple(found)
 

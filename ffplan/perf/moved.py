@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ffplan.perf.plans import Plans
     from ffplan.perf.workload import Shape
 
+SINGLE = 4.0
+"""Bytes of a number at 32 bits, at which losses, norms and rotary positions are reckoned."""
 CAST_BYTES = 4.0
 """Bytes that casting a number to FP8 moves: read at 16 bits, written twice, as it is and transposed."""
 ACTIVATION = {(False, False): (2, 3), (True, False): (3, 5), (False, True): (18, 28), (True, True): (5, 9)}
@@ -61,7 +63,7 @@ def eager_bytes(shape: Shape, inner: Any, plans: Plans, *, back: bool = False) -
         [3]. Layer norms are one kernel, and models with biases have two dropouts.
     """
     w, width, out = plans.width, widths(shape), attention_out(shape)
-    casts = 2 * (w + 4.0) if w < 4 else 0.0
+    casts = 2 * (w + SINGLE) if w < SINGLE else 0.0
     around, summed = width.query + width.key, 0.0
     if shape.biases:
         norms = 2 * ((5 if back else 2) * w + 2 * w + DROPPED) + (2 * w if back else 0)

@@ -29,8 +29,7 @@ class Run:
 
 def place(run: Run, size: Any, inside: Any) -> Spot:
     """Return where groups of a run lie; `inside` are the ranks between neighbours [1]."""
-    domain = np.minimum(run.system.domain, run.plans.gpus)
-    return spot_of(run.system, size, inside, domain)
+    return spot_of(run.system, run.plans.gpus, size, inside)
 
 
 @record

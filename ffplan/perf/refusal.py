@@ -9,18 +9,23 @@ import numpy as np
 from ffplan.perf.feasible import COUNTED, REASONS, WORDS, causes, codes
 from ffplan.perf.footprint import PARTS, footprint, peak_bytes, telling_stages
 from ffplan.record import record
-from ffplan.units import plural
+from ffplan.units import GIB, plural
 
 if TYPE_CHECKING:
     from ffplan.perf.plans import Plans
     from ffplan.perf.workload import Shape
 
 
+CANNOT = "this plan cannot run"
+
+
 class RefusedError(ValueError):
     """A plan cannot run; the message is for people."""
 
-    def __init__(self, message: str, *, infeasible: bool) -> None:
-        super().__init__(message)
+    def __init__(self, why: str, *, infeasible: bool, lead: str = "") -> None:
+        super().__init__(lead + why)
+        self.why = why
+        """The message without its lead, for a place that says so already."""
         self.infeasible = infeasible
         """True where the plan is sound but does not fit the machine."""
 
@@ -55,8 +60,9 @@ def _nearest(value: float, number: int) -> str:
     return "take " + (" or ".join(f"{item:,}" for item in (below, above) if item is not None) or "1")
 
 
-def _gib(value: float) -> str:
-    return f"{value / 2**30:.1f} GiB"
+def gib(value: float) -> str:
+    """Return a number of bytes in GiB."""
+    return f"{value / GIB:.1f} GiB"
 
 
 def _memory(shape: Shape, plans: Plans, limit: float) -> Fault:
@@ -68,15 +74,18 @@ def _memory(shape: Shape, plans: Plans, limit: float) -> Fault:
     biggest = max(sizes, key=lambda part: sizes[part])
     named = f"the {name} stage" if name in ("first", "last") else f"stage {int(at) + 1}"
     where = "every rank" if plans.pipeline == 1 else named
-    words = f"{where} needs {_gib(most)}, {_gib(most - limit)} more than the {_gib(limit)} there are"
-    return Fault("memory", words, f"most of it, {_gib(sizes[biggest])}, are {WORDS_OF[biggest]}")
+    words = f"{where} needs {gib(most)}, {gib(most - limit)} more than the {gib(limit)} there are"
+    return Fault("memory", words, f"most of it, {gib(sizes[biggest])}, are {WORDS_OF[biggest]}")
 
 
 def _batches(plans: Plans) -> str:
-    each = int(plans.data * plans.micro) or 1
-    low = int(plans.batch) // each * each
-    near = [f"{value:,}" for value in (low, low + each) if value > 0]
-    return f"take a batch of {' or '.join(near)}"
+    return f"take a batch of {multiples(int(plans.batch), int(plans.data * plans.micro) or 1)}"
+
+
+def multiples(value: int, each: int) -> str:
+    """Return the nearest multiples of a number below and above a value, in words; none of them 0."""
+    low = value // each * each
+    return " or ".join(f"{near:,}" for near in (low, low + each) if near > 0)
 
 
 def _of_ranks(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
@@ -88,9 +97,8 @@ def _of_ranks(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
         if count % ways == 0:
             words = f"{axes} x data {int(p.data):,} is not {plural(count, 'accelerator')}"
             return words, f"take data-parallel ranks: {count // ways:,}"
-        near = [value for value in (count // ways * ways, (count // ways + 1) * ways) if value]
         words = f"{axes} = {ways:,} ranks do not divide {plural(count, 'accelerator')}"
-        return words, f"take {' or '.join(f'{value:,}' for value in near)} accelerators"
+        return words, f"take {multiples(count, ways)} accelerators"
     if reason == "heads":
         heads = int(shape.heads) if shape.heads % t or shape.latent is not None else int(shape.kv_heads)
         of_keys = " of keys and values" if shape.heads % t == 0 else ""

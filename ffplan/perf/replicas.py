@@ -8,7 +8,7 @@ import numpy as np
 
 from ffplan.perf import step
 from ffplan.perf.passes import inner_stride, pace_share, place
-from ffplan.perf.talk import group_time
+from ffplan.perf.talk import group_time, hidden_share
 from ffplan.perf.weights import held
 from ffplan.record import record
 
@@ -81,9 +81,7 @@ def reduced(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
     once, across, gather = found.once, found.across, np.where((zero > 0) & (zero < 3), found.gather, 0.0)
     ahead, behind, scatter = found.layer_gather, found.layer_gather, found.layer_scatter
     share = run.speeds.overlap
-    filled = place(run, p.reducing, stride).each >= len(run.system.host.gpus)
-    on_host = (run.system.reducer.method == "hfreduce") & filled  # NCCL does the rest, beside the computing
-    reducing = np.where(on_host, 0.0, share)
+    reducing = hidden_share(run.system, place(run, p.reducing, stride), share)
     if hide_gradients:
         once, scatter = step.exposed(once, back, pieces, reducing), step.exposed(scatter, back, pieces, share)
         across = step.exposed(across, back, pieces, share)

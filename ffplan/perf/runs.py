@@ -14,6 +14,7 @@ from ffplan.perf.roofs import rooflines
 from ffplan.perf.train import PARTS, step_parts, step_time
 from ffplan.perf.whatif import RESOURCES, faster
 from ffplan.trainings import Gain, PlanRow, StageMemory, StepPart, TrainRow
+from ffplan.units import GIB
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +36,6 @@ LABELS = {
 """Parts of a step for people."""
 MORE = 1.1
 """How much faster a resource is made to ask what it would buy."""
-GIB = 2.0**30
 SHOWN = 16
 """Most stages whose memory is listed one by one."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ffplan.perf.feasible import WORDS
+from ffplan.perf.images import alone
 from ffplan.perf.machine import most_gpus
 from ffplan.perf.plans import RECOMPUTE
 from ffplan.perf.refusal import RefusedError
@@ -17,6 +18,7 @@ from ffplan.units import plural
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import ResolvedDesign
+    from ffplan.perf.space import Found
     from ffplan.trainings import TrainReport
 
 AXES = {
@@ -40,13 +42,18 @@ def _fixed(asked: Asked) -> dict[str, Any]:
     return found
 
 
+def _weighed(stand: Stand, asked: Asked, count: int) -> Found:
+    """Return the space of plans on so many accelerators, weighed."""
+    space = space_of(stand.shape, count, stand.run.system.domain, _fixed(asked))
+    return weigh(stand.run, space, count, stand.limit, asked.plan.data if "data" in asked.fixed else None)
+
+
 def _enough(design: ResolvedDesign, stand: Stand, asked: Asked, count: int) -> str:
     """Return from how many accelerators a search finds a plan, trying twice as many again and again."""
-    most, data = most_gpus(design), asked.plan.data if "data" in asked.fixed else None
+    most = most_gpus(design)
     while count < most:
         count = min(2 * count, most)
-        space = space_of(stand.shape, count, stand.run.system.domain, _fixed(asked))
-        if best(weigh(stand.run, space, count, stand.limit, data), 1):
+        if best(_weighed(stand, asked, count), 1):
             return f"{plural(count, 'accelerator')} would do"
     return "no number of this design's accelerators would do"
 
@@ -67,11 +74,9 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: Asked, top: int) -> 
     there_are(design, asked.gpus[0])
     transformer = asked.model.transformer
     if transformer is None:
-        words = f"`{asked.model.id}` is a convolutional network, which takes data parallelism alone"
-        raise RefusedError(f"{words}; leave out --search", infeasible=False)
+        raise RefusedError(f"{alone(asked.model)}; leave out --search", infeasible=False)
     stand, count = stand_of(design, catalog, asked, transformer), asked.gpus[0]
-    space = space_of(stand.shape, count, stand.run.system.domain, _fixed(asked))
-    found = weigh(stand.run, space, count, stand.limit, asked.plan.data if "data" in asked.fixed else None)
+    found = _weighed(stand, asked, count)
     winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
     if not winners:
         if asked.plan.shard is not None:

@@ -14,13 +14,12 @@ from ffplan.perf.feasible import WORDS
 from ffplan.perf.machine import machine, most_gpus
 from ffplan.perf.passes import Run
 from ffplan.perf.refusal import RefusedError
-from ffplan.perf.runs import GIB
 from ffplan.perf.speeds import speeds
 from ffplan.perf.workload import Shape, shape_of
 from ffplan.perf.written import plans_of
 from ffplan.record import record
 from ffplan.trainings import Refused, Skipped, TrainReport, TrainRow
-from ffplan.units import plural
+from ffplan.units import GIB, plural
 
 if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from ffplan.design.resolve import ResolvedDesign
     from ffplan.perf.talk import System
 
-TAKEN = 2.0 * 2**30
+TAKEN = 2.0 * GIB
 """Device memory that driver, libraries and fragments take where no limit is given [byte]."""
 
 

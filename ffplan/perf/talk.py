@@ -67,17 +67,27 @@ class System:
         return self.host.domain_gpus
 
 
-def spot_of(system: System, size: Any, inside: Any, domain: Any) -> Spot:
+def spot_of(system: System, gpus: Any, size: Any, inside: Any) -> Spot:
     """Return where groups lie.
 
     Args:
         system: the machine.
+        gpus: accelerators in use [1].
         size: ranks of a group [1].
         inside: ranks between neighbours of the group [1].
-        domain: accelerators of a node in use [1].
     """
+    domain = np.minimum(system.domain, gpus)
     each, nodes = placed(size, inside, domain, aligned=system.host.domain_nodes > 1)
     return Spot(each, nodes, np.maximum(inside / domain, 1.0))
+
+
+def hidden_share(system: System, spot: Spot, share: float) -> Any:
+    """Return the share of its own time that a hidden reduction costs the computing [1].
+
+    HFReduce adds on the host, which costs none; where groups do not fill nodes NCCL reduces in its place.
+    """
+    on_host = (system.reducer.method == "hfreduce") & (np.asarray(spot.each) >= len(system.host.gpus))
+    return np.where(on_host, 0.0, share)
 
 
 def contention(gpus: Any, nics: Any, per_node: Any, nodes: Any) -> Any:
@@ -139,8 +149,8 @@ def group_time(system: System, operation: str, spot: Spot, size: Any, *, reducin
     Raises:
         ValueError: where the library has no such operation.
     """
-    library, host = system.reducer if reducing else system.library, system.host
-    scaled = np.asarray(size * contention(system.domain, len(host.nics) * host.domain_nodes, spot.each, spot.nodes))
+    library = system.reducer if reducing else system.library
+    scaled = np.asarray(size * contention(system.domain, system.host.domain_nics, spot.each, spot.nodes))
     apart = np.where(np.asarray(spot.nodes) > 1, spot.apart, 1.0) if system.crossed else 1.0
     *where, sizes = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (spot.each, spot.nodes, apart, scaled)))
     mark = (operation, reducing, sizes.shape, *(array.tobytes() for array in (*where, sizes)))

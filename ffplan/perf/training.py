@@ -9,7 +9,7 @@ from ffplan.perf.assumed import image_assumptions
 from ffplan.perf.image_rows import image_rows, image_run
 from ffplan.perf.images import fits, image_plan
 from ffplan.perf.plans import RECOMPUTE, Plans
-from ffplan.perf.refusal import RefusedError, fault
+from ffplan.perf.refusal import CANNOT, RefusedError, fault
 from ffplan.perf.runs import train_rows
 from ffplan.perf.shapes import parameters
 from ffplan.perf.space import nearest, single, space_of, weigh
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import ResolvedDesign
-
-CANNOT = "this plan cannot run"
 
 
 def _images(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport:
@@ -74,8 +72,8 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport
         wrong = fault(stand.shape, made, stand.limit)
         if wrong is not None:
             where = f" on {plural(count, 'accelerator')}" if len(asked.gpus) > 1 else ""
-            words = f"{CANNOT}{where}: {wrong.message}; {wrong.remedy}; {_nearest(stand, made, count)}"
-            raise RefusedError(words, infeasible=wrong.reason == "memory")
+            words = f"{wrong.message}; {wrong.remedy}; {_nearest(stand, made, count)}"
+            raise RefusedError(words, infeasible=wrong.reason == "memory", lead=f"{CANNOT}{where}: ")
         return made
 
     plans, skipped = tried(asked.gpus, plan)
@@ -103,10 +101,7 @@ def tried(counts: tuple[int, ...], plan: Callable[[int], Plans]) -> tuple[dict[i
             refused.append((count, error))
     if not found:
         raise refused[0][1]
-    why = {count: str(error) for count, error in refused}
-    return found, tuple(
-        Skipped(count, text.partition(": ")[2] if CANNOT in text else text) for count, text in why.items()
-    )
+    return found, tuple(Skipped(count, error.why) for count, error in refused)
 
 
 def _nearest(stand: Stand, asked: Plans, count: int) -> str:

@@ -24,7 +24,7 @@ from ffplan.catalog.models import Model, ParameterFigure
 from ffplan.catalog.prices import PriceBook
 from ffplan.report.plain import to_json
 from ffplan.report.text import render
-from ffplan.units import number
+from ffplan.units import GIB, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,8 +52,8 @@ def _unit(part: Part, figure: Figure) -> tuple[str, float]:
     """Return the unit a figure is shown in, and its size in canonical units."""
     if isinstance(figure, PriceFigure) and isinstance(part, PriceBook):
         return part.currency, 1.0
-    if isinstance(figure, DataFigure) and figure.value % 2**30 == 0:
-        return "GiB", 2.0**30
+    if isinstance(figure, DataFigure) and figure.value % GIB == 0:
+        return "GiB", GIB
     return next(unit for kind, unit in _UNITS.items() if isinstance(figure, kind))
 
 

@@ -178,7 +178,7 @@ def train_blocks(report: TrainReport, *, chart: bool) -> list[Block]:
     if report.unit == "tokens":
         lines.append(("MFU", f"attention in full; in brackets half of it, as a causal mask leaves; {again}"))
     if not report.searched:
-        same = ", with the same batch" if len({row.plan.batch for row in report.rows}) == 1 else ""
+        same = ", with the same batch" if len(batches) == 1 else ""
         lines.append(("eff %", f"{report.unit} a second and GPU over those of the first row{same}"))
     blocks.append(Block("Assumptions", (*lines, *(("", text) for text in report.assumptions))))
     return blocks
