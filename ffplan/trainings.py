@@ -40,6 +40,8 @@ class PlanRow:
     """ZeRO stage."""
     shard: int
     """Ranks that ZeRO shares over."""
+    unit_layers: int
+    """Layers that ZeRO 3 gathers together."""
     recompute: str
     """What of the activations is computed again."""
     precision: str

@@ -48,6 +48,8 @@ class PlanFields(Frozen):
     """ZeRO stage: 0 none, 1 the optimiser's states are shared, 2 gradients too, 3 parameters too (FSDP)."""
     shard: Count | None = None
     """Ranks that ZeRO shares over (HSDP); all data-parallel ones if omitted."""
+    unit_layers: Count = 1
+    """Layers that ZeRO 3 gathers and scatters together, an FSDP unit; the embedding is one of its own."""
     precision: Precision = "bf16"
     """Of matrix products; activations have 16 bits, 32 with tf32."""
     recompute: Recompute = "none"
@@ -85,6 +87,9 @@ class PlanFields(Frozen):
             wrong = ("chunks", words, "leave out `chunks`, or write schedule: 1f1b")
         elif self.shard is not None and self.zero == 0:
             wrong = ("shard", "`shard` has no effect with `zero: 0`", "leave it out, or write zero: 3")
+        elif self.unit_layers > 1 and self.zero != 3:
+            words = f"`unit_layers` has no effect with `zero: {self.zero}`"
+            wrong = ("unit_layers", words, "leave it out, or write zero: 3")
         if wrong:
             field, message, remedy = wrong
             raise PydanticCustomError(

@@ -83,13 +83,14 @@ def training_assumptions(run: Run, plan: PlanFields, *, given: bool) -> tuple[st
     hidden = ", ".join(plan.overlap) or "nothing"
     reducer = run.system.reducer
     within = "" if reducer.id == "nccl" else " where groups fill nodes, by NCCL elsewhere"
+    by = "" if plan.zero == 3 else f" by {reducer.id}{within}"
     found = [
         f"Beside the computing run: {hidden}." + (f" {_cost(run.speeds)}" if plan.overlap else ""),
         "FLOPs count attention in full, without the halving of a causal mask, and the output layer.",
         f"Attention is {plan.attention}"
         + (" and leaves out what a causal mask hides." if plan.attention == "fused" and plan.causal_skip else "."),
-        f"Gradients are kept and reduced at {plan.gradient_bytes} bytes by {reducer.id}{within}; "
-        "the optimiser is Adam with 12 bytes a parameter.",
+        f"Gradients are kept and reduced at {plan.gradient_bytes} bytes{by}; the optimiser is Adam with 12 bytes a "
+        "parameter.",
         f"Ranks fill nodes in the order {', '.join(plan.order)}; no stragglers, no failures, no input stalls.",
     ]
     if plan.elementwise == "eager":
@@ -107,10 +108,20 @@ def training_assumptions(run: Run, plan: PlanFields, *, given: bool) -> tuple[st
 
 
 def sharded_assumption(rows: Sequence[TrainRow]) -> tuple[str, ...]:
-    """Return what to know of ZeRO 3 over many ranks, where a row has it."""
-    if not any(row.plan.zero == 3 and row.plan.data >= SHARDED for row in rows):
+    """Return what to know of ZeRO 3, where a row has it, and of what it was measured to take over many ranks."""
+    fully = [row.plan for row in rows if row.plan.zero == 3]
+    if not fully:
         return ()
+    size = fully[0].unit_layers
+    each = "a layer" if size == 1 else f"{size} layers"
+    found = (
+        f"ZeRO 3 gathers parameters and scatters gradients by {fully[0].reducer}, {each} at a time and one unit ahead; "
+        "embeddings before and after everything.",
+    )
+    if not any(plan.data >= SHARDED for plan in fully):
+        return found
     return (
+        *found,
         "ZeRO 3 hides its collectives as far as they fit beside the computing; in 2021 it was measured to take far "
         "longer (Megatron SC 21, Table 2): see megatron-sc21-zero3 in `ffplan accuracy training`.",
     )

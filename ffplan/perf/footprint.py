@@ -140,7 +140,8 @@ def footprint(shape: Shape, plans: Plans, stage: Any) -> Footprint:
     Equation:
         weights 2 N, gradients g N, optimiser 12 N, shared from ZeRO 3, 2, 1 on; layers x kept x micro-batches in
         flight; 6 T V / t for the output layer on the last stage; a layer's gradients at 16 bits before they are added
-        up; two layers gathered under ZeRO 3; one whole layer where all is computed again
+        up, or a unit's as they are kept under ZeRO 3, with two units and the embeddings gathered; one whole layer where
+        all is computed again
 
     Source:
         [1]; [2]. What a framework reserves beyond what it has allocated, and buffers of its libraries, are not in it.
@@ -167,8 +168,9 @@ def footprint(shape: Shape, plans: Plans, stage: Any) -> Footprint:
     each = np.where(full_again, input_bytes, kept)
     logits = np.where(last_stage, LOGIT_BYTES * tokens * shape.vocabulary / p.tensor, 0.0)
     layer = parts.layer + parts.experts
-    gathered = 2 * p.width * np.maximum(layer, parts.embedding) + (p.gradient_bytes - WEIGHT) * layer
-    working = WEIGHT * layer + np.where(zero == 3, gathered, 0.0) + np.where(full_again, kept, 0.0)
+    unit = np.minimum(p.unit_layers, count) * layer
+    gathered = p.width * (2 * unit + parts.embedding * copies) + p.gradient_bytes * unit
+    working = np.where(zero == 3, gathered, WEIGHT * layer) + np.where(full_again, kept, 0.0)
     single = p.precision == "tf32"  # no second copy of the weights
     weight, moments = states(4.0 if single else WEIGHT, 3), states(8.0 if single else OPTIMIZER, 1)
     gradient = states(1.0, 2) * p.gradient_bytes

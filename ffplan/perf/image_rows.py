@@ -71,7 +71,7 @@ def image_rows(run: ImageRun, plans: Sequence[Plans], limit: float) -> list[Trai
         memory = _memory(one)
         rows.append(
             TrainRow(
-                plan_row(1.0, item, run.system.reducer_name), 0, time, item.batch / time, each, rate / 1e12,
+                plan_row(1.0, item, run.system), 0, time, item.batch / time, each, rate / 1e12,
                 rate / at.peak, rate / at.peak, rate / at.peak, each / (rows[0].tokens_s_gpu if rows else each),
                 parts_at({name: float(value[row]) for name, value in parts.items()}, time),
                 bought[0].resource, bought[0].label, bought, (), memory.total_gib, limit / GIB, (memory,), None,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffplan.perf.moved import SINGLE, activation_numbers, moved_bytes
+from ffplan.perf.moved import SINGLE, activation_numbers, moved_bytes, score_bytes
 from ffplan.perf.products import around_attention, both_ways, feed_forward
 from ffplan.perf.shapes import widths
 from ffplan.perf.workload import attention_out, shared_width
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from ffplan.perf.speeds import Speeds
     from ffplan.perf.workload import Shape
 
-SCORE_BYTES, SCORE_BACK = 11.0, 13.0
-"""Bytes that an unfused score of attention moves at 16 bits. Forward: written (2), softmax (4), dropout with its mask
-(5); backward: gradient written (2), dropout (5), softmax with its result (6)."""
 LOGIT_BYTES, EAGER_LOGIT_BYTES, EAGER_LOGIT_CASTS = 14.0, 24.0, 12.0
 """Bytes that a score over the vocabulary moves with few kernels, with one for every operation, and for casts."""
 
@@ -75,8 +72,8 @@ def attention_time(shape: Shape, plans: Plans, at: Speeds) -> tuple[Any, Any]:
         Times [s].
 
     Equation:
-        2 b s^2 (q + v') / (t c) / rate, half of it where the kernel skips what a causal mask hides; 11 b a s^2 / (t c)
-        bytes / memory where it is not fused
+        2 b s^2 (q + v') / (t c) / rate, half of it where the kernel skips what a causal mask hides; b a s^2 / (t c)
+        scores x bytes of each / memory where it is not fused
 
     Source:
         [2]; [3].
@@ -85,7 +82,7 @@ def attention_time(shape: Shape, plans: Plans, at: Speeds) -> tuple[Any, Any]:
     operations = 2.0 * square * (width.query + attention_out(shape))
     if plans.fused_attention:
         return operations * (0.5 if plans.causal_skip else 1.0) / at.attention, 0.0 * operations
-    return operations / at.plain, SCORE_BYTES / 2 * plans.width * square * shape.heads / at.memory
+    return operations / at.plain, score_bytes(plans) * square * shape.heads / at.memory
 
 
 def _sum(found: Iterable[tuple[Any, Any]]) -> tuple[Any, Any]:

@@ -32,11 +32,34 @@ MEETING = 9.0
 """Numbers moved to add up gradients where queries, keys and values, and a gate, are products of their own: 3 sums."""
 DROPPED = 1.0
 """Bytes of a dropout mask."""
+SCORES = {(False, False): 5, (False, True): 6, (True, False): 9, (True, True): 10}
+"""Numbers that an unfused score of attention moves beside its dropout mask, operation by operation or not, backward or
+not. Forward: written (1), softmax (2), dropout (2), and on their own scaling (2) and the causal mask (2); backward:
+gradient written (1), dropout (2), softmax with its result (3), and on their own mask (2) and scaling (2)."""
 
 
 def activation_numbers(shape: Shape, plans: Plans) -> tuple[int, int]:
     """Return numbers that an activation moves for each of its inner width, forward and backward [1]."""
     return ACTIVATION[bool(shape.gated), plans.eager]
+
+
+def score_bytes(plans: Plans, *, back: bool = False) -> float:
+    """Return the bytes that an unfused score of attention moves.
+
+    Args:
+        plans: the plans: bytes of a number w.
+        back: in the backward pass.
+
+    Returns:
+        Size [byte].
+
+    Equation:
+        5 w + 1 forward and 6 w + 1 backward; operation by operation 9 w + 1 and 10 w + 1
+
+    Source:
+        [2] for softmax and dropout; [3]. What the products read counts with them.
+    """
+    return SCORES[plans.eager, back] * plans.width + DROPPED
 
 
 def eager_bytes(shape: Shape, inner: Any, plans: Plans, *, back: bool = False) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from ffplan.perf import layer as layers
 from ffplan.perf import step
 from ffplan.perf.layer import Work
+from ffplan.perf.moved import score_bytes
 from ffplan.perf.plans import Plans, layers_of, strides
 from ffplan.perf.shapes import widths
 from ffplan.perf.speeds import Speeds
@@ -84,11 +85,11 @@ def _mean_layer(run: Run) -> Work:
     return dense.scaled(1 - share).plus(mixed.scaled(share))
 
 
-def _backward(forward: Work, *, fused: bool) -> Work:
+def _backward(forward: Work, plans: Plans) -> Work:
     """Return the backward pass: twice the operations; fused attention also computes its scores again."""
     return Work(
-        forward.products_back, 0.0, (2.5 if fused else 2.0) * forward.attention,
-        layers.SCORE_BACK / layers.SCORE_BYTES * forward.scores, forward.back, 0.0, 2 * forward.kernels,
+        forward.products_back, 0.0, (2.5 if plans.fused_attention else 2.0) * forward.attention,
+        score_bytes(plans, back=True) / score_bytes(plans) * forward.scores, forward.back, 0.0, 2 * forward.kernels,
     )  # fmt: skip
 
 
@@ -161,7 +162,7 @@ def _experts(run: Run, forward: Work, back: Work) -> Any:
 def passes(run: Run) -> Passes:
     """Return a micro-batch in the mean layer, part by part."""
     forward = _mean_layer(run)
-    back = _backward(forward, fused=run.plans.fused_attention)
+    back = _backward(forward, run.plans)
     return Passes(
         forward, back, _again(forward, run.plans.recompute), _tensor(run, forward), _context(run, forward),
         _experts(run, forward, back),

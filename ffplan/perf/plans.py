@@ -12,7 +12,7 @@ AXES = ("tensor", "context", "data", "pipeline")
 """Axes of ranks, in the order that fills a node by default."""
 NUMBERS = (
     "gpus", "batch", "micro", "tensor", "pipeline", "data", "chunks", "context", "expert", "expert_tensor",
-    "recompute", "sequence_parallel", "zero", "shard", "gradient_bytes",
+    "recompute", "sequence_parallel", "zero", "shard", "unit_layers", "gradient_bytes",
 )  # fmt: skip
 """Fields of a plan that are numbers."""
 
@@ -49,6 +49,8 @@ class Plans:
     """ZeRO stage; 3 is FSDP."""
     shard: Any = 0
     """Ranks that ZeRO shards over (HSDP); 0 for all data-parallel ones."""
+    unit_layers: Any = 1
+    """Layers that ZeRO 3 gathers together, its unit."""
     gradient_bytes: Any = 2.0
     """Bytes of a gradient as it is kept and reduced [byte]."""
     precision: str = "bf16"

@@ -8,6 +8,7 @@ import numpy as np
 
 from ffplan.perf import step
 from ffplan.perf.passes import inner_stride, pace_share, place
+from ffplan.perf.sharded import sharded
 from ffplan.perf.talk import group_time, hidden_share
 from ffplan.perf.weights import held
 from ffplan.record import record
@@ -35,19 +36,14 @@ class Group:
     """Gradients between replicas of a shard."""
     gather: Any
     """Parameters, gathered once a step."""
-    layer_gather: Any
-    """All layers gathered one by one, for a micro-batch, one way."""
-    layer_scatter: Any
-    """All layers' gradients scattered one by one."""
 
     def plus(self, other: Group) -> Group:
         """Return the sum of two."""
-        names = ("once", "across", "gather", "layer_gather", "layer_scatter")
-        return Group(*(getattr(self, name) + getattr(other, name) for name in names))
+        return Group(self.once + other.once, self.across + other.across, self.gather + other.gather)
 
 
-def _group(run: Run, weights: Any, pieces: Any, ranks: Any, stride: Any) -> Group:
-    """Return the collectives over `ranks` that hold the same `weights` of a stage, in so many pieces."""
+def _group(run: Run, weights: Any, ranks: Any, stride: Any) -> Group:
+    """Return the collectives over `ranks` that hold the same `weights` of a stage."""
     p, system = run.plans, run.system
     shared = np.minimum(np.where(np.asarray(p.shard) > 0, p.shard, ranks), ranks)
     whole, spread = place(run, ranks, stride), place(run, shared, stride)
@@ -60,8 +56,6 @@ def _group(run: Run, weights: Any, pieces: Any, ranks: Any, stride: Any) -> Grou
     return Group(
         np.where(zero > 0, scatter, reduce), np.where((zero == 3) | ((zero > 0) & (not direct)), across, 0.0),
         group_time(system, "all-gather", spread, held_bytes),
-        pieces * group_time(system, "all-gather", spread, held_bytes / pieces),
-        pieces * group_time(system, "reduce-scatter", spread, size / pieces),
     )  # fmt: skip
 
 
@@ -72,28 +66,24 @@ def reduced(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
     """
     p, parts = run.plans, held(run.shape, run.plans, pace_share(run.shape, run.plans))
     stride, pieces, zero = inner_stride(p), count + (np.asarray(extra) > 0), np.asarray(p.zero)
-    found = _group(run, parts.layer * count + extra, pieces, p.reducing, stride)
+    found = _group(run, parts.layer * count + extra, p.reducing, stride)
     if run.shape.experts is not None:
-        found = found.plus(_group(run, parts.experts * count, count, p.expert_data, stride * p.expert))
+        found = found.plus(_group(run, parts.experts * count, p.expert_data, stride * p.expert))
     forward, back, m = count * each.ahead, count * each.behind, p.micro_batches
-    hide_gradients, hide_parameters = "gradients" in p.overlap, "parameters" in p.overlap
     again = np.where(zero == 2, m, 1.0)  # ZeRO 2 keeps no gradients but its own: it reduces every time
     once, across, gather = found.once, found.across, np.where((zero > 0) & (zero < 3), found.gather, 0.0)
-    ahead, behind, scatter = found.layer_gather, found.layer_gather, found.layer_scatter
     share = run.speeds.overlap
-    reducing = hidden_share(run.system, place(run, p.reducing, stride), share)
-    if hide_gradients:
-        once, scatter = step.exposed(once, back, pieces, reducing), step.exposed(scatter, back, pieces, share)
-        across = step.exposed(across, back, pieces, share)
-    if hide_parameters:
-        gather, ahead = step.exposed(gather, forward, pieces, share), step.exposed(ahead, forward, pieces, share)
-        behind = step.exposed(behind, back, pieces, share)
-    if hide_gradients and hide_parameters:
-        both = found.layer_gather + found.layer_scatter
-        left = step.exposed(both, back, pieces, share) / np.maximum(both, 1e-30)
-        behind, scatter = left * found.layer_gather, left * found.layer_scatter
+    if "gradients" in p.overlap:
+        reducing = hidden_share(run.system, place(run, p.reducing, stride), share)
+        once, across = step.exposed(once, back, pieces, reducing), step.exposed(across, back, pieces, share)
+    if "parameters" in p.overlap:
+        gather = step.exposed(gather, forward, pieces, share)
+    plain = Reduced(again * once + across, gather)
     fully = zero == 3
-    return Reduced(np.where(fully, m * scatter, again * once) + across, np.where(fully, m * (ahead + behind), gather))
+    if not fully.any():
+        return plain
+    third = sharded(run, each, count, extra, found.across)
+    return Reduced(np.where(fully, third.gradients, plain.gradients), np.where(fully, third.gathers, plain.gathers))
 
 
 def _host_rates(run: Run) -> tuple[float, float]:

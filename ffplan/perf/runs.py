@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ffplan.perf.images import ImageRun
     from ffplan.perf.passes import Run
     from ffplan.perf.plans import Plans
+    from ffplan.perf.talk import System
     from ffplan.perf.workload import Shape
 
 LABELS = {
@@ -40,9 +41,12 @@ SHOWN = 16
 """Most stages whose memory is listed one by one."""
 
 
-def plan_row(sequence: float, plans: Plans, reducer: str) -> PlanRow:
-    """Return a plan as it is printed, for sequences of a length."""
-    p = plans
+def plan_row(sequence: float, plans: Plans, system: System) -> PlanRow:
+    """Return a plan as it is printed, for sequences of a length.
+
+    ZeRO 3 scatters gradients, which HFReduce cannot: the library of all other collectives does.
+    """
+    p, reducer = plans, system.library.id if plans.zero == 3 else system.reducer_name
     whole = {
         name: int(getattr(p, name))
         for name in ("gpus", "tensor", "context", "expert", "expert_tensor", "pipeline", "chunks", "data")
@@ -50,11 +54,11 @@ def plan_row(sequence: float, plans: Plans, reducer: str) -> PlanRow:
     return PlanRow(
         **whole, micro_batch=int(p.micro), batch=int(p.batch), micro_batches=int(p.micro_batches),
         sequence=int(sequence), sequence_parallel=bool(p.sequence_parallel) and p.tensor > 1, zero=int(p.zero),
-        shard=int(p.shard) or int(p.reducing), recompute=RECOMPUTE[int(p.recompute)], precision=p.precision,
-        schedule="interleaved" if p.chunks > 1 else p.schedule, overlap=tuple(sorted(p.overlap)), order=p.order,
-        gradient_bytes=int(p.gradient_bytes), attention="fused" if p.fused_attention else "unfused",
-        elementwise="eager" if p.eager else "fused", offload=p.offload,
-        reducer=reducer,
+        shard=int(p.shard) or int(p.reducing), unit_layers=int(p.unit_layers), recompute=RECOMPUTE[int(p.recompute)],
+        precision=p.precision, schedule="interleaved" if p.chunks > 1 else p.schedule,
+        overlap=tuple(sorted(p.overlap)), order=p.order, gradient_bytes=int(p.gradient_bytes),
+        attention="fused" if p.fused_attention else "unfused", elementwise="eager" if p.eager else "fused",
+        offload=p.offload, reducer=reducer,
     )  # fmt: skip
 
 
@@ -146,7 +150,7 @@ def _row(
     causal = float(achieved(step_flops(shape, p, "causal"), seconds, p.gpus))
     hardware = float(achieved(step_flops(shape, p, "hardware"), seconds, p.gpus))
     return TrainRow(
-        plan_row(shape.sequence, p, run.system.reducer_name),
+        plan_row(shape.sequence, p, run.system),
         asked - int(p.gpus), seconds, tokens, each, model / 1e12, model / run.speeds.peak,
         causal / run.speeds.peak, hardware / run.speeds.peak, each / (first.tokens_s_gpu if first else each),
         parts_at(parts, seconds),

@@ -35,8 +35,9 @@ def plans_of(plan: PlanFields, gpus: Any, columns: Mapping[str, Any] | None = No
         expert=field("expert", 1.0), expert_tensor=field("expert_tensor", tensor),
         recompute=float(RECOMPUTE.index(plan.recompute)),
         sequence_parallel=float(plan.sequence_parallel) * (tensor > 1), zero=field("zero", 0.0),
-        shard=field("shard", 0.0), gradient_bytes=float(plan.gradient_bytes), precision=plan.precision,
-        schedule=plan.schedule, fused_attention=plan.attention == "fused",
+        shard=field("shard", 0.0), unit_layers=float(plan.unit_layers),
+        gradient_bytes=float(plan.gradient_bytes), precision=plan.precision, schedule=plan.schedule,
+        fused_attention=plan.attention == "fused",
         eager=plan.elementwise == "eager", causal_skip=plan.causal_skip,
         overlap=frozenset(plan.overlap), scatter_gather=plan.scatter_gather, order=plan.order, offload=plan.offload,
     )  # fmt: skip

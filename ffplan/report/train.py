@@ -35,6 +35,7 @@ def plan_words(plan: PlanRow) -> str:
     words.append(f"mb{plan.micro_batch}")
     words += [f"zero{plan.zero}"] if plan.zero else []
     words += [f"shard{plan.shard}"] if plan.zero and plan.shard < plan.data * plan.context else []
+    words += [f"unit{plan.unit_layers}"] if plan.unit_layers > 1 else []
     words += ["no-sp"] if plan.tensor > 1 and not plan.sequence_parallel else []
     words += [plan.recompute] if plan.recompute != "none" else []
     words += [plan.schedule] if plan.schedule not in ("1f1b", "interleaved") else []

@@ -19,6 +19,7 @@ from ffplan.perf.footprint import footprint, peak_bytes
 from ffplan.perf.passes import Run
 from ffplan.perf.plans import NUMBERS, Plans
 from ffplan.perf.refusal import fault
+from ffplan.perf.sharded import backward_wait, forward_wait
 from ffplan.perf.space import best, single, space_of, weigh
 from ffplan.perf.speeds import speeds
 from ffplan.perf.talk import System
@@ -53,6 +54,7 @@ def plans(draw: Any) -> tuple[str, Plans]:
         chunks=float(draw(st.sampled_from([1, 2, 3]))), context=float(context), expert=float(expert),
         expert_tensor=float(draw(st.sampled_from([1, tensor]))), recompute=float(draw(st.integers(0, 2))),
         sequence_parallel=float(draw(st.booleans())), zero=float(draw(st.integers(0, 3))),
+        unit_layers=draw(st.sampled_from([1.0, 3.0, 200.0])),
         gradient_bytes=draw(st.sampled_from([2.0, 4.0])), precision=draw(st.sampled_from(["bf16", "fp8"])),
         schedule=draw(st.sampled_from(["1f1b", "zb-h1", "zb-2p", "v-half", "dualpipe"])),
         fused_attention=draw(st.booleans()),
@@ -157,3 +159,58 @@ def test_a_search_finds_nothing_slower_than_any_plan_of_its_space(
     other = single(found.plans, found.step.shape, at)
     why = fault(shape, other, part.memory.value)
     assert (why is None) == bool(np.isfinite(found.step[at]))
+
+
+def sharded_step(
+    units: int, root: tuple[float, float], gather: float, scatter: float, busy: tuple[float, float]
+) -> float:
+    """Simulate a step of ZeRO 3 event by event.
+
+    One channel carries gathers, at most one unit ahead of the computing, before scatters that are ready.
+    """
+    computing = [("forward", at, busy[0]) for at in range(units)]
+    computing += [("backward", at, busy[1]) for at in reversed(range(units))]
+    gathers = [("root", 0, root[0]), *(("forward", at, gather) for at in range(units))]
+    gathers += [("backward", at, gather) for at in reversed(range(units - 1))]
+    scatters = [*((at, scatter) for at in reversed(range(units))), (0, root[1])]
+    needs = {item[:2]: at for at, item in enumerate(computing)}
+    there: set[tuple[str, int]] = set()
+    done, gathered, scattered, now = 0, 0, 0, 0.0
+    ends: dict[str, float] = {}
+    while True:
+        if "computing" not in ends and done < len(computing):
+            kind, at, time = computing[done]
+            kept = kind == "backward" and at == units - 1
+            if kept or ((kind, at) in there and ("root", 0) in there):
+                ends["computing"] = now + time
+        if not {"gather", "scatter"} & set(ends):
+            if gathered < len(gathers) and needs.get(gathers[gathered][:2], 0) <= done + 1:
+                ends["gather"] = now + gathers[gathered][2]
+            elif scattered < len(scatters) and done > units + (units - 1 - scatters[scattered][0]):
+                ends["scatter"] = now + scatters[scattered][1]
+        if not ends:
+            break
+        what = min(ends, key=lambda name: ends[name])
+        now = ends.pop(what)
+        if what == "gather":
+            there.add(gathers[gathered][:2])
+        done, gathered, scattered = (
+            done + (what == "computing"), gathered + (what == "gather"), scattered + (what == "scatter"),
+        )  # fmt: skip
+    assert (done, gathered, scattered) == (len(computing), len(gathers), len(scatters))
+    return now
+
+
+TIME = st.floats(0, 4, allow_subnormal=False)
+
+
+@given(st.integers(1, 9), st.tuples(TIME, TIME), TIME, TIME, st.tuples(st.floats(0.1, 4), st.floats(0.1, 4)))
+def test_units_of_zero_3_take_what_their_events_take(
+    units: int, root: tuple[float, float], gather: float, scatter: float, busy: tuple[float, float]
+) -> None:
+    """The closed form is what a simulation of the events finds, or up to a fiftieth less where chains mix."""
+    ahead, behind = units * busy[0], units * busy[1]
+    found = ahead + forward_wait(root[0], gather, ahead, units)
+    found += behind + backward_wait(root[1], gather, scatter, behind, units)
+    events = sharded_step(units, root, gather, scatter, busy)
+    assert events * 0.98 <= found <= events * (1 + 1e-9)

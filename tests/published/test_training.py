@@ -11,7 +11,7 @@ import pytest
 from ffplan.accuracy.prepared import Replay, prepare
 from ffplan.accuracy.scores import score
 from ffplan.accuracy.system import Bench
-from ffplan.accuracy.training import replay_training
+from ffplan.accuracy.training import replay_training, times
 from ffplan.accuracy.training_cases import SIZES, TIMES, TrainingFile
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
@@ -145,7 +145,13 @@ def test_fire_flyer_vgg16() -> None:
 
 
 def test_fire_flyer_gpt2_medium() -> None:
-    """Both steps within 14 % without a fit; the scaling of 95 % is not met: 86 %."""
+    """Scaling within 3 points of 95 %, steps within 13 %, nothing fitted: units of 100 million parameters, 8 layers.
+
+    With units of one layer it would be 86 %.
+    """
     found = {row.gpus: row for row in rows("fire-flyer") if row.case.startswith("gpt2")}
-    assert max(abs(row.error) for row in found.values()) < 0.14
-    assert found[16].model / found[128].model == pytest.approx(0.855, abs=0.01)
+    assert max(abs(row.error) for row in found.values()) < 0.13
+    assert found[16].model / found[128].model == pytest.approx(0.95, abs=0.03)
+    replay = prepared("fire-flyer")["gpt2-medium-fsdp"]
+    single, _ = times(replace(replay, plans=replace(replay.plans, unit_layers=1.0)))
+    assert single[0] / single[1] == pytest.approx(0.86, abs=0.01)

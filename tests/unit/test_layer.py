@@ -13,7 +13,7 @@ from ffplan.perf.layer import (
     expert_rows,
     output_layer,
 )
-from ffplan.perf.moved import activation_numbers, eager_bytes, moved_bytes
+from ffplan.perf.moved import activation_numbers, eager_bytes, moved_bytes, score_bytes
 from ffplan.perf.plans import Plans
 from ffplan.perf.products import around_attention, both_ways, feed_forward, matrix_time
 from ffplan.perf.speeds import Speeds
@@ -97,6 +97,13 @@ def test_attention() -> None:
     found = attention_time(shape, unfused, speeds(plain=1e15, memory=1e12))
     assert found == pytest.approx((whole / 8e15, 11 * 2 * 96 * 2048**2 / 8e12))
     assert attention_time(shape, replace(unfused, context=2.0), speeds(plain=1e15))[0] == pytest.approx(whole / 16e15)
+
+
+def test_unfused_scores() -> None:
+    """Written, softmax, dropout with its mask; on their own also scaled and masked."""
+    assert (score_bytes(plans()), score_bytes(plans(), back=True)) == (11, 13)
+    assert (score_bytes(plans(eager=True)), score_bytes(plans(eager=True), back=True)) == (19, 21)
+    assert score_bytes(plans(precision="tf32")) == 21
 
 
 def test_bytes_moved() -> None:

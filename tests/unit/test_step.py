@@ -17,6 +17,7 @@ from ffplan.perf.machine import machine
 from ffplan.perf.passes import Run
 from ffplan.perf.plans import Plans, layers_of, placed, strides
 from ffplan.perf.reckon import achieved, step_flops
+from ffplan.perf.sharded import backward_wait, forward_wait
 from ffplan.perf.speeds import UncalibratedError, speeds
 from ffplan.perf.step import exposed, offload_time, optimizer_time, pipeline_time, waiting
 from ffplan.perf.talk import Spot, System, border_share, contention, group_time, send_time
@@ -294,6 +295,58 @@ def test_zero_gathers_and_reduces() -> None:
     assert float(one["optimizer"]) == pytest.approx(float(none["optimizer"]) / 8)
     shared = step_parts(run(zero=3.0, shard=2.0, **item))
     assert float(shared["parameters"]) < float(three["parameters"])
+
+
+def test_units_wait_forward_for_the_first_and_for_what_computing_does_not_hide() -> None:
+    """Root 2, four units of 3 each beside computing of 2: 2 + 3 + 3 (3 - 2)."""
+    assert forward_wait(2.0, 3.0, 8.0, 4) == 8
+    assert forward_wait(2.0, 3.0, 40.0, 4) == 5
+    assert forward_wait(2.0, 3.0, 8.0, 1) == 5
+
+
+@pytest.mark.parametrize(
+    ("gather", "scatter", "computing", "units", "wait"),
+    [
+        (1.0, 1.0, 12.0, 4, 1 + 2),  # computing binds: the last scatter and the root's
+        (4.0, 0.0, 4.0, 4, 3 * 4 + 1 - 4 + 2),  # gathers bind: three of them, and the last unit
+        (2.0, 2.0, 4.0, 4, 2 + 2 * 4 + 2 - 4 + 2 + 2),  # the communicator binds
+        (3.0, 5.0, 7.0, 1, 5 + 2),  # one unit is there already
+        (2.0, 0.0, 2.0, 2, 2 + 1 - 2 + 2),
+    ],
+)
+def test_units_wait_backward_for_the_longest_chain(
+    gather: float, scatter: float, computing: float, units: int, wait: float
+) -> None:
+    assert backward_wait(2.0, gather, scatter, computing, units) == wait
+
+
+def test_larger_units_have_less_latency_and_more_that_nothing_hides() -> None:
+    """On 128 ranks over PCIe: whole models gain nothing from overlap, units of 4 layers beat single ones."""
+    item: dict[str, Any] = {
+        "shape": "gpt2-medium", "server": "fire-flyer-2-node", "tensor": 1.0, "expert_tensor": 1.0, "pipeline": 1.0,
+        "gpus": 128.0, "data": 128.0, "batch": 1024.0, "micro": 8.0, "zero": 3.0, "precision": "tf32",
+        "gradient_bytes": 4.0,
+    }  # fmt: skip
+    beside = frozenset({"gradients", "parameters"})
+    serial = {size: seconds(run(**item, unit_layers=size, overlap=frozenset())) for size in (1.0, 4.0, 24.0)}
+    hidden = {size: seconds(run(**item, unit_layers=size, overlap=beside)) for size in (1.0, 4.0, 24.0)}
+    assert serial[1.0] > serial[4.0] > serial[24.0]
+    assert hidden[4.0] < hidden[1.0] < hidden[24.0]
+    assert hidden[24.0] == pytest.approx(serial[24.0])
+    one_sided = seconds(run(**item, overlap=frozenset({"parameters"})))
+    assert hidden[1.0] < one_sided < serial[1.0]
+
+
+def test_replicas_of_a_shard_reduce_once_a_step() -> None:
+    """With nothing hidden, two micro-batches gather and scatter twice as long, and reduce between replicas once."""
+    item: dict[str, Any] = {"tensor": 8.0, "expert_tensor": 8.0, "pipeline": 1.0, "data": 8.0, "overlap": frozenset()}
+    once = step_parts(run(zero=3.0, shard=2.0, batch=8.0, **item))
+    twice = step_parts(run(zero=3.0, shard=2.0, batch=16.0, **item))
+    whole = step_parts(run(zero=3.0, shard=2.0, batch=800.0, **item))
+    assert float(twice["parameters"]) == pytest.approx(2 * float(once["parameters"]))
+    scatter = float(twice["gradients"]) - float(once["gradients"])
+    assert 0 < scatter < float(once["gradients"])
+    assert float(whole["gradients"]) == pytest.approx(float(once["gradients"]) + 99 * scatter)
 
 
 def test_schedules() -> None:
