@@ -34,3 +34,8 @@ class TrainingRates(Frozen):
     """The same beyond it with tensor parallelism [s]."""
     launch_step: DurationFigure | None = None
     """Time in which it launches what belongs to no layer, for each micro-batch [s]."""
+
+    def reached(self, precision: str) -> EfficiencyFigure | None:
+        """Return the share of its peak that large matrix products reach at a precision; None where it is not known."""
+        other = {"fp8": self.matrix_fp8, "tf32": self.matrix_tf32}
+        return other.get(precision, self.matrix)

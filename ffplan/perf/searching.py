@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.perf.feasible import WORDS
@@ -79,14 +80,16 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: Asked, top: int) -> 
     found = _weighed(stand, asked, count)
     winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
     if not winners:
-        if asked.plan.shard is not None:
+        free = replace(stand, run=replace(stand.run, plans=replace(stand.run.plans, shard=0.0)))
+        if asked.plan.shard is not None and best(_weighed(free, asked, count), 1):
             words = f"none of {found.weighed:,} plans can run with `shard: {asked.plan.shard}`; leave it out"
             raise RefusedError(words, infeasible=True)
+        also = " without `shard`" if asked.plan.shard is not None else ""
         most = sorted(found.refused.items(), key=lambda item: -item[1])[:3]
         words = "; ".join(f"{number:,}: {WORDS[name]}" for name, number in most)
         raise RefusedError(
             f"none of {found.weighed:,} plans can run on {plural(count, 'accelerator')} ({words}); "
-            + _enough(design, stand, asked, count), infeasible=True,
+            + _enough(design, free, asked, count) + also, infeasible=True,
         )  # fmt: skip
     rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True)
     feasible = found.weighed - sum(found.refused.values())

@@ -70,7 +70,7 @@ def speeds(part: Accelerator, precision: str) -> Speeds:
         known = ", ".join(part.peak)
         raise UncalibratedError(f"`{part.id}` has no peak for {precision}; it has {known}")
     peak = part.peak[precision].value * 1e12
-    share = {"fp8": rates.matrix_fp8, "tf32": rates.matrix_tf32}.get(precision, rates.matrix)
+    share = rates.reached(precision)
     if share is None:
         raise UncalibratedError(f"nothing was calibrated for training at {precision} on `{part.id}`")
     half = next((part.peak[name].value for name in SIXTEEN if name in part.peak), peak * 1e-12) * 1e12

@@ -133,12 +133,15 @@ def report(
     """
     rates = part.training
     assert rates is not None
-    source = part.sources[rates.matrix.source].title
+    reached, precision = rates.reached(asked.plan.precision), asked.plan.precision
+    told = f"{rates.set}: {part.sources[rates.matrix.source].title}"
+    if reached is not None and reached.source != rates.matrix.source:
+        told += f"; products at {precision} derived from {part.sources[reached.source].title}"
     refused = sorted(counts[2].items(), key=lambda item: -item[1])
     return TrainReport(
         SCHEMA_VERSION, __version__, design.spec.name, design.document.sha256, _read(catalog),
         asked.model.id, size, "images" if asked.model.transformer is None else "tokens", part.id,
-        f"{rates.set}: {source}", counts[0], counts[1],
+        told, counts[0], counts[1],
         tuple(Refused(name, WORDS[name], count) for name, count in refused), tuple(rows), skipped,
         (*assumptions, *sharded_assumption(rows)),
     )  # fmt: skip

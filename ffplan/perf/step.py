@@ -62,25 +62,24 @@ def waiting(stage: Any, layers: Any, launch: Any, launch_step: Any) -> Any:
     return maximum(0.0, layers * launch + launch_step - stage)
 
 
-def pipeline_time(pace: Any, regular: Any, micro_batches: Any, bubble_share: Any) -> tuple[Any, Any]:
-    """Return the time of all micro-batches on the slowest stage, and the time it idles.
+def bubble_time(regular: Any, micro_batches: Any, bubble_share: Any) -> Any:
+    """Return the time that the slowest stage idles while the pipeline fills and drains through the others.
 
     Args:
-        pace: time of a micro-batch on the slowest stage, forward and backward [s].
-        regular: the same on the other stages [s].
+        regular: time of a micro-batch on the other stages, forward and backward [s].
         micro_batches: micro-batches of a rank m [1].
         bubble_share: idle over ideal time of the schedule [1].
 
     Returns:
-        Times [s].
+        Time [s].
 
     Equation:
-        m pace; m share regular: the pipeline fills and drains through the other stages
+        m share regular
 
     Source:
         [1]: (p - 1) / (v m) for interleaved 1F1B.
     """
-    return micro_batches * pace, micro_batches * bubble_share * regular
+    return micro_batches * bubble_share * regular
 
 
 def optimizer_time(parameters: Any, ranks: Any, memory: Any) -> Any:

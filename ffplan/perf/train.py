@@ -82,7 +82,7 @@ def step_parts(run: Run) -> dict[str, Any]:
     launch = at.launch + at.launch_parallel * (np.asarray(p.tensor) > 1)
     wait = step.waiting(stage, count, launch, at.launch_step)
     others, share = np.maximum(regular, full * launch), _bubble(run, stage, each, full)
-    _, idle = step.pipeline_time(stage + wait, others, m, share)
+    idle = step.bubble_time(others, m, share)
     steady = np.where(slowest, at_end, between)
     embedding = held(run.shape, p, 0.0).embedding
     extra = embedding * np.where(single & (not run.shape.tied), 2.0, 1.0)

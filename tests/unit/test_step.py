@@ -19,7 +19,7 @@ from ffplan.perf.plans import Plans, layers_of, placed, strides
 from ffplan.perf.reckon import achieved, step_flops
 from ffplan.perf.sharded import backward_wait, forward_wait
 from ffplan.perf.speeds import UncalibratedError, speeds
-from ffplan.perf.step import exposed, offload_time, optimizer_time, pipeline_time, waiting
+from ffplan.perf.step import bubble_time, exposed, offload_time, optimizer_time, waiting
 from ffplan.perf.talk import Spot, System, border_share, contention, group_time, send_time
 from ffplan.perf.train import PARTS, step_parts, step_time
 from ffplan.perf.whatif import RESOURCES, faster
@@ -88,7 +88,7 @@ def test_a_host_that_launches_slowly() -> None:
 
 def test_pipeline() -> None:
     """8 micro-batches of 1 s on the slowest, a bubble of 3 / 8 through stages of 0.8 s."""
-    assert pipeline_time(1.0, 0.8, 8, 3 / 8) == pytest.approx((8, 2.4))
+    assert bubble_time(0.8, 8, 3 / 8) == pytest.approx(2.4)
 
 
 def test_adam() -> None:

@@ -397,6 +397,15 @@ def test_every_scale_has_its_columns() -> None:
     assert [name for head in heads for name in head] == [str(scale) for scale in scales]
 
 
+def test_what_products_reach_is_told_where_it_was_derived() -> None:
+    """TF32 on A100 PCIe follows from Table II of the paper, bf16 was fitted."""
+    options = ("--model", "gpt2-medium", "--gpus", "16", "--batch", "64")
+    plain = ffplan("train", "fire-flyer-2", *options)
+    derived = ffplan("train", "fire-flyer-2", *options, "--precision", "tf32")
+    assert "products at tf32" in derived.out
+    assert "products at" not in plain.out
+
+
 def test_the_fullest_stage_is_listed() -> None:
     """Of 31 stages of DeepSeek-V3 the first with experts throughout outweighs the first, second and last."""
     options = ("--gpus", "496", "--batch", "4096", "--pp", "31", "--ep", "8", "--recompute", "full", "--format", "json")
@@ -411,6 +420,9 @@ def test_shares_of_zero_that_do_not_divide_are_told_apart_from_plans_that_do_not
     assert refused.code == 2
     assert "the nearest plan that runs: without `shard` --zero 3 --recompute full" in refused.err
     assert "leave it out" in ffplan(*TRAIN, "--gpus", "256", "--plan", str(file), "--search").err
+    few = ffplan(*TRAIN, "--gpus", "8", "--plan", str(file), "--search")  # it does not fit without either
+    assert few.code == 1
+    assert "would do without `shard`" in few.err
 
 
 @pytest.mark.parametrize(
