@@ -112,11 +112,11 @@ def sharded_assumption(rows: Sequence[TrainRow]) -> tuple[str, ...]:
     fully = [row.plan for row in rows if row.plan.zero == 3]
     if not fully:
         return ()
-    size = fully[0].unit_layers
+    size, beside = fully[0].unit_layers, "parameters" in fully[0].overlap
     each = "a layer" if size == 1 else f"{size} layers"
     found = (
-        f"ZeRO 3 gathers parameters and scatters gradients by {fully[0].reducer}, {each} at a time and one unit ahead; "
-        "embeddings before and after everything.",
+        f"ZeRO 3 gathers parameters and scatters gradients by {fully[0].reducer}, {each} at a time"
+        f"{' and one unit ahead' if beside else ''}; embeddings before and after everything.",
     )
     if not any(plan.data >= SHARDED for plan in fully):
         return found

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.perf.layer import expert_rows
-from ffplan.perf.plans import layers_of
+from ffplan.perf.moved import DROPPED
+from ffplan.perf.plans import layers_of, units_of
 from ffplan.perf.shapes import widths
 from ffplan.perf.weights import held
 from ffplan.perf.workload import attention_out, mixed_share, shared_width
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 WEIGHT, OPTIMIZER = 2.0, 12.0
 """Bytes of a parameter under mixed-precision Adam: weight, and master weight with two moments [byte]."""
-SCORE_BYTES = 5.0
-"""Bytes that an unfused score of attention keeps at 16 bits: softmax, its dropout and the mask."""
+KEPT_SCORES = 2
+"""Numbers that an unfused score of attention keeps beside its dropout mask: softmax, and what dropout leaves."""
 LOGIT_BYTES = 6.0
 """Bytes that a score over the vocabulary keeps: 2 as it is made, 4 at 32 bits."""
 ACTIVATIONS = {"zb-h1": 1.0, "zb-2p": 2.0, "zb-v": 1.0, "v-half": 1 / 2, "v-min": 1 / 3}
@@ -65,9 +66,9 @@ def kept_bytes(shape: Shape, plans: Plans, share: Any = 0.0) -> Any:
         Size [byte].
 
     Equation:
-        b s / c (w (4 h / u + (q + k + v + v' + 2 f) / t) + 2 h / u) + 5 b a s^2 / (t c), 3 f with a gate, u = t with
-        sequence parallelism, else 1; the bytes of dropout masks, 2 h, only with biases; the scores only unfused; at
-        FP8 the inputs of products, 2 h / u + (v' + f) / t, take a byte less.
+        b s / c (w (4 h / u + (q + k + v + v' + 2 f) / t) + 2 h / u) + (2 w + 1) b a s^2 / (t c), 3 f with a gate, u = t
+        with sequence parallelism, else 1; the bytes of dropout masks, 2 h, only with biases; the scores only unfused;
+        at FP8 the inputs of products, 2 h / u + (v' + f) / t, take a byte less.
         Experts: R (2 h + 3 f_e / t_e) for R routed tokens, and the shared ones
 
     Source:
@@ -94,7 +95,7 @@ def kept_bytes(shape: Shape, plans: Plans, share: Any = 0.0) -> Any:
         found = (1 - share) * found + share * mixed
     if not plans.fused_attention:
         squares = plans.micro * shape.sequence**2 / (plans.tensor * plans.context)
-        scores = SCORE_BYTES / 2 * plans.width * shape.heads * squares
+        scores = (KEPT_SCORES * plans.width + DROPPED) * shape.heads * squares
         found = found + (plans.recompute == 0) * scores
     return found
 
@@ -140,8 +141,8 @@ def footprint(shape: Shape, plans: Plans, stage: Any) -> Footprint:
     Equation:
         weights 2 N, gradients g N, optimiser 12 N, shared from ZeRO 3, 2, 1 on; layers x kept x micro-batches in
         flight; 6 T V / t for the output layer on the last stage; a layer's gradients at 16 bits before they are added
-        up, or a unit's as they are kept under ZeRO 3, with two units and the embeddings gathered; one whole layer where
-        all is computed again
+        up; under ZeRO 3 two units whole with their gradients, the embeddings, and the output layer's gradient; one
+        whole layer where all is computed again
 
     Source:
         [1]; [2]. What a framework reserves beyond what it has allocated, and buffers of its libraries, are not in it.
@@ -168,8 +169,9 @@ def footprint(shape: Shape, plans: Plans, stage: Any) -> Footprint:
     each = np.where(full_again, input_bytes, kept)
     logits = np.where(last_stage, LOGIT_BYTES * tokens * shape.vocabulary / p.tensor, 0.0)
     layer = parts.layer + parts.experts
-    unit = np.minimum(p.unit_layers, count) * layer
-    gathered = p.width * (2 * unit + parts.embedding * copies) + p.gradient_bytes * unit
+    pair = np.minimum(2 * units_of(count, p)[1], count) * layer
+    root = p.width * copies + p.gradient_bytes * last_stage
+    gathered = (p.width + p.gradient_bytes) * pair + root * parts.embedding
     working = np.where(zero == 3, gathered, WEIGHT * layer) + np.where(full_again, kept, 0.0)
     single = p.precision == "tf32"  # no second copy of the weights
     weight, moments = states(4.0 if single else WEIGHT, 3), states(8.0 if single else OPTIMIZER, 1)

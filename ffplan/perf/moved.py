@@ -57,7 +57,7 @@ def score_bytes(plans: Plans, *, back: bool = False) -> float:
         5 w + 1 forward and 6 w + 1 backward; operation by operation 9 w + 1 and 10 w + 1
 
     Source:
-        [2] for softmax and dropout; [3]. What the products read counts with them.
+        [2] for softmax and dropout; [3]. What the products themselves read is not counted.
     """
     return SCORES[plans.eager, back] * plans.width + DROPPED
 

@@ -132,6 +132,29 @@ def layers_of(layers: Any, plans: Plans) -> tuple[Any, Any]:
     return full, full - (full * plans.pipeline > layers)
 
 
+def units_of(layers: Any, plans: Plans) -> tuple[Any, Any]:
+    """Return the units of a chunk of a stage under ZeRO 3, and the layers of each.
+
+    Args:
+        layers: layers of the stage L [1].
+        plans: the plans: v chunks, units of n layers.
+
+    Returns:
+        Units, and layers of each [1].
+
+    Equation:
+        ceil(L / (v n)); L / (v units)
+
+    Source:
+        Chunks of a stage run at different times; where layers do not divide, units count as even.
+    """
+    import numpy as np
+
+    each = layers / plans.chunks
+    units = np.ceil(each / plans.unit_layers)
+    return units, each / units
+
+
 def placed(size: Any, inside: Any, domain: Any, *, aligned: bool = False) -> tuple[Any, Any]:
     """Return how a group of ranks lies on nodes.
 

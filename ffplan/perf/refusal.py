@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -146,6 +146,13 @@ def _of_pipelines(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
         return words, "change the batch, or leave out chunks"
     words = f"{p.schedule} with {pp} stages and {counted}: {WORDS[reason]}"
     return words, "change the stages or the batch, or take 1f1b"
+
+
+def relaxed(plans: Plans) -> list[dict[str, Any]]:
+    """Return what of a plan to leave out to find one that runs, the least first: fields that a search has not."""
+    free: dict[str, Any] = {"unit_layers": 1.0, "shard": 0.0}
+    given = {name: value for name, value in free.items() if getattr(plans, name) != value}
+    return [{}, *({name: value} for name, value in given.items()), *([given] if len(given) > 1 else [])]
 
 
 def told(shape: Shape, plans: Plans, reason: str) -> Fault:

@@ -54,7 +54,7 @@ def _group(run: Run, weights: Any, ranks: Any, stride: Any) -> Group:
     scatter = reduce if direct else group_time(system, "reduce-scatter", spread, size)
     across = group_time(system, "allreduce", outer, size / shared)
     return Group(
-        np.where(zero > 0, scatter, reduce), np.where((zero == 3) | ((zero > 0) & (not direct)), across, 0.0),
+        np.where(zero > 0, scatter, reduce), np.where((zero > 0) & (not direct), across, 0.0),
         group_time(system, "all-gather", spread, held_bytes),
     )  # fmt: skip
 
@@ -82,7 +82,7 @@ def reduced(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
     fully = zero == 3
     if not fully.any():
         return plain
-    third = sharded(run, each, count, extra, found.across)
+    third = sharded(run, each, count, extra)
     return Reduced(np.where(fully, third.gradients, plain.gradients), np.where(fully, third.gathers, plain.gathers))
 
 

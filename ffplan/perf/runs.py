@@ -143,7 +143,9 @@ def _row(
     run: Run, parts: dict[str, float], seconds: float, bought: tuple[Gain, ...], limit: float, asked: int,
     first: TrainRow | None,
 ) -> TrainRow:  # fmt: skip
-    p, shape = run.plans, run.shape
+    shape = run.shape
+    most = layers_of(shape.layers, run.plans)[0] / run.plans.chunks  # a unit is no larger than a chunk
+    p = replace(run.plans, unit_layers=min(run.plans.unit_layers, float(most)))
     tokens = p.batch * shape.sequence / seconds
     each = tokens / p.gpus
     model = float(achieved(step_flops(shape, p, "model"), seconds, p.gpus))

@@ -9,7 +9,7 @@ from ffplan.perf.feasible import WORDS
 from ffplan.perf.images import alone
 from ffplan.perf.machine import most_gpus
 from ffplan.perf.plans import RECOMPUTE
-from ffplan.perf.refusal import RefusedError
+from ffplan.perf.refusal import RefusedError, relaxed
 from ffplan.perf.runs import train_rows
 from ffplan.perf.shapes import parameters
 from ffplan.perf.space import best, single, space_of, weigh
@@ -49,6 +49,11 @@ def _weighed(stand: Stand, asked: Asked, count: int) -> Found:
     return weigh(stand.run, space, count, stand.limit, asked.plan.data if "data" in asked.fixed else None)
 
 
+def _without(stand: Stand, fields: dict[str, Any]) -> Stand:
+    """Return workload and machine with some fields of the plan replaced."""
+    return replace(stand, run=replace(stand.run, plans=replace(stand.run.plans, **fields)))
+
+
 def _enough(design: ResolvedDesign, stand: Stand, asked: Asked, count: int) -> str:
     """Return from how many accelerators a search finds a plan, trying twice as many again and again."""
     most = most_gpus(design)
@@ -57,6 +62,22 @@ def _enough(design: ResolvedDesign, stand: Stand, asked: Asked, count: int) -> s
         if best(_weighed(stand, asked, count), 1):
             return f"{plural(count, 'accelerator')} would do"
     return "no number of this design's accelerators would do"
+
+
+def _hopeless(design: ResolvedDesign, stand: Stand, asked: Asked, found: Found) -> str:
+    """Return why none of the plans of a space can run, and what would."""
+    count, (_, *options) = asked.gpus[0], relaxed(stand.run.plans)
+    lead = f"none of {found.weighed:,} plans can run"
+    for fields in options:
+        if best(_weighed(_without(stand, fields), asked, count), 1):
+            given = " and ".join(f"`{name}: {getattr(asked.plan, name)}`" for name in fields)
+            return f"{lead} with {given}; leave {'it' if len(fields) == 1 else 'both'} out"
+    free = options[-1] if options else {}
+    also = f" without {' and '.join(f'`{name}`' for name in free)}" if free else ""
+    most = sorted(found.refused.items(), key=lambda item: -item[1])[:3]
+    words = "; ".join(f"{number:,}: {WORDS[name]}" for name, number in most)
+    enough = _enough(design, _without(stand, free), asked, count)
+    return f"{lead} on {plural(count, 'accelerator')} ({words}); {enough}{also}"
 
 
 def search(design: ResolvedDesign, catalog: Catalog, asked: Asked, top: int) -> TrainReport:
@@ -80,17 +101,7 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: Asked, top: int) -> 
     found = _weighed(stand, asked, count)
     winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
     if not winners:
-        free = replace(stand, run=replace(stand.run, plans=replace(stand.run.plans, shard=0.0)))
-        if asked.plan.shard is not None and best(_weighed(free, asked, count), 1):
-            words = f"none of {found.weighed:,} plans can run with `shard: {asked.plan.shard}`; leave it out"
-            raise RefusedError(words, infeasible=True)
-        also = " without `shard`" if asked.plan.shard is not None else ""
-        most = sorted(found.refused.items(), key=lambda item: -item[1])[:3]
-        words = "; ".join(f"{number:,}: {WORDS[name]}" for name, number in most)
-        raise RefusedError(
-            f"none of {found.weighed:,} plans can run on {plural(count, 'accelerator')} ({words}); "
-            + _enough(design, free, asked, count) + also, infeasible=True,
-        )  # fmt: skip
+        raise RefusedError(_hopeless(design, stand, asked, found), infeasible=True)
     rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True)
     feasible = found.weighed - sum(found.refused.values())
     counts = (found.weighed, feasible, found.refused)

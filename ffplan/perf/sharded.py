@@ -1,13 +1,14 @@
 """ZeRO 3: units whose parameters are gathered for computing and whose gradients are scattered, beside other units.
 
 A unit is one layer or several. Embeddings are the root: gathered before anything can run, scattered after everything.
-The unit computed last forward is computed first backward and stays. One communicator serves gathers before scatters,
-and gathers at most one unit ahead.
+Every unit is freed after its forward pass and gathered again for the backward one. One communicator carries gathers and
+scatters in the order in which they are issued, gathers one unit ahead.
 
 Sources:
     [1] Rajbhandari et al., "ZeRO", SC'20, arXiv 1910.02054 (what is gathered and scattered).
-    [2] Zhao et al., "PyTorch FSDP", arXiv 2304.11277, and torch 1.12.1, fully_sharded_data_parallel.py (units, root,
-        gathering one unit ahead, one process group).
+    [2] Zhao et al., "PyTorch FSDP", arXiv 2304.11277, and torch 1.12.1, fully_sharded_data_parallel.py, with
+        BACKWARD_PRE: all units but the root are freed, one process group, the next unit is gathered as computing of one
+        begins.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from ffplan.elementwise import maximum
 from ffplan.perf.passes import inner_stride, pace_share, place
+from ffplan.perf.plans import units_of
 from ffplan.perf.talk import group_time
 from ffplan.perf.weights import held
 from ffplan.record import record
@@ -32,10 +34,12 @@ class Unit:
 
     gather: Any
     scatter: Any
+    across: Any
+    """Reducing gradients between replicas of a shard, once a step."""
 
     def plus(self, other: Unit) -> Unit:
         """Return the sum of two."""
-        return Unit(self.gather + other.gather, self.scatter + other.scatter)
+        return Unit(self.gather + other.gather, self.scatter + other.scatter, self.across + other.across)
 
 
 @record
@@ -81,27 +85,27 @@ def backward_wait(root: Any, gather: Any, scatter: Any, computing: Any, units: A
         Time [s].
 
     Equation:
-        max(e + (U - 1) b, (U - 1) g + b, e + (U - 2) (g + s) + s) + s + r - U b, e = max(b, g), or b for one unit
+        g + max(b, g) + (U - 2) max(b, g + s) + max(b, s) + s + r - U b; g + s + r for one unit
 
     Source:
-        [2]. The longest of three chains: computing; gathers, each of which the next unit waits for; and everything that
-        the communicator carries. It agrees with a simulation of the events, which a test makes.
+        [2]. The first unit is gathered with nothing beside it. Then, unit by unit, computing runs beside the gradients
+        of the unit before and the parameters of the next. A test holds it to a simulation of the events.
     """
-    each, several = computing / units, (units > 1) * 1.0
-    first = maximum(each, several * gather)
-    carried = first + (units - 2) * (gather + scatter) + scatter
-    chains = maximum(maximum(first + (units - 1) * each, (units - 1) * gather + each), carried)
-    return maximum(0.0, chains - computing) + scatter + root
+    each = computing / units
+    between = maximum(0.0, gather - each) + maximum(0.0, scatter - each)
+    between = between + (units - 2) * maximum(0.0, gather + scatter - each)
+    return gather + (units > 1) * between + scatter + root
 
 
 def _unit(run: Run, weights: Any, ranks: Any, stride: Any) -> Unit:
     """Return the collectives of so many parameters over the ranks that share them."""
     p, system = run.plans, run.system
     shared = np.minimum(np.where(np.asarray(p.shard) > 0, p.shard, ranks), ranks)
-    spot = place(run, shared, stride)
+    spot, outer = place(run, shared, stride), place(run, ranks / shared, stride * shared)
     return Unit(
         group_time(system, "all-gather", spot, p.width * weights),
         group_time(system, "reduce-scatter", spot, p.gradient_bytes * weights),
+        group_time(system, "allreduce", outer, p.gradient_bytes * weights / shared),
     )
 
 
@@ -110,7 +114,7 @@ def _beside(waiting: Any, carried: Any, share: float) -> Any:
     return waiting + share * np.maximum(carried - waiting, 0.0)
 
 
-def sharded(run: Run, each: Passes, count: Any, extra: Any, across: Any) -> Exposed:
+def sharded(run: Run, each: Passes, count: Any, extra: Any) -> Exposed:
     """Return what nothing hides of the collectives of ZeRO 3 in a step.
 
     Args:
@@ -118,36 +122,33 @@ def sharded(run: Run, each: Passes, count: Any, extra: Any, across: Any) -> Expo
         each: a micro-batch in one layer.
         count: layers of a rank [1].
         extra: parameters outside the layers [1].
-        across: reducing gradients between replicas of a shard, once a step [s].
 
     Raises:
         ValueError: where a library lacks a collective.
     """
     p, parts = run.plans, held(run.shape, run.plans, pace_share(run.shape, run.plans))
-    stride, units = inner_stride(p), np.ceil(count / p.unit_layers)
-    layers = count / units
+    stride, (units, layers) = inner_stride(p), units_of(count, p)
     unit = _unit(run, layers * parts.layer, p.reducing, stride)
     if run.shape.experts is not None:
         unit = unit.plus(_unit(run, layers * parts.experts, p.expert_data, stride * p.expert))
-    root = _unit(run, extra, p.reducing, stride)
-    ahead, behind, share = count * each.ahead, count * each.behind, run.speeds.overlap
+    root, v, m = _unit(run, extra, p.reducing, stride), p.chunks, p.micro_batches
+    ahead, behind, share = count * each.ahead / v, count * each.behind / v, run.speeds.overlap
     hide_gathers, hide_gradients = "parameters" in p.overlap, "gradients" in p.overlap
-    forward, again = root.gather + units * unit.gather, (units - 1) * unit.gather
-    gathered = forward + again
+    gathers = units * unit.gather
+    forward = root.gather + v * gathers
     if hide_gathers:
-        gathered = _beside(forward_wait(root.gather, unit.gather, ahead, units), forward, share)
-    beside = unit.gather if hide_gathers else 0.0
+        waiting = root.gather + v * forward_wait(0.0, unit.gather, ahead, units)
+        forward = _beside(waiting, forward, share)
 
-    def backward(scatter: Any) -> tuple[Any, Any]:
-        """Return what gathers, and what scatters of units add in the backward pass."""
-        whole = units * scatter + root.scatter
-        hidden = scatter if hide_gradients else 0.0
-        at_end = root.scatter if hide_gradients else 0.0
-        carried = (units - 1) * beside + units * hidden + at_end
-        added = _beside(backward_wait(at_end, beside, hidden, behind, units), carried, share)
-        mine = added * (units - 1) * beside / np.maximum(carried, 1e-30)
-        return mine, added - mine + (0.0 if hide_gradients else whole)
+    def backward(scatter: Any, at_end: Any) -> tuple[Any, Any]:
+        """Return what gathers, and what scatters add in the backward pass of a micro-batch."""
+        hidden = (unit.gather if hide_gathers else 0.0, scatter if hide_gradients else 0.0)
+        carried = units * (hidden[0] + hidden[1])
+        added = v * _beside(backward_wait(0.0, *hidden, behind, units), carried, share)
+        mine = added * units * hidden[0] / np.maximum(carried, 1e-30)
+        others = added - mine if hide_gradients else v * units * scatter
+        return (mine if hide_gathers else v * gathers), others + at_end
 
-    (gathers, scatters), (gathers_last, scatters_last) = backward(unit.scatter), backward(unit.scatter + across / units)
-    before = p.micro_batches - 1
-    return Exposed(p.micro_batches * gathered + before * gathers + gathers_last, before * scatters + scatters_last)
+    again, scatters = backward(unit.scatter, root.scatter)
+    last, scatters_last = backward(unit.scatter + unit.across, root.scatter + root.across)
+    return Exposed(m * forward + (m - 1) * again + last, (m - 1) * scatters + scatters_last)

@@ -79,14 +79,15 @@ def step_parts(run: Run) -> dict[str, Any]:
     count, with_output = np.where(slowest & ~single, last, full), slowest | single
     m = p.micro_batches
     stage = count * each.whole + with_output * total(output)
-    launch = at.launch + at.launch_parallel * (np.asarray(p.tensor) > 1)
-    wait = step.waiting(stage, count, launch, at.launch_step)
-    others, share = np.maximum(regular, full * launch), _bubble(run, stage, each, full)
-    idle = step.bubble_time(others, m, share)
-    steady = np.where(slowest, at_end, between)
     embedding = held(run.shape, p, 0.0).embedding
     extra = embedding * np.where(single & (not run.shape.tied), 2.0, 1.0)
     shared = reduced(run, each, full, extra)
+    waited = np.where(np.asarray(p.zero) == 3, (shared.gathers + shared.gradients) / m, 0.0)
+    launch = at.launch + at.launch_parallel * (np.asarray(p.tensor) > 1)
+    wait = step.waiting(stage + waited, count, launch, at.launch_step)
+    others, share = np.maximum(regular + waited, full * launch), _bubble(run, stage, each, full)
+    idle = step.bubble_time(others, m, share)
+    steady = np.where(slowest, at_end, between)
     update, offload = optimizer(run, full, extra)
     both = each.forward.plus(each.back)
     parts = {

@@ -9,7 +9,7 @@ from ffplan.perf.assumed import image_assumptions
 from ffplan.perf.image_rows import image_rows, image_run
 from ffplan.perf.images import fits, image_plan
 from ffplan.perf.plans import RECOMPUTE, Plans
-from ffplan.perf.refusal import CANNOT, RefusedError, fault
+from ffplan.perf.refusal import CANNOT, RefusedError, fault, relaxed
 from ffplan.perf.runs import train_rows
 from ffplan.perf.shapes import parameters
 from ffplan.perf.space import nearest, single, space_of, weigh
@@ -104,16 +104,23 @@ def tried(counts: tuple[int, ...], plan: Callable[[int], Plans]) -> tuple[dict[i
     return found, tuple(Skipped(count, error.why) for count, error in refused)
 
 
+def _idle(plans: Plans) -> bool:
+    """Return whether fields of a plan have no effect, so that it would be refused as a file."""
+    return bool((plans.unit_layers > 1 and plans.zero != 3) or (plans.shard > 0 and plans.zero == 0))
+
+
 def _nearest(stand: Stand, asked: Plans, count: int) -> str:
     """Return the options of the nearest plan that runs on so many accelerators, in words."""
     space = space_of(stand.shape, count, stand.run.system.domain, {})
-    found = weigh(replace(stand.run, plans=asked), space, count, stand.limit)
-    at, words = nearest(found, asked), []
-    if at is None and asked.shard:
-        found = weigh(replace(stand.run, plans=replace(asked, shard=0.0)), space, count, stand.limit)
-        at, words = nearest(found, asked), ["without `shard`"]
-    if at is None:
+    for left_out in relaxed(asked):
+        base = replace(asked, **left_out)
+        found = weigh(replace(stand.run, plans=base), space, count, stand.limit)
+        at = nearest(found, base)
+        if at is not None and not _idle(single(found.plans, found.step.shape, at)):
+            break
+    else:
         return f"no plan of this model, batch and memory runs on {plural(count, 'accelerator')}"
+    words = [f"without `{name}`" for name in left_out]
     near = single(found.plans, found.step.shape, at)
     options = {
         "--tp": near.tensor, "--cp": near.context, "--pp": near.pipeline, "--chunks": near.chunks, "--ep": near.expert,

@@ -164,12 +164,12 @@ def test_fire_flyer_vgg16() -> None:
 
 
 def test_fire_flyer_gpt2_medium() -> None:
-    """Scaling within 3 points of 95 %, steps within 13 %, nothing fitted: units of 100 million parameters, 8 layers.
+    """Steps within 4 %, scaling within 3 points of 95 %, in units of eight layers.
 
-    With units of one layer it would be 86 %.
+    The unit is not published; eight layers fit the step on 16 GPUs. With units of one it would scale to 86 %.
     """
     found = {row.gpus: row for row in rows("fire-flyer") if row.case.startswith("gpt2")}
-    assert max(abs(row.error) for row in found.values()) < 0.13
+    assert max(abs(row.error) for row in found.values()) < 0.04
     assert found[16].model / found[128].model == pytest.approx(0.95, abs=0.03)
     replay = prepared("fire-flyer")["gpt2-medium-fsdp"]
     single, _ = times(replace(replay, plans=replace(replay.plans, unit_layers=1.0)))

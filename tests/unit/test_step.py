@@ -15,7 +15,7 @@ from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
 from ffplan.perf.machine import machine
 from ffplan.perf.passes import Run
-from ffplan.perf.plans import Plans, layers_of, placed, strides
+from ffplan.perf.plans import Plans, layers_of, placed, strides, units_of
 from ffplan.perf.reckon import achieved, step_flops
 from ffplan.perf.sharded import backward_wait, forward_wait
 from ffplan.perf.speeds import UncalibratedError, speeds
@@ -307,14 +307,14 @@ def test_units_wait_forward_for_the_first_and_for_what_computing_does_not_hide()
 @pytest.mark.parametrize(
     ("gather", "scatter", "computing", "units", "wait"),
     [
-        (1.0, 1.0, 12.0, 4, 1 + 2),  # computing binds: the last scatter and the root's
-        (4.0, 0.0, 4.0, 4, 3 * 4 + 1 - 4 + 2),  # gathers bind: three of them, and the last unit
-        (2.0, 2.0, 4.0, 4, 2 + 2 * 4 + 2 - 4 + 2 + 2),  # the communicator binds
-        (3.0, 5.0, 7.0, 1, 5 + 2),  # one unit is there already
-        (2.0, 0.0, 2.0, 2, 2 + 1 - 2 + 2),
+        (1.0, 1.0, 12.0, 4, 1 + 1 + 2),  # computing hides all but the first gather, the last scatter and the root
+        (4.0, 0.0, 4.0, 4, 4 * 4 - 3 * 1 + 2),  # gathers bind: three of them beside a unit each
+        (2.0, 2.0, 4.0, 4, 2 + 1 + 2 * 3 + 1 + 2 + 2),  # both bind
+        (3.0, 5.0, 7.0, 1, 3 + 5 + 2),
+        (2.0, 0.0, 2.0, 2, 2 + 1 + 2),
     ],
 )
-def test_units_wait_backward_for_the_longest_chain(
+def test_units_wait_backward_for_their_neighbours(
     gather: float, scatter: float, computing: float, units: int, wait: float
 ) -> None:
     assert backward_wait(2.0, gather, scatter, computing, units) == wait
@@ -347,6 +347,22 @@ def test_replicas_of_a_shard_reduce_once_a_step() -> None:
     scatter = float(twice["gradients"]) - float(once["gradients"])
     assert 0 < scatter < float(once["gradients"])
     assert float(whole["gradients"]) == pytest.approx(float(once["gradients"]) + 99 * scatter)
+
+
+def test_units_end_with_their_chunk_and_the_host_launches_meanwhile() -> None:
+    """Five chunks of two layers: units of ten are five of two. Waits for parameters idle other stages too."""
+    plain = plans(pipeline=8.0, chunks=5.0)
+    assert units_of(10.0, replace(plain, unit_layers=10.0)) == (1, 2)
+    assert units_of(24.0, plans(unit_layers=16.0)) == (2, 12)
+    item: dict[str, Any] = {"tensor": 1.0, "expert_tensor": 1.0, "data": 16.0, "overlap": frozenset()}
+    parts = step_parts(run("llama3-70b", zero=3.0, **item))
+    kept = step_parts(run("llama3-70b", **item))
+    waits = (float(parts["parameters"]) + float(parts["gradients"])) * 3 / 8  # (p - 1) / m of eight micro-batches
+    assert float(parts["bubble"]) == pytest.approx(float(kept["bubble"]) + waits)
+    slow = run("llama3-70b", zero=3.0, **item)
+    slow = replace(slow, speeds=replace(slow.speeds, launch=0.2))
+    less = replace(slow, plans=replace(slow.plans, zero=0.0))
+    assert float(step_parts(slow)["launches"]) < float(step_parts(less)["launches"])
 
 
 def test_schedules() -> None:

@@ -406,6 +406,42 @@ def test_what_products_reach_is_told_where_it_was_derived() -> None:
     assert "products at" not in plain.out
 
 
+def test_units_too_large_are_told_to_be_left_out(tmp_path: Path) -> None:
+    """The nearest plan that runs can be typed in; a search blames the unit; a unit is at most all layers."""
+    file = tmp_path / "plan.yaml"
+    file.write_text("kind: training-plan\nzero: 3\nunit_layers: 1000\n")
+    refused = ffplan(*TRAIN, "--gpus", "256", "--plan", str(file))
+    assert refused.code == 1
+    assert "nearest plan that runs: without `unit_layers` --zero 3" in refused.err
+    searched = ffplan(*TRAIN, "--gpus", "256", "--plan", str(file), "--search", "--tp", "1", "--pp", "1")
+    assert "can run with `unit_layers: 1000`; leave it out" in searched.err
+    options = ("--gpus", "64", "--batch", "64", "--recompute", "full", "--plan", str(file))
+    whole = ffplan("train", "superpod-h100-4su", "--model", "llama3-8b", *options)
+    assert "unit32" in whole.out
+    assert "32 layers at a time and one unit ahead" in " ".join(whole.out.split())
+    alone = ffplan("train", "superpod-h100-4su", "--model", "llama3-8b", *options, "--overlap", "none")
+    assert "one unit ahead" not in " ".join(alone.out.split())
+
+
+def test_hfreduce_has_no_scatter() -> None:
+    run = ffplan(
+        "train",
+        "fire-flyer-2",
+        "-m",
+        "gpt2-medium",
+        "-g",
+        "16",
+        "--batch",
+        "64",
+        "--zero",
+        "3",
+        "--reducer",
+        "hfreduce",
+    )
+    assert (run.code, run.out) == (2, "")
+    assert "hfreduce has no scatter" in run.err
+
+
 def test_the_fullest_stage_is_listed() -> None:
     """Of 31 stages of DeepSeek-V3 the first with experts throughout outweighs the first, second and last."""
     options = ("--gpus", "496", "--batch", "4096", "--pp", "31", "--ep", "8", "--recompute", "full", "--format", "json")
