@@ -169,12 +169,11 @@ def _group_times(system: System, library: Library, operation: str, where: list[F
     values, at = np.unique(sizes.ravel(), return_inverse=True)
     key = key.ravel()
     time = np.zeros((keys.shape[1], len(values)))
+    several = np.flatnonzero(keys[0] * keys[1] >= 2)
     stride = max(1, MOST // max(1, len(values)))
-    for first in range(0, keys.shape[1], stride):
-        part = slice(first, first + stride)
+    for first in range(0, len(several), stride):
+        part = several[first : first + stride]
         time[part] = _grid(system, library, operation, Spot(*keys[:, part]), values)
-    alone = keys[0] * keys[1] < 2
-    time[alone] = 0.0
     found: Floats = time[key, at.ravel()].reshape(sizes.shape)
     return np.where(sizes > 0, np.maximum(found - system.host.launch_s, 0.0), 0.0)
 
