@@ -119,13 +119,14 @@ class Roofline:
     """A plan on one of the scaling book's rooflines."""
 
     name: str
-    """data, fsdp, experts or tensor."""
+    """data, fsdp or experts as the book has them: gradients of 2 bytes, reduced by switches; data-here, fsdp-here or
+    experts-here as the plan has them; tensor."""
     label: str
     """For people."""
     unit: str
     """tokens a GPU, or ways."""
     value: float
-    """What the plan has."""
+    """What the plan has; tokens of a micro-batch where it reduces or gathers for each."""
     critical: float
     """From which, for ways up to which, computing binds at the specified peak and link rates."""
     computing_binds: bool

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.accuracy.fit import LAUNCHES, NEEDED, Fit, FitError, errors, figures, fit, waits, wanted
+from ffplan.accuracy.fit import LAUNCHES, NEEDED, Fit, FitError, errors, figures, fit, untold, waits, wanted
 from ffplan.accuracy.overlay import KEY, START, figure_text, source_line, training_block, with_training
 from ffplan.accuracy.prepared import Replay, prepare
 from ffplan.accuracy.system import Bench
@@ -90,7 +90,8 @@ def calibration(catalog: Catalog, wish: Wanted, progress: Callable[[int], None] 
     """
     mine = [item for item in runs(catalog, wish.cases) if item.accelerator.id == wish.accelerator]
     if not mine:
-        raise FitError(f"no run in these files has `{wish.accelerator}`")
+        raise FitError(f"no timed run in these files has `{wish.accelerator}`; tables that are not scored, or whose "
+                       "source computed the values, do not count")  # fmt: skip
     base, names = _base(catalog, wish), wish.names or wanted(mine, launches=wish.launches)
     if wish.units is not None and base is not None:
         if wish.start is None:
@@ -110,6 +111,9 @@ def calibration(catalog: Catalog, wish: Wanted, progress: Callable[[int], None] 
         raise FitError(
             f"the best constants miss these rows by {made.after:.0%} in the mean: look at their units and plans"
         )
+    blind = untold(mine, made.values, base, units)
+    if blind:
+        raise FitError(f"these rows cannot tell {', '.join(blind)}: fit the others alone, with --only")
     rates = figures(made.values, base, units)
     ids = list(dict.fromkeys(item.file.id for item in mine))
     fitted = []

@@ -100,23 +100,21 @@ def _figure(name: str, item: dict[str, Any]) -> Any:
 
 
 def _relative(replay: Replay, rates: TrainingRates | None) -> Floats:
-    """Return model over measured of every timed row."""
+    """Return model over measured of every timed row: by the first measure that a row has, since others say the same."""
     seconds, _ = times(replay, rates)
-    found = []
+    found = np.full(seconds.shape, np.nan)
     for name in TIMES:
         if name in replay.columns:
-            measured = replay.columns[name]
-            here = ~np.isnan(measured)
-            ratio = np.broadcast_to(modelled(replay, name, seconds), measured.shape)[here] / measured[here]
-            found.append(ratio if name == "seconds" else 1 / ratio)
-            break  # other measures of the same step say the same again
-    return np.concatenate(found) if found else np.zeros(0)
+            ratio = np.broadcast_to(modelled(replay, name, seconds), found.shape) / replay.columns[name]
+            found = np.where(np.isnan(found), ratio if name == "seconds" else 1 / ratio, found)
+    rows: Floats = found[~np.isnan(found)]
+    return rows
 
 
 def timed(replay: Replay) -> int:
     """Return the rows of a table that have a time."""
-    first = next(name for name in TIMES if name in replay.columns)
-    return int((~np.isnan(replay.columns[first])).sum())
+    measured = [~np.isnan(replay.columns[name]) for name in TIMES if name in replay.columns]
+    return int(np.logical_or.reduce(measured).sum()) if measured else 0
 
 
 def waits(replays: Sequence[Replay]) -> bool:
@@ -132,6 +130,24 @@ def errors(replays: Sequence[Replay], rates: TrainingRates | None = None) -> Flo
         rates: constants in place of the catalogue's.
     """
     return np.concatenate([_relative(replay, rates) - 1 for replay in replays])
+
+
+def untold(replays: Sequence[Replay], values: dict[str, float], base: TrainingRates | None, units: float) -> list[str]:
+    """Return the constants that no row depends on: half and twice as much leave every time as it is.
+
+    Args:
+        replays: the runs.
+        values: the constants.
+        base: those that are not fitted.
+        units: multiprocessors of the accelerator.
+    """
+    there = errors(replays, figures(values, base, units))
+    found = []
+    for name, value in values.items():
+        others = (errors(replays, figures(values | {name: value * way}, base, units)) for way in (0.5, 2.0))
+        if all(np.allclose(there, other, rtol=0, atol=1e-9) for other in others):
+            found.append(name)
+    return found
 
 
 def _start(names: tuple[str, ...], base: TrainingRates | None) -> Floats:

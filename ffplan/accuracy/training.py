@@ -37,6 +37,10 @@ def modelled(replay: Replay, name: str, seconds: Floats) -> Floats:
     return np.asarray(rate / 1e12 if name == "tflops" else rate / peak)
 
 
+MARKS = {"zero": "zero", "shard": "shard", "sequence": "s"}
+"""How columns are told that not every label has."""
+
+
 def _words(replay: Replay, at: int) -> str:
     def value(field: Any) -> int:
         return int(np.broadcast_to(np.asarray(field), replay.columns["gpus"].shape)[at])
@@ -45,6 +49,8 @@ def _words(replay: Replay, at: int) -> str:
     names = {"tp": p.tensor, "cp": p.context, "ep": p.expert, "pp": p.pipeline, "v": p.chunks, "dp": p.data}
     ways = " ".join(f"{name}{value(field)}" for name, field in names.items() if value(field) > 1) or "one rank"
     found = f"{ways} mb{value(p.micro)} b{value(p.batch)}"
+    more = {"zero": p.zero, "shard": p.shard, "sequence": shape.sequence}
+    found += "".join(f" {MARKS[name]}{value(field)}" for name, field in more.items() if name in replay.columns)
     if replay.table.model is None or "layers" in replay.columns:
         found += f", L{value(shape.layers)} h{value(shape.hidden)}"
     return found
@@ -139,6 +145,6 @@ def replay_training(
             rows += rows_of(replay, names)
         except UncalibratedError as error:
             raise bench.fault(
-                (*path, "system"), str(error), "name another accelerator, or fit one: `ffplan calibrate --help`", RULE
+                (*path, "system"), str(error), f"name another accelerator; {error.remedy}", RULE
             ) from None
     return rows

@@ -78,7 +78,9 @@ def _walk(root: Root) -> Iterator[tuple[str, str]]:
             for entry in sorted(entries, key=lambda item: item.name):
                 seen += 1
                 if seen > MAX_FILES:
-                    raise UsageError(f"--catalog {root.label}: more than {MAX_FILES:,} files; name a smaller folder")
+                    raise UsageError(
+                        f"ffplan: --catalog {root.label}: more than {MAX_FILES:,} files; name a smaller folder"
+                    )
                 name, dot, ending = entry.name.rpartition(".")
                 if dot and ending in ("yaml", "yml"):
                     yield name, entry.path
@@ -91,11 +93,13 @@ def _index(root: Root) -> dict[str, str]:
     try:
         for name, path in _walk(root):
             if name in index:
-                raise UsageError(f"--catalog {root.label}: two files are named `{name}`: {index[name]} and {path}")
+                raise UsageError(
+                    f"ffplan: --catalog {root.label}: two files are named `{name}`: {index[name]} and {path}"
+                )
             index[name] = path
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"--catalog {root.label}: cannot be read: {reason}") from None
+        raise UsageError(f"ffplan: --catalog {root.label}: cannot be read: {reason}") from None
     return index
 
 

@@ -11,18 +11,33 @@ from ffplan.cli.wired import emit, part_of
 from ffplan.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ffplan.accuracy.calibration import Calibration
+    from ffplan.catalog.store import Catalog
 
 
-def _write(folder: str, made: Calibration) -> str:
-    """Write the accelerator's file into a folder; return its path.
+def _target(folder: str, accelerator: str, parts: Catalog) -> Path:
+    """Return the file to write: a new one, or the accelerator's own in a folder of the catalogue.
+
+    Raises:
+        UsageError: where another file would be lost.
+    """
+    from pathlib import Path
+
+    path, place = Path(folder) / f"{accelerator}.yaml", parts.locate(accelerator)
+    if path.exists() and (place is None or path.resolve() != place[0].resolve()):
+        words = f"{path} is there already and would be lost; read it with --catalog {folder}, or write elsewhere"
+        raise UsageError(f"ffplan calibrate: --write {folder}: {words}")
+    return path
+
+
+def _write(path: Path, folder: str, made: Calibration) -> str:
+    """Write the accelerator's file; return its path.
 
     Raises:
         UsageError: where it cannot be written.
     """
-    from pathlib import Path
-
-    path = Path(folder) / f"{made.report.accelerator}.yaml"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(made.overlay, encoding="utf-8")
@@ -67,6 +82,7 @@ def calibrate(
     if only and launches:
         raise UsageError("ffplan calibrate: --launches has no effect with --only; name launch,launch_step there")
     names = tuple(choice(name.strip(), tuple(BOUNDS), "--only") for name in only.split(",")) if only else None
+    target = _target(folder, accelerator, parts) if folder is not None else None
     progress = Progress("replaying")
     wish = Wanted(accelerator, tuple(cases), names, launches, start, units)
     try:
@@ -78,5 +94,5 @@ def calibrate(
     report = made.report
     head = f"calibrate: {report.accelerator}, {plural(report.rows, 'row')}"
     emit(report, list(report.constants), head, lambda: calibrate_blocks(report), form, output)
-    if folder is not None:
-        typer.echo(f"ffplan calibrate: wrote {_write(folder, made)}", err=True)
+    if folder is not None and target is not None:
+        typer.echo(f"ffplan calibrate: wrote {_write(target, folder, made)}", err=True)

@@ -168,11 +168,13 @@ def refuse_target(name: str, option: str) -> None:
     """Refuse a file that cannot be written to, before anything is reckoned for it.
 
     Raises:
-        UsageError: where it is a folder, or would replace a YAML file.
+        UsageError: where it is a folder, or in none, or would replace a YAML file.
     """
     target = Path(name)
     if target.is_dir():
         raise UsageError(f"ffplan: {option} {name}: this is a folder; name a file")
+    if not target.parent.is_dir():
+        raise UsageError(f"ffplan: {option} {name}: cannot be written: there is no folder {target.parent}")
     if target.exists() and target.suffix in (".yaml", ".yml"):
         raise UsageError(f"ffplan: {option} {name}: no YAML file is replaced; name another")
 

@@ -14,8 +14,11 @@ MOST = 10_000_000
 
 
 def _whole(text: str, option: str) -> float:
-    if not text.strip().isdecimal() or not 1 <= int(text) <= MOST or text.strip().startswith("0"):
-        raise UsageError(f"{option}: `{text.strip()}` is no number of accelerators; write 16,32 or 16..512")
+    given = text.strip()
+    if not given.isdecimal() or given.startswith("0"):
+        raise UsageError(f"{option}: `{given}` is no number of accelerators; write 16,32 or 16..512")
+    if len(given) > len(str(MOST)) or int(given) > MOST:
+        raise UsageError(f"{option}: {given} are too many; take at most {MOST:,}")
     return float(int(text))
 
 

@@ -18,6 +18,7 @@ from ffplan.cli.common import (
 from ffplan.cli.lists import series
 from ffplan.cli.train_options import (
     MOST_ROWS,
+    TOP,
     BatchOption,
     ChartOption,
     ChunksOption,
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.training import PlanFields
     from ffplan.perf.stand import Asked
-    from ffplan.trainings import PlanRow, TrainReport
+    from ffplan.trainings import PlanRow, TrainReport, TrainRow
 
 
 def _plan(file: str | None, given: dict[str, Any]) -> PlanFields:
@@ -99,6 +100,10 @@ def plan_text(base: PlanFields, plan: PlanRow) -> str:
         "sequence_parallel", "zero", "recompute", "reducer",
     )  # fmt: skip
     values = {name: getattr(base, name) for name in type(base).model_fields} | {n: getattr(plan, n) for n in names}
+    if plan.zero == 0:
+        del values["shard"]
+    if plan.zero != 3:
+        del values["unit_layers"]
     values["sequence_parallel"] = plan.sequence_parallel or plan.tensor == 1
     if plan.sequence == 1:  # images
         kept = ("micro_batch", "precision", "gradient_bytes", "overlap", "bucket_mib", "reducer")
@@ -139,7 +144,7 @@ def _report(file: str, catalog: list[str] | None, asked: Any, top: int | None) -
     try:
         return train(design, parts, wanted) if top is None else search(design, parts, wanted, top)
     except UncalibratedError as error:
-        raise UsageError(f"ffplan train: {error}; fit it on runs of your own: `ffplan calibrate --help`") from None
+        raise UsageError(f"ffplan train: {error}; {error.remedy}") from None
     except RefusedError as error:
         if not error.infeasible:
             raise UsageError(f"ffplan train: {error}") from None
@@ -153,7 +158,7 @@ def _numbers(gpus: str | None, *, search: bool) -> tuple[int, ...] | None:
     Raises:
         UsageError: where they are none, or too many.
     """
-    if not gpus:
+    if gpus is None:
         return None
     numbers = tuple(int(number) for number in series(gpus, "ffplan train: --gpus", sizes=False))
     if search and len(numbers) > 1:
@@ -168,6 +173,13 @@ def _say(report: TrainReport, form: ReportFormat, output: str | None, *, chart: 
 
     rows: list[Any] = train_rows_flat(report) if form is ReportFormat.CSV else []
     emit(report, rows, train_head(report), lambda: train_blocks(report, chart=chart), form, output)
+
+
+def _save(wanted: PlanFields, row: TrainRow, save: str) -> None:
+    """Write the plan of a row into a file, and say on how many accelerators it runs where some are left idle."""
+    write(plan_text(wanted, row.plan), save, option="--save")
+    if row.idle:
+        typer.echo(f"ffplan train: {save} leaves {row.idle:,} idle: run it with --gpus {row.plan.gpus}", err=True)
 
 
 def train(
@@ -193,7 +205,7 @@ def train(
     reducer: ReducerOption = None,
     overlap: OverlapOption = None,
     search: SearchOption = False,
-    top: TopOption = 5,
+    top: TopOption = None,
     memory: MemoryOption = None,
     save: SaveOption = None,
     chart: ChartOption = False,
@@ -218,6 +230,8 @@ def train(
     }  # fmt: skip
     if save is not None:
         refuse_target(save, "--save")
+    if top is not None and not search:
+        raise UsageError("ffplan train: --top has no effect without --search")
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     wanted = _plan(plan, given)
     limit = parsed(lambda: parse_quantity(memory, DATA), "--memory") if memory else None
@@ -227,9 +241,9 @@ def train(
         part = part_of(parts, Model, model, "ffplan train: --model")
         return Asked(part, wanted, numbers or (most_gpus(design),), limit, frozenset(wanted.model_fields_set))
 
-    report = _report(file, catalog, asked, top if search else None)
+    report = _report(file, catalog, asked, (top or TOP) if search else None)
     _say(report, form, output, chart=chart)
     if save is not None:
-        write(plan_text(wanted, report.rows[0].plan), save, option="--save")
+        _save(wanted, report.rows[0], save)
     if report.skipped:
         raise typer.Exit(EXIT_FINDINGS)

@@ -10,6 +10,8 @@ from ffplan.cli.lists import MOST
 
 MOST_ROWS = 200
 """Most rows of a table."""
+TOP = 5
+"""Plans that a search shows."""
 
 ModelOption = Annotated[str, typer.Option("--model", "-m", metavar="ID", help="Model of the catalogue.")]
 PlanOption = Annotated[
@@ -123,7 +125,9 @@ OverlapOption = Annotated[
     ),
 ]
 SearchOption = Annotated[bool, typer.Option("--search", help="Find the best plans; what is given stays fixed.")]
-TopOption = Annotated[int, typer.Option("--top", min=1, max=MOST_ROWS, help="Plans that a search shows.")]
+TopOption = Annotated[
+    int | None, typer.Option("--top", min=1, max=MOST_ROWS, help=f"Plans that a search shows; {TOP} if omitted.")
+]
 MemoryOption = Annotated[
     str | None,
     typer.Option(

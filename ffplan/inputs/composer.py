@@ -265,7 +265,7 @@ def compose(text: str, file: str) -> Node:
                 1,
                 1,
                 "the file holds no data",
-                "a design starts with `name:`, a part with `kind:`; `ffplan schema` lists the fields",
+                "a design starts with `name:`, any other file with `kind:`; `ffplan schema` lists the fields",
             )
         )
     return composer.root

@@ -9,42 +9,46 @@ from __future__ import annotations
 from typing import Any
 
 
-def data_parallel_tokens(flops: Any, gbyte_s: Any) -> Any:
+def data_parallel_tokens(flops: Any, gbyte_s: Any, gradient: Any = 2.0, *, in_network: bool = True) -> Any:
     """Return the batch per GPU from which data parallelism is bound by compute.
 
     Args:
         flops: peak of a GPU C [FLOP/s].
         gbyte_s: allreduce bandwidth W [GB/s].
+        gradient: bytes of a gradient g [byte].
+        in_network: switches reduce, so that a message passes once; twice with rings and trees.
 
     Returns:
         Tokens [1].
 
     Equation:
-        C / (2 W)
+        C g / (4 W), twice as much where switches do not reduce: 4 operations a parameter and token backward
 
     Source:
-        [1]: 989e12 / (2 x 450e9) = 1,098 in a node that reduces in its switch, 1,236 across nodes at 400 GB/s.
+        [1]: 989e12 / (2 x 450e9) = 1,098 in a node that reduces in its switch, 1,236 across nodes at 400 GB/s, with
+        gradients of 2 bytes.
     """
-    return flops / (2 * gbyte_s * 1e9)
+    return flops * gradient / (4 * gbyte_s * 1e9) * (1 if in_network else 2)
 
 
-def sharded_tokens(flops: Any, gbyte_s: Any) -> Any:
+def sharded_tokens(flops: Any, gbyte_s: Any, gradient: Any = 2.0) -> Any:
     """Return the batch per GPU from which fully sharded data parallelism is bound by compute.
 
     Args:
         flops: peak of a GPU C [FLOP/s].
-        gbyte_s: allreduce bandwidth W [GB/s].
+        gbyte_s: bandwidth of gathers and scatters W [GB/s].
+        gradient: bytes of a gradient g [byte].
 
     Returns:
         Tokens [1].
 
     Equation:
-        C / W
+        C max(1, (2 + g) / 4) / W: parameters beside 2 operations each forward, with gradients beside 4 backward
 
     Source:
-        [1]: twice that of data parallelism, 2,472 across nodes.
+        [1]: twice that of data parallelism, 2,472 across nodes, with gradients of 2 bytes.
     """
-    return 2 * data_parallel_tokens(flops, gbyte_s)
+    return flops * max(1.0, (2.0 + gradient) / 4) / (gbyte_s * 1e9)
 
 
 def tensor_parallel_ways(inner: Any, flops: Any, gbyte_s: Any, node: Any) -> Any:

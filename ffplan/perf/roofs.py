@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from ffplan.perf.passes import Run
     from ffplan.perf.talk import System
 
+NEAR = 0.01
+"""Difference from which what is here is told beside what the book has [1]."""
+
 
 def _inside(system: System) -> float:
     """Return what a GPU of a node sends to the others [GB/s]: the specified NVLink, or PCIe."""
@@ -23,12 +26,47 @@ def _inside(system: System) -> float:
     return host.pcie[1] if host.pcie else 0.0
 
 
-def _reduces_at(run: Run) -> float:
-    """Return the bandwidth at which gradients are reduced [GB/s]: inside a node, or out of it over all NICs."""
-    p, system = run.plans, run.system
+def _reduces_at(run: Run) -> tuple[float, bool]:
+    """Return the bandwidth at which gradients are reduced [GB/s], and whether a switch does it.
+
+    Inside a node, by its scale-up switch where that can; out of it over all NICs.
+    """
+    p, host = run.plans, run.system.host
     nodes = place(run, p.reducing, strides(p)["data"]).nodes
-    host = system.host
-    return _inside(system) if float(nodes) <= 1 else sum(host.nic_gbyte_s) * host.domain_nodes
+    if float(nodes) <= 1:
+        return _inside(run.system), host.switched and host.rates is not None and host.rates.nvls is not None
+    return sum(host.nic_gbyte_s) * host.domain_nodes, False
+
+
+def _critical(run: Run, rate: float, gradient: float, *, in_network: bool) -> float:
+    """Return the tokens of a GPU between two reductions from which computing binds [1]."""
+    p, shape, peak = run.plans, run.shape, run.speeds.peak
+    plain = float(data_parallel_tokens(peak, rate, gradient, in_network=in_network))
+    needed = float(sharded_tokens(peak, rate, gradient)) if p.zero == 3 else plain
+    if shape.experts is None:
+        return needed
+    spread = float(sharded_speedup(min(float(p.expert), float(run.system.domain)), 1.0))
+    book = float(expert_parallel_tokens(shape.experts.routed, shape.experts.top_k, peak, rate, spread))
+    return book * needed / float(data_parallel_tokens(peak, rate))
+
+
+def _data(run: Run) -> list[Roofline]:
+    """Return data parallelism as the book has it, and as it is here where that differs."""
+    p, shape = run.plans, run.shape
+    rate, switched = _reduces_at(run)
+    if p.reducing <= 1 or rate <= 0:
+        return []
+    often = float(p.micro_batches) if p.zero >= 2 else 1.0  # reduces, or gathers, for every micro-batch
+    tokens = float(p.batch * shape.sequence / p.gpus) / often
+    name, label = ("fsdp", "sharded data parallelism") if p.zero == 3 else ("data", "data parallelism")
+    if shape.experts is not None:
+        name, label = "experts", "experts and data"
+    book = _critical(run, rate, 2.0, in_network=True)
+    here = _critical(run, rate, float(p.gradient_bytes), in_network=switched)
+    found = [Roofline(name, f"{label}, book", "tokens a GPU", tokens, book, tokens >= book)]
+    if abs(here / book - 1) > NEAR:
+        found.append(Roofline(f"{name}-here", f"{label}, here", "tokens a GPU", tokens, here, tokens >= here))
+    return found
 
 
 def rooflines(run: Run) -> tuple[Roofline, ...]:
@@ -37,20 +75,7 @@ def rooflines(run: Run) -> tuple[Roofline, ...]:
     Args:
         run: workload, one plan of plain numbers, and machine.
     """
-    p, shape, peak = run.plans, run.shape, run.speeds.peak
-    tokens = float(p.batch * shape.sequence / p.gpus)
-    rate, found = _reduces_at(run), []
-    if p.reducing > 1 and rate > 0:
-        fully = p.zero == 3
-        name, label = ("fsdp", "fully sharded data parallelism") if fully else ("data", "data parallelism")
-        needed = float((sharded_tokens if fully else data_parallel_tokens)(peak, rate))
-        if shape.experts is not None:
-            inner = min(float(p.expert), float(run.system.domain))
-            spread = float(sharded_speedup(inner, 1.0))
-            needed = float(expert_parallel_tokens(shape.experts.routed, shape.experts.top_k, peak, rate, spread))
-            needed *= 2 if fully else 1
-            name, label = "experts", "experts under data parallelism"
-        found.append(Roofline(name, label, "tokens a GPU", tokens, needed, tokens >= needed))
+    p, shape, peak, found = run.plans, run.shape, run.speeds.peak, _data(run)
     if p.tensor > 1:
         width = shape.ffn if shape.experts is None else max(shape.ffn, shape.experts.ffn)
         most = float(tensor_parallel_ways(width, peak, _inside(run.system), run.system.domain))

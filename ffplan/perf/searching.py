@@ -106,4 +106,7 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: Asked, top: int) -> 
     feasible = found.weighed - sum(found.refused.values())
     counts = (found.weighed, feasible, found.refused)
     size = float(parameters(stand.shape))
-    return report(design, catalog, asked, stand.part, size, rows, assumed(stand, asked), counts)
+    kept = asked.plan.schedule
+    known = "1f1b, plain or interleaved" if kept == "1f1b" else kept
+    assumptions = (*assumed(stand, asked), f"The search kept to the schedule {known}; --schedule tries another.")
+    return report(design, catalog, asked, stand.part, size, rows, assumptions, counts)

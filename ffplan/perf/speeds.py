@@ -16,6 +16,11 @@ SIXTEEN = ("bf16", "fp16")
 class UncalibratedError(ValueError):
     """Nothing is known of training on an accelerator at a precision; the message is for people."""
 
+    def __init__(self, message: str, remedy: str = "fit it on runs of your own: `ffplan calibrate --help`") -> None:
+        super().__init__(message)
+        self.remedy = remedy
+        """What would help."""
+
 
 @record
 class Speeds:
@@ -68,7 +73,7 @@ def speeds(part: Accelerator, precision: str) -> Speeds:
         raise UncalibratedError(f"nothing was calibrated for training on `{part.id}`")
     if precision not in part.peak:
         known = ", ".join(part.peak)
-        raise UncalibratedError(f"`{part.id}` has no peak for {precision}; it has {known}")
+        raise UncalibratedError(f"`{part.id}` has no peak for {precision}", f"it has {known}")
     peak = part.peak[precision].value * 1e12
     share = rates.reached(precision)
     if share is None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.training import PlanFields
 
 
 def _images(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport:
@@ -72,7 +73,7 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport
         wrong = fault(stand.shape, made, stand.limit)
         if wrong is not None:
             where = f" on {plural(count, 'accelerator')}" if len(asked.gpus) > 1 else ""
-            words = f"{wrong.message}; {wrong.remedy}; {_nearest(stand, made, count)}"
+            words = f"{wrong.message}; {wrong.remedy}; {_nearest(stand, asked.plan, made, count)}"
             raise RefusedError(words, infeasible=wrong.reason == "memory", lead=f"{CANNOT}{where}: ")
         return made
 
@@ -109,7 +110,7 @@ def _idle(plans: Plans) -> bool:
     return bool((plans.unit_layers > 1 and plans.zero != 3) or (plans.shard > 0 and plans.zero == 0))
 
 
-def _nearest(stand: Stand, asked: Plans, count: int) -> str:
+def _nearest(stand: Stand, plan: PlanFields, asked: Plans, count: int) -> str:
     """Return the options of the nearest plan that runs on so many accelerators, in words."""
     space = space_of(stand.shape, count, stand.run.system.domain, {})
     for left_out in relaxed(asked):
@@ -120,17 +121,39 @@ def _nearest(stand: Stand, asked: Plans, count: int) -> str:
             break
     else:
         return f"no plan of this model, batch and memory runs on {plural(count, 'accelerator')}"
-    words = [f"without `{name}`" for name in left_out]
-    near = single(found.plans, found.step.shape, at)
-    options = {
-        "--tp": near.tensor, "--cp": near.context, "--pp": near.pipeline, "--chunks": near.chunks, "--ep": near.expert,
-        "--micro-batch": near.micro,
+    words = [
+        *(f"without `{name}`" for name in left_out),
+        *changed(plan, asked, single(found.plans, found.step.shape, at)),
+    ]
+    return f"--search finds the fastest; the nearest plan that runs: {' '.join(words)}"
+
+
+def changed(plan: PlanFields, asked: Plans, near: Plans) -> list[str]:
+    """Return the options that make one plan of another: those above one, and whatever differs.
+
+    Args:
+        plan: the plan that is asked for, as it is written.
+        asked: the same as plain numbers.
+        near: the other.
+    """
+    names = {
+        "--tp": "tensor", "--cp": "context", "--pp": "pipeline", "--chunks": "chunks", "--ep": "expert",
+        "--micro-batch": "micro",
     }  # fmt: skip
-    words += [f"{name} {int(value)}" for name, value in options.items() if value > 1]
-    words.append(f"--zero {int(near.zero)}")
-    words += [f"--recompute {RECOMPUTE[int(near.recompute)]}"] if near.recompute else []
-    words += [f"--gpus {int(near.gpus)}"] if near.gpus != count else []
-    extra = [] if near.expert_tensor == near.tensor else [f"expert_tensor: {int(near.expert_tensor)}"]
-    extra += ["sequence_parallel: false"] if near.tensor > 1 and not near.sequence_parallel else []
-    more = f" with {', '.join(extra)} in a plan file" if extra else ""
-    return f"--search finds the fastest; the nearest plan that runs: {' '.join(words)}{more}"
+    found = [
+        f"{option} {int(getattr(near, name))}"
+        for option, name in names.items()
+        if getattr(near, name) > 1 or getattr(near, name) != getattr(asked, name)
+    ]
+    found.append(f"--zero {int(near.zero)}")
+    if near.recompute or asked.recompute:
+        found.append(f"--recompute {RECOMPUTE[int(near.recompute)]}")
+    if near.tensor > 1 and (not near.sequence_parallel or (asked.tensor > 1 and not asked.sequence_parallel)):
+        found.append("--sp" if near.sequence_parallel else "--no-sp")
+    if near.expert_tensor != near.tensor or plan.expert_tensor is not None:
+        found.append(f"--etp {int(near.expert_tensor)}")
+    if near.gpus != asked.gpus:
+        found.append(f"--gpus {int(near.gpus)}")
+    if plan.data is not None:
+        found.append(f"--dp {int(near.data)}")
+    return found

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ffplan.report.blocks import Block
-from ffplan.units import data_size, duration, number
+from ffplan.units import data_size, duration, number, plural
 
 if TYPE_CHECKING:
     from ffplan.tables import AccuracyReport, AccuracyRow, CollectiveRow, CollectiveTable, Score
@@ -110,7 +110,8 @@ UNITS = {
     "tflops": "TFLOP/s a GPU", "mfu": "share of the peak", "tokens_s_gpu": "tokens/s a GPU", "memory_gib": "GiB",
     "states_gib": "GiB of states", "activations_gib": "GiB of activations",
 }  # fmt: skip
-OF_STEPS, LARGEST = ("seconds", "tflops", "mfu", "tokens_s_gpu"), "largest"
+RATES = ("tflops", "mfu", "tokens_s_gpu")
+OF_STEPS, LARGEST = ("seconds", *RATES), "largest"
 SCORE_HEADER = ("", "n", "MAPE %", "bias %", "max %", "worst")
 
 
@@ -163,6 +164,9 @@ def accuracy_blocks(report: AccuracyReport) -> list[Block]:
     if totals:
         blocks.append(Block("Sources", tuple(_score(item) for item in (*report.sources, *totals)), SCORE_HEADER))
         blocks.append(Block("Kinds of rows", tuple(_score(item) for item in report.kinds), SCORE_HEADER))
+    if any(row.unit in RATES for row in report.rows):
+        text = "errors are of the time of a step: of a rate, measured over model, less one"
+        blocks.append(Block("", (("note", text),)))
     if report.bands:
         blocks.append(Block("Message sizes", tuple(_score(item) for item in report.bands), SCORE_HEADER))
     return blocks
@@ -172,4 +176,7 @@ def failed(report: AccuracyReport, limit: float) -> str | None:
     """Return what to say where the mean error exceeds a limit [1], else None."""
     if report.total is None or report.total.mape <= limit:
         return None
-    return f"mean error {100 * report.total.mape:.1f} % over {report.total.n} rows exceeds {100 * limit:.1f} %"
+    found, most = (f"{100 * value:.3g}" for value in (report.total.mape, limit))
+    if found == most:
+        found, most = f"{100 * report.total.mape:.8g}", f"{100 * limit:.8g}"
+    return f"mean error {found} % over {plural(report.total.n, 'row')} exceeds {most} %"

@@ -101,7 +101,7 @@ def _roofs(report: TrainReport) -> Block:
         for item in report.rows[0].rooflines
     )  # fmt: skip
     where = " of the first plan" if len(report.rows) > 1 else ""
-    return Block(f"Rooflines{where}, at specified rates", rows, ("", "here", "critical", "binds"))
+    return Block(f"Rooflines{where}, at specified rates", rows, ("", "tokens, ways", "critical", "binds"))
 
 
 def _memory(report: TrainReport) -> Block:
@@ -181,6 +181,8 @@ def train_blocks(report: TrainReport, *, chart: bool) -> list[Block]:
     if not report.searched:
         same = ", with the same batch" if len(batches) == 1 else ""
         lines.append(("eff %", f"{report.unit} a second and GPU over those of the first row{same}"))
+    if any(roof.name.endswith("-here") for roof in first.rooflines):
+        lines.append(("book", "How to Scale Your Model: gradients of 2 bytes, reduced by the network's switches"))
     blocks.append(Block("Assumptions", (*lines, *(("", text) for text in report.assumptions))))
     return blocks
 

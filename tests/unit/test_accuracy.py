@@ -152,7 +152,7 @@ def test_accuracy_of_all_that_ships() -> None:
     assert {item["name"] for item in report["sources"]} == {row["source"] for row in report["rows"]}
     failing = ffplan("accuracy", "communication", "--format", "csv", "--max-mape", "1%")
     assert failing.code == 1
-    assert "exceeds 1.0 %" in failing.err
+    assert "exceeds 1 %" in failing.err
     assert len(list(csv.DictReader(io.StringIO(failing.out)))) == len(report["rows"])
 
 

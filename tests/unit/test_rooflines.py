@@ -22,6 +22,12 @@ def test_batches_of_data_parallelism() -> None:
     assert sharded_tokens(H100, 400) == pytest.approx(2472, abs=1)
 
 
+def test_batches_of_larger_gradients_and_rings() -> None:
+    """4 bytes twice over 400 GB/s beside 4 operations: 2 C / W; gathers of 2 with scatters of 4: 6 / 4 C / W."""
+    assert data_parallel_tokens(H100, 400, 4.0, in_network=False) == pytest.approx(2 * H100 / 400e9)
+    assert sharded_tokens(H100, 400, 4.0) == pytest.approx(1.5 * H100 / 400e9)
+
+
 def test_tensor_parallelism() -> None:
     """F = 16,384 leaves 9 ways with the divisor that the book prints, which needs 898 in place of 989 TFLOP/s."""
     assert 16384 / tensor_parallel_ways(16384, 898e12, 450, 8) == pytest.approx(1746, abs=1)

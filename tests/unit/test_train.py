@@ -335,12 +335,39 @@ def test_calibration_writes_a_catalogue_file(tmp_path: Path) -> None:
     )
     assert again.code == 0, again.err
     assert max(len(line) for line in again.out.splitlines()) <= 80
+    lost = ffplan("calibrate", "b200", "--cases", CASES, "--write", str(folder))
+    assert (lost.code, lost.out) == (2, "")
+    assert "is there already and would be lost" in lost.err
+    blind = ffplan("calibrate", "b200", "--cases", CASES, "--only", "matrix_fp8")
+    assert (blind.code, blind.out) == (2, "")
+    assert "these rows cannot tell matrix_fp8" in blind.err
+
+
+def test_every_row_counts_with_the_first_measure_that_it_has(tmp_path: Path) -> None:
+    """Four rows with a measure each: all are fitted, scored and left out."""
+    pytest.importorskip("scipy")
+    file = tmp_path / "cases.yaml"
+    file.write_text(
+        "kind: training-cases\nid: own\nname: own\n"
+        "source: {title: t, date: '2026-01', grade: measured, status: V}\ntables:\n"
+        "  - id: a\n    system: {server: hgx-h100-8nic}\n    model: llama3-8b\n    plan: {zero: 1, recompute: full}\n"
+        "    columns: [gpus, batch, seconds, tflops, mfu, tokens_s_gpu]\n    rows:\n"
+        "      - [64, 512, 8.0, null, null, null]\n      - [64, 256, null, 500, null, null]\n"
+        "      - [64, 128, null, null, 0.5, null]\n      - [64, 64, null, null, null, 9000]\n"
+    )
+    scored = ffplan("accuracy", "training", "--cases", str(file), "--format", "json")
+    assert json.loads(scored.out)["total"]["n"] == 4
+    run = ffplan("calibrate", "h100-sxm-80gb", "--cases", str(file), "--only", "matrix", "--format", "json")
+    assert run.code == 0, run.err
+    assert json.loads(run.out)["rows"] == 4
+    assert json.loads(run.out)["before"] == pytest.approx(json.loads(scored.out)["total"]["mape"])
+    assert "of a rate, measured over model" in ffplan("accuracy", "training", "--cases", str(file)).out
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("h100-sxm-80gb", "--cases", CASES), "no run in these files has `h100-sxm-80gb`"),
+        (("h100-sxm-80gb", "--cases", CASES), "no timed run in these files has `h100-sxm-80gb`"),
         (("h1000", "--cases", CASES), "no accelerator `h1000`"),
         (("b200", "--cases", CASES, "--only", "matrices"), "no `matrices`"),
         (("b200", "--cases", CASES, "--start", "vgg16"), "is a model, not an accelerator"),
@@ -440,6 +467,90 @@ def test_hfreduce_has_no_scatter() -> None:
     )
     assert (run.code, run.out) == (2, "")
     assert "hfreduce has no scatter" in run.err
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("pcie-a100-three-tier", "-m", "llama3-70b", "-g", "64", "--batch", "7", "--recompute", "full"),
+        ("fire-flyer-2", "-m", "deepseek-moe-16b", "-g", "24", "--batch", "7", "--ep", "16", "--zero", "2"),
+        ("pcie-a100-three-tier", "-m", "gpt2-medium", "-g", "512", "--batch", "100", "--micro-batch", "4"),
+        ("superpod-h100-4su", "-m", "llama3-70b", "-g", "64", "--batch", "64", "--tp", "3", "--dp", "8"),
+    ],
+)
+def test_the_nearest_plan_can_be_typed_in_behind_what_was_asked(given: tuple[str, ...]) -> None:
+    refused = ffplan("train", *given)
+    assert refused.code in (1, 2)
+    near = refused.err.rstrip().rpartition("the nearest plan that runs: ")[2].split()
+    again = ffplan("train", *given, *near)
+    assert again.code == 0, again.err
+
+
+def test_a_saved_plan_says_on_how_many_accelerators_it_runs(tmp_path: Path) -> None:
+    file = tmp_path / "best.plan"
+    run = ffplan(
+        "train",
+        "superpod-h100-4su",
+        "-m",
+        "deepseek-v3",
+        "-g",
+        "500",
+        "--search",
+        "--batch",
+        "1024",
+        "--save",
+        str(file),
+    )
+    assert run.code == 0, run.err
+    assert "run it with --gpus" in run.err
+    count = run.err.split()[-1]
+    assert ffplan("train", "superpod-h100-4su", "-m", "deepseek-v3", "-g", count, "--plan", str(file)).code == 0
+    assert "kept to the schedule 1f1b" in " ".join(run.out.split())
+    nowhere = ffplan(*TRAIN, "--tp", "8", "--gpus", "64", "--save", str(tmp_path / "none" / "a.plan"))
+    assert (nowhere.code, nowhere.out) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--gpus", ""), "`` is no number of accelerators"),
+        (("--gpus", "1..1000000000"), "are too many"),
+        (("--top", "3"), "--top has no effect without --search"),
+        (("--precision", "fp4"), "precision"),
+        (("--catalog", "nosuch"), "ffplan: --catalog nosuch: cannot be read"),
+    ],
+)
+def test_more_that_is_refused(options: tuple[str, ...], words: str) -> None:
+    run = ffplan(*TRAIN, "--tp", "8", *options)
+    assert (run.code, run.out) == (2, "")
+    assert words in run.err
+
+
+def test_a_peak_that_is_not_there_cannot_be_fitted() -> None:
+    run = ffplan("train", "dgx-a100-10k", "-m", "llama3-8b", "-g", "64", "--batch", "64", "--precision", "fp8")
+    assert run.code == 2
+    assert "has no peak for fp8; it has" in run.err
+    assert "calibrate" not in run.err
+
+
+def test_rooflines_of_the_book_and_of_the_plan() -> None:
+    """Llama 3 8B on 512 H100, gradients of 4 bytes over rings: 2 C / W = 4,945; the book has C / 2 W, in the network.
+
+    ZeRO 2 and 3 meet the network for every micro-batch, whose tokens count.
+    """
+    options = ("-m", "llama3-8b", "-g", "512", "--batch", "2048", "--sequence", "2048", "--memory", "200GiB")
+    found = {}
+    for zero in ("0", "2", "3"):
+        run = ffplan("train", "superpod-h100-4su", *options, "--zero", zero, "--format", "json")
+        found[zero] = {item["name"]: item for item in json.loads(run.out)["rows"][0]["rooflines"]}
+    plain, second, third = found["0"], found["2"], found["3"]
+    assert (plain["data"]["value"], second["data"]["value"], third["fsdp"]["value"]) == (8192, 2048, 2048)
+    assert plain["data"]["critical"] == pytest.approx(1236.75, abs=0.5)
+    assert plain["data-here"]["critical"] == pytest.approx(4 * 1236.75, abs=2)
+    assert third["fsdp"]["critical"] == pytest.approx(2473.5, abs=1)
+    assert third["fsdp-here"]["critical"] == pytest.approx(1.5 * 2473.5, abs=1)
+    assert plain["data-here"]["computing_binds"]
+    assert not second["data-here"]["computing_binds"]
 
 
 def test_the_fullest_stage_is_listed() -> None:
