@@ -148,12 +148,14 @@ def changed(plan: PlanFields, asked: Plans, near: Plans) -> list[str]:
     found.append(f"--zero {int(near.zero)}")
     if near.recompute or asked.recompute:
         found.append(f"--recompute {RECOMPUTE[int(near.recompute)]}")
-    if near.tensor > 1 and (not near.sequence_parallel or (asked.tensor > 1 and not asked.sequence_parallel)):
+    if near.tensor > 1 and not (near.sequence_parallel and plan.sequence_parallel):
         found.append("--sp" if near.sequence_parallel else "--no-sp")
     if near.expert_tensor != near.tensor or plan.expert_tensor is not None:
         found.append(f"--etp {int(near.expert_tensor)}")
     if near.gpus != asked.gpus:
         found.append(f"--gpus {int(near.gpus)}")
+    if near.zero == 3 and plan.reducer not in (None, "nccl"):  # HFReduce has no scatter
+        found.append("--reducer nccl")
     if plan.data is not None:
         found.append(f"--dp {int(near.data)}")
     return found

@@ -467,6 +467,12 @@ def test_hfreduce_has_no_scatter() -> None:
     )
     assert (run.code, run.out) == (2, "")
     assert "hfreduce has no scatter" in run.err
+    options = ("-m", "llama-13b", "-g", "64", "--batch", "256", "--reducer", "hfreduce")
+    searched = ffplan("train", "fire-flyer-2", *options, "--search", "--top", "20", "--format", "json")
+    assert all(row["plan"]["zero"] < 3 for row in json.loads(searched.out)["rows"])
+    one = ffplan("train", "fire-flyer-2", *options, "--tp", "1")
+    near = one.err.rstrip().rpartition("the nearest plan that runs: ")[2].split()
+    assert ffplan("train", "fire-flyer-2", *options, "--tp", "1", *near).code == 0
 
 
 @pytest.mark.parametrize(
