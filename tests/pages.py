@@ -217,8 +217,8 @@ def accuracy_pages() -> dict[Path, str]:
             table("messages", report.bands),
             "![Model over measurement by size of the message](accuracy-communication.svg)",
             "## Training",
-            "`ffplan accuracy training`: seconds of a step, or rates of it, whose errors are of the time: measured over "
-            "model, less one; see [Training](model/training.md), also "
+            "`ffplan accuracy training`: seconds of a step, or rates of it, whose errors are of the time: measured "
+            "over model, less one; see [Training](model/training.md), also "
             "for what remains where a source is left out of the fit.",
             table("source", (*steps.sources, steps.total)),
             table("kind of rows", steps.kinds),
