@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import jsonschema
 
 from ffplan.catalog.store import Catalog
 from ffplan.check.run import examine
@@ -133,3 +136,10 @@ def modules_loaded(*arguments: str) -> set[str]:
 def lines_of(paths: Iterable[Path]) -> str:
     """Return the text of several files."""
     return "\n".join(path.read_text() for path in paths)
+
+
+def valid(text: str, schema: str) -> dict[str, object]:
+    """Return a report that meets its schema."""
+    report: dict[str, object] = json.loads(text)
+    jsonschema.validate(report, json.loads((ROOT / "schema" / f"{schema}.schema.json").read_text()))
+    return report

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ffplan.perf import step
 from ffplan.perf.passes import inner_stride, pace_share, place
-from ffplan.perf.sharded import sharded
+from ffplan.perf.sharded import Unit, sharded, unit_of
 from ffplan.perf.talk import group_time, hidden_share
 from ffplan.perf.weights import held
 from ffplan.record import record
@@ -26,37 +27,15 @@ class Reduced:
     """Parameters, brought together for computing."""
 
 
-@record
-class Group:
-    """Collectives of data parallelism over one kind of parameters [s]."""
-
-    once: Any
-    """Gradients, reduced once a step or, under ZeRO 2, for every micro-batch."""
-    across: Any
-    """Gradients between replicas of a shard."""
-    gather: Any
-    """Parameters, gathered once a step."""
-
-    def plus(self, other: Group) -> Group:
-        """Return the sum of two."""
-        return Group(self.once + other.once, self.across + other.across, self.gather + other.gather)
-
-
-def _group(run: Run, weights: Any, ranks: Any, stride: Any) -> Group:
-    """Return the collectives over `ranks` that hold the same `weights` of a stage."""
-    p, system = run.plans, run.system
-    shared = np.minimum(np.where(np.asarray(p.shard) > 0, p.shard, ranks), ranks)
-    whole, spread = place(run, ranks, stride), place(run, shared, stride)
-    outer = place(run, ranks / shared, stride * shared)
-    size, held_bytes, zero = p.gradient_bytes * weights, p.width * weights, np.asarray(p.zero)
-    reduce = group_time(system, "allreduce", whole, size, reducing=True)
+def _group(run: Run, weights: Any, ranks: Any, stride: Any) -> Unit:
+    """Return the collectives over `ranks` that hold the same `weights` of a stage, once a step; HFReduce may reduce."""
+    p, system, zero = run.plans, run.system, np.asarray(run.plans.zero)
+    unit = unit_of(run, weights, ranks, stride)
+    size = p.gradient_bytes * weights
+    reduce = group_time(system, "allreduce", place(run, ranks, stride), size, reducing=True)
     direct = system.reducer.method == "hfreduce"  # it has allreduce alone
-    scatter = reduce if direct else group_time(system, "reduce-scatter", spread, size)
-    across = group_time(system, "allreduce", outer, size / shared)
-    return Group(
-        np.where(zero > 0, scatter, reduce), np.where((zero > 0) & (not direct), across, 0.0),
-        group_time(system, "all-gather", spread, held_bytes),
-    )  # fmt: skip
+    scatter = np.where(zero > 0, reduce if direct else unit.scatter, reduce)
+    return replace(unit, scatter=scatter, across=np.where((zero > 0) & (not direct), unit.across, 0.0))
 
 
 def reduced(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
@@ -71,7 +50,7 @@ def reduced(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
         found = found.plus(_group(run, parts.experts * count, p.expert_data, stride * p.expert))
     forward, back, m = count * each.ahead, count * each.behind, p.micro_batches
     again = np.where(zero == 2, m, 1.0)  # ZeRO 2 keeps no gradients but its own: it reduces every time
-    once, across, gather = found.once, found.across, np.where((zero > 0) & (zero < 3), found.gather, 0.0)
+    once, across, gather = found.scatter, found.across, np.where((zero > 0) & (zero < 3), found.gather, 0.0)
     share = run.speeds.overlap
     if "gradients" in p.overlap:
         reducing = hidden_share(run.system, place(run, p.reducing, stride), share)

@@ -30,10 +30,12 @@ if TYPE_CHECKING:
 
 @record
 class Unit:
-    """Collectives of a unit [s]."""
+    """Collectives over the ranks that share so many parameters [s]."""
 
     gather: Any
+    """Of parameters."""
     scatter: Any
+    """Of gradients."""
     across: Any
     """Reducing gradients between replicas of a shard, once a step."""
 
@@ -97,7 +99,7 @@ def backward_wait(root: Any, gather: Any, scatter: Any, computing: Any, units: A
     return gather + (units > 1) * between + scatter + root
 
 
-def _unit(run: Run, weights: Any, ranks: Any, stride: Any) -> Unit:
+def unit_of(run: Run, weights: Any, ranks: Any, stride: Any) -> Unit:
     """Return the collectives of so many parameters over the ranks that share them."""
     p, system = run.plans, run.system
     shared = np.minimum(np.where(np.asarray(p.shard) > 0, p.shard, ranks), ranks)
@@ -128,10 +130,10 @@ def sharded(run: Run, each: Passes, count: Any, extra: Any) -> Exposed:
     """
     p, parts = run.plans, held(run.shape, run.plans, pace_share(run.shape, run.plans))
     stride, (units, layers) = inner_stride(p), units_of(count, p)
-    unit = _unit(run, layers * parts.layer, p.reducing, stride)
+    unit = unit_of(run, layers * parts.layer, p.reducing, stride)
     if run.shape.experts is not None:
-        unit = unit.plus(_unit(run, layers * parts.experts, p.expert_data, stride * p.expert))
-    root, v, m = _unit(run, extra, p.reducing, stride), p.chunks, p.micro_batches
+        unit = unit.plus(unit_of(run, layers * parts.experts, p.expert_data, stride * p.expert))
+    root, v, m = unit_of(run, extra, p.reducing, stride), p.chunks, p.micro_batches
     ahead, behind, share = count * each.ahead / v, count * each.behind / v, run.speeds.overlap
     hide_gathers, hide_gradients = "parameters" in p.overlap, "gradients" in p.overlap
     gathers = units * unit.gather
