@@ -31,24 +31,25 @@ def data_parallel_tokens(flops: Any, gbyte_s: Any, gradient: Any = 2.0, *, in_ne
     return flops * gradient / (4 * gbyte_s * 1e9) * (1 if in_network else 2)
 
 
-def sharded_tokens(flops: Any, gbyte_s: Any, gradient: Any = 2.0) -> Any:
+def sharded_tokens(flops: Any, gbyte_s: Any, gradient: Any = 2.0, parameter: Any = 2.0) -> Any:
     """Return the batch per GPU from which fully sharded data parallelism is bound by compute.
 
     Args:
         flops: peak of a GPU C [FLOP/s].
         gbyte_s: bandwidth of gathers and scatters W [GB/s].
         gradient: bytes of a gradient g [byte].
+        parameter: bytes of a parameter as it is gathered w [byte].
 
     Returns:
         Tokens [1].
 
     Equation:
-        C max(1, (2 + g) / 4) / W: parameters beside 2 operations each forward, with gradients beside 4 backward
+        C max(w / 2, (w + g) / 4) / W: parameters beside 2 operations each forward, with gradients beside 4 backward
 
     Source:
         [1]: twice that of data parallelism, 2,472 across nodes, with gradients of 2 bytes.
     """
-    return flops * max(1.0, (2.0 + gradient) / 4) / (gbyte_s * 1e9)
+    return flops * max(parameter / 2, (parameter + gradient) / 4) / (gbyte_s * 1e9)
 
 
 def tensor_parallel_ways(inner: Any, flops: Any, gbyte_s: Any, node: Any) -> Any:

@@ -38,11 +38,11 @@ def _reduces_at(run: Run) -> tuple[float, bool]:
     return sum(host.nic_gbyte_s) * host.domain_nodes, False
 
 
-def _critical(run: Run, rate: float, gradient: float, *, in_network: bool) -> float:
+def _critical(run: Run, rate: float, gradient: float, parameter: float, *, in_network: bool) -> float:
     """Return the tokens of a GPU between two reductions from which computing binds [1]."""
     p, shape, peak = run.plans, run.shape, run.speeds.peak
     plain = float(data_parallel_tokens(peak, rate, gradient, in_network=in_network))
-    needed = float(sharded_tokens(peak, rate, gradient)) if p.zero == 3 else plain
+    needed = float(sharded_tokens(peak, rate, gradient, parameter)) if p.zero == 3 else plain
     if shape.experts is None:
         return needed
     spread = float(sharded_speedup(min(float(p.expert), float(run.system.domain)), 1.0))
@@ -61,8 +61,8 @@ def _data(run: Run) -> list[Roofline]:
     name, label = ("fsdp", "sharded data parallelism") if p.zero == 3 else ("data", "data parallelism")
     if shape.experts is not None:
         name, label = "experts", "experts and data"
-    book = _critical(run, rate, 2.0, in_network=True)
-    here = _critical(run, rate, float(p.gradient_bytes), in_network=switched)
+    book = _critical(run, rate, 2.0, 2.0, in_network=True)
+    here = _critical(run, rate, float(p.gradient_bytes), p.width, in_network=switched)
     found = [Roofline(name, f"{label}, book", "tokens a GPU", tokens, book, tokens >= book)]
     if abs(here / book - 1) > NEAR:
         found.append(Roofline(f"{name}-here", f"{label}, here", "tokens a GPU", tokens, here, tokens >= here))

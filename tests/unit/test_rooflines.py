@@ -26,6 +26,7 @@ def test_batches_of_larger_gradients_and_rings() -> None:
     """4 bytes twice over 400 GB/s beside 4 operations: 2 C / W; gathers of 2 with scatters of 4: 6 / 4 C / W."""
     assert data_parallel_tokens(H100, 400, 4.0, in_network=False) == pytest.approx(2 * H100 / 400e9)
     assert sharded_tokens(H100, 400, 4.0) == pytest.approx(1.5 * H100 / 400e9)
+    assert sharded_tokens(H100, 400, 4.0, 4.0) == pytest.approx(2 * H100 / 400e9)
 
 
 def test_tensor_parallelism() -> None:
