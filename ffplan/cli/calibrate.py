@@ -23,9 +23,13 @@ def _target(folder: str, accelerator: str, parts: Catalog) -> Path:
     Raises:
         UsageError: where another file would be lost.
     """
+    import os
     from pathlib import Path
 
     path, place = Path(folder) / f"{accelerator}.yaml", parts.locate(accelerator)
+    there = next(item for item in (path.parent.absolute(), *path.parent.absolute().parents) if item.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        raise UsageError(f"ffplan calibrate: --write {folder}: cannot be written: {there} is no folder to write into")
     if path.exists() and (place is None or path.resolve() != place[0].resolve()):
         words = f"{path} is there already and would be lost; read it with --catalog {folder}, or write elsewhere"
         raise UsageError(f"ffplan calibrate: --write {folder}: {words}")
@@ -81,7 +85,9 @@ def calibrate(
         part_of(parts, Accelerator, start, "ffplan calibrate: --start")
     if only and launches:
         raise UsageError("ffplan calibrate: --launches has no effect with --only; name launch,launch_step there")
-    names = tuple(choice(name.strip(), tuple(BOUNDS), "--only") for name in only.split(",")) if only else None
+    names = (
+        tuple(choice(name.strip(), tuple(BOUNDS), "--only") for name in only.split(",")) if only is not None else None
+    )
     target = _target(folder, accelerator, parts) if folder is not None else None
     progress = Progress("replaying")
     wish = Wanted(accelerator, tuple(cases), names, launches, start, units)

@@ -89,7 +89,7 @@ class PlanFields(Frozen):
             wrong = ("shard", "`shard` has no effect with `zero: 0`", "leave it out, or write zero: 3")
         elif self.unit_layers > 1 and self.zero != 3:
             words = f"`unit_layers` has no effect with `zero: {self.zero}`"
-            wrong = ("unit_layers", words, "leave it out, or write zero: 3")
+            wrong = ("unit_layers", words, "leave it out, or write zero: 3 beside it")
         if wrong:
             field, message, remedy = wrong
             raise PydanticCustomError(

@@ -109,11 +109,13 @@ def training_assumptions(run: Run, plan: PlanFields, *, given: bool) -> tuple[st
 
 def sharded_assumption(rows: Sequence[TrainRow]) -> tuple[str, ...]:
     """Return what to know of ZeRO 3, where a row has it, and of what it was measured to take over many ranks."""
-    fully = [row.plan for row in rows if row.plan.zero == 3]
+    fully = [row.plan for row in rows if row.plan.zero == 3 and row.plan.shard > 1]
     if not fully:
         return ()
     size, beside = fully[0].unit_layers, "parameters" in fully[0].overlap
     each = "a layer" if size == 1 else f"{size} layers"
+    if len({plan.unit_layers for plan in fully}) > 1:
+        each = "a unit"
     found = (
         f"ZeRO 3 gathers parameters and scatters gradients by {fully[0].reducer}, {each} at a time"
         f"{' and one unit ahead' if beside else ''}; embeddings before and after everything.",

@@ -32,7 +32,7 @@ WORDS = {
     "experts": "expert parallelism does not divide the experts",
     "expert-ranks": "expert parallelism does not fit into the ranks of tensor, context and data parallelism",
     "context": "context parallelism does not cut the sequence into 2 equal pieces a rank",
-    "shard": "the ranks that ZeRO shares over do not divide the data-parallel ones",
+    "shard": "the ranks that ZeRO shares over do not divide the data-parallel ones, or those of an expert",
     "schedule": "the schedule needs more micro-batches or layers, or an even number of stages",
     "memory": "does not fit into device memory",
 }
@@ -78,6 +78,8 @@ def causes(shape: Shape, plans: Plans, limit: float | None) -> dict[str, Any]:
     if shape.experts is not None:
         found["experts"] = shape.experts.routed % p.expert != 0
         found["widths"] = found["widths"] | (shape.experts.ffn % p.expert_tensor != 0)
+        mine = np.minimum(np.maximum(p.shard, 1), p.expert_data)
+        found["shard"] = found["shard"] | ((np.asarray(p.shard) > 0) & ~_whole(p.expert_data / np.maximum(mine, 1e-9)))
         found["expert-ranks"] = (p.expert_data < 1) | ~_whole(p.expert_data)
     else:
         found["experts"] = np.asarray(p.expert) > 1

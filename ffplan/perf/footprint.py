@@ -172,7 +172,7 @@ def footprint(shape: Shape, plans: Plans, stage: Any) -> Footprint:
     pair = np.minimum(2 * units_of(count, p)[1], count) * layer
     root = p.width * copies + p.gradient_bytes * last_stage
     gathered = (p.width + p.gradient_bytes) * pair + root * parts.embedding
-    working = np.where(zero == 3, gathered, WEIGHT * layer) + np.where(full_again, kept, 0.0)
+    working = np.where((zero == 3) & (shared > 1), gathered, WEIGHT * layer) + np.where(full_again, kept, 0.0)
     single = p.precision == "tf32"  # no second copy of the weights
     weight, moments = states(4.0 if single else WEIGHT, 3), states(8.0 if single else OPTIMIZER, 1)
     gradient = states(1.0, 2) * p.gradient_bytes

@@ -108,6 +108,11 @@ def _of_ranks(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
         return f"tensor parallelism {t} does not divide the feed-forward width {inner:,}", "take a power of two"
     if reason == "shard":
         ranks = int(p.reducing)
+        if ranks % p.shard == 0:
+            words = (
+                f"ZeRO over {int(p.shard):,} ranks does not divide the {float(p.expert_data):,g} with the same experts"
+            )
+            return words, _nearest(p.shard, int(p.expert_data))
         words = f"ZeRO over {int(p.shard):,} ranks does not divide {ranks:,} data-parallel ranks"
         return words, _nearest(p.shard, ranks)
     experts = shape.experts.routed if shape.experts else 0

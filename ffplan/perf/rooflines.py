@@ -52,6 +52,28 @@ def sharded_tokens(flops: Any, gbyte_s: Any, gradient: Any = 2.0, parameter: Any
     return flops * max(parameter / 2, (parameter + gradient) / 4) / (gbyte_s * 1e9)
 
 
+def scattered_tokens(flops: Any, gbyte_s: Any, gradient: Any, parameter: Any = 0.0) -> Any:
+    """Return the batch per GPU from which data parallelism with shared optimiser states is bound by compute.
+
+    Args:
+        flops: peak of a GPU C [FLOP/s].
+        gbyte_s: bandwidth of gathers and scatters W [GB/s].
+        gradient: bytes of a gradient g [byte].
+        parameter: bytes of a parameter that is gathered beside the same computing w [byte].
+
+    Returns:
+        Tokens [1].
+
+    Equation:
+        C max(g / 4, w / 2) / W: gradients scattered beside 4 operations backward, parameters beside 2 forward
+
+    Source:
+        Rajbhandari et al., "ZeRO", SC'20, arXiv 1910.02054, section 7: a scatter and a gather in place of an allreduce;
+        the form is that of [1].
+    """
+    return flops * max(gradient / 4, parameter / 2) / (gbyte_s * 1e9)
+
+
 def tensor_parallel_ways(inner: Any, flops: Any, gbyte_s: Any, node: Any) -> Any:
     """Return the ways of tensor parallelism up to which it is bound by compute.
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.perf.levels import sharded_speedup
-from ffplan.perf.passes import place
-from ffplan.perf.plans import strides
-from ffplan.perf.rooflines import data_parallel_tokens, expert_parallel_tokens, sharded_tokens, tensor_parallel_ways
+from ffplan.perf.passes import inner_stride, place
+from ffplan.perf.rooflines import (
+    data_parallel_tokens,
+    expert_parallel_tokens,
+    scattered_tokens,
+    sharded_tokens,
+    tensor_parallel_ways,
+)
 from ffplan.trainings import Roofline
 
 if TYPE_CHECKING:
@@ -32,22 +37,31 @@ def _reduces_at(run: Run) -> tuple[float, bool]:
     Inside a node, by its scale-up switch where that can; out of it over all NICs.
     """
     p, host = run.plans, run.system.host
-    nodes = place(run, p.reducing, strides(p)["data"]).nodes
+    ranks = min(float(p.sharing), float(p.reducing)) if p.zero else p.reducing
+    nodes = place(run, ranks, inner_stride(p)).nodes
     if float(nodes) <= 1:
         return _inside(run.system), host.switched and host.rates is not None and host.rates.nvls is not None
     return sum(host.nic_gbyte_s) * host.domain_nodes, False
 
 
-def _critical(run: Run, rate: float, gradient: float, parameter: float, *, in_network: bool) -> float:
-    """Return the tokens of a GPU between two reductions from which computing binds [1]."""
-    p, shape, peak = run.plans, run.shape, run.speeds.peak
-    plain = float(data_parallel_tokens(peak, rate, gradient, in_network=in_network))
-    needed = float(sharded_tokens(peak, rate, gradient, parameter)) if p.zero == 3 else plain
-    if shape.experts is None:
+def _critical(run: Run, plain: float, needed: float, rate: float) -> float:
+    """Return tokens from which computing binds, for the experts of a model that has them [1]."""
+    experts = run.shape.experts
+    if experts is None:
         return needed
-    spread = float(sharded_speedup(min(float(p.expert), float(run.system.domain)), 1.0))
-    book = float(expert_parallel_tokens(shape.experts.routed, shape.experts.top_k, peak, rate, spread))
-    return book * needed / float(data_parallel_tokens(peak, rate))
+    spread = float(sharded_speedup(min(float(run.plans.expert), float(run.system.domain)), 1.0))
+    book = float(expert_parallel_tokens(experts.routed, experts.top_k, run.speeds.peak, rate, spread))
+    return book * needed / plain
+
+
+def _here(run: Run, rate: float, *, switched: bool) -> float:
+    """Return the tokens from which computing binds with what the plan reduces and gathers [1]."""
+    p, peak, gradient = run.plans, run.speeds.peak, float(run.plans.gradient_bytes)
+    if p.zero == 3:
+        return float(sharded_tokens(peak, rate, gradient, p.width))
+    if p.zero and run.system.reducer.method != "hfreduce":  # which has allreduce alone
+        return float(scattered_tokens(peak, rate, gradient, p.width if p.zero == 1 else 0.0))
+    return float(data_parallel_tokens(peak, rate, gradient, in_network=switched))
 
 
 def _data(run: Run) -> list[Roofline]:
@@ -61,8 +75,9 @@ def _data(run: Run) -> list[Roofline]:
     name, label = ("fsdp", "sharded data parallelism") if p.zero == 3 else ("data", "data parallelism")
     if shape.experts is not None:
         name, label = "experts", "experts and data"
-    book = _critical(run, rate, 2.0, 2.0, in_network=True)
-    here = _critical(run, rate, float(p.gradient_bytes), p.width, in_network=switched)
+    plain = float(data_parallel_tokens(run.speeds.peak, rate))
+    book = _critical(run, plain, float(sharded_tokens(run.speeds.peak, rate)) if p.zero == 3 else plain, rate)
+    here = _critical(run, plain, _here(run, rate, switched=switched), rate)
     found = [Roofline(name, f"{label}, book", "tokens a GPU", tokens, book, tokens >= book)]
     if abs(here / book - 1) > NEAR:
         found.append(Roofline(f"{name}-here", f"{label}, here", "tokens a GPU", tokens, here, tokens >= here))

@@ -9,6 +9,7 @@ from ffplan.perf.levels import sharded_speedup
 from ffplan.perf.rooflines import (
     data_parallel_tokens,
     expert_parallel_tokens,
+    scattered_tokens,
     sharded_tokens,
     tensor_parallel_ways,
 )
@@ -27,6 +28,13 @@ def test_batches_of_larger_gradients_and_rings() -> None:
     assert data_parallel_tokens(H100, 400, 4.0, in_network=False) == pytest.approx(2 * H100 / 400e9)
     assert sharded_tokens(H100, 400, 4.0) == pytest.approx(1.5 * H100 / 400e9)
     assert sharded_tokens(H100, 400, 4.0, 4.0) == pytest.approx(2 * H100 / 400e9)
+
+
+def test_batches_of_shared_optimiser_states() -> None:
+    """Scattered gradients of 4 bytes beside 4 operations, gathered parameters of 2 beside 2: C / W both."""
+    assert scattered_tokens(H100, 400, 4.0) == pytest.approx(H100 / 400e9)
+    assert scattered_tokens(H100, 400, 2.0) == pytest.approx(0.5 * H100 / 400e9)
+    assert scattered_tokens(H100, 400, 2.0, 2.0) == pytest.approx(H100 / 400e9)
 
 
 def test_tensor_parallelism() -> None:

@@ -145,6 +145,12 @@ def test_calibration_writes_a_catalogue_file(tmp_path: Path) -> None:
     lost = ffplan("calibrate", "b200", "--cases", CASES, "--write", str(folder))
     assert (lost.code, lost.out) == (2, "")
     assert "is there already and would be lost" in lost.err
+    plain = tmp_path / "plain"
+    plain.write_text("")
+    nowhere = ffplan("calibrate", "b200", "--cases", CASES, "--write", str(plain))
+    assert (nowhere.code, nowhere.out) == (2, "")
+    assert "is no folder to write into" in nowhere.err
+    assert ffplan("calibrate", "b200", "--cases", CASES, "--only", "").code == 2
     blind = ffplan("calibrate", "b200", "--cases", CASES, "--only", "matrix_fp8")
     assert (blind.code, blind.out) == (2, "")
     assert "these rows cannot tell matrix_fp8" in blind.err

@@ -253,6 +253,24 @@ def test_units_too_large_are_told_to_be_left_out(tmp_path: Path) -> None:
     assert "one unit ahead" not in " ".join(alone.out.split())
 
 
+def test_shares_of_zero_divide_those_of_an_expert_too(tmp_path: Path) -> None:
+    """24 ranks, 6 of them with the same experts: shares of 4 leave one and a half replicas."""
+    file = tmp_path / "plan.yaml"
+    options = ("-m", "deepseek-v3", "-g", "24", "--batch", "24", "--ep", "4", "--memory", "4000GiB")
+    for shard, code in ((3, 0), (4, 2), (6, 0), (12, 0)):
+        file.write_text(f"kind: training-plan\nzero: 3\nshard: {shard}\n")
+        run = ffplan("train", "superpod-h100-4su", *options, "--plan", str(file))
+        assert run.code == code, run.err
+        assert ("ZeRO over 4 ranks does not divide the 6 with the same experts" in run.err) == (shard == 4)
+
+
+def test_zero_3_of_one_rank_gathers_nothing() -> None:
+    options = ("-m", "llama3-8b", "-g", "8", "--batch", "8", "--tp", "8", "--format", "json")
+    none, full = (json.loads(ffplan("train", "superpod-h100-4su", *options, "--zero", zero).out) for zero in "03")
+    assert full["rows"][0]["memory_gib"] == none["rows"][0]["memory_gib"]
+    assert not any("gathers parameters" in text for text in full["assumptions"])
+
+
 def test_hfreduce_has_no_scatter() -> None:
     run = ffplan(
         "train",
@@ -356,6 +374,7 @@ def test_rooflines_of_the_book_and_of_the_plan() -> None:
     assert (plain["data"]["value"], second["data"]["value"], third["fsdp"]["value"]) == (8192, 2048, 2048)
     assert plain["data"]["critical"] == pytest.approx(1236.75, abs=0.5)
     assert plain["data-here"]["critical"] == pytest.approx(4 * 1236.75, abs=2)
+    assert second["data-here"]["critical"] == pytest.approx(2 * 1236.75, abs=1)  # scattered
     assert third["fsdp"]["critical"] == pytest.approx(2473.5, abs=1)
     assert third["fsdp-here"]["critical"] == pytest.approx(1.5 * 2473.5, abs=1)
     assert plain["data-here"]["computing_binds"]
