@@ -20,6 +20,7 @@ import numpy as np
 from ffplan.elementwise import maximum
 from ffplan.perf.passes import inner_stride, pace_share, place
 from ffplan.perf.plans import units_of
+from ffplan.perf.step import with_cost
 from ffplan.perf.talk import group_time
 from ffplan.perf.weights import held
 from ffplan.record import record
@@ -111,11 +112,6 @@ def unit_of(run: Run, weights: Any, ranks: Any, stride: Any) -> Unit:
     )
 
 
-def _beside(waiting: Any, carried: Any, share: float) -> Any:
-    """Return what collectives add where hiding them costs the computing a share of their time [s]."""
-    return waiting + share * np.maximum(carried - waiting, 0.0)
-
-
 def sharded(run: Run, each: Passes, count: Any, extra: Any) -> Exposed:
     """Return what nothing hides of the collectives of ZeRO 3 in a step.
 
@@ -140,13 +136,13 @@ def sharded(run: Run, each: Passes, count: Any, extra: Any) -> Exposed:
     forward = root.gather + v * gathers
     if hide_gathers:
         waiting = root.gather + v * forward_wait(0.0, unit.gather, ahead, units)
-        forward = _beside(waiting, forward, share)
+        forward = with_cost(waiting, forward, share)
 
     def backward(scatter: Any, at_end: Any) -> tuple[Any, Any]:
         """Return what gathers, and what scatters add in the backward pass of a micro-batch."""
         hidden = (unit.gather if hide_gathers else 0.0, scatter if hide_gradients else 0.0)
         carried = units * (hidden[0] + hidden[1])
-        added = v * _beside(backward_wait(0.0, *hidden, behind, units), carried, share)
+        added = v * with_cost(backward_wait(0.0, *hidden, behind, units), carried, share)
         mine = added * units * hidden[0] / np.maximum(carried, 1e-30)
         others = added - mine if hide_gradients else v * units * scatter
         return (mine if hide_gathers else v * gathers), others + at_end

@@ -37,8 +37,27 @@ def exposed(communication: Any, computing: Any, pieces: Any, share: Any = 0.0) -
         Pipelining of n pieces: one has nothing to run beside it. Collectives of accelerators take multiprocessors and
         memory bandwidth from the computing: 20 of 132 multiprocessors in DeepSeek-V3, arXiv 2412.19437.
     """
-    alone = maximum(communication / maximum(pieces, 1.0), communication - computing)
-    return alone + share * (communication - alone)
+    return with_cost(maximum(communication / maximum(pieces, 1.0), communication - computing), communication, share)
+
+
+def with_cost(alone: Any, whole: Any, share: Any) -> Any:
+    """Return what collectives add where hiding the rest of them costs the computing a share of their time.
+
+    Args:
+        alone: what nothing hides e [s].
+        whole: all that they take c [s].
+        share: share that what is hidden costs f [1].
+
+    Returns:
+        Time [s].
+
+    Equation:
+        e + f max(0, c - e)
+
+    Source:
+        DeepSeek-V3, arXiv 2412.19437, section 3.2: multiprocessors that communicate do not compute.
+    """
+    return alone + share * maximum(0.0, whole - alone)
 
 
 def waiting(stage: Any, layers: Any, launch: Any, launch_step: Any) -> Any:

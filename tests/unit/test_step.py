@@ -19,7 +19,7 @@ from ffplan.perf.plans import Plans, layers_of, placed, strides, units_of
 from ffplan.perf.reckon import achieved, step_flops
 from ffplan.perf.sharded import backward_wait, forward_wait
 from ffplan.perf.speeds import UncalibratedError, speeds
-from ffplan.perf.step import bubble_time, exposed, offload_time, optimizer_time, waiting
+from ffplan.perf.step import bubble_time, exposed, offload_time, optimizer_time, waiting, with_cost
 from ffplan.perf.talk import Spot, System, border_share, contention, group_time, send_time
 from ffplan.perf.train import PARTS, step_parts, step_time
 from ffplan.perf.whatif import RESOURCES, faster
@@ -64,6 +64,7 @@ def test_overlap_leaves_a_piece_or_the_rest() -> None:
     assert exposed(0.0, 1.0, 0) == 0
     assert exposed(10.0, 40.0, 5, 0.25) == 2 + 0.25 * 8
     assert exposed(10.0, 0.0, 5, 0.25) == 10
+    assert (with_cost(2.0, 10.0, 0.25), with_cost(2.0, 1.0, 0.25)) == (4, 2)
 
 
 def test_hidden_collectives_cost_computing_but_where_the_host_reduces() -> None:
