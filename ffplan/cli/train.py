@@ -95,15 +95,14 @@ def _names(text: str | None) -> tuple[str, ...] | None:
 
 def plan_text(base: PlanFields, plan: PlanRow) -> str:
     """Return a plan as a file: what was asked for, with what the row has of it, but ranks of data parallelism."""
+    from ffplan.design.training import LEAST_ZERO
+
     names = (
         "tensor", "pipeline", "chunks", "context", "expert", "expert_tensor", "micro_batch", "batch", "sequence",
         "sequence_parallel", "zero", "recompute", "reducer",
     )  # fmt: skip
     values = {name: getattr(base, name) for name in type(base).model_fields} | {n: getattr(plan, n) for n in names}
-    if plan.zero == 0:
-        del values["shard"]
-    if plan.zero != 3:
-        del values["unit_layers"]
+    values = {name: value for name, value in values.items() if plan.zero >= LEAST_ZERO.get(name, 0)}
     values["sequence_parallel"] = plan.sequence_parallel or plan.tensor == 1
     if plan.sequence == 1:  # images
         kept = ("micro_batch", "precision", "gradient_bytes", "overlap", "bucket_mib", "reducer")

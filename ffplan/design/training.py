@@ -15,6 +15,8 @@ Schedule = Literal["1f1b", "zb-h1", "zb-2p", "zb-v", "v-half", "v-min", "dualpip
 Overlap = Literal["gradients", "parameters", "tensor", "pipeline", "experts"]
 Axis = Literal["tensor", "context", "data", "pipeline"]
 Zero = Annotated[int, Field(ge=0, le=3)]
+LEAST_ZERO = {"shard": 1, "unit_layers": 3}
+"""ZeRO stages from which fields have an effect; elsewhere they are refused."""
 
 
 class PlanFields(Frozen):
@@ -76,6 +78,11 @@ class PlanFields(Frozen):
     reducer: Literal["nccl", "hfreduce", "hfreduce-nvlink"] | None = None
     """Library that reduces gradients; the design's first if omitted, nccl in files of measured runs."""
 
+    @property
+    def reduces_whole(self) -> bool:
+        """True where the library that is asked for has allreduce alone, and no scatter, as HFReduce."""
+        return self.reducer not in (None, "nccl")
+
     @model_validator(mode="after")
     def _consistent(self) -> PlanFields:
         wrong = None
@@ -85,9 +92,9 @@ class PlanFields(Frozen):
         elif self.chunks > 1 and self.schedule != "1f1b":
             words = f"`chunks` belong to 1f1b, not to {self.schedule}"
             wrong = ("chunks", words, "leave out `chunks`, or write schedule: 1f1b")
-        elif self.shard is not None and self.zero == 0:
+        elif self.shard is not None and self.zero < LEAST_ZERO["shard"]:
             wrong = ("shard", "`shard` has no effect with `zero: 0`", "leave it out, or write zero: 3")
-        elif self.unit_layers > 1 and self.zero != 3:
+        elif self.unit_layers > 1 and self.zero < LEAST_ZERO["unit_layers"]:
             words = f"`unit_layers` has no effect with `zero: {self.zero}`"
             wrong = ("unit_layers", words, "leave it out, or write zero: 3 beside it")
         if wrong:

@@ -11,6 +11,7 @@ from ffplan.catalog.models import Convolution
 from ffplan.perf.plans import Plans
 from ffplan.perf.refusal import CANNOT, RefusedError, gib, multiples
 from ffplan.perf.speeds import Speeds
+from ffplan.perf.step import with_cost
 from ffplan.perf.talk import System, group_time, hidden_share, spot_of
 from ffplan.perf.train import PARTS
 from ffplan.perf.vision import (
@@ -102,7 +103,7 @@ def _reduced(run: ImageRun, behind: list[Any]) -> Any:
         return sum(times)
     ready = [sum(behind[position:]) for _, position in cut]
     exposed = np.maximum(queue_end(ready, times) - sum(behind), 0.0)
-    return exposed + hidden_share(run.system, spot, run.speeds.overlap) * (sum(times) - exposed)
+    return with_cost(exposed, sum(times), hidden_share(run.system, spot, run.speeds.overlap))
 
 
 def image_parts(run: ImageRun) -> dict[str, Any]:

@@ -153,11 +153,16 @@ def _of_pipelines(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
     return words, "change the stages or the batch, or take 1f1b"
 
 
-def relaxed(plans: Plans) -> list[dict[str, Any]]:
-    """Return what of a plan to leave out to find one that runs, the least first: fields that a search has not."""
+def given(plans: Plans) -> dict[str, Any]:
+    """Return the fields of a plan that are set and no axis of a search has, with the values that leave them out."""
     free: dict[str, Any] = {"unit_layers": 1.0, "shard": 0.0}
-    given = {name: value for name, value in free.items() if getattr(plans, name) != value}
-    return [{}, *({name: value} for name, value in given.items()), *([given] if len(given) > 1 else [])]
+    return {name: value for name, value in free.items() if getattr(plans, name) != value}
+
+
+def relaxed(plans: Plans) -> list[dict[str, Any]]:
+    """Return what of a plan to leave out to find one that runs, the least first."""
+    there = given(plans)
+    return [{}, *({name: value} for name, value in there.items()), *([there] if len(there) > 1 else [])]
 
 
 def told(shape: Shape, plans: Plans, reason: str) -> Fault:

@@ -9,22 +9,12 @@ import numpy as np
 
 from ffplan.perf import step
 from ffplan.perf.passes import inner_stride, pace_share, place
-from ffplan.perf.sharded import Unit, sharded, unit_of
+from ffplan.perf.sharded import Reduced, Unit, sharded, unit_of
 from ffplan.perf.talk import group_time, hidden_share
 from ffplan.perf.weights import held
-from ffplan.record import record
 
 if TYPE_CHECKING:
     from ffplan.perf.passes import Passes, Run
-
-
-@record
-class Reduced:
-    """Collectives of data parallelism in a step [s]."""
-
-    gradients: Any
-    gathers: Any
-    """Parameters, brought together for computing."""
 
 
 def _group(run: Run, weights: Any, ranks: Any, stride: Any) -> Unit:
@@ -33,13 +23,25 @@ def _group(run: Run, weights: Any, ranks: Any, stride: Any) -> Unit:
     unit = unit_of(run, weights, ranks, stride)
     size = p.gradient_bytes * weights
     reduce = group_time(system, "allreduce", place(run, ranks, stride), size, reducing=True)
-    direct = system.reducer.method == "hfreduce"  # it has allreduce alone
+    direct = not system.scatters
     scatter = np.where(zero > 0, reduce if direct else unit.scatter, reduce)
     return replace(unit, scatter=scatter, across=np.where((zero > 0) & (not direct), unit.across, 0.0))
 
 
 def reduced(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
-    """Return what reducing gradients and gathering parameters takes that nothing hides [s].
+    """Return what reducing gradients and gathering parameters takes that nothing hides [s]."""
+    fully = np.asarray(run.plans.zero) == 3
+    if fully.all():
+        return sharded(run, each, count, extra)
+    plain = _reduced(run, each, count, extra)
+    if not fully.any():
+        return plain
+    third = sharded(run, each, count, extra)
+    return Reduced(np.where(fully, third.gradients, plain.gradients), np.where(fully, third.gathers, plain.gathers))
+
+
+def _reduced(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
+    """Return the same of plans below ZeRO 3.
 
     Everything that runs beside the same computing is summed before it is compared with it.
     """
@@ -50,19 +52,14 @@ def reduced(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
         found = found.plus(_group(run, parts.experts * count, p.expert_data, stride * p.expert))
     forward, back, m = count * each.ahead, count * each.behind, p.micro_batches
     again = np.where(zero == 2, m, 1.0)  # ZeRO 2 keeps no gradients but its own: it reduces every time
-    once, across, gather = found.scatter, found.across, np.where((zero > 0) & (zero < 3), found.gather, 0.0)
+    once, across, gather = found.scatter, found.across, np.where(zero > 0, found.gather, 0.0)
     share = run.speeds.overlap
     if "gradients" in p.overlap:
         reducing = hidden_share(run.system, place(run, p.reducing, stride), share)
         once, across = step.exposed(once, back, pieces, reducing), step.exposed(across, back, pieces, share)
     if "parameters" in p.overlap:
         gather = step.exposed(gather, forward, pieces, share)
-    plain = Reduced(again * once + across, gather)
-    fully = zero == 3
-    if not fully.any():
-        return plain
-    third = sharded(run, each, count, extra)
-    return Reduced(np.where(fully, third.gradients, plain.gradients), np.where(fully, third.gathers, plain.gathers))
+    return Reduced(again * once + across, gather)
 
 
 def _host_rates(run: Run) -> tuple[float, float]:

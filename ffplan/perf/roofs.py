@@ -37,7 +37,7 @@ def _reduces_at(run: Run) -> tuple[float, bool]:
     Inside a node, by its scale-up switch where that can; out of it over all NICs.
     """
     p, host = run.plans, run.system.host
-    ranks = min(float(p.sharing), float(p.reducing)) if p.zero else p.reducing
+    ranks = p.sharing if p.zero else p.reducing
     nodes = place(run, ranks, inner_stride(p)).nodes
     if float(nodes) <= 1:
         return _inside(run.system), host.switched and host.rates is not None and host.rates.nvls is not None
@@ -59,7 +59,7 @@ def _here(run: Run, rate: float, *, switched: bool) -> float:
     p, peak, gradient = run.plans, run.speeds.peak, float(run.plans.gradient_bytes)
     if p.zero == 3:
         return float(sharded_tokens(peak, rate, gradient, p.width))
-    if p.zero and run.system.reducer.method != "hfreduce":  # which has allreduce alone
+    if p.zero and run.system.scatters:
         return float(scattered_tokens(peak, rate, gradient, p.width if p.zero == 1 else 0.0))
     return float(data_parallel_tokens(peak, rate, gradient, in_network=switched))
 

@@ -46,7 +46,7 @@ def _fixed(asked: Asked) -> dict[str, Any]:
 def _weighed(stand: Stand, asked: Asked, count: int) -> Found:
     """Return the space of plans on so many accelerators, weighed."""
     space = space_of(stand.shape, count, stand.run.system.domain, _fixed(asked))
-    if asked.plan.reducer not in (None, "nccl"):  # HFReduce has no scatter, which ZeRO 3 needs
+    if asked.plan.reduces_whole:  # ZeRO 3 needs a scatter
         space = replace(space, zero=tuple(stage for stage in space.zero if stage < 3))
     return weigh(stand.run, space, count, stand.limit, asked.plan.data if "data" in asked.fixed else None)
 

@@ -46,18 +46,18 @@ class Unit:
 
 
 @record
-class Exposed:
-    """What nothing hides of the collectives of ZeRO 3 in a step [s]."""
+class Reduced:
+    """Collectives of data parallelism in a step that nothing hides [s]."""
 
-    gathers: Any
     gradients: Any
+    gathers: Any
+    """Parameters, brought together for computing."""
 
 
-def forward_wait(root: Any, gather: Any, computing: Any, units: Any) -> Any:
+def forward_wait(gather: Any, computing: Any, units: Any) -> Any:
     """Return what gathering parameters adds to a forward pass.
 
     Args:
-        root: gathering the root r [s].
         gather: gathering a unit g [s].
         computing: time of all units w [s].
         units: units U [1].
@@ -66,19 +66,18 @@ def forward_wait(root: Any, gather: Any, computing: Any, units: Any) -> Any:
         Time [s].
 
     Equation:
-        r + g + (U - 1) max(0, g - w / U)
+        g + (U - 1) max(0, g - w / U)
 
     Source:
-        [2]. Root and first unit have nothing beside them; the next is gathered while a unit computes.
+        [2]. The first unit has nothing beside it; the next is gathered while a unit computes.
     """
-    return root + gather + (units - 1) * maximum(0.0, gather - computing / units)
+    return gather + (units - 1) * maximum(0.0, gather - computing / units)
 
 
-def backward_wait(root: Any, gather: Any, scatter: Any, computing: Any, units: Any) -> Any:
+def backward_wait(gather: Any, scatter: Any, computing: Any, units: Any) -> Any:
     """Return what gathering parameters and scattering gradients adds to a backward pass.
 
     Args:
-        root: scattering the root's gradients r [s].
         gather: gathering a unit g [s].
         scatter: scattering a unit's gradients s [s].
         computing: time of all units w = U b [s].
@@ -88,7 +87,7 @@ def backward_wait(root: Any, gather: Any, scatter: Any, computing: Any, units: A
         Time [s].
 
     Equation:
-        g + max(b, g) + (U - 2) max(b, g + s) + max(b, s) + s + r - U b; g + s + r for one unit
+        g + max(b, g) + (U - 2) max(b, g + s) + max(b, s) + s - U b; g + s for one unit
 
     Source:
         [2]. The first unit is gathered with nothing beside it. Then, unit by unit, computing runs beside the gradients
@@ -97,7 +96,7 @@ def backward_wait(root: Any, gather: Any, scatter: Any, computing: Any, units: A
     each = computing / units
     between = maximum(0.0, gather - each) + maximum(0.0, scatter - each)
     between = between + (units - 2) * maximum(0.0, gather + scatter - each)
-    return gather + (units > 1) * between + scatter + root
+    return gather + (units > 1) * between + scatter
 
 
 def unit_of(run: Run, weights: Any, ranks: Any, stride: Any) -> Unit:
@@ -112,7 +111,7 @@ def unit_of(run: Run, weights: Any, ranks: Any, stride: Any) -> Unit:
     )
 
 
-def sharded(run: Run, each: Passes, count: Any, extra: Any) -> Exposed:
+def sharded(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
     """Return what nothing hides of the collectives of ZeRO 3 in a step.
 
     Args:
@@ -135,18 +134,18 @@ def sharded(run: Run, each: Passes, count: Any, extra: Any) -> Exposed:
     gathers = units * unit.gather
     forward = root.gather + v * gathers
     if hide_gathers:
-        waiting = root.gather + v * forward_wait(0.0, unit.gather, ahead, units)
+        waiting = root.gather + v * forward_wait(unit.gather, ahead, units)
         forward = with_cost(waiting, forward, share)
 
     def backward(scatter: Any, at_end: Any) -> tuple[Any, Any]:
         """Return what gathers, and what scatters add in the backward pass of a micro-batch."""
         hidden = (unit.gather if hide_gathers else 0.0, scatter if hide_gradients else 0.0)
         carried = units * (hidden[0] + hidden[1])
-        added = v * with_cost(backward_wait(0.0, *hidden, behind, units), carried, share)
+        added = v * with_cost(backward_wait(*hidden, behind, units), carried, share)
         mine = added * units * hidden[0] / np.maximum(carried, 1e-30)
         others = added - mine if hide_gradients else v * units * scatter
         return (mine if hide_gathers else v * gathers), others + at_end
 
     again, scatters = backward(unit.scatter, root.scatter)
     last, scatters_last = backward(unit.scatter + unit.across, root.scatter + root.across)
-    return Exposed(m * forward + (m - 1) * again + last, (m - 1) * scatters + scatters_last)
+    return Reduced((m - 1) * scatters + scatters_last, m * forward + (m - 1) * again + last)

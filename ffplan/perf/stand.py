@@ -100,7 +100,7 @@ def stand_of(design: ResolvedDesign, catalog: Catalog, asked: Asked, transformer
     if transformer.experts is None and plan.expert_tensor not in (None, plan.tensor):
         raise RefusedError(f"expert_tensor {plan.expert_tensor} of a model without experts; leave it out",
                            infeasible=False)  # fmt: skip
-    if (plan.zero == 3 or plan.offload == "parameters") and plan.reducer not in (None, "nccl"):
+    if (plan.zero == 3 or plan.offload == "parameters") and plan.reduces_whole:
         raise RefusedError(f"{plan.reducer} has no scatter, which ZeRO 3 needs; leave out `reducer`",
                            infeasible=False)  # fmt: skip
     part, limit, system = machine_of(design, catalog, asked)

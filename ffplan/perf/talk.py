@@ -62,6 +62,11 @@ class System:
         return f"{self.reducer.id}-nvlink" if self.nvlink else self.reducer.id
 
     @property
+    def scatters(self) -> bool:
+        """True where the library for gradients scatters them; HFReduce has allreduce alone."""
+        return self.reducer.method != "hfreduce"
+
+    @property
     def domain(self) -> int:
         """Accelerators that one scale-up switch joins, or those of a node [1]."""
         return self.host.domain_gpus

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ffplan.design.training import LEAST_ZERO
 from ffplan.perf.assumed import image_assumptions
 from ffplan.perf.image_rows import image_rows, image_run
 from ffplan.perf.images import fits, image_plan
 from ffplan.perf.plans import RECOMPUTE, Plans
-from ffplan.perf.refusal import CANNOT, RefusedError, fault, relaxed
+from ffplan.perf.refusal import CANNOT, RefusedError, fault, given, relaxed
 from ffplan.perf.runs import train_rows
 from ffplan.perf.shapes import parameters
 from ffplan.perf.space import nearest, single, space_of, weigh
@@ -105,11 +106,6 @@ def tried(counts: tuple[int, ...], plan: Callable[[int], Plans]) -> tuple[dict[i
     return found, tuple(Skipped(count, error.why) for count, error in refused)
 
 
-def _idle(plans: Plans) -> bool:
-    """Return whether fields of a plan have no effect, so that it would be refused as a file."""
-    return bool((plans.unit_layers > 1 and plans.zero != 3) or (plans.shard > 0 and plans.zero == 0))
-
-
 def _nearest(stand: Stand, plan: PlanFields, asked: Plans, count: int) -> str:
     """Return the options of the nearest plan that runs on so many accelerators, in words."""
     space = space_of(stand.shape, count, stand.run.system.domain, {})
@@ -117,15 +113,12 @@ def _nearest(stand: Stand, plan: PlanFields, asked: Plans, count: int) -> str:
         base = replace(asked, **left_out)
         found = weigh(replace(stand.run, plans=base), space, count, stand.limit)
         at = nearest(found, base)
-        if at is not None and not _idle(single(found.plans, found.step.shape, at)):
-            break
-    else:
-        return f"no plan of this model, batch and memory runs on {plural(count, 'accelerator')}"
-    words = [
-        *(f"without `{name}`" for name in left_out),
-        *changed(plan, asked, single(found.plans, found.step.shape, at)),
-    ]
-    return f"--search finds the fastest; the nearest plan that runs: {' '.join(words)}"
+        near = None if at is None else single(found.plans, found.step.shape, at)
+        if near is None or any(near.zero < LEAST_ZERO[name] for name in given(near)):
+            continue
+        words = [*(f"without `{name}`" for name in left_out), *changed(plan, asked, near)]
+        return f"--search finds the fastest; the nearest plan that runs: {' '.join(words)}"
+    return f"no plan of this model, batch and memory runs on {plural(count, 'accelerator')}"
 
 
 def changed(plan: PlanFields, asked: Plans, near: Plans) -> list[str]:
@@ -154,7 +147,7 @@ def changed(plan: PlanFields, asked: Plans, near: Plans) -> list[str]:
         found.append(f"--etp {int(near.expert_tensor)}")
     if near.gpus != asked.gpus:
         found.append(f"--gpus {int(near.gpus)}")
-    if near.zero == 3 and plan.reducer not in (None, "nccl"):  # HFReduce has no scatter
+    if near.zero == 3 and plan.reduces_whole:
         found.append("--reducer nccl")
     if plan.data is not None:
         found.append(f"--dp {int(near.data)}")

@@ -203,6 +203,6 @@ def test_units_of_zero_3_take_what_their_events_take(
 ) -> None:
     """The closed form is what a simulation of the events finds."""
     ahead, behind = units * busy[0], units * busy[1]
-    found = ahead + forward_wait(root[0], gather, ahead, units)
-    found += behind + backward_wait(root[1], gather, scatter, behind, units)
+    found = root[0] + ahead + forward_wait(gather, ahead, units)
+    found += behind + backward_wait(gather, scatter, behind, units) + root[1]
     assert found == pytest.approx(sharded_step(units, root, gather, scatter, busy))
