@@ -12,9 +12,9 @@ import numpy as np
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.perf.collective import COEFFICIENTS, Wish, choices, evaluate, stack
-from ffplan.perf.job import Job
-from ffplan.perf.latency import transfer_time
+from ffplan.collectives.latency import transfer_time
+from ffplan.collectives.rank_layout import Job
+from ffplan.collectives.timing import COEFFICIENTS, Wish, choices, evaluate, stack
 from tests.support import host_named
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import networkx as nx
 import numpy as np
 
-from ffplan.fabric.routing import Router
-from ffplan.fabric.tree import Tree, TreeRule, build_tree
-from ffplan.fabric.uniform import all_to_all_loads
-from ffplan.fabric.wiring import wire_tree
+from ffplan.fabric.routing.all_to_all import all_to_all_loads
+from ffplan.fabric.routing.router import Router
+from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree
+from ffplan.fabric.wiring.wiring import wire_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable

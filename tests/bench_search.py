@@ -12,14 +12,14 @@ from dataclasses import replace
 from ffplan.catalog.models import Model
 from ffplan.cli.wired import resolved_design
 from ffplan.design.training import PlanFields
-from ffplan.perf.machine import machine
-from ffplan.perf.passes import Run
-from ffplan.perf.space import best, single, space_of, weigh
-from ffplan.perf.speeds import speeds
-from ffplan.perf.stand import TAKEN
-from ffplan.perf.train import step_parts, step_time
-from ffplan.perf.workload import shape_of
-from ffplan.perf.written import plans_of
+from ffplan.studies.cluster import machine
+from ffplan.studies.train_setup import TAKEN
+from ffplan.training.accelerator_rates import speeds
+from ffplan.training.microbatch import Run
+from ffplan.training.model_shape import shape_of
+from ffplan.training.search_space import best, single, space_of, weigh
+from ffplan.training.step import step_parts, step_time
+from ffplan.training.written import plans_of
 from tests.bench import COMMAND, seconds
 from tests.bench_collective import best as shortest
 

@@ -14,14 +14,14 @@ from ffplan.cli.accuracy import files_of, replay_files
 from ffplan.cli.app import build
 from ffplan.report.plain import to_json
 from ffplan.report.scatter import scatter
-from ffplan.report.schema import json_schema
+from ffplan.schema.json_schema import json_schema
 from tests.support import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ffplan.check.rule import Rule
-    from ffplan.tables import Score
+    from ffplan.results.collective import Score
 
 SCHEMAS = (
     "design",

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING
 
 import jsonschema
 
+from ffplan.base.paths import data_folder
 from ffplan.catalog.store import Catalog
 from ffplan.check.run import examine
 from ffplan.inputs.composer import compose
 from ffplan.inputs.document import Document
-from ffplan.paths import data_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ffplan.assessment import Assessment, CollectiveReport, TermReport
     from ffplan.catalog.models import Model
-    from ffplan.perf.host import Host
-    from ffplan.perf.workload import Shape
+    from ffplan.node.host import Host
+    from ffplan.results.design import Assessment, CollectiveReport, TermReport
+    from ffplan.training.model_shape import Shape
 
 ROOT = Path(__file__).resolve().parent.parent
 DESIGNS = sorted(path.stem for path in (ROOT / "designs").glob("*.yaml"))
@@ -49,8 +49,8 @@ def term(report: CollectiveReport, name: str) -> TermReport:
 
 def host_named(name: str) -> Host:
     """Return the inside of a shipped server."""
-    from ffplan.accuracy.cases import System
-    from ffplan.accuracy.system import Bench
+    from ffplan.validation.communication_cases import System
+    from ffplan.validation.measured_system import Bench
 
     return Bench(Catalog(), document("{}")).host(System(server=name), ())
 
@@ -66,7 +66,7 @@ def model_named(name: str) -> Model:
 
 def shape_named(name: str, **replaced: object) -> Shape:
     """Return the dimensions of a shipped transformer, some replaced."""
-    from ffplan.perf.workload import shape_of
+    from ffplan.training.model_shape import shape_of
 
     found = model_named(name).transformer
     assert found is not None

@@ -6,6 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from ffplan.base.errors import Finding, InputError, UsageError
+from ffplan.base.formatting import article
+from ffplan.base.paths import data_folder
+from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
 from ffplan.catalog.parts import (
@@ -20,13 +24,9 @@ from ffplan.catalog.parts import (
 )
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.topology import server_faults
-from ffplan.errors import Finding, InputError, UsageError
 from ffplan.inputs.document import Document, read_document
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.inputs.validate import validate
-from ffplan.paths import data_folder
-from ffplan.record import record
-from ffplan.units import article
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -10,7 +10,7 @@ from ffplan.inputs.suggest import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ffplan.errors import Finding
+    from ffplan.base.errors import Finding
     from ffplan.inputs.document import Document
 
 RULE = "server-topology"

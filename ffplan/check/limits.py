@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.units import number, power
+from ffplan.base.formatting import number, power
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ffplan.base.errors import Finding
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.errors import Finding
     from ffplan.inputs.quantities import Money
 
 

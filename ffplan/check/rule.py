@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ffplan.assessment import Assessment
+from ffplan.base.errors import Finding, Severity
+from ffplan.base.record import record
 from ffplan.design.resolve import ResolvedDesign
-from ffplan.errors import Finding, Severity
-from ffplan.record import record
+from ffplan.results.design import Assessment
 
 
 @record

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan.assess import assess
 from ffplan.check.rules import RULES
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
+from ffplan.studies.design import assess
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ffplan.assessment import Assessment
     from ffplan.catalog.store import Catalog
+    from ffplan.results.design import Assessment
 
 
 def examine(path: Path, file: str, catalog: Catalog) -> Assessment:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.cli.common import CatalogOption, FormatOption, OutputOption, ReportFormat, write
 from ffplan.cli.wired import emit
-from ffplan.errors import EXIT_FINDINGS, UsageError
 
 if TYPE_CHECKING:
     from ffplan.inputs.document import Document
-    from ffplan.tables import AccuracyReport
+    from ffplan.results.collective import AccuracyReport
 
 FOLDERS = {"memory": "training"}
 """Subjects whose cases are among those of another."""
@@ -38,7 +38,7 @@ def files_of(subject: str, cases: list[str] | None) -> list[tuple[str, str]]:
     """Return path and name of every file of cases: the user's, or those that ship."""
     if cases:
         return [(name, name) for name in cases]
-    from ffplan.paths import data_folder
+    from ffplan.base.paths import data_folder
 
     kind = FOLDERS.get(subject, subject)
     folder = data_folder("catalogs") / "measurements" / kind
@@ -51,7 +51,7 @@ def _expect_cases(document: Document, subject: str) -> None:
     Raises:
         InputError: where its `kind` is another, or missing.
     """
-    from ffplan.errors import InputError
+    from ffplan.base.errors import InputError
 
     data = document.data
     kind = data.get("kind") if isinstance(data, dict) else None
@@ -71,15 +71,15 @@ def replay_files(subject: str, files: list[tuple[str, str]], catalogs: list[str]
     """
     from pathlib import Path
 
-    from ffplan.accuracy.cases import CaseFile
-    from ffplan.accuracy.replay import replay
-    from ffplan.accuracy.scores import report
-    from ffplan.accuracy.training import replay_training
-    from ffplan.accuracy.training_cases import SIZES, TIMES, TrainingFile
-    from ffplan.assessment import SCHEMA_VERSION
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.document import read_document
     from ffplan.inputs.validate import validate
+    from ffplan.results.design import SCHEMA_VERSION
+    from ffplan.validation.communication_cases import CaseFile
+    from ffplan.validation.communication_replay import replay
+    from ffplan.validation.scores import report
+    from ffplan.validation.training_cases import SIZES, TIMES, TrainingFile
+    from ffplan.validation.training_rows import replay_training
 
     catalog = Catalog(catalogs or ())
     measured = {"training": TIMES, "memory": SIZES}
@@ -158,14 +158,14 @@ def _leave_one_out(cases: list[str] | None, form: ReportFormat, output: str | No
     Raises:
         UsageError: where SciPy is missing.
     """
-    from ffplan.accuracy.calibration import runs
-    from ffplan.accuracy.fit import FitError
-    from ffplan.accuracy.leave import leave_one_out
-    from ffplan.assessment import SCHEMA_VERSION
+    from ffplan.calibration.calibrate import runs
+    from ffplan.calibration.fit import FitError
+    from ffplan.calibration.leave_one_out import leave_one_out
     from ffplan.catalog.store import Catalog
     from ffplan.cli.wired import Progress
     from ffplan.report.calibrate import leave_blocks
-    from ffplan.trainings import LeaveOneOutReport
+    from ffplan.results.design import SCHEMA_VERSION
+    from ffplan.results.training import LeaveOneOutReport
 
     progress = Progress("fitting without")
     files = tuple(path for path, _ in files_of("training", cases))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ffplan.errors import EXIT_BUG, FfplanError
+from ffplan.base.errors import EXIT_BUG, FfplanError
 
 COMMANDS = (
     "design", "compare", "check", "size", "collective", "train", "accuracy", "calibrate", "route", "place", "faults",

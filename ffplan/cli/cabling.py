@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ffplan.base.errors import InputError
 from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat
 from ffplan.cli.wired import emit, wired_design
-from ffplan.errors import InputError
 
 
 def cabling(

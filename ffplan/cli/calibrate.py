@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ffplan.base.errors import UsageError
 from ffplan.cli.common import CatalogOption, FormatOption, OutputOption, ReportFormat
 from ffplan.cli.wired import emit, part_of
-from ffplan.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ffplan.accuracy.calibration import Calibration
+    from ffplan.calibration.calibrate import Calibration
     from ffplan.catalog.store import Catalog
 
 
@@ -71,13 +71,13 @@ def calibrate(
 
     Needs SciPy: install `ffplan[fit]`.
     """
-    from ffplan.accuracy.calibration import Wanted, calibration
-    from ffplan.accuracy.fit import BOUNDS, FitError
+    from ffplan.base.formatting import plural
+    from ffplan.calibration.calibrate import Wanted, calibration
+    from ffplan.calibration.fit import BOUNDS, FitError
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
     from ffplan.cli.wired import Progress, choice
     from ffplan.report.calibrate import calibrate_blocks
-    from ffplan.units import plural
 
     parts = Catalog(catalog or ())
     part_of(parts, Accelerator, accelerator, "ffplan calibrate")

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from ffplan.base.errors import UsageError
 from ffplan.cli.common import CatalogOption, OutputOption, to_terminal, write
-from ffplan.errors import UsageError
 
 app = typer.Typer(help="List and show parts.", no_args_is_help=True, rich_markup_mode=None)
 

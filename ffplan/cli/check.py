@@ -7,20 +7,13 @@ from typing import Annotated
 
 import typer
 
+from ffplan.base.errors import EXIT_FINDINGS, EXIT_INVALID, EXIT_OK, Finding, InputError, Severity
 from ffplan.cli.common import (
     CatalogOption,
     DesignsArgument,
     OutputOption,
     examine_design,
     write,
-)
-from ffplan.errors import (
-    EXIT_FINDINGS,
-    EXIT_INVALID,
-    EXIT_OK,
-    Finding,
-    InputError,
-    Severity,
 )
 
 
@@ -51,8 +44,8 @@ def _summary(files: list[str], findings: list[Finding]) -> str:
 
 def _json(files: list[str], findings: list[Finding]) -> str:
     from ffplan import __version__
-    from ffplan.assessment import SCHEMA_VERSION
     from ffplan.report.plain import to_json
+    from ffplan.results.design import SCHEMA_VERSION
 
     return to_json(
         {

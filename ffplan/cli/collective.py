@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ffplan.base.errors import UsageError
 from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat
 from ffplan.cli.lists import series
 from ffplan.cli.wired import choice, emit, parsed, resolved_design
-from ffplan.errors import UsageError
 
 if TYPE_CHECKING:
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.perf.study import Wanted
+    from ffplan.studies.collective import Wanted
 
 LIBRARIES = ("nccl", "hfreduce", "hfreduce-nvlink", "deepep")
 MOST_POINTS = 100_000
@@ -48,7 +48,7 @@ def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: 
     Raises:
         UsageError: where one is given.
     """
-    from ffplan.perf.volumes import OF_TOKENS
+    from ffplan.collectives.volumes import OF_TOKENS
 
     tokens = operation in OF_TOKENS
     idle: dict[str, object] = {**(of_messages if tokens else of_tokens)}
@@ -59,7 +59,7 @@ def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: 
 
 def _libraries(text: str | None, operation: str, design: ResolvedDesign) -> list[str]:
     """Return the libraries to time: those asked for, or the design's first that has the operation."""
-    from ffplan.perf.volumes import OF_TOKENS
+    from ffplan.collectives.volumes import OF_TOKENS
 
     if text is not None:
         return [choice(name.strip().lower(), LIBRARIES, "--library") for name in dict.fromkeys(text.split(","))]
@@ -119,12 +119,12 @@ def collective(
     catalog: CatalogOption = None,
 ) -> None:  # fmt: skip
     """Time a collective over sizes and scales: what the library chooses, what binds, algbw and busbw."""
+    from ffplan.collectives.expert_dispatch import Routing
+    from ffplan.collectives.volumes import ALGORITHMS, OF_TOKENS, OPERATIONS, PROTOCOLS
     from ffplan.inputs.quantities import BANDWIDTH, parse_quantity
-    from ffplan.perf.dispatch import Routing
-    from ffplan.perf.rows import WishError
-    from ffplan.perf.study import Wanted, collective_table
-    from ffplan.perf.volumes import ALGORITHMS, OF_TOKENS, OPERATIONS, PROTOCOLS
     from ffplan.report.collective import collective_blocks
+    from ffplan.studies.collective import Wanted, collective_table
+    from ffplan.studies.collective_rows import WishError
 
     operation = ALIASES.get(operation.lower().replace("_", "-"), operation.lower().replace("_", "-"))
     choice(operation, OPERATIONS, "--op")

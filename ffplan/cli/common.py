@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ffplan.errors import EXIT_PIPE, UsageError
-from ffplan.paths import data_folder
+from ffplan.base.errors import EXIT_PIPE, UsageError
+from ffplan.base.paths import data_folder
 
 if TYPE_CHECKING:
-    from ffplan.assessment import Assessment
+    from ffplan.results.design import Assessment
 
 
 class ReportFormat(StrEnum):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ffplan.base.errors import InputError, UsageError
 from ffplan.cli.common import (
     CatalogOption,
     DesignsArgument,
@@ -16,12 +17,11 @@ from ffplan.cli.common import (
     to_terminal,
     write,
 )
-from ffplan.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from ffplan.assessment import Assessment
-    from ffplan.comparison import Comparison
-    from ffplan.errors import Finding
+    from ffplan.base.errors import Finding
+    from ffplan.results.design import Assessment
+    from ffplan.studies.compare import Comparison
 
 
 def _examine_all(files: list[str], catalogs: list[str] | None) -> tuple[Assessment, ...]:
@@ -95,7 +95,7 @@ def compare(
     """Lay designs side by side, with ratios to a baseline."""
     if len(files) < 2:
         raise UsageError("ffplan compare: name at least two designs")
-    from ffplan.comparison import compare as lay_side_by_side
+    from ffplan.studies.compare import compare as lay_side_by_side
 
     designs = _examine_all(files, catalog)
     labels = _labels(designs)

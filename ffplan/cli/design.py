@@ -16,7 +16,7 @@ from ffplan.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from ffplan.assessment import Assessment
+    from ffplan.results.design import Assessment
 
 
 def _text(assessment: Assessment, form: ReportFormat, *, terminal: bool) -> str:

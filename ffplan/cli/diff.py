@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat, read_text
 from ffplan.cli.wired import emit, wired_design
-from ffplan.errors import EXIT_FINDINGS, UsageError
 
 if TYPE_CHECKING:
     from ffplan.interop.asbuilt import AsBuilt
-    from ffplan.results import DiffReport
+    from ffplan.results.fabric import DiffReport
 
 
 def _rows(report: DiffReport) -> list[dict[str, str]]:
@@ -50,10 +50,10 @@ def diff(
 
     Exit code 1 where they differ.
     """
-    from ffplan.assessment import SCHEMA_VERSION
     from ffplan.interop.asbuilt import compare, designed, read_ibnetdiscover
     from ffplan.interop.ibsim import subnet
     from ffplan.report.fabric import diff_blocks
+    from ffplan.results.design import SCHEMA_VERSION
 
     wired = wired_design(file, catalog)
     network = wired.fabric.network

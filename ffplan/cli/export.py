@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ffplan.base.errors import UsageError
 from ffplan.cli.common import CatalogOption, DesignArgument, OutputOption, write
 from ffplan.cli.wired import Wired, wired_design
-from ffplan.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,7 @@ def _dot(wired: Wired, plane: int | None, zone: int | None) -> str:
 
 
 def _hosts(wired: Wired, plane: int | None, zone: int | None) -> str:
-    from ffplan.fabric.study import pick_job
+    from ffplan.fabric.routing.job_loads import pick_job
 
     job = pick_job(wired.design, wired.fabric, None, "aligned", 0)
     endpoints = wired.fabric.network.endpoints

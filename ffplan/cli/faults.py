@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
+from ffplan.base.errors import UsageError
 from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat
 from ffplan.cli.wired import Progress, SeedOption, choice, emit, wired_design
-from ffplan.errors import UsageError
 
 
 def faults(
@@ -34,12 +34,12 @@ def faults(
     """Lose switches and links: endpoints lost, bisection and allreduce rate left."""
     import numpy as np
 
-    from ffplan.assessment import SCHEMA_VERSION
-    from ffplan.fabric.degrade import what_is_left
-    from ffplan.fabric.losses import LossError, assess_loss, parse_loss, usual_losses
-    from ffplan.fabric.study import all_nodes
+    from ffplan.fabric.routing.degraded import what_is_left
+    from ffplan.fabric.routing.failures import LossError, assess_loss, parse_loss, usual_losses
+    from ffplan.fabric.routing.job_loads import all_nodes
     from ffplan.report.fabric import fault_blocks
-    from ffplan.results import FaultReport
+    from ffplan.results.design import SCHEMA_VERSION
+    from ffplan.results.fabric import FaultReport
 
     choice(routing, ("adaptive", "static"), "--routing")
     wired = wired_design(file, catalog)

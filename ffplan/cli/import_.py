@@ -52,10 +52,10 @@ def import_nccl(
 @app.command("ibnetdiscover")
 def import_ibnetdiscover(file: FileArgument, output: OutputOption = None) -> None:
     """Turn the output of ibnetdiscover into JSON: switches, hosts and links as built."""
-    from ffplan.assessment import SCHEMA_VERSION
     from ffplan.interop.asbuilt import read_ibnetdiscover
     from ffplan.report.plain import to_json
-    from ffplan.results import AsBuiltReport, BuiltLink
+    from ffplan.results.design import SCHEMA_VERSION
+    from ffplan.results.fabric import AsBuiltReport, BuiltLink
 
     built = read_ibnetdiscover(read_text(file), file)
     links = sorted((one, two) for one, two in built.peers.items() if one < two)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.errors import UsageError
 from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat
 from ffplan.cli.wired import (
     NodesOption,
@@ -16,19 +17,18 @@ from ffplan.cli.wired import (
     message_size,
     wired_design,
 )
-from ffplan.errors import UsageError
 
 if TYPE_CHECKING:
-    from ffplan.fabric.study import Job
-    from ffplan.results import OrderReport, PlacementReport
+    from ffplan.fabric.routing.job_loads import Job
+    from ffplan.results.fabric import OrderReport, PlacementReport
 
 
 def _order(wired: Wired, job: Job, order: str, kind: str, size: float, seed: int) -> OrderReport:
-    from ffplan.fabric import study
-    from ffplan.fabric.loads import outcome
-    from ffplan.fabric.routing import Router
+    from ffplan.fabric.routing import job_loads as study
+    from ffplan.fabric.routing.link_loads import outcome
+    from ffplan.fabric.routing.router import Router
     from ffplan.interop.describe import hottest
-    from ffplan.results import OrderReport
+    from ffplan.results.fabric import OrderReport
 
     load, lost = study.loads_for(wired.design, Router(wired.fabric), job, kind, "static", size, seed)
     result = outcome(wired.fabric.network, load, lost)
@@ -37,11 +37,11 @@ def _order(wired: Wired, job: Job, order: str, kind: str, size: float, seed: int
 
 
 def _report(wired: Wired, order: str, nodes: int | None, size: float, seed: int) -> PlacementReport:
-    from ffplan.assessment import SCHEMA_VERSION
-    from ffplan.fabric import study
-    from ffplan.fabric.dbtree import crossings
-    from ffplan.fabric.placement import ORDERS, zone_sizes
-    from ffplan.results import PlacementReport
+    from ffplan.fabric.routing import job_loads as study
+    from ffplan.fabric.routing.double_binary_tree import crossings
+    from ffplan.fabric.routing.rank_order import ORDERS, zone_sizes
+    from ffplan.results.design import SCHEMA_VERSION
+    from ffplan.results.fabric import PlacementReport
 
     jobs = {name: study.pick_job(wired.design, wired.fabric, nodes, name, seed) for name in ORDERS}
     job = jobs[order]
@@ -67,8 +67,8 @@ def place(
     catalog: CatalogOption = None,
 ) -> None:
     """Order the nodes of a job into ranks, one pair of nodes between zones, and show what other orders cost."""
-    from ffplan.fabric.placement import ORDERS
-    from ffplan.fabric.study import StudyError
+    from ffplan.fabric.routing.job_loads import StudyError
+    from ffplan.fabric.routing.rank_order import ORDERS
     from ffplan.report.fabric import placement_blocks
 
     choice(order, ORDERS, "--order")

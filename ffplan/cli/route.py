@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ffplan.base.errors import UsageError
 from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat, read_text
 from ffplan.cli.wired import (
     NodesOption,
@@ -18,11 +19,10 @@ from ffplan.cli.wired import (
     message_size,
     wired_design,
 )
-from ffplan.errors import UsageError
 
 if TYPE_CHECKING:
-    from ffplan.fabric.study import Job
-    from ffplan.results import LaneReport, RouteReport
+    from ffplan.fabric.routing.job_loads import Job
+    from ffplan.results.fabric import LaneReport, RouteReport
 
 TrafficOption = Annotated[
     str,
@@ -48,11 +48,11 @@ def _beside(
     wired: Wired, job: Job, load: Any, ideal_s: float, beside: str, share: float, routing: str, size: float, seed: int
 ) -> LaneReport:
     """Return the rates while a second class of traffic shares the links."""
-    from ffplan.fabric.lanes import lane_rates
-    from ffplan.fabric.loads import outcome
-    from ffplan.fabric.routing import Router
-    from ffplan.fabric.study import loads_for
-    from ffplan.results import LaneReport
+    from ffplan.fabric.routing.job_loads import loads_for
+    from ffplan.fabric.routing.link_loads import outcome
+    from ffplan.fabric.routing.router import Router
+    from ffplan.fabric.routing.virtual_lanes import lane_rates
+    from ffplan.results.fabric import LaneReport
 
     network = wired.fabric.network
     other, lost = loads_for(wired.design, Router(wired.fabric), job, beside, routing, size, seed)
@@ -71,12 +71,12 @@ def _report(
     wired: Wired, traffic: str, routing: str, order: str, nodes: int | None, size: float, seed: int,
     beside: str | None, share: float,
 ) -> RouteReport:  # fmt: skip
-    from ffplan.assessment import SCHEMA_VERSION
-    from ffplan.fabric import study
-    from ffplan.fabric.loads import outcome
-    from ffplan.fabric.routing import Router
+    from ffplan.fabric.routing import job_loads as study
+    from ffplan.fabric.routing.link_loads import outcome
+    from ffplan.fabric.routing.router import Router
     from ffplan.interop.describe import hottest, link_load
-    from ffplan.results import RouteReport
+    from ffplan.results.design import SCHEMA_VERSION
+    from ffplan.results.fabric import RouteReport
 
     network, names = wired.fabric.network, wired.names
     router = Router(wired.fabric)
@@ -122,8 +122,8 @@ def route(
 
     Exit code 1 where some traffic cannot arrive.
     """
-    from ffplan.fabric.placement import ORDERS
-    from ffplan.fabric.study import ROUTING, TRAFFIC, StudyError
+    from ffplan.fabric.routing.job_loads import ROUTING, TRAFFIC, StudyError
+    from ffplan.fabric.routing.rank_order import ORDERS
     from ffplan.report.fabric import route_blocks
 
     choice(routing, ROUTING, "--routing")

@@ -42,6 +42,6 @@ def schema(
 ) -> None:
     """Print the JSON Schema of design files, catalogue files, or a JSON output."""
     from ffplan.report.plain import to_json
-    from ffplan.report.schema import json_schema
+    from ffplan.schema.json_schema import json_schema
 
     write(to_json(json_schema(name.value)), output)

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.cli.common import CatalogOption, FormatOption, OutputOption, ReportFormat
 from ffplan.cli.wired import choice, emit, parsed, part_of
-from ffplan.errors import EXIT_FINDINGS, UsageError
 
 if TYPE_CHECKING:
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
-    from ffplan.fabric.families import Candidate
-    from ffplan.results import SizeOption, SizeReport
+    from ffplan.fabric.sizing.families import Candidate
+    from ffplan.results.fabric import SizeOption, SizeReport
 
 BOOKED = ("switch", "endpoint link", "inter-switch link")
 
@@ -45,7 +45,7 @@ def _prices(book: PriceBook, names: tuple[str, str | None, str | None]) -> tuple
 
 
 def _option(item: Candidate, asked: int, radix: int, prices: tuple[float, float, float] | None) -> SizeOption:
-    from ffplan.results import SizeOption
+    from ffplan.results.fabric import SizeOption
 
     cost = None
     if prices:
@@ -63,10 +63,10 @@ def _report(
     catalog: Catalog, endpoints: int, switch: str, breakout: int, tiers: tuple[int, ...], planes: tuple[int, ...],
     rails: int, ratio: float, policy: str, prices: str | None, links: tuple[str | None, str | None],
 ) -> SizeReport:  # fmt: skip
-    from ffplan.assessment import SCHEMA_VERSION
     from ffplan.catalog.prices import PriceBook
-    from ffplan.fabric.families import Request, candidates
-    from ffplan.results import SizeReport
+    from ffplan.fabric.sizing.families import Request, candidates
+    from ffplan.results.design import SCHEMA_VERSION
+    from ffplan.results.fabric import SizeReport
 
     radix, splits, rate = _switch(catalog, switch, breakout)
     book = part_of(catalog, PriceBook, prices, "ffplan size: --prices") if prices else None

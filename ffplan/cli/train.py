@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.cli.common import (
     CatalogOption,
     DesignArgument,
@@ -46,13 +47,12 @@ from ffplan.cli.train_options import (
     ZeroOption,
 )
 from ffplan.cli.wired import emit, parsed, part_of, resolved_design
-from ffplan.errors import EXIT_FINDINGS, UsageError
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.training import PlanFields
-    from ffplan.perf.stand import Asked
-    from ffplan.trainings import PlanRow, TrainReport, TrainRow
+    from ffplan.results.training import PlanRow, TrainReport, TrainRow
+    from ffplan.studies.train_setup import Asked
 
 
 def _plan(file: str | None, given: dict[str, Any]) -> PlanFields:
@@ -133,10 +133,10 @@ def _report(file: str, catalog: list[str] | None, asked: Any, top: int | None) -
     Raises:
         UsageError: where the plan is none.
     """
-    from ffplan.perf.refusal import RefusedError
-    from ffplan.perf.searching import search
-    from ffplan.perf.speeds import UncalibratedError
-    from ffplan.perf.training import train
+    from ffplan.studies.diagnosis import RefusedError
+    from ffplan.studies.plan_search import search
+    from ffplan.studies.train import train
+    from ffplan.training.accelerator_rates import UncalibratedError
 
     design, parts = resolved_design(file, catalog)
     wanted: Asked = asked(design, parts)
@@ -218,8 +218,8 @@ def train(
     """
     from ffplan.catalog.models import Model
     from ffplan.inputs.quantities import DATA, parse_quantity
-    from ffplan.perf.machine import most_gpus
-    from ffplan.perf.stand import Asked
+    from ffplan.studies.cluster import most_gpus
+    from ffplan.studies.train_setup import Asked
 
     options = {
         "tensor": tp, "pipeline": pp, "data": dp, "context": cp, "expert": ep, "chunks": chunks,

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from ffplan.base.errors import EXIT_FINDINGS
 from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat
 from ffplan.cli.wired import Progress, emit, wired_design
-from ffplan.errors import EXIT_FINDINGS
 
 
 class Program(StrEnum):

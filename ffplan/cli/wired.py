@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
+from ffplan.base.errors import UsageError
 from ffplan.cli.common import ReportFormat, find_design, to_terminal, write
-from ffplan.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ffplan.catalog.parts import Part
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.fabric.names import Names
-    from ffplan.fabric.wiring import Fabric
+    from ffplan.fabric.wiring.names import Names
+    from ffplan.fabric.wiring.wiring import Fabric
     from ffplan.report.blocks import Block
 
 P = TypeVar("P", bound="Part")
@@ -64,8 +64,8 @@ def resolved_design(name: str, catalogs: list[str] | None) -> tuple[ResolvedDesi
 
 def wired_design(name: str, catalogs: list[str] | None) -> Wired:
     """Return a design given by path or name, wired."""
-    from ffplan.fabric.names import Names
-    from ffplan.fabric.wiring import wire
+    from ffplan.fabric.wiring.names import Names
+    from ffplan.fabric.wiring.wiring import wire
 
     design, catalog = resolved_design(name, catalogs)
     fabric = wire(design)
@@ -93,7 +93,7 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
         known = [other for other in catalog.ids() if catalog.kind_of(other) == what.replace(" ", "-")]
         raise UsageError(f"{option}: no {what} `{name}`; {did_you_mean(name, known, what=what)}") from None
     if not isinstance(part, kind):
-        from ffplan.units import article
+        from ffplan.base.formatting import article
 
         raise UsageError(f"{option}: `{name}` is {article(part.kind_words)}, not {article(kind.kind_words)}")
     return part

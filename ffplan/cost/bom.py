@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffplan.errors import InputError
-from ffplan.record import record
+from ffplan.base.errors import InputError
+from ffplan.base.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.catalog.parts import Link
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.fabric.plan import FabricPlan
+    from ffplan.fabric.sizing.plan import FabricPlan
 
 
 @record
@@ -81,8 +81,8 @@ def cable_items(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[str, L
             ("endpoint-links", design.endpoint_link, fabric.endpoint_cables),
             ("inter-switch-links", design.inter_switch_link, fabric.inter_switch_cables),
         ]
-    from ffplan.fabric.cabling import quantities
-    from ffplan.fabric.wiring import wire
+    from ffplan.fabric.wiring.cabling import quantities
+    from ffplan.fabric.wiring.wiring import wire
 
     parts = {link.id: link for link in design.cable_choices}
     found = quantities(design, wire(design))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.record import record
 from ffplan.catalog.parts import StorageServer
 from ffplan.cost.bom import cable_items
-from ffplan.record import record
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Link
     from ffplan.design.resolve import ResolvedDesign, ResolvedGroup
-    from ffplan.fabric.plan import FabricPlan
+    from ffplan.fabric.sizing.plan import FabricPlan
 
 HOURS_PER_YEAR = 8760
 """365 days of 24 hours."""

@@ -9,12 +9,12 @@ from ffplan.catalog.parts import Server
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ffplan.base.errors import Finding
     from ffplan.catalog.parts import Cpu, Switch
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import ResolvedGroup
     from ffplan.design.schema import Design
-    from ffplan.errors import Finding
     from ffplan.inputs.document import Document
 
 

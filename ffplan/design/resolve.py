@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from ffplan.base.errors import InputError
+from ffplan.base.record import record
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
 from ffplan.design.faults import currency_faults, group_faults, split_faults, whole_faults
 from ffplan.design.schema import Design, NodeGroup
-from ffplan.errors import InputError
 from ffplan.inputs.document import Document
 from ffplan.inputs.validate import validate
-from ffplan.record import record
 
 if TYPE_CHECKING:
+    from ffplan.base.errors import Finding
     from ffplan.catalog.store import Catalog
-    from ffplan.errors import Finding
 
 P = TypeVar("P", bound=Part)
 

@@ -1,1 +1,1 @@
-"""What is wired: closed-form sizing of fabrics."""
+"""Fabrics: sizing in closed form, wiring port by port, routing over the wires."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import yaml
 
-from ffplan.errors import Finding, InputError, Severity
+from ffplan.base.errors import Finding, InputError, Severity
 from ffplan.inputs import limits
 from ffplan.inputs.scalars import resolve_plain
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from ffplan.errors import Finding, InputError, Severity
+from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.base.record import record
 from ffplan.inputs import limits
 from ffplan.inputs.composer import Node, compose
-from ffplan.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

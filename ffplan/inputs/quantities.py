@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from ffplan.record import record
+from ffplan.base.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ffplan.errors import Finding, InputError
+from ffplan.base.errors import Finding, InputError
 from ffplan.inputs.quantities import describe, is_ratio, printable
 from ffplan.inputs.suggest import did_you_mean, nearest
 

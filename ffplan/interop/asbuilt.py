@@ -6,14 +6,14 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan.errors import Finding, InputError, Severity
-from ffplan.record import record
-from ffplan.results import DiffReport, Miswired
+from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.base.record import record
+from ffplan.results.fabric import DiffReport, Miswired
 
 if TYPE_CHECKING:
-    from ffplan.fabric.arrays import Bools
-    from ffplan.fabric.names import Names
-    from ffplan.fabric.network import Network
+    from ffplan.base.arrays import Bools
+    from ffplan.fabric.wiring.names import Names
+    from ffplan.fabric.wiring.network import Network
 
     Peers = dict[tuple[str, int], tuple[str, int]]
 

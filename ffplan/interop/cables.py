@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.assessment import SCHEMA_VERSION
-from ffplan.fabric.cabling import Cables, cables, first_of_cables
-from ffplan.fabric.network import TIERS
-from ffplan.record import record
-from ffplan.results import CableKind, CableRow, CablingReport
+from ffplan.base.record import record
+from ffplan.fabric.wiring.cabling import Cables, cables, first_of_cables
+from ffplan.fabric.wiring.network import TIERS
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.fabric import CableKind, CableRow, CablingReport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ffplan.base.arrays import Ints
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.fabric.arrays import Ints
-    from ffplan.fabric.names import Names
-    from ffplan.fabric.wiring import Fabric
+    from ffplan.fabric.wiring.names import Names
+    from ffplan.fabric.wiring.wiring import Fabric
 
 
 def _kinds(design: ResolvedDesign, found: Cables) -> list[CableKind]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.fabric.network import TIERS
-from ffplan.results import LinkLoad
+from ffplan.fabric.wiring.network import TIERS
+from ffplan.results.fabric import LinkLoad
 
 if TYPE_CHECKING:
-    from ffplan.fabric.loads import Outcome, TierLoad
-    from ffplan.fabric.names import Names
-    from ffplan.fabric.network import Network
+    from ffplan.fabric.routing.link_loads import Outcome, TierLoad
+    from ffplan.fabric.wiring.names import Names
+    from ffplan.fabric.wiring.network import Network
 
 
 def port_name(network: Network, names: Names, device: int, port: int) -> str:

@@ -12,12 +12,12 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from ffplan.fabric.network import LEAF, SPINE
-from ffplan.record import record
+from ffplan.base.record import record
+from ffplan.fabric.wiring.network import LEAF, SPINE
 
 if TYPE_CHECKING:
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.fabric.wiring import Fabric, WiredTree
+    from ffplan.fabric.wiring.wiring import Fabric, WiredTree
 
 SQUARE, GAP, PAD = 9, 3, 14
 COLUMNS = 20

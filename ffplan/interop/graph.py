@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.fabric.network import ROLES, TIERS, to_networkx
+from ffplan.fabric.wiring.network import ROLES, TIERS, to_networkx
 
 if TYPE_CHECKING:
-    from ffplan.fabric.arrays import Bools
-    from ffplan.fabric.names import Names
-    from ffplan.fabric.network import Network
+    from ffplan.base.arrays import Bools
+    from ffplan.fabric.wiring.names import Names
+    from ffplan.fabric.wiring.network import Network
 
 
 def graphml(network: Network, names: Names, inside: Bools) -> str:

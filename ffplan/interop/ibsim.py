@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.fabric.network import INTERZONE
+from ffplan.fabric.wiring.network import INTERZONE
 
 if TYPE_CHECKING:
-    from ffplan.fabric.arrays import Bools
-    from ffplan.fabric.names import Names
-    from ffplan.fabric.network import Network
+    from ffplan.base.arrays import Bools
+    from ffplan.fabric.wiring.names import Names
+    from ffplan.fabric.wiring.network import Network
 
 
 def subnet(network: Network, plane: int | None, zone: int | None) -> Bools:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.errors import Finding, InputError, Severity
-from ffplan.fabric.traffic import Flows
+from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.fabric.routing.traffic import Flows
 from ffplan.inputs.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from ffplan.fabric.names import Names
+    from ffplan.fabric.wiring.names import Names
 
 MOST_BYTES = 64 * 2**20
 """Largest file read [byte]."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
-from ffplan.errors import Finding, InputError, Severity
-from ffplan.record import record
+from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.base.record import record
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator, Server

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.fabric.network import LEAF
-from ffplan.fabric.tables import Forwarding
+from ffplan.base.record import record
+from ffplan.fabric.routing.forwarding import Forwarding
+from ffplan.fabric.wiring.network import LEAF
 from ffplan.interop.ibsim import netlist
 from ffplan.interop.programs import find_library, find_program, run_program, running, wait_for
-from ffplan.record import record
 
 if TYPE_CHECKING:
-    from ffplan.fabric.arrays import Bools
-    from ffplan.fabric.names import Names
-    from ffplan.fabric.network import Network
+    from ffplan.base.arrays import Bools
+    from ffplan.fabric.wiring.names import Names
+    from ffplan.fabric.wiring.network import Network
 
 
 _TABLE = re.compile(r"^Unicast lids .* \('(.*)'\):$", re.MULTILINE)

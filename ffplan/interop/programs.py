@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ffplan.errors import UsageError
-from ffplan.record import record
+from ffplan.base.errors import UsageError
+from ffplan.base.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

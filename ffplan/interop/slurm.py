@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.record import record
 from ffplan.interop.hostlist import fold
-from ffplan.record import record
 
 if TYPE_CHECKING:
-    from ffplan.fabric.names import Names
-    from ffplan.fabric.wiring import Fabric
+    from ffplan.fabric.wiring.names import Names
+    from ffplan.fabric.wiring.wiring import Fabric
 
 
 @record

@@ -9,10 +9,10 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ffplan.errors import UsageError
+from ffplan.base.errors import UsageError
+from ffplan.base.record import record
 from ffplan.interop.hostlist import fold, unfold
 from ffplan.interop.programs import ProgramError, find_program, run_program, running, wait_for
-from ffplan.record import record
 
 if TYPE_CHECKING:
     from ffplan.interop.slurm import TreeSwitch

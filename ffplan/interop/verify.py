@@ -6,28 +6,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.assessment import SCHEMA_VERSION
-from ffplan.errors import UsageError
-from ffplan.fabric.loads import flow_loads, outcome
-from ffplan.fabric.routing import Router
-from ffplan.fabric.study import Job, flows_of, pick_job
-from ffplan.fabric.tables import Tracer
-from ffplan.fabric.uniform import all_to_all_loads
+from ffplan.base.errors import UsageError
+from ffplan.base.formatting import percent
+from ffplan.fabric.routing.all_to_all import all_to_all_loads
+from ffplan.fabric.routing.forwarding import Tracer
+from ffplan.fabric.routing.job_loads import Job, flows_of, pick_job
+from ffplan.fabric.routing.link_loads import flow_loads, outcome
+from ffplan.fabric.routing.router import Router
 from ffplan.interop import opensm, slurm, slurmctld
 from ffplan.interop.ibsim import subnet
-from ffplan.results import Check, VerifyReport
-from ffplan.units import percent
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.fabric import Check, VerifyReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
+    from ffplan.base.arrays import Ints
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.fabric.arrays import Ints
-    from ffplan.fabric.names import Names
-    from ffplan.fabric.traffic import Flows
-    from ffplan.fabric.wiring import Fabric
+    from ffplan.fabric.routing.traffic import Flows
+    from ffplan.fabric.wiring.names import Names
+    from ffplan.fabric.wiring.wiring import Fabric
 
 
 MOST_PORTS = 254

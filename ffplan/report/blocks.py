@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffplan.record import record
+from ffplan.base.record import record
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.report.blocks import Block
 
 if TYPE_CHECKING:
-    from ffplan.trainings import CalibrationReport, LeaveOneOutReport
+    from ffplan.results.training import CalibrationReport, LeaveOneOutReport
 
 
 def _text(name: str, value: float | None) -> str:

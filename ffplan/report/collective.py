@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from ffplan.base.formatting import data_size, duration, number, plural
 from ffplan.report.blocks import Block
-from ffplan.units import data_size, duration, number, plural
 
 if TYPE_CHECKING:
-    from ffplan.tables import AccuracyReport, AccuracyRow, CollectiveRow, CollectiveTable, Score
+    from ffplan.results.collective import AccuracyReport, AccuracyRow, CollectiveRow, CollectiveTable, Score
 
 LOSS = 1.1
 """How much slower than another a choice is before it is worth a line [1]."""

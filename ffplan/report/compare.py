@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from ffplan.comparison import Ratios
-from ffplan.record import record
+from ffplan.base.formatting import number, percent, times
+from ffplan.base.record import record
 from ffplan.report.markdown import escape
 from ffplan.report.markdown import table as markdown_table
 from ffplan.report.plain import csv_text, plain
 from ffplan.report.text import render
-from ffplan.units import number, percent, times
+from ffplan.studies.compare import Ratios
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rich.console import RenderableType
 
-    from ffplan.assessment import Assessment, CostReport
-    from ffplan.comparison import Comparison
+    from ffplan.results.design import Assessment, CostReport
+    from ffplan.studies.compare import Comparison
 
 
 @record

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.formatting import data_size, duration, number, percent, plural
 from ffplan.report.blocks import Block
-from ffplan.units import data_size, duration, number, percent, plural
 
 if TYPE_CHECKING:
-    from ffplan.results import (
+    from ffplan.results.fabric import (
         CablingReport,
         FaultReport,
         OrderReport,

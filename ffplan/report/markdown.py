@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ffplan.assessment import Assessment
     from ffplan.report.sections import Section
+    from ffplan.results.design import Assessment
 
 
 def escape(text: str) -> str:

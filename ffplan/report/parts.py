@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
+from ffplan.base.formatting import GIB, number
 from ffplan.catalog.evidence import (
     BandwidthFigure,
     ComputeFigure,
@@ -24,7 +25,6 @@ from ffplan.catalog.models import Model, ParameterFigure
 from ffplan.catalog.prices import PriceBook
 from ffplan.report.plain import to_json
 from ffplan.report.text import render
-from ffplan.units import GIB, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.errors import Severity
-from ffplan.record import record
-from ffplan.units import data_size, duration, number, plural
+from ffplan.base.errors import Severity
+from ffplan.base.formatting import data_size, duration, number, plural
+from ffplan.base.record import record
 
 if TYPE_CHECKING:
-    from ffplan.assessment import (
+    from ffplan.results.design import (
         Assessment,
         CollectiveReport,
         CostReport,

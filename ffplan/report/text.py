@@ -12,8 +12,8 @@ from rich.text import Text
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ffplan.assessment import Assessment
     from ffplan.report.sections import Section
+    from ffplan.results.design import Assessment
 
 WIDTH = 80
 """Width of text that does not go to a terminal."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.formatting import number
 from ffplan.report.blocks import Block
-from ffplan.units import number
 
 if TYPE_CHECKING:
-    from ffplan.trainings import PlanRow, StepPart, TrainReport, TrainRow
+    from ffplan.results.training import PlanRow, StepPart, TrainReport, TrainRow
 
 COLUMNS = 5
 """Most plans side by side."""

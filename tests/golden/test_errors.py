@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
+from ffplan.base.errors import InputError
 from ffplan.check.input_rules import INPUT_RULES
 from ffplan.cli.app import build
-from ffplan.errors import InputError
 from tests.golden.cases import CASES, Case
 from tests.support import ROOT, ffplan
 

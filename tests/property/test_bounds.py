@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffplan.perf.bounds import Term, bound, double_tree_load, rate, ring_factor
-from ffplan.perf.ledger import hfreduce_ledger, ledger_total
-from ffplan.perf.solve import port_rate
+from ffplan.collectives.bottleneck import port_rate
+from ffplan.collectives.bounds import Term, bound, double_tree_load, rate, ring_factor
+from ffplan.collectives.host_ledger import hfreduce_ledger, ledger_total
 
 POSITIVE = st.floats(min_value=0.01, max_value=1e4)
 

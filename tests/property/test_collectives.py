@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.perf.collective import Grid, Wish, evaluate
-from ffplan.perf.dispatch import Routing, expected_hits
-from ffplan.perf.job import Job
-from ffplan.perf.ledgers import LEDGERS
-from ffplan.perf.resources import Border, Resource, resources
-from ffplan.perf.solve import solve, sustained_rate, totals
+from ffplan.collectives.algorithms import LEDGERS
+from ffplan.collectives.bottleneck import solve, sustained_rate, totals
+from ffplan.collectives.expert_dispatch import Routing, expected_hits
+from ffplan.collectives.rank_layout import Job
+from ffplan.collectives.timing import Grid, Wish, evaluate
+from ffplan.node.resources import Border, Resource, resources
 from tests.support import host_named
 
 if TYPE_CHECKING:
-    from ffplan.perf.host import Host
+    from ffplan.node.host import Host
 
 SERVERS = (
     "fire-flyer-2-node", "fire-flyer-2-node-nvlink", "dgx-a100-320gb", "hgx-h100-8nic", "p4d-24xlarge",
@@ -141,7 +141,7 @@ def test_draws_hit_no_more_bins_than_there_are(bins: int, each: int, draws: int)
 
 @given(st.integers(1, 32), st.integers(1, 8))
 def test_node_limits_spare_the_network(count: int, limit: int) -> None:
-    from ffplan.perf.dispatch import reach
+    from ffplan.collectives.expert_dispatch import reach
 
     job = Job(host("h800-8nic"), float(count), 8.0)
     limited, gpus = reach(job, Routing(1, 1, 8, 256, limit))

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffplan.fabric.dbtree import crossing_pairs, double_binary_tree, joined_trees
+from ffplan.fabric.routing.double_binary_tree import crossing_pairs, double_binary_tree, joined_trees
 
 
 @given(st.integers(1, 3000))

@@ -6,16 +6,16 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import ResolvedDesign, resolve
-from ffplan.errors import InputError
-from ffplan.fabric.cabling import first_of_cables
-from ffplan.fabric.degrade import bisection, links_alive
-from ffplan.fabric.names import Names
-from ffplan.fabric.network import CORE, INTERZONE, LEAF, SPINE
-from ffplan.fabric.plan import plan_fabric
-from ffplan.fabric.routing import Router
-from ffplan.fabric.wiring import wire
+from ffplan.fabric.routing.degraded import bisection, links_alive
+from ffplan.fabric.routing.router import Router
+from ffplan.fabric.sizing.plan import plan_fabric
+from ffplan.fabric.wiring.cabling import first_of_cables
+from ffplan.fabric.wiring.names import Names
+from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE
+from ffplan.fabric.wiring.wiring import wire
 from tests.property.test_routing import assert_walks
 from tests.property.test_wiring import ports
 from tests.support import document

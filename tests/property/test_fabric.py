@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffplan.fabric import formulas as f
-from ffplan.fabric.tree import TreeRule, build_tree
+from ffplan.fabric.sizing import formulas as f
+from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
 
 RADIX = st.sampled_from([4, 6, 8, 12, 16, 40, 64])
 RATIO = st.sampled_from([1.0, 1.5, 2.0, 3.0])

@@ -13,9 +13,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
 from ffplan.check.run import examine
-from ffplan.errors import InputError
 from ffplan.inputs.composer import compose
 from ffplan.inputs.quantities import BANDWIDTH, parse_money, parse_quantity, parse_ratio
 from ffplan.inputs.scalars import resolve_plain
@@ -24,7 +24,7 @@ from tests.support import ROOT, document
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ffplan.errors import Finding
+    from ffplan.base.errors import Finding
 
 BASE: dict[str, Any] = document((ROOT / "designs" / "fire-flyer-2.yaml").read_text()).data
 WORDS = st.sampled_from(

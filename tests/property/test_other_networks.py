@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ffplan.fabric.dragonfly import dragonfly_links
-from ffplan.fabric.families import dragonfly_global_links, dragonfly_shape
-from ffplan.fabric.mms import delta_of, mms_links, router_degree
+from ffplan.fabric.sizing.dragonfly import dragonfly_links
+from ffplan.fabric.sizing.families import dragonfly_global_links, dragonfly_shape
+from ffplan.fabric.sizing.slim_fly import delta_of, mms_links, router_degree
 
 
 @pytest.mark.parametrize("q", [3, 4, 5, 7, 8, 9, 11, 13, 16, 17])

@@ -8,15 +8,15 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ffplan.fabric.adaptive import Borders
-from ffplan.fabric.loads import flow_loads, outcome
-from ffplan.fabric.routing import HOPS, Router
-from ffplan.fabric.uniform import all_to_all_loads
-from ffplan.fabric.wiring import Fabric, wire_tree
+from ffplan.fabric.routing.adaptive import Borders
+from ffplan.fabric.routing.all_to_all import all_to_all_loads
+from ffplan.fabric.routing.link_loads import flow_loads, outcome
+from ffplan.fabric.routing.router import HOPS, Router
+from ffplan.fabric.wiring.wiring import Fabric, wire_tree
 from tests.property.test_wiring import trees
 
 if TYPE_CHECKING:
-    from ffplan.fabric.tree import Tree
+    from ffplan.fabric.sizing.fat_tree import Tree
 
 
 def every_pair(endpoints: int) -> tuple[Any, Any]:
@@ -111,7 +111,7 @@ def test_adaptive_loads_are_no_higher_than_static_ones_and_add_up(tree: Tree) ->
 @given(st.sampled_from([4, 6, 8, 12]), st.integers(2, 3))
 def test_all_to_all_on_a_full_tree_is_bound_by_its_endpoints_alone(radix: int, tiers: int) -> None:
     """Destination-modulo routing spreads all-to-all perfectly over a full fat tree."""
-    from ffplan.fabric.tree import TreeRule, build_tree
+    from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
 
     rule = TreeRule(tiers, radix, radix // 2, 1, "equal-stripe")
     fabric = wire_tree(build_tree(rule, rule.capacity), rule.capacity)

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.perf.feasible import REASONS, WORDS, causes, codes
-from ffplan.perf.footprint import PARTS as SIZES
-from ffplan.perf.footprint import footprint, peak_bytes
-from ffplan.perf.passes import Run
-from ffplan.perf.plans import NUMBERS, Plans
-from ffplan.perf.refusal import fault
-from ffplan.perf.sharded import backward_wait, forward_wait
-from ffplan.perf.space import best, single, space_of, weigh
-from ffplan.perf.speeds import speeds
-from ffplan.perf.talk import System
-from ffplan.perf.train import step_parts, step_time
+from ffplan.studies.diagnosis import fault
+from ffplan.training.accelerator_rates import speeds
+from ffplan.training.constraints import REASONS, WORDS, causes, codes
+from ffplan.training.fsdp import backward_wait, forward_wait
+from ffplan.training.group_collectives import System
+from ffplan.training.memory import PARTS as SIZES
+from ffplan.training.memory import footprint, peak_bytes
+from ffplan.training.microbatch import Run
+from ffplan.training.parallel_plan import NUMBERS, Plans
+from ffplan.training.search_space import best, single, space_of, weigh
+from ffplan.training.step import step_parts, step_time
 from tests.support import host_named, shape_named
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ffplan.fabric.network import CORE, LEAF, SPINE, Network, to_networkx
-from ffplan.fabric.tree import Tree, TreeRule, build_tree
-from ffplan.fabric.wiring import wire_tree
+from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree
+from ffplan.fabric.wiring.network import CORE, LEAF, SPINE, Network, to_networkx
+from ffplan.fabric.wiring.wiring import wire_tree
 
 RADIX = st.sampled_from([4, 5, 6, 8, 10, 12, 40])
 RATIO = st.sampled_from([1.0, 2.0, 3.0])
@@ -20,7 +20,7 @@ POLICY = st.sampled_from(["minimal", "per-rail-whole-pods", "equal-stripe"])
 def trees(draw: st.DrawFn, most: int = 4000) -> Tree:
     tiers = draw(st.integers(1, 3))
     radix = draw(RADIX)
-    from ffplan.fabric.formulas import leaf_uplinks
+    from ffplan.fabric.sizing.formulas import leaf_uplinks
 
     uplinks = int(leaf_uplinks(radix, draw(RATIO))) if tiers > 1 else 0
     spine_ratio = draw(RATIO) if tiers == 3 else 1.0

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.accuracy.cases import CaseFile
-from ffplan.accuracy.replay import replay
-from ffplan.accuracy.scores import BANDS, score
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
+from ffplan.validation.communication_cases import CaseFile
+from ffplan.validation.communication_replay import replay
+from ffplan.validation.scores import BANDS, score
 from tests.support import ROOT
 
 if TYPE_CHECKING:
-    from ffplan.tables import AccuracyRow, Score
+    from ffplan.results.collective import AccuracyRow, Score
 
 FOLDER = ROOT / "catalogs" / "measurements" / "communication"
 SWEEPS = ("nccl-h100-node", "nccl-a100-node", "nccl-aws-two-nodes", "nccl-nvls-tree", "nccl-aws-p5en")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ffplan.errors import InputError
+from ffplan.base.errors import InputError
 from tests.support import ROOT, assess_file, collective, ffplan, term
 
 if TYPE_CHECKING:
-    from ffplan.assessment import Assessment
+    from ffplan.results.design import Assessment
 
 
 @cache
@@ -180,6 +180,6 @@ def test_storage_is_declared_outside_the_cost_and_the_output_says_so() -> None:
 
 def test_dgx_superpod_spines_divide_the_uplinks() -> None:
     """RA-11333, Table 4: leaf and spine switches of 1 to 4 scalable units of 32 nodes with 8 rails."""
-    from ffplan.fabric.formulas import two_tier_spines
+    from ffplan.fabric.sizing.formulas import two_tier_spines
 
     assert [two_tier_spines(leaf, 32, 64) for leaf in (8, 16, 24, 32)] == [4, 8, 16, 16]

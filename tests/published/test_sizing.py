@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.fabric import families
-from ffplan.fabric.families import Candidate, Request, candidates
-from ffplan.fabric.formulas import bandwidth_oversubscription, rail_leaves
-from ffplan.fabric.tree import Tree, TreeRule, build_tree
+from ffplan.fabric.sizing import families
+from ffplan.fabric.sizing.families import Candidate, Request, candidates
+from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree
+from ffplan.fabric.sizing.formulas import bandwidth_oversubscription, rail_leaves
 from tests.support import assess_file, ffplan, vary_design
 
 if TYPE_CHECKING:

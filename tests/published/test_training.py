@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from ffplan.accuracy.prepared import Replay, prepare
-from ffplan.accuracy.scores import score
-from ffplan.accuracy.system import Bench
-from ffplan.accuracy.training import replay_training, times
-from ffplan.accuracy.training_cases import SIZES, TIMES, TrainingFile
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.design.training import PlanFields
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
-from ffplan.perf.footprint import peak_bytes
-from ffplan.perf.stand import TAKEN, Asked
-from ffplan.perf.training import train
+from ffplan.studies.train import train
+from ffplan.studies.train_setup import TAKEN, Asked
+from ffplan.training.memory import peak_bytes
+from ffplan.validation.measured_system import Bench
+from ffplan.validation.scores import score
+from ffplan.validation.training_cases import SIZES, TIMES, TrainingFile
+from ffplan.validation.training_replay import Replay, prepare
+from ffplan.validation.training_rows import replay_training, times
 from tests.support import ROOT, model_named
 
 if TYPE_CHECKING:
-    from ffplan.tables import AccuracyRow, Score
+    from ffplan.results.collective import AccuracyRow, Score
 
 
 @cache

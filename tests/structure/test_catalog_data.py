@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
-from ffplan.accuracy.cases import CaseFile
-from ffplan.accuracy.training_cases import TrainingFile
 from ffplan.catalog.parts import Part, Server, StorageServer
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.store import KINDS, Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
+from ffplan.validation.communication_cases import CaseFile
+from ffplan.validation.training_cases import TrainingFile
 from tests.support import DESIGNS, ROOT
 
 if TYPE_CHECKING:

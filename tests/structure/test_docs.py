@@ -22,7 +22,7 @@ from tests.support import DESIGNS, ROOT, lines_of
 from tests.support import ffplan as run_ffplan
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
-FORMULA_ROOMS = ("ffplan.fabric", "ffplan.perf", "ffplan.cost")
+FORMULA_ROOMS = ("ffplan.fabric", "ffplan.node", "ffplan.collectives", "ffplan.training", "ffplan.cost")
 
 
 def test_generated_files_are_current() -> None:
@@ -55,7 +55,7 @@ def formulas() -> list[tuple[str, Any]]:
 
 def test_the_formula_modules_hold_formulas() -> None:
     from ffplan.cost import value
-    from ffplan.fabric import formulas as fabric_formulas
+    from ffplan.fabric.sizing import formulas as fabric_formulas
 
     names = {name for name, _ in formulas()}
     for module in (fabric_formulas, value):

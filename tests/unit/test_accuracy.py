@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
-from ffplan.accuracy.replay import signed_error
+from ffplan.base.errors import UsageError
 from ffplan.cli.lists import series
-from ffplan.errors import UsageError
-from ffplan.perf.bounds import ring_factor
+from ffplan.collectives.bounds import ring_factor
+from ffplan.validation.communication_replay import signed_error
 from tests.support import ROOT, ffplan
 
 if TYPE_CHECKING:

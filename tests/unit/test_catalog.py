@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ffplan.base.errors import InputError, UsageError
 from ffplan.catalog.parts import Switch
 from ffplan.catalog.store import Catalog
-from ffplan.errors import InputError, UsageError
 from tests.support import assess_file, document, overlay_part
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import ffplan as package
-from ffplan.errors import FfplanError
+from ffplan.base.errors import FfplanError
 from tests.support import ROOT, ffplan, vary_design
 
 if TYPE_CHECKING:

@@ -8,22 +8,30 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from ffplan.accuracy.cases import System
-from ffplan.accuracy.system import Bench
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.perf.collective import Wish, evaluate
-from ffplan.perf.dispatch import Routing, counted_copies, expected_hits, node_limited, reach, straight, token_bytes
-from ffplan.perf.exchange import all_to_all, rail_all_to_all, send_receive
-from ffplan.perf.hfreduce import hfreduce, pipeline_hops
-from ffplan.perf.job import Job
-from ffplan.perf.latency import ring_latency, switch_latency, transfer_time, tree_latency
-from ffplan.perf.ledgers import hierarchical, nvls, nvls_tree, ring, sharp, tree
-from ffplan.perf.levels import level_bandwidth, reduction_rate, sharded_rate, sharded_speedup
-from ffplan.perf.pods import offload_time, pod_ring
-from ffplan.perf.resources import Border, resources
-from ffplan.perf.solve import Line, solve, sustained_rate, totals
-from ffplan.perf.volumes import bus_factor, depth, mean_tree_load, nics_of, ring_steps
+from ffplan.collectives.algorithms import hierarchical, nvls, nvls_tree, ring, sharp, tree
+from ffplan.collectives.bottleneck import Line, solve, sustained_rate, totals
+from ffplan.collectives.exchanges import all_to_all, rail_all_to_all, send_receive
+from ffplan.collectives.expert_dispatch import (
+    Routing,
+    counted_copies,
+    expected_hits,
+    node_limited,
+    reach,
+    straight,
+    token_bytes,
+)
+from ffplan.collectives.hfreduce import hfreduce, pipeline_hops
+from ffplan.collectives.latency import ring_latency, switch_latency, transfer_time, tree_latency
+from ffplan.collectives.pods import offload_time, pod_ring
+from ffplan.collectives.rank_layout import Job
+from ffplan.collectives.switch_hierarchy import level_bandwidth, reduction_rate, sharded_rate, sharded_speedup
+from ffplan.collectives.timing import Wish, evaluate
+from ffplan.collectives.volumes import bus_factor, depth, mean_tree_load, nics_of, ring_steps
+from ffplan.node.resources import Border, resources
+from ffplan.validation.communication_cases import System
+from ffplan.validation.measured_system import Bench
 from tests.support import document, host_named
 
 MIB = 2.0**20

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ffplan.elementwise import ceil_div, maximum, minimum, round_up, smallest_divisor_at_least
+from ffplan.base.array_math import ceil_div, maximum, minimum, round_up, smallest_divisor_at_least
 
 
 def test_scalars_and_arrays_agree() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ffplan.fabric import formulas as f
-from ffplan.fabric.tree import TreeRule, build_tree
+from ffplan.fabric.sizing import formulas as f
+from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
 
 
 def test_leaf_uplinks() -> None:

@@ -10,13 +10,9 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.models import Convolution
 from ffplan.catalog.store import Catalog
 from ffplan.design.training import PlanFields
-from ffplan.perf.images import ImageRun, fits, image_memory, image_parts, image_plan, without_host
-from ffplan.perf.plans import Plans
-from ffplan.perf.refusal import RefusedError
-from ffplan.perf.speeds import Speeds, speeds
-from ffplan.perf.talk import System
-from ffplan.perf.train import step_time
-from ffplan.perf.vision import (
+from ffplan.studies.diagnosis import RefusedError
+from ffplan.training.accelerator_rates import Speeds, speeds
+from ffplan.training.conv_layers import (
     behind_bytes,
     buckets,
     convolution_times,
@@ -25,6 +21,10 @@ from ffplan.perf.vision import (
     kept_bytes,
     queue_end,
 )
+from ffplan.training.conv_step import ImageRun, fits, image_memory, image_parts, image_plan, without_host
+from ffplan.training.group_collectives import System
+from ffplan.training.parallel_plan import Plans
+from ffplan.training.step import step_time
 from tests.support import host_named, model_named
 
 MIB = 2.0**20

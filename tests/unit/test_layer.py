@@ -6,17 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from ffplan.perf.layer import (
-    attention_time,
-    dense_layer,
-    expert_layer,
-    expert_rows,
-    output_layer,
-)
-from ffplan.perf.moved import activation_numbers, eager_bytes, moved_bytes, score_bytes
-from ffplan.perf.plans import Plans
-from ffplan.perf.products import around_attention, both_ways, feed_forward, matrix_time
-from ffplan.perf.speeds import Speeds
+from ffplan.training.accelerator_rates import Speeds
+from ffplan.training.gemm import around_attention, both_ways, feed_forward, matrix_time
+from ffplan.training.layer import attention_time, dense_layer, expert_layer, expert_rows, output_layer
+from ffplan.training.memory_traffic import activation_numbers, eager_bytes, moved_bytes, score_bytes
+from ffplan.training.parallel_plan import Plans
 from tests.support import shape_named
 
 FAST = 1e40

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ffplan.perf.bounds import Term, bound, double_tree_load, rate, ring_factor
-from ffplan.perf.ledger import hfreduce_ledger, ledger_total, memory_bandwidth
-from ffplan.perf.solve import port_rate
+from ffplan.collectives.bottleneck import port_rate
+from ffplan.collectives.bounds import Term, bound, double_tree_load, rate, ring_factor
+from ffplan.collectives.host_ledger import hfreduce_ledger, ledger_total, memory_bandwidth
 
 
 def test_memory_bandwidth() -> None:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.errors import InputError
+from ffplan.base.errors import InputError
 from tests.support import assess_file, collective, overlay_part, term, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ffplan.assessment import Assessment
+    from ffplan.results.design import Assessment
 
 DESIGN = """name: test
 nodes:
@@ -286,7 +286,7 @@ def test_links_draw_at_both_ends(tmp_path: Path) -> None:
 
 
 def test_ranges_of_node_prices_combine_both_ways(overlay: Path) -> None:
-    from ffplan.comparison import compare
+    from ffplan.studies.compare import compare
 
     overlay_part(
         overlay,
@@ -372,7 +372,7 @@ def test_two_accelerators_are_enough(tmp_path: Path) -> None:
 
 
 def test_a_side_without_prices_gives_no_cost_ratio(tmp_path: Path) -> None:
-    from ffplan.comparison import compare
+    from ffplan.studies.compare import compare
 
     priced, bare = assess_file("fire-flyer-next"), plan(tmp_path, "tiers: 2")
     ratios = compare((priced, bare), ("priced", "bare"), 0).ratios["bare"]
@@ -381,7 +381,7 @@ def test_a_side_without_prices_gives_no_cost_ratio(tmp_path: Path) -> None:
 
 
 def test_cost_ratios_are_quotients() -> None:
-    from ffplan.comparison import compare
+    from ffplan.studies.compare import compare
 
     one, two = assess_file("fire-flyer-2"), assess_file("dgx-a100-10k")
     assert one.cost is not None
@@ -452,7 +452,7 @@ def test_the_maximum_is_never_below_the_power_in_training(tmp_path: Path) -> Non
 
 
 def test_core_switches_never_exceed_the_canonical_tree() -> None:
-    from ffplan.fabric.tree import TreeRule, build_tree
+    from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
 
     assert build_tree(TreeRule(3, 40, 20, 3, "per-rail-whole-pods"), 16_000).core == 400
 

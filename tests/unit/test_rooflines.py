@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ffplan.perf.levels import sharded_speedup
-from ffplan.perf.rooflines import (
+from ffplan.collectives.switch_hierarchy import sharded_speedup
+from ffplan.training.rooflines import (
     data_parallel_tokens,
     expert_parallel_tokens,
     scattered_tokens,

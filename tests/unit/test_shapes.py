@@ -7,7 +7,7 @@ import pytest
 
 from ffplan.catalog.models import Model
 from ffplan.catalog.store import Catalog
-from ffplan.perf.shapes import (
+from ffplan.training.model_flops import (
     attention_flops,
     attention_weights,
     convolution_flops,
@@ -19,7 +19,7 @@ from ffplan.perf.shapes import (
     sequence_flops,
     widths,
 )
-from ffplan.perf.workload import Shape, attention_out, mixed_layers, mixed_share, shape_of
+from ffplan.training.model_shape import Shape, attention_out, mixed_layers, mixed_share, shape_of
 
 
 def model(name: str) -> Model:

@@ -13,16 +13,16 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
-from ffplan.perf.machine import machine
-from ffplan.perf.passes import Run
-from ffplan.perf.plans import Plans, layers_of, placed, strides, units_of
-from ffplan.perf.reckon import achieved, step_flops
-from ffplan.perf.sharded import backward_wait, forward_wait
-from ffplan.perf.speeds import UncalibratedError, speeds
-from ffplan.perf.step import bubble_time, exposed, offload_time, optimizer_time, waiting, with_cost
-from ffplan.perf.talk import Spot, System, border_share, contention, group_time, send_time
-from ffplan.perf.train import PARTS, step_parts, step_time
-from ffplan.perf.whatif import RESOURCES, faster
+from ffplan.studies.cluster import machine
+from ffplan.training.accelerator_rates import UncalibratedError, speeds
+from ffplan.training.fsdp import backward_wait, forward_wait
+from ffplan.training.group_collectives import Spot, System, border_share, contention, group_time, send_time
+from ffplan.training.mfu import achieved, step_flops
+from ffplan.training.microbatch import Run
+from ffplan.training.overlap import bubble_time, exposed, offload_time, optimizer_time, waiting, with_cost
+from ffplan.training.parallel_plan import Plans, layers_of, placed, strides, units_of
+from ffplan.training.sensitivity import RESOURCES, faster
+from ffplan.training.step import PARTS, step_parts, step_time
 from tests.support import ROOT, document, host_named, shape_named
 
 

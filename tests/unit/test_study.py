@@ -9,13 +9,13 @@ import pytest
 
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import ResolvedDesign, resolve
-from ffplan.fabric import study
-from ffplan.fabric.lanes import lane_rates
-from ffplan.fabric.loads import flow_loads, outcome
-from ffplan.fabric.network import INTERZONE, LEAF
-from ffplan.fabric.routing import Router
-from ffplan.fabric.traffic import one_by_one
-from ffplan.fabric.wiring import Fabric, wire
+from ffplan.fabric.routing import job_loads as study
+from ffplan.fabric.routing.link_loads import flow_loads, outcome
+from ffplan.fabric.routing.router import Router
+from ffplan.fabric.routing.traffic import one_by_one
+from ffplan.fabric.routing.virtual_lanes import lane_rates
+from ffplan.fabric.wiring.network import INTERZONE, LEAF
+from ffplan.fabric.wiring.wiring import Fabric, wire
 from ffplan.inputs.document import read_document
 from tests.property.test_routing import assert_walks
 from tests.support import ROOT, vary_design

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ffplan.fabric.cabling import cable_length
-from ffplan.fabric.dbtree import binary_tree, double_binary_tree, joined_trees
-from ffplan.fabric.degrade import bisection, links_alive, what_is_left, zone_cuts
-from ffplan.fabric.mms import field, mms_links, router_degree
-from ffplan.fabric.traffic import incast, one_by_one, permutation, ring, tree
-from ffplan.fabric.tree import TreeRule, build_tree
-from ffplan.fabric.wiring import wire_tree
+from ffplan.fabric.routing.degraded import bisection, links_alive, what_is_left, zone_cuts
+from ffplan.fabric.routing.double_binary_tree import binary_tree, double_binary_tree, joined_trees
+from ffplan.fabric.routing.traffic import incast, one_by_one, permutation, ring, tree
+from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
+from ffplan.fabric.sizing.slim_fly import field, mms_links, router_degree
+from ffplan.fabric.wiring.cabling import cable_length
+from ffplan.fabric.wiring.wiring import wire_tree
 
 JOB = np.array([[0, 10], [1, 11], [2, 12], [3, 13]])
 """Four ranks, two rails."""

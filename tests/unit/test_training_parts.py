@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ffplan.perf.footprint import footprint, in_flight, kept_bytes, peak_bytes
-from ffplan.perf.pipeline import bubble, dualpipe_bubble
-from ffplan.perf.plans import Plans
-from ffplan.perf.shapes import narrow_weights
-from ffplan.perf.weights import held
+from ffplan.training.memory import footprint, in_flight, kept_bytes, peak_bytes
+from ffplan.training.model_flops import narrow_weights
+from ffplan.training.parallel_plan import Plans
+from ffplan.training.schedules import bubble, dualpipe_bubble
+from ffplan.training.weights import held
 from tests.support import shape_named
 
 GIB = 2.0**30

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ffplan import units
+from ffplan.base import formatting as units
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.errors import InputError
+from ffplan.base.errors import InputError
 from ffplan.inputs.composer import compose
 from ffplan.inputs.document import read_document
 from ffplan.inputs.scalars import resolve_plain

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.errors import Severity
 from ffplan.check.rule import Rule
-from ffplan.errors import Severity
-from ffplan.fabric.formulas import leaf_uplinks, tree_capacity
+from ffplan.fabric.sizing.formulas import leaf_uplinks, tree_capacity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.assessment import Assessment
+    from ffplan.base.errors import Finding
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.errors import Finding
+    from ffplan.results.design import Assessment
 
 
 def _without(design: ResolvedDesign, tiers: int) -> str:

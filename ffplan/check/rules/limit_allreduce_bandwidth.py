@@ -10,9 +10,9 @@ from ffplan.check.rule import Rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.assessment import Assessment
+    from ffplan.base.errors import Finding
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.errors import Finding
+    from ffplan.results.design import Assessment
 
 
 def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:

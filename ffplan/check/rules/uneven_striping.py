@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.errors import Severity
 from ffplan.check.rule import Rule
-from ffplan.errors import Severity
-from ffplan.fabric.plan import plan_trees
+from ffplan.fabric.sizing.plan import plan_trees
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.assessment import Assessment
+    from ffplan.base.errors import Finding
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.errors import Finding
-    from ffplan.fabric.tree import Tree
+    from ffplan.fabric.sizing.fat_tree import Tree
+    from ffplan.results.design import Assessment
 
 
 def _why(tree: Tree) -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.errors import Severity
+from ffplan.base.formatting import number
 from ffplan.check.rule import Rule
-from ffplan.errors import Severity
-from ffplan.units import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.assessment import Assessment
+    from ffplan.base.errors import Finding
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.errors import Finding
+    from ffplan.results.design import Assessment
 
 
 def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:

@@ -1,1 +1,0 @@
-"""How far the model is from measurements: cases as data, replayed, every row with its error."""

@@ -1,0 +1,1 @@
+"""What everything stands on: errors, the record decorator, array maths, numbers as people read them, paths."""

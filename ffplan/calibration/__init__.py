@@ -1,0 +1,1 @@
+"""Constants fitted to measured runs, written as catalogue files."""

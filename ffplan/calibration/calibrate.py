@@ -1,0 +1,179 @@
+"""Calibration of one accelerator: files of runs in, constants before and after, and a catalogue file out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.errors import InputError
+from ffplan.base.record import record
+from ffplan.calibration.fit import LAUNCHES, NEEDED, Fit, FitError, errors, figures, fit, untold, waits, wanted
+from ffplan.calibration.overlay import KEY, START, figure_text, source_line, training_block, with_training
+from ffplan.catalog.parts import Accelerator
+from ffplan.inputs.composer import compose
+from ffplan.inputs.document import Document, read_document
+from ffplan.inputs.validate import validate
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.training import CalibrationReport, Constant, Fitted
+from ffplan.validation.measured_system import Bench
+from ffplan.validation.training_cases import TIMES, TrainingFile
+from ffplan.validation.training_replay import Replay, prepare
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.catalog.store import Catalog
+    from ffplan.catalog.training import TrainingRates
+
+
+WORST = 0.5
+"""Mean error from which a fit is none [1]."""
+
+
+@record
+class Wanted:
+    """What is to be fitted."""
+
+    accelerator: str
+    cases: tuple[str, ...]
+    names: tuple[str, ...] | None
+    launches: bool
+    start: str | None
+    units: int | None
+
+
+@record
+class Calibration:
+    """What came out."""
+
+    report: CalibrationReport
+    overlay: str
+    """The accelerator's file with the fitted constants."""
+
+
+def runs(catalog: Catalog, files: tuple[str, ...]) -> list[Replay]:
+    """Return every table of files of runs that has times and counts.
+
+    Raises:
+        InputError: where a file is wrong.
+    """
+    found = []
+    for name in files:
+        document = read_document(Path(name), name)
+        file = validate(TrainingFile, document)
+        bench = Bench(catalog, document)
+        for position, table in enumerate(file.tables):
+            if table.scored and not table.arithmetic and set(table.columns) & set(TIMES):
+                found.append(prepare(bench, file, table, ("tables", position)))
+    return found
+
+
+def _base(catalog: Catalog, wish: Wanted) -> TrainingRates | None:
+    part = catalog.entry(wish.start or wish.accelerator).part
+    assert isinstance(part, Accelerator)
+    return part.training
+
+
+def calibration(catalog: Catalog, wish: Wanted, progress: Callable[[int], None] | None = None) -> Calibration:
+    """Fit the constants of one accelerator.
+
+    Args:
+        catalog: the parts.
+        wish: accelerator, files and what is kept.
+        progress: told how often the runs were replayed.
+
+    Raises:
+        InputError: where a file is wrong.
+        FitError: where no run has the accelerator, or the rows cannot tell the constants.
+    """
+    mine = [item for item in runs(catalog, wish.cases) if item.accelerator.id == wish.accelerator]
+    if not mine:
+        raise FitError(f"no timed run in these files has `{wish.accelerator}`; tables that are not scored, or whose "
+                       "source computed the values, do not count")  # fmt: skip
+    base, names = _base(catalog, wish), wish.names or wanted(mine, launches=wish.launches)
+    if wish.units is not None and base is not None:
+        if wish.start is None:
+            raise FitError(f"the catalogue has {base.units.value:g} multiprocessors of `{wish.accelerator}`: "
+                           "leave out --units")  # fmt: skip
+        base = base.model_copy(update={"units": base.units.model_copy(update={"value": wish.units})})
+    units = wish.units or (base.units.value if base is not None else None)
+    if units is None:
+        raise FitError(f"the catalogue has no multiprocessors of `{wish.accelerator}`: give --units")
+    lacking = [name for name in NEEDED if base is None and name not in names]
+    if lacking:
+        raise FitError(f"nothing is known of {', '.join(lacking)}: fit them too, or give --start")
+    if set(names) & set(LAUNCHES) and base is not None and not waits(mine):
+        raise FitError("no run waits for its host to launch: these rows cannot tell what launching takes")
+    made = fit(mine, names=names, units=units, base=base, progress=progress)
+    if made.after > WORST:
+        raise FitError(
+            f"the best constants miss these rows by {made.after:.0%} in the mean: look at their units and plans"
+        )
+    blind = untold(mine, made.values, base, units)
+    if blind:
+        raise FitError(f"these rows cannot tell {', '.join(blind)}: fit the others alone, with --only")
+    rates = figures(made.values, base, units)
+    ids = list(dict.fromkeys(item.file.id for item in mine))
+    fitted = []
+    for name in ids:
+        of_file = [item for item in mine if item.file.id == name]
+        before = None if made.before is None else float(np.abs(errors(of_file, base)).mean())
+        after = errors(of_file, rates)
+        fitted.append(Fitted(name, len(after), before, float(np.abs(after).mean()), float(after.mean())))
+    constants = tuple(
+        Constant(name, _value(base, name), value, figure_text(name, value), made.notes.get(name))
+        for name, value in made.values.items()
+    )
+    report = CalibrationReport(
+        SCHEMA_VERSION, wish.accelerator, made.rows, constants, tuple(fitted), made.before, made.after
+    )
+    return Calibration(report, _overlay(catalog, wish, made, base, units, mine))
+
+
+def _value(base: TrainingRates | None, name: str) -> float | None:
+    figure = getattr(base, name, None) if base is not None else None
+    return None if figure is None else float(figure.value)
+
+
+def _overlay(
+    catalog: Catalog, wish: Wanted, made: Fit, base: TrainingRates | None, units: int, mine: list[Replay]
+) -> str:
+    place = catalog.locate(wish.accelerator)
+    assert place is not None
+    date = max(item.file.source.date for item in mine)
+    names = ", ".join(dict.fromkeys(item.file.name for item in mine))
+    title = f"ffplan calibrate on {names}: {made.rows} rows, mean error {made.after:.1%}"
+    sources = [source_line(KEY, title, date)]
+    if wish.start is not None:
+        sources.append(source_line(START, f"constants of {wish.start} in this catalogue", date))
+    else:
+        before = catalog.entry(wish.accelerator).part.sources
+        titles = [before[key].title for key in (KEY, START) if key in before]
+        if titles:
+            dated = max(before[key].date for key in (KEY, START) if key in before)
+            sources.append(source_line(START, "not fitted anew: " + "; ".join(titles), dated))
+    own = wish.start is None
+    block = training_block(made, base, units, own=own, set_name=f"{wish.accelerator}-own")
+    text = with_training(place[0].read_text(encoding="utf-8"), sources, block)
+    try:
+        _reread(text, place[1])
+    except InputError:
+        raise FitError(
+            f"the file of `{wish.accelerator}`, {place[1]}, is written in a way that cannot be edited; "
+            "add these lines by hand:\n" + "\n".join(["sources:", *sources, *block])
+        ) from None
+    return text
+
+
+def _reread(text: str, name: str) -> None:
+    """Read the text of an accelerator again.
+
+    Raises:
+        InputError: where it is none.
+    """
+    part = validate(Accelerator, Document(name, "0" * 64, compose(text, name)))
+    keys = {KEY, START} & set(part.sources)
+    if part.training is None or not keys:
+        raise InputError()

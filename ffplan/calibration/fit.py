@@ -1,0 +1,229 @@
+"""Fitting what training reaches on a kind of accelerator to measured runs. Needs SciPy, an extra."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.record import record
+from ffplan.catalog.training import TrainingRates
+from ffplan.validation.training_cases import TIMES
+from ffplan.validation.training_rows import modelled, times
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ffplan.base.arrays import Floats
+    from ffplan.validation.training_replay import Replay
+
+BOUNDS = {
+    "matrix": (0.05, 1.0, 0.7), "matrix_fp8": (0.05, 0.71, 0.6), "matrix_tf32": (0.05, 1.0, 0.6),
+    "attention": (0.1, 0.75, 0.5), "memory": (0.6, 0.95, 0.8), "kernel": (1e-7, 1e-3, 2e-5),
+    "overlap": (0.01, 0.5, 0.15),
+    "launch": (1e-6, 2e-2, 1e-3), "launch_parallel": (1e-7, 1e-2, 1e-4), "launch_step": (1e-6, 5e-2, 1e-3),
+}  # fmt: skip
+"""Least, largest and first value of each constant."""
+SLOWER = 3.0
+LAUNCHES = ("launch", "launch_parallel", "launch_step")
+STEADY = ("kernel", *LAUNCHES)
+"""Constants whose first value is also tried so many times as large and as small where launches are fitted: there are
+several valleys."""
+NEEDED = ("matrix", "memory", "kernel")
+"""Constants without which nothing can be timed."""
+UNFITTED = ("overlap",)
+"""Constants that no shipped set was fitted for: they come from elsewhere."""
+NEAR = 1e-3
+"""How near to the end of what is allowed a constant stands at it [1]."""
+SOFT = 0.05
+"""Relative error from which a row counts less than its square."""
+
+
+class FitError(ValueError):
+    """A fit cannot be made; the message is for people."""
+
+
+@record
+class Fit:
+    """What a fit found."""
+
+    values: dict[str, float]
+    notes: dict[str, str]
+    """What to know of a constant: that it stands at the end of what is allowed."""
+    rows: int
+    before: float | None
+    """Mean absolute error with the catalogue's constants [1]; None where it has none."""
+    after: float
+    """The same with the fitted ones [1]."""
+
+
+def wanted(replays: Sequence[Replay], *, launches: bool) -> tuple[str, ...]:
+    """Return the constants that the runs can tell.
+
+    Args:
+        replays: the runs.
+        launches: also what the host takes to launch.
+    """
+    kinds = {replay.plans.precision for replay in replays}
+    fused = any(replay.plans.fused_attention for replay in replays)
+    names = ["matrix"] if kinds & {"bf16", "fp16", "fp8"} else []
+    names += ["matrix_fp8"] if "fp8" in kinds else []
+    names += ["matrix_tf32"] if "tf32" in kinds else []
+    names += ["attention"] if fused and kinds != {"tf32"} else []
+    names += ["memory", "kernel"]
+    return (*names, "launch", "launch_parallel", "launch_step") if launches else tuple(names)
+
+
+def figures(values: dict[str, float], base: TrainingRates | None, units: float) -> TrainingRates:
+    """Return rates with fitted values; what is not fitted stays as it was."""
+    kept: dict[str, Any] = {}
+    if base is not None:
+        kept = {name: getattr(base, name) for name in TrainingRates.model_fields if name != "set"}
+    kept.setdefault("units", None)
+    found = {name: {"value": value, "source": "fit"} for name, value in values.items()}
+    if kept["units"] is None:
+        found["units"] = {"value": int(units), "source": "fit"}
+    for name, value in kept.items():
+        if name not in found and value is not None:
+            found[name] = value.model_dump(exclude_none=True)
+    defaults = {"matrix": 0.7, "memory": 0.8, "kernel": 2e-5}
+    for name, value in defaults.items():
+        found.setdefault(name, {"value": value, "source": "fit"})
+    built: dict[str, Any] = {name: _figure(name, item) for name, item in found.items()}
+    return TrainingRates.model_construct(set="fit", **built)
+
+
+def _figure(name: str, item: dict[str, Any]) -> Any:
+    kind: Any = TrainingRates.model_fields[name].annotation
+    kinds = [item for item in getattr(kind, "__args__", (kind,)) if item is not type(None)]
+    return kinds[0].model_construct(**item)
+
+
+def _relative(replay: Replay, rates: TrainingRates | None) -> Floats:
+    """Return model over measured of every timed row: by the first measure that a row has, since others say the same."""
+    seconds, _ = times(replay, rates)
+    found = np.full(seconds.shape, np.nan)
+    for name in TIMES:
+        if name in replay.columns:
+            ratio = np.broadcast_to(modelled(replay, name, seconds), found.shape) / replay.columns[name]
+            found = np.where(np.isnan(found), ratio if name == "seconds" else 1 / ratio, found)
+    rows: Floats = found[~np.isnan(found)]
+    return rows
+
+
+def timed(replay: Replay) -> int:
+    """Return the rows of a table that have a time."""
+    measured = [~np.isnan(replay.columns[name]) for name in TIMES if name in replay.columns]
+    return int(np.logical_or.reduce(measured).sum()) if measured else 0
+
+
+def waits(replays: Sequence[Replay]) -> bool:
+    """Return whether a row of the runs waits for its host to launch, with the catalogue's constants."""
+    return any(bool((times(replay)[1]["launches"] > 0).any()) for replay in replays)
+
+
+def errors(replays: Sequence[Replay], rates: TrainingRates | None = None) -> Floats:
+    """Return signed errors of the time of every row [1].
+
+    Args:
+        replays: the runs.
+        rates: constants in place of the catalogue's.
+    """
+    return np.concatenate([_relative(replay, rates) - 1 for replay in replays])
+
+
+def untold(replays: Sequence[Replay], values: dict[str, float], base: TrainingRates | None, units: float) -> list[str]:
+    """Return the constants that no row depends on: half and twice as much leave every time as it is.
+
+    Args:
+        replays: the runs.
+        values: the constants.
+        base: those that are not fitted.
+        units: multiprocessors of the accelerator.
+    """
+    there = errors(replays, figures(values, base, units))
+    found = []
+    for name, value in values.items():
+        others = (errors(replays, figures(values | {name: value * way}, base, units)) for way in (0.5, 2.0))
+        if all(np.allclose(there, other, rtol=0, atol=1e-9) for other in others):
+            found.append(name)
+    return found
+
+
+def _start(names: tuple[str, ...], base: TrainingRates | None) -> Floats:
+    """Return logarithms of the values that a fit starts from: those of the base, or the usual ones."""
+    known = [getattr(base, name, None) for name in names]
+    return np.array(
+        [np.log(BOUNDS[name][2] if item is None else item.value) for name, item in zip(names, known, strict=True)]
+    )
+
+
+def _notes(values: dict[str, float]) -> dict[str, str]:
+    """Return what to know of constants that stand at an end of what is allowed."""
+    found = {}
+    for name, value in values.items():
+        for end, word in zip(BOUNDS[name][:2], ("least", "most"), strict=True):
+            if abs(np.log(value / end)) < NEAR:
+                found[name] = f"the {word} that the fit allows"
+    return found
+
+
+def fit(
+    replays: Sequence[Replay], *, names: tuple[str, ...], units: float, base: TrainingRates | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Fit:  # fmt: skip
+    """Fit constants so that the times of runs come out.
+
+    Rows of one source count together as the root of their number, so that a source with four times the rows counts
+    twice: the errors of their logarithms are weighted by n^-1/4. A weighted error beyond 5 % counts less than its
+    square, which is 9 % of a row among ten and 23 % of one among 450.
+
+    Args:
+        replays: the runs.
+        names: the constants to fit.
+        units: multiprocessors of the accelerator.
+        base: constants that are not fitted.
+        progress: told how often the runs were replayed.
+
+    Raises:
+        FitError: where there are fewer rows than constants, or SciPy is missing.
+    """
+    try:
+        from scipy.optimize import least_squares
+    except ImportError:
+        raise FitError("fitting needs SciPy: install `ffplan[fit]`") from None
+    sizes: dict[str, int] = {}
+    for replay in replays:
+        sizes[replay.file.id] = sizes.get(replay.file.id, 0) + timed(replay)
+    rows = sum(sizes.values())
+    if rows < len(names):
+        raise FitError(f"{rows} row(s) cannot tell {len(names)} constants: {', '.join(names)}")
+    low, high = (np.log([BOUNDS[name][at] for name in names]) for at in range(2))
+    first = np.clip(_start(names, base), low + 1e-6, high - 1e-6)
+    replayed = 0
+
+    def residuals(logs: Floats) -> Floats:
+        nonlocal replayed
+        replayed += 1
+        if progress is not None:
+            progress(replayed)
+        rates = figures(dict(zip(names, np.exp(logs).tolist(), strict=True)), base, units)
+        parts = [np.log(_relative(replay, rates)) * sizes[replay.file.id] ** -0.25 for replay in replays]
+        return np.concatenate(parts)
+
+    slower = np.log([SLOWER if name in STEADY else 1.0 for name in names])
+    tries = [
+        least_squares(residuals, np.clip(first + way * slower, low + 1e-6, high - 1e-6), bounds=(low, high),
+                      loss="soft_l1", f_scale=SOFT)
+        for way in ((0, -1, 1) if set(names) & set(LAUNCHES) else (0,))
+    ]  # fmt: skip
+    found = min(tries, key=lambda item: float(item.cost))
+    values = dict(zip(names, np.exp(found.x).tolist(), strict=True))
+    after = errors(replays, figures(values, base, units))
+    before = None
+    if base is not None and all(getattr(base, name) is not None for name in NEEDED):
+        try:
+            before = float(np.abs(errors(replays, base)).mean())
+        except ValueError:  # the base lacks a constant that the rows need
+            before = None
+    return Fit(values, _notes(values), rows, before, float(np.abs(after).mean()))

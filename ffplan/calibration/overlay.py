@@ -1,0 +1,80 @@
+"""A fitted set of constants as an accelerator's file of a catalogue: the part's own text with another `training`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from ffplan.catalog.training import TrainingRates
+
+if TYPE_CHECKING:
+    from ffplan.calibration.fit import Fit
+
+SECONDS = ("kernel", "launch", "launch_parallel", "launch_step")
+KEY, START = "calibration", "calibration-start"
+
+
+def figure_text(name: str, value: float) -> str:
+    """Return a constant as people write it: a percentage, microseconds or a number."""
+    if name in SECONDS:
+        return f"{value * 1e6:.4g} us"
+    return f"{value:.0f}" if name == "units" else f"{value * 100:.4g} %"
+
+
+def _plain(text: str) -> str:
+    """Return text that can stand between double quotes on one line."""
+    return " ".join(text.replace("\\", "/").replace('"', "'").split())
+
+
+def source_line(key: str, title: str, date: str) -> str:
+    """Return a line of `sources`."""
+    clean = _plain(title)
+    return f'  {key}: {{title: "{clean}", date: "{date}", grade: derived, status: D}}'
+
+
+def _figure(name: str, value: float, source: str, note: str | None = None) -> str:
+    more = f', note: "{_plain(note)}"' if note else ""
+    return f"  {name}: {{value: {figure_text(name, value)}, source: {source}{more}}}"
+
+
+def training_block(fitted: Fit, base: TrainingRates | None, units: int, *, own: bool, set_name: str) -> list[str]:
+    """Return the lines of `training`.
+
+    Args:
+        fitted: what was fitted.
+        base: constants that were not.
+        units: multiprocessors, where `base` has none.
+        own: the constants of `base` are the part's own, and keep their sources.
+        set_name: name of the set.
+    """
+    lines = ["training:", f"  set: {set_name}"]
+    for name in TrainingRates.model_fields:
+        kept: Any = getattr(base, name, None) if base is not None else None
+        if name == "set":
+            continue
+        if name in fitted.values:
+            lines.append(_figure(name, fitted.values[name], KEY, fitted.notes.get(name)))
+        elif kept is not None:
+            note = kept.note
+            if kept.low is not None or kept.high is not None:
+                note = f"{note or ''} range {figure_text(name, kept.range[0])} to {figure_text(name, kept.range[1])}"
+            known = own and kept.source not in (KEY, START)
+            lines.append(_figure(name, kept.value, kept.source if known else START, note))
+        elif name == "units":
+            lines.append(_figure(name, units, KEY))
+    return lines
+
+
+def with_training(text: str, sources: list[str], block: list[str]) -> str:
+    """Return the text of an accelerator's file with another `training` and more sources.
+
+    Args:
+        text: the file.
+        sources: lines to add under `sources`.
+        block: the lines of `training`.
+    """
+    found = re.sub(r"^training:.*\n(?:[ \t#-].*\n|\n(?=[ \t]))*", "", text, flags=re.MULTILINE)
+    found = re.sub(rf"^  (?:{KEY}|{START}): .*\n", "", found, flags=re.MULTILINE)
+    found = re.sub(r"^sources:.*\n", lambda match: match[0] + "".join(f"{line}\n" for line in sources), found, count=1,
+                   flags=re.MULTILINE)  # fmt: skip
+    return found.rstrip("\n") + "\n" + "".join(f"{line}\n" for line in block)

@@ -1,0 +1,107 @@
+"""A throughput is the minimum of named terms; the answer says which term binds and how far off the next is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ffplan.base.array_math import minimum
+from ffplan.base.record import record
+
+
+@record
+class Term:
+    """One resource and what it allows: capacity over use per byte of message."""
+
+    name: str
+    """Stable name of the kind of resource: root_port, nic, host_memory, pcie_link, nvlink, gpu_nic_peer."""
+    label: str
+    """The resource for people."""
+    gbyte_s: Any
+    """Algorithm bandwidth that the resource allows [GB/s]."""
+    low_gbyte_s: Any
+    """The same at the low end of the known range; for NICs, with the payload share of the line rate [GB/s]."""
+    high_gbyte_s: Any
+    """The same at the high end of the known range [GB/s]."""
+    derivation: str
+    """How it follows from the catalogue."""
+
+
+@record
+class Bound:
+    """The terms of one collective, the tightest first."""
+
+    terms: tuple[Term, ...]
+
+    @property
+    def gbyte_s(self) -> Any:
+        """Algorithm bandwidth [GB/s]: the minimum over the terms."""
+        return minimum(*(term.gbyte_s for term in self.terms))
+
+    @property
+    def binding(self) -> Term:
+        """The term that binds."""
+        return self.terms[0]
+
+    @property
+    def runner_up(self) -> Term | None:
+        """The next term."""
+        return self.terms[1] if len(self.terms) > 1 else None
+
+
+def bound(*terms: Term | None) -> Bound:
+    """Return the bound over the terms that exist, sorted by what they allow, then by name."""
+    present = [term for term in terms if term is not None]
+    return Bound(tuple(sorted(present, key=lambda term: (term.gbyte_s, term.name, term.label))))
+
+
+def rate(capacity: Any, use: Any) -> Any:
+    """Return the message rate that a resource allows.
+
+    Args:
+        capacity: what the resource carries [GB/s].
+        use: bytes it carries per byte of message [1], above 0.
+
+    Returns:
+        Algorithm bandwidth [GB/s], broadcast shape.
+
+    Equation:
+        B = capacity / use
+
+    Source:
+        Definition; An et al., arXiv 2408.14158, section IV-D3 (320 / 24 = 13.3).
+    """
+    return capacity / use
+
+
+def ring_factor(ranks: Any) -> Any:
+    """Return the bytes that each rank of a ring sends per byte of allreduce message.
+
+    Args:
+        ranks: members of the ring n [1], at least 1.
+
+    Equation:
+        2 (n - 1) / n
+
+    Source:
+        NVIDIA nccl-tests, doc/PERFORMANCE.md; also the ratio of bus to algorithm bandwidth of an allreduce.
+    """
+    return 2 * (ranks - 1) / ranks
+
+
+def double_tree_load(nodes: Any) -> Any:
+    """Return the bytes that the busiest node of a double binary tree sends (and receives) per message byte.
+
+    A node is interior in one tree and a leaf in the other, each carrying half of the message: it sends
+    0.5 up + 2 x 0.5 down in the first and 0.5 up in the second.
+
+    Args:
+        nodes: members of the trees [1], at least 1.
+
+    Equation:
+        min(N / 2, 2) for N > 1: 0 alone, 1 with two nodes, 1.5 with three, 2 from four nodes on
+
+    Source:
+        Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan",
+        Parallel Computing 35 (2009); An et al., arXiv 2408.14158, section IV-D3 ("2 read, 2 write operations").
+    """
+    return minimum(nodes / 2, 2) * (nodes > 1)

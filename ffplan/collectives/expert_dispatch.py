@@ -1,0 +1,196 @@
+"""Tokens to experts and back: how many nodes and GPUs a token reaches, and the ledgers that follow."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.array_math import maximum, minimum
+from ffplan.base.record import record
+from ffplan.collectives.bottleneck import Line
+
+if TYPE_CHECKING:
+    from ffplan.collectives.rank_layout import Job
+
+SCALE_BLOCK = 128
+"""Elements that share one FP8 scale of four bytes."""
+
+
+@record
+class Routing:
+    """How tokens find their experts."""
+
+    tokens: int
+    """Tokens of a GPU in one call."""
+    hidden: int
+    """Width of a token."""
+    top_k: int
+    """Experts that a token goes to."""
+    experts: int
+    """Experts, spread evenly over the GPUs."""
+    groups: int
+    """Most nodes that a token may reach."""
+
+    def message_bytes(self, operation: str) -> float:
+        """Return the size of a GPU's tokens [byte]."""
+        return float(self.tokens * token_bytes(self.hidden, operation))
+
+
+def token_bytes(hidden: Any, operation: str) -> Any:
+    """Return the bytes of a token on the wire.
+
+    Args:
+        hidden: width [1].
+        operation: dispatch (FP8 with a scale of 4 bytes for every 128 elements) or combine (BF16).
+
+    Returns:
+        Size [byte].
+
+    Equation:
+        h (1 + 4 / 128) for dispatch, 2 h for combine
+
+    Source:
+        deepseek-ai/DeepEP README: FP8 dispatch, BF16 combine; DeepSeek-V3 report, arXiv 2412.19437 (scales).
+    """
+    return hidden * (1 + 4 / SCALE_BLOCK) if operation == "dispatch" else 2.0 * hidden
+
+
+def expected_hits(bins: Any, pool: Any, per_bin: Any, draws: int) -> Any:
+    """Return how many bins are hit by distinct draws from a pool.
+
+    Args:
+        bins: bins b [1].
+        pool: items in them altogether E [1].
+        per_bin: items of one bin e [1].
+        draws: distinct items drawn k [1].
+
+    Returns:
+        Expected number of bins with at least one drawn item [1].
+
+    Equation:
+        b (1 - C(E - e, k) / C(E, k))
+
+    Source:
+        Hypergeometric distribution.
+    """
+    missed: Any = 1.0
+    for number in range(draws):
+        missed = missed * (pool - per_bin - number) / (pool - number)
+    return bins * (1 - missed)
+
+
+def reach(job: Job, routing: Routing) -> tuple[Any, Any]:
+    """Return the nodes and the GPUs that a token reaches, its own included.
+
+    Args:
+        job: the ranks.
+        routing: how tokens find experts.
+
+    Returns:
+        Nodes, and GPUs over all of them [1].
+    """
+    nodes = minimum(job.nodes, routing.groups)
+    pool = routing.experts * nodes / job.nodes
+    on_node, on_gpu = routing.experts / job.nodes, routing.experts / job.ranks
+    gpus = expected_hits(nodes * job.per_node, pool, on_gpu, routing.top_k)
+    return expected_hits(nodes, pool, on_node, routing.top_k), gpus
+
+
+def routing_fault(job: Job, routing: Routing) -> str | None:
+    """Return why tokens cannot be routed so, or None.
+
+    Args:
+        job: the ranks, plain numbers or arrays.
+        routing: how tokens find experts.
+    """
+    import numpy as np
+
+    ranks = np.atleast_1d(job.ranks)
+    if not job.host.switched:
+        return f"dispatch and combine need a scale-up switch in the node; `{job.host.id}` has none"
+    uneven = routing.experts % ranks != 0
+    if bool(uneven.any()):
+        return f"{routing.experts:,} experts do not spread evenly over {int(ranks[uneven][0]):,} GPUs"
+    nodes = np.atleast_1d(job.nodes)
+    within = routing.experts * np.minimum(nodes, routing.groups) / nodes
+    if bool((within < routing.top_k).any()):
+        held = int(within.min())
+        return f"the nodes that a token may reach hold {held} experts, fewer than the {routing.top_k} it needs"
+    return None
+
+
+def counted_copies(job: Job, routing: Routing, algorithm: str) -> Any:
+    """Return the copies of a token that DeepEP counts when it prints a rate.
+
+    Args:
+        job: the ranks.
+        routing: how tokens find experts.
+        algorithm: node-limited or straight.
+
+    Returns:
+        Copies [1]: nodes reached, a GPU's own included, or GPUs on one node; every expert where tokens go straight.
+
+    Equation:
+        nodes where N > 1, GPUs where N = 1; k
+
+    Source:
+        deepseek-ai/DeepEP README: 58 GB/s over a NIC of 50 GB/s.
+    """
+    nodes, gpus = reach(job, routing)
+    if algorithm == "straight":
+        return routing.top_k + 0.0 * nodes
+    several = job.several
+    return nodes * several + gpus * (1.0 - several)
+
+
+def _lines(job: Job, network: Any, inside: Any) -> list[Line]:
+    host = job.host
+    out = network * job.per_node * job.several
+    each, feeders = out / job.nics, minimum(job.per_node, job.nics)
+    lines = [Line("tokens between nodes", ("nic", name), each, each) for name in host.nic_ids]
+    lines += [Line("GPUs feed NICs", ("pcie_link", gpu), out / feeders, out / feeders) for gpu in host.gpus]
+    for border in job.borders:
+        members = job.nodes / border.sets
+        leaving = members * out * (job.nodes - members) / maximum(job.nodes - 1, 1)
+        lines.append(Line("tokens across a border", (border.name, "0"), leaving, leaving))
+    return lines + [Line("tokens inside a node", ("nvlink", gpu), inside, inside) for gpu in host.gpus]
+
+
+def node_limited(job: Job, routing: Routing) -> list[Line]:
+    """Return the ledger of dispatch or combine with node-limited routing and NVLink forwarding.
+
+    Args:
+        job: the ranks.
+        routing: how tokens find experts.
+
+    Returns:
+        Lines in bytes per byte of a GPU's tokens [1].
+
+    Equation:
+        a token crosses the network once for every other node that it reaches, M (N - 1) / N, and NVLink once for
+        every GPU
+
+    Source:
+        DeepSeek-V3 report, arXiv 2412.19437, section 3.2.2; deepseek-ai/DeepEP README.
+    """
+    nodes, gpus = reach(job, routing)
+    return _lines(job, nodes * (job.nodes - 1) / job.nodes, gpus)
+
+
+def straight(job: Job, routing: Routing) -> list[Line]:
+    """Return the ledger of dispatch or combine that sends every token straight to each of its experts' GPUs.
+
+    Args:
+        job: the ranks.
+        routing: how tokens find experts.
+
+    Returns:
+        Lines in bytes per byte of a GPU's tokens [1].
+
+    Equation:
+        k (n - p) / n over the network, k p / n over NVLink
+
+    Source:
+        deepseek-ai/DeepEP README, low-latency kernels.
+    """
+    away = (job.ranks - job.per_node) / job.ranks
+    return _lines(job, routing.top_k * away, routing.top_k * (1 - away))

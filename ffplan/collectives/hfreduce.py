@@ -1,0 +1,105 @@
+"""HFReduce: reduce in host memory, allreduce over a double binary tree, return to the GPUs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.collectives.bottleneck import Line
+from ffplan.collectives.bounds import double_tree_load, ring_factor
+from ffplan.collectives.host_ledger import LedgerLine, hfreduce_ledger
+from ffplan.collectives.volumes import depth
+
+if TYPE_CHECKING:
+    from ffplan.collectives.rank_layout import Job
+    from ffplan.node.host import Host
+
+
+def scale_up_groups(host: Host, *, nvlink: bool) -> tuple[int, ...]:
+    """Return the size of each set of GPUs that reduces over NVLink before a copy leaves for host memory.
+
+    Args:
+        host: the node.
+        nvlink: whether the library reduces over NVLink first.
+    """
+    if nvlink and host.switched:
+        return (len(host.gpus),)
+    if nvlink:
+        return (2,) * len(host.pairs) + (1,) * (len(host.gpus) - 2 * len(host.pairs))
+    return (1,) * len(host.gpus)
+
+
+def _share(host: Host, gpu: str, *, nvlink: bool) -> float:
+    """Part of a message that one GPU moves to host memory, and back."""
+    if nvlink and host.switched:
+        return 1 / len(host.gpus)
+    return 0.5 if nvlink and any(gpu in pair for pair in host.pairs) else 1.0
+
+
+def hfreduce(
+    job: Job, tree_load: Any = None, *, nvlink: bool, memcpy_async: bool = False
+) -> tuple[list[Line], tuple[LedgerLine, ...]]:
+    """Return the ledger of HFReduce over all resources, and its host-memory lines alone.
+
+    Args:
+        job: the ranks, all GPUs of each node.
+        tree_load: bytes that a node sends, and receives, per byte of message [1]; the busiest node's if omitted.
+        nvlink: reduce over NVLink first (HFReduce with NVLink).
+        memcpy_async: return results with MemcpyAsync in place of GDRCopy.
+
+    Returns:
+        Lines in bytes per byte of message [1], and the host-memory operations.
+
+    Equation:
+        B = min(memory / ledger, NICs / tree load, root port / use, PCIe link / share, NVLink / use)
+
+    Source:
+        An et al., arXiv 2408.14158, sections IV-A, IV-C and IV-D.
+    """
+    host = job.host
+    tree = double_tree_load(job.nodes) if tree_load is None else tree_load
+    groups = scale_up_groups(host, nvlink=nvlink)
+    copies, widest = len(groups), max(groups)
+    memory = hfreduce_ledger(copies, copies if memcpy_async else min(copies, host.sockets_with_gpus), tree)
+    lines = []
+    for item in memory:
+        each = item.operations / len(host.cpus)
+        for number in range(len(host.cpus)):
+            into, out = (each, 0.0) if item.kind == "write" else (0.0, each)
+            lines.append(Line(item.step, ("host_memory", str(number)), into, out))
+    count = len(host.nics)
+    lines += [Line("double binary tree", ("nic", name), tree / count, tree / count) for name in host.nic_ids]
+    for gpu in host.gpus:
+        share = _share(host, gpu, nvlink=nvlink)
+        lines.append(Line("D2H and H2D", ("pcie_link", gpu), share, share))
+    if widest > 1:
+        inside = ring_factor(widest)
+        lines += [Line("reduce-scatter and allgather", ("nvlink", gpu), inside, inside) for gpu in host.gpus]
+    for port in host.ports:
+        use = sum(_share(host, gpu, nvlink=nvlink) for gpu in port.gpus) + tree * len(port.nics) / count
+        lines.append(Line("D2H, H2D and network", ("root_port", port.id), use, use))
+        lines.append(Line("D2H, H2D and network", ("pcie_switch", port.id), use, use))
+    for border in job.borders:
+        use = ring_factor(border.sets)
+        lines.append(Line("across a border", (border.name, "0"), use, use))
+    return lines, memory
+
+
+def pipeline_hops(nodes: Any, zones: Any, zone_hops: Any) -> Any:
+    """Return the stages of HFReduce's pipeline between nodes.
+
+    Args:
+        nodes: nodes N [1].
+        zones: zones that they sit in [1].
+        zone_hops: stages that crossing zones adds [1].
+
+    Returns:
+        Stages [1]; each passes on a chunk at the rate of the NIC.
+
+    Equation:
+        2 log2(N) + crossing
+
+    Source:
+        Store and forward: a chunk goes up and down the tree. Chunk and crossing are fitted on Fig. 7 of An et al.,
+        arXiv 2408.14158.
+    """
+    return 2 * depth(nodes) + zone_hops * (zones > 1)

@@ -1,0 +1,59 @@
+"""A collective's members: how many on each node, over how many nodes, across which borders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ffplan.base.record import record
+from ffplan.collectives.volumes import nics_of
+from ffplan.node.host import Host
+from ffplan.node.resources import Border
+
+
+@record
+class Job:
+    """Where the ranks sit; numbers may be arrays of one shape."""
+
+    host: Host
+    """The inside of a node."""
+    nodes: Any
+    """Nodes, or scale-up domains where one switch joins several nodes [1]."""
+    per_node: Any
+    """Ranks on each of them [1]."""
+    zones: Any = 1
+    """Zones that the job spans [1]."""
+    borders: tuple[Border, ...] = ()
+    """Links between leaves and between zones that it crosses."""
+
+    @property
+    def ranks(self) -> Any:
+        """Ranks altogether [1]."""
+        return self.nodes * self.per_node
+
+    @property
+    def several(self) -> Any:
+        """1 where it spans several nodes, else 0."""
+        return (self.nodes > 1) * 1.0
+
+    @property
+    def shared(self) -> Any:
+        """1 where a node holds several ranks, else 0."""
+        return (self.per_node > 1) * 1.0
+
+    @property
+    def detour(self) -> Any:
+        """1 where a ring must leave a node by a NIC that its last GPU there reaches through the CPU alone, else 0.
+
+        A ring leaves by the NIC that it came in by. Without forwarding over NVLink that takes two GPUs at one PCIe
+        switch, and a group of r ranks on a node of G GPUs, spread evenly, has none where G / r is at least the GPUs at
+        a switch. Where every GPU has a NIC, rings pass from rail to rail instead.
+        """
+        if self.host.forwarding or not self.host.switched or len(self.host.nics) >= len(self.host.gpus):
+            return 0.0
+        apart = self.per_node * self.host.beside <= len(self.host.gpus)
+        return self.several * self.shared * apart
+
+    @property
+    def nics(self) -> Any:
+        """NICs it uses on each node [1]."""
+        return nics_of(len(self.host.nics), len(self.host.gpus), self.per_node)

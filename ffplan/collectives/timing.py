@@ -1,0 +1,160 @@
+"""One call for a grid: sizes x scales x algorithms of a collective."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.arrays import Bools, Floats, Ints
+from ffplan.base.record import record
+from ffplan.catalog.library import Library
+from ffplan.collectives import expert_dispatch as dispatch
+from ffplan.collectives import hfreduce, nccl
+from ffplan.collectives.bottleneck import sustained_rate
+from ffplan.collectives.latency import transfer_time
+from ffplan.collectives.nccl import Choice
+from ffplan.collectives.volumes import OF_TOKENS, bus_factor, mean_tree_load
+from ffplan.node.resources import resources
+
+if TYPE_CHECKING:
+    from ffplan.collectives.rank_layout import Job
+
+
+COEFFICIENTS = ("seconds_per_byte", "latency", "inner_latency", "fill", "inner_most", "hops", "slot")
+"""Coefficients of `transfer_time`, in its order."""
+
+
+@record
+class Wish:
+    """What is asked for."""
+
+    operation: str
+    library: Library
+    name: str = ""
+    """Name of the library for people, where it says more than its id."""
+    nvlink: bool = False
+    """HFReduce: reduce over NVLink first."""
+    memcpy_async: bool = False
+    """HFReduce: return results with MemcpyAsync."""
+    in_network: bool = False
+    """The network's switches reduce (SHARP)."""
+    algorithm: str | None = None
+    """The only algorithm allowed."""
+    protocol: str | None = None
+    """The only protocol allowed."""
+    routing: dispatch.Routing | None = None
+    """How tokens find experts, for dispatch and combine."""
+
+
+@record
+class Grid:
+    """Times of every choice at every scale and size."""
+
+    choices: tuple[tuple[str, str], ...]
+    """Algorithm and protocol of each choice."""
+    time: Floats
+    """Time [s]: choice x scale x size."""
+    estimate: Floats
+    """Time that the library reckons with [s]: choice x scale x size; infinite where a choice cannot run."""
+    latency: Floats
+    """Part of the time that does not grow with the message [s]: choice x scale x 1."""
+    seconds_per_byte: Floats
+    """1 / B of a long message [s/byte]: choice x scale x 1."""
+    chosen: Ints
+    """Position of what the library chooses: scale x size."""
+    possible: Bools
+    """True where anything can run: scale."""
+
+    def pick(self, values: Floats) -> Floats:
+        """Return the values of what is chosen: scale x size."""
+        whole = np.broadcast_to(values, self.time.shape)
+        picked: Floats = np.take_along_axis(whole, self.chosen[None], axis=0)[0]
+        return picked
+
+
+def _hfreduce_choice(wish: Wish, job: Job) -> Choice:
+    """Return HFReduce as a choice of one: streams at the mean load of the trees, fills them chunk by chunk."""
+    load = mean_tree_load(job.nodes)
+    lines, _ = hfreduce.hfreduce(job, load, nvlink=wish.nvlink, memcpy_async=wish.memcpy_async)
+    spb = 1e-9 / sustained_rate(resources(job.host, job.borders), lines)
+    library = wish.library
+    chunk = library.chunk.value if library.chunk else 0.0
+    extra = library.zone_hops.value if library.zone_hops else 0
+    hops = hfreduce.pipeline_hops(job.nodes, job.zones, extra)
+    slower = (
+        load / (job.host.payload_gbyte_s * 1e9) / spb
+    )  # a stage passes its chunk on at the rate of the NIC, not of the whole
+    bridged = bool(job.host.pairs or job.host.switched)
+    whole = (job.per_node == len(job.host.gpus)) & (bridged or not wish.nvlink)
+    latency = hops * (library.hop.value if library.hop else 0.0)
+    return Choice("hfreduce", "", spb, latency, 0.0, 0.0, 0.0, hops * slower, chunk, spb, whole)
+
+
+def _dispatch_choices(wish: Wish, job: Job) -> list[Choice]:
+    """Return both ways of sending tokens; the message is a GPU's tokens."""
+    assert wish.routing is not None
+    known = resources(job.host, job.borders)
+    found = []
+    for name, ledger in (("node-limited", dispatch.node_limited), ("straight", dispatch.straight)):
+        spb = 1e-9 / sustained_rate(known, ledger(job, wish.routing))
+        fixed = wish.library.fixed.value if wish.library.fixed else 0.0
+        if wish.algorithm in (None, name):
+            found.append(Choice(name, "", spb, fixed, 0.0, 0.0, 0.0, 0.0, 0.0, spb, job.ranks > 1))
+    return found
+
+
+def choices(wish: Wish, job: Job) -> list[Choice]:
+    """Return what the library may choose from."""
+    if wish.library.method == "hfreduce":
+        runs = wish.operation == "allreduce" and wish.algorithm is None and wish.protocol is None
+        return [_hfreduce_choice(wish, job)] if runs else []
+    if wish.library.method == "deepep":
+        return _dispatch_choices(wish, job) if wish.operation in OF_TOKENS else []
+    if wish.operation not in nccl.BY_OPERATION:
+        return []
+    return nccl.choices(
+        wish.library, job, wish.operation, in_network=wish.in_network, algorithm=wish.algorithm, protocol=wish.protocol
+    )
+
+
+def stack(found: list[Choice], scales: int) -> dict[str, Floats]:
+    """Return the coefficients of choices as arrays of choice x scale x 1."""
+
+    def column(name: str) -> Floats:
+        rows = [np.broadcast_to(np.asarray(getattr(item, name), dtype=float), (scales,)) for item in found]
+        return np.stack(rows)[:, :, None]
+
+    names = (*COEFFICIENTS, "estimate_per_byte", "possible")
+    return {name: column(name) for name in names}
+
+
+def evaluate(wish: Wish, job: Job, sizes: Floats) -> Grid | None:
+    """Return the times of every choice at every scale and size, in one broadcast.
+
+    Args:
+        wish: operation, library and what is forced.
+        job: the ranks; its numbers are arrays of one axis, the scales.
+        sizes: messages [byte], one axis.
+
+    Returns:
+        The grid, or None where the library has no such operation or algorithm.
+    """
+    found = choices(wish, job)
+    if not found:
+        return None
+    at = stack(found, len(job.nodes))
+    size = np.asarray(sizes, dtype=float)[None, None, :]
+    time = transfer_time(size, *(at[name] for name in COEFFICIENTS))
+    runs = at["possible"] > 0
+    estimate = np.where(runs, at["latency"], np.inf) + size * at["estimate_per_byte"]
+    return Grid(
+        tuple((item.algorithm, item.protocol) for item in found), time, estimate, at["latency"],
+        at["seconds_per_byte"], estimate.argmin(axis=0), np.asarray(runs[:, :, 0].any(axis=0)),
+    )  # fmt: skip
+
+
+def bus_bandwidth(operation: str, ranks: Floats, algbw: Floats) -> Floats:
+    """Return the bus bandwidth as nccl-tests defines it [GB/s]: scale x size."""
+    factor: Floats = np.asarray(bus_factor(operation, np.asarray(ranks, dtype=float)))
+    return algbw * factor[:, None]

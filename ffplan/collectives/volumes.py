@@ -1,0 +1,131 @@
+"""What each collective moves, whatever the algorithm: bus bandwidth factors and loads of rings and trees."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args
+
+from ffplan.base.array_math import maximum
+from ffplan.catalog.library import Protocol
+from ffplan.collectives.bounds import ring_factor
+
+Operation = Literal[
+    "allreduce", "reduce-scatter", "all-gather", "broadcast", "all-to-all", "sendrecv", "dispatch", "combine"
+]
+OPERATIONS: tuple[str, ...] = get_args(Operation)
+"""Collectives by the names that the command line takes."""
+OF_TOKENS = ("dispatch", "combine")
+"""Those that send tokens to experts and back."""
+
+AlgorithmName = Literal[
+    "ring", "tree", "nvls", "nvls-tree", "sharp", "hierarchical", "direct", "rail", "send", "node-limited", "straight"
+]
+ALGORITHMS: tuple[str, ...] = get_args(AlgorithmName)
+"""Algorithms that can be forced."""
+PROTOCOLS: tuple[str, ...] = get_args(Protocol)
+"""Protocols that can be forced."""
+
+
+def bus_factor(operation: str, ranks: Any) -> Any:
+    """Return the ratio of bus to algorithm bandwidth.
+
+    Args:
+        operation: one of `OPERATIONS`.
+        ranks: members n [1].
+
+    Returns:
+        busbw / algbw [1], in the shape of `ranks`.
+
+    Equation:
+        2 (n - 1) / n for allreduce; (n - 1) / n for reduce-scatter, all-gather and all-to-all; 1 otherwise
+
+    Source:
+        NVIDIA nccl-tests, doc/PERFORMANCE.md. The message is the buffer of a rank for allreduce and broadcast, and the
+        whole buffer of n pieces for the others.
+    """
+    if operation == "allreduce":
+        return ring_factor(ranks)
+    if operation in ("reduce-scatter", "all-gather", "all-to-all"):
+        return (ranks - 1) / ranks
+    return 0 * ranks + 1.0
+
+
+def ring_steps(operation: str, ranks: Any) -> Any:
+    """Return how many hops a piece makes on a ring.
+
+    Args:
+        operation: allreduce, reduce-scatter, all-gather or broadcast.
+        ranks: members n [1].
+
+    Returns:
+        Hops [1].
+
+    Equation:
+        2 (n - 1) for allreduce, n - 1 otherwise
+
+    Source:
+        NVIDIA/nccl v2.30.7, src/graph/tuning.cc.
+    """
+    return (2 if operation == "allreduce" else 1) * (ranks - 1)
+
+
+def mean_tree_load(nodes: Any) -> Any:
+    """Return the bytes that the mean node of a double binary tree sends (and receives) per message byte.
+
+    Args:
+        nodes: members of the trees N [1].
+
+    Returns:
+        Load [1].
+
+    Equation:
+        2 (N - 1) / N
+
+    Source:
+        Every node but the root of a tree has one link up, which carries the half message of that tree both ways: 2
+        (N - 1) links of half a message sent and half received. The busiest node carries `double_tree_load`.
+    """
+    return ring_factor(nodes)
+
+
+def depth(nodes: Any) -> Any:
+    """Return the levels of a balanced binary tree.
+
+    Args:
+        nodes: members N [1], at least 1.
+
+    Returns:
+        Levels below the root [1], not rounded.
+
+    Equation:
+        log2(N)
+
+    Source:
+        NVIDIA/nccl v2.30.7, src/graph/tuning.cc counts log2 of the nodes likewise.
+    """
+    from math import log2
+
+    if isinstance(nodes, int | float):
+        return log2(nodes)
+    import numpy as np
+
+    return np.log2(nodes)
+
+
+def nics_of(nics: int, gpus: int, used: Any) -> Any:
+    """Return the NICs that a job uses in a node: its share of them by GPUs, at least one.
+
+    Args:
+        nics: NICs of the node [1].
+        gpus: GPUs of the node [1].
+        used: GPUs that the job uses, also over several nodes of one scale-up switch [1].
+
+    Returns:
+        NICs [1].
+
+    Equation:
+        max(1, NICs * used / GPUs)
+
+    Source:
+        Definition.
+    """
+    return maximum(1.0, nics * used / gpus)

@@ -1,0 +1,143 @@
+"""Loads of all-to-all traffic without listing its flows: E endpoints have E (E - 1) of them.
+
+Under destination-modulo routing, all flows to one endpoint take the same uplink of a leaf and, from one pod, the same
+link to the cores. So a leaf link carries (endpoints on the leaf) x (destinations elsewhere with that key), and counting
+the destinations by key gives every load in time proportional to endpoints and links.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.fabric.routing.router import Keys
+
+if TYPE_CHECKING:
+    from ffplan.base.arrays import Bools, Floats, Ints
+    from ffplan.fabric.routing.router import Router
+    from ffplan.fabric.routing.tree_paths import TreePaths
+
+
+def _rows(keys: Keys, chosen: Any) -> Keys:
+    return Keys(keys.leaf[chosen], keys.spine[chosen], keys.core[chosen], keys.trunk[chosen])
+
+
+def _one_by_one(paths: TreePaths, sources: Floats, leaf: Ints, keys: Keys, load: Floats) -> None:
+    """Route from every leaf to every destination listed, for the few that not every core reaches."""
+    senders = np.flatnonzero(sources)
+    src = np.repeat(senders, len(leaf))
+    every = np.tile(np.arange(len(leaf)), len(senders))
+    steps, _ = paths.steps(src, leaf[every], _rows(keys, every))
+    used = steps >= 0
+    weights = np.broadcast_to(sources[src][:, None], steps.shape)[used]
+    load += np.bincount(steps[used], weights=weights, minlength=len(load))
+
+
+def _classes(paths: TreePaths) -> list[tuple[Ints, Ints]]:
+    """Return (pods, core of each link) of the pods that are wired alike."""
+    table = paths.wired.table
+    assert table is not None
+    full = table.full
+    alike: dict[bytes, list[int]] = {}
+    if len(full) and (full == full[0]).all():
+        alike[b""] = list(range(len(full)))
+    else:
+        for pod in range(len(full)):
+            alike.setdefault(full[pod].tobytes(), []).append(pod)
+    found = [(np.array(pods), full[pods[0]]) for pods in alike.values()]
+    if table.last.size:
+        found.append((np.array([len(full)]), table.last))
+    return found
+
+
+def _over_cores(paths: TreePaths, sources: Floats, leaf: Ints, group: Ints, keys: Keys, load: Floats) -> None:
+    """Add what passes the cores."""
+    u, first = paths.uplinks, paths.wired.first_spine_core
+    pod = paths.pod_of(leaf)
+    per_pod = np.bincount(paths.pod_of(np.arange(paths.tree.leaf)), weights=sources, minlength=paths.pods)
+    for pods, cores in _classes(paths):
+        up = cores.shape[1]
+        link = keys.spine % up
+        cell = group * up + link
+        total = np.bincount(cell, minlength=u * up)
+        own = np.bincount(pod * (u * up) + cell, minlength=paths.pods * u * up).reshape(paths.pods, -1)[pods]
+        rows = first + paths.row_of(pods[:, None], np.arange(u).repeat(up)[None], np.tile(np.arange(up), u)[None])
+        load[2 * rows] += per_pod[pods][:, None] * (total - own)
+        senders = np.full(paths.pods, per_pod[pods].sum())
+        senders[pods] -= per_pod[pods]
+        down = paths._down(cores[group, link], pod, keys.core)
+        weight = senders[pod]
+        load += np.bincount(2 * (first + down) + 1, weights=weight, minlength=len(load))
+        last = 2 * paths.leaf_link(leaf, paths.link_group[down]) + 1
+        load += np.bincount(last, weights=weight, minlength=len(load))
+
+
+def spread(paths: TreePaths, sources: Floats, leaf: Ints, keys: Keys, load: Floats) -> None:
+    """Add the load of one flow from every source endpoint to every destination on another leaf of a healthy tree.
+
+    Args:
+        paths: the tree.
+        sources: source endpoints on each leaf [1], shape (leaves,).
+        leaf: leaf of each destination, shape (destinations,).
+        keys: keys of each destination.
+        load: loads to add to [flows], shape (2 * links,).
+    """
+    if not paths.uplinks:
+        return
+    odd = paths.partial[paths.pod_of(leaf)] if paths.pods > 1 else np.zeros(len(leaf), bool)
+    if odd.any():
+        _one_by_one(paths, sources, leaf[odd], _rows(keys, odd), load)
+        leaf, keys = leaf[~odd], _rows(keys, ~odd)
+    u, leaves = paths.uplinks, paths.tree.leaf
+    group = keys.leaf % u
+    here = np.bincount(leaf * u + group, minlength=leaves * u).reshape(leaves, u)
+    links = paths.leaf_link(np.arange(leaves)[:, None], np.arange(u)[None])
+    load[2 * links] += sources[:, None] * (here.sum(axis=0) - here)
+    pod = paths.pod_of(np.arange(leaves))
+    in_pod = np.bincount(pod, weights=sources, minlength=paths.pods)[pod] - sources
+    load[2 * links + 1] += here * in_pod[:, None]
+    if paths.pods > 1:
+        _over_cores(paths, sources, leaf, group, keys, load)
+
+
+def all_to_all_loads(router: Router, member: Bools, nbytes: float) -> Floats:
+    """Return the bytes on every directed link when each member sends to every other one of its plane.
+
+    Args:
+        router: routes over a healthy fabric, destination-modulo.
+        member: endpoints that take part, shape (endpoints,).
+        nbytes: bytes from each to each [byte].
+    """
+    load = np.zeros(2 * len(router.fabric.network.links))
+    inside = [np.flatnonzero(member & (router.tree_of == number)) for number in range(len(router.trees))]
+    for one, paths in enumerate(router.trees):
+        sources = np.bincount(router.leaf[inside[one]], minlength=paths.tree.leaf).astype(float)
+        for two, other in enumerate(router.trees):
+            if other.plane != paths.plane or not len(inside[two]) or not len(inside[one]):
+                continue
+            if one == two:
+                spread(paths, sources, router.leaf[inside[two]], router.static_keys(inside[two], other), load)
+                met = len(inside[one]) - 1
+            else:
+                met = len(inside[two]) if _across(router, one, two, sources, inside[two], load) else 0
+            load[2 * inside[one]] += met
+            load[2 * inside[one] + 1] += met
+    return load * nbytes
+
+
+def _across(router: Router, one: int, two: int, sources: Floats, dst: Ints, load: Floats) -> bool:
+    """Add what goes from one zone to another; return whether anything can."""
+    a, b = router.trees[one], router.trees[two]
+    keys = router.static_keys(dst, b)
+    crossing = router.crossing(one, two, keys)
+    if crossing is None:
+        return False
+    out, back = crossing
+    count, keys = sources.sum(), router.across_keys(keys, b)
+    spread(a, sources, a.trunk_leaf[out], keys, load)
+    load += np.bincount(2 * a.trunk_links[out], minlength=len(load)) * count
+    load += np.bincount(2 * b.trunk_links[back] + 1, minlength=len(load)) * count
+    steps, _ = b.steps(b.trunk_leaf[back], router.leaf[dst], keys)
+    load += np.bincount(steps[steps >= 0], minlength=len(load)) * count
+    return True

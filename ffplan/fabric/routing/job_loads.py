@@ -1,0 +1,225 @@
+"""One job on a fabric: its ranks, its traffic, the loads of its links, and the rate that follows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.arrays import Ints
+from ffplan.base.record import record
+from ffplan.fabric.routing import traffic as make
+from ffplan.fabric.routing.adaptive import Borders, adaptive_loads
+from ffplan.fabric.routing.all_to_all import all_to_all_loads
+from ffplan.fabric.routing.double_binary_tree import crossing_pairs, double_binary_tree, joined_trees
+from ffplan.fabric.routing.link_loads import flow_loads
+from ffplan.fabric.routing.rank_order import in_order
+
+if TYPE_CHECKING:
+    from ffplan.base.arrays import Floats
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.routing.router import Router
+    from ffplan.fabric.wiring.wiring import Fabric
+
+
+TRAFFIC = ("ring", "tree", "library-tree", "all-to-all", "rail-all-to-all", "permutation", "incast")
+"""tree joins the trees of the zones through one pair of nodes; library-tree is one double binary tree over all ranks.
+all-to-all goes from every NIC to every other, rail-all-to-all to the same NIC of the other nodes, forwarded inside."""
+ROUTING = ("static", "ecmp", "adaptive")
+MOST_FLOWS = 20_000_000
+"""Most flows listed one by one."""
+
+
+class StudyError(Exception):
+    """The study asks for something that this fabric does not have."""
+
+
+@record
+class Job:
+    """Nodes in the order of their ranks."""
+
+    ports: Ints
+    """Endpoints of each rank, shape (ranks, rails)."""
+    zone: Ints
+    """Zone of each rank by its first port."""
+
+
+def all_nodes(design: ResolvedDesign, fabric: Fabric) -> Ints:
+    """Return the endpoints of every node of the first compute group, shape (nodes, rails)."""
+    return make.ports_of(fabric.network.endpoints, [design.groups.index(design.compute)])
+
+
+def pick_job(design: ResolvedDesign, fabric: Fabric, nodes: int | None, order: str, seed: int) -> Job:
+    """Return a job on the first compute group.
+
+    Args:
+        design: the design.
+        fabric: its fabric.
+        nodes: ranks wanted [1]; all nodes if None. They are taken in the order asked for.
+        order: one of `placement.ORDERS`.
+        seed: seed of a random order.
+
+    Raises:
+        StudyError: where there are fewer nodes than wanted, or fewer than two.
+    """
+    every = all_nodes(design, fabric)
+    if nodes is not None and nodes > len(every):
+        raise StudyError(f"{nodes:,} nodes are more than the {len(every):,} of the first compute group")
+    rows = in_order(fabric.network, every, order, seed)[: nodes or len(every)]
+    if len(rows) < 2:
+        raise StudyError("a job needs two nodes or more")
+    ports = every[rows]
+    return Job(ports, fabric.network.endpoints.zone[ports[:, 0]])
+
+
+def tree_of(job: Job, kind: str) -> Ints:
+    """Return the double binary tree of a job, parents by rank, shape (2, ranks).
+
+    Args:
+        job: the job.
+        kind: `tree`, joined zone by zone where the ranks of a zone follow each other, or `library-tree`.
+    """
+    ranks = len(job.ports)
+    changes = int((np.diff(job.zone) != 0).sum())
+    if kind == "library-tree" or changes >= len(np.unique(job.zone)):
+        return double_binary_tree(ranks)
+    edges = np.flatnonzero(np.diff(job.zone)) + 1
+    return joined_trees(np.diff(np.concatenate([[0], edges, [ranks]])).tolist())
+
+
+def flows_of(design: ResolvedDesign, fabric: Fabric, job: Job, kind: str, nbytes: float, seed: int) -> make.Flows:
+    """Return the flows of one kind of traffic, all-to-all included.
+
+    Args:
+        design: the design.
+        fabric: its fabric.
+        job: the job.
+        kind: one of TRAFFIC.
+        nbytes: bytes of each node [byte].
+        seed: seed of a permutation.
+
+    Raises:
+        StudyError: where there is no storage to read from, or too many flows to list.
+    """
+    e = fabric.network.endpoints
+    if kind == "ring":
+        return make.ring(job.ports, nbytes)
+    if kind in ("tree", "library-tree"):
+        return make.tree(job.ports, tree_of(job, kind), nbytes)
+    if kind == "permutation":
+        return make.permutation(job.ports, nbytes, seed)
+    if kind == "incast":
+        roles = [position for position, group in enumerate(design.groups) if group.group.role == "storage"]
+        storage = np.flatnonzero(np.isin(e.group, roles))
+        if not len(storage):
+            raise StudyError("the design has no storage nodes to read from")
+        if len(storage) * job.ports.size > MOST_FLOWS:
+            raise StudyError(f"{len(storage) * job.ports.size:,} flows are more than {MOST_FLOWS:,}; use fewer nodes")
+        try:
+            return make.incast(job.ports, storage, e.zone, e.plane, nbytes)
+        except ValueError as error:
+            raise StudyError(str(error)) from None
+    if kind == "rail-all-to-all":
+        columns = [job.ports[:, rail : rail + 1] for rail in range(job.ports.shape[1])]
+        if len(columns) * len(job.ports) ** 2 > MOST_FLOWS:
+            raise StudyError(f"more than {MOST_FLOWS:,} flows would be listed one by one; use fewer nodes")
+        parts = [make.one_by_one(column, e.plane, nbytes / len(columns)) for column in columns]
+        columns_of = [[getattr(part, name) for part in parts] for name in ("src", "dst", "nbytes")]
+        return make.Flows(*(np.concatenate(column) for column in columns_of))
+    if job.ports.size**2 > MOST_FLOWS:
+        raise StudyError(
+            f"all-to-all among {job.ports.size:,} endpoints has more than {MOST_FLOWS:,} flows; with this routing they "
+            "are listed one by one: use fewer nodes, or static or adaptive routing on a healthy fabric"
+        )
+    return make.one_by_one(job.ports, e.plane, nbytes / job.ports.shape[1])
+
+
+def loads_of(router: Router, flows: make.Flows, routing: str, seed: int) -> tuple[Floats, int]:
+    """Return the bytes on every directed link under one kind of routing, and how many flows do not arrive.
+
+    Args:
+        router: the router.
+        flows: the flows.
+        routing: one of ROUTING.
+        seed: seed of the hashing.
+    """
+    if routing != "adaptive":
+        return flow_loads(router, flows.src, flows.dst, flows.nbytes, seed if routing == "ecmp" else None)
+    reached = router.joined(flows.src, flows.dst)
+    load = adaptive_loads(router, flows.src[reached], flows.dst[reached], flows.nbytes[reached])
+    return load, int((~reached & (flows.src != flows.dst)).sum())
+
+
+def counted_all_to_all(router: Router, job: Job, nbytes: float, routing: str) -> Floats:
+    """Return the loads of all-to-all among the endpoints of a job without listing its flows.
+
+    Args:
+        router: over a healthy fabric.
+        job: the job.
+        nbytes: bytes of each node [byte].
+        routing: `static` or `adaptive`.
+    """
+    endpoints = router.fabric.network.endpoints
+    member = np.zeros(len(endpoints), bool)
+    member[job.ports.ravel()] = True
+    planes = np.bincount(endpoints.plane[member])
+    each = nbytes / job.ports.shape[1] / max(1, int(planes.max()) - 1)
+    if routing == "static":
+        return all_to_all_loads(router, member, each)
+    inside = [np.flatnonzero(member & (router.tree_of == number)) for number in range(len(router.trees))]
+    borders = Borders(router)
+    borders.all_to_all(inside, each)
+    load = borders.loads()
+    ends = np.flatnonzero(member)
+    trees = np.bincount(router.tree_of[member])
+    met = planes[endpoints.plane[ends]] if router.fabric.interzone else trees[router.tree_of[ends]]
+    sent = each * (met - 1)
+    load[2 * ends] += sent
+    load[2 * ends + 1] += sent
+    return load
+
+
+def apart(router: Router, job: Job) -> int:
+    """Return the pairs of endpoints of a job in one plane that nothing joins, both ways counted."""
+    if router.fabric.interzone:
+        return 0
+    endpoints, ports = router.fabric.network.endpoints, job.ports.ravel()
+    planes = np.bincount(endpoints.plane[ports])
+    trees = np.bincount(router.tree_of[ports])
+    return int((planes**2).sum() - (trees**2).sum())
+
+
+def loads_for(
+    design: ResolvedDesign, router: Router, job: Job, kind: str, routing: str, nbytes: float, seed: int
+) -> tuple[Floats, int]:
+    """Return the bytes on every directed link for a kind of traffic, and how many flows do not arrive.
+
+    Args:
+        design: the design.
+        router: over its fabric.
+        job: the job.
+        kind: one of TRAFFIC.
+        routing: one of ROUTING.
+        nbytes: bytes of each node [byte].
+        seed: of permutations and hashing.
+
+    Raises:
+        StudyError: as `flows_of` does.
+    """
+    counted = routing != "ecmp" and router.alive is None
+    if kind == "all-to-all" and counted:
+        return counted_all_to_all(router, job, nbytes, routing), apart(router, job)
+    if kind == "rail-all-to-all" and counted:
+        rails = job.ports.shape[1]
+        parts = [Job(job.ports[:, rail : rail + 1], job.zone) for rail in range(rails)]
+        loads = [counted_all_to_all(router, part, nbytes / rails, routing) for part in parts]
+        return np.sum(loads, axis=0), sum(apart(router, part) for part in parts)
+    return loads_of(router, flows_of(design, router.fabric, job, kind, nbytes, seed), routing, seed)
+
+
+def pairs_across_zones(job: Job, kind: str) -> int | None:
+    """Return the pairs of nodes that communicate across zones in a ring or tree; None for other traffic."""
+    ranks = len(job.ports)
+    if kind == "ring":
+        return crossing_pairs(((np.arange(ranks) + 1) % ranks)[None], job.zone)
+    return crossing_pairs(tree_of(job, kind), job.zone) if kind in ("tree", "library-tree") else None

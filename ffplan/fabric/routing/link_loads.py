@@ -1,0 +1,109 @@
+"""Load of every directed link under some traffic, and what that makes of the job's rate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.record import record
+from ffplan.fabric.wiring.network import TIERS
+
+if TYPE_CHECKING:
+    from ffplan.base.arrays import Floats, Ints
+    from ffplan.fabric.routing.router import Router
+    from ffplan.fabric.wiring.network import Network
+
+
+BATCH = 500_000
+"""Flows routed at once."""
+
+
+@record
+class TierLoad:
+    """The busiest link of one tier."""
+
+    tier: str
+    direction: str
+    """up or down."""
+    link: int
+    bytes: float
+    time_s: float
+    """Its load over its rate."""
+    mean_time_s: float
+    """Mean over the links of the tier in this direction."""
+
+
+@record
+class Outcome:
+    """What a fabric makes of some traffic."""
+
+    time_s: float
+    """Time of the busiest link [s]."""
+    ideal_s: float
+    """Time of the busiest endpoint link alone: what a fabric without borders would need [s]."""
+    hottest: int
+    """Number of the busiest link."""
+    tiers: tuple[TierLoad, ...]
+    unreached: int
+    """Flows whose destination cannot be reached."""
+
+    @property
+    def share(self) -> float:
+        """Rate of the job as a share of the ideal [1]."""
+        return self.ideal_s / self.time_s if self.time_s else 1.0
+
+
+def flow_loads(router: Router, src: Ints, dst: Ints, nbytes: Floats, seed: int | None = None) -> tuple[Floats, int]:
+    """Return the bytes on every directed link, and how many flows do not arrive.
+
+    Args:
+        router: routes the flows.
+        src: sending endpoints, shape (flows,).
+        dst: receiving endpoints, same shape.
+        nbytes: bytes of each flow, same shape.
+        seed: hash flows with it (ECMP); destination-modulo if omitted.
+    """
+    size = 2 * len(router.fabric.network.links)
+    load = np.zeros(size)
+    lost = 0
+    for start in range(0, len(src), BATCH):
+        part = slice(start, start + BATCH)
+        routes = router.paths(src[part], dst[part], seed)
+        used = routes.links >= 0
+        weights = np.broadcast_to(nbytes[part, None], used.shape)[used]
+        load += np.bincount(routes.links[used], weights=weights, minlength=size)
+        lost += int((~routes.reached & (src[part] != dst[part])).sum())
+    return load, lost
+
+
+def outcome(network: Network, load: Floats, lost: int = 0) -> Outcome:
+    """Return the busiest links and the time they take.
+
+    Args:
+        network: the fabric.
+        load: bytes on every directed link [byte], shape (2 * links,).
+        lost: flows that do not arrive [1].
+
+    Equation:
+        time = max over directed links of load / rate
+
+    Source:
+        Definition: flows that share a link share its rate, and the last byte ends the exchange.
+    """
+    time = load.reshape(-1, 2) / (network.links.gbyte_s[:, None].astype(float) * 1e9)
+    tiers = []
+    for tier, name in enumerate(TIERS):
+        own = np.flatnonzero(network.links.tier == tier)
+        for way, direction in ((0, "up"), (1, "down")):
+            if len(own):
+                best = int(own[time[own, way].argmax()])
+                tiers.append(
+                    TierLoad(
+                        name, direction, best, float(load[2 * best + way]), float(time[best, way]),
+                        float(time[own, way].mean()),
+                    )
+                )  # fmt: skip
+    worst = max(tiers, key=lambda item: item.time_s)
+    ideal = max(item.time_s for item in tiers if item.tier == TIERS[0])
+    return Outcome(worst.time_s, ideal, worst.link, tuple(tiers), lost)

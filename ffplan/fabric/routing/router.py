@@ -1,0 +1,176 @@
+"""The path of each flow through a wired fabric: static destination-modulo, or ECMP hashing.
+
+A flow goes up from its leaf only as far as it must, then down. Between zones it goes down to a leaf with a link to the
+inter-zone switches first. At every step the links that lead on to the destination are counted, and one is taken by a
+key modulo their number. Static routing takes the key from the destination alone, as the forwarding tables of a fat tree
+do; ECMP hashes the flow.
+
+A directed link is 2 * link for the way up (from `a` to `b`), 2 * link + 1 for the way down.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.arrays import Bools, Ints
+from ffplan.base.record import record
+from ffplan.fabric.routing.tree_paths import TreePaths
+
+if TYPE_CHECKING:
+    from ffplan.fabric.wiring.wiring import Fabric
+
+
+HOPS = 12
+"""Most links on a path: to the leaf, up and down in either zone, between the zones, and from the leaf."""
+
+
+@record
+class Keys:
+    """What picks among the links at each step, one row per flow."""
+
+    leaf: Ints
+    spine: Ints
+    core: Ints
+    trunk: Ints
+
+
+@record
+class Routes:
+    """Paths of flows."""
+
+    links: Ints
+    """Directed links in order, padded with -1, shape (flows, HOPS)."""
+    reached: Bools
+    """Whether the destination can be reached, shape (flows,)."""
+
+
+def splitmix(value: Ints) -> Ints:
+    """Return well-mixed 64-bit hashes [1] of unsigned integers, any shape (Steele, Lea, Flood, OOPSLA 2014)."""
+    with np.errstate(over="ignore"):
+        z = value.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return z ^ (z >> np.uint64(31))
+
+
+def _hashed(src: Ints, dst: Ints, seed: int, level: int) -> Ints:
+    mixed = splitmix(splitmix(src) ^ (dst.astype(np.uint64) << np.uint64(20)) ^ np.uint64(seed * 8 + level))
+    return (mixed >> np.uint64(1)).astype(np.int64)
+
+
+class Router:
+    """Routes flows over a fabric, healthy or with links lost."""
+
+    def __init__(self, fabric: Fabric, alive: Bools | None = None) -> None:
+        """Prepare the trees.
+
+        Args:
+            fabric: the wired fabric.
+            alive: which links still work, shape (links,); all of them if omitted.
+        """
+        self.fabric = fabric
+        self.alive = alive
+        endpoints = fabric.network.endpoints
+        self.tree_of = endpoints.plane.astype(np.int64) * fabric.zones + endpoints.zone
+        self.trees = tuple(TreePaths(tree, alive) for tree in fabric.trees)
+        first = np.array([tree.first_switch for tree in fabric.trees])
+        self.leaf = endpoints.leaf - first[self.tree_of]
+        self.rank = np.empty(len(endpoints), np.int64)
+        for tree in fabric.trees:
+            own = slice(tree.first_endpoint, tree.first_endpoint + tree.endpoints)
+            order = np.lexsort((endpoints.slot[own], endpoints.leaf[own]))
+            self.rank[own][order] = np.arange(tree.endpoints)
+
+    def joined(self, src: Ints, dst: Ints) -> Bools:
+        """Return whether anything joins two endpoints of a healthy fabric, shape (flows,)."""
+        one, two = self.tree_of[src], self.tree_of[dst]
+        same_plane = one // self.fabric.zones == two // self.fabric.zones
+        joined: Bools = (src != dst) & ((one == two) | (same_plane & bool(self.fabric.interzone)))
+        return joined
+
+    def static_keys(self, dst: Ints, tree: TreePaths) -> Keys:
+        """Return the keys of destination-modulo routing: the rank of the destination in its tree."""
+        rank, u = self.rank[dst], max(1, tree.uplinks)
+        return Keys(rank, rank // u, rank // u, rank)
+
+    def paths(self, src: Ints, dst: Ints, seed: int | None = None) -> Routes:
+        """Return the path of each flow.
+
+        Args:
+            src: endpoint that sends, by number, shape (flows,).
+            dst: endpoint that receives, same shape; in the same plane, or it is not reached.
+            seed: hash flows with this seed (ECMP); destination-modulo if omitted.
+        """
+        links = np.full((len(src), HOPS), -1, np.int64)
+        reached = src != dst
+        links[:, 0] = 2 * src
+        links[:, -1] = 2 * dst + 1
+        if self.alive is not None:
+            reached &= self.alive[src] & self.alive[dst]
+        pair = self.tree_of[src] * len(self.trees) + self.tree_of[dst]
+        for value in np.unique(pair):
+            one, two = divmod(int(value), len(self.trees))
+            rows = np.flatnonzero(pair == value)
+            self._between(one, two, rows, src[rows], dst[rows], seed, links, reached)
+        links[~reached] = -1
+        return Routes(links, reached)
+
+    def _between(
+        self, one: int, two: int, rows: Ints, src: Ints, dst: Ints, seed: int | None, links: Ints, reached: Bools
+    ) -> None:
+        tree = self.trees[two]
+        if seed is None:
+            keys = self.static_keys(dst, tree)
+        else:
+            keys = Keys(*(_hashed(src, dst, seed, level) for level in range(4)))
+        if one == two:
+            steps, ok = tree.steps(self.leaf[src], self.leaf[dst], keys)
+            links[rows, 1:5] = steps
+            reached[rows] &= ok
+            return
+        crossing = self.crossing(one, two, keys)
+        if crossing is None:
+            reached[rows] = False
+            return
+        out, back = crossing
+        keys = self.across_keys(keys, tree)
+        first, ok_first = self.trees[one].steps(self.leaf[src], self.trees[one].trunk_leaf[out], keys)
+        second, ok_second = tree.steps(tree.trunk_leaf[back], self.leaf[dst], keys)
+        links[rows, 1:5] = first
+        links[rows, 5] = 2 * self.trees[one].trunk_links[out]
+        links[rows, 6] = 2 * tree.trunk_links[back] + 1
+        links[rows, 7:11] = second
+        reached[rows] &= ok_first & ok_second
+
+    def across_keys(self, keys: Keys, tree: TreePaths) -> Keys:
+        """Return keys for the way through either zone: what shares a link between zones must not share an uplink
+        too."""
+        leaf = keys.leaf + keys.leaf // max(1, len(tree.trunk_links))
+        spine = leaf // max(1, tree.uplinks)
+        return Keys(leaf, spine, spine, keys.trunk)
+
+    def crossing(self, one: int, two: int, keys: Keys) -> tuple[Ints, Ints] | None:
+        """Return the link out of tree `one` and the link into tree `two` that each flow takes between zones.
+
+        Links are numbered within their tree; link t ends on inter-zone switch t modulo their number.
+        """
+        a, b = self.trees[one], self.trees[two]
+        switches = self.fabric.interzone
+        if not switches or a.plane != b.plane:
+            return None
+        numbers = np.arange(len(a.trunk_links))
+        works_out, works_in = a.trunk_alive, b.trunk_alive
+        into = np.bincount(numbers[works_in] % switches, minlength=switches)
+        out = numbers[works_out & (into[numbers % switches] > 0)]
+        if not len(out):
+            return None
+        chosen = out[keys.trunk % len(out)]
+        back = np.zeros_like(chosen)
+        for switch in range(switches):
+            own = chosen % switches == switch
+            candidates = numbers[works_in & (numbers % switches == switch)]
+            if own.any():
+                back[own] = candidates[keys.trunk[own] // max(1, len(out)) % len(candidates)]
+        return chosen, back

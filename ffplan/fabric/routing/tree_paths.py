@@ -1,0 +1,245 @@
+"""Paths within one tree, between leaves: which uplink, which core, which way down."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ffplan.base.arrays import Bools, Ints
+    from ffplan.fabric.routing.router import Keys
+    from ffplan.fabric.wiring.wiring import WiredTree
+
+
+CHUNK = 1 << 22
+"""Most cells of a table of choices held at once."""
+
+
+def pick(mask: Bools, key: Ints) -> tuple[Ints, Bools]:
+    """Return the (key modulo count)-th true column of each row, and whether there is any.
+
+    Args:
+        mask: candidates, shape (rows, columns).
+        key: whole numbers, shape (rows,).
+    """
+    count = mask.sum(axis=1)
+    wanted = key % np.maximum(count, 1) + 1
+    column = ((np.cumsum(mask, axis=1) == wanted[:, None]) & mask).argmax(axis=1)
+    return column, count > 0
+
+
+class TreePaths:
+    """What routing knows of one tree."""
+
+    def __init__(self, wired: WiredTree, alive: Bools | None) -> None:
+        """Index the links of the tree.
+
+        Args:
+            wired: the tree.
+            alive: which links of the whole fabric still work; all of them if None.
+        """
+        tree = wired.tree
+        self.wired, self.tree = wired, tree
+        self.plane = wired.plane
+        self.uplinks = tree.rule.uplinks
+        self.trunk_links, self.trunk_leaf = wired.trunk_links, wired.trunk_leaf
+        self.pod_leaves = tree.pod.leaves if tree.pod else 1
+        self.pods = tree.full_pods + (tree.last_pod is not None)
+        self.degraded = alive is not None
+        self.trunk_alive = np.ones(len(self.trunk_links), bool) if alive is None else alive[self.trunk_links]
+        self.leaf_alive = self._leaf_alive(alive)
+        self.partial: Bools = np.zeros(1, bool)
+        if wired.table is not None:
+            self._index_cores(alive)
+
+    def _leaf_alive(self, alive: Bools | None) -> Bools:
+        count = self.tree.leaf * self.uplinks
+        first = self.wired.first_leaf_spine
+        flat = np.ones(count, bool) if alive is None else alive[first : first + count]
+        return flat.reshape(self.tree.leaf, self.uplinks)
+
+    def _index_cores(self, alive: Bools | None) -> None:
+        """Sort the links to the cores by (core, pod), so that a core's links to a pod lie together."""
+        table = self.wired.table
+        assert table is not None
+        core = np.concatenate([table.full.ravel(), table.last.ravel()])
+        pod = np.concatenate([np.repeat(np.arange(len(table.full)), table.full[0].size if len(table.full) else 0),
+                              np.full(table.last.size, len(table.full))])  # fmt: skip
+        up_last = table.last.shape[1]
+        group = np.concatenate([
+            np.tile(np.repeat(np.arange(self.uplinks), table.full.shape[2]), len(table.full)),
+            np.repeat(np.arange(self.uplinks), up_last),
+        ])  # fmt: skip
+        self.core, self.link_pod, self.link_group = core, pod, group
+        first = self.wired.first_spine_core
+        self.core_link_alive = np.ones(len(core), bool) if alive is None else alive[first : first + len(core)]
+        order = np.argsort(core * self.pods + pod, kind="stable")
+        if alive is not None:
+            order = order[self.core_link_alive[order]]
+        self.down_order = order
+        keys = (core * self.pods + pod)[order]
+        self.down_start = np.searchsorted(keys, np.arange(self.tree.core * self.pods + 1))
+        reach = np.diff(self.down_start) > 0
+        self.partial = np.logical_not(reach.reshape(self.tree.core, self.pods).all(axis=0))
+        """Which pods some core does not reach."""
+
+    def pod_of(self, leaf: Ints) -> Ints:
+        """Return the pod of leaves."""
+        return leaf // self.pod_leaves
+
+    def up_of(self, pod: Ints) -> Ints:
+        """Return the links to cores of each group of pods."""
+        tree = self.tree
+        assert tree.pod is not None
+        last = tree.last_pod.up if tree.last_pod else 0
+        return np.where(pod < tree.full_pods, tree.pod.up, last)
+
+    def leaf_link(self, leaf: Ints, group: Ints) -> Ints:
+        """Return the number of uplink `group` of leaves."""
+        return self.wired.first_leaf_spine + leaf * self.uplinks + group
+
+    def row_of(self, pod: Ints, group: Ints, link: Ints) -> Ints:
+        """Return the row of a link to the cores in the tables of this tree."""
+        tree = self.tree
+        assert tree.pod is not None
+        full = (pod * self.uplinks + group) * tree.pod.up + link
+        if tree.last_pod is None:
+            return full
+        base = tree.full_pods * self.uplinks * tree.pod.up
+        return np.where(pod < tree.full_pods, full, base + group * tree.last_pod.up + link)
+
+    def steps(self, src: Ints, dst: Ints, keys: Keys) -> tuple[Ints, Bools]:
+        """Return the directed links between leaves, shape (flows, 4) padded with -1, and which flows arrive."""
+        steps = np.full((len(src), 4), -1, np.int64)
+        ok = np.ones(len(src), bool)
+        if not self.uplinks:
+            return steps, ok
+        same_pod = (self.pod_of(src) == self.pod_of(dst)) & (src != dst)
+        rows = np.flatnonzero(same_pod)
+        if len(rows):
+            self._in_pod(rows, src[rows], dst[rows], keys, steps, ok)
+        rows = np.flatnonzero(self.pod_of(src) != self.pod_of(dst))
+        size = max(1, CHUNK // (self.uplinks * max(1, self.tree.rule.spine_uplinks)))
+        masked = rows if self.degraded else rows[self.partial[self.pod_of(dst[rows])]] if len(rows) else rows
+        for start in range(0, len(masked), size):
+            part = masked[start : start + size]
+            self._masked_over_cores(part, src[part], dst[part], keys, steps, ok)
+        plain = np.setdiff1d(rows, masked, assume_unique=True) if len(masked) else rows
+        if len(plain):
+            self._over_cores(plain, src[plain], dst[plain], keys, steps)
+        return steps, ok
+
+    def _groups(self, leaf: Ints) -> Ints:
+        """Return how many groups share a spine in the pod of leaves."""
+        tree = self.tree
+        assert tree.pod is not None
+        last = self.uplinks // tree.last_pod.spines if tree.last_pod else 1
+        return np.where(self.pod_of(leaf) < tree.full_pods, self.uplinks // tree.pod.spines, last)
+
+    def spine_reaches(self, leaf: Ints) -> Bools:
+        """Return whether the spine of each group still has a link to the leaf, shape (rows, u)."""
+        group = np.arange(self.uplinks)
+        alive = self.leaf_alive[leaf]
+        if alive.all():
+            return alive
+        share = self._groups(leaf)
+        spine = group[None, :] // share[:, None]
+        held = np.zeros_like(alive)
+        row = np.arange(len(leaf))[:, None]
+        np.logical_or.at(held, (np.broadcast_to(row, spine.shape), spine), alive)
+        return held[row, spine]
+
+    def _down_group(self, dst: Ints, group: Ints, key: Ints) -> Ints:
+        """Return the uplink of the leaf `dst` that the spine of `group` uses to go down."""
+        if not self.degraded:
+            return group
+        share = self._groups(dst)
+        columns = np.arange(self.uplinks)
+        own = columns[None, :] // share[:, None] == (group // share)[:, None]
+        usable = own & self.leaf_alive[dst]
+        kept = self.leaf_alive[dst, group]
+        other, _ = pick(usable, key)
+        return np.where(kept, group, other)
+
+    def _in_pod(self, rows: Ints, src: Ints, dst: Ints, keys: Keys, steps: Ints, ok: Bools) -> None:
+        if self.degraded:
+            group, found = pick(self.leaf_alive[src] & self.spine_reaches(dst), keys.leaf[rows])
+            ok[rows] = found
+        else:
+            group = keys.leaf[rows] % self.uplinks
+        steps[rows, 0] = 2 * self.leaf_link(src, group)
+        steps[rows, 3] = 2 * self.leaf_link(dst, self._down_group(dst, group, keys.core[rows])) + 1
+
+    def _down(self, core: Ints, pod: Ints, key: Ints) -> Ints:
+        """Return the row of the link that each core uses to reach a pod."""
+        cell = core * self.pods + pod
+        start, count = self.down_start[cell], self.down_start[cell + 1] - self.down_start[cell]
+        row: Ints = self.down_order[start + key % np.maximum(count, 1)]
+        return row
+
+    def _over_cores(self, rows: Ints, src: Ints, dst: Ints, keys: Keys, steps: Ints) -> None:
+        pod = self.pod_of(src)
+        group = keys.leaf[rows] % self.uplinks
+        up = self.row_of(pod, group, keys.spine[rows] % self.up_of(pod))
+        down = self._down(self.core[up], self.pod_of(dst), keys.core[rows])
+        first = self.wired.first_spine_core
+        steps[rows, 0] = 2 * self.leaf_link(src, group)
+        steps[rows, 1] = 2 * (first + up)
+        steps[rows, 2] = 2 * (first + down) + 1
+        steps[rows, 3] = 2 * self.leaf_link(dst, self.link_group[down]) + 1
+
+    def _core_reaches(self, dst: Ints) -> Bools:
+        """Return whether each core can go down to each of the leaves `dst`, shape (rows, cores)."""
+        leaves, back = np.unique(dst, return_inverse=True)
+        reach = self.spine_reaches(leaves)
+        table = np.zeros((len(leaves), self.tree.core), bool)
+        pods = self.pod_of(leaves)
+        for pod in np.unique(pods):
+            links = np.flatnonzero((self.link_pod == pod) & self.core_link_alive)
+            own = np.flatnonzero(pods == pod)
+            hit = reach[np.ix_(own, self.link_group[links])]
+            cores, inverse = np.unique(self.core[links], return_inverse=True)
+            found = np.zeros((len(own), len(cores)), bool)
+            np.logical_or.at(found, (np.arange(len(own))[:, None], inverse[None, :]), hit)
+            table[np.ix_(own, cores)] = found
+        return table[back]
+
+    def _masked_over_cores(self, rows: Ints, src: Ints, dst: Ints, keys: Keys, steps: Ints, ok: Bools) -> None:
+        """Choose among the links that lead on, where some do not."""
+        tree, u = self.tree, self.uplinks
+        assert tree.pod is not None
+        if not len(self.down_order):
+            ok[rows] = False
+            return
+        width = max(tree.pod.up, tree.last_pod.up if tree.last_pod else 0)
+        pod = self.pod_of(src)
+        reach = self._core_reaches(dst)
+        group, link = np.meshgrid(np.arange(u), np.arange(width), indexing="ij")
+        exists = link[None] < self.up_of(pod)[:, None, None]
+        up = self.row_of(pod[:, None, None], group[None], np.where(exists, link[None], 0))
+        usable = exists & self.core_link_alive[up] & reach[np.arange(len(src))[:, None, None], self.core[up]]
+        chosen, found = pick(self.leaf_alive[src] & usable.any(axis=2), keys.leaf[rows])
+        at = np.arange(len(src))
+        t, _ = pick(usable[at, chosen], keys.spine[rows])
+        taken = up[at, chosen, t]
+        down, found_down = self._masked_down(self.core[taken], dst, keys.core[rows])
+        ok[rows] = found & found_down
+        first = self.wired.first_spine_core
+        steps[rows, 0] = 2 * self.leaf_link(src, chosen)
+        steps[rows, 1] = 2 * (first + taken)
+        steps[rows, 2] = 2 * (first + down) + 1
+        last = self._down_group(dst, self.link_group[down], keys.core[rows])
+        steps[rows, 3] = 2 * self.leaf_link(dst, last) + 1
+
+    def _masked_down(self, core: Ints, dst: Ints, key: Ints) -> tuple[Ints, Bools]:
+        """Return the row of a link from each core to the pod of `dst` whose spine reaches that leaf."""
+        cell = core * self.pods + self.pod_of(dst)
+        start, count = self.down_start[cell], self.down_start[cell + 1] - self.down_start[cell]
+        place = np.arange(max(1, int(count.max(initial=1))))
+        inside = place[None, :] < count[:, None]
+        row = self.down_order[np.where(inside, start[:, None] + place[None, :], 0)]
+        reach = self.spine_reaches(dst)
+        usable = inside & reach[np.arange(len(dst))[:, None], self.link_group[row]]
+        column, found = pick(usable, key)
+        return row[np.arange(len(dst)), column], found

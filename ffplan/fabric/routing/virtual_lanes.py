@@ -1,0 +1,58 @@
+"""Two classes of traffic on shared links, each with a share of its own (InfiniBand virtual lanes, Ethernet queues)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    from ffplan.base.arrays import Floats
+
+
+@record
+class LaneRates:
+    """How fast each class runs, as a multiple of its traffic per second."""
+
+    alone: tuple[float, float]
+    """Rate of each class with the links to itself [1/s]."""
+    together: tuple[float, float]
+    """Rate of each class while both run [1/s]."""
+
+
+def lane_rates(one: Any, two: Any, rate: Any, share: float) -> LaneRates:
+    """Return the rates of two classes that share links.
+
+    On every link a class gets its share, and what the other leaves of its own.
+
+    Args:
+        one: bytes of the first class on each directed link for one unit of its work [byte].
+        two: the same of the second class [byte].
+        rate: rate of each directed link [byte/s].
+        share: share of a link that the first class is sure of, between 0 and 1 [1].
+
+    Equation:
+        r1 = min over links of max(share C, C - r2 l2) / l1; r2 likewise with 1 - share; the fixed point reached from
+        r2 = min (1 - share) C / l2
+
+    Source:
+        Derived: weighted arbitration of virtual lanes that leaves no link idle (InfiniBand architecture, volume 1,
+        section 7.6.9).
+    """
+    alone = (_slowest(rate, one), _slowest(rate, two))
+    second = min(alone[1], _slowest((1 - share) * rate, two))
+    first = 0.0
+    for _ in range(64):
+        new_first = min(alone[0], _slowest(np.maximum(share * rate, rate - second * two), one))
+        new_second = min(alone[1], _slowest(np.maximum((1 - share) * rate, rate - new_first * one), two))
+        if new_first == first and new_second == second:
+            break
+        first, second = new_first, new_second
+    return LaneRates(alone, (first, second))
+
+
+def _slowest(rate: Floats, load: Floats) -> float:
+    busy = load > 0
+    return float((rate[busy] / load[busy]).min()) if busy.any() else float("inf")

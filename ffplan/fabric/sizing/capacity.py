@@ -1,0 +1,132 @@
+"""What to say when a fabric cannot hold its endpoints: how many it can, and what would."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ffplan.fabric.sizing import formulas
+from ffplan.fabric.sizing.endpoints import zone_demand
+
+if TYPE_CHECKING:
+    from ffplan.base.errors import Finding
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.sizing.endpoints import Demand
+    from ffplan.fabric.sizing.fat_tree import TreeRule
+
+_TIER_WORDS = {1: "one-tier", 2: "two-tier", 3: "three-tier"}
+
+
+def _group_words(design: ResolvedDesign, counts: tuple[int, ...]) -> str:
+    words = [f"{count:,} {group.group.role}" for group, count in zip(design.groups, counts, strict=True) if count]
+    return " + ".join(words)
+
+
+def _that_fit(design: ResolvedDesign, room: int) -> str:
+    """Say how many nodes of the last group fit beside the others, where any do."""
+    zones, last = range(design.spec.fabric.zones), design.groups[-1].group
+
+    def fits(count: int) -> bool:
+        return all(sum(zone_demand(design, zone, count)) <= room for zone in zones)
+
+    low, high = 0, last.count
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    beside = " beside the rest" if len(design.groups) > 1 else ""
+    return f"at most {low:,} {last.role} nodes fit{beside}" if low else ""
+
+
+def _joins(design: ResolvedDesign, zones: int) -> bool:
+    """True where the inter-zone switches, if any, have ports for that many zones."""
+    trunk = design.spec.fabric.inter_zone
+    return trunk is None or zones * trunk.links_per_zone <= trunk.switches * design.radix
+
+
+def _capacity(design: ResolvedDesign, rule: TreeRule, tiers: int, radix: int) -> int:
+    """Return what a tree of other tiers or another radix holds, by the same oversubscription."""
+    uplinks = int(formulas.leaf_uplinks(radix, design.spec.fabric.oversubscription))
+    return replace(rule, tiers=tiers, radix=radix, uplinks=uplinks).capacity
+
+
+def _that_hold(design: ResolvedDesign, rule: TreeRule, endpoints: int, trunk: int) -> str:
+    """Name changes of the fabric that would hold the endpoints."""
+    options = []
+    for tiers in range(rule.tiers + 1, 4):
+        capacity = _capacity(design, rule, tiers, rule.radix)
+        if capacity >= endpoints + trunk:
+            options.append(f"`tiers: {tiers}` holds {capacity:,} per zone")
+            break
+    zones = design.spec.fabric.zones
+    if not any(group.group.zones == "every" for group in design.groups) and rule.capacity > trunk:
+        wanted = -(-endpoints * zones // (rule.capacity - trunk))
+        if zones > 1 and wanted <= 64 and _joins(design, wanted):
+            options.append(f"`zones: {wanted}`")
+    radix = rule.radix
+    while radix < 1024:
+        radix += 2
+        if _capacity(design, rule, rule.tiers, radix) >= endpoints + trunk:
+            options.append(f"a switch of {radix} ports or more")
+            break
+    return ", or ".join(options)
+
+
+def capacity_finding(
+    design: ResolvedDesign, rule: TreeRule, wanted: Demand, zone: int, ports: int, trunk: int
+) -> Finding:
+    """Return the finding for a zone that needs more ports than its tree has.
+
+    Args:
+        design: the design.
+        rule: what its trees have in common.
+        wanted: endpoint ports wanted by zone.
+        zone: position of the fullest zone.
+        ports: endpoint ports to build there.
+        trunk: its links to other zones.
+    """
+    fabric = design.spec.fabric
+    counts = wanted.by_zone[zone]
+    where = f"zone {zone + 1} of {fabric.zones}" if fabric.zones > 1 else "the fabric"
+    if design.planes > 1:
+        where += f" needs on each of {design.planes} planes"
+    else:
+        where += " needs"
+    parts = _group_words(design, counts)
+    if ports > sum(counts):
+        parts = f"{ports:,} access points"
+    need = f"{ports:,} endpoint ports ({parts})"
+    if trunk:
+        need += f" and {trunk} for links to other zones, {ports + trunk:,} in all"
+    tree = f"a {_TIER_WORDS[rule.tiers]} tree of {rule.radix}-port switches has {rule.capacity:,}"
+    fit = _that_fit(design, rule.capacity - trunk) if ports == sum(counts) else ""
+    hold = _that_hold(design, rule, ports, trunk)
+    remedy = "; ".join(text for text in (fit, hold and f"to hold them all: {hold}") if text)
+    return design.document.finding(
+        "fabric-capacity", ("fabric", "access_points") if ports > sum(counts) else ("fabric", "tiers"),
+        f"{where} {need}; {tree}", remedy or "use fewer endpoints", key=True,
+    )  # fmt: skip
+
+
+def interzone_finding(design: ResolvedDesign, rule: TreeRule) -> Finding:
+    """Return the finding for inter-zone switches with too few ports."""
+    trunk = design.spec.fabric.inter_zone
+    assert trunk is not None
+    links = design.spec.fabric.zones * trunk.links_per_zone
+    return design.document.finding(
+        "fabric-capacity", ("fabric", "inter_zone", "links_per_zone"),
+        f"{links:,} links between zones need more ports than {trunk.switches} inter-zone switches of "
+        f"{rule.radix} ports have ({trunk.switches * rule.radix:,})",
+        f"use at most {trunk.switches * rule.radix // design.spec.fabric.zones} links per zone, or at least "
+        f"{-(-links // rule.radix)} inter-zone switches",
+    )  # fmt: skip
+
+
+def rails_finding(design: ResolvedDesign, rule: TreeRule, leaves: int) -> Finding:
+    """Return the finding for scalable units with more leaves than the tree can have."""
+    most = rule.capacity // rule.downlinks
+    return design.document.finding(
+        "fabric-capacity", ("fabric", "family"),
+        f"scalable units with a leaf for each of {rule.rails} rails need {leaves:,} leaves; "
+        f"a {_TIER_WORDS[rule.tiers]} tree of {rule.radix}-port switches has {most:,} at most",
+        f"use at most {most // rule.rails:,} scalable units, more tiers, or `family: fat-tree`",
+    )  # fmt: skip

@@ -1,0 +1,105 @@
+"""How many NICs each zone of each plane must take, by role."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.errors import InputError
+from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    from ffplan.base.errors import Finding
+    from ffplan.design.resolve import ResolvedDesign, ResolvedGroup
+
+
+@record
+class Demand:
+    """Endpoint ports wanted in one plane, by zone."""
+
+    by_zone: tuple[tuple[int, ...], ...]
+    """Ports of each node group (in file order) in each zone: `by_zone[zone][group]`."""
+
+    @property
+    def totals(self) -> tuple[int, ...]:
+        """Endpoint ports wanted in each zone."""
+        return tuple(sum(groups) for groups in self.by_zone)
+
+
+def deal(count: int, parts: int, index: int, start: int) -> int:
+    """Return how many of `count` things part `index` gets when they are dealt in turn, from part `start` on."""
+    return count // parts + (1 if (index - start) % parts < count % parts else 0)
+
+
+def ports_per_plane(design: ResolvedDesign, group: ResolvedGroup) -> int:
+    """Return the ports that a node of the group has in one plane."""
+    return len(group.fabric_nics) * design.stripes // design.planes
+
+
+def zone_demand(design: ResolvedDesign, zone: int, last: int | None = None) -> tuple[int, ...]:
+    """Return the ports that each group wants in one zone of one plane; groups are dealt one after the other.
+
+    Args:
+        design: the design.
+        zone: position of the zone.
+        last: nodes to take for the last group in place of its own.
+    """
+    zones = design.spec.fabric.zones
+    wanted, start = [], 0
+    for group in design.groups:
+        per_plane = ports_per_plane(design, group)
+        count = last if last is not None and group is design.groups[-1] else group.group.count
+        if group.group.zones == "every":
+            wanted.append(count * (per_plane // zones))
+        else:
+            wanted.append(deal(count, zones, zone, start) * per_plane)
+            start += count
+    return tuple(wanted)
+
+
+def _faults(design: ResolvedDesign) -> list[Finding]:
+    fabric = design.spec.fabric
+    faults = []
+    for group in design.groups:
+        nics = len(group.fabric_nics) * design.stripes
+        path = ("nodes", group.position, "server")
+        if nics % design.planes:
+            faults.append(
+                design.document.finding(
+                    "fabric-divisibility",
+                    path,
+                    f"`{group.server.id}` has {nics} NIC(s) on this fabric, which cannot be dealt evenly over "
+                    f"{design.planes} planes",
+                    f"use a number of planes that divides {nics}, or a server with another number of NICs",
+                )
+            )
+        elif group.group.zones == "every" and (nics // design.planes) % fabric.zones:
+            faults.append(
+                design.document.finding(
+                    "fabric-divisibility",
+                    ("nodes", group.position, "zones"),
+                    f"`{group.server.id}` has {nics // design.planes} NIC(s) per plane, which cannot reach "
+                    f"every one of {fabric.zones} zones evenly",
+                    f"give it a multiple of {fabric.zones} NICs per plane, or write `zones: split`",
+                )
+            )
+    if not faults and min(sum(zone_demand(design, zone)) for zone in range(fabric.zones)) == 0:
+        faults.append(
+            design.document.finding(
+                "fabric-divisibility", ("fabric", "zones"),
+                f"{fabric.zones} zones are more than there are nodes to fill them", "use fewer zones",
+            )
+        )  # fmt: skip
+    return faults
+
+
+def demand(design: ResolvedDesign) -> Demand:
+    """Return the endpoint ports that the nodes want in each zone of one plane.
+
+    Raises:
+        InputError: where NICs cannot be dealt evenly over planes or zones.
+    """
+    faults = _faults(design)
+    if faults:
+        raise InputError(*faults)
+    fabric = design.spec.fabric
+    return Demand(tuple(zone_demand(design, zone) for zone in range(fabric.zones)))

@@ -1,0 +1,316 @@
+"""Every family of networks that holds a number of endpoints, in closed form; no graph is built.
+
+Sources:
+    [1] Kim, Dally, Scott, Abts, "Technology-driven, highly-scalable dragonfly topology", ISCA 2008, section 3.
+    [2] Besta, Hoefler, "Slim Fly: a cost effective low-diameter network topology", SC'14, section II-B.
+    [3] Zhao et al., "Insights into DeepSeek-V3", ISCA 2025, arXiv 2505.09343, Table 3: FT2, MPFT, FT3, Slim Fly.
+    [4] Wang et al., "Rail-only", arXiv 2307.12169; here a tree for each rail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.array_math import ceil_div, minimum
+from ffplan.base.record import record
+from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree, uplink_choices
+from ffplan.fabric.sizing.formulas import leaf_uplinks, rail_leaves
+from ffplan.fabric.sizing.slim_fly import delta_of, prime_power, router_degree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TREE_WORDS = {1: "one tier", 2: "two tiers", 3: "three tiers"}
+
+
+@record
+class Request:
+    """What a fabric is wanted for."""
+
+    endpoints: int
+    radix: int
+    rails: int
+    """NICs of a node."""
+    ratio: float
+    """Most downlinks per uplink of a leaf."""
+    core_policy: str
+    tiers: tuple[int, ...]
+    """Tiers to consider."""
+    planes: tuple[int, ...]
+    """Numbers of planes to consider."""
+    most_split: int | None = None
+    """Ports that a port of the switch can be split into, beyond the radix given; None where unknown."""
+
+
+@record
+class Candidate:
+    """A family at the size asked for."""
+
+    family: str
+    endpoints: int
+    """Endpoint ports of the switches it is built from."""
+    capacity: int
+    leaf: int
+    spine: int
+    core: int
+    router: int
+    inter_switch_links: int
+    diameter: int
+    """Most switches between two endpoints that can reach each other."""
+    next_endpoints: int | None
+    next_switches: int | None
+    note: str
+    endpoint_links: int
+    links_per_cable: int = 1
+    """Links that share a cable, where ports are split."""
+
+    @property
+    def switches(self) -> int:
+        """Switches of every role."""
+        return self.leaf + self.spine + self.core + self.router
+
+
+@record
+class _Sizer:
+    """Sizes one kind of tree: the fewest switches that hold some endpoints within the ratio."""
+
+    base: TreeRule
+    """The rule with the fewest uplinks, which holds the most endpoints."""
+    ratio: float
+    units: bool
+    """Whether leaves come in scalable units, one for each rail."""
+
+    @property
+    def capacity(self) -> int:
+        """Most endpoints of one tree."""
+        most, rule = self.base.capacity, self.base
+        return most // (rule.rails * rule.downlinks) * rule.rails * rule.downlinks if self.units else most
+
+    def _build(self, rule: TreeRule, endpoints: int) -> Tree | None:
+        leaves = None
+        if self.units:
+            nodes = ceil_div(endpoints, rule.rails)
+            leaves = int(rail_leaves(nodes, rule.downlinks, rule.rails, endpoints, rule.downlinks))
+        if max(endpoints, (leaves or 0) * rule.downlinks) > rule.capacity:
+            return None
+        return build_tree(rule, endpoints, leaves)
+
+    def tree(self, endpoints: int) -> Tree | None:
+        """Return the tree with the fewest switches; None where none holds the endpoints."""
+        built = [self._build(rule, endpoints) for rule in uplink_choices(self.base, self.ratio)]
+        found = [item for item in built if item is not None]
+        return min(found, key=lambda item: (item.switches, item.rule.uplinks)) if found else None
+
+
+def _sizer(ask: Request, tiers: int, rails: int, *, split: int = 1, units: bool = False) -> _Sizer:
+    radix = ask.radix * split
+    uplinks = int(leaf_uplinks(radix, ask.ratio)) if tiers > 1 else 0
+    return _Sizer(TreeRule(tiers, radix, uplinks, rails, ask.core_policy), ask.ratio, units)
+
+
+def _trees(family: str, copies: int, per_tree: int, sizer: _Sizer, note: str = "") -> Candidate | str:
+    """Return equal trees side by side, and the step after them; or what they hold at most.
+
+    `{downlinks}` in the note stands for the downlinks of a leaf.
+    """
+    tree = sizer.tree(per_tree)
+    if tree is None:
+        return f"{family}: {copies * sizer.capacity:,}"
+    grown = sizer.tree(tree.leaf_ports + 1)
+    return Candidate(
+        family, copies * tree.leaf_ports, copies * sizer.capacity, copies * tree.leaf, copies * tree.spine,
+        copies * tree.core, 0, copies * (tree.leaf_spine + tree.spine_core), 2 * tree.rule.tiers - 1,
+        copies * grown.leaf_ports if grown else None, copies * grown.switches if grown else None,
+        note.format(downlinks=tree.rule.downlinks), copies * per_tree,
+    )  # fmt: skip
+
+
+def fat_trees(ask: Request) -> Iterator[Candidate | str]:
+    """Yield fat trees of the tiers asked for, or what is too small."""
+    for tiers in ask.tiers:
+        yield _trees(f"fat-tree, {TREE_WORDS[tiers]}", 1, ask.endpoints, _sizer(ask, tiers, ask.rails))
+
+
+def rail_trees(ask: Request) -> Iterator[Candidate | str]:
+    """Yield rail-optimised and rail-only trees for nodes with several NICs."""
+    if ask.rails < 2:
+        return
+    nodes = ceil_div(ask.endpoints, ask.rails)
+    for tiers in (t for t in ask.tiers if t > 1):
+        sizer = _sizer(ask, tiers, ask.rails, units=True)
+        note = f"{ask.rails} rails, {{downlinks}} nodes to a unit"
+        yield _trees(f"rail-optimised, {TREE_WORDS[tiers]}", 1, nodes * ask.rails, sizer, note)
+    for tiers in ask.tiers:
+        note = f"{ask.rails} trees that nothing joins; traffic between rails is forwarded inside the nodes"
+        yield _trees(f"rail-only, {TREE_WORDS[tiers]}", ask.rails, nodes, _sizer(ask, tiers, 1), note)
+
+
+def plane_trees(ask: Request) -> Iterator[Candidate | str]:
+    """Yield two-tier planes: one NIC per plane, and each NIC with a port in every plane of split switches."""
+    for planes in ask.planes:
+        note = "each NIC lives in one plane; nothing joins the planes"
+        yield _trees(f"{planes} planes by NIC", planes, ceil_div(ask.endpoints, planes), _sizer(ask, 2, 1), note)
+        if ask.most_split is not None and planes > ask.most_split:
+            yield f"{planes} planes by port: the switch splits a port into {ask.most_split} at most"
+        else:
+            yield _striped(f"{planes} planes by port", planes, ask)
+
+
+def _striped(name: str, planes: int, ask: Request) -> Candidate | str:
+    """Return planes in which every NIC has a port; endpoints count NICs, links count ports."""
+    sizer = _sizer(ask, 2, 1, split=planes)
+    found = _trees(name, planes, ask.endpoints, sizer)
+    if isinstance(found, str):
+        return f"{name}: {sizer.capacity:,}"
+    return replace(
+        found, endpoints=found.endpoints // planes, capacity=sizer.capacity, links_per_cable=planes,
+        next_endpoints=found.next_endpoints and found.next_endpoints // planes,
+        note=f"every port of NIC and switch is split into {planes}, one for each plane; links count ports",
+    )  # fmt: skip
+
+
+def dragonfly_shape(radix: Any) -> tuple[Any, Any, Any]:
+    """Return (p, a, h) of a balanced dragonfly: endpoints and global links of a router, routers of a group.
+
+    Args:
+        radix: ports k of a router [1].
+
+    Equation:
+        a = 2 p = 2 h; k = p + (a - 1) + h, so that p = h = floor((k + 1) / 4)
+
+    Source:
+        [1] section 3.1.
+    """
+    p = (radix + 1) // 4
+    return p, 2 * p, p
+
+
+def dragonfly_capacity(radix: Any) -> Any:
+    """Return the most endpoints of a balanced dragonfly.
+
+    Args:
+        radix: ports k of a router [1].
+
+    Equation:
+        N = a p (a h + 1)
+
+    Source:
+        [1] section 3.1.
+    """
+    p, a, h = dragonfly_shape(radix)
+    capacity: Any = a * p * (a * h + 1)
+    return capacity
+
+
+def dragonfly_global_links(groups: Any, radix: Any) -> Any:
+    """Return the links between groups, equally many for each pair of groups.
+
+    Args:
+        groups: groups [1], at least 2.
+        radix: ports k of a router [1].
+
+    Equation:
+        links = g (g - 1) / 2 * floor(a h / (g - 1))
+
+    Source:
+        Derived from [1]: a group has a h global ports; with a h + 1 groups one link joins each pair.
+    """
+    _, a, h = dragonfly_shape(radix)
+    return groups * (groups - 1) // 2 * (a * h // (groups - 1))
+
+
+def dragonfly(ask: Request) -> Iterator[Candidate | str]:
+    """Yield a balanced dragonfly."""
+    p, a, h = dragonfly_shape(ask.radix)
+    capacity = int(dragonfly_capacity(ask.radix))
+    if p < 1 or ask.endpoints > capacity:
+        yield f"dragonfly: {capacity:,}"
+        return
+    groups = max(2, ceil_div(ask.endpoints, a * p))
+
+    def switches(count: int) -> int:
+        return int(count * a)
+
+    links = groups * a * (a - 1) // 2 + int(dragonfly_global_links(groups, ask.radix))
+    more = groups + 1 <= a * h + 1
+    yield Candidate(
+        "dragonfly", groups * a * p, capacity, 0, 0, 0, switches(groups), links, 4,
+        (groups + 1) * a * p if more else None, switches(groups + 1) if more else None,
+        f"{groups} groups of {a} routers with {p} endpoints and {h} global links each", ask.endpoints,
+    )  # fmt: skip
+
+
+def slim_fly_counts(q: Any, delta: Any) -> tuple[Any, Any, Any, Any]:
+    """Return (routers, endpoints of a router, endpoints, links between routers) of a full Slim Fly.
+
+    Args:
+        q: size of the field [1].
+        delta: q modulo 4, as -1, 0 or 1 [1].
+
+    Equation:
+        routers = 2 q^2; k' = (3 q - delta) / 2; p = ceil(k' / 2); N = p * routers; links = routers * k' / 2
+
+    Source:
+        [2]; [3] prints 1,568 routers, 32,928 endpoints and 32,928 links for q = 28, which is no prime power, so that
+        no such graph exists.
+    """
+    routers = 2 * q * q
+    degree = router_degree(q, delta)
+    per_router = ceil_div(degree, 2)
+    return routers, per_router, per_router * routers, routers * degree // 2
+
+
+def _slim_fly_sizes(radix: int) -> list[tuple[int, int]]:
+    """Return (q, delta) of every Slim Fly whose routers have ports enough."""
+    found = []
+    for q in range(3, radix):
+        delta = delta_of(q)
+        if delta is not None and router_degree(q, delta) + ceil_div(router_degree(q, delta), 2) <= radix:
+            found.append((q, delta))
+    return found
+
+
+def slim_fly(ask: Request) -> Iterator[Candidate | str]:
+    """Yield the smallest Slim Fly that holds the endpoints, from a real graph where there is one."""
+    sizes = _slim_fly_sizes(ask.radix)
+    holding = [size for size in sizes if slim_fly_counts(*size)[2] >= ask.endpoints]
+    real = [size for size in holding if prime_power(size[0])]
+    if not holding:
+        yield f"slim-fly: {max((slim_fly_counts(*size)[2] for size in sizes), default=0):,}"
+        return
+    chosen = (real or holding)[0]
+    q, delta = chosen
+    routers, per_router, _, links = slim_fly_counts(q, delta)
+    used = minimum(per_router, max(1, ceil_div(ask.endpoints, routers)))
+    later = [size for size in (real or holding) if size[0] > q]
+    note = f"q = {q}, {used} of {per_router} endpoints on each router"
+    if not real:
+        note += f"; {q} is no prime power, so no such graph exists: the counts are those of the formulas"
+    yield Candidate(
+        "slim-fly", used * routers, max(slim_fly_counts(*size)[2] for size in sizes), 0, 0, 0, routers, links, 3,
+        slim_fly_counts(*later[0])[2] if later else None, slim_fly_counts(*later[0])[0] if later else None, note,
+        ask.endpoints,
+    )  # fmt: skip
+
+
+FAMILIES: tuple[Callable[[Request], Iterator[Candidate | str]], ...] = (
+    fat_trees, rail_trees, plane_trees, dragonfly, slim_fly,
+)  # fmt: skip
+
+
+def candidates(ask: Request) -> tuple[list[Candidate], list[str]]:
+    """Return the families that hold the endpoints, fewest switches first, and those that do not, with what they hold.
+
+    Args:
+        ask: what is wanted.
+    """
+    found: list[Candidate] = []
+    small: list[str] = []
+    for family in FAMILIES:
+        for item in family(ask):
+            if isinstance(item, str):
+                small.append(item)
+            else:
+                found.append(item)
+    return sorted(found, key=lambda item: (item.switches, item.inter_switch_links, item.family)), small

@@ -1,0 +1,152 @@
+"""One fat tree: what it is built from, given its endpoints."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ffplan.base.record import record
+from ffplan.fabric.sizing import formulas
+
+
+@record
+class TreeRule:
+    """What all trees of a fabric share."""
+
+    tiers: int
+    radix: int
+    uplinks: int
+    """Uplinks u of a leaf."""
+    rails: int
+    core_policy: str
+    spine_ratio: float = 1.0
+    """Most downlinks per uplink of a spine in a three-tier tree."""
+
+    @property
+    def downlinks(self) -> int:
+        """Downlinks d of a leaf switch."""
+        return self.radix - self.uplinks
+
+    @property
+    def pod_leaves(self) -> int:
+        """Leaf switches of a full pod: the downlinks of a spine."""
+        return self.radix - int(formulas.leaf_uplinks(self.radix, self.spine_ratio))
+
+    @property
+    def spine_uplinks(self) -> int:
+        """Uplinks of a full spine."""
+        set_aside = formulas.leaf_uplinks(self.radix, self.spine_ratio)
+        return int(formulas.spine_uplinks(self.radix, set_aside, self.spine_ratio))
+
+    @property
+    def capacity(self) -> int:
+        """Most endpoint ports of one tree."""
+        return int(formulas.tree_capacity(self.tiers, self.radix, self.downlinks, self.pod_leaves))
+
+
+@record
+class Pod:
+    """One pod: leaves, and the spines that join them. A two-tier tree is one pod without links upwards."""
+
+    leaves: int
+    spines: int
+    up: int
+    """Links to cores of each of its u groups; group g is uplink g of every leaf."""
+
+
+@record
+class Tree:
+    """Switches and links of one fat tree."""
+
+    rule: TreeRule
+    endpoints: int
+    leaf: int
+    spine: int
+    core: int
+    leaf_spine: int
+    spine_core: int
+    leaf_ports: int
+    """Endpoint ports on its leaf switches."""
+    spare_spine_ports: int
+    spare_core_ports: int
+    narrowest_links: int
+    """Links of the narrowest tier between switches; with one tier, every endpoint port."""
+    full_pods: int
+    pod: Pod | None
+    """A full pod; none with one tier."""
+    last_pod: Pod | None
+    """The pod that is not full, if there is one."""
+
+    @property
+    def switches(self) -> int:
+        """Switches of every role."""
+        return self.leaf + self.spine + self.core
+
+
+def _cores(rule: TreeRule, endpoints: int, spines: int, links: int) -> int:
+    fewest = int(formulas.core_minimal(links, rule.radix))
+    half, up = rule.pod_leaves, rule.spine_uplinks
+    if rule.core_policy == "minimal":
+        return fewest
+    most = min(rule.uplinks * up, links)  # one port of each core for each of at most k pods
+    if rule.core_policy == "equal-stripe":
+        cores = formulas.core_equal_stripe(spines, rule.uplinks, up, rule.radix)
+    else:
+        cores = formulas.core_per_rail_whole_pods(
+            endpoints, rule.rails, rule.downlinks, rule.uplinks, half, up, rule.radix
+        )
+    return max(fewest, min(most, int(cores)))
+
+
+def uplink_choices(rule: TreeRule, ratio: float, least_downlinks: int = 1) -> list[TreeRule]:
+    """Return the rules to choose from for a leaf: from the fewest uplinks that keep the ratio up to half its ports.
+
+    Where spines must divide the uplinks, 44 can need far fewer switches than 43. Without oversubscription there is no
+    choice.
+
+    Args:
+        rule: the rule with the fewest uplinks that keep the ratio.
+        ratio: most downlinks per uplink of a leaf [1].
+        least_downlinks: downlinks that a leaf must keep [1].
+    """
+    if rule.tiers == 1 or ratio <= 1:
+        return [rule]
+    most = min(rule.radix // 2, rule.radix - least_downlinks)
+    return [replace(rule, uplinks=uplinks) for uplinks in range(rule.uplinks, max(most, rule.uplinks) + 1)]
+
+
+def build_tree(rule: TreeRule, endpoints: int, leaves: int | None = None) -> Tree:
+    """Return the tree that holds `endpoints` endpoint ports.
+
+    Args:
+        rule: tiers, radix, leaf uplinks, rails and core policy.
+        endpoints: endpoint ports [1], at most `rule.capacity`.
+        leaves: leaf switches [1], where they are not as few as can be.
+    """
+    k, u = rule.radix, rule.uplinks
+    if rule.tiers == 1:
+        return Tree(rule, endpoints, 1, 0, 0, 0, 0, k, 0, 0, k, 1, None, None)
+    leaf = leaves or int(formulas.leaf_switches(endpoints, rule.downlinks))
+    leaf_spine = leaf * u
+    leaf_ports = leaf * rule.downlinks
+    if rule.tiers == 2:
+        spine = int(formulas.two_tier_spines(leaf, u, k))
+        pod = Pod(leaf, spine, 0)
+        return Tree(
+            rule, endpoints, leaf, spine, 0, leaf_spine, 0, leaf_ports, spine * k - leaf_spine, 0, leaf_spine,
+            1, pod, None,
+        )  # fmt: skip
+    half, up = rule.pod_leaves, rule.spine_uplinks
+    pods, rest = divmod(leaf, half)
+    pod = Pod(half, int(formulas.pod_spines(half, u, up, k)), up)
+    last = None
+    if rest:
+        last_up = -(-rest * up // half)
+        last = Pod(rest, int(formulas.pod_spines(rest, u, last_up, k)), last_up)
+    spine = pods * pod.spines + (last.spines if last else 0)
+    spine_core = u * (pods * up + (last.up if last else 0))
+    core = _cores(rule, endpoints, spine, spine_core)
+    return Tree(
+        rule, endpoints, leaf, spine, core, leaf_spine, spine_core, leaf_ports,
+        spine * k - leaf_spine - spine_core, core * k - spine_core,
+        leaf_spine if pods + bool(last) == 1 else min(leaf_spine, spine_core), pods, pod, last,
+    )  # fmt: skip

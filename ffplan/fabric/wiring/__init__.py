@@ -1,0 +1,1 @@
+"""A fabric port by port, as arrays: network, names, floor plan, cabling."""

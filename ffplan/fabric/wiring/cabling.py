@@ -1,0 +1,191 @@
+"""How long every cable is, of which type, and where it goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.arrays import Floats, Ints
+from ffplan.base.errors import InputError
+from ffplan.base.record import record
+from ffplan.catalog.parts import Link
+from ffplan.fabric.sizing.leaf_fill import whole_pairs
+from ffplan.fabric.wiring.floor import Positions, positions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ffplan.base.errors import Finding
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.wiring.wiring import Fabric
+
+
+UNIT_M = 0.04445
+"""Height of a rack unit [m] (EIA-310)."""
+STEP_M = 0.5
+"""Cables are ordered in steps of this length [m]."""
+_MEDIA = ("dac", "aoc", "optics")
+
+
+@record
+class Cables:
+    """One row per cable; with breakout, a cable holds several links."""
+
+    link: Ints
+    """Number of its first link."""
+    length_m: Floats
+    """Length to order [m]."""
+    kind: Ints
+    """Position in `types`."""
+    tier: Ints
+    types: tuple[Link, ...]
+    places: Positions
+
+    def __len__(self) -> int:
+        return len(self.link)
+
+
+def cable_length(
+    rows: Any, racks: Any, units: Any, same_rack: Any, row_pitch: float, rack_width: float, riser: float, slack: float
+) -> Any:
+    """Return the length of a cable between two places.
+
+    Args:
+        rows: rows between them [1].
+        racks: racks between them along a row [1].
+        units: rack units between them [1].
+        same_rack: whether both are in one rack.
+        row_pitch: distance of rows [m].
+        rack_width: distance of racks [m].
+        riser: way up to the cable tray, at each end [m].
+        slack: spare length [m].
+
+    Returns:
+        Length [m], broadcast shape.
+
+    Equation:
+        slack + units * 0.04445 m within a rack; slack + 2 riser + rows * row_pitch + racks * rack_width otherwise
+
+    Source:
+        Geometry of trays along and across rows; EIA-310 for the rack unit.
+    """
+    across = 2 * riser + rows * row_pitch + racks * rack_width
+    return slack + np.where(same_rack, units * UNIT_M, across)
+
+
+def ranked(design: ResolvedDesign) -> tuple[Link, ...]:
+    """Return the cables to choose from, cheapest first: by price where all are priced, else by medium; then by
+    reach."""
+    book = design.prices
+    priced = book is not None and all(link.id in book.items for link in design.cable_choices)
+
+    def key(link: Link) -> tuple[float, float, str]:
+        cost = float(book.items[link.id].value) if priced and book else float(_MEDIA.index(link.medium))
+        return cost, link.reach.value, link.id
+
+    return tuple(sorted(design.cable_choices, key=key))
+
+
+def _paired(fabric: Fabric, breakout: int) -> NDArray[np.bool_]:
+    """Return which links share a whole port with their neighbours at both ends, shape (links,)."""
+    k = fabric.network.links
+    paired: NDArray[np.bool_] = np.asarray(k.tier == 0)
+    for wired in fabric.trees:
+        tree = wired.tree
+        full = tree.full_pods * tree.pod.leaves if tree.pod else 0
+        for pod, first, count in ((tree.pod, 0, full), (tree.last_pod, full, tree.leaf - full)):
+            if pod is not None and whole_pairs(tree.rule, pod, breakout):
+                start = wired.first_leaf_spine + first * tree.rule.uplinks
+                paired[start : start + count * tree.rule.uplinks] = True
+    return paired
+
+
+def first_of_cables(fabric: Fabric, breakout: int) -> tuple[Ints, Ints]:
+    """Return the number of the first link of each cable, and the cable of each link.
+
+    The endpoints on one whole leaf port share a cable that is split at their end. Links between leaf and spine share
+    one where all of a pod share whole ports at both ends; otherwise, and further up, each link has its own.
+
+    Args:
+        fabric: the wired fabric.
+        breakout: ports of a whole port [1].
+    """
+    k = fabric.network.links
+    if breakout == 1:
+        every = np.arange(len(k))
+        return every, every
+    whole = np.where(_paired(fabric, breakout), breakout, 1)
+    key = k.b.astype(np.int64) << 16 | k.b_port // whole * whole
+    _, first, cable = np.unique(key, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return first[order], rank[cable.ravel()]
+
+
+def cables(design: ResolvedDesign, fabric: Fabric) -> Cables:
+    """Return every cable of a design with a floor: length, cheapest type that reaches, places.
+
+    Args:
+        design: a design with a floor.
+        fabric: its fabric.
+
+    Raises:
+        InputError: where something does not fit its rack, or no type reaches.
+    """
+    floor = design.spec.floor
+    assert floor is not None
+    place = positions(design, fabric)
+    k = fabric.network.links
+    link, cable = first_of_cables(fabric, design.spec.fabric.breakout)
+    a, b = k.a, k.b
+    rows, racks = np.abs(place.row[a] - place.row[b]), np.abs(place.rack[a] - place.rack[b])
+    length = cable_length(
+        rows, racks, np.abs(place.unit[a] - place.unit[b]), (rows == 0) & (racks == 0),
+        floor.row_pitch, floor.rack_width, floor.riser, floor.slack,
+    )  # fmt: skip
+    longest = np.zeros(len(link))
+    np.maximum.at(longest, cable, length)  # a split cable reaches its farthest end
+    length = np.ceil(longest / STEP_M - 1e-9) * STEP_M
+    types = ranked(design)
+    need = design.port_gbyte_s * design.spec.fabric.breakout, design.link_gbyte_s * design.spec.fabric.breakout
+    rate = np.where(k.tier[link] == 0, *need)
+    fits = np.stack([(length <= item.reach.value + 1e-9) & (item.rate.value >= rate - 1e-9) for item in types], axis=1)
+    if not fits.any(axis=1).all():
+        fast = [item for item in types if item.rate.value >= rate.max() - 1e-9]
+        raise InputError(_too_long(design, length[~fits.any(axis=1)], fast) if fast else _too_slow(design, rate.max()))
+    return Cables(link, length, fits.argmax(axis=1), k.tier[link], types, place)
+
+
+def _too_slow(design: ResolvedDesign, gbyte_s: float) -> Finding:
+    return design.document.finding(
+        "fabric-cable-length", ("floor", "links"),
+        f"none of these links runs at the {gbyte_s * 8:g} Gb/s of the ports", "add a link of that rate",
+    )  # fmt: skip
+
+
+def _too_long(design: ResolvedDesign, lengths: Floats, types: list[Link]) -> Finding:
+    reach = max(types, key=lambda item: item.reach.value)
+    return design.document.finding(
+        "fabric-cable-length", ("floor", "links"),
+        f"{len(lengths):,} cables, the longest of {lengths.max():g} m, are longer than any of these links reaches; "
+        f"`{reach.id}` reaches {reach.reach.value:g} m",
+        "add a link that reaches further, or bring the racks closer together",
+    )  # fmt: skip
+
+
+def quantities(design: ResolvedDesign, fabric: Fabric) -> dict[tuple[str, str], int]:
+    """Return how many cables of each type serve endpoints and switches, by (category, catalogue id).
+
+    Args:
+        design: a design with a floor.
+        fabric: its fabric.
+    """
+    found = cables(design, fabric)
+    counts: dict[tuple[str, str], int] = {}
+    for category, own in (("endpoint-links", found.tier == 0), ("inter-switch-links", found.tier > 0)):
+        for number, count in enumerate(np.bincount(found.kind[own], minlength=len(found.types)).tolist()):
+            if count:
+                counts[(category, found.types[number].id)] = count
+    return counts

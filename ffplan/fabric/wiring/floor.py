@@ -1,0 +1,165 @@
+"""Where every node and switch stands, from a simple floor plan.
+
+Nodes fill racks in the order of their leaves, racks fill rows. Leaf switches stand in the middle racks of the row where
+their first endpoint is, or of the nearest row with room. All other switches share rows of their own in the middle of
+the floor, where the ways are shortest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.arrays import Ints
+from ffplan.base.errors import InputError
+from ffplan.base.record import record
+from ffplan.fabric.wiring.network import LEAF
+
+if TYPE_CHECKING:
+    from ffplan.base.errors import Finding
+    from ffplan.design.resolve import ResolvedDesign, ResolvedGroup
+    from ffplan.design.schema import Floor
+    from ffplan.fabric.wiring.wiring import Fabric
+
+
+@record
+class Positions:
+    """Place of every device, endpoints with their node: one row per device, switches first."""
+
+    row: Ints
+    rack: Ints
+    """Rack within its row."""
+    unit: Ints
+    """Lowest rack unit, counted from 1."""
+    rows: int
+
+
+def _per_rack(design: ResolvedDesign, group: ResolvedGroup, floor: Floor) -> int:
+    """Return how many nodes of a group go into a rack.
+
+    Raises:
+        InputError: where not even one does, or fewer than the design says.
+    """
+    units = group.group.rack_units or 1
+    power = group.server.power
+    watts = max(figure.value for figure in (power.maximum, power.training, power.other) if figure)
+    by_units = floor.rack_units // units
+    by_power = int(floor.power_per_rack // watts) if floor.power_per_rack and watts else by_units
+    most = min(by_units, by_power)
+    wanted = group.group.per_rack or most
+    if most < 1 or wanted > most:
+        bound = f"{floor.rack_units} rack units" if by_units <= by_power else f"{floor.power_per_rack:,.0f} W a rack"
+        need = f"{wanted * units} rack units" if by_units <= by_power else f"{max(1, wanted) * watts:,.0f} W"
+        message = f"{max(1, wanted)} of `{group.server.id}` need {need}; there are {bound}"
+        raise InputError(_no_room(design, group, message))
+    return wanted
+
+
+def _no_room(design: ResolvedDesign, group: ResolvedGroup, message: str) -> Finding:
+    return design.document.finding(
+        "fabric-floor", ("nodes", group.position), message, "use fewer nodes per rack, or larger racks"
+    )
+
+
+def _node_racks(design: ResolvedDesign, fabric: Fabric, floor: Floor) -> tuple[Ints, Ints, int]:
+    """Return rack (numbered through) and unit of every endpoint's node, and the number of racks."""
+    e = fabric.network.endpoints
+    rack, unit = np.zeros(len(e), np.int64), np.zeros(len(e), np.int64)
+    first = 0
+    for position, group in enumerate(design.groups):
+        per_rack, units = _per_rack(design, group, floor), group.group.rack_units or 1
+        own = np.flatnonzero(e.group == position)
+        order = own[np.lexsort((e.port[own], e.slot[own], e.leaf[own]))]
+        _, where = np.unique(e.node[order], return_index=True)
+        place = np.empty(group.group.count, np.int64)
+        place[e.node[order][np.sort(where)]] = np.arange(group.group.count)
+        number = place[e.node[own]]
+        rack[own] = first + number // per_rack
+        unit[own] = 1 + number % per_rack * units
+        first += -(-group.group.count // per_rack)
+    return rack, unit, first
+
+
+def _seat_leaves(wanted: Ints, rows: int, room: int) -> Ints:
+    """Return the row of each leaf: the wanted one, or the nearest with room."""
+    left = np.full(rows, room)
+    seated = np.empty(len(wanted), np.int64)
+    for number, row in enumerate(wanted.tolist()):
+        free = np.flatnonzero(left > 0)
+        best = int(free[np.abs(free - row).argmin()])
+        left[best] -= 1
+        seated[number] = best
+    return seated
+
+
+def positions(design: ResolvedDesign, fabric: Fabric) -> Positions:
+    """Return where every device stands.
+
+    Args:
+        design: a design with a floor.
+        fabric: its fabric.
+
+    Raises:
+        InputError: where nodes do not fit a rack, or leaf switches do not fit the racks meant for them.
+    """
+    floor = design.spec.floor
+    assert floor is not None
+    network = fabric.network
+    rack, unit, racks = _node_racks(design, fabric, floor)
+    for_nodes = floor.racks_per_row - floor.switch_racks_per_row
+    per_rack = floor.rack_units // floor.switch_units
+    room = floor.switch_racks_per_row * per_rack
+    leaves = np.flatnonzero(network.switches.role == LEAF)
+    others = np.flatnonzero(network.switches.role != LEAF)
+    node_rows = -(-racks // for_nodes) if for_nodes > 0 else 0
+    if for_nodes < 1 or per_rack < 1 or node_rows * room < len(leaves):
+        raise InputError(_no_switch_room(design, len(leaves), node_rows * room))
+    upper_rows = -(-len(others) // (floor.racks_per_row * per_rack))
+    before = node_rows // 2
+    count, first = len(network.switches) + len(network.endpoints), len(network.switches)
+    row_of, rack_of, unit_of = np.zeros((3, count), np.int64)
+    place = Positions(row_of, rack_of, unit_of, node_rows + upper_rows)
+    middle, column = for_nodes // 2, rack % for_nodes
+    place.row[first:] = _shift(rack // for_nodes, before, upper_rows)
+    place.rack[first:] = np.where(column < middle, column, column + floor.switch_racks_per_row)
+    place.unit[first:] = unit
+    first_of = np.full(first, np.iinfo(np.int64).max)
+    np.minimum.at(first_of, network.endpoints.leaf, rack // for_nodes)
+    seated = _seat_leaves(np.minimum(first_of[leaves], node_rows - 1), node_rows, room)
+    _stack(place, leaves, _shift(seated, before, upper_rows), _within(seated), middle, floor)
+    if len(others):
+        across = -(-len(others) // (upper_rows * per_rack))
+        number = np.arange(len(others))
+        row, inside = before + number // (across * per_rack), number % (across * per_rack)
+        _stack(place, others, row, inside, (floor.racks_per_row - across) // 2, floor)
+    return place
+
+
+def _within(group: Ints) -> Ints:
+    """Return the number of each item within its group."""
+    order = np.argsort(group, kind="stable")
+    within = np.empty(len(group), np.int64)
+    within[order] = np.arange(len(group)) - np.searchsorted(group[order], group[order], side="left")
+    return within
+
+
+def _stack(place: Positions, switches: Ints, row: Ints, number: Ints, rack: int, floor: Floor) -> None:
+    """Put switches into the racks of their row from `rack` on, from the top down."""
+    per_rack = floor.rack_units // floor.switch_units
+    place.row[switches] = row
+    place.rack[switches] = rack + number // per_rack
+    place.unit[switches] = floor.rack_units - (number % per_rack + 1) * floor.switch_units + 1
+
+
+def _shift(row: Ints, before: int, inserted: int) -> Ints:
+    """Return rows of nodes with the rows of switches inserted in the middle."""
+    return np.where(row < before, row, row + inserted)
+
+
+def _no_switch_room(design: ResolvedDesign, leaves: int, room: int) -> Finding:
+    return design.document.finding(
+        "fabric-floor", ("floor", "switch_racks_per_row"),
+        f"{leaves:,} leaf switches do not fit the racks meant for them, which hold {room:,}",
+        "raise `switch_racks_per_row`, or shorten the rows",
+    )  # fmt: skip

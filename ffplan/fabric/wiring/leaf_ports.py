@@ -1,0 +1,130 @@
+"""Which port of which leaf each endpoint and each link to another zone takes, within one tree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.arrays import Ints
+from ffplan.base.record import record
+from ffplan.fabric.sizing.endpoints import deal, ports_per_plane
+from ffplan.fabric.sizing.leaf_fill import railed, unit_nodes
+
+if TYPE_CHECKING:
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.sizing.fat_tree import Tree
+
+
+@record
+class Seats:
+    """Endpoints of one tree in the order of their wiring, and the leaf ports of its links to other zones."""
+
+    group: Ints
+    node: Ints
+    rail: Ints
+    """Which of the node's ports in this plane."""
+    leaf: Ints
+    slot: Ints
+    trunk_leaf: Ints
+    trunk_slot: Ints
+
+
+def _members(design: ResolvedDesign, zone: int) -> list[tuple[int, int, int, int, int]]:
+    """Return (group, first node, nodes, first rail, rails) of each group in one zone of one plane."""
+    zones = design.spec.fabric.zones
+    rows, start = [], 0
+    for position, group in enumerate(design.groups):
+        ports, count = ports_per_plane(design, group), group.group.count
+        if group.group.zones == "every":
+            rails = ports // zones
+            rows.append((position, 0, count, zone * rails, rails))
+            continue
+        first = sum(deal(count, zones, before, start) for before in range(zone))
+        rows.append((position, first, deal(count, zones, zone, start), 0, ports))
+        start += count
+    return rows
+
+
+def _table(members: list[tuple[int, int, int, int, int]]) -> tuple[Ints, Ints, Ints]:
+    """Return the columns (group, node, rail), rail by rail within each group."""
+    groups, nodes, rails = [], [], []
+    for group, first, count, first_rail, number in members:
+        groups.append(np.full(count * number, group, np.int16))
+        nodes.append(np.tile(np.arange(first, first + count, dtype=np.int32), number))
+        rails.append(np.repeat(np.arange(first_rail, first_rail + number, dtype=np.int16), count))
+    return np.concatenate(groups), np.concatenate(nodes), np.concatenate(rails)
+
+
+def packed(endpoints: int, trunks: int, leaves: int, downlinks: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return leaf and slot of each endpoint, and of each link to another zone.
+
+    Links to other zones are spread evenly over the leaves, on their last downlinks; endpoints fill leaf after leaf.
+
+    Args:
+        endpoints: endpoint ports [1].
+        trunks: links to other zones [1].
+        leaves: leaf switches [1].
+        downlinks: downlinks of a leaf [1].
+    """
+    trunk_leaf = np.arange(trunks) * leaves // max(1, trunks)
+    per_leaf = np.bincount(trunk_leaf, minlength=leaves)
+    trunk_slot = downlinks - 1 - (np.arange(trunks) - np.searchsorted(trunk_leaf, trunk_leaf, side="left"))
+    room = downlinks - per_leaf
+    first = np.cumsum(room) - room
+    taken = np.clip(endpoints - first, 0, room)
+    leaf = np.repeat(np.arange(leaves, dtype=np.int32), taken)
+    slot = np.arange(endpoints, dtype=np.int32) - np.repeat(first.astype(np.int32), taken)
+    return leaf, slot, trunk_leaf, trunk_slot
+
+
+def _railed(tree: Tree, unit: int, table: tuple[Ints, Ints, Ints], compute: Ints, trunks: int) -> Any:
+    """Return the same for scalable units: rail r of unit s on leaf s * rails + r, all others on what is left."""
+    rails, downlinks = tree.rule.rails, tree.rule.downlinks
+    group, node, rail = table
+    place = np.zeros(len(node), np.int64)
+    own = np.isin(group, compute)
+    serial = node[own]
+    place[own] = (serial // unit * rails + rail[own]) * downlinks + serial % unit
+    free = np.ones((tree.leaf, downlinks), bool)
+    free.ravel()[place[own]] = False
+    slot, leaf = np.nonzero(free.T)  # one port of each leaf, then the next: losing a leaf costs few
+    left = leaf * downlinks + slot
+    chosen = np.arange(trunks) * len(left) // max(1, trunks)
+    trunk = left[chosen]
+    left = np.delete(left, chosen)
+    place[~own] = left[: int((~own).sum())]
+    return place // downlinks, place % downlinks, trunk // downlinks, trunk % downlinks
+
+
+def seats(design: ResolvedDesign, tree: Tree, zone: int) -> Seats:
+    """Return who sits where in one zone of one plane.
+
+    Args:
+        design: the design.
+        tree: the tree of that zone.
+        zone: position of the zone.
+    """
+    trunks = design.trunk_links
+    members = _members(design, zone)
+    group, node, rail = _table(members)
+    downlinks = tree.rule.downlinks
+    if railed(design) and tree.rule.tiers > 1:
+        compute = [row for row in members if design.groups[row[0]].group.role == "compute"]
+        serial = node.copy()
+        start = 0
+        for position, first, count, _, _ in compute:  # several compute groups share the units
+            serial[group == position] += start - first
+            start += count
+        local = rail.copy()
+        for position, _, _, first_rail, _ in members:
+            local[group == position] -= first_rail
+        numbers = np.array([row[0] for row in compute])
+        placed = _railed(tree, unit_nodes(design, tree.rule), (group, serial, local), numbers, trunks)
+    else:
+        placed = packed(len(node), trunks, tree.leaf, downlinks)
+    leaf, slot, trunk_leaf, trunk_slot = placed
+    return Seats(
+        group, node, rail, leaf.astype(np.int32), slot.astype(np.int16),
+        trunk_leaf.astype(np.int32), trunk_slot.astype(np.int16),
+    )  # fmt: skip

@@ -1,0 +1,80 @@
+"""What the devices of a fabric are called: the same name in every report, export and cable label."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.fabric.wiring.network import INTERZONE, ROLES
+
+if TYPE_CHECKING:
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.wiring.wiring import Fabric
+
+
+class Names:
+    """Names of switches, hosts and their NICs; switches and hosts count from 1, padded to sort well."""
+
+    def __init__(self, design: ResolvedDesign, fabric: Fabric) -> None:
+        self.network = fabric.network
+        self.stripes = design.stripes
+        self.planes, self.zones = fabric.planes, fabric.zones
+        self.nics = [[group.server.nics[slot].id for slot in group.fabric_nics] for group in design.groups]
+        """Names of the NICs on this fabric, as the server's file has them."""
+        self.roles = [group.group.role for group in design.groups]
+        counts: dict[str, int] = {}
+        self.first = []
+        for group in design.groups:
+            role = group.group.role
+            self.first.append(counts.get(role, 0))
+            counts[role] = counts.get(role, 0) + group.group.count
+        self.host_width = {role: len(str(count)) for role, count in counts.items()}
+        switches = fabric.network.switches
+        most = np.zeros(len(ROLES), np.int64)
+        np.maximum.at(most, switches.role, switches.index + 1)
+        self.switch_width = [len(str(int(count))) for count in most]
+
+    def switch(self, number: int) -> str:
+        """Return the name of a switch, such as `z1-leaf-07` or `p2-spine-3`."""
+        s = self.network.switches
+        role = int(s.role[number])
+        place = f"p{int(s.plane[number]) + 1}-" if self.planes > 1 else ""
+        if self.zones > 1 and role != INTERZONE:
+            place += f"z{int(s.zone[number]) + 1}-"
+        return f"{place}{ROLES[role]}-{int(s.index[number]) + 1:0{self.switch_width[role]}}"
+
+    def host(self, group: int, node: int) -> str:
+        """Return the name of a node, such as `compute-0001`."""
+        role = self.roles[group]
+        return f"{role}-{self.first[group] + node + 1:0{self.host_width[role]}}"
+
+    def endpoint(self, number: int) -> tuple[str, str]:
+        """Return the host and the port of an endpoint, such as `compute-0001` and `nic0`, or `nic0p2` of a striped
+        one."""
+        e = self.network.endpoints
+        nic, port = divmod(int(e.port[number]), self.stripes)
+        suffix = f"p{port + 1}" if self.stripes > 1 else ""
+        group = int(e.group[number])
+        return self.host(group, int(e.node[number])), f"{self.nics[group][nic]}{suffix}"
+
+    def switches(self) -> list[str]:
+        """Return the names of all switches, in order."""
+        return [self.switch(number) for number in range(len(self.network.switches))]
+
+    def endpoints(self) -> list[tuple[str, str]]:
+        """Return host and port of all endpoints, in order."""
+        return [self.endpoint(number) for number in range(len(self.network.endpoints))]
+
+    def devices(self) -> list[str]:
+        """Return the names of all devices, switches then endpoints; an endpoint is `host/port`."""
+        return [*self.switches(), *(f"{host}/{port}" for host, port in self.endpoints())]
+
+    def hosts(self) -> dict[str, list[int]]:
+        """Return the endpoints of each host, by name, hosts in order of group and node."""
+        e = self.network.endpoints
+        order = np.lexsort((e.port, e.node, e.group))
+        found: dict[str, list[int]] = {}
+        for number in order.tolist():
+            found.setdefault(self.host(int(e.group[number]), int(e.node[number])), []).append(number)
+        return found

@@ -1,0 +1,145 @@
+"""A wired fabric as arrays: one row per endpoint, per switch, per link.
+
+Devices are numbered through: switches 0 to S-1, then endpoints S to S+E-1. An endpoint is one NIC port of one node.
+Ports count from 0. A link joins device `a` to device `b`, which is one tier further up (or an inter-zone switch).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.arrays import Floats, Ints
+from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+LEAF, SPINE, CORE, INTERZONE = range(4)
+ROLES = ("leaf", "spine", "core", "interzone")
+"""Names of the values of `Switches.role`."""
+TIERS = ("endpoint", "leaf_spine", "spine_core", "interzone")
+"""Names of the values of `Links.tier`."""
+
+
+@record
+class Endpoints:
+    """One row per endpoint."""
+
+    group: Ints
+    """Position of the node group in the design, int16."""
+    node: Ints
+    """Node within its group, int32."""
+    port: Ints
+    """Port of the node on this fabric, in the order of its NICs, int16."""
+    plane: Ints
+    """int16"""
+    zone: Ints
+    """int16"""
+    leaf: Ints
+    """Its switch, int32."""
+    slot: Ints
+    """Its port on that switch, int16."""
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+
+@record
+class Switches:
+    """One row per switch."""
+
+    role: Ints
+    """int8, see ROLES."""
+    plane: Ints
+    """int16"""
+    zone: Ints
+    """int16, -1 for inter-zone switches."""
+    pod: Ints
+    """Pod within its tree, int32; -1 above the pods."""
+    index: Ints
+    """Number within its tree and role, int32."""
+
+    def __len__(self) -> int:
+        return len(self.role)
+
+
+@record
+class Links:
+    """One row per link."""
+
+    a: Ints
+    """Lower device, int32."""
+    a_port: Ints
+    """int16"""
+    b: Ints
+    """Upper device, int32."""
+    b_port: Ints
+    """int16"""
+    tier: Ints
+    """int8, see TIERS."""
+    gbyte_s: Floats
+    """Rate in one direction [GB/s], float32."""
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+
+@record
+class Network:
+    """A fabric, port by port."""
+
+    endpoints: Endpoints
+    switches: Switches
+    links: Links
+    radix: int
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all arrays [byte]."""
+        tables: tuple[Any, ...] = (self.endpoints, self.switches, self.links)
+        return sum(getattr(table, name).nbytes for table in tables for name in table.__slots__)
+
+    def count(self, role: int) -> int:
+        """Return the number of switches of a role."""
+        return int((self.switches.role == role).sum())
+
+    def links_by_tier(self) -> tuple[int, ...]:
+        """Return the number of links of each tier."""
+        return tuple(int(n) for n in np.bincount(self.links.tier, minlength=len(TIERS)))
+
+    def ports_used(self) -> Ints:
+        """Return the ports in use on each switch, shape (S,)."""
+        both = np.concatenate([self.links.a, self.links.b])
+        return np.bincount(both[both < len(self.switches)], minlength=len(self.switches))
+
+
+def join(tables: list[Any]) -> Any:
+    """Return one table from several of a kind, rows in order."""
+    kind = type(tables[0])
+    if len(tables) == 1:
+        return tables[0]
+    return kind(*(np.concatenate([getattr(table, name) for table in tables]) for name in kind.__slots__))
+
+
+def to_networkx(network: Network) -> nx.MultiGraph[Any]:
+    """Return the network as a graph, made on request: for drawing, export and as an oracle in tests.
+
+    Nodes are device numbers with `role` and, where they have them, `plane`, `zone` and `pod`; edges carry `tier`,
+    `gbyte_s` and the port at either end.
+    """
+    import networkx as nx
+
+    graph: nx.MultiGraph[Any] = nx.MultiGraph()
+    s, e, k = network.switches, network.endpoints, network.links
+    columns = zip(s.role.tolist(), s.plane.tolist(), s.zone.tolist(), s.pod.tolist(), strict=True)
+    for number, (role, plane, zone, pod) in enumerate(columns):
+        graph.add_node(number, role=ROLES[role], plane=plane, zone=zone, pod=pod)
+    for number, (plane, zone) in enumerate(zip(e.plane.tolist(), e.zone.tolist(), strict=True), start=len(s)):
+        graph.add_node(number, role="endpoint", plane=plane, zone=zone)
+    rows = zip(*(column.tolist() for column in (k.a, k.b, k.a_port, k.b_port, k.tier, k.gbyte_s)), strict=True)
+    for a, b, a_port, b_port, tier, rate in rows:
+        graph.add_edge(a, b, a_port=a_port, b_port=b_port, tier=tier, gbyte_s=rate)
+    return graph

@@ -1,0 +1,149 @@
+"""The wires of one fat tree, as arrays, from its closed-form counts.
+
+Within a tree, switches are numbered leaves first, then spines, then cores. A leaf has its downlinks on ports 0 to d-1
+and uplink g on port d + g. Uplink g of all leaves of a pod forms group g; a spine takes whole groups, so that every
+leaf has as many links to each spine. A spine has the links of its groups to leaf l on the ports from l * groups on,
+then those to the cores.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.arrays import Ints
+from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    from ffplan.fabric.sizing.fat_tree import Pod, Tree
+
+
+@record
+class Wires:
+    """Links of one tier of one tree, by switch number within the tree."""
+
+    a: Ints
+    a_port: Ints
+    b: Ints
+    b_port: Ints
+
+
+def _pods(tree: Tree) -> list[tuple[Pod, int, int, int]]:
+    """Return (pod, how many, first leaf, first spine): the full pods, then the last one."""
+    if tree.pod is None:
+        return []
+    found = []
+    if tree.full_pods:
+        found.append((tree.pod, tree.full_pods, 0, tree.leaf))
+    if tree.last_pod is not None:
+        rest = tree.full_pods
+        found.append((tree.last_pod, 1, rest * tree.pod.leaves, tree.leaf + rest * tree.pod.spines))
+    return found
+
+
+def leaf_spine(tree: Tree) -> Wires:
+    """Return the links between leaves and spines, in the order of leaf and uplink."""
+    u, d = tree.rule.uplinks, tree.rule.downlinks
+    parts = []
+    for pod, count, first_leaf, first_spine in _pods(tree):
+        groups = u // pod.spines
+        p, leaf, g = np.ogrid[0:count, 0 : pod.leaves, 0:u]
+        shape = (count, pod.leaves, u)
+        parts.append(
+            tuple(
+                np.broadcast_to(np.asarray(column, kind), shape).ravel()
+                for column, kind in (
+                    (first_leaf + p * pod.leaves + leaf, np.int32),
+                    (d + g, np.int16),
+                    (first_spine + p * pod.spines + g // groups, np.int32),
+                    (leaf * groups + g % groups, np.int16),
+                )
+            )
+        )
+    return Wires(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+@record
+class CoreTable:
+    """Which core each link of a group leads to."""
+
+    full: Ints
+    """Core of link t of group g of full pod p, shape (pods, u, U)."""
+    full_port: Ints
+    """Port there, same shape."""
+    last: Ints
+    """The same of the pod that is not full, shape (u, up); no rows where there is none."""
+    last_port: Ints
+
+
+def _strides(count: int) -> Ints:
+    """Return 0 to count - 1 in steps of about 0.38 count, wrapping round, so that neighbours lie far apart."""
+    step = next((s for s in range(max(1, round(count * 0.382)), count) if math.gcd(s, count) == 1), 1)
+    return np.arange(count) * step % max(1, count)
+
+
+def core_table(tree: Tree) -> CoreTable:
+    """Return which core every link of a three-tier tree leads to.
+
+    The links of the full pods are taken in the order of group, link and pod, and cut into equal runs, one per core. A
+    run is no shorter than the number of full pods, so every core reaches all of them. Where it is longer, some pods
+    have a link more to that core than others; the pods are taken in strides, so that these are spread over the whole
+    tree. The links of the last pod are spread evenly over the ports that are left.
+    """
+    assert tree.pod is not None
+    u, cores, k = tree.rule.uplinks, tree.core, tree.rule.radix
+    up, pods = tree.pod.up, tree.full_pods
+    total = pods * u * up
+    first = -(-np.arange(cores + 1) * total // cores)
+    core = np.repeat(np.arange(cores, dtype=np.int32), np.diff(first))
+    port = (np.arange(total) - np.repeat(first[:-1], np.diff(first))).astype(np.int16)
+    last_up = tree.last_pod.up if tree.last_pod else 0
+    free = np.repeat(np.arange(cores), k - np.diff(first))
+    wanted = u * last_up
+    chosen = free[np.arange(wanted) * len(free) // max(1, wanted)] if wanted else free[:0]
+    seen = np.arange(wanted) - np.searchsorted(chosen, chosen, side="left")
+    taken = np.diff(first)
+    place = np.argsort(_strides(pods))
+    return CoreTable(
+        full=core.reshape(u, up, pods).transpose(2, 0, 1)[place],
+        full_port=port.reshape(u, up, pods).transpose(2, 0, 1)[place],
+        last=chosen.reshape(u, last_up),
+        last_port=(taken[chosen] + seen).reshape(u, last_up),
+    )
+
+
+def spine_core(tree: Tree, table: CoreTable) -> Wires:
+    """Return the links between spines and cores, in the order of pod, group and link."""
+    u = tree.rule.uplinks
+    first_core = tree.leaf + tree.spine
+    parts = []
+    for pod, count, _, first_spine in _pods(tree):
+        whole = pod is tree.pod
+        cores, ports = (table.full, table.full_port) if whole else (table.last[None], table.last_port[None])
+        groups = u // pod.spines
+        p, g, t = np.ogrid[0:count, 0:u, 0 : pod.up]
+        shape = (count, u, pod.up)
+        parts.append(
+            tuple(
+                np.broadcast_to(np.asarray(column, kind), shape).ravel()
+                for column, kind in (
+                    (first_spine + p * pod.spines + g // groups, np.int32),
+                    (groups * pod.leaves + g % groups * pod.up + t, np.int16),
+                    (first_core + cores, np.int32),
+                    (ports, np.int16),
+                )
+            )
+        )
+    return Wires(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def pods_of_switches(tree: Tree) -> Ints:
+    """Return the pod of every switch of the tree, -1 for cores, shape (switches,)."""
+    if tree.pod is None:
+        return np.zeros(1, np.int32)
+    pod = tree.pod
+    leaf = np.arange(tree.leaf) // pod.leaves
+    spine = np.minimum(np.arange(tree.spine) // pod.spines, tree.full_pods if tree.last_pod else tree.full_pods - 1)
+    return np.concatenate([leaf, spine, np.full(tree.core, -1)]).astype(np.int32)

@@ -1,0 +1,216 @@
+"""From a design to its wired fabric: every plane, zone, switch, endpoint and link, as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.arrays import Ints
+from ffplan.base.record import record
+from ffplan.fabric.sizing.endpoints import ports_per_plane
+from ffplan.fabric.sizing.fat_tree import Tree
+from ffplan.fabric.sizing.plan import plan_trees
+from ffplan.fabric.wiring.leaf_ports import Seats, packed, seats
+from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE, Endpoints, Links, Network, Switches, join
+from ffplan.fabric.wiring.tree_links import CoreTable, Wires, core_table, leaf_spine, pods_of_switches, spine_core
+
+if TYPE_CHECKING:
+    from ffplan.design.resolve import ResolvedDesign
+
+
+@record
+class WiredTree:
+    """One tree of a wired fabric, with what routing needs to know of it."""
+
+    tree: Tree
+    plane: int
+    zone: int
+    first_switch: int
+    first_endpoint: int
+    endpoints: int
+    table: CoreTable | None
+    """Core of every spine uplink; three tiers only."""
+    first_leaf_spine: int
+    """Number of its first link from leaf to spine; they follow in the order of leaf and uplink."""
+    first_spine_core: int
+    """Number of its first link from spine to core; in the order of pod, group and link."""
+    trunk_links: Ints
+    """Numbers of its links to inter-zone switches."""
+    trunk_leaf: Ints
+    """Leaf of each of them, by number within the tree."""
+
+
+@record
+class Fabric:
+    """A wired fabric and the trees it is made of."""
+
+    network: Network
+    trees: tuple[WiredTree, ...]
+    """Plane by plane, zone by zone."""
+    zones: int
+    planes: int
+    interzone: int
+    """Inter-zone switches of each plane."""
+    side_by_side: bool = False
+    """Whether every compute node is in every zone, so that zones carry its traffic side by side, as planes do."""
+
+
+def _links(a: Any, a_port: Any, b: Any, b_port: Any, tier: int, rate: Any) -> Links:
+    count = len(a)
+    return Links(
+        np.asarray(a, np.int32), np.asarray(a_port, np.int16), np.asarray(b, np.int32), np.asarray(b_port, np.int16),
+        np.full(count, tier, np.int8), np.broadcast_to(np.asarray(rate, np.float32), count),
+    )  # fmt: skip
+
+
+def _shifted(wires: Wires, first: int, tier: int, rate: float) -> Links:
+    return _links(wires.a + np.int32(first), wires.a_port, wires.b + np.int32(first), wires.b_port, tier, rate)
+
+
+def _tree_switches(tree: Tree, plane: int, zone: int, pods: Ints) -> Switches:
+    counts = (tree.leaf, tree.spine, tree.core)
+    total = sum(counts)
+    return Switches(
+        np.repeat(np.array([LEAF, SPINE, CORE], np.int8), counts),
+        np.full(total, plane, np.int16),
+        np.full(total, zone, np.int16),
+        pods,
+        np.concatenate([np.arange(n, dtype=np.int32) for n in counts]),
+    )
+
+
+class _Builder:
+    """Gathers the trees of a fabric into one network."""
+
+    def __init__(self, link_rate: float) -> None:
+        self.link_rate = link_rate
+        self.switches: list[Switches] = []
+        self.endpoints: list[Endpoints] = []
+        self.parts: dict[int, list[Links]] = {0: [], 1: [], 2: [], 3: []}
+        self.trees: list[WiredTree] = []
+        self.switch_count = 0
+        self.endpoint_count = 0
+        self.wires: dict[int, tuple[Wires, Wires | None, CoreTable | None, Ints]] = {}
+
+    def tree(self, tree: Tree, plane: int, zone: int, seat: Seats, ports: Ints, rates: Any) -> None:
+        """Add one tree; trees that are the same object share the work."""
+        if id(tree) not in self.wires:
+            table = core_table(tree) if tree.core else None
+            self.wires[id(tree)] = (
+                leaf_spine(tree) if tree.spine else Wires(*(np.zeros(0, np.int32) for _ in range(4))),
+                spine_core(tree, table) if table else None, table, pods_of_switches(tree),
+            )  # fmt: skip
+        down, up, table, pods = self.wires[id(tree)]
+        first = self.switch_count
+        count = len(seat.node)
+        self.switches.append(_tree_switches(tree, plane, zone, pods))
+        self.endpoints.append(
+            Endpoints(
+                seat.group, seat.node, ports.astype(np.int16), np.full(count, plane, np.int16),
+                np.full(count, zone, np.int16), seat.leaf + np.int32(first), seat.slot,
+            )
+        )  # fmt: skip
+        zeros = np.zeros(count, np.int16)
+        self.parts[0].append(_links(np.zeros(count, np.int32), zeros, seat.leaf + first, seat.slot, 0, rates))
+        self.parts[1].append(_shifted(down, first, 1, self.link_rate))
+        if up is not None:
+            self.parts[2].append(_shifted(up, first, 2, self.link_rate))
+        nothing = np.zeros(0, np.int64)
+        self.trees.append(
+            WiredTree(tree, plane, zone, first, self.endpoint_count, count, table, 0, 0, nothing, seat.trunk_leaf)
+        )
+        self.switch_count += tree.leaf + tree.spine + tree.core
+        self.endpoint_count += count
+
+    def inter_zone(self, plane: int, zones: int, switches: int, seat: list[Seats], rate: float) -> None:
+        """Add the inter-zone switches of a plane and their links."""
+        each = len(seat[0].trunk_leaf) // switches
+        self.switches.append(
+            Switches(
+                np.full(switches, INTERZONE, np.int8), np.full(switches, plane, np.int16),
+                np.full(switches, -1, np.int16), np.full(switches, -1, np.int32), np.arange(switches, dtype=np.int32),
+            )
+        )  # fmt: skip
+        for zone in range(zones):
+            number = np.arange(len(seat[zone].trunk_leaf))
+            first = self.trees[plane * zones + zone].first_switch
+            self.parts[3].append(
+                _links(
+                    seat[zone].trunk_leaf + first, seat[zone].trunk_slot, self.switch_count + number % switches,
+                    zone * each + number // switches, 3, rate,
+                )
+            )  # fmt: skip
+        self.switch_count += switches
+
+    def finish(self, radix: int) -> tuple[Network, tuple[WiredTree, ...]]:
+        """Return the network and its trees, with link numbers filled in."""
+        endpoint_links = join(self.parts[0])
+        endpoint_links.a[:] = self.switch_count + np.arange(self.endpoint_count, dtype=np.int32)
+        tables = [endpoint_links, *(join(parts) for parts in list(self.parts.values())[1:] if parts)]
+        network = Network(join(self.endpoints), join(self.switches), join(tables), radix)
+        at = len(endpoint_links)
+        down = _running(at, self.parts[1])
+        up = _running(down[-1], self.parts[2])
+        trunk = _running(up[-1], self.parts[3])
+        trees = []
+        for number, tree in enumerate(self.trees):
+            links = np.arange(trunk[number], trunk[number + 1]) if self.parts[3] else tree.trunk_links
+            first = up[number] if self.parts[2] else up[0]
+            trees.append(replace(tree, first_leaf_spine=down[number], first_spine_core=first, trunk_links=links))
+        return network, tuple(trees)
+
+
+def _running(start: int, parts: list[Links]) -> list[int]:
+    """Return the number of the first link of each part, and the one after the last."""
+    return [start, *(start + np.cumsum([len(part) for part in parts], dtype=np.int64)).tolist()]
+
+
+def wire(design: ResolvedDesign) -> Fabric:
+    """Return the wired fabric of a design.
+
+    Raises:
+        InputError: as `plan_fabric` does.
+    """
+    spec = design.spec.fabric
+    trees = plan_trees(design)
+    builder = _Builder(design.link_gbyte_s)
+    trunk = spec.inter_zone
+    zone_seats = [seats(design, tree, zone) for zone, tree in enumerate(trees)]
+    rates = [np.asarray(group.nic_rates(design.port_gbyte_s, design.stripes)) for group in design.groups]
+    striped = design.stripes > 1
+    for plane in range(design.planes):
+        for zone, tree in enumerate(trees):
+            seat = zone_seats[zone]
+            per_plane = np.array([0 if striped else ports_per_plane(design, group) for group in design.groups])
+            nic = seat.rail + plane * per_plane[seat.group]
+            rate = np.zeros(len(nic))
+            for position, group_rates in enumerate(rates):
+                own = seat.group == position
+                rate[own] = group_rates[nic[own]] / design.stripes
+            ports = nic * design.stripes + plane if striped else nic
+            builder.tree(tree, plane, zone, seat, ports, rate)
+        if trunk:
+            builder.inter_zone(plane, spec.zones, trunk.switches, zone_seats, design.link_gbyte_s)
+    network, wired = builder.finish(design.radix)
+    return Fabric(network, wired, spec.zones, design.planes, trunk.switches if trunk else 0, design.side_by_side)
+
+
+def wire_tree(tree: Tree, endpoints: int, gbyte_s: float = 1.0) -> Fabric:
+    """Return one tree wired for nodes with one NIC each, without a design: for tests, benchmarks and sizing.
+
+    Args:
+        tree: its counts.
+        endpoints: endpoint ports in use [1].
+        gbyte_s: rate of every link [GB/s].
+    """
+    leaf, slot, trunk_leaf, trunk_slot = packed(endpoints, 0, tree.leaf, tree.rule.downlinks)
+    seat = Seats(
+        np.zeros(endpoints, np.int16), np.arange(endpoints, dtype=np.int32), np.zeros(endpoints, np.int16),
+        leaf.astype(np.int32), slot.astype(np.int16), trunk_leaf.astype(np.int32), trunk_slot.astype(np.int16),
+    )  # fmt: skip
+    builder = _Builder(gbyte_s)
+    builder.tree(tree, 0, 0, seat, seat.rail, gbyte_s)
+    network, wired = builder.finish(tree.rule.radix)
+    return Fabric(network, wired, 1, 1, 0)

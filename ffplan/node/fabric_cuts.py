@@ -1,0 +1,68 @@
+"""The links of a fabric that a collective crosses: out of leaves, and between zones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.array_math import ceil_div, maximum
+from ffplan.fabric.sizing.plan import rails_of
+from ffplan.node.resources import Border
+
+if TYPE_CHECKING:
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.sizing.plan import FabricPlan
+
+
+def reach(design: ResolvedDesign) -> int:
+    """Return the nodes that one collective can span: all, or those of one zone where nothing joins the zones."""
+    fabric, count = design.spec.fabric, design.compute.group.count
+    apart = fabric.zones > 1 and fabric.inter_zone is None and design.compute.group.zones == "split"
+    return ceil_div(count, fabric.zones) if apart else count
+
+
+def zones_of(design: ResolvedDesign, nodes: Any) -> Any:
+    """Return the zones that a job of `nodes` nodes spans when it fills one after the other, in their shape."""
+    if design.compute.group.zones == "every" or design.spec.fabric.inter_zone is None:
+        return 0 * nodes + 1
+    return ceil_div(nodes, ceil_div(design.compute.group.count, design.spec.fabric.zones))
+
+
+def borders(design: ResolvedDesign, plan: FabricPlan, nodes: Any, zones: Any = None) -> tuple[Border, ...]:
+    """Return the links that a collective over `nodes` nodes crosses.
+
+    Rail r of every node is wired to leaves of its own, rank after rank. A rail that fits one leaf crosses none, unless
+    the tree has too few leaves for every rail.
+
+    Args:
+        design: the design.
+        plan: its fabric.
+        nodes: nodes of the job, any shape.
+        zones: zones it spans, in the shape of the nodes; as few as hold it if omitted.
+    """
+    fabric, group, found = design.spec.fabric, design.compute, []
+    rails = rails_of(design, group)
+    spanned = zones_of(design, nodes) if zones is None else zones
+    in_a_tree = ceil_div(nodes, spanned)
+    leaves = plan.leaf // (plan.planes * plan.zones)
+    if plan.uplinks and leaves > 1:
+        under_a_leaf = fabric.scalable_unit or plan.radix - plan.uplinks
+        wanted = ceil_div(in_a_tree, under_a_leaf)
+        crossing = (wanted > 1) | (leaves < rails)
+        links = len(group.fabric_nics) * design.stripes * plan.uplinks
+        words = "uplinks of a leaf" if rails == 1 else f"uplinks of a leaf on each of {rails} rails"
+        sets = crossing * maximum(2, wanted) * (nodes > 1) + (1 - crossing * (nodes > 1))
+        found.append(Border("leaf_uplinks", words, sets, links, links * plan.link_gbyte_s, under_a_leaf))
+        pod = under_a_leaf * plan.radix // 2
+        if plan.tiers == 3 and plan.spine_core_links:
+            apart = (in_a_tree > pod) & (nodes > 1)
+            share = maximum(nodes, 2) / maximum(group.group.count, 2)
+            label = "links across the middle of the fabric"
+            half = plan.spine_core_links * plan.link_gbyte_s / 2
+            found.append(
+                Border("bisection", label, 1 + apart * 1, plan.spine_core_links, half * share, group.group.count / 2)
+            )
+    if fabric.inter_zone is not None and group.group.zones == "split":
+        links = plan.planes * fabric.inter_zone.links_per_zone
+        below = ceil_div(group.group.count, fabric.zones)
+        found.append(Border("zone_links", "links between zones", spanned, links, links * plan.link_gbyte_s, below))
+    return tuple(found)

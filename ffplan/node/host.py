@@ -1,0 +1,191 @@
+"""The inside of a compute node: what hangs on which root port, and what each part carries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.catalog.parts import Accelerator, Cpu, Nic, RootPortLimits, Server
+from ffplan.collectives.host_ledger import memory_bandwidth
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ffplan.catalog.collectives import CollectiveRates
+    from ffplan.catalog.evidence import Figure
+    from ffplan.design.resolve import ResolvedGroup
+
+
+Range = tuple[float, float, float]
+"""Low end, value and high end of the known range."""
+
+
+def spread(figure: Figure) -> Range:
+    """Return low end, value and high end of a figure."""
+    low, high = figure.range
+    return (low, figure.value, high)
+
+
+@record
+class Port:
+    """A root port with what hangs on it."""
+
+    id: str
+    socket: str
+    gpus: tuple[str, ...]
+    nics: tuple[str, ...]
+    limits: RootPortLimits | None
+    pcie_switch: bool
+
+
+@record
+class Host:
+    """A compute node seen by a collective."""
+
+    id: str
+    gpus: tuple[str, ...]
+    accelerator: Accelerator | None
+    cpus: tuple[Cpu, ...]
+    ports: tuple[Port, ...]
+    pairs: tuple[tuple[str, str], ...]
+    switched: bool
+    """True where a scale-up switch joins all GPUs."""
+    domain_nodes: int
+    """Nodes that one scale-up switch joins."""
+    pcie: Range | None
+    """PCIe link of a GPU, one way: low end, value and high end of the known range [GB/s]; None where unknown."""
+    nics: tuple[Nic, ...]
+    """NICs on the fabric."""
+    nic_ids: tuple[str, ...]
+    """Their names in the server."""
+    nic_gbyte_s: tuple[float, ...]
+    """What each of them carries at the switch port and link it is given [GB/s]."""
+    peer_through_cpu: bool
+    """True where a NIC of the fabric and its nearest GPU meet only in the CPU."""
+    sockets_with_gpus: int
+    channels: int
+    memory_gbyte_s: Range
+    """Practical host memory bandwidth over all sockets: low end, value and high end of the known range [GB/s]."""
+    forwarding: bool = True
+    """True where NCCL brings what leaves by the NIC of another GPU there over NVLink (PXN), as from 2.12 on."""
+
+    @property
+    def domain_gpus(self) -> int:
+        """GPUs that one scale-up switch joins, or those of one node."""
+        return len(self.gpus) * self.domain_nodes
+
+    @property
+    def domain_nics(self) -> int:
+        """NICs on the fabric of the nodes that one scale-up switch joins, or those of one node."""
+        return len(self.nics) * self.domain_nodes
+
+    @property
+    def rates(self) -> CollectiveRates | None:
+        """What collectives reach between its accelerators; None where nothing is measured."""
+        return self.accelerator.collectives if self.accelerator else None
+
+    @property
+    def beside(self) -> int:
+        """Most GPUs that meet a NIC of the fabric below one PCIe switch [1]."""
+        return max((len(port.gpus) for port in self.ports if port.pcie_switch and port.nics), default=0)
+
+    @property
+    def launch_s(self) -> float:
+        """Time from call to start of a collective beyond the library's own [s]."""
+        return float(self.rates.launch.value) if self.rates and self.rates.launch else 0.0
+
+    @property
+    def payload_gbyte_s(self) -> float:
+        """What all NICs on the fabric carry together, payload, one direction [GB/s]."""
+        return sum(r * nic.line_efficiency.value for r, nic in zip(self.nic_gbyte_s, self.nics, strict=True))
+
+    def port_of(self, device: str) -> Port | None:
+        """Return the root port that a GPU or a NIC hangs on."""
+        return next((port for port in self.ports if device in port.gpus or device in port.nics), None)
+
+
+def _ports(server: Server, cpus: Sequence[Cpu], on_fabric: set[str]) -> tuple[Port, ...]:
+    ports = []
+    for socket, cpu in zip(server.sockets, cpus, strict=True):
+        for port in socket.root_ports:
+            gpus = tuple(slot.id for slot in server.accelerators if slot.root_port == port.id)
+            nics = tuple(s.id for s in server.nics if s.root_port == port.id and s.id in on_fabric)
+            ports.append(Port(port.id, socket.id, gpus, nics, port.limits or cpu.root_port, port.pcie_switch))
+    return tuple(ports)
+
+
+def _memory(server: Server, cpus: Sequence[Cpu]) -> Range:
+    """Return low end, value and high end of the memory bandwidth over all sockets [GB/s]."""
+
+    def total(efficiencies: list[float]) -> float:
+        bandwidths = [
+            memory_bandwidth(socket.memory.channels.value, socket.memory.rate.value, efficiency)
+            for socket, efficiency in zip(server.sockets, efficiencies, strict=True)
+        ]
+        return float(sum(bandwidths))
+
+    figures = [cpu.memory_efficiency for cpu in cpus]
+    return (
+        total([figure.range[0] for figure in figures]),
+        total([figure.value for figure in figures]),
+        total([figure.range[1] for figure in figures]),
+    )
+
+
+def host_of(
+    server: Server, accelerator: Accelerator | None, cpus: Sequence[Cpu], nics: Sequence[tuple[str, Nic, float]],
+    *, forwarding: bool = True,
+) -> Host:  # fmt: skip
+    """Return the resources of one server.
+
+    Args:
+        server: the server.
+        accelerator: its accelerators.
+        cpus: its CPUs, one per socket.
+        nics: name, part and rate [GB/s] of each NIC on the fabric.
+        forwarding: NCCL reaches another GPU's NIC over NVLink.
+    """
+    ports = _ports(server, cpus, {name for name, _, _ in nics})
+    gpu_ports = {slot.root_port for slot in server.accelerators}
+    sockets = sum(any(p.id in gpu_ports for p in socket.root_ports) for socket in server.sockets)
+    with_nics = [port for port in ports if port.nics]
+    switched_ports = [port for port in with_nics if port.pcie_switch and port.gpus]
+    scale_up = server.nvlink
+    link = server.accelerator_pcie or (accelerator.pcie.bandwidth if accelerator and accelerator.pcie else None)
+    return Host(
+        id=server.id,
+        gpus=tuple(slot.id for slot in server.accelerators),
+        accelerator=accelerator,
+        cpus=tuple(cpus),
+        ports=ports,
+        pairs=tuple(scale_up.pairs) if scale_up else (),
+        switched=bool(scale_up and scale_up.switched),
+        domain_nodes=scale_up.nodes if scale_up and scale_up.switched else 1,
+        pcie=spread(link) if link else None,
+        nics=tuple(nic for _, nic, _ in nics),
+        nic_ids=tuple(name for name, _, _ in nics),
+        nic_gbyte_s=tuple(rate for _, _, rate in nics),
+        peer_through_cpu=len(switched_ports) < len(with_nics),
+        sockets_with_gpus=sockets,
+        channels=sum(socket.memory.channels.value for socket in server.sockets),
+        memory_gbyte_s=_memory(server, cpus),
+        forwarding=forwarding,
+    )
+
+
+def host(group: ResolvedGroup, port_gbyte_s: float) -> Host:
+    """Return the resources of one node of the group.
+
+    Args:
+        group: the node group.
+        port_gbyte_s: what a switch port and the link to it carry [GB/s].
+
+    Raises:
+        TypeError: where the group's server is not a compute server (a bug of the caller).
+    """
+    server = group.server
+    if not isinstance(server, Server):
+        raise TypeError(f"{server.id} is not a compute server")
+    rates = group.nic_rates(port_gbyte_s)
+    nics = [(server.nics[slot].id, group.nics[slot], rate) for slot, rate in zip(group.fabric_nics, rates, strict=True)]
+    return host_of(server, group.accelerator, group.cpus, nics)

@@ -1,1 +1,0 @@
-"""How fast: bounds on communication from host memory, PCIe, NVLink and NICs."""

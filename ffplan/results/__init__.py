@@ -1,0 +1,1 @@
+"""The output contracts, one module per family of commands: plain data, no formulas."""

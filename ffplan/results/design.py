@@ -1,0 +1,413 @@
+"""The assessment of a design: the contract of `--format json`, field by field.
+
+`SCHEMA_VERSION` follows semantic versioning: a removed or renamed path raises the first number.
+"""
+
+from __future__ import annotations
+
+from ffplan.base.errors import Finding
+from ffplan.base.record import record
+
+SCHEMA_VERSION = "1.3"
+
+
+@record
+class ToolInfo:
+    """What made the report."""
+
+    name: str
+    """Always ffplan."""
+    version: str
+    """Version of ffplan."""
+
+
+@record
+class DesignInfo:
+    """The design that was read."""
+
+    name: str
+    """Name of the design."""
+    description: str | None
+    """What it is for."""
+    file: str
+    """File as the user named it."""
+    sha256: str
+    """SHA-256 of the file."""
+
+
+@record
+class CatalogFile:
+    """A catalogue file that the assessment read."""
+
+    id: str
+    """Catalogue id."""
+    kind: str
+    """Kind of part."""
+    path: str
+    """File; shipped parts start with `catalogs/`, others with the folder the user named."""
+    sha256: str
+    """SHA-256 of the file."""
+
+
+@record
+class Hardware:
+    """A compute node in words, as in a comparison of architectures."""
+
+    server: str
+    """Name of the server."""
+    cpu: str
+    """CPUs."""
+    memory: str
+    """Host memory."""
+    accelerator: str
+    """Accelerators."""
+    nics: str
+    """NICs."""
+    scale_up: str
+    """NVLink or another scale-up network."""
+    accelerators_per_node: int
+    """Accelerators in one node."""
+    nics_on_fabric: int
+    """NICs of one node that this fabric joins."""
+    gemm_tflops: dict[str, float]
+    """Measured matrix-multiplication rate of one accelerator, by precision [TFLOP/s]."""
+    peak_tflops: dict[str, float]
+    """Dense peak of one accelerator, by precision [TFLOP/s]."""
+
+
+@record
+class Switches:
+    """Switches by role, over all planes and zones."""
+
+    leaf: int
+    """Leaf switches."""
+    spine: int
+    """Spine switches."""
+    core: int
+    """Core switches."""
+    interzone: int
+    """Switches between zones."""
+    total: int
+    """All switches."""
+
+
+@record
+class Links:
+    """Links by tier, over all planes and zones."""
+
+    endpoint: int
+    """NIC to leaf."""
+    leaf_spine: int
+    """Leaf to spine."""
+    spine_core: int
+    """Spine to core."""
+    interzone: int
+    """Zone to inter-zone switch."""
+    total: int
+    """All links."""
+
+
+@record
+class Cables:
+    """Cables to lay; with breakout, several links share one."""
+
+    endpoint: int
+    """NIC to leaf."""
+    inter_switch: int
+    """Between switches."""
+    total: int
+    """All cables."""
+
+
+@record
+class SparePorts:
+    """Unused switch ports by role."""
+
+    leaf: int
+    """On leaf switches: room for more endpoints."""
+    spine: int
+    """On spine switches."""
+    core: int
+    """On core switches."""
+    interzone: int
+    """On inter-zone switches."""
+
+
+@record
+class ScaleUpReport:
+    """The tier below the fabric: NVLink pairs, or domains behind a switch."""
+
+    kind: str
+    """pairs or switch."""
+    accelerators_per_domain: int
+    """Accelerators that reach each other without the fabric."""
+    domains: int
+    """Domains over all compute nodes."""
+    gbyte_s: float | None
+    """What an accelerator carries there in one direction [GB/s]; null where it is not known."""
+
+
+@record
+class FabricReport:
+    """The fabric."""
+
+    family: str
+    """Topology family."""
+    switch: str
+    """Catalogue id of the switch."""
+    ports_per_switch: int
+    """Ports of one switch."""
+    planes: int
+    """Planes."""
+    zones: int
+    """Zones per plane."""
+    tiers: int
+    """Switch tiers."""
+    endpoints: int
+    """NICs joined."""
+    endpoints_per_zone: tuple[int, ...]
+    """NICs joined in each zone of one plane."""
+    access_points: int
+    """Endpoint ports the fabric is built for."""
+    switches: Switches
+    """Switches by role."""
+    links: Links
+    """Links by tier."""
+    breakout: int
+    """Ports that each port of the switch is split into [1]; `ports_per_switch` counts them after the split."""
+    cables: Cables
+    """Cables by kind."""
+    spare_ports: int
+    """Free leaf ports: endpoints that can still be added without another switch."""
+    spare_ports_by_role: SparePorts
+    """Unused ports by role."""
+    oversubscription: float
+    """Bandwidth down over bandwidth up of a leaf switch full of the fastest endpoints [1]."""
+    zone_oversubscription: float | None
+    """Endpoints of a zone per link to other zones [1]; null with one zone or none joined."""
+    port_gbyte_s: float
+    """What an endpoint port of a compute node carries, one direction [GB/s]."""
+    scale_up: ScaleUpReport | None
+    """The scale-up tier of the first compute group; null where it has none."""
+    bisection_gbyte_s: float
+    """Bandwidth across the worst even split of the endpoints, one direction [GB/s]."""
+
+
+@record
+class TermReport:
+    """One term of a bound."""
+
+    name: str
+    """Kind of resource."""
+    label: str
+    """The resource for people."""
+    gbyte_s: float
+    """Algorithm bandwidth it allows [GB/s]."""
+    low_gbyte_s: float
+    """At the low end of the known range; for NICs, with the payload share of the line rate [GB/s]."""
+    high_gbyte_s: float
+    """At the high end of the known range [GB/s]."""
+    derivation: str
+    """How it follows from the catalogue."""
+
+
+@record
+class LedgerReport:
+    """One line of a host-memory ledger."""
+
+    step: str
+    """Step of the algorithm."""
+    kind: str
+    """read or write."""
+    operations: float
+    """Times it touches host memory per byte of message [1]."""
+
+
+@record
+class CollectiveReport:
+    """One collective with one library."""
+
+    library: str
+    """hfreduce, hfreduce-nvlink or nccl."""
+    algorithm: str
+    """The algorithm that allows most: ring, tree, nvls, nvls-tree or hfreduce."""
+    operation: str
+    """Collective operation."""
+    ranks: int
+    """Accelerators that take part."""
+    nodes: int
+    """Nodes that take part."""
+    message_bytes: float
+    """Message per accelerator [byte]."""
+    time_s: float
+    """Message over algorithm bandwidth, without latency [s]."""
+    algbw_gbyte_s: float
+    """Algorithm bandwidth: the tightest term [GB/s]."""
+    busbw_gbyte_s: float
+    """Bus bandwidth as nccl-tests defines it [GB/s]."""
+    limited_by: str
+    """Name of the tightest term."""
+    limited_by_label: str
+    """The tightest resource for people."""
+    runner_up: str | None
+    """Name of the next term."""
+    terms: tuple[TermReport, ...]
+    """Every term, the tightest first."""
+    ledger: tuple[LedgerReport, ...]
+    """Host-memory ledger, where the library has one."""
+    ledger_operations: float | None
+    """Its sum [1]."""
+
+
+@record
+class CostLineReport:
+    """A priced item."""
+
+    category: str
+    """servers, storage, switches, endpoint-links or inter-switch-links."""
+    part: str
+    """Catalogue id."""
+    quantity: int
+    """Pieces."""
+    unit_price: float
+    """Price of one [currency]."""
+    total: float
+    """Price of all [currency]."""
+    low: float
+    """Price of all at the low end of the known range [currency]."""
+    high: float
+    """Price of all at the high end of the known range [currency]."""
+    grade: str
+    """Grade of the unit price."""
+    status: str
+    """Status of the unit price."""
+
+
+@record
+class CostReport:
+    """What the priced scope costs to buy."""
+
+    currency: str
+    """Currency of every amount."""
+    price_book: str
+    """Catalogue id of the price book."""
+    price_date: str
+    """Date of the prices."""
+    servers: float
+    """Compute and management servers [currency]."""
+    network: float
+    """Switches and links [currency]."""
+    storage: float | None
+    """Storage servers [currency]; null where outside the scope or absent."""
+    total: float
+    """Sum of the lines [currency]."""
+    total_low: float
+    """Sum at the low end of the known ranges [currency]."""
+    total_high: float
+    """Sum at the high end of the known ranges [currency]."""
+    per_accelerator: float | None
+    """Total over accelerators [currency]."""
+    node_price: float | None
+    """Price of one compute node [currency]."""
+    node_price_low: float | None
+    """At the low end of the known range [currency]."""
+    node_price_high: float | None
+    """At the high end of the known range [currency]."""
+    excluded: tuple[str, ...]
+    """Categories left outside the cost."""
+    lines: tuple[CostLineReport, ...]
+    """Priced items."""
+
+
+@record
+class NodePowerReport:
+    """Power of one node of a group."""
+
+    role: str
+    """Role of the group."""
+    server: str
+    """Catalogue id."""
+    count: int
+    """Nodes."""
+    training_w: float
+    """Power used for the cluster [W]."""
+    training_grade: str
+    """Grade of that power: measured, datasheet, derived or estimate; `component sum` where there is no figure."""
+    component_sum_w: float
+    """Sum over the components [W]."""
+    maximum_w: float
+    """Rated maximum where known, otherwise the larger of the two above [W]."""
+    rack_w: float | None
+    """Power of a rack at the nodes' maximum, where the design gives nodes per rack [W]."""
+
+
+@record
+class PowerReport:
+    """Power of the cluster."""
+
+    it_kw: float
+    """IT power in training: nodes, switches, links, storage included [kW]."""
+    it_maximum_kw: float
+    """IT power with every node and switch at its maximum [kW]."""
+    facility_kw: float
+    """IT power in training times PUE [kW]."""
+    pue: float
+    """Power usage effectiveness of the design's site [1]."""
+    per_node_w: float
+    """One compute node in training [W]."""
+    per_node_component_sum_w: float
+    """One compute node, sum over its components [W]."""
+    network_kw: float
+    """Switches and links [kW]."""
+    energy_mwh_per_year: float
+    """Facility energy of a year in training [MWh]."""
+    electricity_per_year: float | None
+    """Its price [electricity_currency per year]; null where the design gives no electricity price."""
+    electricity_currency: str | None
+    """Currency of that price."""
+    nodes: tuple[NodePowerReport, ...]
+    """Nodes by group."""
+
+
+@record
+class UnverifiedFigure:
+    """A figure recalled from memory that stands in a file this assessment read."""
+
+    part: str
+    """Catalogue id."""
+    path: str
+    """Field within the file."""
+
+
+@record
+class Assessment:
+    """What a design gives, what binds it, what it costs and draws."""
+
+    schema_version: str
+    """Version of this format."""
+    tool: ToolInfo
+    """What made the report."""
+    design: DesignInfo
+    """The design."""
+    catalog: tuple[CatalogFile, ...]
+    """Catalogue files read, by id."""
+    nodes: dict[str, int]
+    """Nodes by role."""
+    accelerators: int
+    """Accelerators of the compute nodes."""
+    hardware: Hardware
+    """A compute node in words."""
+    fabric: FabricReport
+    """The fabric."""
+    communication: tuple[CollectiveReport, ...]
+    """Bounds on collectives, in the order of the design."""
+    cost: CostReport | None
+    """Cost; null where the design names no price book."""
+    power: PowerReport
+    """Power."""
+    assumptions: tuple[str, ...]
+    """Everything assumed that moves a result."""
+    unverified: tuple[UnverifiedFigure, ...]
+    """Recalled figures in the files read."""
+    findings: tuple[Finding, ...]
+    """What `ffplan check` says of the design."""

@@ -1,0 +1,383 @@
+"""What the commands on a wired fabric print as JSON, field by field; `SCHEMA_VERSION` is shared with the assessment."""
+
+from __future__ import annotations
+
+from ffplan.base.record import record
+
+
+@record
+class LinkLoad:
+    """A link with its load."""
+
+    link: str
+    """The two ports it joins."""
+    tier: str
+    """endpoint, leaf_spine, spine_core or interzone."""
+    direction: str
+    """up or down."""
+    bytes: float
+    """Bytes it carries [byte]."""
+    time_s: float
+    """Bytes over its rate [s]."""
+    mean_time_s: float
+    """Mean over all links of the tier in this direction [s]."""
+
+
+@record
+class LaneReport:
+    """Two classes of traffic on the same links."""
+
+    traffic: str
+    """The second class."""
+    share: float
+    """Share of every link that the job is sure of [1]."""
+    job_rate_alone: float
+    """Rate of the job with the links to itself, as a share of the ideal [1]."""
+    job_rate_together: float
+    """Rate of the job while the other runs too, as a share of the ideal [1]."""
+    other_rate_alone: float
+    """Rate of the other alone, as a share of its own ideal [1]."""
+    other_rate_together: float
+    """Rate of the other while the job runs too, as a share of its own ideal [1]."""
+
+
+@record
+class RouteReport:
+    """What a fabric makes of some traffic."""
+
+    schema_version: str
+    """Version of this format."""
+    design: str
+    """Name of the design."""
+    traffic: str
+    """Kind of traffic, or the file of a matrix."""
+    routing: str
+    """static, ecmp or adaptive."""
+    order: str
+    """Order of the ranks."""
+    nodes: int
+    """Nodes of the job."""
+    bytes_per_node: float
+    """Bytes that each node contributes [byte]; 0 for a matrix."""
+    time_s: float
+    """Time of the busiest link [s]."""
+    ideal_s: float
+    """Time of the busiest endpoint link alone [s]."""
+    share: float
+    """Rate as a share of the ideal [1]."""
+    adaptive_share: float
+    """The same where traffic is spread evenly over all links that lead on; what is lost beyond it are collisions
+    [1]."""
+    hottest: LinkLoad
+    """The busiest link."""
+    tiers: tuple[LinkLoad, ...]
+    """The busiest link of each tier and direction."""
+    pairs_across_zones: int | None
+    """Pairs of nodes that communicate across zones; null where it does not apply."""
+    unreached: int
+    """Flows that do not arrive."""
+    beside: LaneReport | None
+    """A second class of traffic; null where none was asked for."""
+
+
+@record
+class OrderReport:
+    """One order of ranks."""
+
+    order: str
+    """aligned, alternating or random."""
+    tree: str
+    """tree, joined zone by zone, or library-tree, one tree over all ranks."""
+    pairs_across_zones: int
+    """Pairs of nodes that communicate across zones."""
+    time_s: float
+    """Time of an allreduce under static routing [s]."""
+    share: float
+    """Rate as a share of the ideal [1]."""
+    unreached: int
+    """Flows that do not arrive."""
+    hottest: str
+    """The busiest link."""
+
+
+@record
+class PlacementReport:
+    """Ranks of a job, and what other orders cost."""
+
+    schema_version: str
+    """Version of this format."""
+    design: str
+    """Name of the design."""
+    nodes: int
+    """Nodes of the job."""
+    ranks_per_zone: tuple[int, ...]
+    """Ranks in each zone that the job touches."""
+    pairs: tuple[tuple[str, str], ...]
+    """The pairs of hosts that communicate across zones."""
+    orders: tuple[OrderReport, ...]
+    """The chosen order first, then the others."""
+    hosts: tuple[str, ...]
+    """Hosts in the order of ranks."""
+
+
+@record
+class LossReport:
+    """What losing something costs."""
+
+    lost: str
+    """What is lost."""
+    samples: int
+    """How many choices were drawn, or 1 where there is nothing to choose."""
+    endpoints_lost: float
+    """Endpoint ports without a link, mean [1]."""
+    endpoints_cut_off: float
+    """Endpoint ports that still have a link and reach no other leaf, mean [1]."""
+    nodes_lost: float
+    """Compute nodes that no longer take part in the job, mean [1]."""
+    zone_share: float
+    """Bisection bandwidth left of the zone that is hit hardest, by itself, mean [1]."""
+    zone_share_worst: float
+    """The same of the worst sample."""
+    bisection_share: float | None
+    """Bisection bandwidth left, mean [1]; null where the healthy fabric has none, as between zones that nothing
+    joins."""
+    bisection_share_worst: float | None
+    """The same of the worst sample."""
+    allreduce_share: float
+    """Rate of an allreduce over the nodes left, against the healthy fabric, 1 at most, mean [1]."""
+    allreduce_share_worst: float
+    """The same of the worst sample."""
+
+
+@record
+class FaultReport:
+    """What losing switches and links costs."""
+
+    schema_version: str
+    """Version of this format."""
+    design: str
+    """Name of the design."""
+    seed: int
+    """Seed of the draws."""
+    routing: str
+    """Routing of the allreduce: adaptive or static."""
+    endpoints: int
+    """Endpoint ports of the healthy fabric."""
+    nodes: int
+    """Compute nodes of the healthy job."""
+    losses: tuple[LossReport, ...]
+    """One row for each loss."""
+
+
+@record
+class Check:
+    """One thing that was verified."""
+
+    subject: str
+    """Subnet, or topology."""
+    check: str
+    """What was looked at."""
+    expected: str
+    """What the design says."""
+    found: str
+    """What the program says."""
+    passed: bool | None
+    """Whether they agree; null where the two stand side by side for information."""
+
+
+@record
+class VerifyReport:
+    """What real programs make of the fabric."""
+
+    schema_version: str
+    """Version of this format."""
+    design: str
+    """Name of the design."""
+    program: str
+    """opensm or slurm."""
+    version: str
+    """Version of the program."""
+    passed: bool
+    """Whether every check passed."""
+    checks: tuple[Check, ...]
+    """Every check."""
+
+
+@record
+class SizeOption:
+    """One family that holds the endpoints."""
+
+    family: str
+    """Topology family."""
+    endpoints: int
+    """Endpoint ports it is built for."""
+    capacity: int
+    """Most endpoints of the family with this switch."""
+    switches: int
+    """All switches."""
+    by_role: dict[str, int]
+    """Switches by role."""
+    inter_switch_links: int
+    """Links between switches."""
+    spare_ports: int
+    """Free endpoint ports."""
+    next_endpoints: int | None
+    """Endpoints of the next growth step; null where there is none."""
+    next_switches: int | None
+    """Switches of the next growth step."""
+    ports_per_endpoint: float
+    """Switch ports bought per endpoint [1]."""
+    diameter: int
+    """Most switches between two endpoints that can reach each other [1]."""
+    cost: float | None
+    """Switches and links, in the currency of the price book; null without one."""
+    cost_per_endpoint: float | None
+    """Cost over the endpoints asked for."""
+    note: str
+    """What sets the family apart."""
+
+
+@record
+class SizeReport:
+    """Every family that holds a number of endpoints."""
+
+    schema_version: str
+    """Version of this format."""
+    endpoints: int
+    """Endpoints asked for."""
+    switch: str
+    """Catalogue id of the switch."""
+    radix: int
+    """Its ports after breakout."""
+    port_gbyte_s: float
+    """Rate of one such port, one direction [GB/s]."""
+    currency: str | None
+    """Currency of the costs; null without a price book."""
+    options: tuple[SizeOption, ...]
+    """Families that hold them, fewest switches first."""
+    too_small: tuple[str, ...]
+    """Families that do not, with the most they hold."""
+
+
+@record
+class Miswired:
+    """A port that leads elsewhere than designed."""
+
+    port: str
+    """The port."""
+    designed: str
+    """Where it should lead."""
+    found: str
+    """Where it leads."""
+
+
+@record
+class DiffReport:
+    """How a fabric as built differs from the design."""
+
+    schema_version: str
+    """Version of this format."""
+    design: str
+    """Name of the design."""
+    same: int
+    """Links that are as designed."""
+    absent: tuple[str, ...]
+    """Devices of the design that were not found."""
+    unknown: tuple[str, ...]
+    """Devices found that the design does not have."""
+    missing: tuple[tuple[str, str], ...]
+    """Links of the design that were not found, by their two ports."""
+    extra: tuple[tuple[str, str], ...]
+    """Links found between ports that the design leaves free."""
+    miswired: tuple[Miswired, ...]
+    """Ports that lead elsewhere than designed."""
+
+
+@record
+class BuiltLink:
+    """A link that was found."""
+
+    a: str
+    """One port."""
+    b: str
+    """The other."""
+
+
+@record
+class AsBuiltReport:
+    """A fabric as built."""
+
+    schema_version: str
+    """Version of this format."""
+    file: str
+    """File that it was read from."""
+    switches: tuple[str, ...]
+    """Switches, by name."""
+    hosts: tuple[str, ...]
+    """Host adapters, by name."""
+    links: tuple[BuiltLink, ...]
+    """Links."""
+
+
+@record
+class CableKind:
+    """Cables of one type in one tier."""
+
+    type: str
+    """Catalogue id."""
+    tier: str
+    """endpoint, leaf_spine, spine_core or interzone."""
+    count: int
+    """Cables."""
+    shortest_m: float
+    """Length of the shortest [m]."""
+    longest_m: float
+    """Length of the longest [m]."""
+    total_m: float
+    """Length of all [m]."""
+    cost: float | None
+    """Price of all, in the currency of the design's price book; null where it has none."""
+
+
+@record
+class CableRow:
+    """One cable, for those who lay it."""
+
+    label: str
+    """Label for both ends."""
+    from_device: str
+    """Device at the lower end."""
+    from_port: str
+    """Its port, as printed on the device, counted from 1."""
+    from_place: str
+    """Row, rack and rack unit."""
+    to_device: str
+    """Device at the upper end."""
+    to_port: str
+    """Its port."""
+    to_place: str
+    """Row, rack and rack unit."""
+    type: str
+    """Catalogue id."""
+    length_m: float
+    """Length to order [m]."""
+
+
+@record
+class CablingReport:
+    """Every cable of a design."""
+
+    schema_version: str
+    """Version of this format."""
+    design: str
+    """Name of the design."""
+    currency: str | None
+    """Currency of the costs."""
+    rows: int
+    """Rows of racks."""
+    racks: int
+    """Racks that hold something."""
+    kinds: tuple[CableKind, ...]
+    """Cables by tier and type."""
+    cables: tuple[CableRow, ...]
+    """Every cable."""

@@ -1,0 +1,323 @@
+"""What `train` prints as JSON, field by field; `SCHEMA_VERSION` is shared with the assessment."""
+
+from __future__ import annotations
+
+from ffplan.base.record import record
+from ffplan.results.design import CatalogFile
+
+
+@record
+class PlanRow:
+    """A parallel plan."""
+
+    gpus: int
+    """Accelerators in use."""
+    tensor: int
+    """Ways of tensor parallelism."""
+    context: int
+    """Ways of context parallelism."""
+    expert: int
+    """Ways of expert parallelism."""
+    expert_tensor: int
+    """Ways of tensor parallelism within experts."""
+    pipeline: int
+    """Pipeline stages."""
+    chunks: int
+    """Chunks of each stage."""
+    data: int
+    """Data-parallel ranks."""
+    micro_batch: int
+    """Sequences, or images, of a micro-batch."""
+    batch: int
+    """Sequences, or images, of a step."""
+    micro_batches: int
+    """Micro-batches of a data-parallel rank."""
+    sequence: int
+    """Length of a sequence; 1 of images."""
+    sequence_parallel: bool
+    """True where tensor parallelism also splits what lies between its matrices."""
+    zero: int
+    """ZeRO stage."""
+    shard: int
+    """Ranks that ZeRO shares over."""
+    unit_layers: int
+    """Layers that ZeRO 3 gathers together."""
+    recompute: str
+    """What of the activations is computed again."""
+    precision: str
+    """Of matrix products."""
+    schedule: str
+    """Schedule of the pipeline: interleaved, or as a plan names it."""
+    overlap: tuple[str, ...]
+    """What runs beside the computing."""
+    order: tuple[str, ...]
+    """Axes of ranks, innermost first."""
+    gradient_bytes: int
+    """Bytes of a gradient as it is kept and reduced."""
+    attention: str
+    """fused or unfused."""
+    elementwise: str
+    """fused or eager."""
+    offload: str
+    """What host memory holds."""
+    reducer: str
+    """Library that reduces gradients."""
+
+
+@record
+class StepPart:
+    """A part of a step; the parts sum to it."""
+
+    name: str
+    """Stable name."""
+    label: str
+    """For people."""
+    seconds: float
+    """Time [s]."""
+    share: float
+    """Of the step [1]."""
+
+
+@record
+class StageMemory:
+    """Device memory of a pipeline stage [GiB]."""
+
+    stage: int
+    """Position, the first 0."""
+    layers: int
+    """Layers of it."""
+    weights_gib: float
+    """Weights."""
+    gradients_gib: float
+    """Gradients."""
+    optimizer_gib: float
+    """States of the optimiser."""
+    activations_gib: float
+    """Activations of all micro-batches in flight."""
+    logits_gib: float
+    """Scores over the vocabulary."""
+    working_gib: float
+    """A layer's fresh gradients, layers gathered or computed again."""
+    total_gib: float
+    """All of it."""
+
+
+@record
+class Gain:
+    """What a resource that is 10 % faster buys."""
+
+    resource: str
+    """Stable name of the resource."""
+    label: str
+    """For people."""
+    faster: float
+    """Step before over step after, less one [1]."""
+
+
+@record
+class Roofline:
+    """A plan on one of the scaling book's rooflines."""
+
+    name: str
+    """data, fsdp or experts as the book has them: gradients of 2 bytes, reduced by switches; data-here, fsdp-here or
+    experts-here as the plan has them; tensor."""
+    label: str
+    """For people."""
+    unit: str
+    """tokens a GPU, or ways."""
+    value: float
+    """What the plan has; tokens of a micro-batch where it reduces or gathers for each."""
+    critical: float
+    """From which, for ways up to which, computing binds at the specified peak and link rates."""
+    computing_binds: bool
+    """True on that side of it."""
+
+
+@record
+class TrainRow:
+    """A plan with its time and memory."""
+
+    plan: PlanRow
+    """The plan."""
+    idle: int
+    """Accelerators asked for that it leaves idle."""
+    step_s: float
+    """Time of a step [s]."""
+    tokens_s: float
+    """Tokens, or images, trained in a second."""
+    tokens_s_gpu: float
+    """The same of each accelerator."""
+    tflops_gpu: float
+    """Model TFLOP/s of each accelerator, attention counted in full."""
+    mfu: float
+    """The same over the dense peak at the plan's precision [1]."""
+    mfu_causal: float
+    """The same with half of attention, which is what a causal mask leaves [1]."""
+    hfu: float
+    """With what is computed again [1]."""
+    efficiency: float
+    """Tokens, or images, a second and accelerator over those of the first row [1]."""
+    parts: tuple[StepPart, ...]
+    """Parts of the step, the largest first."""
+    binding: str
+    """Name of the resource that a 10 % gain in would speed the step up most."""
+    binding_label: str
+    """The same for people."""
+    gains: tuple[Gain, ...]
+    """What each resource would buy, the most first."""
+    rooflines: tuple[Roofline, ...]
+    """Where it stands on rooflines, at specified rates and without latency."""
+    memory_gib: float
+    """Memory of the fullest stage [GiB]."""
+    limit_gib: float
+    """Memory that there is [GiB]."""
+    stages: tuple[StageMemory, ...]
+    """Memory of every stage; where there are more than 16, of the first, second, last and the fullest."""
+    lost: str | None
+    """Of a search: why it lost against the best; null of the best."""
+
+
+@record
+class Refused:
+    """Plans of a search that cannot run, by reason."""
+
+    reason: str
+    """Stable name."""
+    label: str
+    """For people."""
+    plans: int
+    """Plans."""
+
+
+@record
+class Skipped:
+    """A number of accelerators on which a plan cannot run, while it can on others."""
+
+    gpus: int
+    """Accelerators asked for."""
+    why: str
+    """Why it cannot, and what would."""
+
+
+@record
+class TrainReport:
+    """What `ffplan train` prints."""
+
+    schema_version: str
+    """Version of this format."""
+    tool_version: str
+    """Version of ffplan."""
+    design: str
+    """Name of the design."""
+    design_sha256: str
+    """SHA-256 of its file."""
+    catalog: tuple[CatalogFile, ...]
+    """Every catalogue file read."""
+    model: str
+    """Id of the model."""
+    parameters: float
+    """Parameters of the model."""
+    unit: str
+    """What rates count: tokens, or images of a convolutional network."""
+    accelerator: str
+    """Id of the accelerator."""
+    calibration: str
+    """The set of constants that the times rest on, and what it was fitted on."""
+    searched: int
+    """Plans that a search weighed; 0 without one."""
+    feasible: int
+    """Of those, plans that can run."""
+    refused: tuple[Refused, ...]
+    """The others, by reason."""
+    rows: tuple[TrainRow, ...]
+    """A row for each number of accelerators, or the best plans of a search."""
+    skipped: tuple[Skipped, ...]
+    """Numbers of accelerators on which the plan cannot run."""
+    assumptions: tuple[str, ...]
+    """What moves the result and is not in the design."""
+
+
+@record
+class Constant:
+    """A fitted constant."""
+
+    name: str
+    """Its name under `training` of an accelerator."""
+    before: float | None
+    """What the catalogue has [1 or s]; null where it has none."""
+    after: float
+    """What was fitted [1 or s]."""
+    text: str
+    """The same as it is written into the catalogue."""
+    note: str | None
+    """What to know of it: that it stands at the end of what the fit allows."""
+
+
+@record
+class Fitted:
+    """Errors of one file of runs."""
+
+    source: str
+    """Id of the file."""
+    n: int
+    """Rows."""
+    before: float | None
+    """Mean of absolute errors with the catalogue's constants [1]; null where it has none."""
+    after: float
+    """The same with the fitted ones [1]."""
+    bias: float
+    """Mean of signed errors with the fitted ones [1]."""
+
+
+@record
+class CalibrationReport:
+    """What `ffplan calibrate` prints."""
+
+    schema_version: str
+    """Version of this format."""
+    accelerator: str
+    """Id of the accelerator."""
+    rows: int
+    """Rows that were fitted on."""
+    constants: tuple[Constant, ...]
+    """The fitted constants."""
+    sources: tuple[Fitted, ...]
+    """Errors of every file."""
+    before: float | None
+    """Mean of absolute errors over all rows with the catalogue's constants [1]."""
+    after: float
+    """The same with the fitted ones [1]."""
+
+
+@record
+class LeftOut:
+    """A source scored by constants that were fitted without it."""
+
+    source: str
+    """Id of the source."""
+    set: str
+    """The set of constants."""
+    n: int
+    """Rows of it that count."""
+    mape: float | None
+    """Mean of absolute errors [1]; null where the others cannot tell the constants."""
+    bias: float | None
+    """Mean of signed errors [1]."""
+    max_error: float | None
+    """Largest absolute error [1]."""
+    shipped: float
+    """Mean of absolute errors with the catalogue's constants [1]."""
+    fitted_on: int
+    """Rows of the other sources."""
+    why: str | None
+    """Why it cannot be told."""
+
+
+@record
+class LeaveOneOutReport:
+    """What `ffplan accuracy training --leave-one-out` prints."""
+
+    schema_version: str
+    """Version of this format."""
+    rows: tuple[LeftOut, ...]
+    """A row for each source and set of constants."""

@@ -1,0 +1,146 @@
+"""JSON Schema of what ffplan reads and writes, with the docstring under each field as its description."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from dataclasses import is_dataclass
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
+
+from ffplan.base.errors import Finding
+from ffplan.base.record import record
+from ffplan.catalog.library import Library
+from ffplan.catalog.models import Model
+from ffplan.catalog.parts import (
+    Accelerator,
+    Cpu,
+    Link,
+    Nic,
+    Server,
+    StorageServer,
+    Switch,
+)
+from ffplan.catalog.prices import PriceBook
+from ffplan.design.schema import Design
+from ffplan.design.training import PlanFile
+from ffplan.inputs.model import Frozen
+from ffplan.results import collective as tables
+from ffplan.results import design as assessment
+from ffplan.results import fabric as results
+from ffplan.results import training as trainings
+from ffplan.results.design import Assessment, ToolInfo
+from ffplan.studies import compare as comparison
+from ffplan.studies.compare import Comparison
+from ffplan.validation.communication_cases import CaseFile
+from ffplan.validation.training_cases import TrainingFile
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+AnyPart = Annotated[
+    Accelerator | Cpu | Library | Link | Model | Nic | PriceBook | Server | StorageServer | Switch,
+    Field(discriminator="kind"),
+]
+
+
+@record
+class Findings:
+    """What `ffplan check --format json` prints."""
+
+    schema_version: str
+    """Version of this format."""
+    tool: ToolInfo
+    """What made the report."""
+    designs: tuple[str, ...]
+    """Files checked, as the user named them."""
+    findings: tuple[Finding, ...]
+    """Findings, by place."""
+
+
+_ROOTS: dict[str, tuple[Any, str]] = {
+    "design": (Design, "An ffplan design file"),
+    "catalog": (AnyPart, "An ffplan catalogue file"),
+    "assessment": (Assessment, "Output of `ffplan design --format json`"),
+    "comparison": (Comparison, "Output of `ffplan compare --format json`"),
+    "findings": (Findings, "Output of `ffplan check --format json`"),
+    "communication-cases": (CaseFile, "A file of measured communication cases"),
+    "training-cases": (TrainingFile, "A file of measured training runs"),
+    "training-plan": (PlanFile, "A training plan"),
+    "collective": (tables.CollectiveTable, "Output of `ffplan collective --format json`"),
+    "train": (trainings.TrainReport, "Output of `ffplan train --format json`"),
+    "calibration": (trainings.CalibrationReport, "Output of `ffplan calibrate --format json`"),
+    "leave-one-out": (trainings.LeaveOneOutReport, "Output of `ffplan accuracy training --leave-one-out`"),
+    "accuracy": (tables.AccuracyReport, "Output of `ffplan accuracy --format json`"),
+    "size": (results.SizeReport, "Output of `ffplan size --format json`"),
+    "route": (results.RouteReport, "Output of `ffplan route --format json`"),
+    "placement": (results.PlacementReport, "Output of `ffplan place --format json`"),
+    "faults": (results.FaultReport, "Output of `ffplan faults --format json`"),
+    "cabling": (results.CablingReport, "Output of `ffplan cabling --format json`"),
+    "verify": (results.VerifyReport, "Output of `ffplan verify --format json`"),
+    "diff": (results.DiffReport, "Output of `ffplan diff --format json`"),
+    "as-built": (results.AsBuiltReport, "Output of `ffplan import ibnetdiscover`"),
+}
+
+
+@cache
+def _field_docs(model: type) -> dict[str, str]:
+    """Return the docstring under each field of a class, its bases included."""
+    docs: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        if not (is_dataclass(base) or (issubclass(base, Frozen) and base is not Frozen)):
+            continue
+        body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0]
+        assert isinstance(body, ast.ClassDef)
+        for field, text in zip(body.body, body.body[1:], strict=False):
+            if (
+                isinstance(field, ast.AnnAssign)
+                and isinstance(field.target, ast.Name)
+                and isinstance(text, ast.Expr)
+                and isinstance(text.value, ast.Constant)
+            ):
+                docs[field.target.id] = inspect.cleandoc(str(text.value.value))
+    return docs
+
+
+def _classes(base: type[Frozen]) -> list[type[Frozen]]:
+    found: list[type[Frozen]] = [base]
+    for child in base.__subclasses__():
+        found += _classes(child)
+    return found
+
+
+def _known_classes() -> dict[str, type]:
+    known: dict[str, type] = {model.__name__: model for model in _classes(Frozen)}
+    for module in (assessment, comparison, results, tables, trainings):
+        known |= {n: item for n, item in vars(module).items() if is_dataclass(item) and isinstance(item, type)}
+    return known | {"Findings": Findings, "Finding": Finding}
+
+
+def _describe(node: Any, known: dict[str, type]) -> None:
+    """Add descriptions to the properties of every class in a schema."""
+    model = known.get(node.get("title", ""))
+    if model is not None and "properties" in node:
+        docs = _field_docs(model)
+        for name, field in node["properties"].items():
+            if name in docs:
+                field["description"] = docs[name]
+    for definition in node.get("$defs", {}).values():
+        _describe(definition, known)
+
+
+def json_schema(name: str) -> dict[str, Any]:
+    """Return the JSON Schema of design files, catalogue files, or one of the JSON outputs.
+
+    Args:
+        name: design, catalog, or one of the outputs, as `_ROOTS` names them.
+
+    Raises:
+        KeyError: for any other name.
+    """
+    root, title = _ROOTS[name]
+    result = TypeAdapter(root).json_schema(mode="validation")
+    _describe(result, _known_classes())
+    return {"$schema": DRAFT, **result, "title": f"{title} ({result.get('title', name)})"}

@@ -1,0 +1,1 @@
+"""The one place where results are made: resolved inputs in, a result out."""

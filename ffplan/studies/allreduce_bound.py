@@ -1,0 +1,154 @@
+"""The collectives that a design asks for, each with its bound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.array_math import ceil_div
+from ffplan.base.errors import InputError
+from ffplan.base.record import record
+from ffplan.collectives.algorithms import LEDGERS
+from ffplan.collectives.bottleneck import solve
+from ffplan.collectives.bounds import Bound, ring_factor
+from ffplan.collectives.hfreduce import hfreduce
+from ffplan.collectives.host_ledger import LedgerLine
+from ffplan.collectives.rank_layout import Job
+from ffplan.node.fabric_cuts import borders, reach
+from ffplan.node.host import Host, host
+from ffplan.node.resources import resources
+
+if TYPE_CHECKING:
+    from ffplan.base.errors import Finding
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.schema import Communication
+    from ffplan.fabric.sizing.plan import FabricPlan
+
+
+@record
+class CollectiveBound:
+    """An allreduce over all compute nodes with one library."""
+
+    library: str
+    algorithm: str
+    operation: str
+    ranks: int
+    nodes: int
+    message_bytes: float
+    bound: Bound
+    ledger: tuple[LedgerLine, ...]
+
+    @property
+    def algbw_gbyte_s(self) -> float:
+        """Algorithm bandwidth: message bytes over time [GB/s]."""
+        return float(self.bound.gbyte_s)
+
+    @property
+    def busbw_gbyte_s(self) -> float:
+        """Bus bandwidth as nccl-tests defines it: algbw x 2 (n - 1) / n [GB/s]."""
+        return float(self.bound.gbyte_s * ring_factor(self.ranks))
+
+
+def _faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]:
+    group = design.compute
+    document = design.document
+    if group.accelerator is None or group.accelerators_per_node * reach(design) < 2:
+        return [
+            document.finding(
+                "communication-nodes", ("nodes", group.position),
+                "an allreduce needs at least two accelerators",
+                "remove `communication`, or choose a server with accelerators",
+            )
+        ]  # fmt: skip
+    scale_up = getattr(group.server, "nvlink", None)
+    return [
+        document.finding(
+            "communication-nvlink", ("communication", "libraries", position),
+            f"`hfreduce-nvlink` needs NVLink between GPUs; `{group.server.id}` has none",
+            "use `hfreduce`, or a server with NVLink pairs",
+        )
+        for position, library in enumerate(wanted.libraries)
+        if library == "hfreduce-nvlink" and (scale_up is None or not (scale_up.pairs or scale_up.switched))
+    ]  # fmt: skip
+
+
+def _best(job: Job) -> tuple[str, Bound]:
+    """Return the algorithm of NCCL that allows most, and its bound; the first of equals."""
+    known = resources(job.host, job.borders)
+    names = ["ring", "tree"]
+    if ("nvls", job.host.gpus[0]) in known and job.per_node > 1:
+        names.append("nvls" if job.nodes == 1 else "nvls-tree")
+    found = [(name, solve(known, LEDGERS[name]("allreduce", job))) for name in names]
+    return max(found, key=lambda item: item[1].gbyte_s if item[1].terms else 0.0)
+
+
+def _one(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host, wanted: Communication) -> CollectiveBound:
+    group = design.compute
+    accelerator = group.accelerator
+    assert accelerator is not None
+    ranks = reach(design) * len(node.gpus)
+    crossed = borders(design, plan, reach(design))
+    ledger: tuple[LedgerLine, ...] = ()
+    if library == "nccl":
+        domains = ceil_div(ranks, node.domain_gpus)
+        algorithm, result = _best(Job(node, domains, ranks / domains, 1, crossed))
+    else:
+        job = Job(node, reach(design), len(node.gpus), 1, crossed)
+        lines, ledger = hfreduce(
+            job, nvlink=library == "hfreduce-nvlink", memcpy_async=wanted.hfreduce.h2d == "memcpy-async"
+        )
+        algorithm, result = "hfreduce", solve(resources(node, crossed), lines)
+    if all(term.name == "hbm" for term in result.terms):
+        raise InputError(
+            design.document.finding(
+                "communication-unbounded", ("communication", "libraries"),
+                f"nothing in the catalogue bounds `{library}` on `{group.server.id}`",
+                f"add `pcie` or `nvlink` to `{accelerator.id}`",
+            )
+        )  # fmt: skip
+    return CollectiveBound(library, algorithm, "allreduce", ranks, reach(design), wanted.message_size, result, ledger)
+
+
+def communication(design: ResolvedDesign, plan: FabricPlan | None) -> tuple[CollectiveBound, ...]:
+    """Return the bound of an allreduce over the first compute group, for each library the design names.
+
+    It spans all nodes of the group, or those of one zone where nothing joins the zones.
+
+    Args:
+        design: the design.
+        plan: its fabric; None where it has none that could be built, and then only faults are looked for.
+
+    Raises:
+        InputError: where a library cannot run on the compute nodes, or nothing bounds it.
+    """
+    wanted = design.spec.communication
+    if wanted is None:
+        return ()
+    faults = _faults(design, wanted)
+    if faults:
+        raise InputError(*faults)
+    if plan is None:
+        return ()
+    node = host(design.compute, design.port_gbyte_s * design.stripes)
+    return tuple(_one(library, design, plan, node, wanted) for library in wanted.libraries)
+
+
+def left_out(design: ResolvedDesign) -> tuple[str, ...]:
+    """Return which terms the bounds leave out because the catalogue has no figure for them, one sentence each."""
+    wanted, group = design.spec.communication, design.compute
+    if wanted is None:
+        return ()
+    node, accelerator = host(group, design.port_gbyte_s * design.stripes), group.accelerator
+    sentences = []
+    bare = [
+        cpu.id
+        for socket, cpu in zip(group.server.sockets, group.cpus, strict=True)
+        if cpu.root_port is None and any(port.limits is None for port in socket.root_ports)
+    ]
+    if bare and (not node.switched or any(name != "nccl" for name in wanted.libraries)):
+        sentences.append(f"No root-port limit of `{bare[0]}` is known: that term is left out.")
+    if accelerator is not None and accelerator.pcie is None:
+        sentences.append(f"No PCIe bandwidth of `{accelerator.id}` is known: that term is left out.")
+    asked = "nccl" in wanted.libraries and group.group.count > 1 and node.peer_through_cpu
+    if asked and all(cpu.gpu_nic_peer is None for cpu in group.cpus):
+        sentences.append(f"No GPU to NIC bandwidth through `{group.cpus[0].id}` is known: that term is left out.")
+    return tuple(sentences)

@@ -1,0 +1,64 @@
+"""From a design to the machine that a training run takes: a node, libraries, and the links that groups cross."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.catalog.library import Library
+from ffplan.fabric.sizing.plan import plan_fabric
+from ffplan.node.fabric_cuts import borders, reach, zones_of
+from ffplan.node.host import host
+from ffplan.training.group_collectives import System, border_share
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.node.resources import Border
+    from ffplan.training.group_collectives import Spot
+
+
+def reducer_of(design: ResolvedDesign, wanted: str | None) -> str:
+    """Return the library that reduces gradients: the one asked for, or the design's first."""
+    if wanted is not None:
+        return wanted
+    asked = design.spec.communication
+    return asked.libraries[0] if asked else "nccl"
+
+
+def machine(design: ResolvedDesign, catalog: Catalog, reducer: str | None = None) -> System:
+    """Return the machine of a design's first compute group.
+
+    All groups of a node cross the fabric at the same time, each with its share of the links; a group takes as many
+    nodes as its ranks on each of them leave.
+
+    Args:
+        design: the design.
+        catalog: where the libraries are.
+        reducer: library for gradients; the design's first if omitted.
+    """
+    plan, node = plan_fabric(design), host(design.compute, design.port_gbyte_s * design.stripes)
+    name = reducer_of(design, reducer)
+    found = [catalog.entry(item).part for item in ("nccl", name.removesuffix("-nvlink"))]
+    assert isinstance(found[0], Library)
+    assert isinstance(found[1], Library)
+
+    def crossed(spot: Spot) -> tuple[Any, tuple[Border, ...]]:
+        boxes = np.asarray(spot.nodes) * node.domain_nodes
+        span = np.minimum(boxes * spot.apart, np.maximum(boxes, reach(design)))  # from its first node to its last
+        zones = np.minimum(np.asarray(zones_of(design, span), dtype=float), boxes)
+        found = []
+        held = spot.nodes * np.minimum(np.maximum(spot.each, 1), node.domain_nodes)  # nodes with a rank of the group
+        for border in borders(design, plan, span, zones):
+            share = border_share(node.domain_gpus, node.domain_nics, spot, border.below / node.domain_nodes)
+            found.append(replace(border, sets=np.minimum(border.sets, held), gbyte_s=border.gbyte_s * share))
+        return zones, tuple(found)
+
+    return System(node, found[0], found[1], crossed, name.endswith("-nvlink"))
+
+
+def most_gpus(design: ResolvedDesign) -> int:
+    """Return the accelerators that one job can span."""
+    return int(reach(design)) * design.compute.accelerators_per_node

@@ -1,0 +1,191 @@
+"""Several assessments side by side, with ratios to one of them: the contract of `compare --format json`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.cost.value import cost_performance, relative_performance
+from ffplan.results.design import SCHEMA_VERSION, Assessment, ToolInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.results.design import CostReport
+
+
+@record
+class Ratios:
+    """One design over the baseline; null where a side is missing or currencies differ."""
+
+    accelerators: float | None
+    """Accelerators."""
+    switches: float | None
+    """All switches."""
+    links: float | None
+    """All links."""
+    bisection: float | None
+    """Bisection bandwidth."""
+    allreduce: float | None
+    """Allreduce bound of the first library of each design."""
+    gemm_tf32: float | None
+    """Measured TF32 matrix multiplication per accelerator."""
+    gemm_fp16: float | None
+    """Measured FP16 matrix multiplication per accelerator."""
+    relative_performance: float | None
+    """Mean over the precisions measured on both."""
+    node_price: float | None
+    """Price of a compute node."""
+    node_price_low: float | None
+    """Node price at the ends of the known ranges that make it lowest."""
+    node_price_high: float | None
+    """Node price at the ends of the known ranges that make it highest."""
+    cost_performance: float | None
+    """Relative performance over node price."""
+    cost_performance_low: float | None
+    """The same over the highest node price."""
+    cost_performance_high: float | None
+    """The same over the lowest node price."""
+    node_power: float | None
+    """Power of a compute node in training."""
+    it_power: float | None
+    """IT power in training."""
+    cost_servers: float | None
+    """Servers."""
+    cost_network: float | None
+    """Network."""
+    cost_total: float | None
+    """Total of the priced scope."""
+    cost_per_accelerator: float | None
+    """Total over accelerators."""
+
+
+@record
+class Comparison:
+    """Designs side by side."""
+
+    schema_version: str
+    """Version of this format."""
+    tool: ToolInfo
+    """What made the report."""
+    baseline: str
+    """Label of the design that ratios refer to."""
+    labels: tuple[str, ...]
+    """What each design is called here: its name, or its file where two designs have one name."""
+    designs: tuple[Assessment, ...]
+    """Assessments, in the order given."""
+    ratios: dict[str, Ratios]
+    """Ratios by label."""
+    notes: tuple[str, ...]
+    """Why a ratio is missing."""
+
+
+def _over(value: Callable[[Assessment], float | None], design: Assessment, base: Assessment) -> float | None:
+    top, bottom = value(design), value(base)
+    return top / bottom if top is not None and bottom else None
+
+
+def _money(value: Callable[[CostReport], float | None], design: Assessment, base: Assessment) -> float | None:
+    one, two = design.cost, base.cost
+    if one is None or two is None or one.currency != two.currency:
+        return None
+    top, bottom = value(one), value(two)
+    return top / bottom if top is not None and bottom else None
+
+
+def _allreduce(assessment: Assessment) -> float | None:
+    return assessment.communication[0].algbw_gbyte_s if assessment.communication else None
+
+
+def _node_price(design: Assessment, base: Assessment) -> tuple[float | None, float | None, float | None]:
+    """Return the node price ratio, its lowest and its highest value."""
+    one, two = design.cost, base.cost
+    if not (one and two) or one.currency != two.currency:
+        return None, None, None
+    if not (one.node_price and two.node_price):
+        return None, None, None
+    same = design.hardware.server == base.hardware.server and one.price_book == two.price_book
+    if design is base or (same and one.node_price == two.node_price):
+        return 1.0, 1.0, 1.0
+    low, high = one.node_price_low or 0.0, one.node_price_high or 0.0
+    base_low, base_high = two.node_price_low or 0.0, two.node_price_high or 0.0
+    return (
+        one.node_price / two.node_price,
+        low / base_high if base_high else None,
+        high / base_low if base_low else None,
+    )
+
+
+def _ratios(design: Assessment, base: Assessment) -> Ratios:
+    gemm, base_gemm = design.hardware.gemm_tflops, base.hardware.gemm_tflops
+    common = [precision for precision in gemm if precision in base_gemm]
+    performance = None
+    if common:
+        performance = float(relative_performance([gemm[p] for p in common], [base_gemm[p] for p in common]))
+    price, low, high = _node_price(design, base)
+
+    def value(node_price: float | None) -> float | None:
+        if performance is None or not node_price:
+            return None
+        return float(cost_performance(performance, node_price))
+
+    return Ratios(
+        accelerators=_over(lambda a: a.accelerators, design, base),
+        switches=_over(lambda a: a.fabric.switches.total, design, base),
+        links=_over(lambda a: a.fabric.links.total, design, base),
+        bisection=_over(lambda a: a.fabric.bisection_gbyte_s, design, base),
+        allreduce=_over(_allreduce, design, base),
+        gemm_tf32=_over(lambda a: a.hardware.gemm_tflops.get("tf32"), design, base),
+        gemm_fp16=_over(lambda a: a.hardware.gemm_tflops.get("fp16"), design, base),
+        relative_performance=performance,
+        node_price=price,
+        node_price_low=low,
+        node_price_high=high,
+        cost_performance=value(price),
+        cost_performance_low=value(high),
+        cost_performance_high=value(low),
+        node_power=_over(lambda a: a.power.per_node_w, design, base),
+        it_power=_over(lambda a: a.power.it_kw, design, base),
+        cost_servers=_money(lambda cost: cost.servers, design, base),
+        cost_network=_money(lambda cost: cost.network, design, base),
+        cost_total=_money(lambda cost: cost.total, design, base),
+        cost_per_accelerator=_money(lambda cost: cost.per_accelerator, design, base),
+    )
+
+
+def _notes(labels: tuple[str, ...], designs: tuple[Assessment, ...], baseline: int) -> tuple[str, ...]:
+    notes = []
+    base, base_name = designs[baseline], labels[baseline]
+    for name, design in zip(labels, designs, strict=True):
+        if design is base:
+            continue
+        if design.cost and base.cost and design.cost.currency != base.cost.currency:
+            notes.append(
+                f"{name} is priced in {design.cost.currency}, {base_name} in {base.cost.currency}: two currencies are "
+                "never compared."
+            )
+        if design.cost and base.cost and set(design.cost.excluded) != set(base.cost.excluded):
+            notes.append(f"{name} and {base_name} price different scopes.")
+        if not set(design.hardware.gemm_tflops) & set(base.hardware.gemm_tflops):
+            notes.append(f"{name} and {base_name} have no measured GEMM rate in common: no relative performance.")
+    return tuple(notes)
+
+
+def compare(designs: tuple[Assessment, ...], labels: tuple[str, ...], baseline: int) -> Comparison:
+    """Return designs side by side.
+
+    Args:
+        designs: their assessments.
+        labels: what each is called; all different.
+        baseline: position of the design that ratios refer to.
+    """
+    base = designs[baseline]
+    return Comparison(
+        schema_version=SCHEMA_VERSION,
+        tool=base.tool,
+        baseline=labels[baseline],
+        labels=labels,
+        designs=designs,
+        ratios={label: _ratios(design, base) for label, design in zip(labels, designs, strict=True)},
+        notes=_notes(labels, designs, baseline),
+    )

@@ -1,0 +1,238 @@
+"""Where everything meets: a resolved design in, an assessment out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan import __version__
+from ffplan.base.errors import InputError
+from ffplan.catalog.parts import Server
+from ffplan.collectives.host_ledger import ledger_total
+from ffplan.cost.bom import CostPlan, cable_items, price
+from ffplan.cost.power import PowerPlan, annual_energy, plan_power
+from ffplan.fabric.sizing.plan import FabricPlan, plan_fabric
+from ffplan.results import design as out
+from ffplan.studies.allreduce_bound import CollectiveBound, communication, left_out
+from ffplan.studies.design_assumptions import assumptions, unverified
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    from ffplan.base.errors import Finding
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolve import ResolvedDesign
+
+    T = TypeVar("T")
+
+
+def _hardware(design: ResolvedDesign) -> out.Hardware:
+    group = design.compute
+    server = group.server
+    accelerator = group.accelerator
+    cores = group.cpus[0]
+    memory = sum(socket.memory.capacity.value for socket in server.sockets)
+    channels = sum(socket.memory.channels.value for socket in server.sockets)
+    return out.Hardware(
+        server=server.name,
+        cpu=f"{len(group.cpus)} x {cores.name}",
+        memory=f"{memory / 1e9:g} GB, {channels} channels at {server.sockets[0].memory.rate.value:g} MT/s",
+        accelerator=f"{group.accelerators_per_node} x {accelerator.name}" if accelerator else "none",
+        nics=_nic_words(design),
+        scale_up=_scale_up_words(design),
+        accelerators_per_node=group.accelerators_per_node,
+        nics_on_fabric=len(group.fabric_nics),
+        gemm_tflops={p: figure.value for p, figure in accelerator.gemm.items()} if accelerator else {},
+        peak_tflops={p: figure.value for p, figure in accelerator.peak.items()} if accelerator else {},
+    )
+
+
+def _nic_words(design: ResolvedDesign) -> str:
+    group = design.compute
+    counts: dict[str, int] = {}
+    for nic in group.nics:
+        counts[nic.name] = counts.get(nic.name, 0) + 1
+    return ", ".join(f"{count} x {name}" for name, count in counts.items())
+
+
+def _scale_up_words(design: ResolvedDesign) -> str:
+    server, accelerator = design.compute.server, design.compute.accelerator
+    if not isinstance(server, Server) or server.nvlink is None or accelerator is None:
+        return "none"
+    rate = f" at {accelerator.nvlink.value:g} GB/s each way" if accelerator.nvlink else ""
+    if server.nvlink.switched:
+        return f"switch joins all {len(server.accelerators)}{rate}"
+    return f"{len(server.nvlink.pairs)} pairs{rate}"
+
+
+def _scale_up(design: ResolvedDesign) -> out.ScaleUpReport | None:
+    group = design.compute
+    scale_up = group.server.nvlink if isinstance(group.server, Server) else None
+    if scale_up is None or not (scale_up.switched or scale_up.pairs):
+        return None
+    rate = group.accelerator.nvlink.value if group.accelerator and group.accelerator.nvlink else None
+    if scale_up.switched:
+        domains = -(-group.group.count // scale_up.nodes)
+        return out.ScaleUpReport("switch", group.accelerators_per_node * scale_up.nodes, domains, rate)
+    return out.ScaleUpReport("pairs", 2, len(scale_up.pairs) * group.group.count, rate)
+
+
+def _fabric(design: ResolvedDesign, plan: FabricPlan) -> out.FabricReport:
+    return out.FabricReport(
+        family=plan.family,
+        switch=design.switch.id,
+        ports_per_switch=plan.radix,
+        planes=plan.planes,
+        zones=plan.zones,
+        tiers=plan.tiers,
+        endpoints=plan.endpoints,
+        endpoints_per_zone=plan.endpoints_per_zone,
+        access_points=plan.access_points,
+        switches=out.Switches(plan.leaf, plan.spine, plan.core, plan.interzone, plan.switches),
+        links=out.Links(
+            plan.endpoint_links, plan.leaf_spine_links, plan.spine_core_links, plan.interzone_links,
+            plan.endpoint_links + plan.inter_switch_links,
+        ),
+        breakout=plan.breakout,
+        cables=out.Cables(
+            plan.endpoint_cables, plan.inter_switch_cables, plan.endpoint_cables + plan.inter_switch_cables
+        ),
+        spare_ports=plan.spare_ports,
+        spare_ports_by_role=out.SparePorts(
+            plan.spare_ports, plan.spare_spine_ports, plan.spare_core_ports, plan.spare_interzone_ports
+        ),
+        oversubscription=plan.oversubscription,
+        zone_oversubscription=plan.zone_oversubscription,
+        port_gbyte_s=plan.port_gbyte_s,
+        scale_up=_scale_up(design),
+        bisection_gbyte_s=plan.bisection_gbyte_s,
+    )  # fmt: skip
+
+
+def _collective(item: CollectiveBound) -> out.CollectiveReport:
+    runner_up = item.bound.runner_up
+    return out.CollectiveReport(
+        library=item.library,
+        algorithm=item.algorithm,
+        operation=item.operation,
+        ranks=item.ranks,
+        nodes=item.nodes,
+        message_bytes=item.message_bytes,
+        time_s=item.message_bytes / (item.algbw_gbyte_s * 1e9),
+        algbw_gbyte_s=item.algbw_gbyte_s,
+        busbw_gbyte_s=item.busbw_gbyte_s,
+        limited_by=item.bound.binding.name,
+        limited_by_label=item.bound.binding.label,
+        runner_up=runner_up.name if runner_up else None,
+        terms=tuple(
+            out.TermReport(t.name, t.label, t.gbyte_s, t.low_gbyte_s, t.high_gbyte_s, t.derivation)
+            for t in item.bound.terms
+        ),
+        ledger=tuple(out.LedgerReport(line.step, line.kind, line.operations) for line in item.ledger),
+        ledger_operations=float(ledger_total(item.ledger)) if item.ledger else None,
+    )
+
+
+def _cost(design: ResolvedDesign, plan: CostPlan | None) -> out.CostReport | None:
+    if plan is None:
+        return None
+    total = sum(line.total for line in plan.lines)
+    has_storage = any(line.category == "storage" for line in plan.lines)
+    node = next((line for line in plan.lines if line.part == design.compute.server.id), None)
+    return out.CostReport(
+        currency=plan.currency,
+        price_book=plan.price_book,
+        price_date=plan.date,
+        servers=plan.sum_of("servers"),
+        network=plan.sum_of("switches", "endpoint-links", "inter-switch-links"),
+        storage=plan.sum_of("storage") if has_storage else None,
+        total=total,
+        total_low=sum(line.low for line in plan.lines),
+        total_high=sum(line.high for line in plan.lines),
+        per_accelerator=total / design.accelerators if design.accelerators else None,
+        node_price=node.unit_price if node else None,
+        node_price_low=node.low / node.quantity if node else None,
+        node_price_high=node.high / node.quantity if node else None,
+        excluded=plan.excluded,
+        lines=tuple(
+            out.CostLineReport(
+                category=line.category, part=line.part, quantity=line.quantity, unit_price=line.unit_price,
+                total=line.total, low=line.low, high=line.high, grade=line.grade, status=line.status,
+            )
+            for line in plan.lines
+        ),
+    )  # fmt: skip
+
+
+def _power(design: ResolvedDesign, plan: PowerPlan) -> out.PowerReport:
+    tariff = design.spec.site.electricity_price
+    energy = float(annual_energy(plan.facility_w))
+    compute = next(node for node in plan.nodes if node.role == "compute")
+    return out.PowerReport(
+        it_kw=plan.it_w / 1e3,
+        it_maximum_kw=plan.it_maximum_w / 1e3,
+        facility_kw=plan.facility_w / 1e3,
+        pue=plan.pue,
+        per_node_w=compute.training_w,
+        per_node_component_sum_w=compute.component_sum_w,
+        network_kw=(plan.switches_w + plan.links_w) / 1e3,
+        energy_mwh_per_year=energy,
+        electricity_per_year=energy * 1e3 * tariff.amount if tariff else None,
+        electricity_currency=tariff.currency if tariff else None,
+        nodes=tuple(
+            out.NodePowerReport(
+                role=node.role, server=node.server, count=node.count, training_w=node.training_w,
+                training_grade=node.training_grade, component_sum_w=node.component_sum_w,
+                maximum_w=node.maximum_w, rack_w=node.maximum_w * node.per_rack if node.per_rack else None,
+            )
+            for node in plan.nodes
+        ),
+    )  # fmt: skip
+
+
+def _attempt(faults: list[Finding], compute: Callable[[], T]) -> T | None:
+    """Run one part of the assessment, keeping its faults so that all are reported together."""
+    try:
+        return compute()
+    except InputError as error:
+        faults.extend(error.findings)
+        return None
+
+
+def assess(design: ResolvedDesign, catalog: Catalog) -> out.Assessment:
+    """Return the assessment of a resolved design, without findings.
+
+    Raises:
+        InputError: where the fabric cannot hold the design, a library cannot run on it, or a price is missing;
+            with every such fault.
+    """
+    faults: list[Finding] = []
+    fabric = _attempt(faults, lambda: plan_fabric(design))
+    collectives = _attempt(faults, lambda: communication(design, fabric))
+    links = _attempt(faults, lambda: cable_items(design, fabric)) if fabric else None
+    cost = _attempt(faults, lambda: price(design, fabric, links)) if fabric and links is not None else None
+    if faults or fabric is None or collectives is None:
+        raise InputError(*faults)
+    power = plan_power(design, fabric, links)
+    roles: dict[str, int] = {}
+    for group in design.groups:
+        roles[group.group.role] = roles.get(group.group.role, 0) + group.group.count
+    return out.Assessment(
+        schema_version=out.SCHEMA_VERSION,
+        tool=out.ToolInfo("ffplan", __version__),
+        design=out.DesignInfo(design.spec.name, design.spec.description, design.document.file, design.document.sha256),
+        catalog=tuple(
+            out.CatalogFile(entry.part.id, entry.part.kind, entry.document.file, entry.document.sha256)
+            for entry in catalog.used
+        ),
+        nodes=roles,
+        accelerators=design.accelerators,
+        hardware=_hardware(design),
+        fabric=_fabric(design, fabric),
+        communication=tuple(_collective(item) for item in collectives),
+        cost=_cost(design, cost),
+        power=_power(design, power),
+        assumptions=assumptions(design, fabric, power, left_out(design)),
+        unverified=unverified(catalog),
+        findings=(),
+    )

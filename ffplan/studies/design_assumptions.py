@@ -1,0 +1,113 @@
+"""Everything an assessment assumes, in words; and the recalled figures behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.catalog.prices import PriceBook
+from ffplan.results.design import UnverifiedFigure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.catalog.store import Catalog
+    from ffplan.cost.power import PowerPlan
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.sizing.plan import FabricPlan
+
+
+def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
+    spec = design.spec.fabric
+    if spec.inter_zone:
+        yield (
+            f"Inter-zone switches ({spec.inter_zone.switches}) and links per zone ({spec.inter_zone.links_per_zone}) "
+            "are inputs of the design; each such link takes a leaf port."
+        )
+    elif spec.zones > 1:
+        yield "The zones are not joined: no traffic passes between them, and an allreduce stays within one."
+    if spec.tiers == 3:
+        yield f"Core switches follow the policy `{spec.core_policy}`."
+    if spec.family == "rail-only":
+        yield "Nothing joins the rails: traffic between them is forwarded inside the nodes."
+    elif spec.planes_by == "port":
+        yield f"Each NIC has one port in every one of {plan.planes} planes and spreads its traffic evenly over them."
+    elif plan.planes > 1:
+        yield "Each NIC lives in one plane; NICs are dealt evenly over the planes."
+    if design.spec.floor is not None:
+        yield "Cables follow the floor plan: the cheapest of `floor.links` that reaches, in place of `fabric.link`."
+    group = design.compute
+    left = len(group.nics) - len(group.fabric_nics)
+    if left:
+        yield (
+            f"{left} of {len(group.nics)} NICs of `{group.server.id}` belong to another network, which is "
+            "neither counted nor priced."
+        )
+
+
+def _communication(design: ResolvedDesign, left_out: tuple[str, ...]) -> Iterator[str]:
+    wanted = design.spec.communication
+    if wanted is None:
+        return
+    several = any(g.group.role == "compute" for g in design.groups if g is not design.compute)
+    group = f" of the first compute group, `{design.compute.server.id}`" if several else ""
+    yield (
+        f"Allreduce: all nodes{group}, ranks in the order of leaves and zones, each rail on leaves of its own; long "
+        "messages, no latency, no congestion (`ffplan route` shows static routing), in-network reduction (SHARP) off."
+    )
+    yield from left_out
+    if any(library != "nccl" for library in wanted.libraries):
+        yield f"HFReduce returns results to the GPUs with {wanted.hfreduce.h2d}."
+
+
+def _cost(design: ResolvedDesign) -> Iterator[str]:
+    scope, book = design.spec.cost, design.prices
+    if scope is None or book is None:
+        yield "Nothing is priced: the design names no price book."
+        return
+    if scope.exclude:
+        names = ", ".join(category.replace("-", " ") for category in scope.exclude)
+        yield f"Outside the cost scope that the design declares, so not priced: {names}."
+    note = f": {book.currency_note}" if book.currency_note else "."
+    yield f"Prices: `{book.id}` ({book.date}), in {book.currency}{note}"
+
+
+def _power(plan: PowerPlan) -> Iterator[str]:
+    for node in plan.nodes:
+        if node.training_grade != "measured":
+            yield f"No measured power of `{node.server}`: {node.training_w:,.0f} W ({node.training_grade}) is used."
+    yield (
+        f"Switches draw their typical power without transceivers, links at both ends; PUE {plan.pue:g} is the design's."
+    )
+
+
+def assumptions(
+    design: ResolvedDesign, fabric: FabricPlan, power: PowerPlan, left_out: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return everything assumed that moves a result, one sentence each.
+
+    Args:
+        design: the design.
+        fabric: its fabric.
+        power: its power.
+        left_out: what the bounds on communication leave out.
+    """
+    return (
+        *_fabric(design, fabric),
+        *_communication(design, left_out),
+        *_cost(design),
+        *_power(power),
+    )
+
+
+def unverified(catalog: Catalog) -> tuple[UnverifiedFigure, ...]:
+    """Return the recalled figures (status R) in the catalogue files read; of a price book, those of parts used."""
+    used = {entry.part.id for entry in catalog.used}
+    rows = []
+    for entry in catalog.used:
+        part = entry.part
+        for path, figure in part.figures():
+            if isinstance(part, PriceBook) and path[1] not in used:
+                continue
+            if (figure.status or part.sources[figure.source].status) == "R":
+                rows.append(UnverifiedFigure(part.id, ".".join(str(step) for step in path)))
+    return tuple(rows)

@@ -1,0 +1,187 @@
+"""Why one plan cannot run, in words with its numbers, and the nearest that can."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.formatting import GIB, plural
+from ffplan.base.record import record
+from ffplan.training.constraints import COUNTED, REASONS, WORDS, causes, codes
+from ffplan.training.memory import PARTS, footprint, peak_bytes, telling_stages
+
+if TYPE_CHECKING:
+    from ffplan.training.model_shape import Shape
+    from ffplan.training.parallel_plan import Plans
+
+
+CANNOT = "this plan cannot run"
+
+
+class RefusedError(ValueError):
+    """A plan cannot run; the message is for people."""
+
+    def __init__(self, why: str, *, infeasible: bool, lead: str = "") -> None:
+        super().__init__(lead + why)
+        self.why = why
+        """The message without its lead, for a place that says so already."""
+        self.infeasible = infeasible
+        """True where the plan is sound but does not fit the machine."""
+
+
+@record
+class Fault:
+    """Why a plan cannot run, and what would."""
+
+    reason: str
+    """A name of `feasible.REASONS`."""
+    message: str
+    remedy: str
+
+
+WORDS_OF = {
+    "weights": "weights", "gradients": "gradients", "optimizer": "states of the optimiser",
+    "activations": "activations", "logits": "scores over the vocabulary",
+    "working": "layers gathered or computed again",
+}  # fmt: skip
+"""Parts of the memory for people."""
+
+
+def _divisors(number: int) -> list[int]:
+    return [value for value in range(1, number + 1) if number % value == 0]
+
+
+def _nearest(value: float, number: int) -> str:
+    """Return the nearest divisors of a number below and above a value."""
+    allowed = _divisors(number)
+    below = max((item for item in allowed if item < value), default=None)
+    above = min((item for item in allowed if item > value), default=None)
+    return "take " + (" or ".join(f"{item:,}" for item in (below, above) if item is not None) or "1")
+
+
+def gib(value: float) -> str:
+    """Return a number of bytes in GiB."""
+    return f"{value / GIB:.1f} GiB"
+
+
+def _memory(shape: Shape, plans: Plans, limit: float) -> Fault:
+    """Return what does not fit, and what would make it smaller."""
+    stages = {name: float(at) for name, at in telling_stages(shape, plans).items()}
+    most, name, at = max((float(np.max(footprint(shape, plans, at).total)), name, at) for name, at in stages.items())
+    parts = footprint(shape, plans, at)
+    sizes = {part: float(np.max(getattr(parts, part))) for part in PARTS}
+    biggest = max(sizes, key=lambda part: sizes[part])
+    named = f"the {name} stage" if name in ("first", "last") else f"stage {int(at) + 1}"
+    where = "every rank" if plans.pipeline == 1 else named
+    words = f"{where} needs {gib(most)}, {gib(most - limit)} more than the {gib(limit)} there are"
+    return Fault("memory", words, f"most of it, {gib(sizes[biggest])}, are {WORDS_OF[biggest]}")
+
+
+def _batches(plans: Plans) -> str:
+    return f"take a batch of {multiples(int(plans.batch), int(plans.data * plans.micro) or 1)}"
+
+
+def multiples(value: int, each: int) -> str:
+    """Return the nearest multiples of a number below and above a value, in words; none of them 0."""
+    low = value // each * each
+    return " or ".join(f"{near:,}" for near in (low, low + each) if near > 0)
+
+
+def _of_ranks(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
+    """Return message and remedy where ranks, experts or shares do not divide."""
+    t, pp = int(p.tensor), int(p.pipeline)
+    if reason == "ranks":
+        ways = int(p.tensor * p.context * p.pipeline)
+        axes, count = f"tensor {t} x context {int(p.context)} x pipeline {pp}", int(p.gpus)
+        if count % ways == 0:
+            words = f"{axes} x data {int(p.data):,} is not {plural(count, 'accelerator')}"
+            return words, f"take data-parallel ranks: {count // ways:,}"
+        words = f"{axes} = {ways:,} ranks do not divide {plural(count, 'accelerator')}"
+        return words, f"take {multiples(count, ways)} accelerators"
+    if reason == "heads":
+        heads = int(shape.heads) if shape.heads % t or shape.latent is not None else int(shape.kv_heads)
+        of_keys = " of keys and values" if shape.heads % t == 0 else ""
+        return f"tensor parallelism {t} does not divide {heads} heads{of_keys}", _nearest(t, heads)
+    if reason == "widths":
+        inner = shape.experts.ffn if shape.experts and shape.ffn % t == 0 else int(shape.ffn)
+        return f"tensor parallelism {t} does not divide the feed-forward width {inner:,}", "take a power of two"
+    if reason == "shard":
+        ranks = int(p.reducing)
+        if ranks % p.shard == 0:
+            words = (
+                f"ZeRO over {int(p.shard):,} ranks does not divide the {float(p.expert_data):,g} with the same experts"
+            )
+            return words, _nearest(p.shard, int(p.expert_data))
+        words = f"ZeRO over {int(p.shard):,} ranks does not divide {ranks:,} data-parallel ranks"
+        return words, _nearest(p.shard, ranks)
+    experts = shape.experts.routed if shape.experts else 0
+    if reason == "experts":
+        if not experts:
+            return f"expert parallelism {int(p.expert)} of a model without experts", "take 1"
+        return f"expert parallelism {int(p.expert)} does not divide {experts} experts", _nearest(p.expert, experts)
+    ranks = int(p.tensor * p.context * p.data)
+    words = f"expert parallelism {int(p.expert)} with {int(p.expert_tensor)} ways of tensor parallelism within experts"
+    less = " or expert_tensor: 1" if p.expert_tensor > 1 else ""
+    return f"{words} does not divide {ranks:,} ranks of tensor, context and data parallelism", f"take fewer ways{less}"
+
+
+def _of_pipelines(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
+    """Return message and remedy where layers, micro-batches or the sequence do not divide."""
+    pp, layers = int(p.pipeline), int(shape.layers)
+    if reason == "stages":
+        return f"{pp} pipeline stages for {layers} layers", f"take at most {layers} stages"
+    if reason == "chunks":
+        if pp == 1:
+            return "`chunks` need several stages", "take one chunk, or more stages"
+        words = f"{layers} layers do not divide into {pp} stages of {int(p.chunks)} chunks"
+        fits = [v for v in range(1, layers // pp + 1) if -(-layers // (pp * v)) * pp * v - layers <= COUNTED]
+        return words, f"take {', '.join(map(str, fits or [1]))} chunks"
+    if reason == "offload":
+        return "offloaded parameters need ZeRO 3", "take --zero 3, or offload: optimizer"
+    if reason == "batch":
+        words = f"a batch of {int(p.batch):,} is no whole number of micro-batches of {int(p.micro)}"
+        return f"{words} for {float(p.data):,g} data-parallel ranks", _batches(p)
+    if reason == "context":
+        words = f"context parallelism {int(p.context)} does not cut {int(shape.sequence):,} tokens"
+        return f"{words} into two equal pieces a rank", "take a power of two"
+    counted = f"{float(p.micro_batches):g} micro-batches"
+    if reason == "rounds":
+        words = f"{counted} do not divide into rounds of {pp} stages, as interleaving needs"
+        return words, "change the batch, or leave out chunks"
+    words = f"{p.schedule} with {pp} stages and {counted}: {WORDS[reason]}"
+    return words, "change the stages or the batch, or take 1f1b"
+
+
+def given(plans: Plans) -> dict[str, Any]:
+    """Return the fields of a plan that are set and no axis of a search has, with the values that leave them out."""
+    free: dict[str, Any] = {"unit_layers": 1.0, "shard": 0.0}
+    return {name: value for name, value in free.items() if getattr(plans, name) != value}
+
+
+def relaxed(plans: Plans) -> list[dict[str, Any]]:
+    """Return what of a plan to leave out to find one that runs, the least first."""
+    there = given(plans)
+    return [{}, *({name: value} for name, value in there.items()), *([there] if len(there) > 1 else [])]
+
+
+def told(shape: Shape, plans: Plans, reason: str) -> Fault:
+    """Return a fault of one plan, of plain numbers, in words."""
+    of_ranks = reason in ("ranks", "heads", "widths", "shard", "experts", "expert-ranks")
+    return Fault(reason, *(_of_ranks if of_ranks else _of_pipelines)(shape, plans, reason))
+
+
+def fault(shape: Shape, plans: Plans, limit: float | None) -> Fault | None:
+    """Return why one plan cannot run, or None.
+
+    Args:
+        shape: the model.
+        plans: one plan, plain numbers.
+        limit: device memory [byte]; not checked if omitted.
+    """
+    code = int(codes(causes(shape, plans, None)))
+    if code:
+        return told(shape, plans, REASONS[code])
+    if limit is not None and float(peak_bytes(shape, plans)) > limit:
+        return _memory(shape, plans, limit)
+    return None

@@ -1,0 +1,98 @@
+"""A run placed on the scaling book's rooflines: from which batch, up to which ways, computing binds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.collectives.switch_hierarchy import sharded_speedup
+from ffplan.results.training import Roofline
+from ffplan.training.microbatch import inner_stride, place
+from ffplan.training.rooflines import (
+    data_parallel_tokens,
+    expert_parallel_tokens,
+    scattered_tokens,
+    sharded_tokens,
+    tensor_parallel_ways,
+)
+
+if TYPE_CHECKING:
+    from ffplan.training.group_collectives import System
+    from ffplan.training.microbatch import Run
+
+NEAR = 0.01
+"""Difference from which what is here is told beside what the book has [1]."""
+
+
+def _inside(system: System) -> float:
+    """Return what a GPU of a node sends to the others [GB/s]: the specified NVLink, or PCIe."""
+    host, part = system.host, system.host.accelerator
+    if host.switched and part is not None and part.nvlink is not None:
+        return float(part.nvlink.range[1])
+    return host.pcie[1] if host.pcie else 0.0
+
+
+def _reduces_at(run: Run) -> tuple[float, bool]:
+    """Return the bandwidth at which gradients are reduced [GB/s], and whether a switch does it.
+
+    Inside a node, by its scale-up switch where that can; out of it over all NICs.
+    """
+    p, host = run.plans, run.system.host
+    ranks = p.sharing if p.zero else p.reducing
+    nodes = place(run, ranks, inner_stride(p)).nodes
+    if float(nodes) <= 1:
+        return _inside(run.system), host.switched and host.rates is not None and host.rates.nvls is not None
+    return sum(host.nic_gbyte_s) * host.domain_nodes, False
+
+
+def _critical(run: Run, plain: float, needed: float, rate: float) -> float:
+    """Return tokens from which computing binds, for the experts of a model that has them [1]."""
+    experts = run.shape.experts
+    if experts is None:
+        return needed
+    spread = float(sharded_speedup(min(float(run.plans.expert), float(run.system.domain)), 1.0))
+    book = float(expert_parallel_tokens(experts.routed, experts.top_k, run.speeds.peak, rate, spread))
+    return book * needed / plain
+
+
+def _here(run: Run, rate: float, *, switched: bool) -> float:
+    """Return the tokens from which computing binds with what the plan reduces and gathers [1]."""
+    p, peak, gradient = run.plans, run.speeds.peak, float(run.plans.gradient_bytes)
+    if p.zero == 3:
+        return float(sharded_tokens(peak, rate, gradient, p.width))
+    if p.zero and run.system.scatters:
+        return float(scattered_tokens(peak, rate, gradient, p.width if p.zero == 1 else 0.0))
+    return float(data_parallel_tokens(peak, rate, gradient, in_network=switched))
+
+
+def _data(run: Run) -> list[Roofline]:
+    """Return data parallelism as the book has it, and as it is here where that differs."""
+    p, shape = run.plans, run.shape
+    rate, switched = _reduces_at(run)
+    if p.reducing <= 1 or rate <= 0:
+        return []
+    often = float(p.micro_batches) if p.zero >= 2 else 1.0  # reduces, or gathers, for every micro-batch
+    tokens = float(p.batch * shape.sequence / p.gpus) / often
+    name, label = ("fsdp", "sharded data parallelism") if p.zero == 3 else ("data", "data parallelism")
+    if shape.experts is not None:
+        name, label = "experts", "experts and data"
+    plain = float(data_parallel_tokens(run.speeds.peak, rate))
+    book = _critical(run, plain, float(sharded_tokens(run.speeds.peak, rate)) if p.zero == 3 else plain, rate)
+    here = _critical(run, plain, _here(run, rate, switched=switched), rate)
+    found = [Roofline(name, f"{label}, book", "tokens a GPU", tokens, book, tokens >= book)]
+    if abs(here / book - 1) > NEAR:
+        found.append(Roofline(f"{name}-here", f"{label}, here", "tokens a GPU", tokens, here, tokens >= here))
+    return found
+
+
+def rooflines(run: Run) -> tuple[Roofline, ...]:
+    """Return where one plan stands.
+
+    Args:
+        run: workload, one plan of plain numbers, and machine.
+    """
+    p, shape, peak, found = run.plans, run.shape, run.speeds.peak, _data(run)
+    if p.tensor > 1:
+        width = shape.ffn if shape.experts is None else max(shape.ffn, shape.experts.ffn)
+        most = float(tensor_parallel_ways(width, peak, _inside(run.system), run.system.domain))
+        found.append(Roofline("tensor", "tensor parallelism", "ways", float(p.tensor), most, float(p.tensor) <= most))
+    return tuple(found)

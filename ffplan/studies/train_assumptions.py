@@ -1,0 +1,150 @@
+"""What moves the time of a collective and is not in the design, one sentence each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ffplan.collectives.rank_layout import Job
+    from ffplan.collectives.timing import Wish
+    from ffplan.design.training import PlanFields
+    from ffplan.results.training import TrainRow
+    from ffplan.training.accelerator_rates import Speeds
+    from ffplan.training.conv_step import ImageRun
+    from ffplan.training.microbatch import Run
+
+
+LEFT = "2 GiB of device memory are left to driver, libraries and fragments; --memory sets the limit."
+SHARDED = 64
+"""Data-parallel ranks from which ZeRO 3 was measured to be slower than modelled."""
+
+
+def collective_assumptions(wish: Wish, job: Job) -> tuple[str, ...]:
+    """Return the assumptions behind a table of times.
+
+    Args:
+        wish: operation and library.
+        job: the ranks.
+    """
+    host, library = job.host, wish.library
+    accelerator = host.accelerator
+    rates = host.rates
+    found = [
+        "Ranks go leaf by leaf and zone by zone; no other traffic, no congestion within the fabric.",
+    ]
+    if library.method == "nccl":
+        found.append("NCCL chooses by its own cost model, which knows neither filling pipelines nor every limit.")
+        if host.switched and accelerator and accelerator.nvlink and not (rates and rates.ring):
+            share = library.link_share.value if library.link_share else 1.0
+            found.append(f"No collective of `{accelerator.id}` is measured: {share:.0%} of its NVLink rate is used.")
+        if rates is None or rates.nvls is None:
+            name = accelerator.id if accelerator else host.id
+            found.append(f"No reduction in the scale-up switch (NVLS) is known of `{name}`.")
+        if not host.switched:
+            found.append("LL128 is left out without a scale-up switch, as NCCL does by default (recalled).")
+        if not host.switched and host.sockets_with_gpus > 1 and all(cpu.socket_fabric is None for cpu in host.cpus):
+            found.append(f"No bandwidth between sockets of `{host.cpus[0].id}` is known: that term is left out.")
+        if not host.switched and any(port.limits is None for port in host.ports if port.gpus):
+            found.append(f"No root-port limit of `{host.cpus[0].id}` is known: that term is left out.")
+        if wish.operation == "all-to-all":
+            found.append("What many small pieces of an all-to-all cost beyond one hop is not modelled.")
+        if wish.operation in ("all-gather", "reduce-scatter"):
+            found.append("Only rings are modelled for it; NCCL's PAT would have less latency on many nodes.")
+    if library.method == "hfreduce":
+        found.append("Fitted at 184 MiB; copies and additions of small messages are not in it.")
+        found.append(
+            "Nodes carry the mean load of the double binary tree, 2 (N - 1) / N; `ffplan design` bounds the busiest."
+        )
+    if library.method == "deepep" and wish.routing is not None:
+        found.append("The fixed time of a call was fitted on H800 with 400 Gb/s NICs.")
+        found.append("Every expert is as likely as any other; tokens are FP8 with scales out, BF16 back.")
+    if host.peer_through_cpu and library.method == "nccl" and all(cpu.gpu_nic_peer is None for cpu in host.cpus):
+        found.append(f"No GPU to NIC bandwidth through `{host.cpus[0].id}` is known: that term is left out.")
+    return tuple(found)
+
+
+def _cost(speeds: Speeds) -> str:
+    """Return what overlapping costs, in words."""
+    if speeds.overlap:
+        return f"Collectives that NCCL hides cost the computing {speeds.overlap * 100:.0f} % of their own time."
+    return "What overlaps costs the computing nothing."
+
+
+def training_assumptions(run: Run, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
+    """Return the assumptions behind times and memory of training.
+
+    Args:
+        run: workload and machine.
+        plan: the plan as it is written.
+        given: the limit of device memory was asked for.
+    """
+    hidden = ", ".join(plan.overlap) or "nothing"
+    reducer = run.system.reducer
+    within = "" if reducer.id == "nccl" else " where groups fill nodes, by NCCL elsewhere"
+    by = "" if plan.zero == 3 else f" by {reducer.id}{within}"
+    found = [
+        f"Beside the computing run: {hidden}." + (f" {_cost(run.speeds)}" if plan.overlap else ""),
+        "FLOPs count attention in full, without the halving of a causal mask, and the output layer.",
+        f"Attention is {plan.attention}"
+        + (" and leaves out what a causal mask hides." if plan.attention == "fused" and plan.causal_skip else "."),
+        f"Gradients are kept and reduced at {plan.gradient_bytes} bytes{by}; the optimiser is Adam with 12 bytes a "
+        "parameter.",
+        f"Ranks fill nodes in the order {', '.join(plan.order)}; no stragglers, no failures, no input stalls.",
+    ]
+    if plan.elementwise == "eager":
+        found.append("Every element-wise operation is a kernel of its own; memory counts as if they were fused.")
+    if not given:
+        found.append(LEFT)
+    if run.shape.experts is not None:
+        found.append("Tokens spread evenly over experts.")
+    if run.speeds.launch > 0:
+        found.append(
+            f"The host launches a layer in {run.speeds.launch * 1e3:.1f} ms, as in the runs that it was fitted on; "
+            "captured graphs would not wait for it."
+        )
+    return tuple(found)
+
+
+def sharded_assumption(rows: Sequence[TrainRow]) -> tuple[str, ...]:
+    """Return what to know of ZeRO 3, where a row has it, and of what it was measured to take over many ranks."""
+    fully = [row.plan for row in rows if row.plan.zero == 3 and row.plan.shard > 1]
+    if not fully:
+        return ()
+    size, beside = fully[0].unit_layers, "parameters" in fully[0].overlap
+    each = "a layer" if size == 1 else f"{size} layers"
+    if len({plan.unit_layers for plan in fully}) > 1:
+        each = "a unit"
+    found = (
+        f"ZeRO 3 gathers parameters and scatters gradients by {fully[0].reducer}, {each} at a time"
+        f"{' and one unit ahead' if beside else ''}; embeddings before and after everything.",
+    )
+    if not any(plan.data >= SHARDED for plan in fully):
+        return found
+    return (
+        *found,
+        "ZeRO 3 hides its collectives as far as they fit beside the computing; in 2021 it was measured to take far "
+        "longer (Megatron SC 21, Table 2): see megatron-sc21-zero3 in `ffplan accuracy training`.",
+    )
+
+
+def image_assumptions(run: ImageRun, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
+    """Return the assumptions behind times and memory of training a convolutional network.
+
+    Args:
+        run: network and machine.
+        plan: the plan as it is written.
+        given: the limit of device memory was asked for.
+    """
+    hidden = "gradients" in plan.overlap
+    found = [
+        f"Gradients are reduced at {plan.gradient_bytes} bytes by {run.system.reducer.id} "
+        f"{'beside' if hidden else 'after'} the backward pass, in buckets of whole layers of {plan.bucket_mib:g} MiB "
+        "or more.",
+        *((_cost(run.speeds),) if hidden else ()),
+        "The optimiser is SGD with momentum at 32 bits; rectifiers, norms, additions and poolings run unfused.",
+        "Convolutions reach the rate of matrix products fitted on transformers; the host's launches are left out.",
+        "No stragglers, no failures, no input stalls.",
+    ]
+    return (*found, *(() if given else (LEFT,)))

@@ -1,0 +1,161 @@
+"""What a training run stands on: what is asked for, workload and machine of a design, and the report made of rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan import __version__
+from ffplan.base.formatting import GIB, plural
+from ffplan.base.record import record
+from ffplan.catalog.models import Model
+from ffplan.catalog.parts import Accelerator
+from ffplan.design.training import PlanFields
+from ffplan.results.design import SCHEMA_VERSION, CatalogFile
+from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
+from ffplan.studies.cluster import machine, most_gpus
+from ffplan.studies.diagnosis import RefusedError
+from ffplan.studies.train_assumptions import sharded_assumption, training_assumptions
+from ffplan.training.accelerator_rates import speeds
+from ffplan.training.constraints import WORDS
+from ffplan.training.microbatch import Run
+from ffplan.training.model_shape import Shape, shape_of
+from ffplan.training.written import plans_of
+
+if TYPE_CHECKING:
+    from ffplan.catalog.models import Transformer
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.training.group_collectives import System
+
+TAKEN = 2.0 * GIB
+"""Device memory that driver, libraries and fragments take where no limit is given [byte]."""
+
+
+@record
+class Asked:
+    """What is to be trained, and how."""
+
+    model: Model
+    plan: PlanFields
+    gpus: tuple[int, ...]
+    memory: float | None = None
+    """Device memory [byte]; the accelerator's less what driver and libraries take, if omitted."""
+    fixed: frozenset[str] = frozenset()
+    """Fields of the plan that a search keeps."""
+
+
+@record
+class Stand:
+    """Everything but the plan."""
+
+    shape: Shape
+    part: Accelerator
+    limit: float
+    run: Run
+
+
+def there_are(design: ResolvedDesign, count: int) -> None:
+    """Refuse a number of accelerators that the design has not.
+
+    Raises:
+        RefusedError: where there are too few.
+    """
+    most = most_gpus(design)
+    if count > most:
+        raise RefusedError(
+            f"--gpus {count:,}: one job can span {plural(most, 'accelerator')} of this design", infeasible=True
+        )
+
+
+def machine_of(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> tuple[Accelerator, float, System]:
+    """Return accelerator, device memory [byte] and machine.
+
+    Raises:
+        RefusedError: where there are no accelerators, or the library for gradients cannot run.
+    """
+    part = design.compute.accelerator
+    if part is None:
+        raise RefusedError(f"`{design.compute.server.id}` has no accelerators", infeasible=False)
+    limit = asked.memory if asked.memory is not None else part.memory.value - TAKEN
+    system = machine(design, catalog, asked.plan.reducer)
+    if system.nvlink and not (system.host.pairs or system.host.switched):
+        raise RefusedError(
+            f"`hfreduce-nvlink` needs NVLink between GPUs; `{system.host.id}` has none", infeasible=False
+        )
+    return part, limit, system
+
+
+def stand_of(design: ResolvedDesign, catalog: Catalog, asked: Asked, transformer: Transformer) -> Stand:
+    """Return workload and machine.
+
+    Raises:
+        RefusedError: where no batch is given, or the machine cannot run the plan.
+        UncalibratedError: where nothing is known of training on the accelerators.
+    """
+    plan = asked.plan
+    if plan.batch is None:
+        raise RefusedError("no batch: give --batch, the sequences of a step over all ranks", infeasible=False)
+    if "bucket_mib" in plan.model_fields_set:
+        raise RefusedError("`bucket_mib` is of convolutional networks; leave it out", infeasible=False)
+    if transformer.experts is None and plan.expert_tensor not in (None, plan.tensor):
+        raise RefusedError(f"expert_tensor {plan.expert_tensor} of a model without experts; leave it out",
+                           infeasible=False)  # fmt: skip
+    if (plan.zero == 3 or plan.offload == "parameters") and plan.reduces_whole:
+        raise RefusedError(f"{plan.reducer} has no scatter, which ZeRO 3 needs; leave out `reducer`",
+                           infeasible=False)  # fmt: skip
+    part, limit, system = machine_of(design, catalog, asked)
+    replaced = {"sequence": plan.sequence} if plan.sequence else {}
+    shape = shape_of(transformer, **replaced)
+    return Stand(shape, part, limit, Run(shape, plans_of(plan, 1.0), speeds(part, plan.precision), system))
+
+
+def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:
+    """Return every catalogue file read so far."""
+    return tuple(
+        CatalogFile(item.part.id, item.part.kind, item.document.file, item.document.sha256) for item in catalog.used
+    )
+
+
+def report(
+    design: ResolvedDesign, catalog: Catalog, asked: Asked, part: Accelerator, size: float, rows: list[TrainRow],
+    assumptions: tuple[str, ...], counts: tuple[int, int, dict[str, int]] = (0, 0, {}),
+    skipped: tuple[Skipped, ...] = (),
+) -> TrainReport:  # fmt: skip
+    """Return what is printed.
+
+    Args:
+        design: the design.
+        catalog: the parts.
+        asked: what was asked for.
+        part: the accelerator.
+        size: parameters of the model [1].
+        rows: plans with time and memory.
+        assumptions: what moves the result.
+        counts: plans that a search weighed, those that can run, and the others by reason.
+        skipped: numbers of accelerators on which the plan cannot run.
+    """
+    rates = part.training
+    assert rates is not None
+    reached, precision = rates.reached(asked.plan.precision), asked.plan.precision
+    told = f"{rates.set}: {part.sources[rates.matrix.source].title}"
+    if reached is not None and reached.source != rates.matrix.source:
+        told += f"; products at {precision} derived from {part.sources[reached.source].title}"
+    refused = sorted(counts[2].items(), key=lambda item: -item[1])
+    return TrainReport(
+        SCHEMA_VERSION, __version__, design.spec.name, design.document.sha256, _read(catalog),
+        asked.model.id, size, "images" if asked.model.transformer is None else "tokens", part.id,
+        told, counts[0], counts[1],
+        tuple(Refused(name, WORDS[name], count) for name, count in refused), tuple(rows), skipped,
+        (*assumptions, *sharded_assumption(rows)),
+    )  # fmt: skip
+
+
+def assumed(stand: Stand, asked: Asked) -> tuple[str, ...]:
+    """Return what moves the result of a transformer and is not in the design, one sentence each."""
+    found = training_assumptions(stand.run, asked.plan, given=asked.memory is not None)
+    there = stand.part.memory.value
+    if stand.limit > there:
+        found += (
+            f"The limit of {stand.limit / GIB:.0f} GiB is more than the {there / GIB:.0f} GiB that the card has.",
+        )
+    return found

@@ -1,0 +1,90 @@
+"""What an accelerator reaches in training, as plain numbers that a question "what if" can scale."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    from ffplan.catalog.parts import Accelerator
+
+SIXTEEN = ("bf16", "fp16")
+
+
+class UncalibratedError(ValueError):
+    """Nothing is known of training on an accelerator at a precision; the message is for people."""
+
+    def __init__(self, message: str, remedy: str = "fit it on runs of your own: `ffplan calibrate --help`") -> None:
+        super().__init__(message)
+        self.remedy = remedy
+        """What would help."""
+
+
+@record
+class Speeds:
+    """Rates of one accelerator within a training step."""
+
+    products: float
+    """Large matrix products at the plan's precision [FLOP/s]."""
+    attention: float
+    """Fused attention [FLOP/s]."""
+    plain: float
+    """Large matrix products at 16 bits [FLOP/s]."""
+    memory: float
+    """Element-wise operations [byte/s]."""
+    units: float
+    """Multiprocessors [1]."""
+    kernel: float
+    """Time that a matrix product takes beyond its operations, with the small kernels around it [s]."""
+    launch: float
+    """Time in which the host launches a layer, forward and backward [s]."""
+    launch_parallel: float
+    """The same beyond it with tensor parallelism [s]."""
+    launch_step: float
+    """Time in which it launches the rest of a micro-batch [s]."""
+    peak: float
+    """Dense peak at the plan's precision, for MFU [FLOP/s]."""
+    overlap: float = 0.0
+    """Share of its own time that a hidden collective costs the computing [1]."""
+
+    def faster(self, name: str, factor: float) -> Speeds:
+        """Return the rates with one resource faster: matrix, memory, kernels or host."""
+        names = {"matrix": ("products", "attention", "plain"), "memory": ("memory",)}
+        if name in ("host", "kernels"):
+            kept = ("kernel",) if name == "kernels" else ("launch", "launch_parallel", "launch_step")
+            return replace(self, **{key: getattr(self, key) / factor for key in kept})
+        return replace(self, **{key: getattr(self, key) * factor for key in names[name]})
+
+
+def speeds(part: Accelerator, precision: str) -> Speeds:
+    """Return what an accelerator reaches.
+
+    Args:
+        part: the accelerator.
+        precision: of the matrix products.
+
+    Raises:
+        UncalibratedError: where nothing was calibrated, or not at this precision.
+    """
+    rates = part.training
+    if rates is None:
+        raise UncalibratedError(f"nothing was calibrated for training on `{part.id}`")
+    if precision not in part.peak:
+        known = ", ".join(part.peak)
+        raise UncalibratedError(f"`{part.id}` has no peak for {precision}", f"it has {known}")
+    peak = part.peak[precision].value * 1e12
+    share = rates.reached(precision)
+    if share is None:
+        raise UncalibratedError(f"nothing was calibrated for training at {precision} on `{part.id}`")
+    half = next((part.peak[name].value for name in SIXTEEN if name in part.peak), peak * 1e-12) * 1e12
+    plain = half * rates.matrix.value if precision != "tf32" else peak * share.value
+    fused = half * rates.attention.value if rates.attention and precision != "tf32" else plain
+    return Speeds(
+        peak * share.value, fused, plain, part.memory_bandwidth.value * 1e9 * rates.memory.value, rates.units.value,
+        rates.kernel.value, rates.launch.value if rates.launch else 0.0,
+        rates.launch_parallel.value if rates.launch_parallel else 0.0,
+        rates.launch_step.value if rates.launch_step else 0.0, peak,
+        rates.overlap.value if rates.overlap else 0.0,
+    )  # fmt: skip

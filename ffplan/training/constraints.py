@@ -1,0 +1,103 @@
+"""What makes a plan impossible: a code for every plan of an array, and words for each code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.training.memory import peak_bytes
+from ffplan.training.schedules import FOLDED
+
+if TYPE_CHECKING:
+    from ffplan.base.arrays import Ints
+    from ffplan.training.model_shape import Shape
+    from ffplan.training.parallel_plan import Plans
+
+REASONS = (
+    "fits", "heads", "widths", "stages", "ranks", "accelerators", "batch", "chunks", "rounds", "experts",
+    "expert-ranks", "context", "shard", "schedule", "offload", "memory",
+)  # fmt: skip
+"""Reasons by code; `fits` is none, `accelerators` is of searches alone."""
+WORDS = {
+    "ranks": "tensor x context x data x pipeline is not the number of accelerators",
+    "heads": "tensor parallelism does not divide the attention heads, or those of keys and values",
+    "widths": "tensor parallelism does not divide the feed-forward network, or an expert's",
+    "accelerators": "more accelerators than there are",
+    "offload": "offloaded parameters need ZeRO 3",
+    "stages": "more pipeline stages than layers",
+    "chunks": "the layers do not divide into stages and chunks, embedding and output counted or not",
+    "rounds": "interleaving needs micro-batches in multiples of the stages",
+    "batch": "the batch is no whole number of micro-batches for every data-parallel rank",
+    "experts": "expert parallelism does not divide the experts",
+    "expert-ranks": "expert parallelism does not fit into the ranks of tensor, context and data parallelism",
+    "context": "context parallelism does not cut the sequence into 2 equal pieces a rank",
+    "shard": "the ranks that ZeRO shares over do not divide the data-parallel ones, or those of an expert",
+    "schedule": "the schedule needs more micro-batches or layers, or an even number of stages",
+    "memory": "does not fit into device memory",
+}
+"""Reasons for people."""
+
+
+COUNTED = 2
+"""Embedding and output layer, which frameworks count as layers where a pipeline is uneven."""
+
+
+def _whole(value: Any) -> Any:
+    return np.asarray(value) == np.floor(value)
+
+
+def _uneven(layers: Any, pieces: Any) -> Any:
+    """Return where layers do not fill pieces, be it with the embedding, or with the output layer too."""
+    lacking = np.ceil(layers / pieces) * pieces - layers
+    return lacking > COUNTED
+
+
+def causes(shape: Shape, plans: Plans, limit: float | None) -> dict[str, Any]:
+    """Return which plans have which fault, True where they have it.
+
+    Args:
+        shape: the model.
+        plans: the plans.
+        limit: device memory [byte]; not checked if omitted.
+    """
+    p = plans
+    m = p.batch / (p.data * p.micro)
+    found = {
+        "ranks": (p.tensor * p.context * p.data * p.pipeline != p.gpus) | ~_whole(p.data),
+        "heads": (shape.heads % p.tensor != 0) | ((shape.latent is None) & (shape.kv_heads % p.tensor != 0)),
+        "widths": shape.ffn % p.tensor != 0,
+        "stages": p.pipeline > shape.layers,
+        "chunks": (np.asarray(p.chunks) > 1) & (_uneven(shape.layers, p.pipeline * p.chunks) | (p.pipeline == 1)),
+        "offload": (p.offload == "parameters") & (np.asarray(p.zero) != 3),
+        "rounds": (np.asarray(p.chunks) > 1) & (m % p.pipeline != 0),
+        "batch": ~_whole(m) | (m < 1),
+        "context": (np.asarray(p.context) > 1) & (shape.sequence % (2 * p.context) != 0),
+        "shard": (np.asarray(p.shard) > 0) & ~_whole(p.reducing / np.maximum(p.shard, 1)),
+    }
+    if shape.experts is not None:
+        found["experts"] = shape.experts.routed % p.expert != 0
+        found["widths"] = found["widths"] | (shape.experts.ffn % p.expert_tensor != 0)
+        mine = np.minimum(np.maximum(p.shard, 1), p.expert_data)
+        found["shard"] = found["shard"] | ((np.asarray(p.shard) > 0) & ~_whole(p.expert_data / np.maximum(mine, 1e-9)))
+        found["expert-ranks"] = (p.expert_data < 1) | ~_whole(p.expert_data)
+    else:
+        found["experts"] = np.asarray(p.expert) > 1
+    if p.schedule == "dualpipe":
+        found["schedule"] = (np.asarray(p.pipeline) % 2 != 0) | (m < 2 * p.pipeline) | (m % 2 != 0)
+    elif p.schedule != "1f1b":
+        folded = p.schedule in FOLDED
+        found["schedule"] = (m < p.pipeline) | (folded & (2 * p.pipeline > shape.layers + COUNTED))
+    if limit is not None:
+        found["memory"] = peak_bytes(shape, plans) > limit
+    return found
+
+
+def codes(found: dict[str, Any]) -> Ints:
+    """Return the code of the first fault of every plan, 0 where there is none."""
+    shape = np.broadcast_shapes(*(np.shape(item) for item in found.values()))
+    code = np.zeros(shape, dtype=np.int8)
+    for at, name in enumerate(REASONS):
+        if name in found:
+            code = np.where((code == 0) & np.broadcast_to(found[name], shape), np.int8(at), code)
+    return code

@@ -1,0 +1,177 @@
+"""A convolutional network on a design: steps of data parallelism in parts, memory, and what cannot run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.record import record
+from ffplan.catalog.models import Convolution
+from ffplan.studies.diagnosis import CANNOT, RefusedError, gib, multiples
+from ffplan.training.accelerator_rates import Speeds
+from ffplan.training.conv_layers import (
+    CAST_BYTES,
+    SGD_BYTES,
+    behind_bytes,
+    buckets,
+    convolution_times,
+    gradient_bytes,
+    kept_bytes,
+    queue_end,
+)
+from ffplan.training.group_collectives import System, group_time, hidden_share, spot_of
+from ffplan.training.overlap import with_cost
+from ffplan.training.parallel_plan import Plans
+from ffplan.training.step import PARTS
+
+if TYPE_CHECKING:
+    from ffplan.catalog.models import Model
+    from ffplan.design.training import PlanFields
+
+TAKEN = ("micro_batch", "batch", "data", "precision", "gradient_bytes", "bucket_mib", "reducer", "kind")
+"""Fields of a plan that a convolutional network takes."""
+NEUTRAL = {"zero": 0, "sequence": 1}
+"""Values of other fields that change nothing, where they are not the defaults."""
+BESIDE = {"gradients", "parameters"}
+"""What a network may be told to overlap; there are no parameters to gather."""
+WEIGHT, MOMENTUM = 4.0, 4.0
+"""Bytes of a weight and of its momentum; products at 16 bits need a copy of 2 bytes besides."""
+KERNELS = 3
+"""Products of a convolution: one forward, two backward."""
+
+
+@record
+class ImageRun:
+    """A convolutional network on a machine; numbers of the plans may be arrays."""
+
+    layers: tuple[Convolution, ...]
+    plans: Plans
+    speeds: Speeds
+    system: System
+    gradient: float
+    """Bytes of a gradient as it is kept and reduced [byte]."""
+    bucket: float
+    """Size from which a bucket of gradients is full [byte]."""
+
+
+def alone(model: Model) -> str:
+    """Return what a convolutional network takes, in words."""
+    return f"`{model.id}` is a convolutional network, which takes data parallelism alone"
+
+
+def image_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
+    """Return a plan with its batch and micro-batch for so many accelerators.
+
+    Args:
+        model: the network.
+        plan: the plan as it is written.
+        gpus: accelerators.
+
+    Raises:
+        RefusedError: where it asks for more than data parallelism, or the batch does not divide.
+    """
+    given = plan.model_fields_set
+    for name in sorted(given - set(TAKEN)):
+        value, plain = getattr(plan, name), NEUTRAL.get(name, type(plan).model_fields[name].default)
+        if value != plain and not (name == "overlap" and set(value) <= BESIDE):
+            shown = f"[{', '.join(value)}]" if isinstance(value, tuple) else value
+            raise RefusedError(f"`{name}: {shown}`: {alone(model)}; leave it out", infeasible=False)
+    if plan.data not in (None, gpus):
+        raise RefusedError(f"{plan.data:,} data-parallel ranks on {gpus:,} accelerators; leave them out",
+                           infeasible=False)  # fmt: skip
+    if plan.batch is None and "micro_batch" not in given:
+        raise RefusedError("no batch: give --micro-batch, the images of a rank, or --batch, those of all",
+                           infeasible=False)  # fmt: skip
+    batch = plan.batch or plan.micro_batch * gpus
+    micro = plan.micro_batch if "micro_batch" in given else max(1, batch // gpus)
+    if batch % (micro * gpus):
+        near = multiples(batch, micro * gpus)
+        words = f"a batch of {batch:,} is no whole number of micro-batches of {micro} for {gpus:,} data-parallel ranks"
+        raise RefusedError(f"{words}; take {near}", infeasible=False)
+    return plan.model_copy(update={"batch": batch, "micro_batch": micro, "zero": 0, "data": gpus, "sequence": 1})
+
+
+def _reduced(run: ImageRun, behind: list[Any]) -> Any:
+    """Return what reducing the gradients adds to a step, bucket by bucket beside the layers' backward passes [s]."""
+    gpus, cut = np.asarray(run.plans.gpus, dtype=float), buckets(run.layers, run.gradient, run.bucket)
+    spot = spot_of(run.system, gpus, gpus, 1.0)
+    sizes = np.array([size for size, _ in cut]).reshape(-1, *(1 for _ in gpus.shape))
+    times = list(group_time(run.system, "allreduce", spot, sizes + 0 * gpus, reducing=True))
+    if "gradients" not in run.plans.overlap:
+        return sum(times)
+    ready = [sum(behind[position:]) for _, position in cut]
+    exposed = np.maximum(queue_end(ready, times) - sum(behind), 0.0)
+    return with_cost(exposed, sum(times), hidden_share(run.system, spot, run.speeds.overlap))
+
+
+def image_parts(run: ImageRun) -> dict[str, Any]:
+    """Return the parts of a step [s], by the names of `train.PARTS`; their sum is the step.
+
+    Gradients are reduced beside the backward pass of the last micro-batch, bucket by bucket.
+
+    Args:
+        run: network, plans and machine.
+    """
+    p, at, width = run.plans, run.speeds, run.plans.width
+    zero = 0.0 * np.asarray(p.gpus, dtype=float)
+    products, moved = zero, zero
+    behind: list[Any] = []  # the backward pass of every layer, from the first on
+    for layer in run.layers:
+        numbers = p.micro * layer.outputs * layer.size**2
+        ahead, inputs, weights = convolution_times(layer, p.micro, at, width)
+        more, less = (moves * numbers / at.memory for moves in behind_bytes(layer, width))
+        products, moved = products + layer.count * (ahead + inputs + weights), moved + layer.count * (more + less)
+        behind += [inputs + weights + less + (KERNELS - 1) * at.kernel] * layer.count
+    _, unneeded, _ = convolution_times(run.layers[0], p.micro, at, width)  # the gradient of the image
+    products, behind[0] = products - unneeded, behind[0] - unneeded - at.kernel
+    gradients = _reduced(run, behind)
+    m, parameters = p.micro_batches, gradient_bytes(run.layers, 1.0)
+    casts = CAST_BYTES * parameters / at.memory if width < WEIGHT else 0.0
+    found = dict.fromkeys(PARTS, zero) | {
+        "products": m * products, "memory": m * (moved + casts), "gradients": gradients + zero,
+        "kernels": m * (KERNELS * len(behind) - 1) * at.kernel + zero,
+        "optimizer": (SGD_BYTES + 2 * run.gradient) * parameters / at.memory + zero,
+    }  # fmt: skip
+    return {name: np.asarray(found[name], dtype=float) for name in PARTS}
+
+
+def image_memory(run: ImageRun, micro: Any) -> dict[str, Any]:
+    """Return the memory of a rank [byte]: weights, gradients, optimizer, activations, and buckets as working memory.
+
+    Args:
+        run: network and plans.
+        micro: images of a micro-batch [1].
+    """
+    parameters, width = gradient_bytes(run.layers, 1.0), run.plans.width
+    copy = 0.0 if width == WEIGHT else width
+    return {
+        "weights": (WEIGHT + copy) * parameters, "gradients": run.gradient * parameters,
+        "optimizer": MOMENTUM * parameters, "activations": micro * kept_bytes(run.layers, width),
+        "working": run.gradient * parameters,
+    }  # fmt: skip
+
+
+def fits(run: ImageRun, limit: float) -> None:
+    """Refuse a plan that does not fit into device memory.
+
+    Args:
+        run: one plan, of plain numbers.
+        limit: device memory [byte].
+
+    Raises:
+        RefusedError: where it does not; says how many images would.
+    """
+    need, fixed = (sum(image_memory(run, micro).values()) for micro in (run.plans.micro, 0.0))
+    if need <= limit:
+        return
+    most = max(0, int((limit - fixed) / (need - fixed) * run.plans.micro))
+    remedy = f"take at most {most:,} images a rank" if most else "no micro-batch fits"
+    words = f"it needs {gib(need)} a rank of {gib(limit)}, {gib(need - limit)} too much; {remedy}"
+    raise RefusedError(words, infeasible=True, lead=f"{CANNOT}: ")
+
+
+def without_host(speeds: Speeds) -> Speeds:
+    """Return rates without what a host takes to launch, which was fitted on layers of transformers."""
+    return replace(speeds, launch=0.0, launch_parallel=0.0, launch_step=0.0)

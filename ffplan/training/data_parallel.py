@@ -1,0 +1,88 @@
+"""What data parallelism adds to a step: gradients reduced, parameters gathered, the optimiser, here or on the host."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.training import overlap as step
+from ffplan.training.fsdp import Reduced, Unit, sharded, unit_of
+from ffplan.training.group_collectives import group_time, hidden_share
+from ffplan.training.microbatch import inner_stride, pace_share, place
+from ffplan.training.weights import held
+
+if TYPE_CHECKING:
+    from ffplan.training.microbatch import Passes, Run
+
+
+def _group(run: Run, weights: Any, ranks: Any, stride: Any) -> Unit:
+    """Return the collectives over `ranks` that hold the same `weights` of a stage, once a step; HFReduce may reduce."""
+    p, system, zero = run.plans, run.system, np.asarray(run.plans.zero)
+    unit = unit_of(run, weights, ranks, stride)
+    size = p.gradient_bytes * weights
+    reduce = group_time(system, "allreduce", place(run, ranks, stride), size, reducing=True)
+    direct = not system.scatters
+    scatter = np.where(zero > 0, reduce if direct else unit.scatter, reduce)
+    return replace(unit, scatter=scatter, across=np.where((zero > 0) & (not direct), unit.across, 0.0))
+
+
+def reduced(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
+    """Return what reducing gradients and gathering parameters takes that nothing hides [s]."""
+    fully = np.asarray(run.plans.zero) == 3
+    if fully.all():
+        return sharded(run, each, count, extra)
+    plain = _reduced(run, each, count, extra)
+    if not fully.any():
+        return plain
+    third = sharded(run, each, count, extra)
+    return Reduced(np.where(fully, third.gradients, plain.gradients), np.where(fully, third.gathers, plain.gathers))
+
+
+def _reduced(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
+    """Return the same of plans below ZeRO 3.
+
+    Everything that runs beside the same computing is summed before it is compared with it.
+    """
+    p, parts = run.plans, held(run.shape, run.plans, pace_share(run.shape, run.plans))
+    stride, pieces, zero = inner_stride(p), count + (np.asarray(extra) > 0), np.asarray(p.zero)
+    found = _group(run, parts.layer * count + extra, p.reducing, stride)
+    if run.shape.experts is not None:
+        found = found.plus(_group(run, parts.experts * count, p.expert_data, stride * p.expert))
+    forward, back, m = count * each.ahead, count * each.behind, p.micro_batches
+    again = np.where(zero == 2, m, 1.0)  # ZeRO 2 keeps no gradients but its own: it reduces every time
+    once, across, gather = found.scatter, found.across, np.where(zero > 0, found.gather, 0.0)
+    share = run.speeds.overlap
+    if "gradients" in p.overlap:
+        reducing = hidden_share(run.system, place(run, p.reducing, stride), share)
+        once, across = step.exposed(once, back, pieces, reducing), step.exposed(across, back, pieces, share)
+    if "parameters" in p.overlap:
+        gather = step.exposed(gather, forward, pieces, share)
+    return Reduced(again * once + across, gather)
+
+
+def _host_rates(run: Run) -> tuple[float, float]:
+    """Return what a rank moves to its host while all do, and its share of host memory bandwidth [byte/s]."""
+    host = run.system.host
+    memory = host.memory_gbyte_s[1] / max(1, len(host.gpus)) * 1e9
+    link = (host.pcie[1] if host.pcie else float("inf")) * 1e9
+    for port in host.ports:
+        if port.gpus and port.limits is not None:
+            link = min(link, port.limits.one_way.value / len(port.gpus) * 1e9)
+    return min(link, memory), memory
+
+
+def optimizer(run: Run, count: Any, extra: Any) -> tuple[Any, Any]:
+    """Return the times of the optimiser, on the accelerator and on the host [s]."""
+    p, parts = run.plans, held(run.shape, run.plans, pace_share(run.shape, run.plans))
+    zero, shard = np.asarray(p.zero) > 0, p.sharing
+    plain, experts = np.where(zero, shard, 1.0), np.where(zero, np.minimum(shard, p.expert_data), 1.0)
+    mine = (parts.layer * count + extra) / plain + parts.experts * count / experts
+    if p.offload == "none":
+        return step.optimizer_time(mine, 1.0, run.speeds.memory), 0.0
+    link, memory = _host_rates(run)
+    time = step.offload_time(mine, 1.0, p.gradient_bytes, link, memory)
+    if p.offload == "parameters":
+        time = time + 2 * p.micro_batches * p.width * mine / link
+    return 0.0 * time, time

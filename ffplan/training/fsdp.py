@@ -1,0 +1,151 @@
+"""ZeRO 3: units whose parameters are gathered for computing and whose gradients are scattered, beside other units.
+
+A unit is one layer or several. Embeddings are the root: gathered before anything can run, scattered after everything.
+Every unit is freed after its forward pass and gathered again for the backward one. One communicator carries gathers and
+scatters in the order in which they are issued, gathers one unit ahead.
+
+Sources:
+    [1] Rajbhandari et al., "ZeRO", SC'20, arXiv 1910.02054 (what is gathered and scattered).
+    [2] Zhao et al., "PyTorch FSDP", arXiv 2304.11277, and torch 1.12.1, fully_sharded_data_parallel.py, with
+        BACKWARD_PRE: all units but the root are freed, one process group, the next unit is gathered as computing of one
+        begins.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.array_math import maximum
+from ffplan.base.record import record
+from ffplan.training.group_collectives import group_time
+from ffplan.training.microbatch import inner_stride, pace_share, place
+from ffplan.training.overlap import with_cost
+from ffplan.training.parallel_plan import units_of
+from ffplan.training.weights import held
+
+if TYPE_CHECKING:
+    from ffplan.training.microbatch import Passes, Run
+
+
+@record
+class Unit:
+    """Collectives over the ranks that share so many parameters [s]."""
+
+    gather: Any
+    """Of parameters."""
+    scatter: Any
+    """Of gradients."""
+    across: Any
+    """Reducing gradients between replicas of a shard, once a step."""
+
+    def plus(self, other: Unit) -> Unit:
+        """Return the sum of two."""
+        return Unit(self.gather + other.gather, self.scatter + other.scatter, self.across + other.across)
+
+
+@record
+class Reduced:
+    """Collectives of data parallelism in a step that nothing hides [s]."""
+
+    gradients: Any
+    gathers: Any
+    """Parameters, brought together for computing."""
+
+
+def forward_wait(gather: Any, computing: Any, units: Any) -> Any:
+    """Return what gathering parameters adds to a forward pass.
+
+    Args:
+        gather: gathering a unit g [s].
+        computing: time of all units w [s].
+        units: units U [1].
+
+    Returns:
+        Time [s].
+
+    Equation:
+        g + (U - 1) max(0, g - w / U)
+
+    Source:
+        [2]. The first unit has nothing beside it; the next is gathered while a unit computes.
+    """
+    return gather + (units - 1) * maximum(0.0, gather - computing / units)
+
+
+def backward_wait(gather: Any, scatter: Any, computing: Any, units: Any) -> Any:
+    """Return what gathering parameters and scattering gradients adds to a backward pass.
+
+    Args:
+        gather: gathering a unit g [s].
+        scatter: scattering a unit's gradients s [s].
+        computing: time of all units w = U b [s].
+        units: units U [1].
+
+    Returns:
+        Time [s].
+
+    Equation:
+        g + max(b, g) + (U - 2) max(b, g + s) + max(b, s) + s - U b; g + s for one unit
+
+    Source:
+        [2]. The first unit is gathered with nothing beside it. Then, unit by unit, computing runs beside the gradients
+        of the unit before and the parameters of the next. A test holds it to a simulation of the events.
+    """
+    each = computing / units
+    between = maximum(0.0, gather - each) + maximum(0.0, scatter - each)
+    between = between + (units - 2) * maximum(0.0, gather + scatter - each)
+    return gather + (units > 1) * between + scatter
+
+
+def unit_of(run: Run, weights: Any, ranks: Any, stride: Any) -> Unit:
+    """Return the collectives of so many parameters over the ranks that share them."""
+    p, system = run.plans, run.system
+    shared = np.minimum(np.where(np.asarray(p.shard) > 0, p.shard, ranks), ranks)
+    spot, outer = place(run, shared, stride), place(run, ranks / shared, stride * shared)
+    return Unit(
+        group_time(system, "all-gather", spot, p.width * weights),
+        group_time(system, "reduce-scatter", spot, p.gradient_bytes * weights),
+        group_time(system, "allreduce", outer, p.gradient_bytes * weights / shared),
+    )
+
+
+def sharded(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
+    """Return what nothing hides of the collectives of ZeRO 3 in a step.
+
+    Args:
+        run: workload, plans and machine.
+        each: a micro-batch in one layer.
+        count: layers of a rank [1].
+        extra: parameters outside the layers [1].
+
+    Raises:
+        ValueError: where a library lacks a collective.
+    """
+    p, parts = run.plans, held(run.shape, run.plans, pace_share(run.shape, run.plans))
+    stride, (units, layers) = inner_stride(p), units_of(count, p)
+    unit = unit_of(run, layers * parts.layer, p.reducing, stride)
+    if run.shape.experts is not None:
+        unit = unit.plus(unit_of(run, layers * parts.experts, p.expert_data, stride * p.expert))
+    root, v, m = unit_of(run, extra, p.reducing, stride), p.chunks, p.micro_batches
+    ahead, behind, share = count * each.ahead / v, count * each.behind / v, run.speeds.overlap
+    hide_gathers, hide_gradients = "parameters" in p.overlap, "gradients" in p.overlap
+    gathers = units * unit.gather
+    forward = root.gather + v * gathers
+    if hide_gathers:
+        waiting = root.gather + v * forward_wait(unit.gather, ahead, units)
+        forward = with_cost(waiting, forward, share)
+
+    def backward(scatter: Any, at_end: Any) -> tuple[Any, Any]:
+        """Return what gathers, and what scatters add in the backward pass of a micro-batch."""
+        hidden = (unit.gather if hide_gathers else 0.0, scatter if hide_gradients else 0.0)
+        carried = units * (hidden[0] + hidden[1])
+        added = v * with_cost(backward_wait(*hidden, behind, units), carried, share)
+        mine = added * units * hidden[0] / np.maximum(carried, 1e-30)
+        others = added - mine if hide_gradients else v * units * scatter
+        return (mine if hide_gathers else v * gathers), others + at_end
+
+    again, scatters = backward(unit.scatter, root.scatter)
+    last, scatters_last = backward(unit.scatter + unit.across, root.scatter + root.across)
+    return Reduced((m - 1) * scatters + scatters_last, m * forward + (m - 1) * again + last)

@@ -1,0 +1,130 @@
+"""Matrix products of a layer: their shapes on one rank, and their time in tiles and in bytes.
+
+Sources:
+    [1] Narayanan et al., arXiv 2104.04473, section 3 (how matrices are split).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.array_math import ceil_div, maximum
+from ffplan.training.model_flops import widths
+from ffplan.training.model_shape import attention_out
+
+if TYPE_CHECKING:
+    from ffplan.training.accelerator_rates import Speeds
+    from ffplan.training.model_shape import Shape
+    from ffplan.training.parallel_plan import Plans
+
+TILE = 128
+"""Rows and columns of the tile that one multiprocessor computes at a time."""
+
+
+def matrix_time(rows: Any, columns: Any, inner: Any, at: Speeds, count: Any = 1, *, rate: Any = None) -> Any:
+    """Return the time of the operations of matrix products that run together.
+
+    Args:
+        rows: rows of a result M [1].
+        columns: columns of a result N [1].
+        inner: inner dimension K [1].
+        at: rates: of large products, and u multiprocessors.
+        count: products that run as one, such as those of a rank's experts [1].
+        rate: of large products, in place of that of the plan's precision [FLOP/s].
+
+    Returns:
+        Time [s].
+
+    Equation:
+        2 T' 128^2 K / rate, T' = u ceil(T / u), T = count ceil(M / 128) ceil(N / 128) tiles
+
+    Source:
+        Tiles, waves and their tails: NVIDIA, Matrix Multiplication Background User's Guide; 128 x 128 is its usual
+        tile. A part-filled tile, or wave, takes as long as a full one.
+    """
+    tiles = count * ceil_div(rows, TILE) * ceil_div(columns, TILE)
+    waves = ceil_div(tiles, at.units) * at.units
+    return 2.0 * waves * TILE * TILE * inner / (at.products if rate is None else rate)
+
+
+def both_ways(
+    rows: Any, columns: Any, inner: Any, at: Speeds, plans: Plans, count: Any = 1, *, plain: bool = False
+) -> tuple[Any, Any]:
+    """Return the times of products forward, and backward for inputs and weights.
+
+    Args:
+        rows: tokens M [1].
+        columns: columns of the weights N [1].
+        inner: rows of the weights K [1].
+        at: rates.
+        plans: bytes of a number w and of a gradient g.
+        count: products that run as one [1].
+        plain: at 16 bits.
+
+    Returns:
+        Times [s].
+
+    Equation:
+        M x N over K; M x K over N and N x K over M; each no less than its bytes take: w (M N + M K + N K), and
+        w (M N + M K) + 2 g N K where gradients of weights are added to what there is
+
+    Source:
+        Backpropagation: dX = dY W^T, dW = X^T dY; Williams et al., "Roofline", CACM 2009.
+    """
+    rate, w = at.plain if plain else at.products, plans.width
+    ends = count * rows * (columns + inner) * w
+    weights = count * columns * inner
+    moved = (ends + w * weights) / at.memory
+    added = (ends + 2 * plans.gradient_bytes * weights) / at.memory
+    ahead = maximum(matrix_time(rows, columns, inner, at, count, rate=rate), moved)
+    inputs = maximum(matrix_time(rows, inner, columns, at, count, rate=rate), moved)
+    return ahead, inputs + maximum(matrix_time(columns, inner, rows, at, count, rate=rate), added)
+
+
+def around_attention(shape: Shape, tensor: Any) -> tuple[tuple[Any, Any], ...]:
+    """Return columns and inner width of the products around attention on one rank.
+
+    Args:
+        shape: the model.
+        tensor: ways of tensor parallelism t [1].
+
+    Returns:
+        Columns and inner width of each [1].
+
+    Equation:
+        h x (q + k + v) / t and v' / t x h; with latent attention h x r_q, r_q x q / t, h x (r_kv + d_rope),
+        r_kv x heads (d_nope + d_v) / t and v' / t x h
+
+    Source:
+        [1]; DeepSeek-V2, arXiv 2405.04434, section 2.1: the narrow matrices are not split.
+    """
+    width, hidden, latent = widths(shape), shape.hidden, shape.latent
+    out = (hidden, attention_out(shape) / tensor)
+    if latent is None:
+        return ((width.query + width.key + width.value) / tensor, hidden), out
+    queries = ((width.query / tensor, hidden),)
+    if latent.query_rank is not None:
+        queries = ((latent.query_rank, hidden), (width.query / tensor, latent.query_rank))  # type: ignore[assignment]
+    wide = shape.heads * (latent.nope_dim + latent.value_dim) / tensor
+    return (*queries, (latent.key_value_rank + latent.rope_dim, hidden), (wide, latent.key_value_rank), out)
+
+
+def feed_forward(shape: Shape, inner: Any, tensor: Any) -> tuple[tuple[Any, Any], ...]:
+    """Return columns and inner width of the products of a feed-forward network on one rank.
+
+    Args:
+        shape: the model.
+        inner: inner width f [1].
+        tensor: ways of tensor parallelism t [1].
+
+    Returns:
+        Columns and inner width of each [1].
+
+    Equation:
+        h x f / t (twice as wide with a gate) and f / t x h
+
+    Source:
+        [1]; Shazeer, arXiv 2002.05202 (gated units).
+    """
+    wide = (2 if shape.gated else 1) * inner / tensor
+    return (wide, shape.hidden), (shape.hidden, inner / tensor)

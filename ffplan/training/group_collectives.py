@@ -1,0 +1,235 @@
+"""Times of the collectives of training, for many groups and sizes in one call each."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.array_math import maximum
+from ffplan.base.arrays import Floats
+from ffplan.base.record import record
+from ffplan.catalog.library import Library
+from ffplan.collectives.rank_layout import Job
+from ffplan.collectives.timing import Wish, evaluate
+from ffplan.node.host import Host
+from ffplan.training.parallel_plan import placed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.node.resources import Border
+
+    Crossed = Callable[["Spot"], tuple[Any, tuple[Border, ...]]]
+
+MOST = 2_000_000
+"""Largest grid of groups and sizes evaluated at once."""
+
+
+@record
+class Spot:
+    """Where the ranks of a group lie; numbers of any shape."""
+
+    each: Any
+    """Ranks on each node [1]."""
+    nodes: Any
+    """Nodes [1]."""
+    apart: Any = 1.0
+    """Nodes from one of them to the next [1]; 1 side by side."""
+
+
+@record
+class System:
+    """The machine that plans run on."""
+
+    host: Host
+    """A node."""
+    library: Library
+    """The library of every collective but those named below."""
+    reducer: Library
+    """The library that reduces gradients."""
+    crossed: Crossed | None = None
+    """Zones, and links between leaves and zones, that groups cross, each with its share of them."""
+    nvlink: bool = False
+    """HFReduce reduces over NVLink first."""
+    known: dict[tuple[Any, ...], Floats] = field(default_factory=dict)
+    """Times found before, by collective, groups and sizes."""
+
+    @property
+    def reducer_name(self) -> str:
+        """The library that reduces gradients, as a plan names it."""
+        return f"{self.reducer.id}-nvlink" if self.nvlink else self.reducer.id
+
+    @property
+    def scatters(self) -> bool:
+        """True where the library for gradients scatters them; HFReduce has allreduce alone."""
+        return self.reducer.method != "hfreduce"
+
+    @property
+    def domain(self) -> int:
+        """Accelerators that one scale-up switch joins, or those of a node [1]."""
+        return self.host.domain_gpus
+
+
+def spot_of(system: System, gpus: Any, size: Any, inside: Any) -> Spot:
+    """Return where groups lie.
+
+    Args:
+        system: the machine.
+        gpus: accelerators in use [1].
+        size: ranks of a group [1].
+        inside: ranks between neighbours of the group [1].
+    """
+    domain = np.minimum(system.domain, gpus)
+    each, nodes = placed(size, inside, domain, aligned=system.host.domain_nodes > 1)
+    return Spot(each, nodes, np.maximum(inside / domain, 1.0))
+
+
+def hidden_share(system: System, spot: Spot, share: float) -> Any:
+    """Return the share of its own time that a hidden reduction costs the computing [1].
+
+    HFReduce adds on the host, which costs none; where groups do not fill nodes NCCL reduces in its place.
+    """
+    on_host = (system.reducer.method == "hfreduce") & (np.asarray(spot.each) >= len(system.host.gpus))
+    return np.where(on_host, 0.0, share)
+
+
+def contention(gpus: Any, nics: Any, per_node: Any, nodes: Any) -> Any:
+    """Return how many groups share a NIC while each is reckoned to have at least one.
+
+    Args:
+        gpus: accelerators of a node G [1].
+        nics: NICs of a node [1].
+        per_node: ranks of a group on each node r [1].
+        nodes: nodes of a group [1].
+
+    Returns:
+        Factor [1] by which a message counts.
+
+    Equation:
+        max(1, G / (NICs r)) over several nodes, else 1
+
+    Source:
+        All groups of a node run the same collective at the same time; each has NICs r / G of its NICs.
+    """
+    shared = maximum(1.0, gpus / (maximum(nics, 1) * per_node))
+    return 1.0 + (nodes > 1) * (shared - 1.0)
+
+
+def border_share(gpus: int, nics: int, spot: Spot, below: Any) -> Any:
+    """Return the share of a border's links that a group has while all groups cross it.
+
+    Args:
+        gpus: accelerators of a node G [1].
+        nics: NICs of a node [1].
+        spot: where the group lies: r ranks on a node, d nodes apart.
+        below: nodes, or scale-up domains, below the border b [1].
+
+    Returns:
+        Share [1]. Messages count as often as groups share a NIC, so the share counts as often too.
+
+    Equation:
+        min(1, r / G) / min(d, b) x contention
+
+    Source:
+        G / r groups of every node cross the border, and the nodes between those of one group belong to others.
+    """
+    mine = np.minimum(1.0, spot.each / gpus) / np.minimum(spot.apart, np.maximum(below, 1.0))
+    return mine * contention(gpus, nics, spot.each, spot.nodes)
+
+
+def group_time(system: System, operation: str, spot: Spot, size: Any, *, reducing: bool = False) -> Floats:
+    """Return the time of a collective that every group of the job runs at once; 0 over a single rank [s].
+
+    The call itself is not counted: what the host launches has a figure of its own.
+
+    Args:
+        system: the machine.
+        operation: allreduce, reduce-scatter, all-gather, all-to-all or sendrecv.
+        spot: where the groups lie.
+        size: message as nccl-tests counts it [byte], any shape.
+        reducing: the library for gradients does it.
+
+    Raises:
+        ValueError: where the library has no such operation.
+    """
+    library = system.reducer if reducing else system.library
+    scaled = np.asarray(size * contention(system.domain, system.host.domain_nics, spot.each, spot.nodes))
+    apart = np.where(np.asarray(spot.nodes) > 1, spot.apart, 1.0) if system.crossed else 1.0
+    *where, sizes = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (spot.each, spot.nodes, apart, scaled)))
+    mark = (operation, reducing, sizes.shape, *(array.tobytes() for array in (*where, sizes)))
+    if mark not in system.known:
+        system.known[mark] = _group_times(system, library, operation, where, sizes)
+    return system.known[mark]
+
+
+def _group_times(system: System, library: Library, operation: str, where: list[Floats], sizes: Floats) -> Floats:
+    """Return times in the shape of the sizes [s]; `where` are ranks on a node, nodes, and nodes apart.
+
+    Raises:
+        ValueError: where the library has no such operation.
+    """
+    keys, key = np.unique(np.stack([array.ravel() for array in where]), axis=1, return_inverse=True)
+    values, at = np.unique(sizes.ravel(), return_inverse=True)
+    key = key.ravel()
+    time = np.zeros((keys.shape[1], len(values)))
+    several = np.flatnonzero(keys[0] * keys[1] >= 2)
+    stride = max(1, MOST // max(1, len(values)))
+    for first in range(0, len(several), stride):
+        part = several[first : first + stride]
+        time[part] = _grid(system, library, operation, Spot(*keys[:, part]), values)
+    found: Floats = time[key, at.ravel()].reshape(sizes.shape)
+    return np.where(sizes > 0, np.maximum(found - system.host.launch_s, 0.0), 0.0)
+
+
+def _grid(system: System, library: Library, operation: str, spot: Spot, sizes: Floats) -> Floats:
+    """Return times of group x size [s].
+
+    Raises:
+        ValueError: where the library has no such operation.
+    """
+    zones, borders = system.crossed(spot) if system.crossed else (spot.nodes * 0 + 1, ())
+    safe = np.where(spot.each * spot.nodes < 2, 2.0, spot.each)
+    job = Job(system.host, spot.nodes, safe, zones, borders)
+    grid = evaluate(Wish(operation, library, nvlink=system.nvlink), job, np.maximum(sizes, 1.0))
+    if grid is None:
+        raise ValueError(f"{library.id} has no {operation}")
+    found = np.asarray(grid.pick(grid.time))
+    if library is not system.library and not grid.possible.all():  # HFReduce takes whole nodes; NCCL does the rest
+        return np.where(grid.possible[:, None], found, _grid(system, system.library, operation, spot, sizes))
+    return found
+
+
+def send_time(system: System, size: Any, stages: Any, spot: Spot) -> Any:
+    """Return the time in which every rank sends a message to one of the next stage.
+
+    Args:
+        system: the machine.
+        size: message of a rank [byte].
+        stages: pipeline stages p [1].
+        spot: where the ranks of one pipeline lie: all on one node, or nodes apart.
+
+    Returns:
+        Time [s].
+
+    Equation:
+        size / NVLink where stages that follow one another are joined by it or sit in one node, else
+        latency + size / min(NICs / G, W), W what a rank has of the links between leaves or zones that stages cross
+
+    Source:
+        Every rank has its share of the node's NICs; all ranks of a node send at once.
+    """
+    host, gpus = system.host, max(1, system.domain)
+    rates, part = host.rates, host.accelerator
+    peer = rates.peer.value if rates and rates.peer else (rates.ring.value if rates and rates.ring else None)
+    if peer is None or not host.switched:
+        linked = part.nvlink.value if part and part.nvlink and host.switched else None
+        peer = linked or (host.pcie[1] if host.pcie else float("inf"))
+    rate: Any = host.payload_gbyte_s * host.domain_nodes / gpus
+    whole = Spot(0.0 * np.asarray(spot.nodes) + gpus, spot.nodes, spot.apart)  # all ranks of a node cross together
+    for border in system.crossed(whole)[1] if system.crossed else ():
+        rate = np.where(border.sets > 1, np.minimum(rate, border.gbyte_s / gpus), rate)
+    known: object = system.library.latency.get("network", {}).get("ring", {}).get("simple")
+    away = getattr(known, "value", 0.0) + size / (np.maximum(rate, 1e-9) * 1e9)
+    return np.where(spot.each >= stages, size / (peer * 1e9), away)

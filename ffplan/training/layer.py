@@ -1,0 +1,205 @@
+"""What one layer costs a rank, forward, for one micro-batch: products, attention, memory, kernels.
+
+Every function takes floats and arrays. Tensor parallelism splits every matrix by columns or by rows.
+
+Sources:
+    [1] Narayanan et al., arXiv 2104.04473, section 3 (how matrices are split).
+    [2] Korthikanti et al., arXiv 2205.05198, section 4 (what lies between the matrices; sequence parallelism).
+    [3] Dao, "FlashAttention-2", arXiv 2307.08691 (fused attention: 2.5 times the operations backward).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.record import record
+from ffplan.training.gemm import around_attention, both_ways, feed_forward
+from ffplan.training.memory_traffic import SINGLE, activation_numbers, moved_bytes, score_bytes
+from ffplan.training.model_flops import widths
+from ffplan.training.model_shape import attention_out, shared_width
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ffplan.training.accelerator_rates import Speeds
+    from ffplan.training.model_shape import Shape
+    from ffplan.training.parallel_plan import Plans
+
+LOGIT_BYTES, EAGER_LOGIT_BYTES, EAGER_LOGIT_CASTS = 14.0, 24.0, 12.0
+"""Bytes that a score over the vocabulary moves with few kernels, with one for every operation, and for casts."""
+
+
+@record
+class Work:
+    """Times of a layer forward on one rank [s]."""
+
+    products: Any
+    """Matrix products."""
+    products_back: Any
+    """Those of the backward pass."""
+    attention: Any
+    """Scores and weighted values."""
+    scores: Any
+    """Memory traffic of unfused scores."""
+    moved: Any
+    """Element-wise operations."""
+    back: Any
+    """Element-wise operations of the backward pass."""
+    kernels: Any
+    """What products take beyond their operations."""
+
+    def scaled(self, factor: Any) -> Work:
+        """Return a share of it."""
+        return Work(*(factor * getattr(self, name) for name in WORK))
+
+    def plus(self, other: Work) -> Work:
+        """Return the sum of two."""
+        return Work(*(getattr(self, name) + getattr(other, name) for name in WORK))
+
+
+WORK = ("products", "products_back", "attention", "scores", "moved", "back", "kernels")
+
+
+def attention_time(shape: Shape, plans: Plans, at: Speeds) -> tuple[Any, Any]:
+    """Return the time of the core of attention forward: its operations, and the traffic of unfused scores.
+
+    Args:
+        shape: the model; s is its sequence.
+        plans: the plans: micro-batch b, tensor parallelism t, context parallelism c.
+        at: rates.
+
+    Returns:
+        Times [s].
+
+    Equation:
+        2 b s^2 (q + v') / (t c) / rate, half of it where the kernel skips what a causal mask hides; b a s^2 / (t c)
+        scores x bytes of each / memory where it is not fused
+
+    Source:
+        [2]; [3].
+    """
+    width, square = widths(shape), plans.micro * shape.sequence * shape.sequence / (plans.tensor * plans.context)
+    operations = 2.0 * square * (width.query + attention_out(shape))
+    if plans.fused_attention:
+        return operations * (0.5 if plans.causal_skip else 1.0) / at.attention, 0.0 * operations
+    return operations / at.plain, score_bytes(plans) * square * shape.heads / at.memory
+
+
+def _sum(found: Iterable[tuple[Any, Any]]) -> tuple[Any, Any]:
+    """Return the sums of times forward and backward."""
+    pairs = list(found)
+    return sum(ahead for ahead, _ in pairs), sum(behind for _, behind in pairs)
+
+
+def dense_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
+    """Return what a layer without experts costs forward.
+
+    Args:
+        shape: the model.
+        plans: the plans.
+        at: rates.
+
+    Returns:
+        Times [s].
+
+    Equation:
+        products of attention and feed-forward network, the core of attention, element-wise operations, a kernel's time
+        for each product
+
+    Source:
+        [1]; [2].
+    """
+    tokens = plans.tokens(shape.sequence)
+    shapes = (*around_attention(shape, plans.tensor), *feed_forward(shape, shape.ffn, plans.tensor))
+    products, behind = _sum(both_ways(tokens, n, k, at, plans) for n, k in shapes)
+    attention, scores = attention_time(shape, plans, at)
+    moved, back = (tokens * moved_bytes(shape, shape.ffn, plans, back=way) / at.memory for way in (False, True))
+    return Work(products, behind, attention, scores, moved, back, len(shapes) * at.kernel)
+
+
+def expert_rows(shape: Shape, plans: Plans) -> Any:
+    """Return the tokens that a rank's experts compute for a micro-batch, were they spread evenly.
+
+    Args:
+        shape: the model, with experts: k of a token.
+        plans: the plans: tensor parallelism t, within experts t_e.
+
+    Returns:
+        Tokens [1].
+
+    Equation:
+        b s / c k t_e / t
+
+    Source:
+        What ranks send away they receive from others, in the mean; DeepSeekMoE, arXiv 2401.06066, balances the load.
+    """
+    assert shape.experts is not None
+    tokens = plans.tokens(shape.sequence)
+    return tokens * shape.experts.top_k * plans.expert_tensor / plans.tensor
+
+
+def expert_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
+    """Return what a layer with experts costs forward.
+
+    Args:
+        shape: the model, with experts.
+        plans: the plans: expert parallelism e, tensor parallelism within experts.
+        at: rates.
+
+    Returns:
+        Times [s].
+
+    Equation:
+        attention as in `dense_layer`; a router; shared experts; R / (E / e) tokens for each of E / e experts, whose
+        products run together; tokens sorted and brought back: 4 w R h bytes
+
+    Source:
+        DeepSeekMoE, arXiv 2401.06066 (shared and routed experts); [1].
+    """
+    experts = shape.experts
+    assert experts is not None
+    tokens = plans.tokens(shape.sequence)
+    routed, local = expert_rows(shape, plans), experts.routed / plans.expert
+    shared = shared_width(experts)
+    plain = (*around_attention(shape, plans.tensor), (experts.routed, shape.hidden))
+    if shared:
+        plain = (*plain, *feed_forward(shape, shared, plans.tensor))
+    together = feed_forward(shape, experts.ffn, plans.expert_tensor)
+    several = [both_ways(routed / local, n, k, at, plans, local) for n, k in together]
+    products, behind = _sum([*(both_ways(tokens, n, k, at, plans) for n, k in plain), *several])
+    attention, scores = attention_time(shape, plans, at)
+    moved, back = (
+        tokens * moved_bytes(shape, shared, plans, back=way)
+        + plans.width * routed * (4 * shape.hidden + numbers * experts.ffn / plans.expert_tensor)
+        for way, numbers in zip((False, True), activation_numbers(shape, plans), strict=True)
+    )
+    kernels = (len(plain) + len(together)) * at.kernel
+    return Work(products, behind, attention, scores, moved / at.memory, back / at.memory, kernels)
+
+
+def output_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
+    """Return what the output layer over the vocabulary costs with its loss, forward and backward.
+
+    Args:
+        shape: the model: vocabulary V, width h.
+        plans: the plans.
+        at: rates.
+
+    Returns:
+        Times [s].
+
+    Equation:
+        3 products T x V / t x h at 16 bits, 14 T V / t bytes / memory, 3 kernels; operation by operation 36 bytes, and
+        24 where products have 32 bits
+
+    Source:
+        [1] for the products. The scores are written and read at 16 and at 32 bits: 2 + 4 bytes for the loss, 4 + 4 for
+        its gradient. Operation by operation they are cast (6), their logarithms taken (8), and backward the gradient of
+        the loss is written (4), read with them, written (12), and cast (6).
+    """
+    tokens = plans.tokens(shape.sequence)
+    columns = shape.vocabulary / plans.tensor
+    products, behind = both_ways(tokens, columns, shape.hidden, at, plans, plain=True)
+    eager = EAGER_LOGIT_BYTES + (EAGER_LOGIT_CASTS if plans.width < SINGLE else 0.0)
+    moved = eager if plans.eager else LOGIT_BYTES
+    return Work(products + behind, 0.0, 0.0, 0.0, moved * tokens * columns / at.memory, 0.0, 3 * at.kernel)

@@ -1,0 +1,222 @@
+"""Device memory of every stage of a plan, part by part; takes floats and arrays.
+
+Sources:
+    [1] Korthikanti et al., arXiv 2205.05198, section 4 (what a layer keeps, tensor by tensor).
+    [2] Rajbhandari et al., "ZeRO", SC'20, arXiv 1910.02054 (what is shared).
+    [3] Qi et al., arXiv 2401.10241, and its repository; deepseek-ai/DualPipe (activations of other schedules).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.record import record
+from ffplan.training.layer import expert_rows
+from ffplan.training.memory_traffic import DROPPED
+from ffplan.training.model_flops import widths
+from ffplan.training.model_shape import attention_out, mixed_share, shared_width
+from ffplan.training.parallel_plan import layers_of, units_of
+from ffplan.training.weights import held
+
+if TYPE_CHECKING:
+    from ffplan.training.model_shape import Shape
+    from ffplan.training.parallel_plan import Plans
+
+WEIGHT, OPTIMIZER = 2.0, 12.0
+"""Bytes of a parameter under mixed-precision Adam: weight, and master weight with two moments [byte]."""
+KEPT_SCORES = 2
+"""Numbers that an unfused score of attention keeps beside its dropout mask: softmax, and what dropout leaves."""
+LOGIT_BYTES = 6.0
+"""Bytes that a score over the vocabulary keeps: 2 as it is made, 4 at 32 bits."""
+ACTIVATIONS = {"zb-h1": 1.0, "zb-2p": 2.0, "zb-v": 1.0, "v-half": 1 / 2, "v-min": 1 / 3}
+"""Activations of other schedules, on every stage, over those of the first stage under 1F1B."""
+PARTS = ("weights", "gradients", "optimizer", "activations", "logits", "working")
+"""Parts of the memory of a stage."""
+
+
+@record
+class Footprint:
+    """Memory of one stage [byte]."""
+
+    weights: Any
+    gradients: Any
+    optimizer: Any
+    activations: Any
+    logits: Any
+    working: Any
+    """A layer's fresh gradients, layers gathered under ZeRO 3, a layer computed again."""
+
+    @property
+    def total(self) -> Any:
+        """All of it [byte]."""
+        return sum(getattr(self, name) for name in PARTS)
+
+
+def kept_bytes(shape: Shape, plans: Plans, share: Any = 0.0) -> Any:
+    """Return the bytes that the mean layer keeps of a micro-batch for the backward pass, nothing computed again.
+
+    Args:
+        shape: the model: width h, queries q, keys k, values v, attention's output v', feed-forward f, heads a.
+        plans: the plans: tensor parallelism t, bytes of a number w.
+        share: share of layers with experts [1].
+
+    Returns:
+        Size [byte].
+
+    Equation:
+        b s / c (w (4 h / u + (q + k + v + v' + 2 f) / t) + 2 h / u) + (2 w + 1) b a s^2 / (t c), 3 f with a gate, u = t
+        with sequence parallelism, else 1; the bytes of dropout masks, 2 h, only with biases; the scores only unfused;
+        at FP8 the inputs of products, 2 h / u + (v' + f) / t, take a byte less.
+        Experts: R (2 h + 3 f_e / t_e) for R routed tokens, and the shared ones
+
+    Source:
+        [1]: 34 + 5 a s / h for a plain layer with f = 4 h.
+    """
+    width, hidden = widths(shape), shape.hidden
+    tokens = plans.tokens(shape.sequence)
+    between = plans.between
+    wide = 3 if shape.gated else 2
+    around = width.query + width.key + width.value + attention_out(shape)
+    narrow: Any = 0.0
+    if shape.latent is not None:
+        narrow = 2 * (shape.latent.key_value_rank + (shape.latent.query_rank or 0)) + shape.latent.rope_dim
+    base = 4 * hidden / between + narrow + around / plans.tensor
+    saved = (2 * hidden / between + attention_out(shape) / plans.tensor) if plans.precision == "fp8" else 0.0
+    less = shape.ffn / plans.tensor if plans.precision == "fp8" else 0.0
+    plain = plans.width * (base + wide * shape.ffn / plans.tensor) - saved - less
+    found = tokens * (plain + (2 * hidden / between if shape.biases else 0.0))
+    if shape.experts is not None:
+        each = shape.experts
+        inner = wide * each.ffn / plans.expert_tensor
+        routed = plans.width * expert_rows(shape, plans) * (2 * hidden + inner)
+        mixed = tokens * (plans.width * (base + wide * shared_width(each) / plans.tensor) - saved) + routed
+        found = (1 - share) * found + share * mixed
+    if not plans.fused_attention:
+        squares = plans.micro * shape.sequence**2 / (plans.tensor * plans.context)
+        scores = (KEPT_SCORES * plans.width + DROPPED) * shape.heads * squares
+        found = found + (plans.recompute == 0) * scores
+    return found
+
+
+def in_flight(plans: Plans, stage: Any) -> Any:
+    """Return the micro-batches of a whole stage whose activations it keeps at once.
+
+    Args:
+        plans: the plans: p stages of v chunks, m micro-batches.
+        stage: position of the stage i, the first 0 [1].
+
+    Returns:
+        Micro-batches [1]; a part of one where only some chunks are kept.
+
+    Equation:
+        min(p - i, m) under 1F1B; min(2 (p - i - 1) + (v - 1) p + 1, m v) / v interleaved; a factor times p of zero
+        bubble schedules; p + 1 of DualPipe
+
+    Source:
+        [1] section 4.2.3, which has L (1 + (p - 1) / (p v)) layers on the first stage; [3].
+    """
+    p, v, m = plans.pipeline, plans.chunks, plans.micro_batches
+    if plans.schedule == "dualpipe":
+        return np.minimum(p + 1.0, m) + 0 * stage
+    if plans.schedule != "1f1b":
+        return np.minimum(np.ceil(ACTIVATIONS[plans.schedule] * p), m) + 0 * stage
+    plain = np.minimum(p - stage, m)
+    ahead = np.minimum(2 * (p - stage - 1) + (v - 1) * p + 1, m * v) / v
+    return np.where(np.asarray(v) > 1, ahead, plain)
+
+
+def footprint(shape: Shape, plans: Plans, stage: Any) -> Footprint:
+    """Return the memory of one stage, part by part.
+
+    Args:
+        shape: the model.
+        plans: the plans.
+        stage: position of the stage, the first 0 [1].
+
+    Returns:
+        Memory [byte].
+
+    Equation:
+        weights 2 N, gradients g N, optimiser 12 N, shared from ZeRO 3, 2, 1 on; layers x kept x micro-batches in
+        flight; 6 T V / t for the output layer on the last stage; a layer's gradients at 16 bits before they are added
+        up; under ZeRO 3 two units whole with their gradients, the embeddings, and the output layer's gradient; one
+        whole layer where all is computed again
+
+    Source:
+        [1]; [2]. What a framework reserves beyond what it has allocated, and buffers of its libraries, are not in it.
+    """
+    p, (full, last) = plans, layers_of(shape.layers, plans)
+    first_stage, last_stage = np.asarray(stage) == 0, np.asarray(stage) == p.pipeline - 1
+    count = np.where(last_stage & (np.asarray(p.pipeline) > 1), last, full)
+    share = mixed_share(shape, p.pipeline, count, stage)
+    parts = held(shape, p, share)
+    copies = np.where(first_stage & last_stage, 1.0 if shape.tied else 2.0, first_stage * 1.0 + last_stage * 1.0)
+    plain, routed = parts.layer * count + parts.embedding * copies, parts.experts * count
+    shared, zero = p.sharing, np.asarray(p.zero)
+    twice = 2.0 if p.schedule == "dualpipe" else 1.0
+
+    def states(size: float, least: int) -> Any:
+        mine = np.minimum(shared, p.expert_data)
+        divided = plain / np.where(zero >= least, shared, 1.0) + routed / np.where(zero >= least, mine, 1.0)
+        return size * divided
+
+    tokens = p.tokens(shape.sequence)
+    between = p.between
+    input_bytes = p.width * tokens * shape.hidden / between
+    kept, full_again = kept_bytes(shape, p, share), np.asarray(p.recompute) == 2
+    each = np.where(full_again, input_bytes, kept)
+    logits = np.where(last_stage, LOGIT_BYTES * tokens * shape.vocabulary / p.tensor, 0.0)
+    layer = parts.layer + parts.experts
+    pair = np.minimum(2 * units_of(count, p)[1], count) * layer
+    root = p.width * copies + p.gradient_bytes * last_stage
+    gathered = (p.width + p.gradient_bytes) * pair + root * parts.embedding
+    working = np.where((zero == 3) & (shared > 1), gathered, WEIGHT * layer) + np.where(full_again, kept, 0.0)
+    single = p.precision == "tf32"  # no second copy of the weights
+    weight, moments = states(4.0 if single else WEIGHT, 3), states(8.0 if single else OPTIMIZER, 1)
+    gradient = states(1.0, 2) * p.gradient_bytes
+    if p.offload != "none":
+        moments = 0.0 * moments
+    if p.offload == "parameters":
+        weight = 0.0 * weight
+    return Footprint(
+        twice * weight, twice * gradient, moments, count * each * in_flight(p, stage), logits, working,
+    )  # fmt: skip
+
+
+def telling_stages(shape: Shape, plans: Plans) -> dict[str, Any]:
+    """Return the stages of which one is the fullest, by name.
+
+    The first keeps most micro-batches, the last the output layer; where the first layers have no experts, the stage
+    on which they end, or the next one, may outweigh both. Those behind it keep less.
+    """
+    last = np.asarray(plans.pipeline) - 1.0
+    found = {"first": 0.0 * last, "last": last}
+    if shape.experts is not None and shape.experts.dense_layers:
+        full, _ = layers_of(shape.layers, plans)
+        found["mixed"] = np.minimum(np.floor(shape.experts.dense_layers / full), last)
+        found["next"] = np.minimum(np.ceil(shape.experts.dense_layers / full), last)
+    return found
+
+
+def peak_bytes(shape: Shape, plans: Plans) -> Any:
+    """Return the memory of the fullest stage.
+
+    Args:
+        shape: the model.
+        plans: the plans.
+
+    Returns:
+        Memory [byte].
+
+    Equation:
+        max over the first and the last stage, and those where layers with experts begin
+
+    Source:
+        [1] section 4.2.3: the first keeps most micro-batches; experts and the output layer can outweigh them.
+    """
+    most: Any = 0.0
+    for stage in telling_stages(shape, plans).values():
+        most = np.maximum(most, footprint(shape, plans, stage).total)
+    return most

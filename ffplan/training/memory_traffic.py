@@ -1,0 +1,134 @@
+"""What the element-wise operations of a layer move: with few kernels, or with one for every operation.
+
+Sources:
+    [1] Narayanan et al., arXiv 2104.04473, section 3 (how matrices are split).
+    [2] Korthikanti et al., arXiv 2205.05198, section 4 (what lies between the matrices; sequence parallelism).
+    [3] Operations of PyTorch without a compiler, counted: RMS norms and rotary positions are reckoned at 32 bits, GELU
+        is written out, and autograd runs an operation for each of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.training.model_flops import widths
+from ffplan.training.model_shape import attention_out
+
+if TYPE_CHECKING:
+    from ffplan.training.model_shape import Shape
+    from ffplan.training.parallel_plan import Plans
+
+SINGLE = 4.0
+"""Bytes of a number at 32 bits, at which losses, norms and rotary positions are reckoned."""
+CAST_BYTES = 4.0
+"""Bytes that casting a number to FP8 moves: read at 16 bits, written twice, as it is and transposed."""
+ACTIVATION = {(False, False): (2, 3), (True, False): (3, 5), (False, True): (18, 28), (True, True): (5, 9)}
+"""Numbers that an activation moves for each of its inner width, forward and backward: plain or gated, with few kernels
+or operation by operation. GELU written out has eight operations, six of one number in and two of two."""
+RMS, RMS_BACK = 20.0, 68.0
+"""Bytes at 32 bits that an RMS norm moves for a number, operation by operation: square (8), mean (4), product (8);
+backward products (20) with a sum (4), mean (4), square (28), sum of both ways (12)."""
+MEETING = 9.0
+"""Numbers moved to add up gradients where queries, keys and values, and a gate, are products of their own: 3 sums."""
+DROPPED = 1.0
+"""Bytes of a dropout mask."""
+SCORES = {(False, False): 5, (False, True): 6, (True, False): 9, (True, True): 10}
+"""Numbers that an unfused score of attention moves beside its dropout mask, operation by operation or not, backward or
+not. Forward: written (1), softmax (2), dropout (2), and on their own scaling (2) and the causal mask (2); backward:
+gradient written (1), dropout (2), softmax with its result (3), and on their own mask (2) and scaling (2)."""
+
+
+def activation_numbers(shape: Shape, plans: Plans) -> tuple[int, int]:
+    """Return numbers that an activation moves for each of its inner width, forward and backward [1]."""
+    return ACTIVATION[bool(shape.gated), plans.eager]
+
+
+def score_bytes(plans: Plans, *, back: bool = False) -> float:
+    """Return the bytes that an unfused score of attention moves.
+
+    Args:
+        plans: the plans: bytes of a number w.
+        back: in the backward pass.
+
+    Returns:
+        Size [byte].
+
+    Equation:
+        5 w + 1 forward and 6 w + 1 backward; operation by operation 9 w + 1 and 10 w + 1
+
+    Source:
+        [2] for softmax and dropout; [3]. What the products themselves read is not counted.
+    """
+    return SCORES[plans.eager, back] * plans.width + DROPPED
+
+
+def eager_bytes(shape: Shape, inner: Any, plans: Plans, *, back: bool = False) -> Any:
+    """Return the bytes that element-wise operations of a layer move for each token, a kernel for every operation.
+
+    Args:
+        shape: the model: width h, queries q, keys k, values v, attention's output v'.
+        inner: inner width of its feed-forward network f [1].
+        plans: the plans: tensor parallelism t, bytes of a number w.
+        back: of the backward pass.
+
+    Returns:
+        Size [byte].
+
+    Equation:
+        forward (n + 6 w) h / u + (r (q + k) + w (q + k + v + v' + a f)) / t, backward
+        (n + 6 w) h / u + (r (q + k) + w (2 (q + k + v + v') + a f)) / t; u = t with sequence parallelism, else 1.
+        With biases n = 4 w + 2 (2 w + 1) forward, 10 w + 2 (2 w + 1) + 2 w backward, and w (q + k + v + f) / t more for
+        their gradients; without, n = 2 (c + 20 + 2 w) and 2 (c + 68 + 6 w) + 9 w, the last for sums of gradients.
+        Rotary positions r = c + 8, learned ones 0; casts c = 2 (w + 4) at 16 bits; a = 5 and 9 with a gate, 18 and 28
+        without
+
+    Source:
+        [3]. Layer norms are one kernel, and models with biases have two dropouts.
+    """
+    w, width, out = plans.width, widths(shape), attention_out(shape)
+    casts = 2 * (w + SINGLE) if w < SINGLE else 0.0
+    around, summed = width.query + width.key, 0.0
+    if shape.biases:
+        norms = 2 * ((5 if back else 2) * w + 2 * w + DROPPED) + (2 * w if back else 0)
+        summed = w * (around + width.value + inner) if back else 0.0
+    else:
+        norms = 2 * (casts + (RMS_BACK + 6 * w if back else RMS + 2 * w)) + (MEETING * w if back else 0)
+    turned = 0.0 if shape.positions else (casts + 8.0) * around
+    attended = (2 if back else 1) * w * (around + width.value + out)
+    split = turned + attended + summed + w * activation_numbers(shape, plans)[back] * inner
+    return (norms + 6 * w) * shape.hidden / plans.between + split / plans.tensor
+
+
+def moved_bytes(shape: Shape, inner: Any, plans: Plans, *, back: bool = False) -> Any:
+    """Return the bytes that element-wise operations of a layer move for each token.
+
+    Args:
+        shape: the model: width h, queries q, keys k, values v, attention's output v'.
+        inner: inner width of its feed-forward network f [1].
+        plans: the plans: tensor parallelism t, bytes of a number w.
+        back: of the backward pass.
+
+    Returns:
+        Size [byte].
+
+    Equation:
+        with few kernels, forward w (10 h / u + (3 q + 3 k + v + v' + 2 f) / t), 3 f with a gate; backward
+        w (12 h / u + (4 q + 4 k + 2 v + 2 v' + 3 f) / t), 5 f with a gate; u = t with sequence parallelism, else 1; at
+        FP8 4 (2 h / u + (v' + f) / t) more for casts, each way. Operation by operation, see `eager_bytes`
+
+    Source:
+        [2] for what lies where. Forward, two norms read and write h, two residual additions read it twice and write it;
+        positions read and write queries and keys; attention reads q, k, v and writes v'; the activation reads f, or 2 f
+        with a gate, and writes f. Backward, norms and activation read one more, attention reads and writes twice.
+    """
+    width, out = widths(shape), attention_out(shape)
+    between, around = plans.between, width.query + width.key
+    if plans.eager:
+        found = eager_bytes(shape, inner, plans, back=back)
+    else:
+        split = 4 * around + 2 * width.value + 2 * out if back else 3 * around + width.value + out
+        split = split + activation_numbers(shape, plans)[back] * inner
+        found = plans.width * ((12 if back else 10) * shape.hidden / between + split / plans.tensor)
+    if plans.precision == "fp8":
+        found = found + CAST_BYTES * (2 * shape.hidden / between + (out + inner) / plans.tensor)
+    return found

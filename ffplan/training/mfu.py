@@ -1,0 +1,59 @@
+"""From seconds of a step to rates: tokens, operations, and the shares of the peak that they make."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.training.model_flops import parameters, sequence_flops
+from ffplan.training.parallel_plan import RECOMPUTE
+
+if TYPE_CHECKING:
+    from ffplan.training.model_shape import Shape
+    from ffplan.training.parallel_plan import Plans
+
+
+def step_flops(shape: Shape, plans: Plans, convention: str) -> Any:
+    """Return the operations of a step over all ranks.
+
+    Args:
+        shape: the model.
+        plans: the plans: batch, and what is computed again.
+        convention: model (attention in full), causal (half of it), hardware (with what is computed again) or 6n.
+
+    Returns:
+        Operations [FLOP].
+
+    Equation:
+        batch x operations of a sequence; 6 N s with N the parameters that a token meets
+
+    Source:
+        `shapes.sequence_flops`; Kaplan et al., arXiv 2001.08361, for 6 N.
+    """
+    if convention == "6n":
+        return 6.0 * plans.batch * shape.sequence * parameters(shape, active=True)
+    if convention != "hardware":
+        return plans.batch * sequence_flops(shape, shape.sequence, causal=convention == "causal")
+    found: Any = 0.0
+    for at, name in enumerate(RECOMPUTE):
+        found = found + (plans.recompute == at) * sequence_flops(shape, shape.sequence, recompute=name)
+    return plans.batch * found
+
+
+def achieved(flops: Any, seconds: Any, gpus: Any) -> Any:
+    """Return the operations of each accelerator in a second.
+
+    Args:
+        flops: operations of a step [FLOP].
+        seconds: its time [s].
+        gpus: accelerators [1].
+
+    Returns:
+        Rate [FLOP/s]; over the peak it is MFU, or HFU with what is computed again.
+
+    Equation:
+        operations / (seconds x accelerators)
+
+    Source:
+        Chowdhery et al., PaLM, arXiv 2204.02311, appendix B.
+    """
+    return flops / (seconds * gpus)

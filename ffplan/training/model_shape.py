@@ -1,0 +1,107 @@
+"""A transformer as numbers or arrays, in the form that every formula of training takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.record import record
+from ffplan.catalog.models import Experts, Latent
+
+if TYPE_CHECKING:
+    from ffplan.catalog.models import Transformer
+
+
+@record
+class Shape:
+    """The dimensions of a transformer, named as in the catalogue; numbers may be arrays over plans."""
+
+    layers: Any
+    hidden: Any
+    heads: Any
+    kv_heads: Any
+    head_dim: Any
+    ffn: Any
+    gated: bool
+    biases: bool
+    vocabulary: Any
+    sequence: Any
+    positions: Any
+    tied: bool
+    latent: Latent | None
+    experts: Experts | None
+
+
+OVERRIDES = ("layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary", "sequence")
+"""Dimensions that a run may replace."""
+
+
+def shape_of(model: Transformer, **replaced: Any) -> Shape:
+    """Return the dimensions of a model, some of them replaced by numbers or arrays.
+
+    Args:
+        model: the model of the catalogue.
+        replaced: names of `OVERRIDES` with their values; where `hidden` is replaced and `ffn` is not, its ratio stays.
+    """
+
+    def value(name: str) -> Any:
+        return replaced.get(name, getattr(model, name))
+
+    width = model.head_dim or (model.hidden // model.heads if model.latent is None else None)
+    if {"hidden", "heads"} & set(replaced) and model.latent is None:
+        width = value("hidden") // value("heads")
+    wide = value("ffn")
+    if "hidden" in replaced and "ffn" not in replaced:
+        wide = model.ffn / model.hidden * replaced["hidden"]
+    return Shape(
+        value("layers"), value("hidden"), value("heads"), value("kv_heads") or value("heads"), width, wide,
+        model.gated, model.biases, value("vocabulary"), value("sequence"), model.positions, model.tied, model.latent,
+        model.experts,
+    )  # fmt: skip
+
+
+def attention_out(shape: Shape) -> Any:
+    """Return the width of what attention hands to its last matrix: heads times the width of a value [1]."""
+    return shape.heads * (shape.latent.value_dim if shape.latent else shape.head_dim)
+
+
+def mixed_layers(shape: Shape) -> Any:
+    """Return the layers with experts [1]."""
+    if shape.experts is None:
+        return 0 * shape.layers
+    return (shape.layers - shape.experts.dense_layers) // shape.experts.every
+
+
+def mixed_share(shape: Shape, pipeline: Any, count: Any, stage: Any = None) -> Any:
+    """Return the share of a stage's layers that have experts.
+
+    Args:
+        shape: the model; layers without experts come first.
+        pipeline: stages p [1].
+        count: layers of the stage n [1].
+        stage: position of the stage i, the first 0 [1]; one behind all layers without experts if omitted.
+
+    Returns:
+        Share [1].
+
+    Equation:
+        mixed layers / L with one stage; else ceil((n - d) / every) / n, d = min(n, max(0, dense - i n)) layers of it
+        without experts
+
+    Source:
+        DeepSeekMoE, arXiv 2401.06066, and DeepSeek-V3, arXiv 2412.19437: the first layers are dense.
+    """
+    import numpy as np
+
+    if shape.experts is None:
+        return 0.0 * np.asarray(pipeline)
+    held = np.maximum(count, 1.0)
+    dense: Any = 0.0
+    if stage is not None:
+        dense = np.minimum(held, np.maximum(0.0, shape.experts.dense_layers - np.asarray(stage) * held))
+    later = np.ceil((held - dense) / shape.experts.every) / held
+    return np.where(np.asarray(pipeline) > 1, later, mixed_layers(shape) / shape.layers)
+
+
+def shared_width(experts: Experts) -> int:
+    """Return the inner width of all shared experts together [1]."""
+    return experts.shared_ffn or experts.shared * experts.ffn

@@ -1,0 +1,143 @@
+"""How the parts of a step come together: overlap, pipeline, optimiser; every function takes floats and arrays.
+
+Sources:
+    [1] Narayanan et al., arXiv 2104.04473, section 2.2 (schedules).
+    [2] Rajbhandari et al., "ZeRO", SC'20, arXiv 1910.02054 (what is gathered and reduced).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ffplan.base.array_math import maximum
+
+ADAM_BYTES = 38.0
+"""Bytes that Adam moves for a parameter: gradient read for its norm and for the update and zeroed (12), three states
+read and written (24), weight written (2)."""
+HOST_ADAM_BYTES = 30.0
+"""The same on the host: gradient read (4), three states read and written (24), weight written (2)."""
+
+
+def exposed(communication: Any, computing: Any, pieces: Any, share: Any = 0.0) -> Any:
+    """Return what a communication that runs beside computing adds to it.
+
+    Args:
+        communication: its time c [s].
+        computing: time of what runs beside it w [s].
+        pieces: pieces n that it is cut into; the first, or the last, runs alone [1].
+        share: share of its own time that it costs the computing while it is hidden f [1].
+
+    Returns:
+        Time [s].
+
+    Equation:
+        e + f (c - e), e = max(c / n, c - w)
+
+    Source:
+        Pipelining of n pieces: one has nothing to run beside it. Collectives of accelerators take multiprocessors and
+        memory bandwidth from the computing: 20 of 132 multiprocessors in DeepSeek-V3, arXiv 2412.19437.
+    """
+    return with_cost(maximum(communication / maximum(pieces, 1.0), communication - computing), communication, share)
+
+
+def with_cost(alone: Any, whole: Any, share: Any) -> Any:
+    """Return what collectives add where hiding the rest of them costs the computing a share of their time.
+
+    Args:
+        alone: what nothing hides e [s].
+        whole: all that they take c [s].
+        share: share that what is hidden costs f [1].
+
+    Returns:
+        Time [s].
+
+    Equation:
+        e + f max(0, c - e)
+
+    Source:
+        DeepSeek-V3, arXiv 2412.19437, section 3.2: multiprocessors that communicate do not compute.
+    """
+    return alone + share * maximum(0.0, whole - alone)
+
+
+def waiting(stage: Any, layers: Any, launch: Any, launch_step: Any) -> Any:
+    """Return how long a stage waits for its host to launch, for one micro-batch.
+
+    Args:
+        stage: time in which the accelerator computes and communicates [s].
+        layers: layers of the stage [1].
+        launch: time in which the host launches a layer, forward and backward [s].
+        launch_step: time in which it launches the rest [s].
+
+    Returns:
+        Time [s].
+
+    Equation:
+        max(0, layers launch + rest - stage)
+
+    Source:
+        Launches and kernels run side by side; the longer counts.
+    """
+    return maximum(0.0, layers * launch + launch_step - stage)
+
+
+def bubble_time(regular: Any, micro_batches: Any, bubble_share: Any) -> Any:
+    """Return the time that the slowest stage idles while the pipeline fills and drains through the others.
+
+    Args:
+        regular: time of a micro-batch on the other stages, forward and backward [s].
+        micro_batches: micro-batches of a rank m [1].
+        bubble_share: idle over ideal time of the schedule [1].
+
+    Returns:
+        Time [s].
+
+    Equation:
+        m share regular
+
+    Source:
+        [1]: (p - 1) / (v m) for interleaved 1F1B.
+    """
+    return micro_batches * bubble_share * regular
+
+
+def optimizer_time(parameters: Any, ranks: Any, memory: Any) -> Any:
+    """Return the time in which Adam updates a rank's parameters.
+
+    Args:
+        parameters: parameters of the rank without sharding N [1].
+        ranks: ranks that share the states under ZeRO d [1].
+        memory: rate of element-wise operations [byte/s].
+
+    Returns:
+        Time [s].
+
+    Equation:
+        38 N / (d memory)
+
+    Source:
+        Counting what mixed-precision Adam with a clipped norm reads and writes; [2] for the sharing.
+    """
+    return ADAM_BYTES * parameters / (ranks * memory)
+
+
+def offload_time(parameters: Any, ranks: Any, gradient: Any, link: Any, host_memory: Any) -> Any:
+    """Return the time of an optimiser that runs on the host.
+
+    Args:
+        parameters: parameters of the rank without sharding N [1].
+        ranks: ranks that share the states under ZeRO d [1].
+        gradient: bytes of a gradient g [byte].
+        link: what a rank moves to the host while all do [byte/s].
+        host_memory: host memory bandwidth of a rank's share [byte/s].
+
+    Returns:
+        Time [s].
+
+    Equation:
+        N / d ((g + 2) / link + 30 / host memory)
+
+    Source:
+        Ren et al., "ZeRO-Offload", ATC'21, arXiv 2101.06840: gradients go down, weights come up, Adam runs on the CPU.
+    """
+    return parameters / ranks * ((gradient + 2.0) / link + HOST_ADAM_BYTES / host_memory)

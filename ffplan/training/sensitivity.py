@@ -1,0 +1,103 @@
+"""A machine with one resource faster, to ask what it would buy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from ffplan.node.host import Host, Range
+    from ffplan.node.resources import Border
+    from ffplan.training.conv_step import ImageRun
+    from ffplan.training.group_collectives import Spot, System
+    from ffplan.training.microbatch import Run
+
+AnyRun = TypeVar("AnyRun", "Run", "ImageRun")
+RESOURCES = {
+    "matrix": "matrix units", "memory": "device memory bandwidth", "kernels": "small kernels and launch gaps",
+    "host": "launching by the host",
+    "nvlink": "scale-up network", "nic": "NICs with their switch ports", "pcie": "PCIe and root ports",
+    "host_memory": "host memory bandwidth", "uplinks": "uplinks and links between zones",
+}  # fmt: skip
+"""What can be made faster, for people."""
+SPEEDS = ("matrix", "memory", "kernels", "host")
+
+
+def _more(figure: Any, factor: float) -> Any:
+    """Return a figure of the catalogue with its values scaled."""
+    if figure is None:
+        return None
+    ends = {name: getattr(figure, name) for name in ("low", "value", "high")}
+    return figure.model_copy(update={name: factor * value for name, value in ends.items() if value is not None})
+
+
+def _scaled(ends: Range, factor: float) -> Range:
+    return (ends[0] * factor, ends[1] * factor, ends[2] * factor)
+
+
+def _nvlink(host: Host, factor: float) -> Host:
+    part = host.accelerator
+    if part is None:
+        return host
+    changed: dict[str, Any] = {"nvlink": _more(part.nvlink, factor)}
+    if part.collectives is not None:
+        rates = part.collectives
+        names = {name: _more(getattr(rates, name), factor) for name in ("ring", "peer", "alltoall")}
+        nvls = rates.nvls.model_copy(update={"busbw": _more(rates.nvls.busbw, factor)}) if rates.nvls else None
+        changed["collectives"] = rates.model_copy(update={**names, "nvls": nvls})
+    return replace(host, accelerator=part.model_copy(update=changed))
+
+
+def _pcie(host: Host, factor: float) -> Host:
+    ports = tuple(
+        replace(port, limits=port.limits.model_copy(update={"one_way": _more(port.limits.one_way, factor)}))
+        if port.limits
+        else port
+        for port in host.ports
+    )
+    cpus = tuple(cpu.model_copy(update={"gpu_nic_peer": _more(cpu.gpu_nic_peer, factor)}) for cpu in host.cpus)
+    part = host.accelerator
+    if part is not None and part.collectives is not None:
+        rates = part.collectives.model_copy(update={"pcie": _more(part.collectives.pcie, factor)})
+        part = part.model_copy(update={"collectives": rates})
+    link = _scaled(host.pcie, factor) if host.pcie else None
+    return replace(host, ports=ports, cpus=cpus, accelerator=part, pcie=link)
+
+
+def faster_host(host: Host, name: str, factor: float) -> Host:
+    """Return a node with one resource faster: nvlink, nic, pcie or host_memory."""
+    if name == "nvlink":
+        return _nvlink(host, factor)
+    if name == "nic":
+        return replace(host, nic_gbyte_s=tuple(rate * factor for rate in host.nic_gbyte_s))
+    if name == "pcie":
+        return _pcie(host, factor)
+    return replace(host, memory_gbyte_s=_scaled(host.memory_gbyte_s, factor))
+
+
+def _uplinks(system: System, factor: float) -> System:
+    before = system.crossed
+    if before is None:
+        return system
+
+    def crossed(spot: Spot) -> tuple[Any, tuple[Border, ...]]:
+        zones, borders = before(spot)
+        return zones, tuple(replace(border, gbyte_s=border.gbyte_s * factor) for border in borders)
+
+    return replace(system, crossed=crossed, known={})
+
+
+def faster(run: AnyRun, name: str, factor: float) -> AnyRun:
+    """Return a run on a machine with one resource faster.
+
+    Args:
+        run: the run.
+        name: one of `RESOURCES`.
+        factor: how much faster [1].
+    """
+    if name in SPEEDS:
+        return replace(run, speeds=run.speeds.faster(name, factor))
+    if name == "uplinks":
+        return replace(run, system=_uplinks(run.system, factor))
+    host = faster_host(run.system.host, name, factor)
+    return replace(run, system=replace(run.system, host=host, known={}))

@@ -1,0 +1,232 @@
+"""The format of measured communication cases; users write the same."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PlainValidator, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from ffplan.catalog.evidence import Source
+from ffplan.catalog.library import Protocol
+from ffplan.collectives.volumes import AlgorithmName, Operation
+from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
+from ffplan.inputs.quantities import Bandwidth, Data, Duration, Ratio, describe
+
+LibraryName = Literal["auto", "nccl", "hfreduce", "hfreduce-nvlink", "deepep"]
+Metric = Literal["time_us", "algbw_gbyte_s", "busbw_gbyte_s", "deepep_gbyte_s"]
+Ways = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,6}$")]
+"""A whole number as the key of a mapping."""
+Measured = Annotated[float, Field(gt=0)]
+Levels = Annotated[Many[Measured], Field(max_length=3)]
+"""Values of node, leaf and spine."""
+
+
+def _value(value: Any) -> Any:
+    """Return a measured value: a number, a range as a pair, or nothing.
+
+    Raises:
+        PydanticCustomError: where it is none of these.
+    """
+    ends = value if isinstance(value, list | tuple) else [value]
+    plain = all(
+        isinstance(end, int | float) and not isinstance(end, bool) and SMALLEST <= end < LARGEST for end in ends
+    )
+    if value is None:
+        return None
+    if plain and len(ends) == 1 and not isinstance(value, list | tuple):
+        return float(value)
+    if plain and len(ends) == 2 and ends[0] <= ends[1]:
+        return (float(ends[0]), float(ends[1]))
+    raise PydanticCustomError(
+        "rule", "{message}",
+        {"rule": "communication-cases", "message": f"{describe(value)} is no measured value",
+         "remedy": "write a number above 0, a range [low, high], or null where nothing was measured"},
+    )  # fmt: skip
+
+
+SMALLEST, LARGEST = 1e-6, 1e15
+"""Bounds of a measured value, in the unit of its metric."""
+Value = Annotated[
+    float | tuple[float, float] | None,
+    PlainValidator(_value),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0},
+                {"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}, "minItems": 2, "maxItems": 2},
+                {"type": "null"},
+            ]
+        }
+    ),
+]
+"""A measured value: a number, a range, or nothing."""
+
+
+class System(Frozen):
+    """What the case ran on: catalogue ids, and what differs from them."""
+
+    server: Identifier
+    """Catalogue id of the server."""
+    accelerator: Identifier | None = None
+    """Accelerator in place of the server's own."""
+    cpu: Identifier | None = None
+    """CPU in place of the server's own."""
+    nic: Identifier | None = None
+    """NIC in place of the server's own, on every slot."""
+    nics: Count | None = None
+    """NICs in use on each node: the first so many; all on the compute network if omitted."""
+    nic_rate: Bandwidth | None = None
+    """Most that a NIC carries at its switch port [GB/s]."""
+    forwarding: bool = True
+    """NCCL reaches the NIC of another GPU over NVLink (PXN), as it does from 2.12 on; otherwise through the CPU."""
+    gpus_per_node: Count | None = None
+    """Ranks on each node; all its GPUs if omitted."""
+    zones: Count = 1
+    """Zones that the job spans."""
+    leaf_nodes: Count | None = None
+    """Nodes under the leaves of one unit; one unit if omitted."""
+    oversubscription: Ratio = 1.0
+    """Down to up, of those leaves."""
+
+
+class Experts(Frozen):
+    """How tokens find experts, for dispatch and combine."""
+
+    tokens: Count
+    """Tokens of a GPU in one call."""
+    hidden: Count
+    """Width of a token."""
+    top_k: Annotated[int, Field(ge=1, le=64)]
+    """Experts that a token goes to."""
+    experts: Count
+    """Experts, spread evenly over the GPUs."""
+    max_nodes: Count = 10_000_000
+    """Most nodes that a token may reach."""
+
+
+class Collective(Frozen):
+    """A measured collective: one value for every number of GPUs and every size."""
+
+    id: Identifier
+    """Name of the case within its file."""
+    system: System
+    """What it ran on."""
+    operation: Operation
+    """The collective."""
+    library: LibraryName = "auto"
+    """Library; `auto` is nccl, or deepep for dispatch and combine."""
+    algorithm: AlgorithmName | None = None
+    """Algorithm that was forced; left out, the library chose."""
+    protocol: Protocol | None = None
+    """Protocol that was forced; left out, the library chose."""
+    in_network: bool = False
+    """True where the network's switches reduce (SHARP)."""
+    experts: Experts | None = None
+    """How tokens find experts, for dispatch and combine, which need no sizes."""
+    gpus: Annotated[Many[Annotated[int, Field(ge=2, le=10_000_000)]], Field(min_length=1)]
+    """Numbers of GPUs."""
+    sizes: Many[Data] = ()
+    """Messages [byte], as nccl-tests counts them."""
+    metric: Metric
+    """What was measured; `deepep_gbyte_s` counts tokens to a GPU's own node as well, as DeepEP does."""
+    values: Annotated[Many[Annotated[tuple[Value, ...], Field(strict=False)]], Field(min_length=1)]
+    """Measured values: for each number of GPUs a list, a number for each size; null for none, or [low, high]."""
+    fitted: bool = False
+    """True where a figure of the catalogue was fitted on these rows, or is one of them; they count apart."""
+    scored: bool = True
+    """False where the row is shown, but counts in no summary; say why in `note`."""
+    note: Text | None = None
+    """Conditions and contradictions."""
+
+
+class Hierarchy(Frozen):
+    """Bandwidths of the levels of a machine: node, leaf, spine."""
+
+    id: Identifier
+    """Name of the case within its file."""
+    server: Identifier
+    """Catalogue id of the server."""
+    switch: Identifier
+    """Catalogue id of the switch."""
+    unit_nodes: Count
+    """Nodes under one set of leaves."""
+    units: Count
+    """Such sets."""
+    leaf_switches: Count
+    """Leaf switches of a set."""
+    spine_switches: Count
+    """Spine switches."""
+    bandwidth_gbyte_s: Levels = ()
+    """Total bandwidth of a unit at each level [GB/s]."""
+    allreduce_gbyte_s: Levels = ()
+    """Allreduce bandwidth up to each level, reduced in the switches [GB/s]."""
+    allreduce_without_sharp_gbyte_s: Levels = ()
+    """The same, reduced in the GPUs [GB/s]."""
+    speedup: dict[Ways, Levels] = Field(default_factory=dict)
+    """Speed-up of a reduction at each level, by ways in which the array is sharded over the inner axis [1]."""
+    sharded_gbyte_s: dict[Ways, Levels] = Field(default_factory=dict)
+    """Its bandwidth at each level, by the same ways [GB/s]."""
+    scored: bool = True
+    """False where the rows are shown, but count in no summary."""
+    note: Text | None = None
+    """Conditions and contradictions."""
+
+
+class Transport(Frozen):
+    """One way for the same job to communicate."""
+
+    name: Text
+    """Name for people."""
+    system: System
+    """What it ran on."""
+    pods: Many[Annotated[tuple[Identifier, Identifier], Field(strict=False)]] = ()
+    """GPU and NIC of each pod, where pods on one server talk through their NICs; left out, all ranks are on a node."""
+    wall: Annotated[Duration, Field(gt=0)]
+    """Wall time of the run [s]."""
+    fitted: bool = False
+    """True where a figure of the catalogue was fitted on this very row."""
+
+
+class Offload(Frozen):
+    """A ZeRO-3 job with offload to the host, run over several transports: a common term plus communication."""
+
+    id: Identifier
+    """Name of the case within its file."""
+    parameters: Annotated[int, Field(ge=1, le=10**15)]
+    """Parameters of the model."""
+    bytes_per_parameter: Count = 2
+    """Bytes of a parameter on the wire."""
+    passes: Count = 3
+    """Times that all parameters move in a micro-step: gathered twice, scattered once."""
+    ranks: Annotated[int, Field(ge=2, le=10_000_000)]
+    """Data-parallel ranks."""
+    micro_steps: Count
+    """Micro-steps of the run."""
+    message: Data
+    """Bytes gathered at once."""
+    transports: Annotated[Many[Transport], Field(min_length=2)]
+    """The runs; the first gives the common term."""
+    scored: bool = True
+    """False where the rows are shown, but count in no summary."""
+    note: Text | None = None
+    """Conditions and contradictions."""
+
+
+class CaseFile(Frozen):
+    """A file of measured cases."""
+
+    kind: Literal["communication-cases"]
+    """Kind of file."""
+    id: Identifier
+    """Name of the source; of a shipped file also its name."""
+    name: Text
+    """Name for people."""
+    source: Source
+    """Where the values come from."""
+    collectives: Many[Collective] = ()
+    """Measured collectives."""
+    hierarchies: Many[Hierarchy] = ()
+    """Published tables of levels."""
+    offloads: Many[Offload] = ()
+    """Jobs run over several transports."""

@@ -1,0 +1,292 @@
+"""Replay files of measured cases: every row beside the model's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.record import record
+from ffplan.catalog.library import Library
+from ffplan.catalog.parts import Server, Switch
+from ffplan.collectives import switch_hierarchy as levels
+from ffplan.collectives.bottleneck import sustained_rate
+from ffplan.collectives.expert_dispatch import Routing, counted_copies, routing_fault
+from ffplan.collectives.latency import ring_latency, transfer_time
+from ffplan.collectives.pods import offload_time, pod_ring
+from ffplan.collectives.timing import Grid, Wish, bus_bandwidth, evaluate
+from ffplan.collectives.volumes import OF_TOKENS, bus_factor, ring_steps
+from ffplan.node.resources import resources
+from ffplan.results.collective import AccuracyRow
+from ffplan.validation.communication_cases import CaseFile, Collective, Hierarchy, Offload
+from ffplan.validation.measured_system import Bench
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.collectives.rank_layout import Job
+    from ffplan.inputs.document import Document
+    from ffplan.node.host import Host
+    from ffplan.validation.measured_system import Path
+
+
+def signed_error(model: float, low: float, high: float) -> float:
+    """Return how far a value lies from a measured one, or from a measured range.
+
+    Args:
+        model: predicted [any unit].
+        low: measured, or low end of the range, in the same unit.
+        high: the same, or its high end.
+
+    Returns:
+        Signed error [1]; 0 inside the range.
+
+    Equation:
+        model / measured - 1
+
+    Source:
+        Definition.
+    """
+    nearest = min(max(model, low), high)
+    return model / nearest - 1
+
+
+@record
+class Made:
+    """What the rows of one file share."""
+
+    bench: Bench
+    file: CaseFile
+
+    def library(self, name: str) -> Library:
+        """Return a library of the catalogue."""
+        return self.bench.catalog.get(Library, name, self.bench.document, ())
+
+    def row(
+        self, case: Any, what: str, unit: str, value: Any, model: float, *, gpus: int | None = None,
+        size: float | None = None, chosen: str = "", kind: str = "predicted",
+    ) -> AccuracyRow:  # fmt: skip
+        """Return a row of the report."""
+        low, high = value if isinstance(value, tuple) else (value, value)
+        return AccuracyRow(
+            self.file.id, case.id, what, gpus, size, unit, low, high if isinstance(value, tuple) else None, model,
+            signed_error(model, low, high), chosen, self.file.source.status, kind, case.scored, case.note,
+        )  # fmt: skip
+
+
+def _wish(made: Made, case: Collective, path: Path) -> Wish:
+    tokens, name = case.operation in OF_TOKENS, str(case.library)
+    if name == "auto":
+        name = "deepep" if tokens else "nccl"
+    if tokens != (case.experts is not None) or tokens == bool(case.sizes):
+        raise made.bench.fault(
+            (*path, "operation"), f"`{case.operation}` needs {'`experts`' if tokens else '`sizes`'} alone",
+            "the tokens of a GPU give the size of dispatch and combine; every other operation has `sizes`",
+        )  # fmt: skip
+    idle = ["protocol"] if tokens and case.protocol else []
+    idle += ["in_network"] if case.in_network and (case.operation != "allreduce" or name != "nccl") else []
+    if idle:
+        raise made.bench.fault((*path, idle[0]), f"`{idle[0]}` has no effect on this collective", "leave it out")
+    if case.system.zones > 1 and not name.startswith("hfreduce"):
+        raise made.bench.fault((*path, "system", "zones"), "`zones` has an effect on HFReduce only", "leave it out")
+    routing = None
+    if case.experts is not None:
+        e = case.experts
+        routing = Routing(e.tokens, e.hidden, e.top_k, e.experts, e.max_nodes)
+    return Wish(
+        case.operation, made.library(name.removesuffix("-nvlink")), nvlink=name == "hfreduce-nvlink",
+        in_network=case.in_network, algorithm=case.algorithm, protocol=case.protocol, routing=routing,
+    )  # fmt: skip
+
+
+def _grid(made: Made, case: Collective, wish: Wish, job: Job, sizes: Any, path: Path) -> Grid:
+    grid = evaluate(wish, job, sizes)
+    if grid is None or not grid.possible.all():
+        what = " ".join(filter(None, (case.algorithm, case.protocol, case.operation)))
+        raise made.bench.fault(
+            (*path, "operation"), f"`{wish.library.id}` has no {what} for this system and number of GPUs",
+            "name another library, operation or algorithm",
+        )  # fmt: skip
+    return grid
+
+
+def _metric(case: Collective, wish: Wish, job: Job, time: Any, sizes: Any, algorithm: str) -> Any:
+    """Return the model's value in the metric of the case: number of GPUs x size."""
+    if case.metric == "time_us":
+        return time * 1e6
+    algbw = sizes[None, :] / time / 1e9
+    if case.metric == "algbw_gbyte_s":
+        return algbw
+    if case.metric == "busbw_gbyte_s":
+        return bus_bandwidth(case.operation, job.ranks, algbw)
+    assert wish.routing is not None
+    copies = counted_copies(job, wish.routing, algorithm)
+    return algbw * copies[:, None]
+
+
+def collective_rows(made: Made, case: Collective, path: Path) -> list[AccuracyRow]:
+    """Return the rows of a measured collective.
+
+    Raises:
+        InputError: where the values have another shape, or the case cannot run.
+    """
+    wish = _wish(made, case, path)
+    job = made.bench.job(case.system, case.gpus, path)
+    sizes = np.array(case.sizes)
+    if wish.routing is not None:
+        sizes = np.array([wish.routing.message_bytes(case.operation)])
+        if fault := routing_fault(job, wish.routing):
+            raise made.bench.fault((*path, "experts"), fault, "write experts, top_k and max_nodes that fit the GPUs")
+    if len(case.values) != len(case.gpus) or any(len(row) != len(sizes) for row in case.values):
+        raise made.bench.fault(
+            (*path, "values"), "the values do not fit the numbers of GPUs and sizes",
+            f"write {len(case.gpus)} list(s) of {len(sizes)} value(s)",
+        )  # fmt: skip
+    if case.metric == "deepep_gbyte_s" and wish.routing is None:
+        raise made.bench.fault((*path, "metric"), "`deepep_gbyte_s` is of dispatch and combine", "name another metric")
+    grid = _grid(made, case, wish, job, sizes, path)
+    time = grid.pick(grid.time)
+    rows = []
+    for i, gpus in enumerate(case.gpus):
+        for j, size in enumerate(sizes):
+            value = case.values[i][j]
+            chosen = grid.choices[int(grid.chosen[i, j])]
+            if value is None:
+                continue
+            model = _metric(case, wish, job, time, sizes, chosen[0])[i, j]
+            rows.append(
+                made.row(
+                    case, case.operation, case.metric, value, float(model), gpus=gpus, size=float(size),
+                    chosen=" ".join(filter(None, chosen)), kind="fitted" if case.fitted else "predicted",
+                )
+            )  # fmt: skip
+    return rows
+
+
+def hierarchy_rows(made: Made, case: Hierarchy, path: Path) -> list[AccuracyRow]:
+    """Return the rows of a published table of levels: node, leaf, spine.
+
+    Raises:
+        InputError: where a part does not exist or has no scale-up links.
+    """
+    catalog, document = made.bench.catalog, made.bench.document
+    server = catalog.get(Server, case.server, document, (*path, "server"))
+    switch = catalog.get(Switch, case.switch, document, (*path, "switch"))
+    from ffplan.validation.communication_cases import System
+
+    host = made.bench.host(System(server=server.id), path)
+    if host.accelerator is None or host.accelerator.nvlink is None or not host.nics:
+        raise made.bench.fault(
+            (*path, "server"), f"`{server.id}` has no scale-up links, or no NIC", "name another server"
+        )
+    gpus, nics = len(host.gpus), sum(host.nic_gbyte_s)
+    rate, ports = switch.rate.value, switch.ports.value
+    size = np.array([1.0, gpus, gpus * case.unit_nodes, gpus * case.unit_nodes * case.units])
+    egress = np.array([gpus * host.accelerator.nvlink.value, case.unit_nodes * nics,
+                       case.units * case.leaf_switches * ports / 2 * rate])  # fmt: skip
+    switches = np.array([np.inf, case.leaf_switches, case.spine_switches])
+    width = levels.level_bandwidth(egress, switches, ports, rate)
+    members = size[1:] / size[:-1]
+    names = ("node", "leaf", "spine")
+    in_network = np.minimum.accumulate(levels.reduction_rate(members, width))
+    in_gpus = np.minimum.accumulate(levels.reduction_rate(members, width, in_network=False))
+    tables: list[tuple[str, str, Any, Any]] = [
+        ("bandwidth", "gbyte_s", case.bandwidth_gbyte_s, width),
+        ("allreduce, SHARP", "gbyte_s", case.allreduce_gbyte_s, in_network),
+        ("allreduce, no SHARP", "gbyte_s", case.allreduce_without_sharp_gbyte_s, in_gpus),
+    ]
+    for ways, values in case.speedup.items():
+        tables.append((f"speed-up, {ways}-way", "ratio", values, levels.sharded_speedup(float(ways), size[:-1])))
+    for ways, values in case.sharded_gbyte_s.items():
+        tables.append((f"{ways}-way", "gbyte_s", values, levels.sharded_rate(float(ways), size[1:], size[:-1], width)))
+    return [
+        made.row(case, f"{what}, {name}", unit, value, float(model), gpus=int(below), kind="arithmetic")
+        for what, unit, values, models in tables
+        for name, value, model, below in zip(names, values, models, size[1:], strict=False)
+    ]
+
+
+def _pod_gather(made: Made, host: Host, case: Offload, pairs: tuple[tuple[str, str], ...]) -> float:
+    """Return the time of one gather over pods [s]."""
+    nccl = made.library("nccl")
+    factor = bus_factor("all-gather", case.ranks)
+    spb = 1e-9 / sustained_rate(resources(host), pod_ring(host, pairs, factor))
+    base = nccl.latency["base"]["ring"]["simple"].value
+    extra = max((nic.hop_latency.value for nic in host.nics if nic.hop_latency), default=0.0)
+    steps = ring_steps("all-gather", case.ranks)
+    hop = nccl.latency["network"]["ring"]["simple"].value + extra
+    latency = ring_latency(base, 0.0, hop, steps, steps)
+    fill = nccl.fill["simple"].value if "simple" in nccl.fill else 0.0
+    return float(transfer_time(case.message, spb, latency, base, fill, float("inf"), 0.0, 0.0))
+
+
+def offload_rows(made: Made, case: Offload, path: Path) -> list[AccuracyRow]:
+    """Return the rows of a job run over several transports: wall time over that of the first.
+
+    Raises:
+        InputError: where a part, a GPU or a NIC does not exist, or the first run has no wall time.
+    """
+    gathers = []
+    for position, transport in enumerate(case.transports):
+        here = (*path, "transports", position)
+        host = made.bench.host(transport.system, (*here, "system"))
+        if transport.pods and len(set(transport.pods)) != case.ranks:
+            words = f"{len(set(transport.pods))} different pod(s) for {case.ranks} ranks"
+            raise made.bench.fault((*here, "pods"), words, f"write {case.ranks} pairs")
+        for number, pair in enumerate(transport.pods):
+            for name, known in zip(pair, (host.gpus, host.nic_ids), strict=True):
+                if name not in known:
+                    words = f"`{host.id}` has no `{name}` there"
+                    raise made.bench.fault((*here, "pods", number), words, "name a GPU, then a NIC")
+        if transport.pods:
+            gathers.append(_pod_gather(made, host, case, transport.pods))
+            continue
+        job = made.bench.job(transport.system, (case.ranks,), (*here,))
+        grid = evaluate(Wish("all-gather", made.library("nccl")), job, np.array([case.message]))
+        assert grid is not None
+        gathers.append(float(grid.pick(grid.time)[0, 0]))
+    first = case.transports[0].wall
+
+    def wall(common: float, gather: float) -> float:
+        whole = (case.parameters, case.bytes_per_parameter, case.passes, case.micro_steps, case.message)
+        return float(offload_time(common, *whole, gather))
+
+    common = first - wall(0.0, gathers[0])
+    if common < 0:
+        words = f"communication alone takes {wall(0.0, gathers[0]):.4g} s in the first run"
+        remedy = "put the run with the fastest transport first"
+        raise made.bench.fault((*path, "transports", 0, "wall"), words, remedy)
+    rows = []
+    for transport, gather in list(zip(case.transports, gathers, strict=True))[1:]:
+        what = f"{transport.name} over {case.transports[0].name}"
+        kind = "fitted" if transport.fitted else "predicted"
+        ratios = (transport.wall / first, wall(common, gather) / first)
+        rows.append(made.row(case, what, "ratio", *ratios, gpus=case.ranks, kind=kind))
+    return rows
+
+
+def replay(file: CaseFile, document: Document, catalog: Catalog) -> list[AccuracyRow]:
+    """Return every row of a file of cases.
+
+    Args:
+        file: the cases.
+        document: the file they come from.
+        catalog: the parts.
+
+    Raises:
+        InputError: where a case does not hang together.
+    """
+    made = Made(Bench(catalog, document), file)
+    rows: list[AccuracyRow] = []
+    names = [case.id for case in file.collectives]
+    names += [case.id for case in file.hierarchies] + [case.id for case in file.offloads]
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise made.bench.fault((), f"two cases have the id `{repeated}`", "give each its own id")
+    for position, collective in enumerate(file.collectives):
+        rows += collective_rows(made, collective, ("collectives", position))
+    for position, hierarchy in enumerate(file.hierarchies):
+        rows += hierarchy_rows(made, hierarchy, ("hierarchies", position))
+    for position, offload in enumerate(file.offloads):
+        rows += offload_rows(made, offload, ("offloads", position))
+    if not rows:
+        raise made.bench.fault((), "no case of this file has a value", "write collectives, hierarchies or offloads")
+    return rows

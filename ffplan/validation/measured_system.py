@@ -1,0 +1,136 @@
+"""From a case's system to a host and the ranks on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.errors import InputError
+from ffplan.catalog.parts import Accelerator, Cpu, Nic, Server
+from ffplan.collectives.rank_layout import Job
+from ffplan.node.host import Host, host_of
+from ffplan.node.resources import Border
+from ffplan.training.group_collectives import border_share
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.inputs.document import Document
+    from ffplan.training.group_collectives import Crossed, Spot
+    from ffplan.validation.communication_cases import System
+
+Path = tuple[str | int, ...]
+
+
+class Bench:
+    """A catalogue and the file that asks it for parts."""
+
+    def __init__(self, catalog: Catalog, document: Document) -> None:
+        self.catalog = catalog
+        self.document = document
+
+    def host(self, system: System, path: Path) -> Host:
+        """Return the host that a case ran on.
+
+        Args:
+            system: what the case says.
+            path: where it stands in the file.
+
+        Raises:
+            InputError: where a part does not exist, or the server has too few NICs.
+        """
+
+        def part(model: Any, name: str, field: str) -> Any:
+            return self.catalog.get(model, name, self.document, (*path, field))
+
+        if system.oversubscription != 1.0 and system.leaf_nodes is None:
+            raise self.fault(
+                (*path, "oversubscription"), "`oversubscription` has no effect without `leaf_nodes`", "write both"
+            )
+        server = part(Server, system.server, "server")
+        entry = self.catalog.entry(server.id).document
+
+        def inner(model: Any, name: str, *place: str | int) -> Any:
+            return self.catalog.get(model, name, entry, place)
+
+        accelerator = None
+        if system.accelerator:
+            accelerator = part(Accelerator, system.accelerator, "accelerator")
+        elif server.accelerator:
+            accelerator = inner(Accelerator, server.accelerator, "accelerator")
+        cpus = [
+            part(Cpu, system.cpu, "cpu") if system.cpu else inner(Cpu, socket.cpu, "sockets", index, "cpu")
+            for index, socket in enumerate(server.sockets)
+        ]
+        slots = [slot for slot in server.nics if slot.network != "storage"]
+        if system.nics is not None and system.nics > len(slots):
+            raise self.fault(
+                (*path, "nics"), f"`{server.id}` has {len(slots)} NIC(s) for this, not {system.nics}",
+                f"write at most {len(slots)}",
+            )  # fmt: skip
+        nics = []
+        for index, slot in enumerate(slots[: system.nics]):
+            nic = part(Nic, system.nic, "nic") if system.nic else inner(Nic, slot.part, "nics", index, "part")
+            nics.append((slot.id, nic, min(nic.rate.value, system.nic_rate or nic.rate.value)))
+        return host_of(server, accelerator, cpus, nics, forwarding=system.forwarding)
+
+    def fault(self, path: Path, message: str, remedy: str, rule: str = "communication-cases") -> InputError:
+        """Return the error of something in the file that cannot be."""
+        return InputError(self.document.finding(rule, path, message, remedy))
+
+    def job(self, system: System, gpus: tuple[int, ...], path: Path) -> Job:
+        """Return the ranks of a case; its numbers are arrays over the numbers of GPUs.
+
+        Args:
+            system: what the case says.
+            gpus: numbers of GPUs.
+            path: where the case stands in the file.
+
+        Raises:
+            InputError: where they do not split evenly over nodes.
+        """
+        host = self.host(system, (*path, "system"))
+        if not host.gpus:
+            raise self.fault((*path, "system", "server"), f"`{host.id}` has no accelerators", "name another server")
+        count = np.asarray(gpus, dtype=float)
+        most = system.gpus_per_node or host.domain_gpus
+        if most > host.domain_gpus:
+            raise self.fault(
+                (*path, "system", "gpus_per_node"), f"`{host.id}` has {host.domain_gpus} GPUs to a node",
+                f"write at most {host.domain_gpus}",
+            )  # fmt: skip
+        boxes = np.ceil(count / most)
+        for position, number in enumerate(gpus):
+            if number % boxes[position]:
+                raise self.fault(
+                    (*path, "gpus", position), f"{number} GPUs do not split evenly over nodes of {most}",
+                    f"write a multiple of {most}",
+                )  # fmt: skip
+        nodes, per_node = boxes, count / boxes
+        if system.zones > 1 and bool((nodes < system.zones).any()):
+            raise self.fault(
+                (*path, "system", "zones"), f"{int(nodes.min())} node(s) cannot sit in {system.zones} zones",
+                "write fewer zones, or more GPUs",
+            )  # fmt: skip
+        if not host.nics and bool((nodes > 1).any()):
+            raise self.fault((*path, "system", "server"), f"`{host.id}` has no NIC", "name another server")
+        return Job(host, nodes, per_node, nodes * 0 + system.zones, _borders(system, host, nodes))
+
+    def crossed(self, system: System, host: Host) -> Crossed:
+        """Return zones and borders of the groups of a training run; all groups of a node cross at the same time."""
+
+        def found(spot: Spot) -> tuple[Any, tuple[Border, ...]]:
+            share = border_share(host.domain_gpus, host.domain_nics, spot, system.leaf_nodes or 1)
+            return spot.nodes * 0 + system.zones, _borders(system, host, spot.nodes, spot.apart, share)
+
+        return found
+
+
+def _borders(system: System, host: Host, nodes: Any, apart: Any = 1.0, share: Any = 1.0) -> tuple[Border, ...]:
+    """Return the uplinks of a leaf that jobs cross, their nodes so far apart; a share where several jobs cross."""
+    if system.leaf_nodes is None:
+        return ()
+    links = max(1, round(system.leaf_nodes * len(host.nics) / system.oversubscription))
+    rate = sum(host.nic_gbyte_s) * system.leaf_nodes / system.oversubscription
+    sets = np.minimum(np.ceil(nodes * apart / system.leaf_nodes), nodes)
+    return (Border("leaf_uplinks", "uplinks of a leaf", sets, links, rate * share, system.leaf_nodes),)

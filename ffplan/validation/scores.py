@@ -1,0 +1,66 @@
+"""Summaries of errors: per source, per band of sizes, over all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import data_size
+from ffplan.results.collective import AccuracyReport, AccuracyRow, Score
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+BANDS = (
+    ("below-16-mib", "messages below 16 MiB", 0.0, 2.0**24),
+    ("from-16-mib", "from 16 MiB, below 512 MiB", 2.0**24, 2.0**29),
+    ("from-512-mib", "from 512 MiB", 2.0**29, float("inf")),
+)
+"""Bands of message sizes [byte]."""
+
+
+KINDS = (
+    ("predicted", "rows that nothing was fitted on"),
+    ("fitted", "rows that a figure was fitted on"),
+    ("arithmetic", "rows that the source computed"),
+)
+"""Kinds of rows."""
+
+
+def place(row: AccuracyRow) -> str:
+    """Return where a row stands: case, GPUs and size."""
+    size = f", {data_size(row.size_bytes)}" if row.size_bytes else ""
+    return f"{row.case}, {row.what}" + (f", {row.gpus:,} GPUs" if row.gpus else "") + size
+
+
+def score(name: str, title: str, rows: Iterable[AccuracyRow]) -> Score | None:
+    """Return the summary of the rows that count, or None where none does."""
+    counted = [row for row in rows if row.scored]
+    if not counted:
+        return None
+    worst = max(counted, key=lambda row: abs(row.error))
+    return Score(
+        name, title, len(counted), sum(abs(row.error) for row in counted) / len(counted),
+        sum(row.error for row in counted) / len(counted), abs(worst.error), place(worst),
+    )  # fmt: skip
+
+
+def report(version: str, subject: str, titles: dict[str, str], rows: list[AccuracyRow]) -> AccuracyReport:
+    """Return the report over all rows.
+
+    Args:
+        version: of the format.
+        subject: what was replayed.
+        titles: name of every source, by id.
+        rows: every row.
+    """
+    by_source = [score(name, title, [row for row in rows if row.source == name]) for name, title in titles.items()]
+    sized = [row for row in rows if row.size_bytes is not None]
+    kinds = [score(name, title, [row for row in rows if row.kind == name]) for name, title in KINDS]
+    bands = [
+        score(name, title, [row for row in sized if row.size_bytes and low <= row.size_bytes < high])
+        for name, title, low, high in BANDS
+    ]
+    return AccuracyReport(
+        version, subject, tuple(rows), tuple(item for item in by_source if item),
+        tuple(item for item in kinds if item), tuple(item for item in bands if item), score("all", "all rows", rows),
+    )  # fmt: skip

@@ -1,0 +1,78 @@
+"""The format of measured training runs; users write the same."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ffplan.catalog.evidence import Source
+from ffplan.catalog.models import Transformer
+from ffplan.design.training import PlanFields
+from ffplan.inputs.model import Frozen, Identifier, Many, Text
+from ffplan.validation.communication_cases import System
+
+Column = Literal[
+    "gpus", "batch", "micro_batch", "sequence", "layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary",
+    "tensor", "pipeline", "data", "chunks", "context", "expert", "expert_tensor", "zero", "shard",
+    "seconds", "tflops", "mfu", "tokens_s_gpu", "memory_gib", "states_gib", "activations_gib",
+]  # fmt: skip
+SHAPE = ("sequence", "layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary")
+"""Columns that replace dimensions of the model."""
+PLAN = (
+    "batch", "micro_batch", "tensor", "pipeline", "data", "chunks", "context", "expert", "expert_tensor", "zero",
+    "shard",
+)  # fmt: skip
+"""Columns that replace fields of the plan."""
+TIMES = ("seconds", "tflops", "mfu", "tokens_s_gpu")
+"""Measures of time."""
+SIZES = ("memory_gib", "states_gib", "activations_gib")
+"""Measures of memory on the fullest stage: all of it; weights, gradients and optimiser; activations of the first."""
+MEASURES = (*TIMES, *SIZES)
+"""Columns that were measured."""
+Cell = Annotated[float, Field(ge=0, lt=1e12)] | None
+
+
+class Table(Frozen):
+    """Measured steps of one model, or of several of one kind: a row for each plan."""
+
+    id: Identifier
+    """Name of the table within its file."""
+    system: System
+    """What it ran on."""
+    model: Identifier | None = None
+    """Catalogue id of the model; or write `shape`."""
+    shape: Transformer | None = None
+    """Dimensions of the model, in place of `model`."""
+    plan: PlanFields = PlanFields()
+    """What all rows have in common of their plans."""
+    flops: Literal["model", "causal", "hardware", "6n"] = "model"
+    """What `tflops` and `mfu` count: attention in full, half of it, with what is computed again, or 6 operations a
+    parameter."""
+    columns: Many[Column]
+    """What each column holds; several may be measured."""
+    rows: Annotated[Many[Annotated[Many[Cell], Field(min_length=1)]], Field(min_length=1)]
+    """The rows; null where something was not measured."""
+    arithmetic: bool = False
+    """True where the source computed the values."""
+    fitted: bool = False
+    """True where a figure of the catalogue was fitted on these rows."""
+    scored: bool = True
+    """False where the rows are shown, but count in no summary; say why in `note`."""
+    note: Text | None = None
+    """Conditions and contradictions."""
+
+
+class TrainingFile(Frozen):
+    """A file of measured training runs."""
+
+    kind: Literal["training-cases"]
+    """Kind of file."""
+    id: Identifier
+    """Name of the source; of a shipped file also its name."""
+    name: Text
+    """Name for people."""
+    source: Source
+    """Where the values come from."""
+    tables: Annotated[Many[Table], Field(min_length=1)]
+    """The measured runs."""

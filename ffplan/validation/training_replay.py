@@ -1,0 +1,194 @@
+"""Files of measured training runs made ready: their cells, plans and machines, and what is refused of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.arrays import Floats
+from ffplan.base.record import record
+from ffplan.catalog.library import Library
+from ffplan.catalog.models import Model
+from ffplan.node.host import Host
+from ffplan.studies.diagnosis import told
+from ffplan.training.accelerator_rates import speeds
+from ffplan.training.constraints import COUNTED, REASONS, causes, codes
+from ffplan.training.group_collectives import System as Machine
+from ffplan.training.microbatch import Run
+from ffplan.training.model_shape import shape_of
+from ffplan.training.parallel_plan import Plans
+from ffplan.training.written import plans_of
+from ffplan.validation.measured_system import Bench, Path
+from ffplan.validation.training_cases import MEASURES, PLAN, SHAPE, Table, TrainingFile
+
+if TYPE_CHECKING:
+    from ffplan.catalog.models import Transformer
+    from ffplan.catalog.parts import Accelerator
+    from ffplan.catalog.training import TrainingRates
+    from ffplan.design.training import PlanFields
+    from ffplan.validation.communication_cases import System
+
+RULE = "training-cases"
+
+
+@record
+class Replay:
+    """A table made ready: what was measured, and what the model needs."""
+
+    file: TrainingFile
+    table: Table
+    path: Path
+    columns: Mapping[str, Floats]
+    """Every column by name; not a number where a cell is null."""
+    host: Host
+    shape: Any
+    plans: Plans
+    system: Machine
+
+    @property
+    def accelerator(self) -> Accelerator:
+        """The accelerator that it ran on."""
+        assert self.host.accelerator is not None
+        return self.host.accelerator
+
+    def run(self, rates: TrainingRates | None = None) -> Run:
+        """Return what is to be timed.
+
+        Args:
+            rates: what training reaches, in place of what the catalogue says.
+
+        Raises:
+            UncalibratedError: where nothing is known of training on it.
+        """
+        accelerator = self.accelerator
+        if rates is not None:
+            accelerator = accelerator.model_copy(update={"training": rates})
+        return Run(self.shape, self.plans, speeds(accelerator, self.plans.precision), self.system)
+
+
+def _transformer(bench: Bench, table: Table, path: Path) -> Transformer:
+    """Return the model's dimensions.
+
+    Raises:
+        InputError: where there is none, or two, or it is no transformer.
+    """
+    if (table.model is None) == (table.shape is None):
+        what = "neither `model` nor `shape` is given" if table.model is None else "both `model` and `shape` are given"
+        raise bench.fault(path, what, "write one of the two", RULE)
+    if table.shape is not None:
+        return table.shape
+    assert table.model is not None
+    found = bench.catalog.get(Model, table.model, bench.document, (*path, "model")).transformer
+    if found is None:
+        raise bench.fault((*path, "model"), f"`{table.model}` is no transformer", "name a transformer", RULE)
+    return found
+
+
+def _cell_fault(name: str, cell: float | None) -> tuple[str, str] | None:
+    """Return what is wrong with a cell of a column, and what would be right."""
+    if name not in MEASURES:
+        whole = cell is not None and cell == int(cell) and (cell >= 1 or name == "zero")
+        return None if whole else (f"`{name}` is no whole number from 1 on", "correct the cell")
+    if cell is None:
+        return None
+    if cell <= 0:
+        return f"`{name}` is not above 0", "write what was measured, or null"
+    if name == "mfu" and cell > 1:
+        return (
+            f"`mfu` is {cell:g}, more than the peak",
+            f"write a share of the peak, such as {cell / 100:g} for {cell:g} %",
+        )
+    return None
+
+
+def _cells(bench: Bench, table: Table, path: Path) -> dict[str, Floats]:
+    """Return every column as an array.
+
+    Raises:
+        InputError: where columns are missing or doubled, or rows have another length.
+    """
+    needed = ["gpus"] + (["batch"] if table.plan.batch is None else [])
+    missing = [name for name in needed if name not in table.columns]
+    measured = [name for name in MEASURES if name in table.columns]
+    what = "a column stands there twice" if len(set(table.columns)) < len(table.columns) else ""
+    what = "no column was measured" if not measured else what
+    what = f"the column `{missing[0]}` is missing" if missing else what
+    if what:
+        raise bench.fault(
+            (*path, "columns"), what, f"write gpus, batch (or `batch` in `plan`) and one of {', '.join(MEASURES)}", RULE
+        )
+    for number, row in enumerate(table.rows):
+        if len(row) != len(table.columns):
+            raise bench.fault(
+                (*path, "rows", number), f"{len(row)} value(s) for {len(table.columns)} columns",
+                f"write {len(table.columns)} values", RULE,
+            )  # fmt: skip
+        for at, (name, cell) in enumerate(zip(table.columns, row, strict=True)):
+            wrong = _cell_fault(name, cell)
+            if wrong is not None:
+                raise bench.fault((*path, "rows", number, at), *wrong, RULE)
+    values = np.array([[np.nan if cell is None else cell for cell in row] for row in table.rows], dtype=float)
+    return {name: values[:, at] for at, name in enumerate(table.columns)}
+
+
+def _machine(bench: Bench, system: System, host: Host, plan: PlanFields) -> Machine:
+    name = plan.reducer or "nccl"
+    library = bench.catalog.get(Library, "nccl", bench.document, ())
+    reducer = bench.catalog.get(Library, name.removesuffix("-nvlink"), bench.document, ())
+    return Machine(host, library, reducer, bench.crossed(system, host), name == "hfreduce-nvlink")
+
+
+def prepare(bench: Bench, file: TrainingFile, table: Table, path: Path) -> Replay:
+    """Return a table made ready.
+
+    Raises:
+        InputError: where it does not hang together.
+    """
+    cells = _cells(bench, table, path)
+    if table.system.gpus_per_node is not None:
+        raise bench.fault(
+            (*path, "system", "gpus_per_node"), "`gpus_per_node` has no effect on training runs, which fill nodes",
+            "leave it out", RULE,
+        )  # fmt: skip
+    model = _transformer(bench, table, path)
+    host = bench.host(table.system, (*path, "system"))
+    if host.accelerator is None:
+        raise bench.fault((*path, "system", "server"), f"`{host.id}` has no accelerators", "name another server", RULE)
+    replaced = {name: cells[name] for name in SHAPE if name in cells}
+    if table.plan.sequence is not None:
+        replaced.setdefault("sequence", np.asarray(float(table.plan.sequence)))
+    shape = shape_of(model, **replaced)
+    plans = plans_of(table.plan, cells["gpus"], {name: cells[name] for name in PLAN if name in cells})
+    _checked(bench, shape, plans, path, len(table.rows))
+    return Replay(file, table, path, cells, host, shape, plans, _machine(bench, table.system, host, table.plan))
+
+
+BELIEVED = ("widths", "rounds", "context", "schedule", "chunks")
+"""Faults that runs which ran may have: frameworks pad and round."""
+
+
+def _checked(bench: Bench, shape: Any, plans: Plans, path: Path, count: int) -> None:
+    """Refuse a row that the model cannot reckon; what ran is believed otherwise.
+
+    Raises:
+        InputError: where there is one; says what would be right.
+    """
+    found = {name: at for name, at in causes(shape, plans, None).items() if name not in BELIEVED}
+    alone = (np.asarray(plans.chunks) > 1) & (np.asarray(plans.pipeline) == 1)
+    found["chunks"] = alone | (plans.pipeline * plans.chunks > shape.layers + COUNTED)
+    code = np.broadcast_to(codes(found), (count,))
+    if not code.any():
+        return
+    row = int((code > 0).argmax())
+    wrong = told(_at(shape, row, count), _at(plans, row, count), REASONS[int(code[row])])
+    raise bench.fault((*path, "rows", row), wrong.message, wrong.remedy, RULE)
+
+
+def _at(record: Any, row: int, count: int) -> Any:
+    """Return plans, or dimensions, of one row: arrays as plain numbers."""
+    values = {field.name: getattr(record, field.name) for field in fields(record)}
+    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    return replace(record, **{name: float(np.broadcast_to(value, (count,))[row]) for name, value in arrays.items()})

@@ -1,0 +1,150 @@
+"""Measured training runs as data, replayed: the model's seconds, rates and memory beside what was measured."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.formatting import GIB
+from ffplan.results.collective import AccuracyRow
+from ffplan.training.accelerator_rates import UncalibratedError
+from ffplan.training.memory import footprint, peak_bytes
+from ffplan.training.mfu import achieved, step_flops
+from ffplan.training.step import PARTS, step_parts, step_time
+from ffplan.validation.communication_replay import signed_error
+from ffplan.validation.measured_system import Bench, Path
+from ffplan.validation.training_cases import MEASURES, SIZES, TIMES, TrainingFile
+from ffplan.validation.training_replay import RULE, Replay, prepare
+
+if TYPE_CHECKING:
+    from ffplan.base.arrays import Floats
+    from ffplan.catalog.store import Catalog
+    from ffplan.catalog.training import TrainingRates
+    from ffplan.inputs.document import Document
+
+
+def modelled(replay: Replay, name: str, seconds: Floats) -> Floats:
+    """Return what the model says of a measure, from its seconds of a step."""
+    plans, gpus = replay.plans, replay.columns["gpus"]
+    if name == "seconds":
+        return seconds
+    if name == "tokens_s_gpu":
+        return np.asarray(plans.batch * replay.shape.sequence / seconds / gpus)
+    rate = achieved(step_flops(replay.shape, plans, replay.table.flops), seconds, gpus)
+    peaks: dict[Any, Any] = dict(replay.accelerator.peak)
+    peak = peaks[plans.precision].value * 1e12
+    return np.asarray(rate / 1e12 if name == "tflops" else rate / peak)
+
+
+MARKS = {"zero": "zero", "shard": "shard", "sequence": "s"}
+"""How columns are told that not every label has."""
+
+
+def _words(replay: Replay, at: int) -> str:
+    def value(field: Any) -> int:
+        return int(np.broadcast_to(np.asarray(field), replay.columns["gpus"].shape)[at])
+
+    p, shape = replay.plans, replay.shape
+    names = {"tp": p.tensor, "cp": p.context, "ep": p.expert, "pp": p.pipeline, "v": p.chunks, "dp": p.data}
+    ways = " ".join(f"{name}{value(field)}" for name, field in names.items() if value(field) > 1) or "one rank"
+    found = f"{ways} mb{value(p.micro)} b{value(p.batch)}"
+    more = {"zero": p.zero, "shard": p.shard, "sequence": shape.sequence}
+    found += "".join(f" {MARKS[name]}{value(field)}" for name, field in more.items() if name in replay.columns)
+    if replay.table.model is None or "layers" in replay.columns:
+        found += f", L{value(shape.layers)} h{value(shape.hidden)}"
+    return found
+
+
+def times(replay: Replay, rates: TrainingRates | None = None) -> tuple[Floats, dict[str, Floats]]:
+    """Return the seconds of a step of every row, and its parts.
+
+    Raises:
+        UncalibratedError: where nothing is known of training on the accelerator.
+    """
+    shape = replay.columns["gpus"].shape
+    parts = {name: np.broadcast_to(value, shape) for name, value in step_parts(replay.run(rates)).items()}
+    return np.asarray(step_time(parts)), parts
+
+
+def _size(replay: Replay, name: str) -> Floats:
+    """Return memory of the fullest stage, or a part of the first one [byte]."""
+    if name == "memory_gib":
+        return np.asarray(peak_bytes(replay.shape, replay.plans))
+    first = footprint(replay.shape, replay.plans, 0)
+    if name == "activations_gib":
+        return np.asarray(first.activations)
+    return np.asarray(first.weights + first.gradients + first.optimizer)
+
+
+def _kind(replay: Replay) -> str:
+    if replay.table.arithmetic:
+        return "arithmetic"
+    return "fitted" if replay.table.fitted else "predicted"
+
+
+def _error(name: str, model: float, measured: float) -> float:
+    """Return the signed error; of rates that of the time, so that a model too slow is above 0 in every unit."""
+    slower = name in TIMES and name != "seconds"
+    return signed_error(measured, model, model) if slower else signed_error(model, measured, measured)
+
+
+def rows_of(replay: Replay, names: tuple[str, ...]) -> list[AccuracyRow]:
+    """Return the rows of a table for some of its measures.
+
+    Raises:
+        UncalibratedError: where nothing is known of training on the accelerator.
+    """
+    here = [name for name in names if name in replay.columns]
+    rows, table, file = [], replay.table, replay.file
+    found: dict[str, Floats] = {}
+    longest = [""] * len(table.rows)
+    if set(here) & set(TIMES):
+        seconds, parts = times(replay)
+        found = {name: modelled(replay, name, seconds) for name in here if name in TIMES}
+        longest = [PARTS[at] for at in np.stack([parts[name] for name in PARTS]).argmax(axis=0)]
+    found |= {name: _size(replay, name) / GIB for name in here if name in SIZES}
+    for at in range(len(table.rows)):
+        for name in here:
+            measured = float(replay.columns[name][at])
+            if np.isnan(measured):
+                continue
+            model = float(np.broadcast_to(found[name], (len(table.rows),))[at])
+            rows.append(
+                AccuracyRow(
+                    file.id, table.id, _words(replay, at), int(replay.columns["gpus"][at]), None, name, measured, None,
+                    model, _error(name, model, measured), longest[at] if name in TIMES else "",
+                    file.source.status, _kind(replay), table.scored, table.note,
+                )
+            )  # fmt: skip
+    return rows
+
+
+def replay_training(
+    file: TrainingFile, document: Document, catalog: Catalog, names: tuple[str, ...] = TIMES
+) -> list[AccuracyRow]:
+    """Return every row of a file of training runs.
+
+    Args:
+        file: the runs.
+        document: the file they come from.
+        catalog: the parts.
+        names: the measures to replay: `TIMES` or `SIZES`.
+
+    Raises:
+        InputError: where a table does not hang together, or nothing was calibrated for its accelerator.
+    """
+    bench = Bench(catalog, document)
+    rows: list[AccuracyRow] = []
+    for position, table in enumerate(file.tables):
+        path: Path = ("tables", position)
+        if set(MEASURES) & set(table.columns) and not set(names) & set(table.columns):
+            continue
+        replay = prepare(bench, file, table, path)
+        try:
+            rows += rows_of(replay, names)
+        except UncalibratedError as error:
+            raise bench.fault(
+                (*path, "system"), str(error), f"name another accelerator; {error.remedy}", RULE
+            ) from None
+    return rows
