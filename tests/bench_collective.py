@@ -13,8 +13,8 @@ import numpy as np
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
 from ffplan.collectives.latency import transfer_time
-from ffplan.collectives.rank_layout import Job
-from ffplan.collectives.timing import COEFFICIENTS, Wish, choices, evaluate, stack
+from ffplan.collectives.rank_layout import RankLayout
+from ffplan.collectives.timing import COEFFICIENTS, CollectiveQuery, choices, stack, time_grid
 from tests.support import host_named
 
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ def main() -> None:
     library = Catalog().entry("nccl").part
     assert isinstance(library, Library)
     nodes = np.arange(2.0, 2.0 + SCALES)
-    job = Job(host_named("hgx-h100-8nic"), nodes, nodes * 0 + 8)
+    job = RankLayout(host=host_named("hgx-h100-8nic"), nodes=nodes, per_node=nodes * 0 + 8)
     sizes = np.geomspace(8, 2.0**34, SIZES)
-    wish = Wish("allreduce", library, in_network=True)
+    wish = CollectiveQuery(operation="allreduce", library=library, in_network=True)
     found = choices(wish, job)
     points = len(found) * SCALES * SIZES
     at = stack(found, SCALES)
     columns = [at[name] for name in COEFFICIENTS]
-    grid = best(lambda: evaluate(wish, job, sizes))
+    grid = best(lambda: time_grid(wish, job, sizes))
     alone = best(lambda: transfer_time(sizes[None, None, :], *columns))
     flat = [np.broadcast_to(column, (len(found), SCALES, SIZES)).ravel()[:: points // SAMPLE] for column in columns]
     size = np.broadcast_to(sizes, (len(found), SCALES, SIZES)).ravel()[:: points // SAMPLE]

@@ -57,7 +57,9 @@ def main() -> None:
     )
     each = []
     for radix, endpoints in SIZES:
-        tree = build_tree(TreeRule(3, radix, radix // 2, 1, "equal-stripe"), endpoints)
+        tree = build_tree(
+            TreeRule(tiers=3, radix=radix, uplinks=radix // 2, rails=1, core_policy="equal-stripe"), endpoints
+        )
         rounds = 5 if endpoints > 1e6 else 50
         seconds = best(lambda tree=tree: wire_tree(tree, tree.endpoints), rounds)  # type: ignore[misc]
         network = wire_tree(tree, endpoints).network
@@ -73,14 +75,16 @@ def main() -> None:
     spread = (max(each) - min(each)) / (max(each) + min(each))
     print(f"time a link from 8k to 1M: within {spread:.0%} of their middle, aim 30 %")
     print("aims at 65,536: 1/20 of networkx, 40 bytes a link")
-    tree = build_tree(TreeRule(3, 64, 32, 1, "equal-stripe"), 65_536)
+    tree = build_tree(TreeRule(tiers=3, radix=64, uplinks=32, rails=1, core_policy="equal-stripe"), 65_536)
     build = best(lambda: wire_tree(tree, tree.endpoints), 7)
     fabric = wire_tree(tree, tree.endpoints)
     everyone = np.ones(tree.endpoints, bool)
     load = best(lambda: all_to_all_loads(Router(fabric), everyone, 1.0), 5)
     words = "all-to-all load under static routing at 65,536 endpoints"
     print(f"{words}: {load * 1e3:.1f}ms, {load / build:.1f}x the build, aim 10x")
-    closed = best(lambda: build_tree(TreeRule(3, 64, 32, 1, "equal-stripe"), 65_536), 50)
+    closed = best(
+        lambda: build_tree(TreeRule(tiers=3, radix=64, uplinks=32, rails=1, core_policy="equal-stripe"), 65_536), 50
+    )
     print(f"closed-form sizing of the same: {closed * 1e6:.0f}us, no graph built")
 
 

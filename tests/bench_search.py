@@ -10,16 +10,16 @@ import statistics
 from dataclasses import replace
 
 from ffplan.catalog.models import Model
-from ffplan.cli.wired import resolved_design
+from ffplan.cli.loading import resolved_design
 from ffplan.design.training import PlanFields
-from ffplan.studies.cluster import machine
-from ffplan.studies.train_setup import TAKEN
-from ffplan.training.accelerator_rates import speeds
-from ffplan.training.microbatch import Run
+from ffplan.studies.cluster import cluster_of
+from ffplan.studies.train_setup import RESERVED_BYTES
+from ffplan.training.accelerator_rates import accelerator_rates
+from ffplan.training.microbatch import TrainRun
 from ffplan.training.model_shape import shape_of
-from ffplan.training.search_space import best, single, space_of, weigh
+from ffplan.training.parallel_plan import parallel_plans
+from ffplan.training.search_space import best, evaluate_space, search_space, single
 from ffplan.training.step import step_parts, step_time
-from ffplan.training.written import plans_of
 from tests.bench import COMMAND, seconds
 from tests.bench_collective import best as shortest
 
@@ -35,17 +35,17 @@ def main() -> None:
     assert model.transformer is not None
     assert part is not None
     shape = shape_of(model.transformer)
-    plans = plans_of(PlanFields(batch=BATCH), 1.0)
+    plans = parallel_plans(PlanFields(batch=BATCH), 1.0)
 
-    def fresh() -> Run:
-        return Run(shape, plans, speeds(part, "bf16"), machine(design, catalog))
+    def fresh() -> TrainRun:
+        return TrainRun(shape, plans, accelerator_rates(part, "bf16"), cluster_of(design, catalog))
 
     run = fresh()
-    space = space_of(shape, GPUS, run.system.domain, {})
-    limit = part.memory.value - TAKEN
-    cold = shortest(lambda: weigh(replace(run, system=replace(run.system, known={})), space, GPUS, limit))
-    warm = shortest(lambda: weigh(run, space, GPUS, limit))
-    found = weigh(run, space, GPUS, limit)
+    space = search_space(shape, GPUS, run.system.domain, {})
+    limit = part.memory.value - RESERVED_BYTES
+    cold = shortest(lambda: evaluate_space(replace(run, system=replace(run.system, known={})), space, GPUS, limit))
+    warm = shortest(lambda: evaluate_space(run, space, GPUS, limit))
+    found = evaluate_space(run, space, GPUS, limit)
     chosen = [single(found.plans, found.step.shape, at) for at in best(found, SAMPLE)]
 
     def loop() -> None:

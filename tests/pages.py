@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import typer.main
 from typer.testing import CliRunner
 
+from ffplan.catalog.store import Catalog
 from ffplan.check.input_rules import INPUT_RULES
 from ffplan.check.rules import RULES
-from ffplan.cli.accuracy import files_of, replay_files
 from ffplan.cli.app import build
-from ffplan.report.plain import to_json
+from ffplan.report.formats.json import to_json
 from ffplan.report.scatter import scatter
 from ffplan.schema.json_schema import json_schema
+from ffplan.validation.replay import case_files, replay_files
 from tests.support import ROOT
 
 if TYPE_CHECKING:
@@ -189,9 +190,10 @@ def readme() -> str:
 
 def accuracy_pages() -> dict[Path, str]:
     """Return the page on accuracy and its chart."""
-    report = replay_files("communication", files_of("communication", None), None)
-    steps = replay_files("training", files_of("training", None), None)
-    sizes = replay_files("memory", files_of("memory", None), None)
+    catalog = Catalog()
+    report = replay_files("communication", case_files("communication"), catalog)
+    steps = replay_files("training", case_files("training"), catalog)
+    sizes = replay_files("memory", case_files("memory"), catalog)
     header = "| {} | n | MAPE % | bias % | largest % | where |\n| --- | --- | --- | --- | --- | --- |"
 
     def table(title: str, scores: tuple[Score, ...]) -> str:

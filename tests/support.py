@@ -13,17 +13,18 @@ import jsonschema
 
 from ffplan.base.paths import data_folder
 from ffplan.catalog.store import Catalog
-from ffplan.check.run import examine
+from ffplan.check.run import examine_file
 from ffplan.inputs.composer import compose
 from ffplan.inputs.document import Document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ffplan.base.outcomes import Term
     from ffplan.catalog.models import Model
     from ffplan.node.host import Host
-    from ffplan.results.design import Assessment, CollectiveReport, TermReport
-    from ffplan.training.model_shape import Shape
+    from ffplan.results.design import Assessment, CollectiveReport
+    from ffplan.training.model_shape import ModelShape
 
 ROOT = Path(__file__).resolve().parent.parent
 DESIGNS = sorted(path.stem for path in (ROOT / "designs").glob("*.yaml"))
@@ -34,7 +35,7 @@ def assess_file(path: Path | str, *overlays: str) -> Assessment:
     file = Path(path)
     if not file.suffix:
         file = ROOT / "designs" / f"{path}.yaml"
-    return examine(file, str(path), Catalog(overlays))
+    return examine_file(file, str(path), Catalog(overlays))
 
 
 def collective(assessment: Assessment, library: str) -> CollectiveReport:
@@ -42,7 +43,7 @@ def collective(assessment: Assessment, library: str) -> CollectiveReport:
     return next(item for item in assessment.communication if item.library == library)
 
 
-def term(report: CollectiveReport, name: str) -> TermReport:
+def term(report: CollectiveReport, name: str) -> Term:
     """Return the tightest term of one kind."""
     return next(item for item in report.terms if item.name == name)
 
@@ -50,9 +51,9 @@ def term(report: CollectiveReport, name: str) -> TermReport:
 def host_named(name: str) -> Host:
     """Return the inside of a shipped server."""
     from ffplan.validation.communication_cases import System
-    from ffplan.validation.measured_system import Bench
+    from ffplan.validation.measured_system import CaseParts
 
-    return Bench(Catalog(), document("{}")).host(System(server=name), ())
+    return CaseParts(Catalog(), document("{}")).host(System(server=name), ())
 
 
 def model_named(name: str) -> Model:
@@ -64,7 +65,7 @@ def model_named(name: str) -> Model:
     return part
 
 
-def shape_named(name: str, **replaced: object) -> Shape:
+def shape_named(name: str, **replaced: object) -> ModelShape:
     """Return the dimensions of a shipped transformer, some replaced."""
     from ffplan.training.model_shape import shape_of
 
@@ -114,8 +115,12 @@ def ffplan(*arguments: str, env: dict[str, str] | None = None) -> Run:
 
     done = subprocess.run(
         [sys.executable, "-m", "ffplan", *arguments],
-        capture_output=True, text=True, check=False, env={**os.environ, **(env or {})}, timeout=120,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **(env or {})},
+        timeout=120,
+    )
     return Run(done.returncode, done.stdout, done.stderr)
 
 

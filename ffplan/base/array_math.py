@@ -1,4 +1,4 @@
-"""Element-wise minimum and rounding that take floats or numpy arrays alike.
+"""Types of numbers and arrays, and element-wise minimum and rounding that take floats or numpy arrays alike.
 
 A formula is written once, for floats and for broadcastable arrays. numpy is imported only when an argument
 is an array; a single design never pays for it.
@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
-    Number = float | int | np.ndarray[Any, np.dtype[Any]]
+    Ints = NDArray[Any]
+    Floats = NDArray[Any]
+    Bools = NDArray[np.bool_]
+    Number = float | NDArray[Any]
 else:
-    Number = Any
+    Ints = Floats = Bools = Number = Any
 
 
 def _numpy_if_array(*values: Any) -> Any:

@@ -58,3 +58,8 @@ def duration(seconds: float) -> str:
 def power(watts: float) -> str:
     """Return a power in W or kW."""
     return f"{number(watts)} W" if watts < 10_000 else f"{number(watts / 1e3)} kW"
+
+
+def gib(value: float) -> str:
+    """Return a number of bytes in GiB."""
+    return f"{value / GIB:.1f} GiB"

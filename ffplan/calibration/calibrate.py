@@ -9,7 +9,18 @@ import numpy as np
 
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
-from ffplan.calibration.fit import LAUNCHES, NEEDED, Fit, FitError, errors, figures, fit, untold, waits, wanted
+from ffplan.calibration.fit import (
+    LAUNCHES,
+    NEEDED,
+    Fit,
+    FitError,
+    errors,
+    figures,
+    fit,
+    undetermined,
+    waits_for_host,
+    wanted,
+)
 from ffplan.calibration.overlay import KEY, START, figure_text, source_line, training_block, with_training
 from ffplan.catalog.parts import Accelerator
 from ffplan.inputs.composer import compose
@@ -17,9 +28,9 @@ from ffplan.inputs.document import Document, read_document
 from ffplan.inputs.validate import validate
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.training import CalibrationReport, Constant, Fitted
-from ffplan.validation.measured_system import Bench
+from ffplan.validation.measured_system import CaseParts
 from ffplan.validation.training_cases import TIMES, TrainingFile
-from ffplan.validation.training_replay import Replay, prepare
+from ffplan.validation.training_replay import TrainingReplay, prepare_replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +44,7 @@ WORST = 0.5
 
 
 @record
-class Wanted:
+class CalibrationRequest:
     """What is to be fitted."""
 
     accelerator: str
@@ -53,7 +64,7 @@ class Calibration:
     """The accelerator's file with the fitted constants."""
 
 
-def runs(catalog: Catalog, files: tuple[str, ...]) -> list[Replay]:
+def runs(catalog: Catalog, files: tuple[str, ...]) -> list[TrainingReplay]:
     """Return every table of files of runs that has times and counts.
 
     Raises:
@@ -63,20 +74,20 @@ def runs(catalog: Catalog, files: tuple[str, ...]) -> list[Replay]:
     for name in files:
         document = read_document(Path(name), name)
         file = validate(TrainingFile, document)
-        bench = Bench(catalog, document)
+        bench = CaseParts(catalog, document)
         for position, table in enumerate(file.tables):
             if table.scored and not table.arithmetic and set(table.columns) & set(TIMES):
-                found.append(prepare(bench, file, table, ("tables", position)))
+                found.append(prepare_replay(bench, file, table, ("tables", position)))
     return found
 
 
-def _base(catalog: Catalog, wish: Wanted) -> TrainingRates | None:
+def _base(catalog: Catalog, wish: CalibrationRequest) -> TrainingRates | None:
     part = catalog.entry(wish.start or wish.accelerator).part
     assert isinstance(part, Accelerator)
     return part.training
 
 
-def calibration(catalog: Catalog, wish: Wanted, progress: Callable[[int], None] | None = None) -> Calibration:
+def calibrate(catalog: Catalog, wish: CalibrationRequest, progress: Callable[[int], None] | None = None) -> Calibration:
     """Fit the constants of one accelerator.
 
     Args:
@@ -90,46 +101,73 @@ def calibration(catalog: Catalog, wish: Wanted, progress: Callable[[int], None] 
     """
     mine = [item for item in runs(catalog, wish.cases) if item.accelerator.id == wish.accelerator]
     if not mine:
-        raise FitError(f"no timed run in these files has `{wish.accelerator}`; tables that are not scored, or whose "
-                       "source computed the values, do not count")  # fmt: skip
+        raise FitError(
+            f"no timed run in these files has `{wish.accelerator}`; tables that are not scored, or whose "
+            "source computed the values, do not count"
+        )
     base, names = _base(catalog, wish), wish.names or wanted(mine, launches=wish.launches)
-    if wish.units is not None and base is not None:
-        if wish.start is None:
-            raise FitError(f"the catalogue has {base.units.value:g} multiprocessors of `{wish.accelerator}`: "
-                           "leave out --units")  # fmt: skip
-        base = base.model_copy(update={"units": base.units.model_copy(update={"value": wish.units})})
-    units = wish.units or (base.units.value if base is not None else None)
-    if units is None:
-        raise FitError(f"the catalogue has no multiprocessors of `{wish.accelerator}`: give --units")
+    base, units = _units(wish, base)
     lacking = [name for name in NEEDED if base is None and name not in names]
     if lacking:
         raise FitError(f"nothing is known of {', '.join(lacking)}: fit them too, or give --start")
-    if set(names) & set(LAUNCHES) and base is not None and not waits(mine):
+    if set(names) & set(LAUNCHES) and base is not None and not waits_for_host(mine):
         raise FitError("no run waits for its host to launch: these rows cannot tell what launching takes")
     made = fit(mine, names=names, units=units, base=base, progress=progress)
     if made.after > WORST:
         raise FitError(
             f"the best constants miss these rows by {made.after:.0%} in the mean: look at their units and plans"
         )
-    blind = untold(mine, made.values, base, units)
+    blind = undetermined(mine, made.values, base, units)
     if blind:
         raise FitError(f"these rows cannot tell {', '.join(blind)}: fit the others alone, with --only")
+    return Calibration(_report(wish, made, base, units, mine), _overlay(catalog, wish, made, base, units, mine))
+
+
+def _units(wish: CalibrationRequest, base: TrainingRates | None) -> tuple[TrainingRates | None, int]:
+    """Return the base with the multiprocessors that are asked for, and their number.
+
+    Raises:
+        FitError: where nobody knows them, or they are known already.
+    """
+    if wish.units is not None and base is not None:
+        if wish.start is None:
+            raise FitError(
+                f"the catalogue has {base.units.value:g} multiprocessors of `{wish.accelerator}`: leave out --units"
+            )
+        base = base.model_copy(update={"units": base.units.model_copy(update={"value": wish.units})})
+    units = wish.units or (base.units.value if base is not None else None)
+    if units is None:
+        raise FitError(f"the catalogue has no multiprocessors of `{wish.accelerator}`: give --units")
+    return base, units
+
+
+def _report(
+    wish: CalibrationRequest, made: Fit, base: TrainingRates | None, units: int, mine: list[TrainingReplay]
+) -> CalibrationReport:
+    """Return constants and errors, before and after."""
     rates = figures(made.values, base, units)
-    ids = list(dict.fromkeys(item.file.id for item in mine))
     fitted = []
-    for name in ids:
+    for name in dict.fromkeys(item.file.id for item in mine):
         of_file = [item for item in mine if item.file.id == name]
         before = None if made.before is None else float(np.abs(errors(of_file, base)).mean())
         after = errors(of_file, rates)
-        fitted.append(Fitted(name, len(after), before, float(np.abs(after).mean()), float(after.mean())))
+        mean = float(np.abs(after).mean())
+        fitted.append(Fitted(source=name, n=len(after), before=before, after=mean, bias=float(after.mean())))
     constants = tuple(
-        Constant(name, _value(base, name), value, figure_text(name, value), made.notes.get(name))
+        Constant(
+            name=name, before=_value(base, name), after=value, text=figure_text(name, value), note=made.notes.get(name)
+        )
         for name, value in made.values.items()
     )
-    report = CalibrationReport(
-        SCHEMA_VERSION, wish.accelerator, made.rows, constants, tuple(fitted), made.before, made.after
+    return CalibrationReport(
+        schema_version=SCHEMA_VERSION,
+        accelerator=wish.accelerator,
+        rows=made.rows,
+        constants=constants,
+        sources=tuple(fitted),
+        before=made.before,
+        after=made.after,
     )
-    return Calibration(report, _overlay(catalog, wish, made, base, units, mine))
 
 
 def _value(base: TrainingRates | None, name: str) -> float | None:
@@ -138,7 +176,12 @@ def _value(base: TrainingRates | None, name: str) -> float | None:
 
 
 def _overlay(
-    catalog: Catalog, wish: Wanted, made: Fit, base: TrainingRates | None, units: int, mine: list[Replay]
+    catalog: Catalog,
+    wish: CalibrationRequest,
+    made: Fit,
+    base: TrainingRates | None,
+    units: int,
+    mine: list[TrainingReplay],
 ) -> str:
     place = catalog.locate(wish.accelerator)
     assert place is not None

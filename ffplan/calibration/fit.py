@@ -9,20 +9,26 @@ import numpy as np
 from ffplan.base.record import record
 from ffplan.catalog.training import TrainingRates
 from ffplan.validation.training_cases import TIMES
-from ffplan.validation.training_rows import modelled, times
+from ffplan.validation.training_rows import modelled_measure, replayed_times
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ffplan.base.arrays import Floats
-    from ffplan.validation.training_replay import Replay
+    from ffplan.base.array_math import Floats
+    from ffplan.validation.training_replay import TrainingReplay
 
 BOUNDS = {
-    "matrix": (0.05, 1.0, 0.7), "matrix_fp8": (0.05, 0.71, 0.6), "matrix_tf32": (0.05, 1.0, 0.6),
-    "attention": (0.1, 0.75, 0.5), "memory": (0.6, 0.95, 0.8), "kernel": (1e-7, 1e-3, 2e-5),
+    "matrix": (0.05, 1.0, 0.7),
+    "matrix_fp8": (0.05, 0.71, 0.6),
+    "matrix_tf32": (0.05, 1.0, 0.6),
+    "attention": (0.1, 0.75, 0.5),
+    "memory": (0.6, 0.95, 0.8),
+    "kernel": (1e-7, 1e-3, 2e-5),
     "overlap": (0.01, 0.5, 0.15),
-    "launch": (1e-6, 2e-2, 1e-3), "launch_parallel": (1e-7, 1e-2, 1e-4), "launch_step": (1e-6, 5e-2, 1e-3),
-}  # fmt: skip
+    "launch": (1e-6, 2e-2, 1e-3),
+    "launch_parallel": (1e-7, 1e-2, 1e-4),
+    "launch_step": (1e-6, 5e-2, 1e-3),
+}
 """Least, largest and first value of each constant."""
 SLOWER = 3.0
 LAUNCHES = ("launch", "launch_parallel", "launch_step")
@@ -57,7 +63,7 @@ class Fit:
     """The same with the fitted ones [1]."""
 
 
-def wanted(replays: Sequence[Replay], *, launches: bool) -> tuple[str, ...]:
+def wanted(replays: Sequence[TrainingReplay], *, launches: bool) -> tuple[str, ...]:
     """Return the constants that the runs can tell.
 
     Args:
@@ -99,30 +105,30 @@ def _figure(name: str, item: dict[str, Any]) -> Any:
     return kinds[0].model_construct(**item)
 
 
-def _relative(replay: Replay, rates: TrainingRates | None) -> Floats:
+def _relative(replay: TrainingReplay, rates: TrainingRates | None) -> Floats:
     """Return model over measured of every timed row: by the first measure that a row has, since others say the same."""
-    seconds, _ = times(replay, rates)
+    seconds, _ = replayed_times(replay, rates)
     found = np.full(seconds.shape, np.nan)
     for name in TIMES:
         if name in replay.columns:
-            ratio = np.broadcast_to(modelled(replay, name, seconds), found.shape) / replay.columns[name]
+            ratio = np.broadcast_to(modelled_measure(replay, name, seconds), found.shape) / replay.columns[name]
             found = np.where(np.isnan(found), ratio if name == "seconds" else 1 / ratio, found)
     rows: Floats = found[~np.isnan(found)]
     return rows
 
 
-def timed(replay: Replay) -> int:
+def timed(replay: TrainingReplay) -> int:
     """Return the rows of a table that have a time."""
     measured = [~np.isnan(replay.columns[name]) for name in TIMES if name in replay.columns]
     return int(np.logical_or.reduce(measured).sum()) if measured else 0
 
 
-def waits(replays: Sequence[Replay]) -> bool:
+def waits_for_host(replays: Sequence[TrainingReplay]) -> bool:
     """Return whether a row of the runs waits for its host to launch, with the catalogue's constants."""
-    return any(bool((times(replay)[1]["launches"] > 0).any()) for replay in replays)
+    return any(bool((replayed_times(replay)[1]["launches"] > 0).any()) for replay in replays)
 
 
-def errors(replays: Sequence[Replay], rates: TrainingRates | None = None) -> Floats:
+def errors(replays: Sequence[TrainingReplay], rates: TrainingRates | None = None) -> Floats:
     """Return signed errors of the time of every row [1].
 
     Args:
@@ -132,7 +138,9 @@ def errors(replays: Sequence[Replay], rates: TrainingRates | None = None) -> Flo
     return np.concatenate([_relative(replay, rates) - 1 for replay in replays])
 
 
-def untold(replays: Sequence[Replay], values: dict[str, float], base: TrainingRates | None, units: float) -> list[str]:
+def undetermined(
+    replays: Sequence[TrainingReplay], values: dict[str, float], base: TrainingRates | None, units: float
+) -> list[str]:
     """Return the constants that no row depends on: half and twice as much leave every time as it is.
 
     Args:
@@ -169,9 +177,13 @@ def _notes(values: dict[str, float]) -> dict[str, str]:
 
 
 def fit(
-    replays: Sequence[Replay], *, names: tuple[str, ...], units: float, base: TrainingRates | None = None,
+    replays: Sequence[TrainingReplay],
+    *,
+    names: tuple[str, ...],
+    units: float,
+    base: TrainingRates | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Fit:  # fmt: skip
+) -> Fit:
     """Fit constants so that the times of runs come out.
 
     Rows of one source count together as the root of their number, so that a source with four times the rows counts
@@ -213,17 +225,28 @@ def fit(
 
     slower = np.log([SLOWER if name in STEADY else 1.0 for name in names])
     tries = [
-        least_squares(residuals, np.clip(first + way * slower, low + 1e-6, high - 1e-6), bounds=(low, high),
-                      loss="soft_l1", f_scale=SOFT)
+        least_squares(
+            residuals,
+            np.clip(first + way * slower, low + 1e-6, high - 1e-6),
+            bounds=(low, high),
+            loss="soft_l1",
+            f_scale=SOFT,
+        )
         for way in ((0, -1, 1) if set(names) & set(LAUNCHES) else (0,))
-    ]  # fmt: skip
+    ]
     found = min(tries, key=lambda item: float(item.cost))
     values = dict(zip(names, np.exp(found.x).tolist(), strict=True))
     after = errors(replays, figures(values, base, units))
-    before = None
-    if base is not None and all(getattr(base, name) is not None for name in NEEDED):
-        try:
-            before = float(np.abs(errors(replays, base)).mean())
-        except ValueError:  # the base lacks a constant that the rows need
-            before = None
-    return Fit(values, _notes(values), rows, before, float(np.abs(after).mean()))
+    return Fit(
+        values=values, notes=_notes(values), rows=rows, before=_before(replays, base), after=float(np.abs(after).mean())
+    )
+
+
+def _before(replays: Sequence[TrainingReplay], base: TrainingRates | None) -> float | None:
+    """Return the mean absolute error with the constants of the base [1]; None where it lacks one that the rows need."""
+    if base is None or any(getattr(base, name) is None for name in NEEDED):
+        return None
+    try:
+        return float(np.abs(errors(replays, base)).mean())
+    except ValueError:
+        return None

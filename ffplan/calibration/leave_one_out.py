@@ -6,21 +6,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.calibration.fit import BOUNDS, UNFITTED, errors, figures, fit, waits, wanted
-from ffplan.results.training import LeftOut
+from ffplan.calibration.fit import BOUNDS, UNFITTED, errors, figures, fit, waits_for_host, wanted
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.training import LeaveOneOutReport, LeftOut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ffplan.validation.training_replay import Replay
+    from ffplan.validation.training_replay import TrainingReplay
 
 
-def _set(replay: Replay) -> str:
+def _set(replay: TrainingReplay) -> str:
     rates = replay.accelerator.training
     return rates.set if rates is not None else ""
 
 
-def leave_one_out(replays: Sequence[Replay], progress: Callable[[int, int, str], None] | None = None) -> list[LeftOut]:
+def leave_one_out(
+    replays: Sequence[TrainingReplay], progress: Callable[[int, int, str], None] | None = None
+) -> LeaveOneOutReport:
     """Return every source scored by constants that were fitted on the other sources of its accelerators.
 
     Args:
@@ -38,10 +41,10 @@ def leave_one_out(replays: Sequence[Replay], progress: Callable[[int, int, str],
         mine = [item for item in replays if _set(item) == name and item.file.id == source]
         others = [item for item in replays if _set(item) == name and item.file.id != source]
         found.append(_left(name, source, mine, others))
-    return found
+    return LeaveOneOutReport(SCHEMA_VERSION, tuple(found))
 
 
-def _left(name: str, source: str, mine: list[Replay], others: list[Replay]) -> LeftOut:
+def _left(name: str, source: str, mine: list[TrainingReplay], others: list[TrainingReplay]) -> LeftOut:
     """Return one source scored.
 
     Raises:
@@ -52,10 +55,10 @@ def _left(name: str, source: str, mine: list[Replay], others: list[Replay]) -> L
     before = float(np.abs(shipped).mean())
     base = mine[0].accelerator.training
     assert base is not None
-    launches = bool(others) and waits(others)
+    launches = bool(others) and waits_for_host(others)
     told = wanted(others, launches=launches) if others else ()
     missing = [item for item in wanted(mine, launches=False) if item not in told]
-    missing += ["launch"] if waits(mine) and not launches else []
+    missing += ["launch"] if waits_for_host(mine) and not launches else []
     count = len(errors(others)) if others else 0
     why = None
     if not others:
@@ -65,9 +68,29 @@ def _left(name: str, source: str, mine: list[Replay], others: list[Replay]) -> L
     elif count < len(told):
         why = f"{count} other row(s) cannot tell {len(told)} constants"
     if why is not None:
-        return LeftOut(source, name, rows, None, None, None, before, count, why)
+        return LeftOut(
+            source=source,
+            set=name,
+            n=rows,
+            mape=None,
+            bias=None,
+            max_error=None,
+            shipped=before,
+            fitted_on=count,
+            why=why,
+        )
     given = base.model_copy(update={name: None for name in BOUNDS if name not in UNFITTED})
     result = fit(others, names=told, units=base.units.value, base=given)
     after = errors(mine, figures(result.values, given, base.units.value))
     size = np.abs(after)
-    return LeftOut(source, name, rows, float(size.mean()), float(after.mean()), float(size.max()), before, count, None)
+    return LeftOut(
+        source=source,
+        set=name,
+        n=rows,
+        mape=float(size.mean()),
+        bias=float(after.mean()),
+        max_error=float(size.max()),
+        shipped=before,
+        fitted_on=count,
+        why=None,
+    )

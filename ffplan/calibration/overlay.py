@@ -75,6 +75,11 @@ def with_training(text: str, sources: list[str], block: list[str]) -> str:
     """
     found = re.sub(r"^training:.*\n(?:[ \t#-].*\n|\n(?=[ \t]))*", "", text, flags=re.MULTILINE)
     found = re.sub(rf"^  (?:{KEY}|{START}): .*\n", "", found, flags=re.MULTILINE)
-    found = re.sub(r"^sources:.*\n", lambda match: match[0] + "".join(f"{line}\n" for line in sources), found, count=1,
-                   flags=re.MULTILINE)  # fmt: skip
+    found = re.sub(
+        r"^sources:.*\n",
+        lambda match: match[0] + "".join(f"{line}\n" for line in sources),
+        found,
+        count=1,
+        flags=re.MULTILINE,
+    )
     return found.rstrip("\n") + "\n" + "".join(f"{line}\n" for line in block)

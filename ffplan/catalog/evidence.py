@@ -77,13 +77,14 @@ class Figure(Frozen, defer_build=False):
         high = self.value if self.high is None else self.high
         if not low <= self.value <= high:
             raise PydanticCustomError(
-                "rule", "{message}",
+                "rule",
+                "{message}",
                 {
                     "rule": "number-range",
                     "message": "the value lies outside its own range",
                     "remedy": "keep low <= value <= high",
                 },
-            )  # fmt: skip
+            )
         return self
 
     @property

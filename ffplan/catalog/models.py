@@ -151,8 +151,12 @@ class Model(Part):
     def _one_kind(self) -> Model:
         if (self.transformer is None) == (not self.convolutions):
             raise PydanticCustomError(
-                "rule", "{message}",
-                {"rule": "schema-choice", "message": "a model has either `transformer` or `convolutions`",
-                 "remedy": "write one of the two"},
-            )  # fmt: skip
+                "rule",
+                "{message}",
+                {
+                    "rule": "schema-choice",
+                    "message": "a model has either `transformer` or `convolutions`",
+                    "remedy": "write one of the two",
+                },
+            )
         return self

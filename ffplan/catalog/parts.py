@@ -336,7 +336,23 @@ class StorageServer(Part):
 
 
 __all__ = [
-    "Accelerator", "AcceleratorSlot", "Cpu", "Drives", "Link", "Nic", "NicSlot", "Part", "PcieLink",
-    "RootPort", "RootPortLimits", "ScaleUp", "Server", "ServerPower", "Socket", "SocketMemory",
-    "StorageServer", "Switch", "walk_figures",
-]  # fmt: skip
+    "Accelerator",
+    "AcceleratorSlot",
+    "Cpu",
+    "Drives",
+    "Link",
+    "Nic",
+    "NicSlot",
+    "Part",
+    "PcieLink",
+    "RootPort",
+    "RootPortLimits",
+    "ScaleUp",
+    "Server",
+    "ServerPower",
+    "Socket",
+    "SocketMemory",
+    "StorageServer",
+    "Switch",
+    "walk_figures",
+]

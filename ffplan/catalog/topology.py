@@ -31,9 +31,11 @@ def _repeated(names: Iterable[tuple[str, tuple[str | int, ...]]], document: Docu
 
 def _missing_port(document: Document, path: tuple[str | int, ...], port: str, ports: set[str]) -> Finding:
     return document.finding(
-        RULE, path, f"the root port `{port}` does not exist in this server",
+        RULE,
+        path,
+        f"the root port `{port}` does not exist in this server",
         did_you_mean(port, ports, what="root port"),
-    )  # fmt: skip
+    )
 
 
 def _names(server: Server | StorageServer) -> Iterator[tuple[str, tuple[str | int, ...]]]:
@@ -65,9 +67,11 @@ def _scale_up_faults(server: Server, document: Document) -> Iterator[Finding]:
             path = ("nvlink", "pairs", position, index)
             if name not in known:
                 yield document.finding(
-                    RULE, path, f"the accelerator `{name}` does not exist in this server",
+                    RULE,
+                    path,
+                    f"the accelerator `{name}` does not exist in this server",
                     did_you_mean(name, known, what="accelerator"),
-                )  # fmt: skip
+                )
             elif name in taken:
                 yield document.finding(
                     RULE,
@@ -99,7 +103,9 @@ def server_faults(server: Server | StorageServer, document: Document) -> Iterato
             yield _missing_port(document, ("accelerators", position, "root_port"), slot.root_port, ports)
     if bool(server.accelerators) != (server.accelerator is not None):
         yield document.finding(
-            RULE, ("accelerators",), "`accelerator` and `accelerators` go together",
+            RULE,
+            ("accelerators",),
+            "`accelerator` and `accelerators` go together",
             "name the part in `accelerator` and its places in `accelerators`",
-        )  # fmt: skip
+        )
     yield from _scale_up_faults(server, document)

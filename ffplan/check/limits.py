@@ -52,10 +52,11 @@ def hold(
     if broken:
         word, bound = ("below", "at least") if least else ("above", "at most")
         yield design.document.finding(
-            rule, path,
+            rule,
+            path,
             f"{what} is {_show(actual, unit)}, {word} the limit of {bound} {_show(limit, unit)}",
             remedy,
-        )  # fmt: skip
+        )
 
 
 def hold_money(

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 
 from ffplan.base.errors import Finding, Severity
 from ffplan.base.record import record
-from ffplan.design.resolve import ResolvedDesign
-from ffplan.results.design import Assessment
+from ffplan.studies.design import DesignStudy
 
 
 @record
@@ -26,5 +25,5 @@ class Rule:
     """What to do."""
     severity: Severity = Severity.ERROR
     """Weight of its findings."""
-    check: Callable[[ResolvedDesign, Assessment], Iterable[Finding]] | None = None
+    check: Callable[[DesignStudy], Iterable[Finding]] | None = None
     """Finds what breaks it; None for rules that reading a file enforces."""

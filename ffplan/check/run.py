@@ -1,23 +1,43 @@
-"""From a design file to an assessment with its findings."""
+"""From a design to its assessment with the findings of every rule."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ffplan import __version__
 from ffplan.check.rules import RULES
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
-from ffplan.studies.design import assess
+from ffplan.results.design import SCHEMA_VERSION, Findings, ToolInfo
+from ffplan.studies.design import study_design
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from ffplan.base.errors import Finding
     from ffplan.catalog.store import Catalog
+    from ffplan.design.resolve import ResolvedDesign
     from ffplan.results.design import Assessment
 
 
-def examine(path: Path, file: str, catalog: Catalog) -> Assessment:
+def examine(design: ResolvedDesign, catalog: Catalog) -> Assessment:
+    """Return the assessment of a design, with the findings of every rule.
+
+    Args:
+        design: the design.
+        catalog: where its parts were looked up.
+
+    Raises:
+        InputError: where the design cannot be assessed, with every fault found.
+    """
+    study = study_design(design, catalog)
+    found = [item for rule in RULES if rule.check for item in rule.check(study)]
+    return replace(study.assessment, findings=tuple(sorted(found, key=lambda item: item.sort_key)))
+
+
+def examine_file(path: Path, file: str, catalog: Catalog) -> Assessment:
     """Return the assessment of a design file, with the findings of every rule.
 
     Args:
@@ -28,7 +48,14 @@ def examine(path: Path, file: str, catalog: Catalog) -> Assessment:
     Raises:
         InputError: where the design cannot be assessed, with every fault found.
     """
-    design = resolve(read_document(path, file), catalog)
-    assessment = assess(design, catalog)
-    findings = [found for rule in RULES if rule.check for found in rule.check(design, assessment)]
-    return replace(assessment, findings=tuple(sorted(findings, key=lambda found: found.sort_key)))
+    return examine(resolve(read_document(path, file), catalog), catalog)
+
+
+def findings_report(files: Sequence[str], findings: Iterable[Finding]) -> Findings:
+    """Return what `ffplan check --format json` prints."""
+    return Findings(
+        schema_version=SCHEMA_VERSION,
+        tool=ToolInfo("ffplan", __version__),
+        designs=tuple(files),
+        findings=tuple(findings),
+    )

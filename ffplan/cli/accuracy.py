@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
-from ffplan.cli.common import CatalogOption, FormatOption, OutputOption, ReportFormat, write
-from ffplan.cli.wired import emit
+from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.options import CatalogOption, OutputOption
+from ffplan.cli.output import emit, write
 
 if TYPE_CHECKING:
-    from ffplan.inputs.document import Document
     from ffplan.results.collective import AccuracyReport
 
-FOLDERS = {"memory": "training"}
-"""Subjects whose cases are among those of another."""
 app = typer.Typer(no_args_is_help=True, help="Replay the model against measurements; print the error of every row.")
 
 
@@ -34,75 +32,6 @@ def _percent(text: str) -> float:
     return value / 100
 
 
-def files_of(subject: str, cases: list[str] | None) -> list[tuple[str, str]]:
-    """Return path and name of every file of cases: the user's, or those that ship."""
-    if cases:
-        return [(name, name) for name in cases]
-    from ffplan.base.paths import data_folder
-
-    kind = FOLDERS.get(subject, subject)
-    folder = data_folder("catalogs") / "measurements" / kind
-    return [(str(path), f"catalogs/measurements/{kind}/{path.name}") for path in sorted(folder.glob("*.yaml"))]
-
-
-def _expect_cases(document: Document, subject: str) -> None:
-    """Refuse a file that is something else, before its every field is called wrong.
-
-    Raises:
-        InputError: where its `kind` is another, or missing.
-    """
-    from ffplan.base.errors import InputError
-
-    data = document.data
-    kind = data.get("kind") if isinstance(data, dict) else None
-    wanted = f"{FOLDERS.get(subject, subject)}-cases"
-    if kind != wanted:
-        what = f"this file is of kind `{kind}`" if kind else "this is no file of measured cases"
-        remedy = f"write `kind: {wanted}`; `ffplan schema {wanted}` describes the format"
-        raise InputError(document.finding(wanted, ("kind",), what, remedy))
-
-
-def replay_files(subject: str, files: list[tuple[str, str]], catalogs: list[str] | None) -> AccuracyReport:
-    """Return the report over files of cases.
-
-    Raises:
-        InputError: where a file is wrong.
-        UsageError: where two files have one id.
-    """
-    from pathlib import Path
-
-    from ffplan.catalog.store import Catalog
-    from ffplan.inputs.document import read_document
-    from ffplan.inputs.validate import validate
-    from ffplan.results.design import SCHEMA_VERSION
-    from ffplan.validation.communication_cases import CaseFile
-    from ffplan.validation.communication_replay import replay
-    from ffplan.validation.scores import report
-    from ffplan.validation.training_cases import SIZES, TIMES, TrainingFile
-    from ffplan.validation.training_rows import replay_training
-
-    catalog = Catalog(catalogs or ())
-    measured = {"training": TIMES, "memory": SIZES}
-    rows, titles = [], {}
-    for path, name in files:
-        document = read_document(Path(path), name)
-        _expect_cases(document, subject)
-        found: CaseFile | TrainingFile
-        if subject in measured:
-            found = validate(TrainingFile, document)
-            made = replay_training(found, document, catalog, measured[subject])
-        else:
-            found = validate(CaseFile, document)
-            made = replay(found, document, catalog)
-        if found.id in titles:
-            raise UsageError(f"ffplan accuracy: two files of cases have the id `{found.id}`; the second is {name}")
-        titles[found.id] = found.name
-        rows += made
-    if not rows:
-        raise UsageError(f"ffplan accuracy {subject}: nothing in these files was measured of it")
-    return report(SCHEMA_VERSION, subject, titles, rows)
-
-
 CasesOption = Annotated[
     list[str] | None,
     typer.Option("--cases", metavar="FILE", help="File of cases in place of those that ship. May be repeated."),
@@ -113,12 +42,19 @@ LimitOption = Annotated[
 ]
 
 
+def _replayed(subject: str, cases: list[str] | None, catalog: list[str] | None) -> AccuracyReport:
+    """Return the report over the user's files of cases, or those that ship."""
+    from ffplan.catalog.store import Catalog
+    from ffplan.validation.replay import case_files, replay_files
+
+    return replay_files(subject, case_files(subject, cases), Catalog(catalog or ()))
+
+
 def _print(report: AccuracyReport, limit: float | None, form: ReportFormat, output: str | None) -> None:
     """Print a report; exit with 1 where its mean error is too large."""
-    from ffplan.report.collective import accuracy_blocks, failed
+    from ffplan.report.collective import accuracy_document, failed
 
-    head = f"accuracy: {report.subject}"
-    emit(report, list(report.rows), head, lambda: accuracy_blocks(report), form, output)
+    emit(accuracy_document(report), form, output)
     if limit is not None and report.total is None:
         raise UsageError("ffplan accuracy: --max-mape: no row counts")
     if limit is not None and (message := failed(report, limit)):
@@ -144,7 +80,7 @@ def communication(
     limit = None if max_mape is None else _percent(max_mape)
     if chart is not None and not chart.endswith(".svg"):
         raise UsageError(f"ffplan accuracy: --chart {chart}: the chart is SVG; name a file that ends in .svg")
-    report = replay_files("communication", files_of("communication", cases), catalog)
+    report = _replayed("communication", cases, catalog)
     if chart is not None:
         from ffplan.report.scatter import scatter
 
@@ -162,21 +98,19 @@ def _leave_one_out(cases: list[str] | None, form: ReportFormat, output: str | No
     from ffplan.calibration.fit import FitError
     from ffplan.calibration.leave_one_out import leave_one_out
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.wired import Progress
-    from ffplan.report.calibrate import leave_blocks
-    from ffplan.results.design import SCHEMA_VERSION
-    from ffplan.results.training import LeaveOneOutReport
+    from ffplan.cli.output import Progress
+    from ffplan.report.calibrate import left_out_document
+    from ffplan.validation.replay import case_files
 
     progress = Progress("fitting without")
-    files = tuple(path for path, _ in files_of("training", cases))
+    files = tuple(path for path, _ in case_files("training", cases))
     try:
-        rows = leave_one_out(runs(Catalog(catalog or ()), files), progress.step)
+        report = leave_one_out(runs(Catalog(catalog or ()), files), progress.step)
     except FitError as error:
         raise UsageError(f"ffplan accuracy: --leave-one-out: {error}") from None
     finally:
         progress.end()
-    report = LeaveOneOutReport(SCHEMA_VERSION, tuple(rows))
-    emit(report, rows, "accuracy: training, one source left out", lambda: leave_blocks(report), form, output)
+    emit(left_out_document(report), form, output)
 
 
 @app.command()
@@ -200,7 +134,7 @@ def training(
             raise UsageError("ffplan accuracy: --max-mape has no effect with --leave-one-out; leave it out")
         _leave_one_out(cases, form, output, catalog)
         return
-    _print(replay_files("training", files_of("training", cases), catalog), limit, form, output)
+    _print(_replayed("training", cases, catalog), limit, form, output)
 
 
 @app.command()
@@ -216,4 +150,4 @@ def memory(
     Exit code 1 where the mean error exceeds --max-mape.
     """
     limit = None if max_mape is None else _percent(max_mape)
-    _print(replay_files("memory", files_of("memory", cases), catalog), limit, form, output)
+    _print(_replayed("memory", cases, catalog), limit, form, output)

@@ -12,9 +12,25 @@ import typer
 from ffplan.base.errors import EXIT_BUG, FfplanError
 
 COMMANDS = (
-    "design", "compare", "check", "size", "collective", "train", "accuracy", "calibrate", "route", "place", "faults",
-    "cabling", "export", "import", "diff", "verify", "catalog", "schema",
-)  # fmt: skip
+    "design",
+    "compare",
+    "check",
+    "size",
+    "collective",
+    "train",
+    "accuracy",
+    "calibrate",
+    "route",
+    "place",
+    "faults",
+    "cabling",
+    "export",
+    "import",
+    "diff",
+    "verify",
+    "catalog",
+    "schema",
+)
 """Commands in the order of the help; each lives in a module of its name."""
 
 

@@ -7,14 +7,55 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.common import CatalogOption, FormatOption, OutputOption, ReportFormat
-from ffplan.cli.wired import emit, part_of
+from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.loading import part_of
+from ffplan.cli.options import CatalogOption, OutputOption
+from ffplan.cli.output import emit
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ffplan.calibration.calibrate import Calibration
     from ffplan.catalog.store import Catalog
+
+
+AcceleratorArgument = Annotated[str, typer.Argument(metavar="ACCELERATOR", help="Catalogue id of the accelerator.")]
+CasesOption = Annotated[
+    list[str],
+    typer.Option(
+        "--cases",
+        metavar="FILE",
+        help="Measured runs to fit on; see `ffplan schema training-cases`. May be repeated.",
+    ),
+]
+OnlyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--only",
+        metavar="NAMES",
+        help="Fit these constants alone, such as matrix,memory; what the runs can tell if omitted.",
+    ),
+]
+LaunchesOption = Annotated[bool, typer.Option("--launches", help="Also fit what the host takes to launch.")]
+StartOption = Annotated[
+    str | None,
+    typer.Option(
+        "--start",
+        metavar="ID",
+        help="Accelerator whose constants stand for those that are not fitted; the accelerator itself if omitted.",
+    ),
+]
+UnitsOption = Annotated[
+    int | None, typer.Option("--units", min=1, max=100_000, help="Multiprocessors, where the catalogue has none.")
+]
+FolderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--write",
+        metavar="DIR",
+        help="Write the accelerator with the fitted constants into this folder, for use with --catalog.",
+    ),
+]
 
 
 def _target(folder: str, accelerator: str, parts: Catalog) -> Path:
@@ -51,33 +92,28 @@ def _write(path: Path, folder: str, made: Calibration) -> str:
 
 
 def calibrate(
-    accelerator: Annotated[str, typer.Argument(metavar="ACCELERATOR", help="Catalogue id of the accelerator.")],
-    cases: Annotated[list[str], typer.Option("--cases", metavar="FILE", help="Measured runs to fit on; see `ffplan "
-        "schema training-cases`. May be repeated.")],
-    only: Annotated[str | None, typer.Option("--only", metavar="NAMES", help="Fit these constants alone, such as "
-        "matrix,memory; what the runs can tell if omitted.")] = None,
-    launches: Annotated[bool, typer.Option("--launches", help="Also fit what the host takes to launch.")] = False,
-    start: Annotated[str | None, typer.Option("--start", metavar="ID", help="Accelerator whose constants stand for "
-        "those that are not fitted; the accelerator itself if omitted.")] = None,
-    units: Annotated[int | None, typer.Option("--units", min=1, max=100_000, help="Multiprocessors, where the "
-        "catalogue has none.")] = None,
-    folder: Annotated[str | None, typer.Option("--write", metavar="DIR", help="Write the accelerator with the fitted "
-        "constants into this folder, for use with --catalog.")] = None,
+    accelerator: AcceleratorArgument,
+    cases: CasesOption,
+    only: OnlyOption = None,
+    launches: LaunchesOption = False,
+    start: StartOption = None,
+    units: UnitsOption = None,
+    folder: FolderOption = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
-) -> None:  # fmt: skip
+) -> None:
     """Fit what training reaches on an accelerator to your own measured runs: before, after, a catalogue file.
 
     Needs SciPy: install `ffplan[fit]`.
     """
-    from ffplan.base.formatting import plural
-    from ffplan.calibration.calibrate import Wanted, calibration
+    from ffplan.calibration.calibrate import CalibrationRequest, calibrate
     from ffplan.calibration.fit import BOUNDS, FitError
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.wired import Progress, choice
-    from ffplan.report.calibrate import calibrate_blocks
+    from ffplan.cli.loading import choice
+    from ffplan.cli.output import Progress
+    from ffplan.report.calibrate import calibrate_document
 
     parts = Catalog(catalog or ())
     part_of(parts, Accelerator, accelerator, "ffplan calibrate")
@@ -90,15 +126,15 @@ def calibrate(
     )
     target = _target(folder, accelerator, parts) if folder is not None else None
     progress = Progress("replaying")
-    wish = Wanted(accelerator, tuple(cases), names, launches, start, units)
+    wish = CalibrationRequest(
+        accelerator=accelerator, cases=tuple(cases), names=names, launches=launches, start=start, units=units
+    )
     try:
-        made = calibration(parts, wish, progress.count)
+        made = calibrate(parts, wish, progress.count)
     except FitError as error:
         raise UsageError(f"ffplan calibrate: {error}") from None
     finally:
         progress.end()
-    report = made.report
-    head = f"calibrate: {report.accelerator}, {plural(report.rows, 'row')}"
-    emit(report, list(report.constants), head, lambda: calibrate_blocks(report), form, output)
+    emit(calibrate_document(made.report), form, output)
     if folder is not None and target is not None:
         typer.echo(f"ffplan calibrate: wrote {_write(target, folder, made)}", err=True)

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.common import CatalogOption, OutputOption, to_terminal, write
+from ffplan.cli.options import CatalogOption, OutputOption
+from ffplan.cli.output import emit
 
 app = typer.Typer(help="List and show parts.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -42,17 +43,10 @@ def list_parts(
 
     if kind is not None and kind not in KINDS:
         raise UsageError(f"ffplan catalog list: no kind `{kind}`; {did_you_mean(kind, KINDS, what='kind')}")
-    store = Catalog(catalog or ())
-    parts = [store.entry(name) for name in store.ids() if kind in (None, store.kind_of(name))]
-    rows = [{"id": e.part.id, "kind": e.part.kind, "name": e.part.name, "path": e.document.file} for e in parts]
-    if form is ListFormat.JSON:
-        from ffplan.report.plain import to_json
+    from ffplan.report.catalog import parts_document
+    from ffplan.studies.catalog import part_list
 
-        write(to_json({"parts": rows}), output)
-        return
-    from ffplan.report.parts import parts_text
-
-    write(parts_text(rows, terminal=to_terminal(output)), output)
+    emit(parts_document(part_list(Catalog(catalog or ()), kind)), form, output)
 
 
 @app.command("show")
@@ -65,16 +59,13 @@ def show_part(
     """Show one part: every figure with its unit, range, source, date, grade and status."""
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.suggest import did_you_mean
+    from ffplan.report.catalog import part_document
+    from ffplan.studies.catalog import part_sheet
 
     store = Catalog(catalog or ())
     try:
-        entry = store.entry(name)
+        sheet = part_sheet(store, name)
     except KeyError:
         hint = did_you_mean(name, store.ids(), what="part")
         raise UsageError(f"ffplan catalog show: no part `{name}`; {hint}") from None
-    from ffplan.report.parts import part_json, part_text
-
-    if form is ListFormat.JSON:
-        write(part_json(entry), output)
-    else:
-        write(part_text(entry, terminal=to_terminal(output)), output)
+    emit(part_document(sheet), form, output)

@@ -8,13 +8,9 @@ from typing import Annotated
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, EXIT_INVALID, EXIT_OK, Finding, InputError, Severity
-from ffplan.cli.common import (
-    CatalogOption,
-    DesignsArgument,
-    OutputOption,
-    examine_design,
-    write,
-)
+from ffplan.cli.loading import examined_design
+from ffplan.cli.options import CatalogOption, DesignsArgument, OutputOption
+from ffplan.cli.output import write
 
 
 class CheckFormat(StrEnum):
@@ -27,7 +23,7 @@ class CheckFormat(StrEnum):
 def _check(file: str, catalogs: list[str] | None) -> tuple[tuple[Finding, ...], bool]:
     """Return the findings on one design, and whether it could be assessed."""
     try:
-        return examine_design(file, catalogs).findings, True
+        return examined_design(file, catalogs).findings, True
     except InputError as error:
         return error.findings, False
 
@@ -40,21 +36,6 @@ def _summary(files: list[str], findings: list[Finding]) -> str:
     ]
     designs = f"{len(files)} design{'s' if len(files) != 1 else ''}"
     return f"{designs} checked: {', '.join(counts) or 'nothing found'}"
-
-
-def _json(files: list[str], findings: list[Finding]) -> str:
-    from ffplan import __version__
-    from ffplan.report.plain import to_json
-    from ffplan.results.design import SCHEMA_VERSION
-
-    return to_json(
-        {
-            "schema_version": SCHEMA_VERSION,
-            "tool": {"name": "ffplan", "version": __version__},
-            "designs": files,
-            "findings": findings,
-        }
-    )
 
 
 def check(
@@ -78,7 +59,10 @@ def check(
         whole = whole and assessed
     findings = sorted(set(findings), key=lambda item: item.sort_key)
     if form is CheckFormat.JSON:
-        write(_json(files, findings), output)
+        from ffplan.check.run import findings_report
+        from ffplan.report.formats.json import to_json
+
+        write(to_json(findings_report(files, findings)), output)
     else:
         write("".join(f"{item}\n" for item in [*findings, _summary(files, findings)]), output)
     failed = any(item.severity.rank >= fail_on.rank for item in findings)

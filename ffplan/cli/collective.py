@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat
-from ffplan.cli.lists import series
-from ffplan.cli.wired import choice, emit, parsed, resolved_design
+from ffplan.cli.collective_options import (
+    AlgorithmOption,
+    ChartOption,
+    ExpertsOption,
+    GpusOption,
+    HiddenOption,
+    LibraryOption,
+    MaxNodesOption,
+    NicRateOption,
+    OperationOption,
+    ProtocolOption,
+    SharpOption,
+    SizesOption,
+    TokensOption,
+    TopKOption,
+    ZonesOption,
+)
+from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.loading import choice, parsed, resolved_design
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
+from ffplan.cli.output import emit
+from ffplan.cli.series import series
 
 if TYPE_CHECKING:
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.studies.collective import Wanted
+    from ffplan.studies.collective import CollectiveRequest
 
 LIBRARIES = ("nccl", "hfreduce", "hfreduce-nvlink", "deepep")
 MOST_POINTS = 100_000
@@ -23,23 +40,8 @@ ALIASES = {
     "allgather": "all-gather",
     "reducescatter": "reduce-scatter",
 }
-DEFAULTS = (4096, 7168, 8, 256, 4)
+DEFAULTS = {"tokens": 4096, "hidden": 7168, "top_k": 8, "experts": 256, "groups": 4}
 """Tokens, width, experts of a token, experts, most nodes, where dispatch and combine are given none."""
-SizesOption = Annotated[
-    str | None,
-    typer.Option(
-        "--size", "-s", metavar="SIZES",
-        help="Messages, such as 186MiB, or 1MiB,1GiB, or 4MiB..4GiB (doubling); the design's if omitted.",
-    ),
-]  # fmt: skip
-MOST = 10_000_000
-"""Largest count taken."""
-GpusOption = Annotated[
-    str | None,
-    typer.Option(
-        "--gpus", "-g", metavar="NUMBERS", help="Ranks, such as 16,32 or 16..1024 (doubling); all if omitted."
-    ),
-]
 
 
 def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: dict[str, str | None]) -> None:
@@ -69,7 +71,7 @@ def _libraries(text: str | None, operation: str, design: ResolvedDesign) -> list
     return [wanted.libraries[0] if wanted and operation == "allreduce" else "nccl"]
 
 
-def _check(asked: Wanted, libraries: list[str], design: ResolvedDesign) -> None:
+def _check(asked: CollectiveRequest, libraries: list[str], design: ResolvedDesign) -> None:
     """Refuse what cannot go together.
 
     Raises:
@@ -87,44 +89,32 @@ def _check(asked: Wanted, libraries: list[str], design: ResolvedDesign) -> None:
 
 def collective(
     file: DesignArgument,
-    operation: Annotated[str, typer.Option("--op", help="allreduce, reduce-scatter, all-gather, broadcast, all-to-all, "
-        "sendrecv, dispatch or combine.")] = "allreduce",
-    library: Annotated[str | None, typer.Option("--library", "-l", metavar="NAMES", help="nccl, hfreduce, "
-        "hfreduce-nvlink or deepep, or several with commas; the design's first if omitted.")] = None,
+    operation: OperationOption = "allreduce",
+    library: LibraryOption = None,
     size: SizesOption = None,
     gpus: GpusOption = None,
-    algorithm: Annotated[str | None, typer.Option("--algorithm", "-a", metavar="NAME", help="Force one: ring, tree, "
-        "nvls, nvls-tree, sharp, hierarchical; direct or rail for all-to-all; node-limited or straight for tokens.")]
-        = None,
-    protocol: Annotated[str | None, typer.Option("--protocol", metavar="NAME", help="Force one: ll, ll128 or simple.")]
-        = None,
-    sharp: Annotated[bool, typer.Option("--sharp/--no-sharp", help="Let the network's switches reduce.")] = False,
-    nic_rate: Annotated[str | None, typer.Option("--nic-rate", metavar="RATE", help="Most that each NIC carries, such "
-        "as 200Gb/s, to ask what if.")] = None,
-    zones: Annotated[int | None, typer.Option("--zones", min=1, help="Zones that the job spans; as few as hold it if "
-        "omitted.")] = None,
-    tokens: Annotated[int | None, typer.Option("--tokens", min=1, max=MOST, help="dispatch, combine: "
-        "tokens of a GPU; 4,096.")] = None,
-    hidden: Annotated[int | None, typer.Option("--hidden", min=1, max=MOST, help="dispatch, combine: "
-        "width of a token; 7,168.")] = None,
-    top_k: Annotated[int | None, typer.Option("--top-k", min=1, max=64, help="dispatch, combine: experts of a token; "
-        "8.")] = None,
-    experts: Annotated[int | None, typer.Option("--experts", min=1, max=MOST, help="dispatch, combine: "
-        "experts altogether; 256.")] = None,
-    max_nodes: Annotated[int | None, typer.Option("--max-nodes", min=1, max=MOST, help="dispatch, combine: "
-        "most nodes of a token; 4.")] = None,
-    chart: Annotated[bool, typer.Option("--chart", help="Add a chart of bus bandwidth to the table.")] = False,
+    algorithm: AlgorithmOption = None,
+    protocol: ProtocolOption = None,
+    sharp: SharpOption = False,
+    nic_rate: NicRateOption = None,
+    zones: ZonesOption = None,
+    tokens: TokensOption = None,
+    hidden: HiddenOption = None,
+    top_k: TopKOption = None,
+    experts: ExpertsOption = None,
+    max_nodes: MaxNodesOption = None,
+    chart: ChartOption = False,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
-) -> None:  # fmt: skip
+) -> None:
     """Time a collective over sizes and scales: what the library chooses, what binds, algbw and busbw."""
     from ffplan.collectives.expert_dispatch import Routing
     from ffplan.collectives.volumes import ALGORITHMS, OF_TOKENS, OPERATIONS, PROTOCOLS
     from ffplan.inputs.quantities import BANDWIDTH, parse_quantity
-    from ffplan.report.collective import collective_blocks
-    from ffplan.studies.collective import Wanted, collective_table
-    from ffplan.studies.collective_rows import WishError
+    from ffplan.report.collective import collective_document
+    from ffplan.studies.collective import CollectiveRequest, collective_table
+    from ffplan.studies.collective_rows import QueryError
 
     operation = ALIASES.get(operation.lower().replace("_", "-"), operation.lower().replace("_", "-"))
     choice(operation, OPERATIONS, "--op")
@@ -134,10 +124,18 @@ def collective(
     protocol = choice(protocol.lower(), PROTOCOLS, "--protocol") if protocol else None
     design, parts = resolved_design(file, catalog)
     libraries = _libraries(library, operation, design)
-    tokens_of = tuple(value or default for value, default in zip(asked.values(), DEFAULTS, strict=True))
-    routing = Routing(*tokens_of) if operation in OF_TOKENS else None
+    tokens_of = {name: value or DEFAULTS[name] for name, value in zip(DEFAULTS, asked.values(), strict=True)}
+    routing = Routing(**tokens_of) if operation in OF_TOKENS else None
     rate = parsed(lambda: parse_quantity(nic_rate, BANDWIDTH), "--nic-rate") if nic_rate else None
-    wanted = Wanted(operation, algorithm, protocol, sharp, routing, zones, rate)
+    wanted = CollectiveRequest(
+        operation=operation,
+        algorithm=algorithm,
+        protocol=protocol,
+        in_network=sharp,
+        routing=routing,
+        zones=zones,
+        nic_gbyte_s=rate,
+    )
     _check(wanted, libraries, design)
     message = design.spec.communication.message_size if design.spec.communication else float(2**30)
     sizes = series(size, "ffplan collective: --size", sizes=True) if size else (message,)
@@ -146,7 +144,6 @@ def collective(
         raise UsageError(f"ffplan collective: more than {MOST_POINTS:,} points; ask for fewer sizes or numbers")
     try:
         report = collective_table(design, parts, libraries, wanted, ranks, sizes)
-    except WishError as error:
+    except QueryError as error:
         raise UsageError(f"ffplan collective: {error}") from None
-    head = f"{report.design}: {operation} with {report.library}"
-    emit(report, list(report.rows), head, lambda: collective_blocks(report, chart=chart), form, output)
+    emit(collective_document(report, chart=chart), form, output)

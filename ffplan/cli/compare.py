@@ -7,21 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import InputError, UsageError
-from ffplan.cli.common import (
-    CatalogOption,
-    DesignsArgument,
-    FormatOption,
-    OutputOption,
-    ReportFormat,
-    examine_design,
-    to_terminal,
-    write,
-)
+from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.loading import examined_design
+from ffplan.cli.options import CatalogOption, DesignsArgument, OutputOption
+from ffplan.cli.output import emit
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.results.design import Assessment
-    from ffplan.studies.compare import Comparison
 
 
 def _examine_all(files: list[str], catalogs: list[str] | None) -> tuple[Assessment, ...]:
@@ -30,7 +23,7 @@ def _examine_all(files: list[str], catalogs: list[str] | None) -> tuple[Assessme
     faults: list[Finding] = []
     for file in files:
         try:
-            assessments.append(examine_design(file, catalogs))
+            assessments.append(examined_design(file, catalogs))
         except InputError as error:
             faults.extend(error.findings)
     if faults:
@@ -63,20 +56,6 @@ def _baseline(designs: tuple[Assessment, ...], labels: tuple[str, ...], files: l
     )
 
 
-def _text(comparison: Comparison, form: ReportFormat, *, terminal: bool) -> str:
-    if form is ReportFormat.JSON:
-        from ffplan.report.plain import to_json
-
-        return to_json(comparison)
-    from ffplan.report import compare as report
-
-    if form is ReportFormat.CSV:
-        return report.comparison_csv(comparison)
-    if form is ReportFormat.MARKDOWN:
-        return report.comparison_markdown(comparison)
-    return report.comparison_text(comparison, terminal=terminal)
-
-
 def compare(
     files: DesignsArgument,
     baseline: Annotated[
@@ -95,9 +74,10 @@ def compare(
     """Lay designs side by side, with ratios to a baseline."""
     if len(files) < 2:
         raise UsageError("ffplan compare: name at least two designs")
-    from ffplan.studies.compare import compare as lay_side_by_side
+    from ffplan.report.compare import compare_document
+    from ffplan.studies import compare as study
 
     designs = _examine_all(files, catalog)
     labels = _labels(designs)
-    comparison = lay_side_by_side(designs, labels, _baseline(designs, labels, files, baseline))
-    write(_text(comparison, form, terminal=to_terminal(output)), output)
+    comparison = study.compare(designs, labels, _baseline(designs, labels, files, baseline))
+    emit(compare_document(comparison), form, output)

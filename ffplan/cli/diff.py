@@ -7,24 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
-from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat, read_text
-from ffplan.cli.wired import emit, wired_design
+from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.loading import read_text, wired_design
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
+from ffplan.cli.output import emit
 
 if TYPE_CHECKING:
     from ffplan.interop.asbuilt import AsBuilt
-    from ffplan.results.fabric import DiffReport
-
-
-def _rows(report: DiffReport) -> list[dict[str, str]]:
-    """Return one row for each difference."""
-    rows = [{"kind": "absent", "port": name, "designed": "", "found": ""} for name in report.absent]
-    rows += [{"kind": "unknown", "port": name, "designed": "", "found": ""} for name in report.unknown]
-    rows += [{"kind": "missing", "port": a, "designed": b, "found": ""} for a, b in report.missing]
-    rows += [{"kind": "extra", "port": a, "designed": "", "found": b} for a, b in report.extra]
-    return rows + [
-        {"kind": "miswired", "port": item.port, "designed": item.designed, "found": item.found}
-        for item in report.miswired
-    ]
 
 
 def _same_fabric(built: AsBuilt, known: set[str], file: str) -> None:
@@ -52,7 +41,7 @@ def diff(
     """
     from ffplan.interop.asbuilt import compare, designed, read_ibnetdiscover
     from ffplan.interop.ibsim import subnet
-    from ffplan.report.fabric import diff_blocks
+    from ffplan.report.fabric import diff_document, differences
     from ffplan.results.design import SCHEMA_VERSION
 
     wired = wired_design(file, catalog)
@@ -64,8 +53,6 @@ def diff(
     wanted = designed(network, wired.names, inside)
     _same_fabric(built, {name for name, _ in wanted}, as_built)
     report = compare(wanted, built, wired.design.spec.name, SCHEMA_VERSION)
-    rows = _rows(report)
-    head = f"{report.design}: {report.same:,} links as designed, {len(rows):,} differences"
-    emit(report, rows, head, lambda: diff_blocks(rows), form, output)
-    if rows:
+    emit(diff_document(report), form, output)
+    if differences(report):
         raise typer.Exit(EXIT_FINDINGS)

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.common import CatalogOption, DesignArgument, OutputOption, write
-from ffplan.cli.wired import Wired, wired_design
+from ffplan.cli.loading import wired_design
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
+from ffplan.cli.output import write
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from ffplan.studies.wired import WiredDesign
 
 
 class Target(StrEnum):
@@ -28,21 +31,21 @@ class Target(StrEnum):
     NCCL = "nccl"
 
 
-def _ibsim(wired: Wired, plane: int | None, zone: int | None) -> str:
+def _ibsim(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     from ffplan.interop.ibsim import netlist, subnet
 
     network = wired.fabric.network
     return netlist(network, wired.names, subnet(network, plane, zone))
 
 
-def _slurm(wired: Wired, plane: int | None, zone: int | None) -> str:
+def _slurm(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     from ffplan.interop.slurm import topology_conf
 
     _whole(plane, zone, "Slurm's tree covers the whole fabric")
     return topology_conf(wired.fabric, wired.names)
 
 
-def _graphml(wired: Wired, plane: int | None, zone: int | None) -> str:
+def _graphml(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     from ffplan.interop.graph import graphml
     from ffplan.interop.ibsim import subnet
 
@@ -50,7 +53,7 @@ def _graphml(wired: Wired, plane: int | None, zone: int | None) -> str:
     return graphml(network, wired.names, subnet(network, plane, zone))
 
 
-def _dot(wired: Wired, plane: int | None, zone: int | None) -> str:
+def _dot(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     from ffplan.interop.graph import dot
     from ffplan.interop.ibsim import subnet
 
@@ -58,7 +61,7 @@ def _dot(wired: Wired, plane: int | None, zone: int | None) -> str:
     return dot(network, wired.names, subnet(network, plane, zone))
 
 
-def _hosts(wired: Wired, plane: int | None, zone: int | None) -> str:
+def _hosts(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     from ffplan.fabric.routing.job_loads import pick_job
 
     job = pick_job(wired.design, wired.fabric, None, "aligned", 0)
@@ -75,22 +78,22 @@ def _whole(plane: int | None, zone: int | None, what: str) -> None:
         raise UsageError(f"ffplan export: {what}; leave out --plane and --zone")
 
 
-def _svg(wired: Wired, plane: int | None, zone: int | None) -> str:
+def _svg(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     from ffplan.interop.drawing import drawing
 
     _whole(plane, zone, "the drawing shows the whole fabric")
     return drawing(wired.design, wired.fabric)
 
 
-def _cables(wired: Wired, plane: int | None, zone: int | None) -> str:
-    from ffplan.interop.cables import cable_list
-    from ffplan.report.blocks import records_csv
+def _cables(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
+    from ffplan.report.formats.csv import records_csv
+    from ffplan.studies.cabling import cable_list
 
     _whole(plane, zone, "the list covers the whole fabric")
-    return records_csv(cable_list(wired.design, wired.fabric, wired.names))
+    return records_csv(cable_list(wired))
 
 
-def _nccl(wired: Wired, plane: int | None, zone: int | None) -> str:
+def _nccl(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     from ffplan.catalog.parts import Server
     from ffplan.interop.nccl import topology_xml
 
@@ -103,11 +106,19 @@ def _nccl(wired: Wired, plane: int | None, zone: int | None) -> str:
     return topology_xml(group.server, group.accelerator, pci)
 
 
-_MAKERS: dict[Target, Callable[[Wired, int | None, int | None], str]] = {
-    Target.IBSIM: _ibsim, Target.SLURM: _slurm, Target.GRAPHML: _graphml, Target.DOT: _dot, Target.HOSTS: _hosts,
-    Target.SVG: _svg, Target.CABLES: _cables, Target.NCCL: _nccl,
-    Target.SVG: _svg, Target.CABLES: _cables, Target.NCCL: _nccl,
-}  # fmt: skip
+_MAKERS: dict[Target, Callable[[WiredDesign, int | None, int | None], str]] = {
+    Target.IBSIM: _ibsim,
+    Target.SLURM: _slurm,
+    Target.GRAPHML: _graphml,
+    Target.DOT: _dot,
+    Target.HOSTS: _hosts,
+    Target.SVG: _svg,
+    Target.CABLES: _cables,
+    Target.NCCL: _nccl,
+    Target.SVG: _svg,
+    Target.CABLES: _cables,
+    Target.NCCL: _nccl,
+}
 
 
 def export(

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ffplan.cli.common import CatalogOption, OutputOption, read_bytes, read_text, write
+from ffplan.cli.loading import read_bytes, read_text
+from ffplan.cli.options import CatalogOption, OutputOption
+from ffplan.cli.output import write
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -52,16 +54,7 @@ def import_nccl(
 @app.command("ibnetdiscover")
 def import_ibnetdiscover(file: FileArgument, output: OutputOption = None) -> None:
     """Turn the output of ibnetdiscover into JSON: switches, hosts and links as built."""
-    from ffplan.interop.asbuilt import read_ibnetdiscover
-    from ffplan.report.plain import to_json
-    from ffplan.results.design import SCHEMA_VERSION
-    from ffplan.results.fabric import AsBuiltReport, BuiltLink
+    from ffplan.interop.asbuilt import as_built_report, read_ibnetdiscover
+    from ffplan.report.formats.json import to_json
 
-    built = read_ibnetdiscover(read_text(file), file)
-    links = sorted((one, two) for one, two in built.peers.items() if one < two)
-    report = AsBuiltReport(
-        SCHEMA_VERSION, file, tuple(sorted(d.name for d in built.devices.values() if d.kind == "switch")),
-        tuple(sorted(d.name for d in built.devices.values() if d.kind == "host")),
-        tuple(BuiltLink(f"{one[0]}/p{one[1]}", f"{two[0]}/p{two[1]}") for one, two in links),
-    )  # fmt: skip
-    write(to_json(report), output)
+    write(to_json(as_built_report(read_ibnetdiscover(read_text(file), file), file)), output)

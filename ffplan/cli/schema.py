@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ffplan.cli.common import OutputOption, write
+from ffplan.cli.options import OutputOption
+from ffplan.cli.output import write
 
 
 class SchemaName(StrEnum):
@@ -41,7 +42,7 @@ def schema(
     output: OutputOption = None,
 ) -> None:
     """Print the JSON Schema of design files, catalogue files, or a JSON output."""
-    from ffplan.report.plain import to_json
+    from ffplan.report.formats.json import to_json
     from ffplan.schema.json_schema import json_schema
 
     write(to_json(json_schema(name.value)), output)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ffplan.cli.lists import MOST
+from ffplan.cli.series import MOST
+from ffplan.training.axes import AXES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.training.axes import Axis
 
 MOST_ROWS = 200
 """Most rows of a table."""
@@ -31,51 +38,11 @@ GpusOption = Annotated[
         help="Accelerators, such as 64,128 or 64..512 (doubling); all that one job can span if omitted.",
     ),
 ]
-TpOption = Annotated[int | None, typer.Option("--tp", min=1, max=MOST, help="Ways of tensor parallelism.")]
-PpOption = Annotated[int | None, typer.Option("--pp", min=1, max=MOST, help="Pipeline stages.")]
-DpOption = Annotated[
-    int | None,
-    typer.Option(
-        "--dp",
-        min=1,
-        max=MOST,
-        help="Data-parallel ranks; what the other axes leave if omitted.",
-    ),
-]
-CpOption = Annotated[int | None, typer.Option("--cp", min=1, max=MOST, help="Ways of context parallelism.")]
-EpOption = Annotated[int | None, typer.Option("--ep", min=1, max=MOST, help="Ways of expert parallelism.")]
-EtpOption = Annotated[
-    int | None,
-    typer.Option(
-        "--etp",
-        min=1,
-        max=MOST,
-        help="Ways of tensor parallelism within experts; those of --tp if omitted.",
-    ),
-]
 SpOption = Annotated[
     bool | None,
     typer.Option(
         "--sp/--no-sp",
         help="Sequence parallelism beside tensor parallelism; on if omitted.",
-    ),
-]
-ChunksOption = Annotated[
-    int | None,
-    typer.Option(
-        "--chunks",
-        min=1,
-        max=MOST,
-        help="Chunks of a stage, for interleaved 1F1B.",
-    ),
-]
-MicroBatchOption = Annotated[
-    int | None,
-    typer.Option(
-        "--micro-batch",
-        min=1,
-        max=MOST,
-        help="Sequences of a micro-batch.",
     ),
 ]
 BatchOption = Annotated[
@@ -145,3 +112,33 @@ SaveOption = Annotated[
     ),
 ]
 ChartOption = Annotated[bool, typer.Option("--chart", help="Add a chart of tokens a second.")]
+
+
+def with_axes(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for every axis of plans, in place of its keyword arguments of no name.
+
+    Args:
+        command: takes the axes as `**axes`, by the names of their options.
+    """
+    plain = inspect.signature(command, eval_str=True)
+    options = [
+        inspect.Parameter(
+            option_name(axis),
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[int | None, typer.Option(axis.option, min=1, max=MOST, help=axis.help)],
+        )
+        for axis in AXES
+    ]
+    before: list[inspect.Parameter] = []
+    after: list[inspect.Parameter] = []
+    for parameter in plain.parameters.values():
+        if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+            (after if parameter.kind is inspect.Parameter.KEYWORD_ONLY else before).append(parameter)
+    command.__signature__ = plain.replace(parameters=[*before, *options, *after])  # type: ignore[attr-defined]
+    return command
+
+
+def option_name(axis: Axis) -> str:
+    """Return the name of the argument that the option of an axis fills."""
+    return axis.option.removeprefix("--").replace("-", "_")

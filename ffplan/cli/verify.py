@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS
-from ffplan.cli.common import CatalogOption, DesignArgument, FormatOption, OutputOption, ReportFormat
-from ffplan.cli.wired import Progress, emit, wired_design
+from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.loading import wired_design
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
+from ffplan.cli.output import Progress, emit
 
 
 class Program(StrEnum):
@@ -32,7 +34,7 @@ def verify(
     Exit code 1 where it disagrees, 2 where the program is missing.
     """
     from ffplan.interop.verify import verify_opensm, verify_slurm
-    from ffplan.report.fabric import verify_blocks
+    from ffplan.report.fabric import verify_document
 
     wired = wired_design(file, catalog)
     if program is Program.OPENSM:
@@ -43,8 +45,6 @@ def verify(
             progress.end()
     else:
         report = verify_slurm(wired.design, wired.fabric, wired.names, limit)
-    verdict = "accepted" if report.passed else "not accepted as designed"
-    head = f"{report.design}: {verdict} by {report.program} {report.version}"
-    emit(report, list(report.checks), head, lambda: verify_blocks(report), form, output)
+    emit(verify_document(report), form, output)
     if not report.passed:
         raise typer.Exit(EXIT_FINDINGS)

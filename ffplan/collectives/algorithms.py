@@ -15,22 +15,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import maximum, minimum
-from ffplan.collectives.bottleneck import Line
+from ffplan.collectives.bottleneck import Line, on_borders, on_each, on_memory, on_nics, on_ports
 from ffplan.collectives.bounds import double_tree_load, ring_factor
 from ffplan.collectives.exchanges import all_to_all, rail_all_to_all, send_receive
-from ffplan.collectives.shared_lines import on_borders, on_each, on_memory, on_nics, on_ports
 from ffplan.collectives.volumes import bus_factor
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ffplan.collectives.rank_layout import Job
+    from ffplan.collectives.rank_layout import RankLayout
 
 
 IN_NETWORK = "reduction in the network's switches"
 
 
-def ring(operation: str, job: Job) -> list[Line]:
+def ring(operation: str, job: RankLayout) -> list[Line]:
     """Return the ledger of rings, one through each NIC, that together carry the load once.
 
     Neighbours inside a node talk over NVLink where a switch joins all GPUs, over PCIe otherwise; GPUs of one root port
@@ -67,7 +66,7 @@ def ring(operation: str, job: Job) -> list[Line]:
     return lines + on_ports(job, load, each)
 
 
-def tree(operation: str, job: Job) -> list[Line]:
+def tree(operation: str, job: RankLayout) -> list[Line]:
     """Return the ledger of NCCL's double binary tree: a chain inside each node, two trees between nodes.
 
     Args:
@@ -99,7 +98,7 @@ def tree(operation: str, job: Job) -> list[Line]:
     return lines + on_ports(job, chain, each)
 
 
-def nvls(operation: str, job: Job, between: Any = 0.0, step: str = "between nodes") -> list[Line]:
+def nvls(operation: str, job: RankLayout, between: Any = 0.0, step: str = "between nodes") -> list[Line]:
     """Return the ledger of reduction in the scale-up switch (NVLS), with trees or the network's own reduction beyond.
 
     Args:
@@ -123,7 +122,7 @@ def nvls(operation: str, job: Job, between: Any = 0.0, step: str = "between node
     return lines + on_nics(job, step, between) + on_memory(job, inside, inside) + on_borders(job, crossing)
 
 
-def nvls_tree(operation: str, job: Job) -> list[Line]:
+def nvls_tree(operation: str, job: RankLayout) -> list[Line]:
     """Return the ledger of NVLS inside nodes and double binary trees between them, one pair of trees on each rail.
 
     Args:
@@ -142,7 +141,7 @@ def nvls_tree(operation: str, job: Job) -> list[Line]:
     return nvls(operation, job, double_tree_load(job.nodes), "trees between nodes")
 
 
-def sharp(operation: str, job: Job) -> list[Line]:
+def sharp(operation: str, job: RankLayout) -> list[Line]:
     """Return the ledger of NVLS inside nodes and reduction in the network's switches (SHARP) between them.
 
     Args:
@@ -161,7 +160,7 @@ def sharp(operation: str, job: Job) -> list[Line]:
     return nvls(operation, job, 1.0, IN_NETWORK)
 
 
-def hierarchical(operation: str, job: Job) -> list[Line]:
+def hierarchical(operation: str, job: RankLayout) -> list[Line]:
     """Return the ledger of reduce-scatter in the node, rings between nodes on each rail, all-gather in the node.
 
     Args:
@@ -189,8 +188,15 @@ def hierarchical(operation: str, job: Job) -> list[Line]:
     return lines + on_ports(job, inside, each)
 
 
-LEDGERS: dict[str, Callable[[str, Job], list[Line]]] = {
-    "ring": ring, "tree": tree, "nvls": nvls, "nvls-tree": nvls_tree, "sharp": sharp, "hierarchical": hierarchical,
-    "direct": all_to_all, "rail": rail_all_to_all, "send": send_receive,
-}  # fmt: skip
+LEDGERS: dict[str, Callable[[str, RankLayout], list[Line]]] = {
+    "ring": ring,
+    "tree": tree,
+    "nvls": nvls,
+    "nvls-tree": nvls_tree,
+    "sharp": sharp,
+    "hierarchical": hierarchical,
+    "direct": all_to_all,
+    "rail": rail_all_to_all,
+    "send": send_receive,
+}
 """Ledger of each algorithm."""

@@ -9,12 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import maximum, minimum
+from ffplan.base.outcomes import Term
 from ffplan.base.record import record
-from ffplan.collectives.bounds import Bound, Term, bound, rate
+from ffplan.collectives.bounds import Bound, bound, rate, ring_factor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ffplan.collectives.rank_layout import RankLayout
     from ffplan.node.resources import Resource
 
 LEAST_USE = 1e-12
@@ -110,10 +112,6 @@ def sustained_rate(
     return minimum(*seen.values(), float("inf"))
 
 
-def _is_used(use: tuple[float, float]) -> bool:
-    return use[0] + use[1] > LEAST_USE
-
-
 def solve(known: dict[Key, Resource], lines: Iterable[Line], *, sustained: bool = False, trees: bool = False) -> Bound:
     """Return the bound of one ledger, a term for each set of resources that are loaded and limited alike.
 
@@ -178,4 +176,56 @@ def _term(items: list[Resource], use: tuple[float, float], *, sustained: bool, t
     low, value, high = (port_rate(first.one_way[end], first.both_ways[end], *use) for end in (0, 1, 2))
     if sustained:
         low, value = min(low, value * share), value * share
-    return Term(first.name, _label(items), value, low, high, _derivation(items, use, share))
+    return Term(
+        name=first.name,
+        label=_label(items),
+        gbyte_s=value,
+        low_gbyte_s=low,
+        high_gbyte_s=high,
+        derivation=_derivation(items, use, share),
+    )
+
+
+def on_each(step: str, kind: str, ids: tuple[str, ...], inward: Any, outward: Any) -> list[Line]:
+    """Return the same line for each resource of a kind."""
+    return [Line(step, (kind, name), inward, outward) for name in ids]
+
+
+def on_nics(job: RankLayout, step: str, load: Any) -> list[Line]:
+    """All NICs of a node together carry `load` each way, fed over PCIe where GPUs do not send over it anyway."""
+    host = job.host
+    used = load * job.several
+    lines = on_each(step, "nic", host.nic_ids, used / job.nics, used / job.nics)
+    if host.switched:
+        feeders = minimum(job.per_node, job.nics)
+        lines += on_each("GPUs feed NICs", "pcie_link", host.gpus, used / feeders, used / feeders)
+    return lines
+
+
+def on_borders(job: RankLayout, load: Any | None) -> list[Line]:
+    """Return what crosses the borders: `load`, or the least that an allreduce without reduction there moves."""
+    lines = []
+    for border in job.borders:
+        crossed = (border.sets > 1) * job.several
+        use = (ring_factor(border.sets) if load is None else load) * crossed
+        lines.append(Line("across a border", (border.name, "0"), use, use))
+    return lines
+
+
+def on_ports(job: RankLayout, gpus: Any, nics: Any) -> list[Line]:
+    """Every root port passes `gpus` each way where GPUs hang on it, and `nics` for each NIC.
+
+    Behind a PCIe switch, GPU and NIC meet below the root port.
+    """
+    lines = []
+    for port in job.host.ports:
+        beside = port.pcie_switch and port.gpus
+        use = gpus * (1.0 if port.gpus else 0.0) + nics * (0 if beside else len(port.nics))
+        lines.append(Line("through root ports", ("root_port", port.id), use, use))
+        lines.append(Line("between PCIe switches", ("pcie_switch", port.id), use, use))
+    return lines
+
+
+def on_memory(job: RankLayout, inward: Any, outward: Any) -> list[Line]:
+    """Return what passes the memory of each GPU."""
+    return on_each("in GPU memory", "hbm", job.host.gpus, inward, outward)

@@ -5,25 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ffplan.base.array_math import minimum
+from ffplan.base.outcomes import Term
 from ffplan.base.record import record
-
-
-@record
-class Term:
-    """One resource and what it allows: capacity over use per byte of message."""
-
-    name: str
-    """Stable name of the kind of resource: root_port, nic, host_memory, pcie_link, nvlink, gpu_nic_peer."""
-    label: str
-    """The resource for people."""
-    gbyte_s: Any
-    """Algorithm bandwidth that the resource allows [GB/s]."""
-    low_gbyte_s: Any
-    """The same at the low end of the known range; for NICs, with the payload share of the line rate [GB/s]."""
-    high_gbyte_s: Any
-    """The same at the high end of the known range [GB/s]."""
-    derivation: str
-    """How it follows from the catalogue."""
 
 
 @record

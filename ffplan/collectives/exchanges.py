@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import maximum, minimum
-from ffplan.collectives.bottleneck import Line
-from ffplan.collectives.shared_lines import on_borders, on_each, on_memory, on_nics, on_ports
+from ffplan.collectives.bottleneck import Line, on_borders, on_each, on_memory, on_nics, on_ports
 
 if TYPE_CHECKING:
-    from ffplan.collectives.rank_layout import Job
+    from ffplan.collectives.rank_layout import RankLayout
 
 
-def all_to_all(operation: str, job: Job, *, rail: bool = False) -> list[Line]:
+def all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[Line]:
     """Return the ledger of every rank sending a piece to every other.
 
     Args:
@@ -62,7 +61,7 @@ def all_to_all(operation: str, job: Job, *, rail: bool = False) -> list[Line]:
     return lines
 
 
-def rail_all_to_all(operation: str, job: Job) -> list[Line]:
+def rail_all_to_all(operation: str, job: RankLayout) -> list[Line]:
     """Return the ledger of an all-to-all with NVLink forwarding.
 
     Args:
@@ -81,7 +80,7 @@ def rail_all_to_all(operation: str, job: Job) -> list[Line]:
     return all_to_all(operation, job, rail=True)
 
 
-def send_receive(operation: str, job: Job) -> list[Line]:
+def send_receive(operation: str, job: RankLayout) -> list[Line]:
     """Return the ledger of each rank sending to the next and receiving from the one before.
 
     Args:

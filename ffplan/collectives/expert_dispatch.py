@@ -9,7 +9,7 @@ from ffplan.base.record import record
 from ffplan.collectives.bottleneck import Line
 
 if TYPE_CHECKING:
-    from ffplan.collectives.rank_layout import Job
+    from ffplan.collectives.rank_layout import RankLayout
 
 SCALE_BLOCK = 128
 """Elements that share one FP8 scale of four bytes."""
@@ -78,7 +78,7 @@ def expected_hits(bins: Any, pool: Any, per_bin: Any, draws: int) -> Any:
     return bins * (1 - missed)
 
 
-def reach(job: Job, routing: Routing) -> tuple[Any, Any]:
+def expected_reach(job: RankLayout, routing: Routing) -> tuple[Any, Any]:
     """Return the nodes and the GPUs that a token reaches, its own included.
 
     Args:
@@ -95,7 +95,7 @@ def reach(job: Job, routing: Routing) -> tuple[Any, Any]:
     return expected_hits(nodes, pool, on_node, routing.top_k), gpus
 
 
-def routing_fault(job: Job, routing: Routing) -> str | None:
+def routing_fault(job: RankLayout, routing: Routing) -> str | None:
     """Return why tokens cannot be routed so, or None.
 
     Args:
@@ -118,7 +118,7 @@ def routing_fault(job: Job, routing: Routing) -> str | None:
     return None
 
 
-def counted_copies(job: Job, routing: Routing, algorithm: str) -> Any:
+def counted_copies(job: RankLayout, routing: Routing, algorithm: str) -> Any:
     """Return the copies of a token that DeepEP counts when it prints a rate.
 
     Args:
@@ -135,14 +135,14 @@ def counted_copies(job: Job, routing: Routing, algorithm: str) -> Any:
     Source:
         deepseek-ai/DeepEP README: 58 GB/s over a NIC of 50 GB/s.
     """
-    nodes, gpus = reach(job, routing)
+    nodes, gpus = expected_reach(job, routing)
     if algorithm == "straight":
         return routing.top_k + 0.0 * nodes
     several = job.several
     return nodes * several + gpus * (1.0 - several)
 
 
-def _lines(job: Job, network: Any, inside: Any) -> list[Line]:
+def _lines(job: RankLayout, network: Any, inside: Any) -> list[Line]:
     host = job.host
     out = network * job.per_node * job.several
     each, feeders = out / job.nics, minimum(job.per_node, job.nics)
@@ -155,7 +155,7 @@ def _lines(job: Job, network: Any, inside: Any) -> list[Line]:
     return lines + [Line("tokens inside a node", ("nvlink", gpu), inside, inside) for gpu in host.gpus]
 
 
-def node_limited(job: Job, routing: Routing) -> list[Line]:
+def node_limited(job: RankLayout, routing: Routing) -> list[Line]:
     """Return the ledger of dispatch or combine with node-limited routing and NVLink forwarding.
 
     Args:
@@ -172,11 +172,11 @@ def node_limited(job: Job, routing: Routing) -> list[Line]:
     Source:
         DeepSeek-V3 report, arXiv 2412.19437, section 3.2.2; deepseek-ai/DeepEP README.
     """
-    nodes, gpus = reach(job, routing)
+    nodes, gpus = expected_reach(job, routing)
     return _lines(job, nodes * (job.nodes - 1) / job.nodes, gpus)
 
 
-def straight(job: Job, routing: Routing) -> list[Line]:
+def straight(job: RankLayout, routing: Routing) -> list[Line]:
     """Return the ledger of dispatch or combine that sends every token straight to each of its experts' GPUs.
 
     Args:

@@ -1,17 +1,73 @@
-"""HFReduce: reduce in host memory, allreduce over a double binary tree, return to the GPUs."""
+"""HFReduce: reduce in host memory, allreduce over a double binary tree, return to the GPUs.
+
+Sources:
+    [1] An et al., "Fire-Flyer AI-HPC", arXiv 2408.14158 (SC'24), section IV-D3: the lines of the plain host-memory
+        ledger, 24 in total, and 8 in place of 2 for the last line with MemcpyAsync.
+    The NVLink columns are derived: a bridged pair reduces first, so half as many copies leave the GPUs.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.array_math import minimum
+from ffplan.base.outcomes import LedgerLine
 from ffplan.collectives.bottleneck import Line
 from ffplan.collectives.bounds import double_tree_load, ring_factor
-from ffplan.collectives.host_ledger import LedgerLine, hfreduce_ledger
 from ffplan.collectives.volumes import depth
 
 if TYPE_CHECKING:
-    from ffplan.collectives.rank_layout import Job
+    from ffplan.collectives.rank_layout import RankLayout
     from ffplan.node.host import Host
+
+
+def hfreduce_ledger(copies: Any, h2d_reads: Any, tree_load: Any) -> tuple[LedgerLine, ...]:
+    """Return HFReduce's host-memory operations per byte of message, line by line.
+
+    Args:
+        copies: message copies that leave the GPUs of a node [1]: one per GPU, or one per bridged pair.
+        h2d_reads: host-memory reads that return the result [1]: one per socket with GDRCopy, one per copy
+            with MemcpyAsync.
+        tree_load: bytes that the node sends, and receives, per byte of message t [1]; `double_tree_load` for the
+            busiest.
+
+    Returns:
+        Seven lines; their sum is 2 c + 1 + 2 + 2 + 1 + h for the busiest of four nodes or more.
+
+    Equation:
+        c writes, c reads, 1 write, t reads, t writes, min(t, 1) reads, h reads
+
+    Source:
+        [1] section IV-D3.
+    """
+    tree = tree_load
+    return (
+        LedgerLine("D2H landing", "write", copies),
+        LedgerLine("CPU reduce-add", "read", copies),
+        LedgerLine("CPU reduce-add result", "write", 1),
+        LedgerLine("IB send, double binary tree", "read", tree),
+        LedgerLine("IB receive, double binary tree", "write", tree),
+        LedgerLine("reduce-add of received data", "read", minimum(tree, 1)),
+        LedgerLine("H2D", "read", h2d_reads),
+    )
+
+
+def ledger_total(lines: tuple[LedgerLine, ...]) -> Any:
+    """Return the sum of a ledger.
+
+    Args:
+        lines: the ledger.
+
+    Returns:
+        Host-memory operations per byte of message [1].
+
+    Equation:
+        sum of operations
+
+    Source:
+        [1] section IV-D3: "24 times the original data size".
+    """
+    return sum(line.operations for line in lines)
 
 
 def scale_up_groups(host: Host, *, nvlink: bool) -> tuple[int, ...]:
@@ -36,7 +92,7 @@ def _share(host: Host, gpu: str, *, nvlink: bool) -> float:
 
 
 def hfreduce(
-    job: Job, tree_load: Any = None, *, nvlink: bool, memcpy_async: bool = False
+    job: RankLayout, tree_load: Any = None, *, nvlink: bool, memcpy_async: bool = False
 ) -> tuple[list[Line], tuple[LedgerLine, ...]]:
     """Return the ledger of HFReduce over all resources, and its host-memory lines alone.
 

@@ -14,7 +14,7 @@ from ffplan.base.record import record
 from ffplan.collectives.algorithms import LEDGERS
 from ffplan.collectives.bottleneck import sustained_rate
 from ffplan.collectives.latency import ring_latency, switch_latency, tree_latency
-from ffplan.collectives.rank_layout import Job
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.volumes import PROTOCOLS, bus_factor, depth, ring_steps
 from ffplan.node.resources import resources
 
@@ -26,9 +26,12 @@ if TYPE_CHECKING:
 TREES = ("tree", "nvls-tree")
 BY_OPERATION = {
     "allreduce": ("ring", "tree", "nvls", "nvls-tree", "sharp"),
-    "reduce-scatter": ("ring",), "all-gather": ("ring",), "broadcast": ("ring",),
-    "all-to-all": ("rail", "direct"), "sendrecv": ("send",),
-}  # fmt: skip
+    "reduce-scatter": ("ring",),
+    "all-gather": ("ring",),
+    "broadcast": ("ring",),
+    "all-to-all": ("rail", "direct"),
+    "sendrecv": ("send",),
+}
 """Algorithms that NCCL may choose for an operation."""
 ON_REQUEST = {"allreduce": ("hierarchical",)}
 """Algorithms that are reckoned only when asked for."""
@@ -66,12 +69,12 @@ def _figure(library: Library, place: Place, algorithm: str, protocol: str) -> fl
     return float(figures[protocol].value) if protocol in figures else 0.0
 
 
-def _between(library: Library, job: Job, algorithm: str, protocol: str) -> float:
+def _between(library: Library, job: RankLayout, algorithm: str, protocol: str) -> float:
     extra = [nic.hop_latency.value for nic in job.host.nics if nic.hop_latency]
     return _figure(library, "network", algorithm, protocol) + (max(extra) if extra else 0.0)
 
 
-def _latencies(library: Library, job: Job, operation: str, algorithm: str, protocol: str) -> tuple[Any, Any]:
+def _latencies(library: Library, job: RankLayout, operation: str, algorithm: str, protocol: str) -> tuple[Any, Any]:
     """Return the latency of a choice, and the part of it inside a node."""
     inside = _figure(library, "nvlink" if job.host.switched else "pcie", algorithm, protocol)
     base = _figure(library, "base", algorithm, protocol)
@@ -95,7 +98,7 @@ def _latencies(library: Library, job: Job, operation: str, algorithm: str, proto
     return ring_latency(base, inside, between, steps, crossings, overhead, plateau), base + inner_steps * inside
 
 
-def _ceiling(job: Job, operation: str, algorithm: str) -> Any:
+def _ceiling(job: RankLayout, operation: str, algorithm: str) -> Any:
     """Return the highest algorithm bandwidth of protocol LL [GB/s]."""
     rates = job.host.rates
     if rates is None or rates.ll is None:
@@ -106,7 +109,7 @@ def _ceiling(job: Job, operation: str, algorithm: str) -> Any:
     return busbw / (maximum(bus_factor(operation, job.ranks), 1e-9) if algorithm == "ring" else 2.0)
 
 
-def _inner_most(library: Library, job: Job, operation: str, algorithm: str) -> Any:
+def _inner_most(library: Library, job: RankLayout, operation: str, algorithm: str) -> Any:
     """Return the most that filling a ring inside a node takes [s]; without limit where no link is known."""
     rates = job.host.rates
     if algorithm != "ring" or rates is None or rates.links is None or rates.ring is None or library.slot is None:
@@ -115,7 +118,7 @@ def _inner_most(library: Library, job: Job, operation: str, algorithm: str) -> A
     return ring_steps(operation, job.per_node) * hop
 
 
-def _possible(job: Job, algorithm: str, protocol: str) -> Any:
+def _possible(job: RankLayout, algorithm: str, protocol: str) -> Any:
     """True where a choice can run."""
     rates = job.host.rates
     in_switch = rates is not None and rates.nvls is not None and job.host.switched
@@ -129,16 +132,18 @@ def _possible(job: Job, algorithm: str, protocol: str) -> Any:
     return always & (job.host.switched or algorithm != "rail")
 
 
-def _as_estimated(job: Job) -> Job:
+def _as_estimated(job: RankLayout) -> RankLayout:
     """Return the ranks as NCCL's estimate of a tree sees them: few nodes send twice, as many do."""
     if any(nic.tuned for nic in job.host.nics):
         return job
     few = (job.nodes > 1) & (job.nodes < MANY)
-    return Job(job.host, job.nodes + few * (MANY - job.nodes), job.per_node, job.zones, ())
+    return RankLayout(
+        host=job.host, nodes=job.nodes + few * (MANY - job.nodes), per_node=job.per_node, zones=job.zones, borders=()
+    )
 
 
 def choice(
-    library: Library, job: Job, known: dict[Key, Resource], operation: str, algorithm: str, protocol: str
+    library: Library, job: RankLayout, known: dict[Key, Resource], operation: str, algorithm: str, protocol: str
 ) -> Choice:
     """Return the coefficients of one algorithm with one protocol.
 
@@ -164,14 +169,22 @@ def choice(
     fill = library.fill.get(protocol)  # type: ignore[call-overload]
     slot = library.slot.value * job.nics if library.slot and protocol != "ll" else 0.0
     return Choice(
-        algorithm, protocol, 1e-9 / real, job.host.launch_s + latency, inner, fill.value if fill else 0.0,
-        _inner_most(library, job, operation, algorithm), 2 * depth(job.nodes) if trees else 0.0, slot, 1e-9 / seen,
-        _possible(job, algorithm, protocol),
-    )  # fmt: skip
+        algorithm=algorithm,
+        protocol=protocol,
+        seconds_per_byte=1e-9 / real,
+        latency=job.host.launch_s + latency,
+        inner_latency=inner,
+        fill=fill.value if fill else 0.0,
+        inner_most=_inner_most(library, job, operation, algorithm),
+        hops=2 * depth(job.nodes) if trees else 0.0,
+        slot=slot,
+        estimate_per_byte=1e-9 / seen,
+        possible=_possible(job, algorithm, protocol),
+    )
 
 
 def choices(
-    library: Library, job: Job, operation: str, *, in_network: bool, algorithm: str | None, protocol: str | None
+    library: Library, job: RankLayout, operation: str, *, in_network: bool, algorithm: str | None, protocol: str | None
 ) -> list[Choice]:
     """Return what NCCL may choose from.
 

@@ -47,7 +47,7 @@ def pod_ring(host: Host, pairs: tuple[tuple[str, str], ...], load: Any) -> list[
     return lines
 
 
-def offload_time(
+def offloaded_run_time(
     common: Any, parameters: Any, width: Any, passes: Any, micro_steps: Any, message: Any, each: Any
 ) -> Any:
     """Return the wall time of a ZeRO-3 job with offload: a common term plus communication that nothing hides.

@@ -6,12 +6,12 @@ from typing import Any
 
 from ffplan.base.record import record
 from ffplan.collectives.volumes import nics_of
+from ffplan.node.fabric_cuts import LinkCut
 from ffplan.node.host import Host
-from ffplan.node.resources import Border
 
 
 @record
-class Job:
+class RankLayout:
     """Where the ranks sit; numbers may be arrays of one shape."""
 
     host: Host
@@ -22,7 +22,7 @@ class Job:
     """Ranks on each of them [1]."""
     zones: Any = 1
     """Zones that the job spans [1]."""
-    borders: tuple[Border, ...] = ()
+    borders: tuple[LinkCut, ...] = ()
     """Links between leaves and between zones that it crosses."""
 
     @property

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.arrays import Bools, Floats, Ints
+from ffplan.base.array_math import Bools, Floats, Ints
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
-from ffplan.collectives import expert_dispatch as dispatch
-from ffplan.collectives import hfreduce, nccl
+from ffplan.collectives import expert_dispatch, hfreduce, nccl
 from ffplan.collectives.bottleneck import sustained_rate
 from ffplan.collectives.latency import transfer_time
 from ffplan.collectives.nccl import Choice
@@ -18,7 +17,7 @@ from ffplan.collectives.volumes import OF_TOKENS, bus_factor, mean_tree_load
 from ffplan.node.resources import resources
 
 if TYPE_CHECKING:
-    from ffplan.collectives.rank_layout import Job
+    from ffplan.collectives.rank_layout import RankLayout
 
 
 COEFFICIENTS = ("seconds_per_byte", "latency", "inner_latency", "fill", "inner_most", "hops", "slot")
@@ -26,7 +25,7 @@ COEFFICIENTS = ("seconds_per_byte", "latency", "inner_latency", "fill", "inner_m
 
 
 @record
-class Wish:
+class CollectiveQuery:
     """What is asked for."""
 
     operation: str
@@ -43,12 +42,12 @@ class Wish:
     """The only algorithm allowed."""
     protocol: str | None = None
     """The only protocol allowed."""
-    routing: dispatch.Routing | None = None
+    routing: expert_dispatch.Routing | None = None
     """How tokens find experts, for dispatch and combine."""
 
 
 @record
-class Grid:
+class TimingGrid:
     """Times of every choice at every scale and size."""
 
     choices: tuple[tuple[str, str], ...]
@@ -73,7 +72,7 @@ class Grid:
         return picked
 
 
-def _hfreduce_choice(wish: Wish, job: Job) -> Choice:
+def _hfreduce_choice(wish: CollectiveQuery, job: RankLayout) -> Choice:
     """Return HFReduce as a choice of one: streams at the mean load of the trees, fills them chunk by chunk."""
     load = mean_tree_load(job.nodes)
     lines, _ = hfreduce.hfreduce(job, load, nvlink=wish.nvlink, memcpy_async=wish.memcpy_async)
@@ -88,23 +87,49 @@ def _hfreduce_choice(wish: Wish, job: Job) -> Choice:
     bridged = bool(job.host.pairs or job.host.switched)
     whole = (job.per_node == len(job.host.gpus)) & (bridged or not wish.nvlink)
     latency = hops * (library.hop.value if library.hop else 0.0)
-    return Choice("hfreduce", "", spb, latency, 0.0, 0.0, 0.0, hops * slower, chunk, spb, whole)
+    return Choice(
+        algorithm="hfreduce",
+        protocol="",
+        seconds_per_byte=spb,
+        latency=latency,
+        inner_latency=0.0,
+        fill=0.0,
+        inner_most=0.0,
+        hops=hops * slower,
+        slot=chunk,
+        estimate_per_byte=spb,
+        possible=whole,
+    )
 
 
-def _dispatch_choices(wish: Wish, job: Job) -> list[Choice]:
+def _dispatch_choices(wish: CollectiveQuery, job: RankLayout) -> list[Choice]:
     """Return both ways of sending tokens; the message is a GPU's tokens."""
     assert wish.routing is not None
     known = resources(job.host, job.borders)
     found = []
-    for name, ledger in (("node-limited", dispatch.node_limited), ("straight", dispatch.straight)):
+    for name, ledger in (("node-limited", expert_dispatch.node_limited), ("straight", expert_dispatch.straight)):
         spb = 1e-9 / sustained_rate(known, ledger(job, wish.routing))
         fixed = wish.library.fixed.value if wish.library.fixed else 0.0
         if wish.algorithm in (None, name):
-            found.append(Choice(name, "", spb, fixed, 0.0, 0.0, 0.0, 0.0, 0.0, spb, job.ranks > 1))
+            found.append(
+                Choice(
+                    algorithm=name,
+                    protocol="",
+                    seconds_per_byte=spb,
+                    latency=fixed,
+                    inner_latency=0.0,
+                    fill=0.0,
+                    inner_most=0.0,
+                    hops=0.0,
+                    slot=0.0,
+                    estimate_per_byte=spb,
+                    possible=job.ranks > 1,
+                )
+            )
     return found
 
 
-def choices(wish: Wish, job: Job) -> list[Choice]:
+def choices(wish: CollectiveQuery, job: RankLayout) -> list[Choice]:
     """Return what the library may choose from."""
     if wish.library.method == "hfreduce":
         runs = wish.operation == "allreduce" and wish.algorithm is None and wish.protocol is None
@@ -129,7 +154,7 @@ def stack(found: list[Choice], scales: int) -> dict[str, Floats]:
     return {name: column(name) for name in names}
 
 
-def evaluate(wish: Wish, job: Job, sizes: Floats) -> Grid | None:
+def time_grid(wish: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingGrid | None:
     """Return the times of every choice at every scale and size, in one broadcast.
 
     Args:
@@ -148,10 +173,15 @@ def evaluate(wish: Wish, job: Job, sizes: Floats) -> Grid | None:
     time = transfer_time(size, *(at[name] for name in COEFFICIENTS))
     runs = at["possible"] > 0
     estimate = np.where(runs, at["latency"], np.inf) + size * at["estimate_per_byte"]
-    return Grid(
-        tuple((item.algorithm, item.protocol) for item in found), time, estimate, at["latency"],
-        at["seconds_per_byte"], estimate.argmin(axis=0), np.asarray(runs[:, :, 0].any(axis=0)),
-    )  # fmt: skip
+    return TimingGrid(
+        choices=tuple((item.algorithm, item.protocol) for item in found),
+        time=time,
+        estimate=estimate,
+        latency=at["latency"],
+        seconds_per_byte=at["seconds_per_byte"],
+        chosen=estimate.argmin(axis=0),
+        possible=np.asarray(runs[:, :, 0].any(axis=0)),
+    )
 
 
 def bus_bandwidth(operation: str, ranks: Floats, algbw: Floats) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
+from ffplan.base.outcomes import CostLine
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
@@ -23,21 +24,6 @@ class Item:
     """servers, storage, switches, endpoint-links or inter-switch-links."""
     part: str
     quantity: int
-
-
-@record
-class CostLine:
-    """An item with its price; `low` and `high` come from the range of the unit price."""
-
-    category: str
-    part: str
-    quantity: int
-    unit_price: float
-    total: float
-    low: float
-    high: float
-    grade: str
-    status: str
 
 
 @record
@@ -85,7 +71,7 @@ def cable_items(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[str, L
     from ffplan.fabric.wiring.wiring import wire
 
     parts = {link.id: link for link in design.cable_choices}
-    found = quantities(design, wire(design))
+    found = quantities(design, wire(design, fabric))
     return [(category, parts[name], count) for (category, name), count in sorted(found.items())]
 
 
@@ -115,10 +101,16 @@ def _lines(design: ResolvedDesign, items: list[Item]) -> Iterator[CostLine]:
         source = book.sources[figure.source]
         low, high = figure.range
         yield CostLine(
-            item.category, item.part, item.quantity, figure.value,
-            line_total(item.quantity, figure.value), line_total(item.quantity, low),
-            line_total(item.quantity, high), figure.grade or source.grade, figure.status or source.status,
-        )  # fmt: skip
+            category=item.category,
+            part=item.part,
+            quantity=item.quantity,
+            unit_price=figure.value,
+            total=line_total(item.quantity, figure.value),
+            low=line_total(item.quantity, low),
+            high=line_total(item.quantity, high),
+            grade=figure.grade or source.grade,
+            status=figure.status or source.status,
+        )
 
 
 def price(
@@ -144,11 +136,18 @@ def price(
         raise InputError(
             *(
                 design.document.finding(
-                    "price-missing", ("cost", "price_book"),
+                    "price-missing",
+                    ("cost", "price_book"),
                     f"the price book `{book.id}` has no price for `{item.part}` ({item.quantity:,} {item.category})",
                     f"add `{item.part}` to the book, or write `{item.category}` under `cost.exclude`",
                 )
                 for item in missing
             )
-        )  # fmt: skip
-    return CostPlan(book.currency, book.id, book.date, tuple(scope.exclude), tuple(_lines(design, items)))
+        )
+    return CostPlan(
+        currency=book.currency,
+        price_book=book.id,
+        date=book.date,
+        excluded=tuple(scope.exclude),
+        lines=tuple(_lines(design, items)),
+    )

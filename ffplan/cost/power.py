@@ -132,7 +132,14 @@ def _node(group: ResolvedGroup) -> NodePower:
         training, grade = figure.value, figure.grade or group.server.sources[figure.source].grade
     maximum = power.maximum.value if power.maximum else max(total, training)
     return NodePower(
-        group.group.role, group.server.id, group.group.count, training, grade, total, maximum, group.group.per_rack
+        role=group.group.role,
+        server=group.server.id,
+        count=group.group.count,
+        training_w=training,
+        training_grade=grade,
+        component_sum_w=total,
+        maximum_w=maximum,
+        per_rack=group.group.per_rack,
     )
 
 

@@ -162,9 +162,14 @@ class _Resolver:
                 )
             )
         return ResolvedGroup(
-            group, position, server, tuple(cpu for cpu in cpus if cpu),
-            tuple(nic for nic in nics if nic), accelerator, fabric_nics,
-        )  # fmt: skip
+            group=group,
+            position=position,
+            server=server,
+            cpus=tuple(cpu for cpu in cpus if cpu),
+            nics=tuple(nic for nic in nics if nic),
+            accelerator=accelerator,
+            fabric_nics=fabric_nics,
+        )
 
 
 def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
@@ -201,4 +206,13 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     assert endpoint_link is not None
     assert inter_switch_link is not None
     found = tuple(link for link in choices if link is not None)
-    return ResolvedDesign(document, spec, whole, switch, endpoint_link, inter_switch_link, prices, found)
+    return ResolvedDesign(
+        document=document,
+        spec=spec,
+        groups=whole,
+        switch=switch,
+        endpoint_link=endpoint_link,
+        inter_switch_link=inter_switch_link,
+        prices=prices,
+        cable_choices=found,
+    )

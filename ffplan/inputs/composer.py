@@ -47,7 +47,17 @@ class _Composer:
         self.root: Node | None = None
 
     def fail(self, rule: str, line: int, column: int, message: str, remedy: str) -> NoReturn:
-        raise InputError(Finding(rule, Severity.ERROR, self.file, line, column, message, remedy))
+        raise InputError(
+            Finding(
+                rule=rule,
+                severity=Severity.ERROR,
+                file=self.file,
+                line=line,
+                column=column,
+                message=message,
+                remedy=remedy,
+            )
+        )
 
     def feed(self, event: Any) -> None:
         line, column = event.start_mark.line + 1, event.start_mark.column + 1
@@ -121,7 +131,7 @@ class _Composer:
             self._key(event, line, column)
             return
         plain = event.implicit[0] and not event.style
-        node = Node(line, column, resolve_plain(event.value) if plain else event.value)
+        node = Node(line=line, column=column, data=resolve_plain(event.value) if plain else event.value)
         if event.anchor:
             self.anchors[event.anchor] = node
         self._attach(node)
@@ -155,7 +165,7 @@ class _Composer:
         if len(self.stack) >= limits.MAX_DEPTH:
             self._too_deep(line, column)
         mapping = isinstance(event, yaml.MappingStartEvent)
-        node = Node(line, column, {} if mapping else [], {} if mapping else [])
+        node = Node(line=line, column=column, data={} if mapping else [], children={} if mapping else [])
         self.stack.append(node)
         self.pending.append(None)
         self.open_anchors.append(event.anchor)
@@ -222,19 +232,29 @@ def _events(text: str, file: str) -> Iterator[Any]:
         remedy = "check quotes, colons and indentation here"
         if _character(text, line, column) == "\t":
             problem, remedy = "a tab stands where YAML wants spaces", "indent with spaces"
-        raise InputError(Finding("yaml-syntax", Severity.ERROR, file, line, column, problem, remedy)) from None
+        raise InputError(
+            Finding(
+                rule="yaml-syntax",
+                severity=Severity.ERROR,
+                file=file,
+                line=line,
+                column=column,
+                message=problem,
+                remedy=remedy,
+            )
+        ) from None
     except yaml.reader.ReaderError as error:
         before = text[: error.position] if isinstance(error.position, int) else ""
         line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
         raise InputError(
             Finding(
-                "file-not-text",
-                Severity.ERROR,
-                file,
-                line,
-                column,
-                f"the character U+{_codepoint(error.character):04X} is not allowed in YAML",
-                "save the file as plain UTF-8 text",
+                rule="file-not-text",
+                severity=Severity.ERROR,
+                file=file,
+                line=line,
+                column=column,
+                message=f"the character U+{_codepoint(error.character):04X} is not allowed in YAML",
+                remedy="save the file as plain UTF-8 text",
             )
         ) from None
 
@@ -259,13 +279,13 @@ def compose(text: str, file: str) -> Node:
     if composer.root is None or composer.root.data is None:
         raise InputError(
             Finding(
-                "file-empty",
-                Severity.ERROR,
-                file,
-                1,
-                1,
-                "the file holds no data",
-                "a design starts with `name:`, any other file with `kind:`; `ffplan schema` lists the fields",
+                rule="file-empty",
+                severity=Severity.ERROR,
+                file=file,
+                line=1,
+                column=1,
+                message="the file holds no data",
+                remedy="a design starts with `name:`, any other file with `kind:`; `ffplan schema` lists the fields",
             )
         )
     return composer.root

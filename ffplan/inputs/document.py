@@ -63,11 +63,23 @@ class Document:
     ) -> Finding:
         """Return a finding placed at `path` of this document."""
         line, column = self.place(path, key=key)
-        return Finding(rule, severity, self.file, line, column, message, remedy)
+        return Finding(
+            rule=rule, severity=severity, file=self.file, line=line, column=column, message=message, remedy=remedy
+        )
 
 
 def _fault(rule: str, file: str, message: str, remedy: str, place: tuple[int, int] = (1, 1)) -> InputError:
-    return InputError(Finding(rule, Severity.ERROR, file, *place, message, remedy))
+    return InputError(
+        Finding(
+            rule=rule,
+            severity=Severity.ERROR,
+            file=file,
+            line=place[0],
+            column=place[1],
+            message=message,
+            remedy=remedy,
+        )
+    )
 
 
 def _read_bytes(path: Path, file: str) -> bytes:

@@ -49,32 +49,97 @@ class Dimension:
 
 _BINARY = 1.024**3
 BANDWIDTH = Dimension(
-    "bandwidth", "a", "GB/s",
-    {
-        "GB/s": 1.0, "MB/s": 1e-3, "TB/s": 1e3, "GiB/s": _BINARY, "MiB/s": _BINARY / 1024,
-        "TiB/s": _BINARY * 1024, "Gb/s": 0.125, "Gbit/s": 0.125, "Gbps": 0.125, "Tb/s": 125.0,
-        "Tbit/s": 125.0, "Tbps": 125.0, "Mb/s": 1.25e-4, "Mbit/s": 1.25e-4,
+    name="bandwidth",
+    article="a",
+    canonical="GB/s",
+    units={
+        "GB/s": 1.0,
+        "MB/s": 1e-3,
+        "TB/s": 1e3,
+        "GiB/s": _BINARY,
+        "MiB/s": _BINARY / 1024,
+        "TiB/s": _BINARY * 1024,
+        "Gb/s": 0.125,
+        "Gbit/s": 0.125,
+        "Gbps": 0.125,
+        "Tb/s": 125.0,
+        "Tbit/s": 125.0,
+        "Tbps": 125.0,
+        "Mb/s": 1.25e-4,
+        "Mbit/s": 1.25e-4,
     },
-    "`200 Gb/s` or `25 GB/s`", 1e-6, 1e9,
-)  # fmt: skip
+    example="`200 Gb/s` or `25 GB/s`",
+    smallest=1e-6,
+    largest=1e9,
+)
 DATA = Dimension(
-    "amount of data", "an", "B",
-    {
-        "B": 1.0, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15,
-        "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40, "PiB": 2.0**50,
+    name="amount of data",
+    article="an",
+    canonical="B",
+    units={
+        "B": 1.0,
+        "kB": 1e3,
+        "KB": 1e3,
+        "MB": 1e6,
+        "GB": 1e9,
+        "TB": 1e12,
+        "PB": 1e15,
+        "KiB": 2.0**10,
+        "MiB": 2.0**20,
+        "GiB": 2.0**30,
+        "TiB": 2.0**40,
+        "PiB": 2.0**50,
     },
-    "`186 MiB` or `40 GB`", 1.0, 1e21,
-)  # fmt: skip
-POWER = Dimension("power", "a", "W", {"W": 1.0, "kW": 1e3, "MW": 1e6}, "`2.5 kW`", 1e-3, 1e12, zero=True)
+    example="`186 MiB` or `40 GB`",
+    smallest=1.0,
+    largest=1e21,
+)
+POWER = Dimension(
+    name="power",
+    article="a",
+    canonical="W",
+    units={"W": 1.0, "kW": 1e3, "MW": 1e6},
+    example="`2.5 kW`",
+    smallest=1e-3,
+    largest=1e12,
+    zero=True,
+)
 COMPUTE = Dimension(
-    "compute rate", "a", "TFLOP/s",
-    {"TFLOP/s": 1.0, "TFLOPS": 1.0, "PFLOP/s": 1e3, "PFLOPS": 1e3, "GFLOP/s": 1e-3},
-    "`312 TFLOP/s`", 1e-6, 1e9,
-)  # fmt: skip
-TRANSFERS = Dimension("transfer rate", "a", "MT/s", {"MT/s": 1.0, "GT/s": 1e3}, "`3200 MT/s`", 1.0, 1e6)
-LENGTH = Dimension("length", "a", "m", {"m": 1.0, "cm": 0.01, "km": 1e3}, "`30 m`", 1e-3, 1e6)
+    name="compute rate",
+    article="a",
+    canonical="TFLOP/s",
+    units={"TFLOP/s": 1.0, "TFLOPS": 1.0, "PFLOP/s": 1e3, "PFLOPS": 1e3, "GFLOP/s": 1e-3},
+    example="`312 TFLOP/s`",
+    smallest=1e-6,
+    largest=1e9,
+)
+TRANSFERS = Dimension(
+    name="transfer rate",
+    article="a",
+    canonical="MT/s",
+    units={"MT/s": 1.0, "GT/s": 1e3},
+    example="`3200 MT/s`",
+    smallest=1.0,
+    largest=1e6,
+)
+LENGTH = Dimension(
+    name="length",
+    article="a",
+    canonical="m",
+    units={"m": 1.0, "cm": 0.01, "km": 1e3},
+    example="`30 m`",
+    smallest=1e-3,
+    largest=1e6,
+)
 DURATION = Dimension(
-    "duration", "a", "s", {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}, "`6.6 us`", 1e-10, 1e9, zero=True
+    name="duration",
+    article="a",
+    canonical="s",
+    units={"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
+    example="`6.6 us`",
+    smallest=1e-10,
+    largest=1e9,
+    zero=True,
 )
 DIMENSIONS = (BANDWIDTH, DATA, POWER, COMPUTE, TRANSFERS, LENGTH, DURATION)
 

@@ -19,16 +19,24 @@ M = TypeVar("M", bound=BaseModel)
 
 _RULES = {"unit": "quantity-unit", "range": "number-range"}
 _WANTED = {
-    "int_type": "a whole number", "int_from_float": "a whole number", "float_type": "a number",
-    "string_type": "text", "bool_type": "`true` or `false`", "list_type": "a list",
-    "tuple_type": "a list", "model_type": "a mapping of fields",
-    "model_attributes_type": "a mapping of fields", "dict_type": "a mapping",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "`true` or `false`",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "model_type": "a mapping of fields",
+    "model_attributes_type": "a mapping of fields",
+    "dict_type": "a mapping",
     "dataclass_type": "a mapping of fields",
-}  # fmt: skip
+}
 _BOUNDS = {
-    "greater_than": ("gt", "more than"), "greater_than_equal": ("ge", "at least"),
-    "less_than": ("lt", "less than"), "less_than_equal": ("le", "at most"),
-}  # fmt: skip
+    "greater_than": ("gt", "more than"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "less than"),
+    "less_than_equal": ("le", "at most"),
+}
 
 
 def _model_at(model: type[BaseModel], path: Iterable[str | int]) -> type[BaseModel] | None:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Finding, InputError, Severity
 from ffplan.base.record import record
-from ffplan.results.fabric import DiffReport, Miswired
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.fabric import AsBuiltReport, BuiltLink, DiffReport, Miswired
 
 if TYPE_CHECKING:
-    from ffplan.base.arrays import Bools
+    from ffplan.base.array_math import Bools
     from ffplan.fabric.wiring.names import Names
     from ffplan.fabric.wiring.network import Network
 
@@ -25,7 +26,7 @@ _MOST_LINES = 4_000_000
 
 
 @record
-class Device:
+class BuiltDevice:
     """A device that was found."""
 
     name: str
@@ -39,13 +40,23 @@ class Device:
 class AsBuilt:
     """What was found."""
 
-    devices: dict[str, Device]
+    devices: dict[str, BuiltDevice]
     peers: dict[tuple[str, int], tuple[str, int]]
     """The port at the other end of each port, ports counted from 1."""
 
 
 def _fault(file: str, line: int, message: str, remedy: str) -> InputError:
-    return InputError(Finding("file-ibnetdiscover", Severity.ERROR, file, line, 1, message, remedy))
+    return InputError(
+        Finding(
+            rule="file-ibnetdiscover",
+            severity=Severity.ERROR,
+            file=file,
+            line=line,
+            column=1,
+            message=message,
+            remedy=remedy,
+        )
+    )
 
 
 def _title(text: str) -> str:
@@ -64,10 +75,10 @@ def read_ibnetdiscover(text: str, file: str) -> AsBuilt:
     Raises:
         InputError: located, where a line cannot be read, a device appears twice, or the two ends of a link disagree.
     """
-    devices: dict[str, Device] = {}
-    by_id: dict[str, Device] = {}
+    devices: dict[str, BuiltDevice] = {}
+    by_id: dict[str, BuiltDevice] = {}
     raw: dict[tuple[str, int], tuple[str, int, int]] = {}
-    current: tuple[str, Device] | None = None
+    current: tuple[str, BuiltDevice] | None = None
     lines = text.splitlines()
     if len(lines) > _MOST_LINES:
         raise _fault(file, 1, f"more than {_MOST_LINES:,} lines", "split the file by subnet")
@@ -75,10 +86,14 @@ def read_ibnetdiscover(text: str, file: str) -> AsBuilt:
         node, port = _NODE.match(line), _PORT.match(line)
         if node:
             kind = {"Switch": "switch", "Rt": "router"}.get(node.group(1), "host")
-            device = Device(_title(node.group(4) or node.group(3)), kind, int(node.group(2)), number)
+            device = BuiltDevice(_title(node.group(4) or node.group(3)), kind, int(node.group(2)), number)
             if node.group(3) in by_id:
-                raise _fault(file, number, f"`{node.group(3)}` is described twice, first in line "
-                             f"{by_id[node.group(3)].line}", "keep one")  # fmt: skip
+                raise _fault(
+                    file,
+                    number,
+                    f"`{node.group(3)}` is described twice, first in line {by_id[node.group(3)].line}",
+                    "keep one",
+                )
             if device.name in devices:  # such as the aggregation nodes of switches, which all have one description
                 device = replace(device, name=f"{device.name} ({node.group(3)})")
             devices[device.name] = by_id[node.group(3)] = device
@@ -88,21 +103,26 @@ def read_ibnetdiscover(text: str, file: str) -> AsBuilt:
                 raise _fault(file, number, "a port before any device", 'start with a line such as `Switch 40 "S-1"`')
             own = int(port.group(1))
             if not 1 <= own <= current[1].ports:
-                raise _fault(file, number, f"port {own} of `{current[1].name}`, which has {current[1].ports}",
-                             "correct the port")  # fmt: skip
+                raise _fault(
+                    file, number, f"port {own} of `{current[1].name}`, which has {current[1].ports}", "correct the port"
+                )
             if (current[0], own) in raw:
                 raise _fault(file, number, f"port {own} of `{current[1].name}` is listed twice", "keep one")
             raw[(current[0], own)] = (port.group(2), int(port.group(3)), number)
         elif line.strip() and not line.lstrip().startswith("#") and not _ATTRIBUTE.match(line.strip()):
-            raise _fault(file, number, f"`{line.strip()[:50]}` is neither a device nor a port",
-                         "give the output of `ibnetdiscover` as it is")  # fmt: skip
+            raise _fault(
+                file,
+                number,
+                f"`{line.strip()[:50]}` is neither a device nor a port",
+                "give the output of `ibnetdiscover` as it is",
+            )
     if not devices:
         raise _fault(file, 1, "no device is described", "give the output of `ibnetdiscover`")
     return AsBuilt(devices, _peers(by_id, raw, file))
 
 
 def _peers(
-    by_id: dict[str, Device], raw: dict[tuple[str, int], tuple[str, int, int]], file: str
+    by_id: dict[str, BuiltDevice], raw: dict[tuple[str, int], tuple[str, int, int]], file: str
 ) -> dict[tuple[str, int], tuple[str, int]]:
     peers = {}
     for (device, port), (other, other_port, line) in raw.items():
@@ -111,8 +131,12 @@ def _peers(
         back = raw.get((other, other_port))
         if back is None or back[:2] != (device, port):
             what = "does not list this link" if back is None else "names another port at its end"
-            raise _fault(file, line, f"port {other_port} of `{by_id[other].name}` {what}",
-                         "the two ends of a link must name each other")  # fmt: skip
+            raise _fault(
+                file,
+                line,
+                f"port {other_port} of `{by_id[other].name}` {what}",
+                "the two ends of a link must name each other",
+            )
         peers[(by_id[device].name, port)] = (by_id[other].name, other_port)
         peers[(by_id[other].name, other_port)] = (by_id[device].name, port)
     return peers
@@ -175,5 +199,33 @@ def compare(wanted: Peers, built: AsBuilt, design: str, version: str) -> DiffRep
         if one < two and one not in wanted and two not in wanted:
             extra.append((_port(one), _port(two)))
     return DiffReport(
-        version, design, same, tuple(absent), tuple(unknown), tuple(missing), tuple(extra), tuple(miswired)
+        schema_version=version,
+        design=design,
+        same=same,
+        absent=tuple(absent),
+        unknown=tuple(unknown),
+        missing=tuple(missing),
+        extra=tuple(extra),
+        miswired=tuple(miswired),
+    )
+
+
+def as_built_report(built: AsBuilt, file: str) -> AsBuiltReport:
+    """Return a fabric as built: switches, hosts and links by name.
+
+    Args:
+        built: the fabric.
+        file: file that it was read from.
+    """
+    links = sorted((one, two) for one, two in built.peers.items() if one < two)
+
+    def names(kind: str) -> tuple[str, ...]:
+        return tuple(sorted(device.name for device in built.devices.values() if device.kind == kind))
+
+    return AsBuiltReport(
+        schema_version=SCHEMA_VERSION,
+        file=file,
+        switches=names("switch"),
+        hosts=names("host"),
+        links=tuple(BuiltLink(f"{one[0]}/p{one[1]}", f"{two[0]}/p{two[1]}") for one, two in links),
     )

@@ -17,7 +17,7 @@ from ffplan.fabric.wiring.network import LEAF, SPINE
 
 if TYPE_CHECKING:
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.fabric.wiring.wiring import Fabric, WiredTree
+    from ffplan.fabric.wiring.wiring import WiredFabric, WiredTree
 
 SQUARE, GAP, PAD = 9, 3, 14
 COLUMNS = 20
@@ -91,7 +91,7 @@ class _Pod:
     """Links to the cores."""
 
 
-def _pods(fabric: Fabric, wired: WiredTree) -> list[_Pod]:
+def _pods(fabric: WiredFabric, wired: WiredTree) -> list[_Pod]:
     """Return the pods of a tree; a two-tier tree is one."""
     s, k, tree = fabric.network.switches, fabric.network.links, wired.tree
     first, last = wired.first_switch, wired.first_switch + tree.leaf + tree.spine
@@ -101,13 +101,14 @@ def _pods(fabric: Fabric, wired: WiredTree) -> list[_Pod]:
     ends = np.bincount(fabric.network.endpoints.leaf, minlength=len(s))
     lower = np.bincount(k.a[k.tier == 1], minlength=len(s))
     upper = np.bincount(k.a[k.tier == 2], minlength=len(s))
-    columns = [
-        np.bincount(s.pod[leaf], minlength=pods), np.bincount(s.pod[spine], minlength=pods),
-        np.bincount(s.pod[leaf], weights=ends[leaf], minlength=pods),
-        np.bincount(s.pod[leaf], weights=lower[leaf], minlength=pods),
-        np.bincount(s.pod[spine], weights=upper[spine], minlength=pods),
-    ]  # fmt: skip
-    return [_Pod(*(int(column[pod]) for column in columns)) for pod in range(pods)]
+    columns = {
+        "leaves": np.bincount(s.pod[leaf], minlength=pods),
+        "spines": np.bincount(s.pod[spine], minlength=pods),
+        "endpoints": np.bincount(s.pod[leaf], weights=ends[leaf], minlength=pods),
+        "down": np.bincount(s.pod[leaf], weights=lower[leaf], minlength=pods),
+        "up": np.bincount(s.pod[spine], weights=upper[spine], minlength=pods),
+    }
+    return [_Pod(**{name: int(column[pod]) for name, column in columns.items()}) for pod in range(pods)]
 
 
 def _shown(pods: list[_Pod]) -> list[tuple[_Pod, str]]:
@@ -144,7 +145,7 @@ def _draw_pod(canvas: _Canvas, x: float, y: float, pod: _Pod, name: str, most: i
 
 
 def _draw_zone(
-    canvas: _Canvas, x: float, y: float, fabric: Fabric, wired: WiredTree, title: str
+    canvas: _Canvas, x: float, y: float, fabric: WiredFabric, wired: WiredTree, title: str
 ) -> tuple[float, float]:
     """Draw a zone; return its width and where its top is."""
     pods = _pods(fabric, wired)
@@ -176,7 +177,7 @@ def _draw_zone(
     return left[-1] - x, top
 
 
-def drawing(design: ResolvedDesign, fabric: Fabric) -> str:
+def drawing(design: ResolvedDesign, fabric: WiredFabric) -> str:
     """Return the drawing as SVG.
 
     Args:

@@ -9,7 +9,7 @@ import numpy as np
 from ffplan.fabric.wiring.network import ROLES, TIERS, to_networkx
 
 if TYPE_CHECKING:
-    from ffplan.base.arrays import Bools
+    from ffplan.base.array_math import Bools
     from ffplan.fabric.wiring.names import Names
     from ffplan.fabric.wiring.network import Network
 

@@ -13,7 +13,7 @@ import numpy as np
 from ffplan.fabric.wiring.network import INTERZONE
 
 if TYPE_CHECKING:
-    from ffplan.base.arrays import Bools
+    from ffplan.base.array_math import Bools
     from ffplan.fabric.wiring.names import Names
     from ffplan.fabric.wiring.network import Network
 

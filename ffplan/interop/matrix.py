@@ -20,7 +20,17 @@ MOST_BYTES = 64 * 2**20
 
 
 def _fault(file: str, line: int, message: str, remedy: str) -> InputError:
-    return InputError(Finding("file-traffic-matrix", Severity.ERROR, file, line, 1, message, remedy))
+    return InputError(
+        Finding(
+            rule="file-traffic-matrix",
+            severity=Severity.ERROR,
+            file=file,
+            line=line,
+            column=1,
+            message=message,
+            remedy=remedy,
+        )
+    )
 
 
 def _amount(text: str, file: str, line: int) -> float:

@@ -37,7 +37,7 @@ class Element:
 
 
 @record
-class Device:
+class PciDevice:
     """A GPU or NIC of the XML."""
 
     kind: str
@@ -55,7 +55,7 @@ class Bridge:
 
     switch: bool
     """True where devices share a PCIe switch."""
-    devices: list[Device]
+    devices: list[PciDevice]
 
 
 @record
@@ -71,7 +71,17 @@ class Inside:
 
 
 def _fault(file: str, line: int, column: int, message: str, remedy: str) -> InputError:
-    return InputError(Finding("file-nccl-xml", Severity.ERROR, file, line, column, message, remedy))
+    return InputError(
+        Finding(
+            rule="file-nccl-xml",
+            severity=Severity.ERROR,
+            file=file,
+            line=line,
+            column=column,
+            message=message,
+            remedy=remedy,
+        )
+    )
 
 
 def parse(data: bytes, file: str) -> Element:
@@ -86,19 +96,35 @@ def parse(data: bytes, file: str) -> Element:
     """
     if len(data) > MOST_BYTES:
         raise _fault(file, 1, 1, f"larger than {MOST_BYTES // 2**20} MiB", "give the topology file of one server")
-    top = Element("", {}, 1, 1, [])
+    top = Element(tag="", attributes={}, line=1, column=1, children=[])
     stack = [top]
     parser = expat.ParserCreate()
 
     def refuse(*_: object) -> None:
-        raise _fault(file, parser.CurrentLineNumber, parser.CurrentColumnNumber + 1, "a document type is declared",
-                     "remove it: NCCL's files have none, and entities can be an attack")  # fmt: skip
+        raise _fault(
+            file,
+            parser.CurrentLineNumber,
+            parser.CurrentColumnNumber + 1,
+            "a document type is declared",
+            "remove it: NCCL's files have none, and entities can be an attack",
+        )
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         if len(stack) > _MOST_DEPTH:
-            raise _fault(file, parser.CurrentLineNumber, parser.CurrentColumnNumber + 1, "elements nest too deeply",
-                         f"stay below {_MOST_DEPTH} levels")  # fmt: skip
-        element = Element(tag, attributes, parser.CurrentLineNumber, parser.CurrentColumnNumber + 1, [])
+            raise _fault(
+                file,
+                parser.CurrentLineNumber,
+                parser.CurrentColumnNumber + 1,
+                "elements nest too deeply",
+                f"stay below {_MOST_DEPTH} levels",
+            )
+        element = Element(
+            tag=tag,
+            attributes=attributes,
+            line=parser.CurrentLineNumber,
+            column=parser.CurrentColumnNumber + 1,
+            children=[],
+        )
         stack[-1].children.append(element)
         stack.append(element)
 
@@ -120,26 +146,37 @@ def _pci_id(element: Element, file: str) -> str:
     for name in ("vendor", "device"):
         text = element.attributes.get(name, "").lower().removeprefix("0x")
         if not text or any(letter not in "0123456789abcdef" for letter in text):
-            raise _fault(file, element.line, element.column, f"a PCI device without `{name}`",
-                         f'write `{name}="0x..."`')  # fmt: skip
+            raise _fault(
+                file, element.line, element.column, f"a PCI device without `{name}`", f'write `{name}="0x..."`'
+            )
         parts.append(text)
     return ":".join(parts)
 
 
-def _device(element: Element, kind: str, file: str) -> Device:
+def _device(element: Element, kind: str, file: str) -> PciDevice:
     speed = element.attributes.get("link_speed", "").split(" ")[0]
     width = element.attributes.get("link_width", "")
     generation = GENERATIONS.get(speed)
     if speed and generation is None:
-        raise _fault(file, element.line, element.column, f"`link_speed` is `{speed[:20]}`",
-                     f"write one of {', '.join(_SPEEDS.values())} GT/s")  # fmt: skip
+        raise _fault(
+            file,
+            element.line,
+            element.column,
+            f"`link_speed` is `{speed[:20]}`",
+            f"write one of {', '.join(_SPEEDS.values())} GT/s",
+        )
     if width and not width.isdigit():
         raise _fault(file, element.line, element.column, f"`link_width` is `{width[:20]}`", "write a number of lanes")
-    return Device(kind, _pci_id(element, file), generation, int(width) if width else None,
-                  element.attributes.get("busid", ""))  # fmt: skip
+    return PciDevice(
+        kind=kind,
+        pci_id=_pci_id(element, file),
+        generation=generation,
+        lanes=int(width) if width else None,
+        bus=element.attributes.get("busid", ""),
+    )
 
 
-def _devices(element: Element, file: str) -> list[Device]:
+def _devices(element: Element, file: str) -> list[PciDevice]:
     """Return the devices at and below a PCI element; bridges below it are part of its switch."""
     pci_class = element.attributes.get("class", "").lower()
     if pci_class.startswith(_BRIDGE) or not pci_class:
@@ -162,8 +199,13 @@ def read_inside(data: bytes, file: str) -> Inside:
     """
     root = parse(data, file)
     if root.tag != "system":
-        raise _fault(file, root.line, root.column, f"the first element is `{root.tag[:40]}`, not `system`",
-                     "give a file that NCCL reads or writes (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE)")  # fmt: skip
+        raise _fault(
+            file,
+            root.line,
+            root.column,
+            f"the first element is `{root.tag[:40]}`, not `system`",
+            "give a file that NCCL reads or writes (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE)",
+        )
     sockets, links = [], _nvlinks(root)
     for cpu in (child for child in root.children if child.tag == "cpu"):
         words = " ".join(
@@ -206,15 +248,18 @@ def server_yaml(inside: Inside, name: str, file: str, parts: dict[str, str]) -> 
     if "cpu" not in parts:
         kinds_of_cpu = sorted({words or "its kind is not in the file" for words, _ in inside.sockets})
         lacking.append("the CPU: " + "; ".join(kinds_of_cpu))
-    gpus: list[tuple[str, Device]] = []
-    nics: list[tuple[str, Device]] = []
+    gpus: list[tuple[str, PciDevice]] = []
+    nics: list[tuple[str, PciDevice]] = []
     lines = [
-        "kind: server", f"id: {name}", f"name: {name}", "vendor: unknown",
+        "kind: server",
+        f"id: {name}",
+        f"name: {name}",
+        "vendor: unknown",
         f'note: "Read from {file}: PCIe alone; memory and power are not in such a file."',
         "sources:",
         f'  xml: {{title: "NCCL topology file {file}", date: "unknown", grade: datasheet, status: V}}',
         "sockets:",
-    ]  # fmt: skip
+    ]
     for number, (words, bridges) in enumerate(inside.sockets):
         lines += [
             f"  - id: cpu{number}",
@@ -256,8 +301,10 @@ def topology_xml(server: Server, accelerator: Accelerator | None, pci: dict[str,
         accelerator: its accelerator.
         pci: PCI id of each part, as vendor:device, by catalogue id.
     """
-    lines = [f"<!-- {server.name}: PCIe tree by ffplan. Bus ids are made up; NVLink is left to NCCL. -->",
-             '<system version="1">']  # fmt: skip
+    lines = [
+        f"<!-- {server.name}: PCIe tree by ffplan. Bus ids are made up; NVLink is left to NCCL. -->",
+        '<system version="1">',
+    ]
     bus = 1
     link = accelerator.pcie if accelerator else None
     speed = _SPEEDS.get(link.generation.value, "16") if link else None
@@ -265,8 +312,11 @@ def topology_xml(server: Server, accelerator: Accelerator | None, pci: dict[str,
     for number, socket in enumerate(server.sockets):
         lines.append(f'  <cpu numaid="{number}" arch="x86_64">')
         for port in socket.root_ports:
-            own = [("0x030200", slot.id, server.accelerator or "") for slot in server.accelerators
-                   if slot.root_port == port.id]  # fmt: skip
+            own = [
+                ("0x030200", slot.id, server.accelerator or "")
+                for slot in server.accelerators
+                if slot.root_port == port.id
+            ]
             own += [("0x020700", slot.id, slot.part) for slot in server.nics if slot.root_port == port.id]
             if not own:
                 continue
@@ -279,8 +329,10 @@ def topology_xml(server: Server, accelerator: Accelerator | None, pci: dict[str,
             for kind, slot, part in own:
                 vendor, _, device = pci.get(part, "ffff:ffff").partition(":")
                 title = quoteattr(slot)
-                lines.append(f'{indent}<pci busid="0000:{bus:02x}:00.0" class="{kind}" vendor="0x{vendor}" '
-                             f'device="0x{device}"{width}/> <!-- {title[1:-1]}: {part} -->')  # fmt: skip
+                lines.append(
+                    f'{indent}<pci busid="0000:{bus:02x}:00.0" class="{kind}" vendor="0x{vendor}" '
+                    f'device="0x{device}"{width}/> <!-- {title[1:-1]}: {part} -->'
+                )
                 bus += 1
             lines += ["    </pci>"] if port.pcie_switch else []
         lines.append("  </cpu>")

@@ -17,7 +17,7 @@ from ffplan.interop.ibsim import netlist
 from ffplan.interop.programs import find_library, find_program, run_program, running, wait_for
 
 if TYPE_CHECKING:
-    from ffplan.base.arrays import Bools
+    from ffplan.base.array_math import Bools
     from ffplan.fabric.wiring.names import Names
     from ffplan.fabric.wiring.network import Network
 
@@ -81,9 +81,12 @@ def bring_up(network: Network, names: Names, inside: Bools, limit_s: float) -> S
             wait_for(lambda: b"simulator ready" in job.log.read_bytes(), job, limit_s, "ibsim did not read the netlist")
             host, port = names.endpoint(int(hosts[0]))
             env = {
-                **common, "SIM_HOST": f"{host}/{port}", "OSM_TMP_DIR": scratch, "OSM_CACHE_DIR": scratch,
+                **common,
+                "SIM_HOST": f"{host}/{port}",
+                "OSM_TMP_DIR": scratch,
+                "OSM_CACHE_DIR": scratch,
                 "LD_PRELOAD": library,
-            }  # fmt: skip
+            }
             command = [opensm, "-o", "-R", "ftree", "-D", "0x43", "-f", str(folder / "osm.log"), "-F", os.devnull]
             run_program(command, folder, limit_s, env)
         return _read(network, names, inside, folder)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @record
-class Job:
+class RunningProgram:
     """A program in the background."""
 
     log: Path
@@ -55,7 +55,7 @@ def find_library(name: str, package: str) -> str:
 
 
 @contextlib.contextmanager
-def running(command: list[str], folder: Path, log: str, env: dict[str, str] | None = None) -> Iterator[Job]:
+def running(command: list[str], folder: Path, log: str, env: dict[str, str] | None = None) -> Iterator[RunningProgram]:
     """Run a program in the background of a block; its output goes to `folder/log`, and it is stopped at the end.
 
     Raises:
@@ -65,13 +65,17 @@ def running(command: list[str], folder: Path, log: str, env: dict[str, str] | No
     with output.open("wb") as stream:
         try:
             process = subprocess.Popen(
-                command, cwd=folder, stdout=stream, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                command,
+                cwd=folder,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
                 env={**os.environ, **(env or {})},
-            )  # fmt: skip
+            )
         except OSError as error:
             raise ProgramError(f"ffplan verify: `{command[0]}` cannot be started: {error.strerror}") from None
         try:
-            yield Job(output, process)
+            yield RunningProgram(output, process)
         finally:
             process.terminate()
             try:
@@ -90,9 +94,16 @@ def run_program(command: list[str], folder: Path, limit_s: float, env: dict[str,
     name = Path(command[0]).name
     try:
         done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=limit_s, check=False,
-            stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})},
-        )  # fmt: skip
+            command,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=limit_s,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, **(env or {})},
+        )
     except subprocess.TimeoutExpired:
         raise ProgramError(f"ffplan verify: `{name}` took longer than {limit_s:g} s") from None
     except OSError as error:
@@ -103,7 +114,7 @@ def run_program(command: list[str], folder: Path, limit_s: float, env: dict[str,
     return done.stdout
 
 
-def wait_for(ready: Callable[[], bool], job: Job, limit_s: float, what: str) -> None:
+def wait_for(ready: Callable[[], bool], job: RunningProgram, limit_s: float, what: str) -> None:
     """Wait until something holds while a job runs.
 
     Args:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.hostlist import fold
 from ffplan.base.record import record
-from ffplan.interop.hostlist import fold
 
 if TYPE_CHECKING:
     from ffplan.fabric.wiring.names import Names
-    from ffplan.fabric.wiring.wiring import Fabric
+    from ffplan.fabric.wiring.wiring import WiredFabric
 
 
 @record
@@ -31,7 +31,7 @@ class TreeSwitch:
         return f"SwitchName={self.name} {under}"
 
 
-def _leaves(fabric: Fabric, names: Names) -> dict[int, list[str]]:
+def _leaves(fabric: WiredFabric, names: Names) -> dict[int, list[str]]:
     """Return the compute hosts under each leaf, by the first port of each host."""
     compute = {position for position, role in enumerate(names.roles) if role == "compute"}
     e = fabric.network.endpoints
@@ -42,7 +42,7 @@ def _leaves(fabric: Fabric, names: Names) -> dict[int, list[str]]:
     return found
 
 
-def tree(fabric: Fabric, names: Names) -> list[TreeSwitch]:
+def tree(fabric: WiredFabric, names: Names) -> list[TreeSwitch]:
     """Return the tree, leaves first, roots last.
 
     Args:
@@ -74,7 +74,7 @@ def tree(fabric: Fabric, names: Names) -> list[TreeSwitch]:
     return lines
 
 
-def topology_conf(fabric: Fabric, names: Names) -> str:
+def topology_conf(fabric: WiredFabric, names: Names) -> str:
     """Return `topology.conf` for the plugin topology/tree.
 
     Args:

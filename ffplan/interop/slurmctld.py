@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import UsageError
+from ffplan.base.hostlist import fold, unfold
 from ffplan.base.record import record
-from ffplan.interop.hostlist import fold, unfold
 from ffplan.interop.programs import ProgramError, find_program, run_program, running, wait_for
 
 if TYPE_CHECKING:
@@ -84,8 +84,12 @@ def load(lines: list[TreeSwitch], limit_s: float) -> SlurmView:
         env = {"SLURM_CONF": str(folder / "slurm.conf")}
         log = folder / "slurmctld.log"
         with running([slurmctld, "-D", "-i", "-f", str(folder / "slurm.conf")], folder, "out.log", env) as job:
-            wait_for(lambda: log.exists() and "Running as primary controller" in log.read_text(), job, limit_s,
-                     "slurmctld did not come up")  # fmt: skip
+            wait_for(
+                lambda: log.exists() and "Running as primary controller" in log.read_text(),
+                job,
+                limit_s,
+                "slurmctld did not come up",
+            )
             shown = run_program([scontrol, "show", "topology"], folder, limit_s, env)
         version = re.search(r"slurmctld version (\S+)", log.read_text())
     return SlurmView(version.group(1) if version else "", read_topology(shown))

@@ -10,7 +10,7 @@ from ffplan.base.errors import UsageError
 from ffplan.base.formatting import percent
 from ffplan.fabric.routing.all_to_all import all_to_all_loads
 from ffplan.fabric.routing.forwarding import Tracer
-from ffplan.fabric.routing.job_loads import Job, flows_of, pick_job
+from ffplan.fabric.routing.job_loads import JobNodes, flows_of, pick_job
 from ffplan.fabric.routing.link_loads import flow_loads, outcome
 from ffplan.fabric.routing.router import Router
 from ffplan.interop import opensm, slurm, slurmctld
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from ffplan.base.arrays import Ints
+    from ffplan.base.array_math import Ints
     from ffplan.design.resolve import ResolvedDesign
     from ffplan.fabric.routing.traffic import Flows
     from ffplan.fabric.wiring.names import Names
-    from ffplan.fabric.wiring.wiring import Fabric
+    from ffplan.fabric.wiring.wiring import WiredFabric
 
 
 MOST_PORTS = 254
@@ -37,21 +37,21 @@ SAMPLE = 20_000
 
 
 def _check(subject: str, what: str, expected: object, found: object) -> Check:
-    return Check(subject, what, str(expected), str(found), expected == found)
+    return Check(subject=subject, check=what, expected=str(expected), found=str(found), passed=expected == found)
 
 
-def _inside(job: Job, member: NDArray[np.bool_]) -> Job | None:
+def _inside(job: JobNodes, member: NDArray[np.bool_]) -> JobNodes | None:
     """Return the part of a job whose ports of some columns lie in a subnet."""
     columns = [number for number in range(job.ports.shape[1]) if member[job.ports[:, number]].any()]
     if not columns:
         return None
     ports = job.ports[:, columns]
     ports = ports[member[ports].all(axis=1)]
-    return Job(ports, np.zeros(len(ports), np.int16)) if len(ports) > 1 else None
+    return JobNodes(ports, np.zeros(len(ports), np.int16)) if len(ports) > 1 else None
 
 
 def _compare(
-    fabric: Fabric, router: Router, tracer: Tracer, title: str, flows: Flows | None, members: Ints, hops: int
+    fabric: WiredFabric, router: Router, tracer: Tracer, title: str, flows: Flows | None, members: Ints, hops: int
 ) -> Check:
     """Compare the busiest link under OpenSM's tables with ours; flows None stands for all-to-all."""
     if flows is None:
@@ -64,12 +64,14 @@ def _compare(
         theirs, lost = tracer.flow_loads(flows, hops)
     own, other = outcome(fabric.network, ours), outcome(fabric.network, theirs)
     if lost:
-        return Check(title, "flows that arrive", "all", f"{lost:,} do not", False)
-    return Check(title, "rate of the ideal", percent(own.share), percent(other.share), None)
+        return Check(subject=title, check="flows that arrive", expected="all", found=f"{lost:,} do not", passed=False)
+    return Check(
+        subject=title, check="rate of the ideal", expected=percent(own.share), found=percent(other.share), passed=None
+    )
 
 
 def _subnet(
-    design: ResolvedDesign, fabric: Fabric, names: Names, plane: int, zone: int, limit_s: float
+    design: ResolvedDesign, fabric: WiredFabric, names: Names, plane: int, zone: int, limit_s: float
 ) -> tuple[str, list[Check]]:
     network = fabric.network
     parts = ([f"plane {plane + 1}"] if fabric.planes > 1 else []) + ([f"zone {zone + 1}"] if fabric.zones > 1 else [])
@@ -88,15 +90,31 @@ def _subnet(
         wanted = f"{len(ranks)} tiers, by ftree"
         found_ranks, ours = " + ".join(map(str, seen.switches_by_rank)), " + ".join(map(str, ranks))
         chain = max(ranks) == 1  # one switch above the other: OpenSM cannot tell a leaf from a spine there
-        checks.append(Check(title, "fat tree", wanted, routed, None if chain else wanted == routed))
-        checks.append(Check(title, "switches by tier", ours, found_ranks, None if chain else ours == found_ranks))
+        checks.append(
+            Check(
+                subject=title,
+                check="fat tree",
+                expected=wanted,
+                found=routed,
+                passed=None if chain else wanted == routed,
+            )
+        )
+        checks.append(
+            Check(
+                subject=title,
+                check="switches by tier",
+                expected=ours,
+                found=found_ranks,
+                passed=None if chain else ours == found_ranks,
+            )
+        )
     if seen.tables is None:
-        checks.append(Check(title, "forwarding tables", "read back", "none", False))
+        checks.append(Check(subject=title, check="forwarding tables", expected="read back", found="none", passed=False))
         return seen.version, checks
     return seen.version, checks + _tables(design, fabric, title, seen, 2 * len(ranks) - 1)
 
 
-def _tables(design: ResolvedDesign, fabric: Fabric, title: str, seen: opensm.Subnet, hops: int) -> list[Check]:
+def _tables(design: ResolvedDesign, fabric: WiredFabric, title: str, seen: opensm.Subnet, hops: int) -> list[Check]:
     """Trace pairs through the forwarding tables, and compare loads under them with ours."""
     tables, network = seen.tables, fabric.network
     assert tables is not None
@@ -123,7 +141,7 @@ def _tables(design: ResolvedDesign, fabric: Fabric, title: str, seen: opensm.Sub
 
 
 def verify_opensm(
-    design: ResolvedDesign, fabric: Fabric, names: Names, limit_s: float, step: Callable[[int, int, str], None]
+    design: ResolvedDesign, fabric: WiredFabric, names: Names, limit_s: float, step: Callable[[int, int, str], None]
 ) -> VerifyReport:
     """Bring up every zone of every plane with OpenSM, each as a subnet of its own.
 
@@ -151,12 +169,27 @@ def verify_opensm(
         checks += found
     if fabric.interzone:
         links = fabric.network.links_by_tier()[3]
-        checks.append(Check("between zones", "links", f"{links:,}", "in none of these subnets", None))
+        checks.append(
+            Check(
+                subject="between zones",
+                check="links",
+                expected=f"{links:,}",
+                found="in none of these subnets",
+                passed=None,
+            )
+        )
     passed = all(item.passed is not False for item in checks)
-    return VerifyReport(SCHEMA_VERSION, design.spec.name, "opensm", version, passed, tuple(checks))
+    return VerifyReport(
+        schema_version=SCHEMA_VERSION,
+        design=design.spec.name,
+        program="opensm",
+        version=version,
+        passed=passed,
+        checks=tuple(checks),
+    )
 
 
-def verify_slurm(design: ResolvedDesign, fabric: Fabric, names: Names, limit_s: float) -> VerifyReport:
+def verify_slurm(design: ResolvedDesign, fabric: WiredFabric, names: Names, limit_s: float) -> VerifyReport:
     """Let slurmctld load the exported topology, and compare what scontrol reads back.
 
     Args:
@@ -193,4 +226,11 @@ def verify_slurm(design: ResolvedDesign, fabric: Fabric, names: Names, limit_s: 
         _check("topology", "switches with the same below", f"{len(joined):,}", f"{same_above:,}"),
     )
     passed = all(item.passed for item in checks)
-    return VerifyReport(SCHEMA_VERSION, design.spec.name, "slurm", seen.version, passed, checks)
+    return VerifyReport(
+        schema_version=SCHEMA_VERSION,
+        design=design.spec.name,
+        program="slurm",
+        version=seen.version,
+        passed=passed,
+        checks=checks,
+    )

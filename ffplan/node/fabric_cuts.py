@@ -5,15 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import ceil_div, maximum
+from ffplan.base.record import record
 from ffplan.fabric.sizing.plan import rails_of
-from ffplan.node.resources import Border
 
 if TYPE_CHECKING:
     from ffplan.design.resolve import ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
 
 
-def reach(design: ResolvedDesign) -> int:
+@record
+class LinkCut:
+    """The links out of one leaf, or out of one zone, over all planes."""
+
+    name: str
+    label: str
+    sets: Any
+    """Leaves of a rail, or zones, that the collective spans."""
+    links: int
+    gbyte_s: Any
+    """Their bandwidth together, one direction [GB/s]."""
+    below: float = 1.0
+    """Nodes below one of them [1]."""
+
+
+def reachable_nodes(design: ResolvedDesign) -> int:
     """Return the nodes that one collective can span: all, or those of one zone where nothing joins the zones."""
     fabric, count = design.spec.fabric, design.compute.group.count
     apart = fabric.zones > 1 and fabric.inter_zone is None and design.compute.group.zones == "split"
@@ -27,7 +42,7 @@ def zones_of(design: ResolvedDesign, nodes: Any) -> Any:
     return ceil_div(nodes, ceil_div(design.compute.group.count, design.spec.fabric.zones))
 
 
-def borders(design: ResolvedDesign, plan: FabricPlan, nodes: Any, zones: Any = None) -> tuple[Border, ...]:
+def fabric_cuts(design: ResolvedDesign, plan: FabricPlan, nodes: Any, zones: Any = None) -> tuple[LinkCut, ...]:
     """Return the links that a collective over `nodes` nodes crosses.
 
     Rail r of every node is wired to leaves of its own, rank after rank. A rail that fits one leaf crosses none, unless
@@ -51,7 +66,16 @@ def borders(design: ResolvedDesign, plan: FabricPlan, nodes: Any, zones: Any = N
         links = len(group.fabric_nics) * design.stripes * plan.uplinks
         words = "uplinks of a leaf" if rails == 1 else f"uplinks of a leaf on each of {rails} rails"
         sets = crossing * maximum(2, wanted) * (nodes > 1) + (1 - crossing * (nodes > 1))
-        found.append(Border("leaf_uplinks", words, sets, links, links * plan.link_gbyte_s, under_a_leaf))
+        found.append(
+            LinkCut(
+                name="leaf_uplinks",
+                label=words,
+                sets=sets,
+                links=links,
+                gbyte_s=links * plan.link_gbyte_s,
+                below=under_a_leaf,
+            )
+        )
         pod = under_a_leaf * plan.radix // 2
         if plan.tiers == 3 and plan.spine_core_links:
             apart = (in_a_tree > pod) & (nodes > 1)
@@ -59,10 +83,26 @@ def borders(design: ResolvedDesign, plan: FabricPlan, nodes: Any, zones: Any = N
             label = "links across the middle of the fabric"
             half = plan.spine_core_links * plan.link_gbyte_s / 2
             found.append(
-                Border("bisection", label, 1 + apart * 1, plan.spine_core_links, half * share, group.group.count / 2)
+                LinkCut(
+                    name="bisection",
+                    label=label,
+                    sets=1 + apart * 1,
+                    links=plan.spine_core_links,
+                    gbyte_s=half * share,
+                    below=group.group.count / 2,
+                )
             )
     if fabric.inter_zone is not None and group.group.zones == "split":
         links = plan.planes * fabric.inter_zone.links_per_zone
         below = ceil_div(group.group.count, fabric.zones)
-        found.append(Border("zone_links", "links between zones", spanned, links, links * plan.link_gbyte_s, below))
+        found.append(
+            LinkCut(
+                name="zone_links",
+                label="links between zones",
+                sets=spanned,
+                links=links,
+                gbyte_s=links * plan.link_gbyte_s,
+                below=below,
+            )
+        )
     return tuple(found)

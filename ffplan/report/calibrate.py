@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.report.blocks import Block
+from ffplan.base.formatting import plural
+from ffplan.report.document import Body, Document, Grid
 
 if TYPE_CHECKING:
     from ffplan.results.training import CalibrationReport, LeaveOneOutReport
@@ -20,8 +21,7 @@ def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
 
 
-def calibrate_blocks(report: CalibrationReport) -> list[Block]:
-    """Return the tables of `ffplan calibrate`."""
+def _calibrate(report: CalibrationReport) -> list[Grid]:
     constants = tuple(
         (item.name, _text(item.name, item.before), _text(item.name, item.after), item.note or "")
         for item in report.constants
@@ -32,21 +32,46 @@ def calibrate_blocks(report: CalibrationReport) -> list[Block]:
     ]
     fitted.append(("all", str(report.rows), _percent(report.before), _percent(report.after), ""))
     return [
-        Block("Constants", constants, ("", "before", "after", "")),
-        Block("Mean error of the time of a step, %", tuple(fitted), ("source", "n", "before", "after", "bias")),
+        Grid("Constants", constants, ("", "before", "after", "")),
+        Grid("Mean error of the time of a step, %", tuple(fitted), ("source", "n", "before", "after", "bias")),
     ]
 
 
-def leave_blocks(report: LeaveOneOutReport) -> list[Block]:
-    """Return the table of sources left out."""
+def _left_out(report: LeaveOneOutReport) -> list[Grid]:
     rows = tuple(
         (
-            item.source, item.set, str(item.n), _percent(item.shipped), _percent(item.mape),
-            "" if item.bias is None else f"{100 * item.bias:+.1f}", _percent(item.max_error),
+            item.source,
+            item.set,
+            str(item.n),
+            _percent(item.shipped),
+            _percent(item.mape),
+            "" if item.bias is None else f"{100 * item.bias:+.1f}",
+            _percent(item.max_error),
         )
         for item in report.rows
-    )  # fmt: skip
+    )
     header = ("source", "set", "n", "shipped", "left out", "bias", "max")
     untold = tuple((item.source, item.why) for item in report.rows if item.why is not None)
-    blocks = [Block("Mean error of the time of a step, %", rows, header)]
-    return [*blocks, Block("Cannot be told", untold)] if untold else blocks
+    blocks = [Grid("Mean error of the time of a step, %", rows, header)]
+    return [*blocks, Grid("Cannot be told", untold)] if untold else blocks
+
+
+def calibrate_document(report: CalibrationReport) -> Document:
+    """Return what `ffplan calibrate` prints.
+
+    Args:
+        report: constants and errors, before and after.
+    """
+    head = f"calibrate: {report.accelerator}, {plural(report.rows, 'row')}"
+    return Document(report, lambda: Body(head, _calibrate(report)), lambda: report.constants)
+
+
+def left_out_document(report: LeaveOneOutReport) -> Document:
+    """Return what `ffplan accuracy training --leave-one-out` prints.
+
+    Args:
+        report: a row for each source.
+    """
+    return Document(
+        report, lambda: Body("accuracy: training, one source left out", _left_out(report)), lambda: report.rows
+    )

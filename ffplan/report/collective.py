@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size, duration, number, plural
-from ffplan.report.blocks import Block
+from ffplan.report.document import Body, Document, Grid
 
 if TYPE_CHECKING:
     from ffplan.results.collective import AccuracyReport, AccuracyRow, CollectiveRow, CollectiveTable, Score
@@ -17,7 +17,7 @@ BAR = 34
 """Width of the longest bar [columns]."""
 
 
-def _bars(report: CollectiveTable) -> Block:
+def _bars(report: CollectiveTable) -> Grid:
     most = max(row.busbw_gbyte_s for row in report.rows)
     rows = tuple(
         (
@@ -27,7 +27,7 @@ def _bars(report: CollectiveTable) -> Block:
         )
         for row in report.rows
     )
-    return Block("Bus bandwidth, GB/s", rows, ("GPUs", "size", ""))
+    return Grid("Bus bandwidth, GB/s", rows, ("GPUs", "size", ""))
 
 
 def _choice(row: CollectiveRow) -> str:
@@ -62,35 +62,38 @@ def _slower(report: CollectiveTable) -> list[tuple[str, str]]:
     return [("not the fastest", text)]
 
 
-def collective_blocks(report: CollectiveTable, *, chart: bool) -> list[Block]:
-    """Return the tables of `ffplan collective`."""
+def _collective(report: CollectiveTable, *, chart: bool) -> list[Grid]:
     rows = tuple(
         (
-            f"{row.gpus:,}", data_size(row.size_bytes), _choice(row), duration(row.time_s), number(row.algbw_gbyte_s),
+            f"{row.gpus:,}",
+            data_size(row.size_bytes),
+            _choice(row),
+            duration(row.time_s),
+            number(row.algbw_gbyte_s),
             number(row.busbw_gbyte_s if row.deepep_gbyte_s is None else row.deepep_gbyte_s),
             row.limited_by.replace("_", " "),
         )
         for row in report.rows
-    )  # fmt: skip
+    )
     header = ("GPUs", "size", "choice", "time", "algbw", "busbw", "binds")
     if report.rows[0].deepep_gbyte_s is not None:
         header = (*header[:5], "as DeepEP", "binds")
-    blocks = [Block("algbw and busbw in GB/s", rows, header)]
+    blocks = [Grid("algbw and busbw in GB/s", rows, header)]
     if chart:
         blocks.append(_bars(report))
     choices = (*_spells(report), *_slower(report))
     if choices:
-        blocks.append(Block("What the library chooses", choices))
+        blocks.append(Grid("What the library chooses", choices))
     last = report.algorithms[-1] if report.algorithms else None
     if last is not None:
         terms = tuple((f"{number(term.gbyte_s)}", term.label, term.derivation) for term in last.terms)
         what = last.library if last.algorithm == "hfreduce" else last.algorithm
         title = f"Terms of {what} on {last.gpus:,} GPUs, GB/s of a long message"
-        blocks.append(Block(title, terms, ("algbw", "resource", "capacity / use")))
+        blocks.append(Grid(title, terms, ("algbw", "resource", "capacity / use")))
     network = "off" if not report.in_network_allowed else "used" if report.in_network_reduction else "allowed, not used"
     used = "used" if report.in_switch_reduction else "not used"
     lines = [("reduction", f"in the network (SHARP) {network}; in the scale-up switch (NVLS) {used}")]
-    blocks.append(Block("Assumptions", (*lines, *(("", text) for text in report.assumptions))))
+    blocks.append(Grid("Assumptions", (*lines, *(("", text) for text in report.assumptions))))
     return blocks
 
 
@@ -105,11 +108,20 @@ def _signed(value: float) -> str:
 
 
 UNITS = {
-    "time_us": "us", "algbw_gbyte_s": "algbw GB/s", "busbw_gbyte_s": "busbw GB/s",
-    "deepep_gbyte_s": "GB/s as DeepEP counts", "gbyte_s": "GB/s", "ratio": "ratio", "seconds": "seconds",
-    "tflops": "TFLOP/s a GPU", "mfu": "share of the peak", "tokens_s_gpu": "tokens/s a GPU", "memory_gib": "GiB",
-    "states_gib": "GiB of states", "activations_gib": "GiB of activations",
-}  # fmt: skip
+    "time_us": "us",
+    "algbw_gbyte_s": "algbw GB/s",
+    "busbw_gbyte_s": "busbw GB/s",
+    "deepep_gbyte_s": "GB/s as DeepEP counts",
+    "gbyte_s": "GB/s",
+    "ratio": "ratio",
+    "seconds": "seconds",
+    "tflops": "TFLOP/s a GPU",
+    "mfu": "share of the peak",
+    "tokens_s_gpu": "tokens/s a GPU",
+    "memory_gib": "GiB",
+    "states_gib": "GiB of states",
+    "activations_gib": "GiB of activations",
+}
 RATES = ("tflops", "mfu", "tokens_s_gpu")
 OF_STEPS, LARGEST = ("seconds", *RATES), "largest"
 SCORE_HEADER = ("", "n", "MAPE %", "bias %", "max %", "worst")
@@ -126,7 +138,7 @@ def _score(item: Score) -> tuple[str, ...]:
     )
 
 
-def _case_block(rows: list[AccuracyRow]) -> Block:
+def _case_block(rows: list[AccuracyRow]) -> Grid:
     """Return the table of one case; what all rows share stands in its title."""
     first = rows[0]
     same = len({row.what for row in rows}) == 1
@@ -146,11 +158,11 @@ def _case_block(rows: list[AccuracyRow]) -> Block:
     marks = ["fitted"] if first.kind == "fitted" else []
     marks += [] if first.scored else ["not scored"]
     title = ", ".join(words) + (f" ({', '.join(marks)})" if marks else "")
-    return Block(title, tuple(cells(row) for row in rows), tuple(header))
+    return Grid(title, tuple(cells(row) for row in rows), tuple(header))
 
 
-def accuracy_blocks(report: AccuracyReport) -> list[Block]:
-    """Return the tables of `ffplan accuracy`: every row, then the summaries."""
+def _accuracy(report: AccuracyReport) -> list[Grid]:
+    """Return every row, then the summaries."""
     groups: dict[tuple[str, ...], list[AccuracyRow]] = {}
     for row in report.rows:
         groups.setdefault((row.source, row.case, row.unit, row.kind), []).append(row)
@@ -159,16 +171,16 @@ def accuracy_blocks(report: AccuracyReport) -> list[Block]:
         blocks.append(_case_block(rows))
         notes = tuple(("note", note) for note in dict.fromkeys(row.note for row in rows) if note)
         if notes:
-            blocks.append(Block("", notes))
+            blocks.append(Grid("", notes))
     totals = [report.total] if report.total else []
     if totals:
-        blocks.append(Block("Sources", tuple(_score(item) for item in (*report.sources, *totals)), SCORE_HEADER))
-        blocks.append(Block("Kinds of rows", tuple(_score(item) for item in report.kinds), SCORE_HEADER))
+        blocks.append(Grid("Sources", tuple(_score(item) for item in (*report.sources, *totals)), SCORE_HEADER))
+        blocks.append(Grid("Kinds of rows", tuple(_score(item) for item in report.kinds), SCORE_HEADER))
     if any(row.unit in RATES for row in report.rows):
         text = "errors are of the time of a step: of a rate, measured over model, less one"
-        blocks.append(Block("", (("note", text),)))
+        blocks.append(Grid("", (("note", text),)))
     if report.bands:
-        blocks.append(Block("Message sizes", tuple(_score(item) for item in report.bands), SCORE_HEADER))
+        blocks.append(Grid("Message sizes", tuple(_score(item) for item in report.bands), SCORE_HEADER))
     return blocks
 
 
@@ -180,3 +192,23 @@ def failed(report: AccuracyReport, limit: float) -> str | None:
     if found == most:
         found, most = f"{100 * report.total.mape:.8g}", f"{100 * limit:.8g}"
     return f"mean error {found} % over {plural(report.total.n, 'row')} exceeds {most} %"
+
+
+def collective_document(report: CollectiveTable, *, chart: bool = False) -> Document:
+    """Return what `ffplan collective` prints.
+
+    Args:
+        report: the table.
+        chart: add bars of bus bandwidth.
+    """
+    head = f"{report.design}: {report.operation} with {report.library}"
+    return Document(report, lambda: Body(head, _collective(report, chart=chart)), lambda: report.rows)
+
+
+def accuracy_document(report: AccuracyReport) -> Document:
+    """Return what `ffplan accuracy` prints.
+
+    Args:
+        report: rows and summaries.
+    """
+    return Document(report, lambda: Body(f"accuracy: {report.subject}", _accuracy(report)), lambda: report.rows)

@@ -5,32 +5,19 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-from rich.text import Text
-
 from ffplan.base.formatting import number, percent, times
-from ffplan.base.record import record
-from ffplan.report.markdown import escape
-from ffplan.report.markdown import table as markdown_table
-from ffplan.report.plain import csv_text, plain
-from ffplan.report.text import render
-from ffplan.studies.compare import Ratios
+from ffplan.report.document import Body, Document, Matrix, Remarks
+from ffplan.results.comparison import Ratios
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rich.console import RenderableType
-
+    from ffplan.results.comparison import Comparison
     from ffplan.results.design import Assessment, CostReport
-    from ffplan.studies.compare import Comparison
 
 
-@record
-class Row:
-    """A label and one cell per design."""
-
-    label: str
-    cells: tuple[str, ...]
+Row = tuple[str, tuple[str, ...]]
+"""A label and one cell for each design."""
 
 
 def _valued(c: Comparison, label: str, show: Callable[[Assessment], str | None], ratio: str | None = None) -> Row:
@@ -41,7 +28,7 @@ def _valued(c: Comparison, label: str, show: Callable[[Assessment], str | None],
         if text is not None and value is not None and name != c.baseline:
             text = f"{text} ({times(value)})"
         cells.append(text if text is not None else "-")
-    return Row(label, tuple(cells))
+    return label, tuple(cells)
 
 
 def _ratio_row(c: Comparison, label: str, field: str, show: Callable[[float], str]) -> Row:
@@ -55,7 +42,7 @@ def _ratio_row(c: Comparison, label: str, field: str, show: Callable[[float], st
         if value is not None and None not in (low, high) and show(low) != show(high):
             text += f" ({show(low).removesuffix(' %')} to {show(high)})"
         cells.append(text)
-    return Row(label, tuple(cells))
+    return label, tuple(cells)
 
 
 def _priced(c: Comparison, label: str, value: Callable[[CostReport], float | None], ratio: str | None = None) -> Row:
@@ -81,7 +68,7 @@ def _allreduce(a: Assessment) -> str | None:
     return f"{number(first.algbw_gbyte_s, 3)} {first.library}"
 
 
-def rows(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
+def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
     """Return the comparison as titled groups of rows."""
     node = (
         _valued(c, "CPU", lambda a: a.hardware.cpu),
@@ -114,9 +101,7 @@ def rows(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
         _priced(c, "per accelerator", lambda cost: cost.per_accelerator, "cost_per_accelerator"),
     )
     groups = (("Compute node", node), ("Value of a node", value), ("Cluster", cluster))
-    return tuple(
-        (title, tuple(row for row in group if any(cell != "-" for cell in row.cells))) for title, group in groups
-    )
+    return tuple((title, tuple(row for row in group if any(cell != "-" for cell in row[1]))) for title, group in groups)
 
 
 def _remarks(c: Comparison) -> list[str]:
@@ -129,39 +114,9 @@ def _remarks(c: Comparison) -> list[str]:
     return out
 
 
-def comparison_text(c: Comparison, *, terminal: bool) -> str:
-    """Return the comparison as text."""
-    names = list(c.labels)
-    width = max(80, 23 + sum(max(18, len(name) + 2) for name in names))
-    items: list[RenderableType] = []
-    for title, group in rows(c):
-        grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), width=None if terminal else width)
-        grid.add_column(Text(title, style="bold cyan"), no_wrap=True, width=21)
-        for name in names:
-            grid.add_column(Text(name), overflow="fold", ratio=max(18, len(name) + 2))
-        for row in group:
-            grid.add_row(Text(row.label), *[Text(cell) for cell in row.cells])
-        items += [grid, Text("")]
-    items += [Text(remark) for remark in _remarks(c)]
-    return render(*items, terminal=terminal, width=width)
-
-
-def comparison_markdown(c: Comparison) -> str:
-    """Return the comparison as Markdown."""
-    names = list(c.labels)
-    blocks = ["# " + " against ".join(escape(name) for name in names)]
-    for title, group in rows(c):
-        blocks += [
-            f"## {title}",
-            markdown_table(("", *names), [(row.label, *row.cells) for row in group]),
-        ]
-    blocks.append("\n".join(f"- {escape(remark)}" for remark in _remarks(c)))
-    return "\n\n".join(blocks) + "\n"
-
-
-def comparison_csv(c: Comparison) -> str:
-    """Return the comparison as CSV: design, metric, value and ratio to the baseline, in raw numbers."""
-    body: list[list[object]] = []
+def _rows(c: Comparison) -> list[dict[str, object]]:
+    """Return design, metric, value and ratio to the baseline, in raw numbers."""
+    found: list[dict[str, object]] = []
     for name, design in zip(c.labels, c.designs, strict=True):
         cost = design.cost
         values: dict[str, object] = {
@@ -183,13 +138,23 @@ def comparison_csv(c: Comparison) -> str:
             "cost_per_accelerator": cost and cost.per_accelerator,
         }
         ratios = c.ratios[name]
-        body += [
-            [
-                name,
-                item.name,
-                plain(values.get(item.name)),
-                plain(getattr(ratios, item.name)),
-            ]
+        found += [
+            {"design": name, "metric": item.name, "value": values.get(item.name), "ratio": getattr(ratios, item.name)}
             for item in fields(Ratios)
         ]
-    return csv_text(["design", "metric", "value", "ratio"], body)
+    return found
+
+
+def _body(c: Comparison) -> Body:
+    names = tuple(c.labels)
+    blocks = [Matrix(title, names, group) for title, group in _groups(c)]
+    return Body(" against ".join(names), (*blocks, Remarks(tuple(_remarks(c)))))
+
+
+def compare_document(comparison: Comparison) -> Document:
+    """Return what `ffplan compare` prints.
+
+    Args:
+        comparison: designs side by side.
+    """
+    return Document(comparison, lambda: _body(comparison), lambda: _rows(comparison))

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size, duration, number, percent, plural
-from ffplan.report.blocks import Block
+from ffplan.base.hostlist import fold
+from ffplan.report.document import Body, Document, Grid
 
 if TYPE_CHECKING:
     from ffplan.results.fabric import (
         CablingReport,
+        DiffReport,
         FaultReport,
         OrderReport,
         PlacementReport,
@@ -29,8 +31,7 @@ def _rate(report: RouteReport) -> str:
     return text
 
 
-def route_blocks(report: RouteReport) -> list[Block]:
-    """Return the tables of `ffplan route`."""
+def _route(report: RouteReport) -> list[Grid]:
     lines = [
         ("rate", _rate(report)),
         ("time", f"{duration(report.time_s)}; endpoints alone need {duration(report.ideal_s)}"),
@@ -53,11 +54,11 @@ def route_blocks(report: RouteReport) -> list[Block]:
         )
         for item in report.tiers
     )
-    blocks = [Block("", tuple(lines)), Block("Busiest link of each tier", tiers, ("tier", "time", "mean", "link"))]
+    blocks = [Grid("", tuple(lines)), Grid("Busiest link of each tier", tiers, ("tier", "time", "mean", "link"))]
     if report.beside:
         lane = report.beside
         blocks.append(
-            Block(
+            Grid(
                 f"Beside {lane.traffic}, the job sure of {percent(lane.share)} of every link",
                 (
                     (report.traffic, percent(lane.job_rate_alone), percent(lane.job_rate_together)),
@@ -75,10 +76,7 @@ def _pace(item: OrderReport) -> tuple[str, str]:
     return duration(item.time_s), percent(item.share)
 
 
-def placement_blocks(report: PlacementReport) -> list[Block]:
-    """Return the tables of `ffplan place`."""
-    from ffplan.interop.hostlist import fold
-
+def _placement(report: PlacementReport) -> list[Grid]:
     lines = [("ranks per zone", ", ".join(f"{count:,}" for count in report.ranks_per_zone))]
     lines += [("across zones", f"{one} - {two}") for one, two in report.pairs[:4]]
     if len(report.pairs) > 4:
@@ -89,14 +87,12 @@ def placement_blocks(report: PlacementReport) -> list[Block]:
         for item in report.orders
     )
     return [
-        Block("", tuple(lines)),
-        Block("What other orders cost", rows, ("order, tree", "pairs", "time", "rate", "hottest link")),
+        Grid("", tuple(lines)),
+        Grid("What other orders cost", rows, ("order, tree", "pairs", "time", "rate", "hottest link")),
     ]
 
 
-def fault_blocks(report: FaultReport) -> list[Block]:
-    """Return the tables of `ffplan faults`."""
-
+def _fault(report: FaultReport) -> list[Grid]:
     def share(mean: float | None, worst: float | None) -> str:
         if mean is None or worst is None:
             return "-"
@@ -105,16 +101,19 @@ def fault_blocks(report: FaultReport) -> list[Block]:
 
     rows = tuple(
         (
-            item.lost, number(item.endpoints_lost), number(item.endpoints_cut_off), number(item.nodes_lost),
+            item.lost,
+            number(item.endpoints_lost),
+            number(item.endpoints_cut_off),
+            number(item.nodes_lost),
             share(item.zone_share, item.zone_share_worst),
             share(item.bisection_share, item.bisection_share_worst),
             share(item.allreduce_share, item.allreduce_share_worst),
         )
         for item in report.losses
-    )  # fmt: skip
+    )
     header = ("lost", "ports", "cut off", "nodes", "zone", "all", "job")
-    return [Block("", rows, header)] + [
-        Block("", (("", text),))
+    return [Grid("", rows, header)] + [
+        Grid("", (("", text),))
         for text in (
             "ports: endpoints without a link; cut off: those whose leaf has no way up;",
             "nodes: not in the job any more, which runs on the largest part left;",
@@ -124,35 +123,38 @@ def fault_blocks(report: FaultReport) -> list[Block]:
     ]
 
 
-def verify_blocks(report: VerifyReport) -> list[Block]:
-    """Return the tables of `ffplan verify`."""
+def _verify(report: VerifyReport) -> list[Grid]:
     rows = tuple(
         (item.subject, item.check, item.expected, item.found, _VERDICTS[item.passed]) for item in report.checks
     )
-    return [Block("", rows, ("subject", "check", "design", report.program, ""))]
+    return [Grid("", rows, ("subject", "check", "design", report.program, ""))]
 
 
-def diff_blocks(rows: list[dict[str, str]]) -> list[Block]:
-    """Return the tables of `ffplan diff`."""
+def _diff(rows: list[dict[str, str]]) -> list[Grid]:
     if not rows:
         return []
     kinds = {row["kind"]: sum(other["kind"] == row["kind"] for other in rows) for row in rows}
     summary = tuple((kind, f"{count:,}") for kind, count in kinds.items())
     cells = tuple((row["kind"], row["port"], row["designed"], row["found"]) for row in rows)
-    return [Block("", summary), Block("", cells, ("", "port", "designed", "found"))]
+    return [Grid("", summary), Grid("", cells, ("", "port", "designed", "found"))]
 
 
 def _span(low: float, high: float) -> str:
     return f"{low:g} m" if low == high else f"{low:g} to {high:g} m"
 
 
-def cabling_blocks(report: CablingReport) -> list[Block]:
-    """Return the tables of `ffplan cabling`."""
+def _cabling(report: CablingReport) -> list[Grid]:
     rows = tuple(
-        (item.type, item.tier.replace("_", "-"), f"{item.count:,}", _span(item.shortest_m, item.longest_m),
-         f"{item.total_m:,.0f} m", "" if item.cost is None else number(item.cost))
+        (
+            item.type,
+            item.tier.replace("_", "-"),
+            f"{item.count:,}",
+            _span(item.shortest_m, item.longest_m),
+            f"{item.total_m:,.0f} m",
+            "" if item.cost is None else number(item.cost),
+        )
         for item in report.kinds
-    )  # fmt: skip
+    )
     cost = f"cost [{report.currency}]" if report.currency else ""
     lines = (
         ("racks", f"{report.racks:,} in {plural(report.rows, 'row')}"),
@@ -161,11 +163,10 @@ def cabling_blocks(report: CablingReport) -> list[Block]:
             f"{sum(item.count for item in report.kinds):,}, {sum(item.total_m for item in report.kinds):,.0f} m",
         ),
     )
-    return [Block("", lines), Block("", rows, ("type", "tier", "cables", "length", "in all", cost))]
+    return [Grid("", lines), Grid("", rows, ("type", "tier", "cables", "length", "in all", cost))]
 
 
-def size_blocks(report: SizeReport) -> list[Block]:
-    """Return the tables of `ffplan size`."""
+def _size(report: SizeReport) -> list[Grid]:
     priced = report.currency is not None
     rows = []
     for item in report.options:
@@ -183,9 +184,65 @@ def size_blocks(report: SizeReport) -> list[Block]:
         rows.append(tuple(cells))
     header = ["family", "switches", "links", "spare", "next step"] + ([f"cost [{report.currency}]"] if priced else [])
     notes = tuple(("", f"{item.family}: {item.note}") for item in report.options if item.note)
-    blocks = [Block("", tuple(rows), tuple(header))]
+    blocks = [Grid("", tuple(rows), tuple(header))]
     if notes:
-        blocks.append(Block("Notes", notes))
+        blocks.append(Grid("Notes", notes))
     if report.too_small:
-        blocks.append(Block("Too small", tuple(("", text) for text in report.too_small)))
+        blocks.append(Grid("Too small", tuple(("", text) for text in report.too_small)))
     return blocks
+
+
+def route_document(report: RouteReport) -> Document:
+    """Return what `ffplan route` prints."""
+    head = f"{report.design}: {report.traffic} on {report.nodes:,} nodes, {report.routing} routing"
+    return Document(report, lambda: Body(head, _route(report)), lambda: report.tiers)
+
+
+def placement_document(report: PlacementReport) -> Document:
+    """Return what `ffplan place` prints."""
+    head = f"{report.design}: {report.nodes:,} nodes in {report.orders[0].order} order"
+    return Document(report, lambda: Body(head, _placement(report)), lambda: report.orders)
+
+
+def fault_document(report: FaultReport) -> Document:
+    """Return what `ffplan faults` prints."""
+    head = f"{report.design}: what losing something costs, {report.routing} routing, seed {report.seed}"
+    return Document(report, lambda: Body(head, _fault(report)), lambda: report.losses)
+
+
+def verify_document(report: VerifyReport) -> Document:
+    """Return what `ffplan verify` prints."""
+    verdict = "accepted" if report.passed else "not accepted as designed"
+    head = f"{report.design}: {verdict} by {report.program} {report.version}"
+    return Document(report, lambda: Body(head, _verify(report)), lambda: report.checks)
+
+
+def differences(report: DiffReport) -> list[dict[str, str]]:
+    """Return one row for each difference between a fabric as built and its design."""
+    rows = [{"kind": "absent", "port": name, "designed": "", "found": ""} for name in report.absent]
+    rows += [{"kind": "unknown", "port": name, "designed": "", "found": ""} for name in report.unknown]
+    rows += [{"kind": "missing", "port": a, "designed": b, "found": ""} for a, b in report.missing]
+    rows += [{"kind": "extra", "port": a, "designed": "", "found": b} for a, b in report.extra]
+    return rows + [
+        {"kind": "miswired", "port": item.port, "designed": item.designed, "found": item.found}
+        for item in report.miswired
+    ]
+
+
+def diff_document(report: DiffReport) -> Document:
+    """Return what `ffplan diff` prints."""
+    rows = differences(report)
+    head = f"{report.design}: {report.same:,} links as designed, {len(rows):,} differences"
+    return Document(report, lambda: Body(head, _diff(rows)), lambda: rows)
+
+
+def cabling_document(report: CablingReport) -> Document:
+    """Return what `ffplan cabling` prints."""
+    return Document(report, lambda: Body(f"{report.design}: cabling", _cabling(report)), lambda: report.cables)
+
+
+def size_document(report: SizeReport) -> Document:
+    """Return what `ffplan size` prints."""
+    ports = f"{report.radix} ports of {report.port_gbyte_s * 8:g} Gb/s"
+    head = f"{report.endpoints:,} endpoints on {report.switch}, {ports}"
+    return Document(report, lambda: Body(head, _size(report)), lambda: report.options)

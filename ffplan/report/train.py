@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import number
-from ffplan.report.blocks import Block
+from ffplan.base.plain import plain
+from ffplan.report.document import Body, Document, Grid
+from ffplan.results.training import SHORT_NAMES
 
 if TYPE_CHECKING:
     from ffplan.results.training import PlanRow, StepPart, TrainReport, TrainRow
@@ -18,7 +20,7 @@ LEAST = 0.0005
 """Share of a step from which a part is listed."""
 
 
-def train_head(report: TrainReport) -> str:
+def _head(report: TrainReport) -> str:
     """Return the first line."""
     large = report.parameters >= 1e9
     size = number(round(report.parameters / (1e9 if large else 1e6), 1 if large else 0))
@@ -28,9 +30,8 @@ def train_head(report: TrainReport) -> str:
 
 def plan_words(plan: PlanRow) -> str:
     """Return a plan in short: axes above one, micro-batch, and what else is chosen."""
-    axes = {"tp": plan.tensor, "cp": plan.context, "pp": plan.pipeline, "v": plan.chunks, "ep": plan.expert,
-            "dp": plan.data}  # fmt: skip
-    words = [f"{name}{value}" for name, value in axes.items() if value > 1] or ["one rank"]
+    sizes = {short: getattr(plan, field) for field, short in SHORT_NAMES.items()}
+    words = [f"{name}{value}" for name, value in sizes.items() if value > 1] or ["one rank"]
     words += [f"etp{plan.expert_tensor}"] if plan.expert_tensor != plan.tensor else []
     words.append(f"mb{plan.micro_batch}")
     words += [f"zero{plan.zero}"] if plan.zero else []
@@ -53,79 +54,92 @@ def _mfu(report: TrainReport, row: TrainRow) -> str:
     return f"{100 * row.mfu:.1f}{causal}"
 
 
-def _steps(report: TrainReport) -> Block:
+def _steps(report: TrainReport) -> Grid:
     searched = report.searched > 0
     rows = []
     for row in report.rows:
-        cells = [f"{row.plan.gpus:,}", plan_words(row.plan), _seconds(row.step_s), f"{row.tokens_s_gpu:,.0f}",
-                 f"{row.tflops_gpu:,.0f}", _mfu(report, row),
-                 f"{row.memory_gib:.1f}"]  # fmt: skip
+        cells = [
+            f"{row.plan.gpus:,}",
+            plan_words(row.plan),
+            _seconds(row.step_s),
+            f"{row.tokens_s_gpu:,.0f}",
+            f"{row.tflops_gpu:,.0f}",
+            _mfu(report, row),
+            f"{row.memory_gib:.1f}",
+        ]
         rows.append((*cells, f"{100 * row.efficiency:.1f}") if not searched else tuple(cells))
     unit = "tok" if report.unit == "tokens" else "img"
     header = ["GPUs", "plan", "s/step", f"{unit}/s/GPU", "TFLOP/s", "MFU %", "GiB"]
-    return Block("", tuple(rows), tuple(header if searched else [*header, "eff %"]))
+    return Grid("", tuple(rows), tuple(header if searched else [*header, "eff %"]))
 
 
 def _columns(report: TrainReport) -> list[tuple[list[str], tuple[TrainRow, ...]]]:
     """Return rows with their names, as many at a time as stand side by side: accelerators, or places in a search."""
     names = _all_names(report)
-    return [
-        (names[at : at + COLUMNS], report.rows[at : at + COLUMNS]) for at in range(0, len(report.rows), COLUMNS)
-    ]  # fmt: skip
+    return [(names[at : at + COLUMNS], report.rows[at : at + COLUMNS]) for at in range(0, len(report.rows), COLUMNS)]
 
 
-def _parts(names: list[str], shown: tuple[TrainRow, ...]) -> Block:
+def _parts(names: list[str], shown: tuple[TrainRow, ...]) -> Grid:
     labels: dict[str, str] = {}
     for row in shown:
         labels |= {part.name: part.label for part in row.parts if part.share >= LEAST}
     shares = [{part.name: part.share for part in row.parts} for row in shown]
     order = sorted(labels, key=lambda name: -max(share.get(name, 0.0) for share in shares))
     rows = [(labels[name], *(f"{100 * share.get(name, 0.0):.1f}" for share in shares)) for name in order]
-    return Block("Where the step goes, %", tuple(rows), ("part", *names))
+    return Grid("Where the step goes, %", tuple(rows), ("part", *names))
 
 
-def _gains(names: list[str], shown: tuple[TrainRow, ...]) -> Block:
+def _gains(names: list[str], shown: tuple[TrainRow, ...]) -> Grid:
     found = [{gain.resource: gain for gain in row.gains} for row in shown]
     rows = [
         (gain.label, *(f"{100 * column[name].faster:+.1f}" if name in column else "" for column in found))
         for name, gain in found[0].items()
         if any(column[name].faster >= LEAST for column in found if name in column)
     ]
-    return Block("What 10 % more of a resource would speed the step up, %", tuple(rows), ("resource", *names))
+    return Grid("What 10 % more of a resource would speed the step up, %", tuple(rows), ("resource", *names))
 
 
-def _roofs(report: TrainReport) -> Block:
+def _roofs(report: TrainReport) -> Grid:
     rows = tuple(
-        (item.label, f"{item.value:,.0f} {item.unit}", f"{item.critical:,.0f}",
-         "computing" if item.computing_binds else "communication")
+        (
+            item.label,
+            f"{item.value:,.0f} {item.unit}",
+            f"{item.critical:,.0f}",
+            "computing" if item.computing_binds else "communication",
+        )
         for item in report.rows[0].rooflines
-    )  # fmt: skip
+    )
     where = " of the first plan" if len(report.rows) > 1 else ""
-    return Block(f"Rooflines{where}, at specified rates", rows, ("", "tokens, ways", "critical", "binds"))
+    return Grid(f"Rooflines{where}, at specified rates", rows, ("", "tokens, ways", "critical", "binds"))
 
 
-def _memory(report: TrainReport) -> Block:
+def _memory(report: TrainReport) -> Grid:
     first = report.rows[0]
     rows = tuple(
         (
-            f"{stage.stage + 1}", f"{stage.layers}", f"{stage.weights_gib:.1f}", f"{stage.gradients_gib:.1f}",
-            f"{stage.optimizer_gib:.1f}", f"{stage.activations_gib:.1f}", f"{stage.logits_gib + stage.working_gib:.1f}",
+            f"{stage.stage + 1}",
+            f"{stage.layers}",
+            f"{stage.weights_gib:.1f}",
+            f"{stage.gradients_gib:.1f}",
+            f"{stage.optimizer_gib:.1f}",
+            f"{stage.activations_gib:.1f}",
+            f"{stage.logits_gib + stage.working_gib:.1f}",
             f"{stage.total_gib:.1f}",
         )
         for stage in first.stages
-    )  # fmt: skip
+    )
     header = ("stage", "layers", "weights", "grads", "optim", "activ", "other", "all")
     where = "the first plan" if len(report.rows) > 1 else "a rank"
-    return Block(f"Memory of {where}, GiB of {first.limit_gib:.1f}", rows, header)
+    return Grid(f"Memory of {where}, GiB of {first.limit_gib:.1f}", rows, header)
 
 
-def _bars(report: TrainReport) -> Block:
+def _bars(report: TrainReport) -> Grid:
     most = max(row.tokens_s for row in report.rows)
     rows = tuple(
         (name, "#" * max(1, round(BAR * row.tokens_s / most)) + f" {number(round(row.tokens_s))}")
         for name, row in zip(_all_names(report), report.rows, strict=True)
     )
-    return Block(f"{report.unit.capitalize()} a second", rows, ("plan" if report.searched else "GPUs", ""))
+    return Grid(f"{report.unit.capitalize()} a second", rows, ("plan" if report.searched else "GPUs", ""))
 
 
 def _all_names(report: TrainReport) -> list[str]:
@@ -139,25 +153,19 @@ def _binds(row: TrainRow, *, alone: bool) -> str:
     return f"{row.binding_label}{where}: 10 % more of it would be {100 * row.gains[0].faster:.1f} % faster"
 
 
-def _search(report: TrainReport) -> list[Block]:
+def _search(report: TrainReport) -> list[Grid]:
     lost = tuple((f"#{at + 1}", "the fastest" if row.lost is None else row.lost) for at, row in enumerate(report.rows))
     idle = [(f"#{at + 1}", f"leaves {row.idle:,} idle") for at, row in enumerate(report.rows) if row.idle]
     refused = tuple((f"{item.plans:,}", item.label) for item in report.refused)
     title = f"{report.searched:,} plans weighed, {report.feasible:,} can run; the others"
-    return [Block("Why the others lost", (*lost, *idle)), *([Block(title, refused)] if refused else [])]
+    return [Grid("Why the others lost", (*lost, *idle)), *([Grid(title, refused)] if refused else [])]
 
 
-def train_blocks(report: TrainReport, *, chart: bool) -> list[Block]:
-    """Return the tables of `ffplan train`.
-
-    Args:
-        report: the report.
-        chart: add bars of tokens a second.
-    """
+def _train(report: TrainReport, *, chart: bool) -> list[Grid]:
     blocks = [_steps(report)]
     if report.skipped:
         rows = tuple((f"{item.gpus:,}", item.why) for item in report.skipped)
-        blocks.append(Block("Where the plan cannot run", rows))
+        blocks.append(Grid("Where the plan cannot run", rows))
     if chart:
         blocks.append(_bars(report))
     if report.searched:
@@ -183,14 +191,12 @@ def train_blocks(report: TrainReport, *, chart: bool) -> list[Block]:
         lines.append(("eff %", f"{report.unit} a second and GPU over those of the first row{same}"))
     if any(roof.name.endswith("-here") for roof in first.rooflines):
         lines.append(("book", "How to Scale Your Model: gradients of 2 bytes, reduced by the network's switches"))
-    blocks.append(Block("Assumptions", (*lines, *(("", text) for text in report.assumptions))))
+    blocks.append(Grid("Assumptions", (*lines, *(("", text) for text in report.assumptions))))
     return blocks
 
 
-def train_rows_flat(report: TrainReport) -> list[dict[str, object]]:
+def _flat_rows(report: TrainReport) -> list[dict[str, object]]:
     """Return the rows of a report without nesting, for CSV: a column for each part, gain and stage."""
-    from ffplan.report.plain import plain
-
     names = sorted({part.name for row in report.rows for part in row.parts})
     found = []
     for row in report.rows:
@@ -202,3 +208,13 @@ def train_rows_flat(report: TrainReport) -> list[dict[str, object]]:
         flat["stages"] = {f"{stage.stage}_gib": stage.total_gib for stage in row.stages}
         found.append(flat)
     return found
+
+
+def train_document(report: TrainReport, *, chart: bool = False) -> Document:
+    """Return what `ffplan train` prints.
+
+    Args:
+        report: plans with their times.
+        chart: add bars of tokens a second.
+    """
+    return Document(report, lambda: Body(_head(report), _train(report, chart=chart)), lambda: _flat_rows(report))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from ffplan.base.errors import Finding
+from ffplan.base.outcomes import CostLine, LedgerLine, Term
 from ffplan.base.record import record
 
 SCHEMA_VERSION = "1.3"
@@ -194,36 +195,6 @@ class FabricReport:
 
 
 @record
-class TermReport:
-    """One term of a bound."""
-
-    name: str
-    """Kind of resource."""
-    label: str
-    """The resource for people."""
-    gbyte_s: float
-    """Algorithm bandwidth it allows [GB/s]."""
-    low_gbyte_s: float
-    """At the low end of the known range; for NICs, with the payload share of the line rate [GB/s]."""
-    high_gbyte_s: float
-    """At the high end of the known range [GB/s]."""
-    derivation: str
-    """How it follows from the catalogue."""
-
-
-@record
-class LedgerReport:
-    """One line of a host-memory ledger."""
-
-    step: str
-    """Step of the algorithm."""
-    kind: str
-    """read or write."""
-    operations: float
-    """Times it touches host memory per byte of message [1]."""
-
-
-@record
 class CollectiveReport:
     """One collective with one library."""
 
@@ -251,36 +222,12 @@ class CollectiveReport:
     """The tightest resource for people."""
     runner_up: str | None
     """Name of the next term."""
-    terms: tuple[TermReport, ...]
+    terms: tuple[Term, ...]
     """Every term, the tightest first."""
-    ledger: tuple[LedgerReport, ...]
+    ledger: tuple[LedgerLine, ...]
     """Host-memory ledger, where the library has one."""
     ledger_operations: float | None
     """Its sum [1]."""
-
-
-@record
-class CostLineReport:
-    """A priced item."""
-
-    category: str
-    """servers, storage, switches, endpoint-links or inter-switch-links."""
-    part: str
-    """Catalogue id."""
-    quantity: int
-    """Pieces."""
-    unit_price: float
-    """Price of one [currency]."""
-    total: float
-    """Price of all [currency]."""
-    low: float
-    """Price of all at the low end of the known range [currency]."""
-    high: float
-    """Price of all at the high end of the known range [currency]."""
-    grade: str
-    """Grade of the unit price."""
-    status: str
-    """Status of the unit price."""
 
 
 @record
@@ -315,7 +262,7 @@ class CostReport:
     """At the high end of the known range [currency]."""
     excluded: tuple[str, ...]
     """Categories left outside the cost."""
-    lines: tuple[CostLineReport, ...]
+    lines: tuple[CostLine, ...]
     """Priced items."""
 
 
@@ -411,3 +358,17 @@ class Assessment:
     """Recalled figures in the files read."""
     findings: tuple[Finding, ...]
     """What `ffplan check` says of the design."""
+
+
+@record
+class Findings:
+    """What `ffplan check --format json` prints."""
+
+    schema_version: str
+    """Version of this format."""
+    tool: ToolInfo
+    """What made the report."""
+    designs: tuple[str, ...]
+    """Files checked, as the user named them."""
+    findings: tuple[Finding, ...]
+    """Findings, by place."""

@@ -364,6 +364,24 @@ class CableRow:
 
 
 @record
+class PlainCable:
+    """One cable of a design without a floor plan: no places, no length."""
+
+    label: str
+    """Label for both ends."""
+    from_device: str
+    """Device at the lower end."""
+    from_port: str
+    """Its port, as printed on the device, counted from 1."""
+    to_device: str
+    """Device at the upper end."""
+    to_port: str
+    """Its port."""
+    type: str
+    """Catalogue id."""
+
+
+@record
 class CablingReport:
     """Every cable of a design."""
 

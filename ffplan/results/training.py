@@ -64,6 +64,10 @@ class PlanRow:
     """Library that reduces gradients."""
 
 
+SHORT_NAMES = {"tensor": "tp", "context": "cp", "pipeline": "pp", "chunks": "v", "expert": "ep", "data": "dp"}
+"""Sizes of a plan as labels name them, by field."""
+
+
 @record
 class StepPart:
     """A part of a step; the parts sum to it."""

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter
 
 from ffplan.base.errors import Finding
-from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
 from ffplan.catalog.parts import (
@@ -29,12 +28,10 @@ from ffplan.design.schema import Design
 from ffplan.design.training import PlanFile
 from ffplan.inputs.model import Frozen
 from ffplan.results import collective as tables
+from ffplan.results import comparison
 from ffplan.results import design as assessment
 from ffplan.results import fabric as results
 from ffplan.results import training as trainings
-from ffplan.results.design import Assessment, ToolInfo
-from ffplan.studies import compare as comparison
-from ffplan.studies.compare import Comparison
 from ffplan.validation.communication_cases import CaseFile
 from ffplan.validation.training_cases import TrainingFile
 
@@ -46,26 +43,12 @@ AnyPart = Annotated[
 ]
 
 
-@record
-class Findings:
-    """What `ffplan check --format json` prints."""
-
-    schema_version: str
-    """Version of this format."""
-    tool: ToolInfo
-    """What made the report."""
-    designs: tuple[str, ...]
-    """Files checked, as the user named them."""
-    findings: tuple[Finding, ...]
-    """Findings, by place."""
-
-
 _ROOTS: dict[str, tuple[Any, str]] = {
     "design": (Design, "An ffplan design file"),
     "catalog": (AnyPart, "An ffplan catalogue file"),
-    "assessment": (Assessment, "Output of `ffplan design --format json`"),
-    "comparison": (Comparison, "Output of `ffplan compare --format json`"),
-    "findings": (Findings, "Output of `ffplan check --format json`"),
+    "assessment": (assessment.Assessment, "Output of `ffplan design --format json`"),
+    "comparison": (comparison.Comparison, "Output of `ffplan compare --format json`"),
+    "findings": (assessment.Findings, "Output of `ffplan check --format json`"),
     "communication-cases": (CaseFile, "A file of measured communication cases"),
     "training-cases": (TrainingFile, "A file of measured training runs"),
     "training-plan": (PlanFile, "A training plan"),
@@ -116,7 +99,7 @@ def _known_classes() -> dict[str, type]:
     known: dict[str, type] = {model.__name__: model for model in _classes(Frozen)}
     for module in (assessment, comparison, results, tables, trainings):
         known |= {n: item for n, item in vars(module).items() if is_dataclass(item) and isinstance(item, type)}
-    return known | {"Findings": Findings, "Finding": Finding}
+    return known | {"Finding": Finding}
 
 
 def _describe(node: Any, known: dict[str, type]) -> None:

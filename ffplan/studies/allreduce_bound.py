@@ -1,4 +1,4 @@
-"""The collectives that a design asks for, each with its bound."""
+"""The allreduce that a design asks for, bounded for each of its libraries."""
 
 from __future__ import annotations
 
@@ -6,72 +6,50 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import ceil_div
 from ffplan.base.errors import InputError
-from ffplan.base.record import record
 from ffplan.collectives.algorithms import LEDGERS
 from ffplan.collectives.bottleneck import solve
 from ffplan.collectives.bounds import Bound, ring_factor
-from ffplan.collectives.hfreduce import hfreduce
-from ffplan.collectives.host_ledger import LedgerLine
-from ffplan.collectives.rank_layout import Job
-from ffplan.node.fabric_cuts import borders, reach
+from ffplan.collectives.hfreduce import hfreduce, ledger_total
+from ffplan.collectives.rank_layout import RankLayout
+from ffplan.node.fabric_cuts import fabric_cuts, reachable_nodes
 from ffplan.node.host import Host, host
 from ffplan.node.resources import resources
+from ffplan.results.design import CollectiveReport
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
+    from ffplan.base.outcomes import LedgerLine
     from ffplan.design.resolve import ResolvedDesign
     from ffplan.design.schema import Communication
     from ffplan.fabric.sizing.plan import FabricPlan
 
 
-@record
-class CollectiveBound:
-    """An allreduce over all compute nodes with one library."""
-
-    library: str
-    algorithm: str
-    operation: str
-    ranks: int
-    nodes: int
-    message_bytes: float
-    bound: Bound
-    ledger: tuple[LedgerLine, ...]
-
-    @property
-    def algbw_gbyte_s(self) -> float:
-        """Algorithm bandwidth: message bytes over time [GB/s]."""
-        return float(self.bound.gbyte_s)
-
-    @property
-    def busbw_gbyte_s(self) -> float:
-        """Bus bandwidth as nccl-tests defines it: algbw x 2 (n - 1) / n [GB/s]."""
-        return float(self.bound.gbyte_s * ring_factor(self.ranks))
-
-
 def _faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]:
     group = design.compute
     document = design.document
-    if group.accelerator is None or group.accelerators_per_node * reach(design) < 2:
+    if group.accelerator is None or group.accelerators_per_node * reachable_nodes(design) < 2:
         return [
             document.finding(
-                "communication-nodes", ("nodes", group.position),
+                "communication-nodes",
+                ("nodes", group.position),
                 "an allreduce needs at least two accelerators",
                 "remove `communication`, or choose a server with accelerators",
             )
-        ]  # fmt: skip
+        ]
     scale_up = getattr(group.server, "nvlink", None)
     return [
         document.finding(
-            "communication-nvlink", ("communication", "libraries", position),
+            "communication-nvlink",
+            ("communication", "libraries", position),
             f"`hfreduce-nvlink` needs NVLink between GPUs; `{group.server.id}` has none",
             "use `hfreduce`, or a server with NVLink pairs",
         )
         for position, library in enumerate(wanted.libraries)
         if library == "hfreduce-nvlink" and (scale_up is None or not (scale_up.pairs or scale_up.switched))
-    ]  # fmt: skip
+    ]
 
 
-def _best(job: Job) -> tuple[str, Bound]:
+def _best(job: RankLayout) -> tuple[str, Bound]:
     """Return the algorithm of NCCL that allows most, and its bound; the first of equals."""
     known = resources(job.host, job.borders)
     names = ["ring", "tree"]
@@ -81,18 +59,20 @@ def _best(job: Job) -> tuple[str, Bound]:
     return max(found, key=lambda item: item[1].gbyte_s if item[1].terms else 0.0)
 
 
-def _one(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host, wanted: Communication) -> CollectiveBound:
+def _one(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host, wanted: Communication) -> CollectiveReport:
     group = design.compute
     accelerator = group.accelerator
     assert accelerator is not None
-    ranks = reach(design) * len(node.gpus)
-    crossed = borders(design, plan, reach(design))
+    ranks = reachable_nodes(design) * len(node.gpus)
+    crossed = fabric_cuts(design, plan, reachable_nodes(design))
     ledger: tuple[LedgerLine, ...] = ()
     if library == "nccl":
         domains = ceil_div(ranks, node.domain_gpus)
-        algorithm, result = _best(Job(node, domains, ranks / domains, 1, crossed))
+        algorithm, result = _best(
+            RankLayout(host=node, nodes=domains, per_node=ranks / domains, zones=1, borders=crossed)
+        )
     else:
-        job = Job(node, reach(design), len(node.gpus), 1, crossed)
+        job = RankLayout(host=node, nodes=reachable_nodes(design), per_node=len(node.gpus), zones=1, borders=crossed)
         lines, ledger = hfreduce(
             job, nvlink=library == "hfreduce-nvlink", memcpy_async=wanted.hfreduce.h2d == "memcpy-async"
         )
@@ -100,15 +80,33 @@ def _one(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host, wan
     if all(term.name == "hbm" for term in result.terms):
         raise InputError(
             design.document.finding(
-                "communication-unbounded", ("communication", "libraries"),
+                "communication-unbounded",
+                ("communication", "libraries"),
                 f"nothing in the catalogue bounds `{library}` on `{group.server.id}`",
                 f"add `pcie` or `nvlink` to `{accelerator.id}`",
             )
-        )  # fmt: skip
-    return CollectiveBound(library, algorithm, "allreduce", ranks, reach(design), wanted.message_size, result, ledger)
+        )
+    algbw, runner_up = float(result.gbyte_s), result.runner_up
+    return CollectiveReport(
+        library=library,
+        algorithm=algorithm,
+        operation="allreduce",
+        ranks=ranks,
+        nodes=reachable_nodes(design),
+        message_bytes=wanted.message_size,
+        time_s=wanted.message_size / (algbw * 1e9),
+        algbw_gbyte_s=algbw,
+        busbw_gbyte_s=float(result.gbyte_s * ring_factor(ranks)),
+        limited_by=result.binding.name,
+        limited_by_label=result.binding.label,
+        runner_up=runner_up.name if runner_up else None,
+        terms=result.terms,
+        ledger=ledger,
+        ledger_operations=float(ledger_total(ledger)) if ledger else None,
+    )
 
 
-def communication(design: ResolvedDesign, plan: FabricPlan | None) -> tuple[CollectiveBound, ...]:
+def allreduce_bounds(design: ResolvedDesign, plan: FabricPlan | None) -> tuple[CollectiveReport, ...]:
     """Return the bound of an allreduce over the first compute group, for each library the design names.
 
     It spans all nodes of the group, or those of one zone where nothing joins the zones.

@@ -9,15 +9,15 @@ import numpy as np
 
 from ffplan.catalog.library import Library
 from ffplan.fabric.sizing.plan import plan_fabric
-from ffplan.node.fabric_cuts import borders, reach, zones_of
+from ffplan.node.fabric_cuts import fabric_cuts, reachable_nodes, zones_of
 from ffplan.node.host import host
-from ffplan.training.group_collectives import System, border_share
+from ffplan.training.group_collectives import Cluster, cut_fraction
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.node.resources import Border
-    from ffplan.training.group_collectives import Spot
+    from ffplan.node.fabric_cuts import LinkCut
+    from ffplan.training.group_collectives import GroupPlacement
 
 
 def reducer_of(design: ResolvedDesign, wanted: str | None) -> str:
@@ -28,7 +28,7 @@ def reducer_of(design: ResolvedDesign, wanted: str | None) -> str:
     return asked.libraries[0] if asked else "nccl"
 
 
-def machine(design: ResolvedDesign, catalog: Catalog, reducer: str | None = None) -> System:
+def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = None) -> Cluster:
     """Return the machine of a design's first compute group.
 
     All groups of a node cross the fabric at the same time, each with its share of the links; a group takes as many
@@ -45,20 +45,22 @@ def machine(design: ResolvedDesign, catalog: Catalog, reducer: str | None = None
     assert isinstance(found[0], Library)
     assert isinstance(found[1], Library)
 
-    def crossed(spot: Spot) -> tuple[Any, tuple[Border, ...]]:
+    def crossed(spot: GroupPlacement) -> tuple[Any, tuple[LinkCut, ...]]:
         boxes = np.asarray(spot.nodes) * node.domain_nodes
-        span = np.minimum(boxes * spot.apart, np.maximum(boxes, reach(design)))  # from its first node to its last
+        span = np.minimum(
+            boxes * spot.apart, np.maximum(boxes, reachable_nodes(design))
+        )  # from its first node to its last
         zones = np.minimum(np.asarray(zones_of(design, span), dtype=float), boxes)
         found = []
         held = spot.nodes * np.minimum(np.maximum(spot.each, 1), node.domain_nodes)  # nodes with a rank of the group
-        for border in borders(design, plan, span, zones):
-            share = border_share(node.domain_gpus, node.domain_nics, spot, border.below / node.domain_nodes)
+        for border in fabric_cuts(design, plan, span, zones):
+            share = cut_fraction(node.domain_gpus, node.domain_nics, spot, border.below / node.domain_nodes)
             found.append(replace(border, sets=np.minimum(border.sets, held), gbyte_s=border.gbyte_s * share))
         return zones, tuple(found)
 
-    return System(node, found[0], found[1], crossed, name.endswith("-nvlink"))
+    return Cluster(host=node, library=found[0], reducer=found[1], crossed=crossed, nvlink=name.endswith("-nvlink"))
 
 
 def most_gpus(design: ResolvedDesign) -> int:
     """Return the accelerators that one job can span."""
-    return int(reach(design)) * design.compute.accelerators_per_node
+    return int(reachable_nodes(design)) * design.compute.accelerators_per_node

@@ -8,41 +8,41 @@ import numpy as np
 
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
-from ffplan.collectives import expert_dispatch as dispatch
-from ffplan.collectives.rank_layout import Job
-from ffplan.collectives.timing import Wish, choices
+from ffplan.collectives import expert_dispatch
+from ffplan.collectives.rank_layout import RankLayout
+from ffplan.collectives.timing import CollectiveQuery, choices
 from ffplan.fabric.sizing.plan import plan_fabric
-from ffplan.node.fabric_cuts import borders, reach, zones_of
+from ffplan.node.fabric_cuts import fabric_cuts, reachable_nodes, zones_of
 from ffplan.node.host import host
 from ffplan.results.collective import AlgorithmRow, CollectiveRow, CollectiveTable
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.studies.collective_rows import WishError, tabulate
+from ffplan.studies.collective_rows import QueryError, tabulate
 from ffplan.studies.train_assumptions import collective_assumptions
 
 if TYPE_CHECKING:
-    from ffplan.base.arrays import Floats
+    from ffplan.base.array_math import Floats
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
 
 
 @record
-class Wanted:
+class CollectiveRequest:
     """What a table is asked to show."""
 
     operation: str
     algorithm: str | None = None
     protocol: str | None = None
     in_network: bool = False
-    routing: dispatch.Routing | None = None
+    routing: expert_dispatch.Routing | None = None
     zones: int | None = None
     nic_gbyte_s: float | None = None
     """Most that each NIC carries [GB/s]."""
 
 
-def place_ranks(
+def rank_layout(
     design: ResolvedDesign, plan: FabricPlan, gpus: tuple[int, ...], zones: int | None, nic_gbyte_s: float | None = None
-) -> Job:
+) -> RankLayout:
     """Return the ranks of jobs on a design's first compute group; numbers are arrays over the jobs.
 
     Args:
@@ -57,26 +57,26 @@ def place_ranks(
     """
     rate = design.port_gbyte_s * design.stripes
     node = host(design.compute, min(rate, nic_gbyte_s or rate))
-    most, each = reach(design) * len(node.gpus), len(node.gpus)
+    most, each = reachable_nodes(design) * len(node.gpus), len(node.gpus)
     if not node.gpus:
-        raise WishError(f"`{node.id}` has no accelerators")
+        raise QueryError(f"`{node.id}` has no accelerators")
     domain = node.domain_gpus
     for count in gpus:
         if count < 2:
-            raise WishError(f"--gpus {count}: a collective needs at least two accelerators")
+            raise QueryError(f"--gpus {count}: a collective needs at least two accelerators")
         if count > most:
-            raise WishError(f"--gpus {count:,}: one job can span {most:,} accelerators of this design")
+            raise QueryError(f"--gpus {count:,}: one job can span {most:,} accelerators of this design")
         if count % -(-count // domain):
             low, high = count // domain * domain, min(most, (count // domain + 1) * domain)
-            raise WishError(
+            raise QueryError(
                 f"--gpus {count:,}: does not split evenly over nodes of {domain}; {low:,} or {high:,} would"
             )
     ranks: Floats = np.asarray(gpus, dtype=float)
     boxes = np.ceil(ranks / each)
     nodes = np.ceil(ranks / domain)
     span = _zones(design, boxes, zones)
-    crossed = borders(design, plan, boxes, span)
-    return Job(node, nodes, ranks / nodes, span, crossed)
+    crossed = fabric_cuts(design, plan, boxes, span)
+    return RankLayout(host=node, nodes=nodes, per_node=ranks / nodes, zones=span, borders=crossed)
 
 
 def _zones(design: ResolvedDesign, boxes: Floats, zones: int | None) -> Floats:
@@ -89,31 +89,37 @@ def _zones(design: ResolvedDesign, boxes: Floats, zones: int | None) -> Floats:
         return np.asarray(zones_of(design, boxes), dtype=float)
     fabric, count = design.spec.fabric, design.compute.group.count
     if zones > fabric.zones or bool((boxes < zones).any()):
-        raise WishError(f"--zones {zones}: the fabric has {fabric.zones}, and every zone needs a node")
+        raise QueryError(f"--zones {zones}: the fabric has {fabric.zones}, and every zone needs a node")
     if design.compute.group.zones == "every":
-        raise WishError(f"--zones {zones}: every node is in every zone")
+        raise QueryError(f"--zones {zones}: every node is in every zone")
     if zones > 1 and fabric.inter_zone is None:
-        raise WishError(f"--zones {zones}: nothing joins the zones of this fabric")
+        raise QueryError(f"--zones {zones}: nothing joins the zones of this fabric")
     held = -(-count // fabric.zones) * zones
     if bool((boxes > held).any()):
-        raise WishError(f"--zones {zones}: {zones} zone(s) hold {held:,} nodes, the job has {int(boxes.max()):,}")
+        raise QueryError(f"--zones {zones}: {zones} zone(s) hold {held:,} nodes, the job has {int(boxes.max()):,}")
     return boxes * 0 + zones
 
 
-def _wish(design: ResolvedDesign, catalog: Catalog, name: str, wanted: Wanted) -> Wish:
+def _wish(design: ResolvedDesign, catalog: Catalog, name: str, wanted: CollectiveRequest) -> CollectiveQuery:
     part = catalog.entry(name.removesuffix("-nvlink")).part
     assert isinstance(part, Library)
     asked = design.spec.communication
-    return Wish(
-        wanted.operation, part, name, nvlink=name == "hfreduce-nvlink",
-        memcpy_async=bool(asked and asked.hfreduce.h2d == "memcpy-async"), in_network=wanted.in_network,
-        algorithm=wanted.algorithm, protocol=wanted.protocol, routing=wanted.routing,
-    )  # fmt: skip
+    return CollectiveQuery(
+        operation=wanted.operation,
+        library=part,
+        name=name,
+        nvlink=name == "hfreduce-nvlink",
+        memcpy_async=bool(asked and asked.hfreduce.h2d == "memcpy-async"),
+        in_network=wanted.in_network,
+        algorithm=wanted.algorithm,
+        protocol=wanted.protocol,
+        routing=wanted.routing,
+    )
 
 
-def _fault(wish: Wish, job: Job) -> str | None:
+def _fault(wish: CollectiveQuery, job: RankLayout) -> str | None:
     """Return why a library cannot do what is asked, or None."""
-    if wish.routing is not None and (fault := dispatch.routing_fault(job, wish.routing)):
+    if wish.routing is not None and (fault := expert_dispatch.routing_fault(job, wish.routing)):
         return f"{fault}; see --gpus, --experts, --top-k and --max-nodes"
     reduces = [item for item in choices(wish, job) if item.algorithm == "sharp" and bool(item.possible.any())]
     if wish.in_network and not reduces:
@@ -124,9 +130,13 @@ def _fault(wish: Wish, job: Job) -> str | None:
 
 
 def collective_table(
-    design: ResolvedDesign, catalog: Catalog, libraries: list[str], wanted: Wanted, gpus: tuple[int, ...] | None,
+    design: ResolvedDesign,
+    catalog: Catalog,
+    libraries: list[str],
+    wanted: CollectiveRequest,
+    gpus: tuple[int, ...] | None,
     sizes: tuple[float, ...],
-) -> CollectiveTable:  # fmt: skip
+) -> CollectiveTable:
     """Return the table of a collective on a design.
 
     Args:
@@ -141,17 +151,17 @@ def collective_table(
         WishError: where something cannot be done.
     """
     plan = plan_fabric(design)
-    ranks = gpus or (reach(design) * design.compute.accelerators_per_node,)
+    ranks = gpus or (reachable_nodes(design) * design.compute.accelerators_per_node,)
     if wanted.routing is not None:
         sizes = (wanted.routing.message_bytes(wanted.operation),)
-    job = place_ranks(design, plan, ranks, wanted.zones, wanted.nic_gbyte_s)
+    job = rank_layout(design, plan, ranks, wanted.zones, wanted.nic_gbyte_s)
     rows: list[CollectiveRow] = []
     terms: list[AlgorithmRow] = []
     assumed: list[str] = []
     for name in libraries:
         wish = _wish(design, catalog, name, wanted)
         if fault := _fault(wish, job):
-            raise WishError(fault)
+            raise QueryError(fault)
         found, listed = tabulate(wish, job, ranks, np.array(sizes))
         rows += found
         terms += listed
@@ -160,6 +170,14 @@ def collective_table(
         assumed.append(f"NICs carry {wanted.nic_gbyte_s:g} GB/s at most, as asked.")
     used = {row.algorithm for row in rows}
     return CollectiveTable(
-        SCHEMA_VERSION, design.spec.name, wanted.operation, ", ".join(libraries), wanted.in_network, "sharp" in used,
-        bool(used & {"nvls", "nvls-tree", "sharp"}), tuple(rows), tuple(terms), tuple(dict.fromkeys(assumed)),
-    )  # fmt: skip
+        schema_version=SCHEMA_VERSION,
+        design=design.spec.name,
+        operation=wanted.operation,
+        library=", ".join(libraries),
+        in_network_allowed=wanted.in_network,
+        in_network_reduction="sharp" in used,
+        in_switch_reduction=bool(used & {"nvls", "nvls-tree", "sharp"}),
+        rows=tuple(rows),
+        algorithms=tuple(terms),
+        assumptions=tuple(dict.fromkeys(assumed)),
+    )

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.collectives import expert_dispatch as dispatch
-from ffplan.collectives import nccl
+from ffplan.collectives import expert_dispatch, nccl
 from ffplan.collectives.algorithms import LEDGERS
 from ffplan.collectives.bottleneck import Line, solve
 from ffplan.collectives.hfreduce import hfreduce
-from ffplan.collectives.rank_layout import Job
-from ffplan.collectives.timing import Grid, Wish, bus_bandwidth, evaluate
+from ffplan.collectives.rank_layout import RankLayout
+from ffplan.collectives.timing import CollectiveQuery, TimingGrid, bus_bandwidth, time_grid
 from ffplan.collectives.volumes import mean_tree_load
 from ffplan.node.resources import resources
 from ffplan.results.collective import AlgorithmRow, CollectiveRow, Limit
@@ -21,11 +20,11 @@ from ffplan.results.collective import AlgorithmRow, CollectiveRow, Limit
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.base.arrays import Floats
+    from ffplan.base.array_math import Floats
     from ffplan.collectives.bounds import Bound
 
 
-class WishError(ValueError):
+class QueryError(ValueError):
     """The design cannot do what is asked."""
 
 
@@ -33,19 +32,25 @@ MARGIN = 1.01
 """By how much a stream is slower than its resources before its protocol counts as what binds [1]."""
 
 
-def _at(value: Any, job: Job, at: int) -> float:
+def _at(value: Any, job: RankLayout, at: int) -> float:
     return float(np.broadcast_to(value, job.nodes.shape)[at])
 
 
-def _single(job: Job, at: int) -> Job:
+def _single(job: RankLayout, at: int) -> RankLayout:
     """Return one of the jobs, with plain numbers."""
     crossed = tuple(
         replace(border, sets=_at(border.sets, job, at), gbyte_s=_at(border.gbyte_s, job, at)) for border in job.borders
     )
-    return Job(job.host, float(job.nodes[at]), float(job.per_node[at]), float(job.zones[at]), crossed)
+    return RankLayout(
+        host=job.host,
+        nodes=float(job.nodes[at]),
+        per_node=float(job.per_node[at]),
+        zones=float(job.zones[at]),
+        borders=crossed,
+    )
 
 
-def ledger_of(wish: Wish, job: Job, algorithm: str) -> list[Line]:
+def ledger_of(wish: CollectiveQuery, job: RankLayout, algorithm: str) -> list[Line]:
     """Return the ledger of an algorithm of any library, of plain numbers.
 
     Args:
@@ -58,22 +63,24 @@ def ledger_of(wish: Wish, job: Job, algorithm: str) -> list[Line]:
         return hfreduce(job, load, nvlink=wish.nvlink, memcpy_async=wish.memcpy_async)[0]
     if algorithm in ("node-limited", "straight"):
         assert wish.routing is not None
-        ledger = dispatch.node_limited if algorithm == "node-limited" else dispatch.straight
+        ledger = expert_dispatch.node_limited if algorithm == "node-limited" else expert_dispatch.straight
         return ledger(job, wish.routing)
     return LEDGERS[algorithm](wish.operation, job)
 
 
-def bound_of(wish: Wish, job: Job, algorithm: str) -> Bound:
+def bound_of(wish: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
     """Return every term of an algorithm, with what long messages reach."""
     share = wish.library.link_share.value if wish.library.link_share else 1.0
     return solve(
-        resources(job.host, job.borders, share), ledger_of(wish, job, algorithm), sustained=True,
+        resources(job.host, job.borders, share),
+        ledger_of(wish, job, algorithm),
+        sustained=True,
         trees=algorithm in nccl.TREES,
-    )  # fmt: skip
+    )
 
 
 def tabulate(
-    wish: Wish, job: Job, gpus: tuple[int, ...], sizes: Floats
+    wish: CollectiveQuery, job: RankLayout, gpus: tuple[int, ...], sizes: Floats
 ) -> tuple[list[CollectiveRow], list[AlgorithmRow]]:
     """Return a row for each number of GPUs and size, and the terms of every algorithm chosen.
 
@@ -86,11 +93,11 @@ def tabulate(
     Raises:
         WishError: where the library has no such operation, algorithm or protocol here.
     """
-    grid = evaluate(wish, job, sizes)
+    grid = time_grid(wish, job, sizes)
     if grid is None or not bool(grid.possible.all()):
         what = " ".join(filter(None, (wish.algorithm, wish.protocol, wish.operation)))
         at = "" if grid is None else f" over {gpus[int(np.argmin(grid.possible))]:,} accelerators"
-        raise WishError(f"`{wish.library.id}` has no {what}{at} of `{job.host.id}`")
+        raise QueryError(f"`{wish.library.id}` has no {what}{at} of `{job.host.id}`")
     bounds: dict[tuple[int, str], Bound] = {}
     for i in range(len(gpus)):
         for algorithm in dict.fromkeys(grid.choices[k][0] for k in grid.chosen[i]):
@@ -112,11 +119,11 @@ def _limit(item: Bound, parts: tuple[float, float], size: float) -> tuple[str, s
     return item.binding.name, item.binding.label
 
 
-def _as_deepep(wish: Wish, job: Job, algorithm: str, at: int, algbw: float) -> float | None:
+def _as_deepep(wish: CollectiveQuery, job: RankLayout, algorithm: str, at: int, algbw: float) -> float | None:
     """Return the rate as DeepEP counts it, with tokens to a GPU's own node; None of other operations."""
     if wish.routing is None:
         return None
-    return algbw * float(dispatch.counted_copies(job, wish.routing, algorithm)[at])
+    return algbw * float(expert_dispatch.counted_copies(job, wish.routing, algorithm)[at])
 
 
 def _limits(item: Bound) -> Iterator[Limit]:
@@ -125,7 +132,12 @@ def _limits(item: Bound) -> Iterator[Limit]:
 
 
 def _rows(
-    wish: Wish, job: Job, gpus: tuple[int, ...], sizes: Floats, grid: Grid, bounds: dict[tuple[int, str], Bound]
+    wish: CollectiveQuery,
+    job: RankLayout,
+    gpus: tuple[int, ...],
+    sizes: Floats,
+    grid: TimingGrid,
+    bounds: dict[tuple[int, str], Bound],
 ) -> list[CollectiveRow]:
     time, latency, stream = grid.pick(grid.time), grid.pick(grid.latency), grid.pick(grid.seconds_per_byte) * sizes
     algbw = sizes[None, :] / time / 1e9
@@ -139,15 +151,29 @@ def _rows(
             item = bounds[i, algorithm]
             spare = item.runner_up
             parts = (float(latency[i, j]), float(stream[i, j]))
+            limit = _limit(item, parts, float(size))
             rows.append(
                 CollectiveRow(
-                    wish.name, count, int(job.nodes[i]), int(job.zones[i]), float(size), algorithm, protocol,
-                    float(time[i, j]), float(algbw[i, j]), float(busbw[i, j]), *parts,
-                    max(0.0, float(time[i, j]) - sum(parts)),
-                    *_limit(item, parts, float(size)), spare.name if spare else None,
-                    float(spare.gbyte_s) if spare else None,
-                    " ".join(filter(None, grid.choices[int(fastest[i, j])])), float(least[i, j]),
-                    _as_deepep(wish, job, algorithm, i, float(algbw[i, j])),
+                    library=wish.name,
+                    gpus=count,
+                    nodes=int(job.nodes[i]),
+                    zones=int(job.zones[i]),
+                    size_bytes=float(size),
+                    algorithm=algorithm,
+                    protocol=protocol,
+                    time_s=float(time[i, j]),
+                    algbw_gbyte_s=float(algbw[i, j]),
+                    busbw_gbyte_s=float(busbw[i, j]),
+                    latency_s=parts[0],
+                    stream_s=parts[1],
+                    fill_s=max(0.0, float(time[i, j]) - sum(parts)),
+                    limited_by=limit[0],
+                    limited_by_label=limit[1],
+                    runner_up=spare.name if spare else None,
+                    runner_up_gbyte_s=float(spare.gbyte_s) if spare else None,
+                    fastest=" ".join(filter(None, grid.choices[int(fastest[i, j])])),
+                    fastest_time_s=float(least[i, j]),
+                    deepep_gbyte_s=_as_deepep(wish, job, algorithm, i, float(algbw[i, j])),
                 )
-            )  # fmt: skip
+            )
     return rows

@@ -9,15 +9,15 @@ import numpy as np
 
 from ffplan.base.formatting import GIB
 from ffplan.results.training import StageMemory, TrainRow
-from ffplan.studies.diagnosis import RefusedError
 from ffplan.studies.train_rows import MORE, gains_at, parts_at, plan_row, relevant, stacked
-from ffplan.training.accelerator_rates import speeds
+from ffplan.training.accelerator_rates import accelerator_rates
+from ffplan.training.constraints import RefusedError
 from ffplan.training.conv_layers import image_flops
-from ffplan.training.conv_step import ImageRun, image_memory, image_parts, without_host
+from ffplan.training.conv_step import ConvRun, conv_memory, conv_step_parts, without_host
 from ffplan.training.mfu import achieved
+from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.sensitivity import faster
 from ffplan.training.step import step_time
-from ffplan.training.written import plans_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from ffplan.catalog.models import Model
     from ffplan.catalog.parts import Accelerator
     from ffplan.design.training import PlanFields
-    from ffplan.training.group_collectives import System
-    from ffplan.training.parallel_plan import Plans
+    from ffplan.training.axes import ParallelPlans
+    from ffplan.training.group_collectives import Cluster
 
 
-def image_run(model: Model, plan: PlanFields, part: Accelerator, system: System) -> ImageRun:
+def conv_run(model: Model, plan: PlanFields, part: Accelerator, system: Cluster) -> ConvRun:
     """Return a network on a machine, with the plan as it is written.
 
     Args:
@@ -44,12 +44,19 @@ def image_run(model: Model, plan: PlanFields, part: Accelerator, system: System)
     """
     if plan.precision == "fp8":
         raise RefusedError("fp8: nothing is known of convolutions at this precision; take bf16", infeasible=False)
-    at = without_host(speeds(part, plan.precision))
+    at = without_host(accelerator_rates(part, plan.precision))
     gradient, bucket = float(plan.gradient_bytes), plan.bucket_mib * 2.0**20
-    return ImageRun(model.convolutions, plans_of(plan, 1.0), at, system, gradient, bucket)
+    return ConvRun(
+        layers=model.convolutions,
+        plans=parallel_plans(plan, 1.0),
+        speeds=at,
+        system=system,
+        gradient=gradient,
+        bucket=bucket,
+    )
 
 
-def image_rows(run: ImageRun, plans: Sequence[Plans], limit: float) -> list[TrainRow]:
+def conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> list[TrainRow]:
     """Return plans with their time and memory.
 
     Args:
@@ -59,9 +66,9 @@ def image_rows(run: ImageRun, plans: Sequence[Plans], limit: float) -> list[Trai
     """
     at = run.speeds
     many = replace(run, plans=stacked(plans))
-    parts = image_parts(many)
+    parts = conv_step_parts(many)
     seconds = np.asarray(step_time(parts))
-    after = {name: step_time(image_parts(faster(many, name, MORE))) for name in relevant(many)}
+    after = {name: step_time(conv_step_parts(faster(many, name, MORE))) for name in relevant(many)}
     rows: list[TrainRow] = []
     for row, item in enumerate(plans):
         one, time = replace(run, plans=item), float(seconds[row])
@@ -71,21 +78,42 @@ def image_rows(run: ImageRun, plans: Sequence[Plans], limit: float) -> list[Trai
         memory = _memory(one)
         rows.append(
             TrainRow(
-                plan_row(1.0, item, run.system), 0, time, item.batch / time, each, rate / 1e12,
-                rate / at.peak, rate / at.peak, rate / at.peak, each / (rows[0].tokens_s_gpu if rows else each),
-                parts_at({name: float(value[row]) for name, value in parts.items()}, time),
-                bought[0].resource, bought[0].label, bought, (), memory.total_gib, limit / GIB, (memory,), None,
+                plan=plan_row(1.0, item, run.system),
+                idle=0,
+                step_s=time,
+                tokens_s=item.batch / time,
+                tokens_s_gpu=each,
+                tflops_gpu=rate / 1e12,
+                mfu=rate / at.peak,
+                mfu_causal=rate / at.peak,
+                hfu=rate / at.peak,
+                efficiency=each / (rows[0].tokens_s_gpu if rows else each),
+                parts=parts_at({name: float(value[row]) for name, value in parts.items()}, time),
+                binding=bought[0].resource,
+                binding_label=bought[0].label,
+                gains=bought,
+                rooflines=(),
+                memory_gib=memory.total_gib,
+                limit_gib=limit / GIB,
+                stages=(memory,),
+                lost=None,
             )
-        )  # fmt: skip
+        )
     return rows
 
 
-def _memory(run: ImageRun) -> StageMemory:
+def _memory(run: ConvRun) -> StageMemory:
     """Return the memory of a rank."""
-    found = {name: float(value) / GIB for name, value in image_memory(run, run.plans.micro).items()}
+    found = {name: float(value) / GIB for name, value in conv_memory(run, run.plans.micro).items()}
     layers = sum(layer.count for layer in run.layers)
     return StageMemory(
-        0, layers, found["weights"], found["gradients"], found["optimizer"], found["activations"], 0.0,
-        found["working"],
-        sum(found.values()),
-    )  # fmt: skip
+        stage=0,
+        layers=layers,
+        weights_gib=found["weights"],
+        gradients_gib=found["gradients"],
+        optimizer_gib=found["optimizer"],
+        activations_gib=found["activations"],
+        logits_gib=0.0,
+        working_gib=found["working"],
+        total_gib=sum(found.values()),
+    )

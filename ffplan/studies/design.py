@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from ffplan import __version__
 from ffplan.base.errors import InputError
+from ffplan.base.record import record
 from ffplan.catalog.parts import Server
-from ffplan.collectives.host_ledger import ledger_total
 from ffplan.cost.bom import CostPlan, cable_items, price
 from ffplan.cost.power import PowerPlan, annual_energy, plan_power
+from ffplan.design.resolve import ResolvedDesign
 from ffplan.fabric.sizing.plan import FabricPlan, plan_fabric
 from ffplan.results import design as out
-from ffplan.studies.allreduce_bound import CollectiveBound, communication, left_out
-from ffplan.studies.design_assumptions import assumptions, unverified
+from ffplan.studies.allreduce_bound import allreduce_bounds, left_out
+from ffplan.studies.design_assumptions import design_assumptions, recalled_figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from ffplan.base.errors import Finding
     from ffplan.catalog.store import Catalog
-    from ffplan.design.resolve import ResolvedDesign
 
     T = TypeVar("T")
 
@@ -88,10 +88,15 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> out.FabricReport:
         endpoints=plan.endpoints,
         endpoints_per_zone=plan.endpoints_per_zone,
         access_points=plan.access_points,
-        switches=out.Switches(plan.leaf, plan.spine, plan.core, plan.interzone, plan.switches),
+        switches=out.Switches(
+            leaf=plan.leaf, spine=plan.spine, core=plan.core, interzone=plan.interzone, total=plan.switches
+        ),
         links=out.Links(
-            plan.endpoint_links, plan.leaf_spine_links, plan.spine_core_links, plan.interzone_links,
-            plan.endpoint_links + plan.inter_switch_links,
+            endpoint=plan.endpoint_links,
+            leaf_spine=plan.leaf_spine_links,
+            spine_core=plan.spine_core_links,
+            interzone=plan.interzone_links,
+            total=plan.endpoint_links + plan.inter_switch_links,
         ),
         breakout=plan.breakout,
         cables=out.Cables(
@@ -106,30 +111,6 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> out.FabricReport:
         port_gbyte_s=plan.port_gbyte_s,
         scale_up=_scale_up(design),
         bisection_gbyte_s=plan.bisection_gbyte_s,
-    )  # fmt: skip
-
-
-def _collective(item: CollectiveBound) -> out.CollectiveReport:
-    runner_up = item.bound.runner_up
-    return out.CollectiveReport(
-        library=item.library,
-        algorithm=item.algorithm,
-        operation=item.operation,
-        ranks=item.ranks,
-        nodes=item.nodes,
-        message_bytes=item.message_bytes,
-        time_s=item.message_bytes / (item.algbw_gbyte_s * 1e9),
-        algbw_gbyte_s=item.algbw_gbyte_s,
-        busbw_gbyte_s=item.busbw_gbyte_s,
-        limited_by=item.bound.binding.name,
-        limited_by_label=item.bound.binding.label,
-        runner_up=runner_up.name if runner_up else None,
-        terms=tuple(
-            out.TermReport(t.name, t.label, t.gbyte_s, t.low_gbyte_s, t.high_gbyte_s, t.derivation)
-            for t in item.bound.terms
-        ),
-        ledger=tuple(out.LedgerReport(line.step, line.kind, line.operations) for line in item.ledger),
-        ledger_operations=float(ledger_total(item.ledger)) if item.ledger else None,
     )
 
 
@@ -154,14 +135,8 @@ def _cost(design: ResolvedDesign, plan: CostPlan | None) -> out.CostReport | Non
         node_price_low=node.low / node.quantity if node else None,
         node_price_high=node.high / node.quantity if node else None,
         excluded=plan.excluded,
-        lines=tuple(
-            out.CostLineReport(
-                category=line.category, part=line.part, quantity=line.quantity, unit_price=line.unit_price,
-                total=line.total, low=line.low, high=line.high, grade=line.grade, status=line.status,
-            )
-            for line in plan.lines
-        ),
-    )  # fmt: skip
+        lines=plan.lines,
+    )
 
 
 def _power(design: ResolvedDesign, plan: PowerPlan) -> out.PowerReport:
@@ -181,13 +156,18 @@ def _power(design: ResolvedDesign, plan: PowerPlan) -> out.PowerReport:
         electricity_currency=tariff.currency if tariff else None,
         nodes=tuple(
             out.NodePowerReport(
-                role=node.role, server=node.server, count=node.count, training_w=node.training_w,
-                training_grade=node.training_grade, component_sum_w=node.component_sum_w,
-                maximum_w=node.maximum_w, rack_w=node.maximum_w * node.per_rack if node.per_rack else None,
+                role=node.role,
+                server=node.server,
+                count=node.count,
+                training_w=node.training_w,
+                training_grade=node.training_grade,
+                component_sum_w=node.component_sum_w,
+                maximum_w=node.maximum_w,
+                rack_w=node.maximum_w * node.per_rack if node.per_rack else None,
             )
             for node in plan.nodes
         ),
-    )  # fmt: skip
+    )
 
 
 def _attempt(faults: list[Finding], compute: Callable[[], T]) -> T | None:
@@ -199,8 +179,22 @@ def _attempt(faults: list[Finding], compute: Callable[[], T]) -> T | None:
         return None
 
 
-def assess(design: ResolvedDesign, catalog: Catalog) -> out.Assessment:
-    """Return the assessment of a resolved design, without findings.
+@record
+class DesignStudy:
+    """A design with everything that was made of it."""
+
+    design: ResolvedDesign
+    fabric: FabricPlan
+    power: PowerPlan
+    assessment: out.Assessment
+
+
+def study_design(design: ResolvedDesign, catalog: Catalog) -> DesignStudy:
+    """Return the study of a resolved design; its assessment has no findings yet.
+
+    Args:
+        design: the design.
+        catalog: where its parts were looked up.
 
     Raises:
         InputError: where the fabric cannot hold the design, a library cannot run on it, or a price is missing;
@@ -208,7 +202,7 @@ def assess(design: ResolvedDesign, catalog: Catalog) -> out.Assessment:
     """
     faults: list[Finding] = []
     fabric = _attempt(faults, lambda: plan_fabric(design))
-    collectives = _attempt(faults, lambda: communication(design, fabric))
+    collectives = _attempt(faults, lambda: allreduce_bounds(design, fabric))
     links = _attempt(faults, lambda: cable_items(design, fabric)) if fabric else None
     cost = _attempt(faults, lambda: price(design, fabric, links)) if fabric and links is not None else None
     if faults or fabric is None or collectives is None:
@@ -217,22 +211,33 @@ def assess(design: ResolvedDesign, catalog: Catalog) -> out.Assessment:
     roles: dict[str, int] = {}
     for group in design.groups:
         roles[group.group.role] = roles.get(group.group.role, 0) + group.group.count
-    return out.Assessment(
+    assessment = out.Assessment(
         schema_version=out.SCHEMA_VERSION,
         tool=out.ToolInfo("ffplan", __version__),
-        design=out.DesignInfo(design.spec.name, design.spec.description, design.document.file, design.document.sha256),
-        catalog=tuple(
-            out.CatalogFile(entry.part.id, entry.part.kind, entry.document.file, entry.document.sha256)
-            for entry in catalog.used
+        design=out.DesignInfo(
+            name=design.spec.name,
+            description=design.spec.description,
+            file=design.document.file,
+            sha256=design.document.sha256,
         ),
+        catalog=files_read(catalog),
         nodes=roles,
         accelerators=design.accelerators,
         hardware=_hardware(design),
         fabric=_fabric(design, fabric),
-        communication=tuple(_collective(item) for item in collectives),
+        communication=collectives,
         cost=_cost(design, cost),
         power=_power(design, power),
-        assumptions=assumptions(design, fabric, power, left_out(design)),
-        unverified=unverified(catalog),
+        assumptions=design_assumptions(design, fabric, power, left_out(design)),
+        unverified=recalled_figures(catalog),
         findings=(),
+    )
+    return DesignStudy(design, fabric, power, assessment)
+
+
+def files_read(catalog: Catalog) -> tuple[out.CatalogFile, ...]:
+    """Return every catalogue file read so far, by id."""
+    return tuple(
+        out.CatalogFile(entry.part.id, entry.part.kind, entry.document.file, entry.document.sha256)
+        for entry in catalog.used
     )

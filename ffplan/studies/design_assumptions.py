@@ -80,7 +80,7 @@ def _power(plan: PowerPlan) -> Iterator[str]:
     )
 
 
-def assumptions(
+def design_assumptions(
     design: ResolvedDesign, fabric: FabricPlan, power: PowerPlan, left_out: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return everything assumed that moves a result, one sentence each.
@@ -99,7 +99,7 @@ def assumptions(
     )
 
 
-def unverified(catalog: Catalog) -> tuple[UnverifiedFigure, ...]:
+def recalled_figures(catalog: Catalog) -> tuple[UnverifiedFigure, ...]:
     """Return the recalled figures (status R) in the catalogue files read; of a price book, those of parts used."""
     used = {entry.part.id for entry in catalog.used}
     rows = []

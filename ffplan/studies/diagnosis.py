@@ -6,32 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.formatting import GIB, plural
+from ffplan.base.formatting import gib, plural
 from ffplan.base.record import record
-from ffplan.training.constraints import COUNTED, REASONS, WORDS, causes, codes
-from ffplan.training.memory import PARTS, footprint, peak_bytes, telling_stages
+from ffplan.training.constraints import AXIS_REASONS, COUNTED, REASONS, WORDS, multiples, reason_codes, violations
+from ffplan.training.memory import PARTS, fullest_candidates, peak_bytes, stage_bytes
 
 if TYPE_CHECKING:
-    from ffplan.training.model_shape import Shape
-    from ffplan.training.parallel_plan import Plans
-
-
-CANNOT = "this plan cannot run"
-
-
-class RefusedError(ValueError):
-    """A plan cannot run; the message is for people."""
-
-    def __init__(self, why: str, *, infeasible: bool, lead: str = "") -> None:
-        super().__init__(lead + why)
-        self.why = why
-        """The message without its lead, for a place that says so already."""
-        self.infeasible = infeasible
-        """True where the plan is sound but does not fit the machine."""
+    from ffplan.training.axes import ParallelPlans
+    from ffplan.training.model_shape import ModelShape
 
 
 @record
-class Fault:
+class Diagnosis:
     """Why a plan cannot run, and what would."""
 
     reason: str
@@ -41,10 +27,13 @@ class Fault:
 
 
 WORDS_OF = {
-    "weights": "weights", "gradients": "gradients", "optimizer": "states of the optimiser",
-    "activations": "activations", "logits": "scores over the vocabulary",
+    "weights": "weights",
+    "gradients": "gradients",
+    "optimizer": "states of the optimiser",
+    "activations": "activations",
+    "logits": "scores over the vocabulary",
     "working": "layers gathered or computed again",
-}  # fmt: skip
+}
 """Parts of the memory for people."""
 
 
@@ -60,35 +49,24 @@ def _nearest(value: float, number: int) -> str:
     return "take " + (" or ".join(f"{item:,}" for item in (below, above) if item is not None) or "1")
 
 
-def gib(value: float) -> str:
-    """Return a number of bytes in GiB."""
-    return f"{value / GIB:.1f} GiB"
-
-
-def _memory(shape: Shape, plans: Plans, limit: float) -> Fault:
+def _memory(shape: ModelShape, plans: ParallelPlans, limit: float) -> Diagnosis:
     """Return what does not fit, and what would make it smaller."""
-    stages = {name: float(at) for name, at in telling_stages(shape, plans).items()}
-    most, name, at = max((float(np.max(footprint(shape, plans, at).total)), name, at) for name, at in stages.items())
-    parts = footprint(shape, plans, at)
+    stages = {name: float(at) for name, at in fullest_candidates(shape, plans).items()}
+    most, name, at = max((float(np.max(stage_bytes(shape, plans, at).total)), name, at) for name, at in stages.items())
+    parts = stage_bytes(shape, plans, at)
     sizes = {part: float(np.max(getattr(parts, part))) for part in PARTS}
     biggest = max(sizes, key=lambda part: sizes[part])
     named = f"the {name} stage" if name in ("first", "last") else f"stage {int(at) + 1}"
     where = "every rank" if plans.pipeline == 1 else named
     words = f"{where} needs {gib(most)}, {gib(most - limit)} more than the {gib(limit)} there are"
-    return Fault("memory", words, f"most of it, {gib(sizes[biggest])}, are {WORDS_OF[biggest]}")
+    return Diagnosis("memory", words, f"most of it, {gib(sizes[biggest])}, are {WORDS_OF[biggest]}")
 
 
-def _batches(plans: Plans) -> str:
+def _batches(plans: ParallelPlans) -> str:
     return f"take a batch of {multiples(int(plans.batch), int(plans.data * plans.micro) or 1)}"
 
 
-def multiples(value: int, each: int) -> str:
-    """Return the nearest multiples of a number below and above a value, in words; none of them 0."""
-    low = value // each * each
-    return " or ".join(f"{near:,}" for near in (low, low + each) if near > 0)
-
-
-def _of_ranks(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
+def _of_ranks(shape: ModelShape, p: ParallelPlans, reason: str) -> tuple[str, str]:
     """Return message and remedy where ranks, experts or shares do not divide."""
     t, pp = int(p.tensor), int(p.pipeline)
     if reason == "ranks":
@@ -126,7 +104,7 @@ def _of_ranks(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
     return f"{words} does not divide {ranks:,} ranks of tensor, context and data parallelism", f"take fewer ways{less}"
 
 
-def _of_pipelines(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
+def _of_pipelines(shape: ModelShape, p: ParallelPlans, reason: str) -> tuple[str, str]:
     """Return message and remedy where layers, micro-batches or the sequence do not divide."""
     pp, layers = int(p.pipeline), int(shape.layers)
     if reason == "stages":
@@ -142,9 +120,6 @@ def _of_pipelines(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
     if reason == "batch":
         words = f"a batch of {int(p.batch):,} is no whole number of micro-batches of {int(p.micro)}"
         return f"{words} for {float(p.data):,g} data-parallel ranks", _batches(p)
-    if reason == "context":
-        words = f"context parallelism {int(p.context)} does not cut {int(shape.sequence):,} tokens"
-        return f"{words} into two equal pieces a rank", "take a power of two"
     counted = f"{float(p.micro_batches):g} micro-batches"
     if reason == "rounds":
         words = f"{counted} do not divide into rounds of {pp} stages, as interleaving needs"
@@ -153,25 +128,27 @@ def _of_pipelines(shape: Shape, p: Plans, reason: str) -> tuple[str, str]:
     return words, "change the stages or the batch, or take 1f1b"
 
 
-def given(plans: Plans) -> dict[str, Any]:
+def fixed_extras(plans: ParallelPlans) -> dict[str, Any]:
     """Return the fields of a plan that are set and no axis of a search has, with the values that leave them out."""
     free: dict[str, Any] = {"unit_layers": 1.0, "shard": 0.0}
     return {name: value for name, value in free.items() if getattr(plans, name) != value}
 
 
-def relaxed(plans: Plans) -> list[dict[str, Any]]:
+def relaxations(plans: ParallelPlans) -> list[dict[str, Any]]:
     """Return what of a plan to leave out to find one that runs, the least first."""
-    there = given(plans)
+    there = fixed_extras(plans)
     return [{}, *({name: value} for name, value in there.items()), *([there] if len(there) > 1 else [])]
 
 
-def told(shape: Shape, plans: Plans, reason: str) -> Fault:
+def explain(shape: ModelShape, plans: ParallelPlans, reason: str) -> Diagnosis:
     """Return a fault of one plan, of plain numbers, in words."""
+    if reason in AXIS_REASONS:
+        return Diagnosis(reason, *AXIS_REASONS[reason].explain(shape, plans))
     of_ranks = reason in ("ranks", "heads", "widths", "shard", "experts", "expert-ranks")
-    return Fault(reason, *(_of_ranks if of_ranks else _of_pipelines)(shape, plans, reason))
+    return Diagnosis(reason, *(_of_ranks if of_ranks else _of_pipelines)(shape, plans, reason))
 
 
-def fault(shape: Shape, plans: Plans, limit: float | None) -> Fault | None:
+def diagnose(shape: ModelShape, plans: ParallelPlans, limit: float | None) -> Diagnosis | None:
     """Return why one plan cannot run, or None.
 
     Args:
@@ -179,9 +156,9 @@ def fault(shape: Shape, plans: Plans, limit: float | None) -> Fault | None:
         plans: one plan, plain numbers.
         limit: device memory [byte]; not checked if omitted.
     """
-    code = int(codes(causes(shape, plans, None)))
+    code = int(reason_codes(violations(shape, plans, None)))
     if code:
-        return told(shape, plans, REASONS[code])
+        return explain(shape, plans, REASONS[code])
     if limit is not None and float(peak_bytes(shape, plans)) > limit:
         return _memory(shape, plans, limit)
     return None

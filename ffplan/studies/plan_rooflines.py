@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.collectives.switch_hierarchy import sharded_speedup
 from ffplan.results.training import Roofline
-from ffplan.training.microbatch import inner_stride, place
+from ffplan.training.microbatch import inner_stride, placement_of
 from ffplan.training.rooflines import (
     data_parallel_tokens,
     expert_parallel_tokens,
@@ -16,14 +16,14 @@ from ffplan.training.rooflines import (
 )
 
 if TYPE_CHECKING:
-    from ffplan.training.group_collectives import System
-    from ffplan.training.microbatch import Run
+    from ffplan.training.group_collectives import Cluster
+    from ffplan.training.microbatch import TrainRun
 
 NEAR = 0.01
 """Difference from which what is here is told beside what the book has [1]."""
 
 
-def _inside(system: System) -> float:
+def _inside(system: Cluster) -> float:
     """Return what a GPU of a node sends to the others [GB/s]: the specified NVLink, or PCIe."""
     host, part = system.host, system.host.accelerator
     if host.switched and part is not None and part.nvlink is not None:
@@ -31,20 +31,20 @@ def _inside(system: System) -> float:
     return host.pcie[1] if host.pcie else 0.0
 
 
-def _reduces_at(run: Run) -> tuple[float, bool]:
+def _reduces_at(run: TrainRun) -> tuple[float, bool]:
     """Return the bandwidth at which gradients are reduced [GB/s], and whether a switch does it.
 
     Inside a node, by its scale-up switch where that can; out of it over all NICs.
     """
     p, host = run.plans, run.system.host
     ranks = p.sharing if p.zero else p.reducing
-    nodes = place(run, ranks, inner_stride(p)).nodes
+    nodes = placement_of(run, ranks, inner_stride(p)).nodes
     if float(nodes) <= 1:
         return _inside(run.system), host.switched and host.rates is not None and host.rates.nvls is not None
     return sum(host.nic_gbyte_s) * host.domain_nodes, False
 
 
-def _critical(run: Run, plain: float, needed: float, rate: float) -> float:
+def _critical(run: TrainRun, plain: float, needed: float, rate: float) -> float:
     """Return tokens from which computing binds, for the experts of a model that has them [1]."""
     experts = run.shape.experts
     if experts is None:
@@ -54,7 +54,7 @@ def _critical(run: Run, plain: float, needed: float, rate: float) -> float:
     return book * needed / plain
 
 
-def _here(run: Run, rate: float, *, switched: bool) -> float:
+def _here(run: TrainRun, rate: float, *, switched: bool) -> float:
     """Return the tokens from which computing binds with what the plan reduces and gathers [1]."""
     p, peak, gradient = run.plans, run.speeds.peak, float(run.plans.gradient_bytes)
     if p.zero == 3:
@@ -64,7 +64,7 @@ def _here(run: Run, rate: float, *, switched: bool) -> float:
     return float(data_parallel_tokens(peak, rate, gradient, in_network=switched))
 
 
-def _data(run: Run) -> list[Roofline]:
+def _data(run: TrainRun) -> list[Roofline]:
     """Return data parallelism as the book has it, and as it is here where that differs."""
     p, shape = run.plans, run.shape
     rate, switched = _reduces_at(run)
@@ -78,13 +78,31 @@ def _data(run: Run) -> list[Roofline]:
     plain = float(data_parallel_tokens(run.speeds.peak, rate))
     book = _critical(run, plain, float(sharded_tokens(run.speeds.peak, rate)) if p.zero == 3 else plain, rate)
     here = _critical(run, plain, _here(run, rate, switched=switched), rate)
-    found = [Roofline(name, f"{label}, book", "tokens a GPU", tokens, book, tokens >= book)]
+    found = [
+        Roofline(
+            name=name,
+            label=f"{label}, book",
+            unit="tokens a GPU",
+            value=tokens,
+            critical=book,
+            computing_binds=tokens >= book,
+        )
+    ]
     if abs(here / book - 1) > NEAR:
-        found.append(Roofline(f"{name}-here", f"{label}, here", "tokens a GPU", tokens, here, tokens >= here))
+        found.append(
+            Roofline(
+                name=f"{name}-here",
+                label=f"{label}, here",
+                unit="tokens a GPU",
+                value=tokens,
+                critical=here,
+                computing_binds=tokens >= here,
+            )
+        )
     return found
 
 
-def rooflines(run: Run) -> tuple[Roofline, ...]:
+def plan_rooflines(run: TrainRun) -> tuple[Roofline, ...]:
     """Return where one plan stands.
 
     Args:
@@ -94,5 +112,14 @@ def rooflines(run: Run) -> tuple[Roofline, ...]:
     if p.tensor > 1:
         width = shape.ffn if shape.experts is None else max(shape.ffn, shape.experts.ffn)
         most = float(tensor_parallel_ways(width, peak, _inside(run.system), run.system.domain))
-        found.append(Roofline("tensor", "tensor parallelism", "ways", float(p.tensor), most, float(p.tensor) <= most))
+        found.append(
+            Roofline(
+                name="tensor",
+                label="tensor parallelism",
+                unit="ways",
+                value=float(p.tensor),
+                critical=most,
+                computing_binds=float(p.tensor) <= most,
+            )
+        )
     return tuple(found)

@@ -7,56 +7,59 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.formatting import plural
 from ffplan.studies.cluster import most_gpus
-from ffplan.studies.diagnosis import RefusedError, relaxed
+from ffplan.studies.diagnosis import relaxations
 from ffplan.studies.train_rows import train_rows
-from ffplan.studies.train_setup import Asked, Stand, assumed, report, stand_of, there_are
-from ffplan.training.constraints import WORDS
-from ffplan.training.conv_step import alone
+from ffplan.studies.train_setup import (
+    TrainRequest,
+    TrainSetup,
+    check_available,
+    setup_assumptions,
+    train_report,
+    train_setup,
+)
+from ffplan.training.axes import AXES, OPTIONS, RECOMPUTE
+from ffplan.training.constraints import WORDS, RefusedError
+from ffplan.training.conv_step import data_parallel_only
 from ffplan.training.model_flops import parameters
-from ffplan.training.parallel_plan import RECOMPUTE
-from ffplan.training.search_space import best, single, space_of, weigh
+from ffplan.training.search_space import best, evaluate_space, search_space, single
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import ResolvedDesign
     from ffplan.results.training import TrainReport
-    from ffplan.training.search_space import Found
-
-AXES = {
-    "tensor": "tensor", "context": "context", "pipeline": "pipeline", "expert": "expert",
-    "expert_tensor": "expert_tensor", "micro_batch": "micro", "chunks": "chunks", "zero": "zero",
-}  # fmt: skip
-"""Axes of a search by the fields of a plan that fix them."""
+    from ffplan.training.search_space import EvaluatedSpace
 
 
-def _fixed(asked: Asked) -> dict[str, Any]:
+def _fixed(asked: TrainRequest) -> dict[str, Any]:
     """Return the axes that a search keeps at one value."""
     found: dict[str, Any] = {
-        axis: getattr(asked.plan, field) or 0 for field, axis in AXES.items() if field in asked.fixed
+        axis.array: getattr(asked.plan, axis.field) or 0
+        for axis in AXES
+        if axis.values is not None and axis.field in asked.fixed
     }
-    if "recompute" in asked.fixed:
-        found["recompute"] = RECOMPUTE.index(asked.plan.recompute)
-    if "sequence_parallel" in asked.fixed:
-        found["sequence_parallel"] = int(asked.plan.sequence_parallel)
+    for name in OPTIONS:
+        if name in asked.fixed:
+            value = getattr(asked.plan, name)
+            found[name] = RECOMPUTE.index(value) if name == "recompute" else int(value)
     if asked.plan.schedule != "1f1b":
         found["chunks"] = 1
     return found
 
 
-def _weighed(stand: Stand, asked: Asked, count: int) -> Found:
+def _weighed(stand: TrainSetup, asked: TrainRequest, count: int) -> EvaluatedSpace:
     """Return the space of plans on so many accelerators, weighed."""
-    space = space_of(stand.shape, count, stand.run.system.domain, _fixed(asked))
+    space = search_space(stand.shape, count, stand.run.system.domain, _fixed(asked))
     if asked.plan.reduces_whole:  # ZeRO 3 needs a scatter
-        space = replace(space, zero=tuple(stage for stage in space.zero if stage < 3))
-    return weigh(stand.run, space, count, stand.limit, asked.plan.data if "data" in asked.fixed else None)
+        space = space.without("zero", 3)
+    return evaluate_space(stand.run, space, count, stand.limit, asked.plan.data if "data" in asked.fixed else None)
 
 
-def _without(stand: Stand, fields: dict[str, Any]) -> Stand:
+def _without(stand: TrainSetup, fields: dict[str, Any]) -> TrainSetup:
     """Return workload and machine with some fields of the plan replaced."""
     return replace(stand, run=replace(stand.run, plans=replace(stand.run.plans, **fields)))
 
 
-def _enough(design: ResolvedDesign, stand: Stand, asked: Asked, count: int) -> str:
+def _enough(design: ResolvedDesign, stand: TrainSetup, asked: TrainRequest, count: int) -> str:
     """Return from how many accelerators a search finds a plan, trying twice as many again and again."""
     most = most_gpus(design)
     while count < most:
@@ -66,9 +69,9 @@ def _enough(design: ResolvedDesign, stand: Stand, asked: Asked, count: int) -> s
     return "no number of this design's accelerators would do"
 
 
-def _hopeless(design: ResolvedDesign, stand: Stand, asked: Asked, found: Found) -> str:
+def _hopeless(design: ResolvedDesign, stand: TrainSetup, asked: TrainRequest, found: EvaluatedSpace) -> str:
     """Return why none of the plans of a space can run, and what would."""
-    count, (_, *options) = asked.gpus[0], relaxed(stand.run.plans)
+    count, (_, *options) = asked.gpus[0], relaxations(stand.run.plans)
     lead = f"none of {found.weighed:,} plans can run"
     for fields in options:
         if best(_weighed(_without(stand, fields), asked, count), 1):
@@ -82,7 +85,7 @@ def _hopeless(design: ResolvedDesign, stand: Stand, asked: Asked, found: Found) 
     return f"{lead} on {plural(count, 'accelerator')} ({words}); {enough}{also}"
 
 
-def search(design: ResolvedDesign, catalog: Catalog, asked: Asked, top: int) -> TrainReport:
+def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: int) -> TrainReport:
     """Return the best plans on a number of accelerators.
 
     Args:
@@ -95,11 +98,11 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: Asked, top: int) -> 
         RefusedError: where none can run; says why most cannot.
         UncalibratedError: where nothing is known of training on the accelerators.
     """
-    there_are(design, asked.gpus[0])
+    check_available(design, asked.gpus[0])
     transformer = asked.model.transformer
     if transformer is None:
-        raise RefusedError(f"{alone(asked.model)}; leave out --search", infeasible=False)
-    stand, count = stand_of(design, catalog, asked, transformer), asked.gpus[0]
+        raise RefusedError(f"{data_parallel_only(asked.model)}; leave out --search", infeasible=False)
+    stand, count = train_setup(design, catalog, asked, transformer), asked.gpus[0]
     found = _weighed(stand, asked, count)
     winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
     if not winners:
@@ -110,5 +113,8 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: Asked, top: int) -> 
     size = float(parameters(stand.shape))
     kept = asked.plan.schedule
     known = "1f1b, plain or interleaved" if kept == "1f1b" else kept
-    assumptions = (*assumed(stand, asked), f"The search kept to the schedule {known}; --schedule tries another.")
-    return report(design, catalog, asked, stand.part, size, rows, assumptions, counts)
+    assumptions = (
+        *setup_assumptions(stand, asked),
+        f"The search kept to the schedule {known}; --schedule tries another.",
+    )
+    return train_report(design, catalog, asked, stand.part, size, rows, assumptions, counts)

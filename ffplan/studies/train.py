@@ -8,17 +8,26 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import plural
 from ffplan.design.training import LEAST_ZERO
 from ffplan.results.training import Skipped, TrainReport
-from ffplan.studies.conv_rows import image_rows, image_run
-from ffplan.studies.diagnosis import CANNOT, RefusedError, fault, given, relaxed
-from ffplan.studies.train_assumptions import image_assumptions
+from ffplan.studies.conv_rows import conv_rows, conv_run
+from ffplan.studies.diagnosis import diagnose, fixed_extras, relaxations
+from ffplan.studies.train_assumptions import conv_assumptions
 from ffplan.studies.train_rows import train_rows
-from ffplan.studies.train_setup import Asked, Stand, assumed, machine_of, report, stand_of, there_are
+from ffplan.studies.train_setup import (
+    TrainRequest,
+    TrainSetup,
+    check_available,
+    cluster_for,
+    setup_assumptions,
+    train_report,
+    train_setup,
+)
+from ffplan.training.axes import AXES, RECOMPUTE, ParallelPlans
+from ffplan.training.constraints import CANNOT, RefusedError
 from ffplan.training.conv_layers import gradient_bytes
-from ffplan.training.conv_step import fits, image_plan
+from ffplan.training.conv_step import check_memory, conv_plan
 from ffplan.training.model_flops import parameters
-from ffplan.training.parallel_plan import RECOMPUTE, Plans
-from ffplan.training.search_space import nearest, single, space_of, weigh
-from ffplan.training.written import plans_of
+from ffplan.training.parallel_plan import parallel_plans
+from ffplan.training.search_space import evaluate_space, nearest, search_space, single
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,30 +37,30 @@ if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
 
 
-def _images(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport:
+def _images(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> TrainReport:
     """Return a convolutional network on several numbers of accelerators.
 
     Raises:
         RefusedError: where it cannot run on one of them.
         UncalibratedError: where nothing is known of training on the accelerators.
     """
-    part, limit, system = machine_of(design, catalog, asked)
-    run = image_run(asked.model, asked.plan, part, system)
+    part, limit, system = cluster_for(design, catalog, asked)
+    run = conv_run(asked.model, asked.plan, part, system)
 
-    def plan(count: int) -> Plans:
-        there_are(design, count)
-        made = plans_of(image_plan(asked.model, asked.plan, count), float(count))
-        fits(replace(run, plans=made), limit)
+    def plan(count: int) -> ParallelPlans:
+        check_available(design, count)
+        made = parallel_plans(conv_plan(asked.model, asked.plan, count), float(count))
+        check_memory(replace(run, plans=made), limit)
         return made
 
     plans, skipped = tried(asked.gpus, plan)
-    rows = image_rows(run, list(plans.values()), limit)
-    assumptions = image_assumptions(run, asked.plan, given=asked.memory is not None)
+    rows = conv_rows(run, list(plans.values()), limit)
+    assumptions = conv_assumptions(run, asked.plan, given=asked.memory is not None)
     size = gradient_bytes(run.layers, 1.0)
-    return report(design, catalog, asked, part, size, rows, assumptions, skipped=skipped)
+    return train_report(design, catalog, asked, part, size, rows, assumptions, skipped=skipped)
 
 
-def train(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport:
+def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> TrainReport:
     """Return one plan on several numbers of accelerators.
 
     Args:
@@ -66,12 +75,12 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport
     transformer = asked.model.transformer
     if transformer is None:
         return _images(design, catalog, asked)
-    stand = stand_of(design, catalog, asked, transformer)
+    stand = train_setup(design, catalog, asked, transformer)
 
-    def plan(count: int) -> Plans:
-        there_are(design, count)
-        made = plans_of(asked.plan, float(count))
-        wrong = fault(stand.shape, made, stand.limit)
+    def plan(count: int) -> ParallelPlans:
+        check_available(design, count)
+        made = parallel_plans(asked.plan, float(count))
+        wrong = diagnose(stand.shape, made, stand.limit)
         if wrong is not None:
             where = f" on {plural(count, 'accelerator')}" if len(asked.gpus) > 1 else ""
             words = f"{wrong.message}; {wrong.remedy}; {_nearest(stand, asked.plan, made, count)}"
@@ -81,10 +90,14 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> TrainReport
     plans, skipped = tried(asked.gpus, plan)
     rows = train_rows(stand.run, list(plans.values()), stand.limit, list(plans), compared=False)
     size = float(parameters(stand.shape))
-    return report(design, catalog, asked, stand.part, size, rows, assumed(stand, asked), skipped=skipped)
+    return train_report(
+        design, catalog, asked, stand.part, size, rows, setup_assumptions(stand, asked), skipped=skipped
+    )
 
 
-def tried(counts: tuple[int, ...], plan: Callable[[int], Plans]) -> tuple[dict[int, Plans], tuple[Skipped, ...]]:
+def tried(
+    counts: tuple[int, ...], plan: Callable[[int], ParallelPlans]
+) -> tuple[dict[int, ParallelPlans], tuple[Skipped, ...]]:
     """Return plans by numbers of accelerators, and the numbers on which there is none.
 
     Args:
@@ -94,7 +107,7 @@ def tried(counts: tuple[int, ...], plan: Callable[[int], Plans]) -> tuple[dict[i
     Raises:
         RefusedError: the first, where all are refused.
     """
-    found: dict[int, Plans] = {}
+    found: dict[int, ParallelPlans] = {}
     refused: list[tuple[int, RefusedError]] = []
     for count in counts:
         try:
@@ -106,22 +119,22 @@ def tried(counts: tuple[int, ...], plan: Callable[[int], Plans]) -> tuple[dict[i
     return found, tuple(Skipped(count, error.why) for count, error in refused)
 
 
-def _nearest(stand: Stand, plan: PlanFields, asked: Plans, count: int) -> str:
+def _nearest(stand: TrainSetup, plan: PlanFields, asked: ParallelPlans, count: int) -> str:
     """Return the options of the nearest plan that runs on so many accelerators, in words."""
-    space = space_of(stand.shape, count, stand.run.system.domain, {})
-    for left_out in relaxed(asked):
+    space = search_space(stand.shape, count, stand.run.system.domain, {})
+    for left_out in relaxations(asked):
         base = replace(asked, **left_out)
-        found = weigh(replace(stand.run, plans=base), space, count, stand.limit)
+        found = evaluate_space(replace(stand.run, plans=base), space, count, stand.limit)
         at = nearest(found, base)
         near = None if at is None else single(found.plans, found.step.shape, at)
-        if near is None or any(near.zero < LEAST_ZERO[name] for name in given(near)):
+        if near is None or any(near.zero < LEAST_ZERO[name] for name in fixed_extras(near)):
             continue
         words = [*(f"without `{name}`" for name in left_out), *changed(plan, asked, near)]
         return f"--search finds the fastest; the nearest plan that runs: {' '.join(words)}"
     return f"no plan of this model, batch and memory runs on {plural(count, 'accelerator')}"
 
 
-def changed(plan: PlanFields, asked: Plans, near: Plans) -> list[str]:
+def changed(plan: PlanFields, asked: ParallelPlans, near: ParallelPlans) -> list[str]:
     """Return the options that make one plan of another: those above one, and whatever differs.
 
     Args:
@@ -129,14 +142,12 @@ def changed(plan: PlanFields, asked: Plans, near: Plans) -> list[str]:
         asked: the same as plain numbers.
         near: the other.
     """
-    names = {
-        "--tp": "tensor", "--cp": "context", "--pp": "pipeline", "--chunks": "chunks", "--ep": "expert",
-        "--micro-batch": "micro",
-    }  # fmt: skip
     found = [
-        f"{option} {int(getattr(near, name))}"
-        for option, name in names.items()
-        if getattr(near, name) > 1 or getattr(near, name) != getattr(asked, name)
+        f"{axis.option} {int(getattr(near, axis.array))}"
+        for axis in AXES
+        if axis.values is not None
+        and axis.named
+        and (getattr(near, axis.array) > 1 or getattr(near, axis.array) != getattr(asked, axis.array))
     ]
     found.append(f"--zero {int(near.zero)}")
     if near.recompute or asked.recompute:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ffplan.collectives.rank_layout import Job
-    from ffplan.collectives.timing import Wish
+    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.collectives.timing import CollectiveQuery
     from ffplan.design.training import PlanFields
     from ffplan.results.training import TrainRow
-    from ffplan.training.accelerator_rates import Speeds
-    from ffplan.training.conv_step import ImageRun
-    from ffplan.training.microbatch import Run
+    from ffplan.training.accelerator_rates import AcceleratorRates
+    from ffplan.training.conv_step import ConvRun
+    from ffplan.training.microbatch import TrainRun
 
 
 LEFT = "2 GiB of device memory are left to driver, libraries and fragments; --memory sets the limit."
@@ -21,7 +21,7 @@ SHARDED = 64
 """Data-parallel ranks from which ZeRO 3 was measured to be slower than modelled."""
 
 
-def collective_assumptions(wish: Wish, job: Job) -> tuple[str, ...]:
+def collective_assumptions(wish: CollectiveQuery, job: RankLayout) -> tuple[str, ...]:
     """Return the assumptions behind a table of times.
 
     Args:
@@ -65,14 +65,14 @@ def collective_assumptions(wish: Wish, job: Job) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _cost(speeds: Speeds) -> str:
+def _cost(speeds: AcceleratorRates) -> str:
     """Return what overlapping costs, in words."""
     if speeds.overlap:
         return f"Collectives that NCCL hides cost the computing {speeds.overlap * 100:.0f} % of their own time."
     return "What overlaps costs the computing nothing."
 
 
-def training_assumptions(run: Run, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
+def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
     """Return the assumptions behind times and memory of training.
 
     Args:
@@ -107,7 +107,7 @@ def training_assumptions(run: Run, plan: PlanFields, *, given: bool) -> tuple[st
     return tuple(found)
 
 
-def sharded_assumption(rows: Sequence[TrainRow]) -> tuple[str, ...]:
+def fsdp_assumption(rows: Sequence[TrainRow]) -> tuple[str, ...]:
     """Return what to know of ZeRO 3, where a row has it, and of what it was measured to take over many ranks."""
     fully = [row.plan for row in rows if row.plan.zero == 3 and row.plan.shard > 1]
     if not fully:
@@ -129,7 +129,7 @@ def sharded_assumption(rows: Sequence[TrainRow]) -> tuple[str, ...]:
     )
 
 
-def image_assumptions(run: ImageRun, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
+def conv_assumptions(run: ConvRun, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
     """Return the assumptions behind times and memory of training a convolutional network.
 
     Args:

@@ -9,90 +9,92 @@ import numpy as np
 
 from ffplan.base.formatting import GIB
 from ffplan.results.training import Gain, PlanRow, StageMemory, StepPart, TrainRow
-from ffplan.studies.plan_rooflines import rooflines
-from ffplan.training.memory import footprint, peak_bytes, telling_stages
+from ffplan.studies.plan_rooflines import plan_rooflines
+from ffplan.training.axes import AXES, NUMBERS, RECOMPUTE
+from ffplan.training.memory import PARTS as MEMORY_PARTS
+from ffplan.training.memory import fullest_candidates, peak_bytes, stage_bytes
 from ffplan.training.mfu import achieved, step_flops
-from ffplan.training.parallel_plan import NUMBERS, RECOMPUTE, layers_of
+from ffplan.training.parallel_plan import layers_of
 from ffplan.training.sensitivity import RESOURCES, faster
-from ffplan.training.step import PARTS, step_parts, step_time
+from ffplan.training.step import LABELS, PARTS, step_parts, step_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ffplan.base.arrays import Floats
-    from ffplan.training.conv_step import ImageRun
-    from ffplan.training.group_collectives import System
-    from ffplan.training.microbatch import Run
-    from ffplan.training.model_shape import Shape
-    from ffplan.training.parallel_plan import Plans
+    from ffplan.base.array_math import Floats
+    from ffplan.training.axes import ParallelPlans
+    from ffplan.training.conv_step import ConvRun
+    from ffplan.training.group_collectives import Cluster
+    from ffplan.training.microbatch import TrainRun
+    from ffplan.training.model_shape import ModelShape
 
-LABELS = {
-    "products": "matrix products", "attention": "attention", "memory": "element-wise operations",
-    "kernels": "small kernels", "recompute": "computed again", "output": "output layer and loss",
-    "tensor": "tensor parallelism", "context": "context parallelism", "experts": "tokens to experts",
-    "launches": "waiting for the host", "sends": "between stages", "bubble": "pipeline bubble",
-    "parameters": "gathering parameters", "gradients": "reducing gradients", "optimizer": "optimiser",
-    "offload": "optimiser on the host",
-}  # fmt: skip
-"""Parts of a step for people."""
 MORE = 1.1
 """How much faster a resource is made to ask what it would buy."""
 SHOWN = 16
 """Most stages whose memory is listed one by one."""
 
 
-def plan_row(sequence: float, plans: Plans, system: System) -> PlanRow:
+def plan_row(sequence: float, plans: ParallelPlans, system: Cluster) -> PlanRow:
     """Return a plan as it is printed, for sequences of a length.
 
     ZeRO 3 scatters gradients, which HFReduce cannot: the library of all other collectives does.
     """
     p, reducer = plans, system.library.id if plans.zero == 3 else system.reducer_name
-    whole = {
-        name: int(getattr(p, name))
-        for name in ("gpus", "tensor", "context", "expert", "expert_tensor", "pipeline", "chunks", "data")
-    }
+    sizes = {axis.field: int(getattr(p, axis.array)) for axis in AXES}
     return PlanRow(
-        **whole, micro_batch=int(p.micro), batch=int(p.batch), micro_batches=int(p.micro_batches),
-        sequence=int(sequence), sequence_parallel=bool(p.sequence_parallel) and p.tensor > 1, zero=int(p.zero),
-        shard=int(p.shard) or int(p.reducing), unit_layers=int(p.unit_layers), recompute=RECOMPUTE[int(p.recompute)],
-        precision=p.precision, schedule="interleaved" if p.chunks > 1 else p.schedule,
-        overlap=tuple(sorted(p.overlap)), order=p.order, gradient_bytes=int(p.gradient_bytes),
-        attention="fused" if p.fused_attention else "unfused", elementwise="eager" if p.eager else "fused",
-        offload=p.offload, reducer=reducer,
-    )  # fmt: skip
+        **sizes,
+        gpus=int(p.gpus),
+        batch=int(p.batch),
+        micro_batches=int(p.micro_batches),
+        sequence=int(sequence),
+        sequence_parallel=bool(p.sequence_parallel) and p.tensor > 1,
+        zero=int(p.zero),
+        shard=int(p.shard) or int(p.reducing),
+        unit_layers=int(p.unit_layers),
+        recompute=RECOMPUTE[int(p.recompute)],
+        precision=p.precision,
+        schedule="interleaved" if p.chunks > 1 else p.schedule,
+        overlap=tuple(sorted(p.overlap)),
+        order=p.order,
+        gradient_bytes=int(p.gradient_bytes),
+        attention="fused" if p.fused_attention else "unfused",
+        elementwise="eager" if p.eager else "fused",
+        offload=p.offload,
+        reducer=reducer,
+    )
 
 
-def stages_of(shape: Shape, plans: Plans) -> tuple[StageMemory, ...]:
+def stages_of(shape: ModelShape, plans: ParallelPlans) -> tuple[StageMemory, ...]:
     """Return the memory of every stage; where there are many, of the first, second, last and fullest."""
     count = int(plans.pipeline)
-    telling = {0, 1, count - 1} | {int(at) for at in telling_stages(shape, plans).values()}
+    telling = {0, 1, count - 1} | {int(at) for at in fullest_candidates(shape, plans).values()}
     numbers = list(range(count)) if count <= SHOWN else sorted(telling)
     full, last = layers_of(shape.layers, plans)
     found = []
     for stage in numbers:
-        parts = footprint(shape, plans, float(stage))
-        sizes = [
-            float(np.max(getattr(parts, name))) / GIB
-            for name in ("weights", "gradients", "optimizer", "activations", "logits", "working", "total")
-        ]
+        parts = stage_bytes(shape, plans, float(stage))
+        sizes = {f"{name}_gib": float(np.max(getattr(parts, name))) / GIB for name in (*MEMORY_PARTS, "total")}
         held = last if stage == count - 1 and count > 1 else full
-        found.append(StageMemory(stage, int(held), *sizes))
+        found.append(StageMemory(stage=stage, layers=int(held), **sizes))
     return tuple(found)
 
 
-def relevant(run: Run | ImageRun) -> list[str]:
+def relevant(run: TrainRun | ConvRun) -> list[str]:
     """Return the resources that can matter to a run."""
     host, plans = run.system.host, run.plans
     reduces = run.system.reducer.method == "hfreduce"
     matters = {
-        "host": run.speeds.launch + run.speeds.launch_step > 0, "nvlink": host.switched or bool(host.pairs),
-        "nic": bool(host.nics), "pcie": not host.switched or reduces or plans.offload != "none",
-        "host_memory": reduces or plans.offload != "none", "uplinks": run.system.crossed is not None,
-    }  # fmt: skip
+        "host": run.speeds.launch + run.speeds.launch_step > 0,
+        "nvlink": host.switched or bool(host.pairs),
+        "nic": bool(host.nics),
+        "pcie": not host.switched or reduces or plans.offload != "none",
+        "host_memory": reduces or plans.offload != "none",
+        "uplinks": run.system.crossed is not None,
+    }
     return [name for name in RESOURCES if matters.get(name, True)]
 
 
-def stacked(plans: Sequence[Plans]) -> Plans:
+def stacked(plans: Sequence[ParallelPlans]) -> ParallelPlans:
     """Return plans of plain numbers as one of arrays."""
     columns: dict[str, Any] = {name: np.array([getattr(item, name) for item in plans]) for name in NUMBERS}
     return replace(plans[0], **columns)
@@ -114,7 +116,7 @@ def parts_at(parts: dict[str, float], seconds: float) -> tuple[StepPart, ...]:
 
 
 def train_rows(
-    run: Run, plans: Sequence[Plans], limit: float, asked: Sequence[int], *, compared: bool
+    run: TrainRun, plans: Sequence[ParallelPlans], limit: float, asked: Sequence[int], *, compared: bool
 ) -> list[TrainRow]:
     """Return plans with their time and memory.
 
@@ -140,9 +142,14 @@ def train_rows(
 
 
 def _row(
-    run: Run, parts: dict[str, float], seconds: float, bought: tuple[Gain, ...], limit: float, asked: int,
+    run: TrainRun,
+    parts: dict[str, float],
+    seconds: float,
+    bought: tuple[Gain, ...],
+    limit: float,
+    asked: int,
     first: TrainRow | None,
-) -> TrainRow:  # fmt: skip
+) -> TrainRow:
     shape = run.shape
     most = layers_of(shape.layers, run.plans)[0] / run.plans.chunks  # a unit is no larger than a chunk
     p = replace(run.plans, unit_layers=min(run.plans.unit_layers, float(most)))
@@ -152,13 +159,26 @@ def _row(
     causal = float(achieved(step_flops(shape, p, "causal"), seconds, p.gpus))
     hardware = float(achieved(step_flops(shape, p, "hardware"), seconds, p.gpus))
     return TrainRow(
-        plan_row(shape.sequence, p, run.system),
-        asked - int(p.gpus), seconds, tokens, each, model / 1e12, model / run.speeds.peak,
-        causal / run.speeds.peak, hardware / run.speeds.peak, each / (first.tokens_s_gpu if first else each),
-        parts_at(parts, seconds),
-        bought[0].resource, bought[0].label, bought, rooflines(run), float(np.max(peak_bytes(shape, p))) / GIB,
-        limit / GIB, stages_of(shape, p), None,
-    )  # fmt: skip
+        plan=plan_row(shape.sequence, p, run.system),
+        idle=asked - int(p.gpus),
+        step_s=seconds,
+        tokens_s=tokens,
+        tokens_s_gpu=each,
+        tflops_gpu=model / 1e12,
+        mfu=model / run.speeds.peak,
+        mfu_causal=causal / run.speeds.peak,
+        hfu=hardware / run.speeds.peak,
+        efficiency=each / (first.tokens_s_gpu if first else each),
+        parts=parts_at(parts, seconds),
+        binding=bought[0].resource,
+        binding_label=bought[0].label,
+        gains=bought,
+        rooflines=plan_rooflines(run),
+        memory_gib=float(np.max(peak_bytes(shape, p))) / GIB,
+        limit_gib=limit / GIB,
+        stages=stages_of(shape, p),
+        lost=None,
+    )
 
 
 def why_lost(best: TrainRow, other: TrainRow) -> str:

@@ -12,32 +12,32 @@ from ffplan.catalog.parts import Accelerator
 from ffplan.design.training import PlanFields
 from ffplan.results.design import SCHEMA_VERSION, CatalogFile
 from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
-from ffplan.studies.cluster import machine, most_gpus
-from ffplan.studies.diagnosis import RefusedError
-from ffplan.studies.train_assumptions import sharded_assumption, training_assumptions
-from ffplan.training.accelerator_rates import speeds
-from ffplan.training.constraints import WORDS
-from ffplan.training.microbatch import Run
-from ffplan.training.model_shape import Shape, shape_of
-from ffplan.training.written import plans_of
+from ffplan.studies.cluster import cluster_of, most_gpus
+from ffplan.studies.train_assumptions import fsdp_assumption, training_assumptions
+from ffplan.training.accelerator_rates import accelerator_rates
+from ffplan.training.constraints import WORDS, RefusedError
+from ffplan.training.microbatch import TrainRun
+from ffplan.training.model_shape import ModelShape, shape_of
+from ffplan.training.parallel_plan import parallel_plans
 
 if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.training.group_collectives import System
+    from ffplan.training.group_collectives import Cluster
 
-TAKEN = 2.0 * GIB
+RESERVED_BYTES = 2.0 * GIB
 """Device memory that driver, libraries and fragments take where no limit is given [byte]."""
 
 
 @record
-class Asked:
+class TrainRequest:
     """What is to be trained, and how."""
 
     model: Model
     plan: PlanFields
     gpus: tuple[int, ...]
+    """Numbers of accelerators."""
     memory: float | None = None
     """Device memory [byte]; the accelerator's less what driver and libraries take, if omitted."""
     fixed: frozenset[str] = frozenset()
@@ -45,16 +45,16 @@ class Asked:
 
 
 @record
-class Stand:
+class TrainSetup:
     """Everything but the plan."""
 
-    shape: Shape
+    shape: ModelShape
     part: Accelerator
     limit: float
-    run: Run
+    run: TrainRun
 
 
-def there_are(design: ResolvedDesign, count: int) -> None:
+def check_available(design: ResolvedDesign, count: int) -> None:
     """Refuse a number of accelerators that the design has not.
 
     Raises:
@@ -67,7 +67,7 @@ def there_are(design: ResolvedDesign, count: int) -> None:
         )
 
 
-def machine_of(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> tuple[Accelerator, float, System]:
+def cluster_for(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> tuple[Accelerator, float, Cluster]:
     """Return accelerator, device memory [byte] and machine.
 
     Raises:
@@ -76,8 +76,8 @@ def machine_of(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> tuple[
     part = design.compute.accelerator
     if part is None:
         raise RefusedError(f"`{design.compute.server.id}` has no accelerators", infeasible=False)
-    limit = asked.memory if asked.memory is not None else part.memory.value - TAKEN
-    system = machine(design, catalog, asked.plan.reducer)
+    limit = asked.memory if asked.memory is not None else part.memory.value - RESERVED_BYTES
+    system = cluster_of(design, catalog, asked.plan.reducer)
     if system.nvlink and not (system.host.pairs or system.host.switched):
         raise RefusedError(
             f"`hfreduce-nvlink` needs NVLink between GPUs; `{system.host.id}` has none", infeasible=False
@@ -85,7 +85,7 @@ def machine_of(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> tuple[
     return part, limit, system
 
 
-def stand_of(design: ResolvedDesign, catalog: Catalog, asked: Asked, transformer: Transformer) -> Stand:
+def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, transformer: Transformer) -> TrainSetup:
     """Return workload and machine.
 
     Raises:
@@ -98,15 +98,17 @@ def stand_of(design: ResolvedDesign, catalog: Catalog, asked: Asked, transformer
     if "bucket_mib" in plan.model_fields_set:
         raise RefusedError("`bucket_mib` is of convolutional networks; leave it out", infeasible=False)
     if transformer.experts is None and plan.expert_tensor not in (None, plan.tensor):
-        raise RefusedError(f"expert_tensor {plan.expert_tensor} of a model without experts; leave it out",
-                           infeasible=False)  # fmt: skip
+        raise RefusedError(
+            f"expert_tensor {plan.expert_tensor} of a model without experts; leave it out", infeasible=False
+        )
     if (plan.zero == 3 or plan.offload == "parameters") and plan.reduces_whole:
-        raise RefusedError(f"{plan.reducer} has no scatter, which ZeRO 3 needs; leave out `reducer`",
-                           infeasible=False)  # fmt: skip
-    part, limit, system = machine_of(design, catalog, asked)
+        raise RefusedError(f"{plan.reducer} has no scatter, which ZeRO 3 needs; leave out `reducer`", infeasible=False)
+    part, limit, system = cluster_for(design, catalog, asked)
     replaced = {"sequence": plan.sequence} if plan.sequence else {}
     shape = shape_of(transformer, **replaced)
-    return Stand(shape, part, limit, Run(shape, plans_of(plan, 1.0), speeds(part, plan.precision), system))
+    return TrainSetup(
+        shape, part, limit, TrainRun(shape, parallel_plans(plan, 1.0), accelerator_rates(part, plan.precision), system)
+    )
 
 
 def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:
@@ -116,11 +118,17 @@ def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:
     )
 
 
-def report(
-    design: ResolvedDesign, catalog: Catalog, asked: Asked, part: Accelerator, size: float, rows: list[TrainRow],
-    assumptions: tuple[str, ...], counts: tuple[int, int, dict[str, int]] = (0, 0, {}),
+def train_report(
+    design: ResolvedDesign,
+    catalog: Catalog,
+    asked: TrainRequest,
+    part: Accelerator,
+    size: float,
+    rows: list[TrainRow],
+    assumptions: tuple[str, ...],
+    counts: tuple[int, int, dict[str, int]] = (0, 0, {}),
     skipped: tuple[Skipped, ...] = (),
-) -> TrainReport:  # fmt: skip
+) -> TrainReport:
     """Return what is printed.
 
     Args:
@@ -142,15 +150,26 @@ def report(
         told += f"; products at {precision} derived from {part.sources[reached.source].title}"
     refused = sorted(counts[2].items(), key=lambda item: -item[1])
     return TrainReport(
-        SCHEMA_VERSION, __version__, design.spec.name, design.document.sha256, _read(catalog),
-        asked.model.id, size, "images" if asked.model.transformer is None else "tokens", part.id,
-        told, counts[0], counts[1],
-        tuple(Refused(name, WORDS[name], count) for name, count in refused), tuple(rows), skipped,
-        (*assumptions, *sharded_assumption(rows)),
-    )  # fmt: skip
+        schema_version=SCHEMA_VERSION,
+        tool_version=__version__,
+        design=design.spec.name,
+        design_sha256=design.document.sha256,
+        catalog=_read(catalog),
+        model=asked.model.id,
+        parameters=size,
+        unit="images" if asked.model.transformer is None else "tokens",
+        accelerator=part.id,
+        calibration=told,
+        searched=counts[0],
+        feasible=counts[1],
+        refused=tuple(Refused(name, WORDS[name], count) for name, count in refused),
+        rows=tuple(rows),
+        skipped=skipped,
+        assumptions=(*assumptions, *fsdp_assumption(rows)),
+    )
 
 
-def assumed(stand: Stand, asked: Asked) -> tuple[str, ...]:
+def setup_assumptions(stand: TrainSetup, asked: TrainRequest) -> tuple[str, ...]:
     """Return what moves the result of a transformer and is not in the design, one sentence each."""
     found = training_assumptions(stand.run, asked.plan, given=asked.memory is not None)
     there = stand.part.memory.value

@@ -23,7 +23,7 @@ class UncalibratedError(ValueError):
 
 
 @record
-class Speeds:
+class AcceleratorRates:
     """Rates of one accelerator within a training step."""
 
     products: float
@@ -49,7 +49,7 @@ class Speeds:
     overlap: float = 0.0
     """Share of its own time that a hidden collective costs the computing [1]."""
 
-    def faster(self, name: str, factor: float) -> Speeds:
+    def faster(self, name: str, factor: float) -> AcceleratorRates:
         """Return the rates with one resource faster: matrix, memory, kernels or host."""
         names = {"matrix": ("products", "attention", "plain"), "memory": ("memory",)}
         if name in ("host", "kernels"):
@@ -58,7 +58,7 @@ class Speeds:
         return replace(self, **{key: getattr(self, key) * factor for key in names[name]})
 
 
-def speeds(part: Accelerator, precision: str) -> Speeds:
+def accelerator_rates(part: Accelerator, precision: str) -> AcceleratorRates:
     """Return what an accelerator reaches.
 
     Args:
@@ -81,10 +81,16 @@ def speeds(part: Accelerator, precision: str) -> Speeds:
     half = next((part.peak[name].value for name in SIXTEEN if name in part.peak), peak * 1e-12) * 1e12
     plain = half * rates.matrix.value if precision != "tf32" else peak * share.value
     fused = half * rates.attention.value if rates.attention and precision != "tf32" else plain
-    return Speeds(
-        peak * share.value, fused, plain, part.memory_bandwidth.value * 1e9 * rates.memory.value, rates.units.value,
-        rates.kernel.value, rates.launch.value if rates.launch else 0.0,
-        rates.launch_parallel.value if rates.launch_parallel else 0.0,
-        rates.launch_step.value if rates.launch_step else 0.0, peak,
-        rates.overlap.value if rates.overlap else 0.0,
-    )  # fmt: skip
+    return AcceleratorRates(
+        products=peak * share.value,
+        attention=fused,
+        plain=plain,
+        memory=part.memory_bandwidth.value * 1e9 * rates.memory.value,
+        units=rates.units.value,
+        kernel=rates.kernel.value,
+        launch=rates.launch.value if rates.launch else 0.0,
+        launch_parallel=rates.launch_parallel.value if rates.launch_parallel else 0.0,
+        launch_step=rates.launch_step.value if rates.launch_step else 0.0,
+        peak=peak,
+        overlap=rates.overlap.value if rates.overlap else 0.0,
+    )

@@ -6,21 +6,38 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ffplan.training.axes import AXES, RANK_ORDER
 from ffplan.training.memory import peak_bytes
 from ffplan.training.schedules import FOLDED
 
 if TYPE_CHECKING:
-    from ffplan.base.arrays import Ints
-    from ffplan.training.model_shape import Shape
-    from ffplan.training.parallel_plan import Plans
+    from ffplan.base.array_math import Ints
+    from ffplan.training.axes import ParallelPlans
+    from ffplan.training.model_shape import ModelShape
 
+AXIS_REASONS = {axis.reason.name: axis.reason for axis in AXES if axis.reason is not None}
+"""Rules that axes bring."""
 REASONS = (
-    "fits", "heads", "widths", "stages", "ranks", "accelerators", "batch", "chunks", "rounds", "experts",
-    "expert-ranks", "context", "shard", "schedule", "offload", "memory",
-)  # fmt: skip
+    "fits",
+    "heads",
+    "widths",
+    "stages",
+    "ranks",
+    "accelerators",
+    "batch",
+    "chunks",
+    "rounds",
+    "experts",
+    "expert-ranks",
+    *AXIS_REASONS,
+    "shard",
+    "schedule",
+    "offload",
+    "memory",
+)
 """Reasons by code; `fits` is none, `accelerators` is of searches alone."""
 WORDS = {
-    "ranks": "tensor x context x data x pipeline is not the number of accelerators",
+    "ranks": f"{' x '.join(RANK_ORDER)} is not the number of accelerators",
     "heads": "tensor parallelism does not divide the attention heads, or those of keys and values",
     "widths": "tensor parallelism does not divide the feed-forward network, or an expert's",
     "accelerators": "more accelerators than there are",
@@ -31,7 +48,7 @@ WORDS = {
     "batch": "the batch is no whole number of micro-batches for every data-parallel rank",
     "experts": "expert parallelism does not divide the experts",
     "expert-ranks": "expert parallelism does not fit into the ranks of tensor, context and data parallelism",
-    "context": "context parallelism does not cut the sequence into 2 equal pieces a rank",
+    **{name: reason.label for name, reason in AXIS_REASONS.items()},
     "shard": "the ranks that ZeRO shares over do not divide the data-parallel ones, or those of an expert",
     "schedule": "the schedule needs more micro-batches or layers, or an even number of stages",
     "memory": "does not fit into device memory",
@@ -53,7 +70,7 @@ def _uneven(layers: Any, pieces: Any) -> Any:
     return lacking > COUNTED
 
 
-def causes(shape: Shape, plans: Plans, limit: float | None) -> dict[str, Any]:
+def violations(shape: ModelShape, plans: ParallelPlans, limit: float | None) -> dict[str, Any]:
     """Return which plans have which fault, True where they have it.
 
     Args:
@@ -64,7 +81,7 @@ def causes(shape: Shape, plans: Plans, limit: float | None) -> dict[str, Any]:
     p = plans
     m = p.batch / (p.data * p.micro)
     found = {
-        "ranks": (p.tensor * p.context * p.data * p.pipeline != p.gpus) | ~_whole(p.data),
+        "ranks": (p.ranks != p.gpus) | ~_whole(p.data),
         "heads": (shape.heads % p.tensor != 0) | ((shape.latent is None) & (shape.kv_heads % p.tensor != 0)),
         "widths": shape.ffn % p.tensor != 0,
         "stages": p.pipeline > shape.layers,
@@ -72,7 +89,7 @@ def causes(shape: Shape, plans: Plans, limit: float | None) -> dict[str, Any]:
         "offload": (p.offload == "parameters") & (np.asarray(p.zero) != 3),
         "rounds": (np.asarray(p.chunks) > 1) & (m % p.pipeline != 0),
         "batch": ~_whole(m) | (m < 1),
-        "context": (np.asarray(p.context) > 1) & (shape.sequence % (2 * p.context) != 0),
+        **{name: reason.broken(shape, p) for name, reason in AXIS_REASONS.items()},
         "shard": (np.asarray(p.shard) > 0) & ~_whole(p.reducing / np.maximum(p.shard, 1)),
     }
     if shape.experts is not None:
@@ -93,7 +110,7 @@ def causes(shape: Shape, plans: Plans, limit: float | None) -> dict[str, Any]:
     return found
 
 
-def codes(found: dict[str, Any]) -> Ints:
+def reason_codes(found: dict[str, Any]) -> Ints:
     """Return the code of the first fault of every plan, 0 where there is none."""
     shape = np.broadcast_shapes(*(np.shape(item) for item in found.values()))
     code = np.zeros(shape, dtype=np.int8)
@@ -101,3 +118,23 @@ def codes(found: dict[str, Any]) -> Ints:
         if name in found:
             code = np.where((code == 0) & np.broadcast_to(found[name], shape), np.int8(at), code)
     return code
+
+
+CANNOT = "this plan cannot run"
+
+
+class RefusedError(ValueError):
+    """A plan cannot run; the message is for people."""
+
+    def __init__(self, why: str, *, infeasible: bool, lead: str = "") -> None:
+        super().__init__(lead + why)
+        self.why = why
+        """The message without its lead, for a place that says so already."""
+        self.infeasible = infeasible
+        """True where the plan is sound but does not fit the machine."""
+
+
+def multiples(value: int, each: int) -> str:
+    """Return the nearest multiples of a number below and above a value, in words; none of them 0."""
+    low = value // each * each
+    return " or ".join(f"{near:,}" for near in (low, low + each) if near > 0)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ffplan.catalog.models import Convolution
-    from ffplan.training.accelerator_rates import Speeds
+    from ffplan.training.accelerator_rates import AcceleratorRates
 
 SGD_BYTES, CAST_BYTES = 16.0, 6.0
 """Bytes that SGD with momentum moves for a parameter beyond its gradient, weight and momentum read and written; and
@@ -73,7 +73,7 @@ def gradient_bytes(layers: Sequence[Convolution], each: float = 4.0) -> float:
     return each * float(sum(convolution_parameters(layer) for layer in layers))
 
 
-def convolution_times(layer: Convolution, images: Any, at: Speeds, width: float) -> tuple[Any, Any, Any]:
+def convolution_times(layer: Convolution, images: Any, at: AcceleratorRates, width: float) -> tuple[Any, Any, Any]:
     """Return the times of convolutions of one kind: forward, backward for inputs, and for weights.
 
     Args:
@@ -129,7 +129,7 @@ def behind_bytes(layer: Convolution, width: float) -> tuple[float, float]:
     return ahead + pooled, behind + pooled
 
 
-def kept_bytes(layers: Sequence[Convolution], width: float) -> float:
+def conv_kept_bytes(layers: Sequence[Convolution], width: float) -> float:
     """Return the bytes that a network keeps of an image for the backward pass.
 
     Args:

@@ -7,23 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ffplan.base.formatting import gib
 from ffplan.base.record import record
 from ffplan.catalog.models import Convolution
-from ffplan.studies.diagnosis import CANNOT, RefusedError, gib, multiples
-from ffplan.training.accelerator_rates import Speeds
+from ffplan.training.accelerator_rates import AcceleratorRates
+from ffplan.training.axes import ParallelPlans
+from ffplan.training.constraints import CANNOT, RefusedError, multiples
 from ffplan.training.conv_layers import (
     CAST_BYTES,
     SGD_BYTES,
     behind_bytes,
     buckets,
+    conv_kept_bytes,
     convolution_times,
     gradient_bytes,
-    kept_bytes,
     queue_end,
 )
-from ffplan.training.group_collectives import System, group_time, hidden_share, spot_of
-from ffplan.training.overlap import with_cost
-from ffplan.training.parallel_plan import Plans
+from ffplan.training.group_collectives import Cluster, group_time, hidden_fraction, place_group
+from ffplan.training.overlap import with_overlap_cost
 from ffplan.training.step import PARTS
 
 if TYPE_CHECKING:
@@ -43,25 +44,25 @@ KERNELS = 3
 
 
 @record
-class ImageRun:
+class ConvRun:
     """A convolutional network on a machine; numbers of the plans may be arrays."""
 
     layers: tuple[Convolution, ...]
-    plans: Plans
-    speeds: Speeds
-    system: System
+    plans: ParallelPlans
+    speeds: AcceleratorRates
+    system: Cluster
     gradient: float
     """Bytes of a gradient as it is kept and reduced [byte]."""
     bucket: float
     """Size from which a bucket of gradients is full [byte]."""
 
 
-def alone(model: Model) -> str:
+def data_parallel_only(model: Model) -> str:
     """Return what a convolutional network takes, in words."""
     return f"`{model.id}` is a convolutional network, which takes data parallelism alone"
 
 
-def image_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
+def conv_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
     """Return a plan with its batch and micro-batch for so many accelerators.
 
     Args:
@@ -77,13 +78,15 @@ def image_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
         value, plain = getattr(plan, name), NEUTRAL.get(name, type(plan).model_fields[name].default)
         if value != plain and not (name == "overlap" and set(value) <= BESIDE):
             shown = f"[{', '.join(value)}]" if isinstance(value, tuple) else value
-            raise RefusedError(f"`{name}: {shown}`: {alone(model)}; leave it out", infeasible=False)
+            raise RefusedError(f"`{name}: {shown}`: {data_parallel_only(model)}; leave it out", infeasible=False)
     if plan.data not in (None, gpus):
-        raise RefusedError(f"{plan.data:,} data-parallel ranks on {gpus:,} accelerators; leave them out",
-                           infeasible=False)  # fmt: skip
+        raise RefusedError(
+            f"{plan.data:,} data-parallel ranks on {gpus:,} accelerators; leave them out", infeasible=False
+        )
     if plan.batch is None and "micro_batch" not in given:
-        raise RefusedError("no batch: give --micro-batch, the images of a rank, or --batch, those of all",
-                           infeasible=False)  # fmt: skip
+        raise RefusedError(
+            "no batch: give --micro-batch, the images of a rank, or --batch, those of all", infeasible=False
+        )
     batch = plan.batch or plan.micro_batch * gpus
     micro = plan.micro_batch if "micro_batch" in given else max(1, batch // gpus)
     if batch % (micro * gpus):
@@ -93,20 +96,20 @@ def image_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
     return plan.model_copy(update={"batch": batch, "micro_batch": micro, "zero": 0, "data": gpus, "sequence": 1})
 
 
-def _reduced(run: ImageRun, behind: list[Any]) -> Any:
+def _reduced(run: ConvRun, behind: list[Any]) -> Any:
     """Return what reducing the gradients adds to a step, bucket by bucket beside the layers' backward passes [s]."""
     gpus, cut = np.asarray(run.plans.gpus, dtype=float), buckets(run.layers, run.gradient, run.bucket)
-    spot = spot_of(run.system, gpus, gpus, 1.0)
+    spot = place_group(run.system, gpus, gpus, 1.0)
     sizes = np.array([size for size, _ in cut]).reshape(-1, *(1 for _ in gpus.shape))
     times = list(group_time(run.system, "allreduce", spot, sizes + 0 * gpus, reducing=True))
     if "gradients" not in run.plans.overlap:
         return sum(times)
     ready = [sum(behind[position:]) for _, position in cut]
     exposed = np.maximum(queue_end(ready, times) - sum(behind), 0.0)
-    return with_cost(exposed, sum(times), hidden_share(run.system, spot, run.speeds.overlap))
+    return with_overlap_cost(exposed, sum(times), hidden_fraction(run.system, spot, run.speeds.overlap))
 
 
-def image_parts(run: ImageRun) -> dict[str, Any]:
+def conv_step_parts(run: ConvRun) -> dict[str, Any]:
     """Return the parts of a step [s], by the names of `train.PARTS`; their sum is the step.
 
     Gradients are reduced beside the backward pass of the last micro-batch, bucket by bucket.
@@ -130,14 +133,16 @@ def image_parts(run: ImageRun) -> dict[str, Any]:
     m, parameters = p.micro_batches, gradient_bytes(run.layers, 1.0)
     casts = CAST_BYTES * parameters / at.memory if width < WEIGHT else 0.0
     found = dict.fromkeys(PARTS, zero) | {
-        "products": m * products, "memory": m * (moved + casts), "gradients": gradients + zero,
+        "products": m * products,
+        "memory": m * (moved + casts),
+        "gradients": gradients + zero,
         "kernels": m * (KERNELS * len(behind) - 1) * at.kernel + zero,
         "optimizer": (SGD_BYTES + 2 * run.gradient) * parameters / at.memory + zero,
-    }  # fmt: skip
+    }
     return {name: np.asarray(found[name], dtype=float) for name in PARTS}
 
 
-def image_memory(run: ImageRun, micro: Any) -> dict[str, Any]:
+def conv_memory(run: ConvRun, micro: Any) -> dict[str, Any]:
     """Return the memory of a rank [byte]: weights, gradients, optimizer, activations, and buckets as working memory.
 
     Args:
@@ -147,13 +152,15 @@ def image_memory(run: ImageRun, micro: Any) -> dict[str, Any]:
     parameters, width = gradient_bytes(run.layers, 1.0), run.plans.width
     copy = 0.0 if width == WEIGHT else width
     return {
-        "weights": (WEIGHT + copy) * parameters, "gradients": run.gradient * parameters,
-        "optimizer": MOMENTUM * parameters, "activations": micro * kept_bytes(run.layers, width),
+        "weights": (WEIGHT + copy) * parameters,
+        "gradients": run.gradient * parameters,
+        "optimizer": MOMENTUM * parameters,
+        "activations": micro * conv_kept_bytes(run.layers, width),
         "working": run.gradient * parameters,
-    }  # fmt: skip
+    }
 
 
-def fits(run: ImageRun, limit: float) -> None:
+def check_memory(run: ConvRun, limit: float) -> None:
     """Refuse a plan that does not fit into device memory.
 
     Args:
@@ -163,7 +170,7 @@ def fits(run: ImageRun, limit: float) -> None:
     Raises:
         RefusedError: where it does not; says how many images would.
     """
-    need, fixed = (sum(image_memory(run, micro).values()) for micro in (run.plans.micro, 0.0))
+    need, fixed = (sum(conv_memory(run, micro).values()) for micro in (run.plans.micro, 0.0))
     if need <= limit:
         return
     most = max(0, int((limit - fixed) / (need - fixed) * run.plans.micro))
@@ -172,6 +179,6 @@ def fits(run: ImageRun, limit: float) -> None:
     raise RefusedError(words, infeasible=True, lead=f"{CANNOT}: ")
 
 
-def without_host(speeds: Speeds) -> Speeds:
+def without_host(speeds: AcceleratorRates) -> AcceleratorRates:
     """Return rates without what a host takes to launch, which was fitted on layers of transformers."""
     return replace(speeds, launch=0.0, launch_parallel=0.0, launch_step=0.0)

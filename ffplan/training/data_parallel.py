@@ -7,45 +7,47 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.training import overlap as step
-from ffplan.training.fsdp import Reduced, Unit, sharded, unit_of
-from ffplan.training.group_collectives import group_time, hidden_share
-from ffplan.training.microbatch import inner_stride, pace_share, place
-from ffplan.training.weights import held
+from ffplan.training import overlap
+from ffplan.training.fsdp import ExposedCollectives, UnitCollectives, fsdp_exposed, unit_collectives
+from ffplan.training.group_collectives import group_time, hidden_fraction
+from ffplan.training.memory import rank_parameters
+from ffplan.training.microbatch import inner_stride, pace_fraction, placement_of
 
 if TYPE_CHECKING:
-    from ffplan.training.microbatch import Passes, Run
+    from ffplan.training.microbatch import MicroBatch, TrainRun
 
 
-def _group(run: Run, weights: Any, ranks: Any, stride: Any) -> Unit:
+def _group(run: TrainRun, weights: Any, ranks: Any, stride: Any) -> UnitCollectives:
     """Return the collectives over `ranks` that hold the same `weights` of a stage, once a step; HFReduce may reduce."""
     p, system, zero = run.plans, run.system, np.asarray(run.plans.zero)
-    unit = unit_of(run, weights, ranks, stride)
+    unit = unit_collectives(run, weights, ranks, stride)
     size = p.gradient_bytes * weights
-    reduce = group_time(system, "allreduce", place(run, ranks, stride), size, reducing=True)
+    reduce = group_time(system, "allreduce", placement_of(run, ranks, stride), size, reducing=True)
     direct = not system.scatters
     scatter = np.where(zero > 0, reduce if direct else unit.scatter, reduce)
     return replace(unit, scatter=scatter, across=np.where((zero > 0) & (not direct), unit.across, 0.0))
 
 
-def reduced(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
+def data_parallel_exposed(run: TrainRun, each: MicroBatch, count: Any, extra: Any) -> ExposedCollectives:
     """Return what reducing gradients and gathering parameters takes that nothing hides [s]."""
     fully = np.asarray(run.plans.zero) == 3
     if fully.all():
-        return sharded(run, each, count, extra)
+        return fsdp_exposed(run, each, count, extra)
     plain = _reduced(run, each, count, extra)
     if not fully.any():
         return plain
-    third = sharded(run, each, count, extra)
-    return Reduced(np.where(fully, third.gradients, plain.gradients), np.where(fully, third.gathers, plain.gathers))
+    third = fsdp_exposed(run, each, count, extra)
+    return ExposedCollectives(
+        np.where(fully, third.gradients, plain.gradients), np.where(fully, third.gathers, plain.gathers)
+    )
 
 
-def _reduced(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
+def _reduced(run: TrainRun, each: MicroBatch, count: Any, extra: Any) -> ExposedCollectives:
     """Return the same of plans below ZeRO 3.
 
     Everything that runs beside the same computing is summed before it is compared with it.
     """
-    p, parts = run.plans, held(run.shape, run.plans, pace_share(run.shape, run.plans))
+    p, parts = run.plans, rank_parameters(run.shape, run.plans, pace_fraction(run.shape, run.plans))
     stride, pieces, zero = inner_stride(p), count + (np.asarray(extra) > 0), np.asarray(p.zero)
     found = _group(run, parts.layer * count + extra, p.reducing, stride)
     if run.shape.experts is not None:
@@ -55,14 +57,14 @@ def _reduced(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
     once, across, gather = found.scatter, found.across, np.where(zero > 0, found.gather, 0.0)
     share = run.speeds.overlap
     if "gradients" in p.overlap:
-        reducing = hidden_share(run.system, place(run, p.reducing, stride), share)
-        once, across = step.exposed(once, back, pieces, reducing), step.exposed(across, back, pieces, share)
+        reducing = hidden_fraction(run.system, placement_of(run, p.reducing, stride), share)
+        once, across = overlap.exposed(once, back, pieces, reducing), overlap.exposed(across, back, pieces, share)
     if "parameters" in p.overlap:
-        gather = step.exposed(gather, forward, pieces, share)
-    return Reduced(again * once + across, gather)
+        gather = overlap.exposed(gather, forward, pieces, share)
+    return ExposedCollectives(again * once + across, gather)
 
 
-def _host_rates(run: Run) -> tuple[float, float]:
+def _host_rates(run: TrainRun) -> tuple[float, float]:
     """Return what a rank moves to its host while all do, and its share of host memory bandwidth [byte/s]."""
     host = run.system.host
     memory = host.memory_gbyte_s[1] / max(1, len(host.gpus)) * 1e9
@@ -73,16 +75,16 @@ def _host_rates(run: Run) -> tuple[float, float]:
     return min(link, memory), memory
 
 
-def optimizer(run: Run, count: Any, extra: Any) -> tuple[Any, Any]:
+def optimizer(run: TrainRun, count: Any, extra: Any) -> tuple[Any, Any]:
     """Return the times of the optimiser, on the accelerator and on the host [s]."""
-    p, parts = run.plans, held(run.shape, run.plans, pace_share(run.shape, run.plans))
+    p, parts = run.plans, rank_parameters(run.shape, run.plans, pace_fraction(run.shape, run.plans))
     zero, shard = np.asarray(p.zero) > 0, p.sharing
     plain, experts = np.where(zero, shard, 1.0), np.where(zero, np.minimum(shard, p.expert_data), 1.0)
     mine = (parts.layer * count + extra) / plain + parts.experts * count / experts
     if p.offload == "none":
-        return step.optimizer_time(mine, 1.0, run.speeds.memory), 0.0
+        return overlap.optimizer_time(mine, 1.0, run.speeds.memory), 0.0
     link, memory = _host_rates(run)
-    time = step.offload_time(mine, 1.0, p.gradient_bytes, link, memory)
+    time = overlap.host_optimizer_time(mine, 1.0, p.gradient_bytes, link, memory)
     if p.offload == "parameters":
         time = time + 2 * p.micro_batches * p.width * mine / link
     return 0.0 * time, time

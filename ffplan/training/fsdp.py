@@ -20,17 +20,17 @@ import numpy as np
 from ffplan.base.array_math import maximum
 from ffplan.base.record import record
 from ffplan.training.group_collectives import group_time
-from ffplan.training.microbatch import inner_stride, pace_share, place
-from ffplan.training.overlap import with_cost
+from ffplan.training.memory import rank_parameters
+from ffplan.training.microbatch import inner_stride, pace_fraction, placement_of
+from ffplan.training.overlap import with_overlap_cost
 from ffplan.training.parallel_plan import units_of
-from ffplan.training.weights import held
 
 if TYPE_CHECKING:
-    from ffplan.training.microbatch import Passes, Run
+    from ffplan.training.microbatch import MicroBatch, TrainRun
 
 
 @record
-class Unit:
+class UnitCollectives:
     """Collectives over the ranks that share so many parameters [s]."""
 
     gather: Any
@@ -40,13 +40,13 @@ class Unit:
     across: Any
     """Reducing gradients between replicas of a shard, once a step."""
 
-    def plus(self, other: Unit) -> Unit:
+    def plus(self, other: UnitCollectives) -> UnitCollectives:
         """Return the sum of two."""
-        return Unit(self.gather + other.gather, self.scatter + other.scatter, self.across + other.across)
+        return UnitCollectives(self.gather + other.gather, self.scatter + other.scatter, self.across + other.across)
 
 
 @record
-class Reduced:
+class ExposedCollectives:
     """Collectives of data parallelism in a step that nothing hides [s]."""
 
     gradients: Any
@@ -99,19 +99,19 @@ def backward_wait(gather: Any, scatter: Any, computing: Any, units: Any) -> Any:
     return gather + (units > 1) * between + scatter
 
 
-def unit_of(run: Run, weights: Any, ranks: Any, stride: Any) -> Unit:
+def unit_collectives(run: TrainRun, weights: Any, ranks: Any, stride: Any) -> UnitCollectives:
     """Return the collectives of so many parameters over the ranks that share them."""
     p, system = run.plans, run.system
     shared = np.minimum(np.where(np.asarray(p.shard) > 0, p.shard, ranks), ranks)
-    spot, outer = place(run, shared, stride), place(run, ranks / shared, stride * shared)
-    return Unit(
+    spot, outer = placement_of(run, shared, stride), placement_of(run, ranks / shared, stride * shared)
+    return UnitCollectives(
         group_time(system, "all-gather", spot, p.width * weights),
         group_time(system, "reduce-scatter", spot, p.gradient_bytes * weights),
         group_time(system, "allreduce", outer, p.gradient_bytes * weights / shared),
     )
 
 
-def sharded(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
+def fsdp_exposed(run: TrainRun, each: MicroBatch, count: Any, extra: Any) -> ExposedCollectives:
     """Return what nothing hides of the collectives of ZeRO 3 in a step.
 
     Args:
@@ -123,29 +123,29 @@ def sharded(run: Run, each: Passes, count: Any, extra: Any) -> Reduced:
     Raises:
         ValueError: where a library lacks a collective.
     """
-    p, parts = run.plans, held(run.shape, run.plans, pace_share(run.shape, run.plans))
+    p, parts = run.plans, rank_parameters(run.shape, run.plans, pace_fraction(run.shape, run.plans))
     stride, (units, layers) = inner_stride(p), units_of(count, p)
-    unit = unit_of(run, layers * parts.layer, p.reducing, stride)
+    unit = unit_collectives(run, layers * parts.layer, p.reducing, stride)
     if run.shape.experts is not None:
-        unit = unit.plus(unit_of(run, layers * parts.experts, p.expert_data, stride * p.expert))
-    root, v, m = unit_of(run, extra, p.reducing, stride), p.chunks, p.micro_batches
+        unit = unit.plus(unit_collectives(run, layers * parts.experts, p.expert_data, stride * p.expert))
+    root, v, m = unit_collectives(run, extra, p.reducing, stride), p.chunks, p.micro_batches
     ahead, behind, share = count * each.ahead / v, count * each.behind / v, run.speeds.overlap
     hide_gathers, hide_gradients = "parameters" in p.overlap, "gradients" in p.overlap
     gathers = units * unit.gather
     forward = root.gather + v * gathers
     if hide_gathers:
         waiting = root.gather + v * forward_wait(unit.gather, ahead, units)
-        forward = with_cost(waiting, forward, share)
+        forward = with_overlap_cost(waiting, forward, share)
 
     def backward(scatter: Any, at_end: Any) -> tuple[Any, Any]:
         """Return what gathers, and what scatters add in the backward pass of a micro-batch."""
         hidden = (unit.gather if hide_gathers else 0.0, scatter if hide_gradients else 0.0)
         carried = units * (hidden[0] + hidden[1])
-        added = v * with_cost(backward_wait(*hidden, behind, units), carried, share)
+        added = v * with_overlap_cost(backward_wait(*hidden, behind, units), carried, share)
         mine = added * units * hidden[0] / np.maximum(carried, 1e-30)
         others = added - mine if hide_gradients else v * units * scatter
         return (mine if hide_gathers else v * gathers), others + at_end
 
     again, scatters = backward(unit.scatter, root.scatter)
     last, scatters_last = backward(unit.scatter + unit.across, root.scatter + root.across)
-    return Reduced((m - 1) * scatters + scatters_last, m * forward + (m - 1) * again + last)
+    return ExposedCollectives((m - 1) * scatters + scatters_last, m * forward + (m - 1) * again + last)

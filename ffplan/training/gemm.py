@@ -9,19 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import ceil_div, maximum
-from ffplan.training.model_flops import widths
+from ffplan.training.model_flops import attention_widths
 from ffplan.training.model_shape import attention_out
 
 if TYPE_CHECKING:
-    from ffplan.training.accelerator_rates import Speeds
-    from ffplan.training.model_shape import Shape
-    from ffplan.training.parallel_plan import Plans
+    from ffplan.training.accelerator_rates import AcceleratorRates
+    from ffplan.training.axes import ParallelPlans
+    from ffplan.training.model_shape import ModelShape
 
 TILE = 128
 """Rows and columns of the tile that one multiprocessor computes at a time."""
 
 
-def matrix_time(rows: Any, columns: Any, inner: Any, at: Speeds, count: Any = 1, *, rate: Any = None) -> Any:
+def matrix_time(rows: Any, columns: Any, inner: Any, at: AcceleratorRates, count: Any = 1, *, rate: Any = None) -> Any:
     """Return the time of the operations of matrix products that run together.
 
     Args:
@@ -48,7 +48,14 @@ def matrix_time(rows: Any, columns: Any, inner: Any, at: Speeds, count: Any = 1,
 
 
 def both_ways(
-    rows: Any, columns: Any, inner: Any, at: Speeds, plans: Plans, count: Any = 1, *, plain: bool = False
+    rows: Any,
+    columns: Any,
+    inner: Any,
+    at: AcceleratorRates,
+    plans: ParallelPlans,
+    count: Any = 1,
+    *,
+    plain: bool = False,
 ) -> tuple[Any, Any]:
     """Return the times of products forward, and backward for inputs and weights.
 
@@ -81,7 +88,7 @@ def both_ways(
     return ahead, inputs + maximum(matrix_time(columns, inner, rows, at, count, rate=rate), added)
 
 
-def around_attention(shape: Shape, tensor: Any) -> tuple[tuple[Any, Any], ...]:
+def around_attention(shape: ModelShape, tensor: Any) -> tuple[tuple[Any, Any], ...]:
     """Return columns and inner width of the products around attention on one rank.
 
     Args:
@@ -98,7 +105,7 @@ def around_attention(shape: Shape, tensor: Any) -> tuple[tuple[Any, Any], ...]:
     Source:
         [1]; DeepSeek-V2, arXiv 2405.04434, section 2.1: the narrow matrices are not split.
     """
-    width, hidden, latent = widths(shape), shape.hidden, shape.latent
+    width, hidden, latent = attention_widths(shape), shape.hidden, shape.latent
     out = (hidden, attention_out(shape) / tensor)
     if latent is None:
         return ((width.query + width.key + width.value) / tensor, hidden), out
@@ -109,7 +116,7 @@ def around_attention(shape: Shape, tensor: Any) -> tuple[tuple[Any, Any], ...]:
     return (*queries, (latent.key_value_rank + latent.rope_dim, hidden), (wide, latent.key_value_rank), out)
 
 
-def feed_forward(shape: Shape, inner: Any, tensor: Any) -> tuple[tuple[Any, Any], ...]:
+def feed_forward(shape: ModelShape, inner: Any, tensor: Any) -> tuple[tuple[Any, Any], ...]:
     """Return columns and inner width of the products of a feed-forward network on one rank.
 
     Args:

@@ -7,28 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.array_math import maximum
-from ffplan.base.arrays import Floats
+from ffplan.base.array_math import Floats, maximum
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
-from ffplan.collectives.rank_layout import Job
-from ffplan.collectives.timing import Wish, evaluate
+from ffplan.collectives.rank_layout import RankLayout
+from ffplan.collectives.timing import CollectiveQuery, time_grid
 from ffplan.node.host import Host
 from ffplan.training.parallel_plan import placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ffplan.node.resources import Border
+    from ffplan.node.fabric_cuts import LinkCut
 
-    Crossed = Callable[["Spot"], tuple[Any, tuple[Border, ...]]]
+    CutsCrossed = Callable[["GroupPlacement"], tuple[Any, tuple[LinkCut, ...]]]
 
 MOST = 2_000_000
 """Largest grid of groups and sizes evaluated at once."""
 
 
 @record
-class Spot:
+class GroupPlacement:
     """Where the ranks of a group lie; numbers of any shape."""
 
     each: Any
@@ -40,7 +39,7 @@ class Spot:
 
 
 @record
-class System:
+class Cluster:
     """The machine that plans run on."""
 
     host: Host
@@ -49,7 +48,7 @@ class System:
     """The library of every collective but those named below."""
     reducer: Library
     """The library that reduces gradients."""
-    crossed: Crossed | None = None
+    crossed: CutsCrossed | None = None
     """Zones, and links between leaves and zones, that groups cross, each with its share of them."""
     nvlink: bool = False
     """HFReduce reduces over NVLink first."""
@@ -72,7 +71,7 @@ class System:
         return self.host.domain_gpus
 
 
-def spot_of(system: System, gpus: Any, size: Any, inside: Any) -> Spot:
+def place_group(system: Cluster, gpus: Any, size: Any, inside: Any) -> GroupPlacement:
     """Return where groups lie.
 
     Args:
@@ -83,10 +82,10 @@ def spot_of(system: System, gpus: Any, size: Any, inside: Any) -> Spot:
     """
     domain = np.minimum(system.domain, gpus)
     each, nodes = placed(size, inside, domain, aligned=system.host.domain_nodes > 1)
-    return Spot(each, nodes, np.maximum(inside / domain, 1.0))
+    return GroupPlacement(each, nodes, np.maximum(inside / domain, 1.0))
 
 
-def hidden_share(system: System, spot: Spot, share: float) -> Any:
+def hidden_fraction(system: Cluster, spot: GroupPlacement, share: float) -> Any:
     """Return the share of its own time that a hidden reduction costs the computing [1].
 
     HFReduce adds on the host, which costs none; where groups do not fill nodes NCCL reduces in its place.
@@ -117,7 +116,7 @@ def contention(gpus: Any, nics: Any, per_node: Any, nodes: Any) -> Any:
     return 1.0 + (nodes > 1) * (shared - 1.0)
 
 
-def border_share(gpus: int, nics: int, spot: Spot, below: Any) -> Any:
+def cut_fraction(gpus: int, nics: int, spot: GroupPlacement, below: Any) -> Any:
     """Return the share of a border's links that a group has while all groups cross it.
 
     Args:
@@ -139,7 +138,7 @@ def border_share(gpus: int, nics: int, spot: Spot, below: Any) -> Any:
     return mine * contention(gpus, nics, spot.each, spot.nodes)
 
 
-def group_time(system: System, operation: str, spot: Spot, size: Any, *, reducing: bool = False) -> Floats:
+def group_time(system: Cluster, operation: str, spot: GroupPlacement, size: Any, *, reducing: bool = False) -> Floats:
     """Return the time of a collective that every group of the job runs at once; 0 over a single rank [s].
 
     The call itself is not counted: what the host launches has a figure of its own.
@@ -164,7 +163,7 @@ def group_time(system: System, operation: str, spot: Spot, size: Any, *, reducin
     return system.known[mark]
 
 
-def _group_times(system: System, library: Library, operation: str, where: list[Floats], sizes: Floats) -> Floats:
+def _group_times(system: Cluster, library: Library, operation: str, where: list[Floats], sizes: Floats) -> Floats:
     """Return times in the shape of the sizes [s]; `where` are ranks on a node, nodes, and nodes apart.
 
     Raises:
@@ -178,12 +177,12 @@ def _group_times(system: System, library: Library, operation: str, where: list[F
     stride = max(1, MOST // max(1, len(values)))
     for first in range(0, len(several), stride):
         part = several[first : first + stride]
-        time[part] = _grid(system, library, operation, Spot(*keys[:, part]), values)
+        time[part] = _grid(system, library, operation, GroupPlacement(*keys[:, part]), values)
     found: Floats = time[key, at.ravel()].reshape(sizes.shape)
     return np.where(sizes > 0, np.maximum(found - system.host.launch_s, 0.0), 0.0)
 
 
-def _grid(system: System, library: Library, operation: str, spot: Spot, sizes: Floats) -> Floats:
+def _grid(system: Cluster, library: Library, operation: str, spot: GroupPlacement, sizes: Floats) -> Floats:
     """Return times of group x size [s].
 
     Raises:
@@ -191,8 +190,10 @@ def _grid(system: System, library: Library, operation: str, spot: Spot, sizes: F
     """
     zones, borders = system.crossed(spot) if system.crossed else (spot.nodes * 0 + 1, ())
     safe = np.where(spot.each * spot.nodes < 2, 2.0, spot.each)
-    job = Job(system.host, spot.nodes, safe, zones, borders)
-    grid = evaluate(Wish(operation, library, nvlink=system.nvlink), job, np.maximum(sizes, 1.0))
+    job = RankLayout(host=system.host, nodes=spot.nodes, per_node=safe, zones=zones, borders=borders)
+    grid = time_grid(
+        CollectiveQuery(operation=operation, library=library, nvlink=system.nvlink), job, np.maximum(sizes, 1.0)
+    )
     if grid is None:
         raise ValueError(f"{library.id} has no {operation}")
     found = np.asarray(grid.pick(grid.time))
@@ -201,7 +202,7 @@ def _grid(system: System, library: Library, operation: str, spot: Spot, sizes: F
     return found
 
 
-def send_time(system: System, size: Any, stages: Any, spot: Spot) -> Any:
+def send_time(system: Cluster, size: Any, stages: Any, spot: GroupPlacement) -> Any:
     """Return the time in which every rank sends a message to one of the next stage.
 
     Args:
@@ -227,7 +228,9 @@ def send_time(system: System, size: Any, stages: Any, spot: Spot) -> Any:
         linked = part.nvlink.value if part and part.nvlink and host.switched else None
         peer = linked or (host.pcie[1] if host.pcie else float("inf"))
     rate: Any = host.payload_gbyte_s * host.domain_nodes / gpus
-    whole = Spot(0.0 * np.asarray(spot.nodes) + gpus, spot.nodes, spot.apart)  # all ranks of a node cross together
+    whole = GroupPlacement(
+        0.0 * np.asarray(spot.nodes) + gpus, spot.nodes, spot.apart
+    )  # all ranks of a node cross together
     for border in system.crossed(whole)[1] if system.crossed else ():
         rate = np.where(border.sets > 1, np.minimum(rate, border.gbyte_s / gpus), rate)
     known: object = system.library.latency.get("network", {}).get("ring", {}).get("simple")

@@ -15,22 +15,22 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.record import record
 from ffplan.training.gemm import around_attention, both_ways, feed_forward
 from ffplan.training.memory_traffic import SINGLE, activation_numbers, moved_bytes, score_bytes
-from ffplan.training.model_flops import widths
+from ffplan.training.model_flops import attention_widths
 from ffplan.training.model_shape import attention_out, shared_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ffplan.training.accelerator_rates import Speeds
-    from ffplan.training.model_shape import Shape
-    from ffplan.training.parallel_plan import Plans
+    from ffplan.training.accelerator_rates import AcceleratorRates
+    from ffplan.training.axes import ParallelPlans
+    from ffplan.training.model_shape import ModelShape
 
 LOGIT_BYTES, EAGER_LOGIT_BYTES, EAGER_LOGIT_CASTS = 14.0, 24.0, 12.0
 """Bytes that a score over the vocabulary moves with few kernels, with one for every operation, and for casts."""
 
 
 @record
-class Work:
+class LayerTimes:
     """Times of a layer forward on one rank [s]."""
 
     products: Any
@@ -48,19 +48,19 @@ class Work:
     kernels: Any
     """What products take beyond their operations."""
 
-    def scaled(self, factor: Any) -> Work:
+    def scaled(self, factor: Any) -> LayerTimes:
         """Return a share of it."""
-        return Work(*(factor * getattr(self, name) for name in WORK))
+        return LayerTimes(**{name: factor * getattr(self, name) for name in LAYER_PARTS})
 
-    def plus(self, other: Work) -> Work:
+    def plus(self, other: LayerTimes) -> LayerTimes:
         """Return the sum of two."""
-        return Work(*(getattr(self, name) + getattr(other, name) for name in WORK))
+        return LayerTimes(**{name: getattr(self, name) + getattr(other, name) for name in LAYER_PARTS})
 
 
-WORK = ("products", "products_back", "attention", "scores", "moved", "back", "kernels")
+LAYER_PARTS = ("products", "products_back", "attention", "scores", "moved", "back", "kernels")
 
 
-def attention_time(shape: Shape, plans: Plans, at: Speeds) -> tuple[Any, Any]:
+def attention_time(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> tuple[Any, Any]:
     """Return the time of the core of attention forward: its operations, and the traffic of unfused scores.
 
     Args:
@@ -78,7 +78,10 @@ def attention_time(shape: Shape, plans: Plans, at: Speeds) -> tuple[Any, Any]:
     Source:
         [2]; [3].
     """
-    width, square = widths(shape), plans.micro * shape.sequence * shape.sequence / (plans.tensor * plans.context)
+    width, square = (
+        attention_widths(shape),
+        plans.micro * shape.sequence * shape.sequence / (plans.tensor * plans.context),
+    )
     operations = 2.0 * square * (width.query + attention_out(shape))
     if plans.fused_attention:
         return operations * (0.5 if plans.causal_skip else 1.0) / at.attention, 0.0 * operations
@@ -91,7 +94,7 @@ def _sum(found: Iterable[tuple[Any, Any]]) -> tuple[Any, Any]:
     return sum(ahead for ahead, _ in pairs), sum(behind for _, behind in pairs)
 
 
-def dense_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
+def dense_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> LayerTimes:
     """Return what a layer without experts costs forward.
 
     Args:
@@ -114,10 +117,18 @@ def dense_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
     products, behind = _sum(both_ways(tokens, n, k, at, plans) for n, k in shapes)
     attention, scores = attention_time(shape, plans, at)
     moved, back = (tokens * moved_bytes(shape, shape.ffn, plans, back=way) / at.memory for way in (False, True))
-    return Work(products, behind, attention, scores, moved, back, len(shapes) * at.kernel)
+    return LayerTimes(
+        products=products,
+        products_back=behind,
+        attention=attention,
+        scores=scores,
+        moved=moved,
+        back=back,
+        kernels=len(shapes) * at.kernel,
+    )
 
 
-def expert_rows(shape: Shape, plans: Plans) -> Any:
+def expert_rows(shape: ModelShape, plans: ParallelPlans) -> Any:
     """Return the tokens that a rank's experts compute for a micro-batch, were they spread evenly.
 
     Args:
@@ -138,7 +149,7 @@ def expert_rows(shape: Shape, plans: Plans) -> Any:
     return tokens * shape.experts.top_k * plans.expert_tensor / plans.tensor
 
 
-def expert_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
+def expert_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> LayerTimes:
     """Return what a layer with experts costs forward.
 
     Args:
@@ -174,10 +185,18 @@ def expert_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
         for way, numbers in zip((False, True), activation_numbers(shape, plans), strict=True)
     )
     kernels = (len(plain) + len(together)) * at.kernel
-    return Work(products, behind, attention, scores, moved / at.memory, back / at.memory, kernels)
+    return LayerTimes(
+        products=products,
+        products_back=behind,
+        attention=attention,
+        scores=scores,
+        moved=moved / at.memory,
+        back=back / at.memory,
+        kernels=kernels,
+    )
 
 
-def output_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
+def output_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> LayerTimes:
     """Return what the output layer over the vocabulary costs with its loss, forward and backward.
 
     Args:
@@ -202,4 +221,12 @@ def output_layer(shape: Shape, plans: Plans, at: Speeds) -> Work:
     products, behind = both_ways(tokens, columns, shape.hidden, at, plans, plain=True)
     eager = EAGER_LOGIT_BYTES + (EAGER_LOGIT_CASTS if plans.width < SINGLE else 0.0)
     moved = eager if plans.eager else LOGIT_BYTES
-    return Work(products + behind, 0.0, 0.0, 0.0, moved * tokens * columns / at.memory, 0.0, 3 * at.kernel)
+    return LayerTimes(
+        products=products + behind,
+        products_back=0.0,
+        attention=0.0,
+        scores=0.0,
+        moved=moved * tokens * columns / at.memory,
+        back=0.0,
+        kernels=3 * at.kernel,
+    )

@@ -15,14 +15,13 @@ import numpy as np
 from ffplan.base.record import record
 from ffplan.training.layer import expert_rows
 from ffplan.training.memory_traffic import DROPPED
-from ffplan.training.model_flops import widths
-from ffplan.training.model_shape import attention_out, mixed_share, shared_width
+from ffplan.training.model_flops import attention_widths, feed_forward_weights, layer_weights, narrow_weights
+from ffplan.training.model_shape import attention_out, moe_fraction, shared_width
 from ffplan.training.parallel_plan import layers_of, units_of
-from ffplan.training.weights import held
 
 if TYPE_CHECKING:
-    from ffplan.training.model_shape import Shape
-    from ffplan.training.parallel_plan import Plans
+    from ffplan.training.axes import ParallelPlans
+    from ffplan.training.model_shape import ModelShape
 
 WEIGHT, OPTIMIZER = 2.0, 12.0
 """Bytes of a parameter under mixed-precision Adam: weight, and master weight with two moments [byte]."""
@@ -37,7 +36,49 @@ PARTS = ("weights", "gradients", "optimizer", "activations", "logits", "working"
 
 
 @record
-class Footprint:
+class RankParameters:
+    """Parameters of a rank [1]."""
+
+    layer: Any
+    """Of a layer, in the mean, without routed experts."""
+    experts: Any
+    """Routed experts of a layer, in the mean over layers with and without."""
+    embedding: Any
+    """Embedding of the vocabulary, or the output layer."""
+
+
+def rank_parameters(shape: ModelShape, plans: ParallelPlans, share: Any) -> RankParameters:
+    """Return the parameters that a rank holds of a layer and of the vocabulary.
+
+    Args:
+        shape: the model: E routed experts in a share of its layers, vocabulary V.
+        plans: the plans: tensor parallelism t, within experts t_e, expert parallelism e.
+        share: share of layers with experts [1].
+
+    Returns:
+        Parameters [1] before ZeRO.
+
+    Equation:
+        layer / t without routed experts, but routers and the narrow matrices of latent attention whole; experts
+        E x 3 h f_e / (e t_e); V h / t
+
+    Source:
+        Megatron-LM's mapping; norms and biases are counted as split, which they are not: they are small.
+    """
+    common, whole = layer_weights(shape), narrow_weights(shape)
+    routed: Any = 0.0
+    if shape.experts is not None:
+        each = shape.experts.routed * feed_forward_weights(shape, shape.experts.ffn)
+        routed = share * each / (plans.expert * plans.expert_tensor)
+        common = (1 - share) * common + share * (layer_weights(shape, dense=False) - each)
+        whole = whole + share * shape.hidden * shape.experts.routed
+    return RankParameters(
+        (common - whole) / plans.tensor + whole, routed, shape.vocabulary * shape.hidden / plans.tensor
+    )
+
+
+@record
+class StageBytes:
     """Memory of one stage [byte]."""
 
     weights: Any
@@ -54,7 +95,7 @@ class Footprint:
         return sum(getattr(self, name) for name in PARTS)
 
 
-def kept_bytes(shape: Shape, plans: Plans, share: Any = 0.0) -> Any:
+def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Any = 0.0) -> Any:
     """Return the bytes that the mean layer keeps of a micro-batch for the backward pass, nothing computed again.
 
     Args:
@@ -74,7 +115,7 @@ def kept_bytes(shape: Shape, plans: Plans, share: Any = 0.0) -> Any:
     Source:
         [1]: 34 + 5 a s / h for a plain layer with f = 4 h.
     """
-    width, hidden = widths(shape), shape.hidden
+    width, hidden = attention_widths(shape), shape.hidden
     tokens = plans.tokens(shape.sequence)
     between = plans.between
     wide = 3 if shape.gated else 2
@@ -100,7 +141,7 @@ def kept_bytes(shape: Shape, plans: Plans, share: Any = 0.0) -> Any:
     return found
 
 
-def in_flight(plans: Plans, stage: Any) -> Any:
+def in_flight(plans: ParallelPlans, stage: Any) -> Any:
     """Return the micro-batches of a whole stage whose activations it keeps at once.
 
     Args:
@@ -127,7 +168,7 @@ def in_flight(plans: Plans, stage: Any) -> Any:
     return np.where(np.asarray(v) > 1, ahead, plain)
 
 
-def footprint(shape: Shape, plans: Plans, stage: Any) -> Footprint:
+def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Any) -> StageBytes:
     """Return the memory of one stage, part by part.
 
     Args:
@@ -150,8 +191,8 @@ def footprint(shape: Shape, plans: Plans, stage: Any) -> Footprint:
     p, (full, last) = plans, layers_of(shape.layers, plans)
     first_stage, last_stage = np.asarray(stage) == 0, np.asarray(stage) == p.pipeline - 1
     count = np.where(last_stage & (np.asarray(p.pipeline) > 1), last, full)
-    share = mixed_share(shape, p.pipeline, count, stage)
-    parts = held(shape, p, share)
+    share = moe_fraction(shape, p.pipeline, count, stage)
+    parts = rank_parameters(shape, p, share)
     copies = np.where(first_stage & last_stage, 1.0 if shape.tied else 2.0, first_stage * 1.0 + last_stage * 1.0)
     plain, routed = parts.layer * count + parts.embedding * copies, parts.experts * count
     shared, zero = p.sharing, np.asarray(p.zero)
@@ -165,7 +206,7 @@ def footprint(shape: Shape, plans: Plans, stage: Any) -> Footprint:
     tokens = p.tokens(shape.sequence)
     between = p.between
     input_bytes = p.width * tokens * shape.hidden / between
-    kept, full_again = kept_bytes(shape, p, share), np.asarray(p.recompute) == 2
+    kept, full_again = layer_kept_bytes(shape, p, share), np.asarray(p.recompute) == 2
     each = np.where(full_again, input_bytes, kept)
     logits = np.where(last_stage, LOGIT_BYTES * tokens * shape.vocabulary / p.tensor, 0.0)
     layer = parts.layer + parts.experts
@@ -180,12 +221,17 @@ def footprint(shape: Shape, plans: Plans, stage: Any) -> Footprint:
         moments = 0.0 * moments
     if p.offload == "parameters":
         weight = 0.0 * weight
-    return Footprint(
-        twice * weight, twice * gradient, moments, count * each * in_flight(p, stage), logits, working,
-    )  # fmt: skip
+    return StageBytes(
+        weights=twice * weight,
+        gradients=twice * gradient,
+        optimizer=moments,
+        activations=count * each * in_flight(p, stage),
+        logits=logits,
+        working=working,
+    )
 
 
-def telling_stages(shape: Shape, plans: Plans) -> dict[str, Any]:
+def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Any]:
     """Return the stages of which one is the fullest, by name.
 
     The first keeps most micro-batches, the last the output layer; where the first layers have no experts, the stage
@@ -200,7 +246,7 @@ def telling_stages(shape: Shape, plans: Plans) -> dict[str, Any]:
     return found
 
 
-def peak_bytes(shape: Shape, plans: Plans) -> Any:
+def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Any:
     """Return the memory of the fullest stage.
 
     Args:
@@ -217,6 +263,6 @@ def peak_bytes(shape: Shape, plans: Plans) -> Any:
         [1] section 4.2.3: the first keeps most micro-batches; experts and the output layer can outweigh them.
     """
     most: Any = 0.0
-    for stage in telling_stages(shape, plans).values():
-        most = np.maximum(most, footprint(shape, plans, stage).total)
+    for stage in fullest_candidates(shape, plans).values():
+        most = np.maximum(most, stage_bytes(shape, plans, stage).total)
     return most

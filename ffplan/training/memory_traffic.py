@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffplan.training.model_flops import widths
+from ffplan.training.model_flops import attention_widths
 from ffplan.training.model_shape import attention_out
 
 if TYPE_CHECKING:
-    from ffplan.training.model_shape import Shape
-    from ffplan.training.parallel_plan import Plans
+    from ffplan.training.axes import ParallelPlans
+    from ffplan.training.model_shape import ModelShape
 
 SINGLE = 4.0
 """Bytes of a number at 32 bits, at which losses, norms and rotary positions are reckoned."""
@@ -38,12 +38,12 @@ not. Forward: written (1), softmax (2), dropout (2), and on their own scaling (2
 gradient written (1), dropout (2), softmax with its result (3), and on their own mask (2) and scaling (2)."""
 
 
-def activation_numbers(shape: Shape, plans: Plans) -> tuple[int, int]:
+def activation_numbers(shape: ModelShape, plans: ParallelPlans) -> tuple[int, int]:
     """Return numbers that an activation moves for each of its inner width, forward and backward [1]."""
     return ACTIVATION[bool(shape.gated), plans.eager]
 
 
-def score_bytes(plans: Plans, *, back: bool = False) -> float:
+def score_bytes(plans: ParallelPlans, *, back: bool = False) -> float:
     """Return the bytes that an unfused score of attention moves.
 
     Args:
@@ -62,7 +62,7 @@ def score_bytes(plans: Plans, *, back: bool = False) -> float:
     return SCORES[plans.eager, back] * plans.width + DROPPED
 
 
-def eager_bytes(shape: Shape, inner: Any, plans: Plans, *, back: bool = False) -> Any:
+def eager_bytes(shape: ModelShape, inner: Any, plans: ParallelPlans, *, back: bool = False) -> Any:
     """Return the bytes that element-wise operations of a layer move for each token, a kernel for every operation.
 
     Args:
@@ -85,7 +85,7 @@ def eager_bytes(shape: Shape, inner: Any, plans: Plans, *, back: bool = False) -
     Source:
         [3]. Layer norms are one kernel, and models with biases have two dropouts.
     """
-    w, width, out = plans.width, widths(shape), attention_out(shape)
+    w, width, out = plans.width, attention_widths(shape), attention_out(shape)
     casts = 2 * (w + SINGLE) if w < SINGLE else 0.0
     around, summed = width.query + width.key, 0.0
     if shape.biases:
@@ -99,7 +99,7 @@ def eager_bytes(shape: Shape, inner: Any, plans: Plans, *, back: bool = False) -
     return (norms + 6 * w) * shape.hidden / plans.between + split / plans.tensor
 
 
-def moved_bytes(shape: Shape, inner: Any, plans: Plans, *, back: bool = False) -> Any:
+def moved_bytes(shape: ModelShape, inner: Any, plans: ParallelPlans, *, back: bool = False) -> Any:
     """Return the bytes that element-wise operations of a layer move for each token.
 
     Args:
@@ -121,7 +121,7 @@ def moved_bytes(shape: Shape, inner: Any, plans: Plans, *, back: bool = False) -
         positions read and write queries and keys; attention reads q, k, v and writes v'; the activation reads f, or 2 f
         with a gate, and writes f. Backward, norms and activation read one more, attention reads and writes twice.
     """
-    width, out = widths(shape), attention_out(shape)
+    width, out = attention_widths(shape), attention_out(shape)
     between, around = plans.between, width.query + width.key
     if plans.eager:
         found = eager_bytes(shape, inner, plans, back=back)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ffplan.training.axes import RECOMPUTE
 from ffplan.training.model_flops import parameters, sequence_flops
-from ffplan.training.parallel_plan import RECOMPUTE
 
 if TYPE_CHECKING:
-    from ffplan.training.model_shape import Shape
-    from ffplan.training.parallel_plan import Plans
+    from ffplan.training.axes import ParallelPlans
+    from ffplan.training.model_shape import ModelShape
 
 
-def step_flops(shape: Shape, plans: Plans, convention: str) -> Any:
+def step_flops(shape: ModelShape, plans: ParallelPlans, convention: str) -> Any:
     """Return the operations of a step over all ranks.
 
     Args:

@@ -12,15 +12,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.record import record
-from ffplan.training.model_shape import mixed_layers, shared_width
+from ffplan.training.model_shape import moe_layers, shared_width
 
 if TYPE_CHECKING:
     from ffplan.catalog.models import Convolution
-    from ffplan.training.model_shape import Shape
+    from ffplan.training.model_shape import ModelShape
 
 
 @record
-class Width:
+class AttentionWidths:
     """The widths by which a layer is reckoned."""
 
     query: Any
@@ -31,16 +31,16 @@ class Width:
     """All heads of the values that a query's head meets; the attention's output."""
 
 
-def widths(shape: Shape) -> Width:
+def attention_widths(shape: ModelShape) -> AttentionWidths:
     """Return the widths of queries, keys and values."""
     if shape.latent is not None:
         query = shape.heads * (shape.latent.rope_dim + shape.latent.nope_dim)
-        return Width(query, query, shape.heads * shape.latent.value_dim)
+        return AttentionWidths(query, query, shape.heads * shape.latent.value_dim)
     narrow = shape.kv_heads * shape.head_dim
-    return Width(shape.heads * shape.head_dim, narrow, narrow)
+    return AttentionWidths(shape.heads * shape.head_dim, narrow, narrow)
 
 
-def attention_weights(shape: Shape) -> Any:
+def attention_weights(shape: ModelShape) -> Any:
     """Return the weights of the matrices around attention in one layer.
 
     Args:
@@ -55,7 +55,7 @@ def attention_weights(shape: Shape) -> Any:
     Source:
         [1]; [4].
     """
-    width, hidden, latent = widths(shape), shape.hidden, shape.latent
+    width, hidden, latent = attention_widths(shape), shape.hidden, shape.latent
     if latent is None:
         return hidden * (width.query + width.key + width.value) + width.query * hidden
     queries = hidden * width.query
@@ -66,7 +66,7 @@ def attention_weights(shape: Shape) -> Any:
     return queries + narrow + wide + width.value * hidden
 
 
-def narrow_weights(shape: Shape) -> Any:
+def narrow_weights(shape: ModelShape) -> Any:
     """Return the weights of latent attention that tensor parallelism does not split.
 
     Args:
@@ -87,7 +87,7 @@ def narrow_weights(shape: Shape) -> Any:
     return shape.hidden * ((latent.query_rank or 0) + latent.key_value_rank + latent.rope_dim)
 
 
-def feed_forward_weights(shape: Shape, inner: int) -> Any:
+def feed_forward_weights(shape: ModelShape, inner: int) -> Any:
     """Return the weights of a feed-forward network.
 
     Args:
@@ -106,18 +106,18 @@ def feed_forward_weights(shape: Shape, inner: int) -> Any:
     return (3 if shape.gated else 2) * shape.hidden * inner
 
 
-def _small(shape: Shape) -> Any:
+def _small(shape: ModelShape) -> Any:
     """Return norms and biases of one layer without experts."""
     norms = (4 if shape.biases else 2) * shape.hidden
     if shape.latent is not None:
         norms += shape.latent.key_value_rank + (shape.latent.query_rank or 0)
     if not shape.biases:
         return norms
-    width = widths(shape)
+    width = attention_widths(shape)
     return norms + width.query + width.key + width.value + shape.hidden + shape.ffn + shape.hidden
 
 
-def layer_weights(shape: Shape, *, active: bool = False, dense: bool = True) -> Any:
+def layer_weights(shape: ModelShape, *, active: bool = False, dense: bool = True) -> Any:
     """Return the parameters of one layer.
 
     Args:
@@ -140,12 +140,14 @@ def layer_weights(shape: Shape, *, active: bool = False, dense: bool = True) -> 
         return base + feed_forward_weights(shape, shape.ffn)
     routed = experts.top_k if active else experts.routed
     return (
-        base + shape.hidden * experts.routed + routed * feed_forward_weights(shape, experts.ffn)
+        base
+        + shape.hidden * experts.routed
+        + routed * feed_forward_weights(shape, experts.ffn)
         + feed_forward_weights(shape, shared_width(experts))
-    )  # fmt: skip
+    )
 
 
-def parameters(shape: Shape, *, active: bool = False) -> Any:
+def parameters(shape: ModelShape, *, active: bool = False) -> Any:
     """Return the parameters of a transformer.
 
     Args:
@@ -161,13 +163,13 @@ def parameters(shape: Shape, *, active: bool = False) -> Any:
     Source:
         [1] equation 2.
     """
-    mixed = mixed_layers(shape)
+    mixed = moe_layers(shape)
     layers = (shape.layers - mixed) * layer_weights(shape) + mixed * layer_weights(shape, active=active, dense=False)
     embedding = shape.vocabulary * shape.hidden * (1 if shape.tied else 2) + shape.positions * shape.hidden
     return layers + embedding + (2 if shape.biases else 1) * shape.hidden
 
 
-def layer_matrix_weights(shape: Shape, *, dense: bool = True) -> Any:
+def layer_matrix_weights(shape: ModelShape, *, dense: bool = True) -> Any:
     """Return the weights of one layer that a token is multiplied with: neither norms nor biases nor idle experts.
 
     Args:
@@ -190,7 +192,7 @@ def layer_matrix_weights(shape: Shape, *, dense: bool = True) -> Any:
     return attention_weights(shape) + shape.hidden * experts.routed + inner
 
 
-def attention_flops(shape: Shape, sequence: Any, *, causal: bool = False) -> Any:
+def attention_flops(shape: ModelShape, sequence: Any, *, causal: bool = False) -> Any:
     """Return the operations of scores and weighted values for one sequence, one layer, forward.
 
     Args:
@@ -207,13 +209,13 @@ def attention_flops(shape: Shape, sequence: Any, *, causal: bool = False) -> Any
     Source:
         [2]: 4 b s^2 h for plain heads; [3] counts the same.
     """
-    width = widths(shape)
+    width = attention_widths(shape)
     values = shape.heads * shape.latent.value_dim if shape.latent else width.query
     return 2 * sequence * sequence * (width.query + values) * (0.5 if causal else 1.0)
 
 
 def sequence_flops(
-    shape: Shape, sequence: Any, *, causal: bool = False, head: bool = True, recompute: str = "none"
+    shape: ModelShape, sequence: Any, *, causal: bool = False, head: bool = True, recompute: str = "none"
 ) -> Any:
     """Return the operations of one sequence, forward and backward.
 
@@ -234,7 +236,7 @@ def sequence_flops(
         [1] equation 3 with full recompute. [2] appendix A writes s / 3h with selective recompute, which counts the
         attention that is done again three times; here it counts once, so 1.7 % in place of 5.2 % on its 22B model.
     """
-    mixed = mixed_layers(shape)
+    mixed = moe_layers(shape)
     weights = (shape.layers - mixed) * layer_matrix_weights(shape) + mixed * layer_matrix_weights(shape, dense=False)
     matrices, attention = 2 * sequence * weights, shape.layers * attention_flops(shape, sequence, causal=causal)
     again = {"none": 0.0, "selective": attention, "full": matrices + attention}[recompute]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @record
-class Shape:
+class ModelShape:
     """The dimensions of a transformer, named as in the catalogue; numbers may be arrays over plans."""
 
     layers: Any
@@ -35,7 +35,7 @@ OVERRIDES = ("layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary", "sequ
 """Dimensions that a run may replace."""
 
 
-def shape_of(model: Transformer, **replaced: Any) -> Shape:
+def shape_of(model: Transformer, **replaced: Any) -> ModelShape:
     """Return the dimensions of a model, some of them replaced by numbers or arrays.
 
     Args:
@@ -52,26 +52,37 @@ def shape_of(model: Transformer, **replaced: Any) -> Shape:
     wide = value("ffn")
     if "hidden" in replaced and "ffn" not in replaced:
         wide = model.ffn / model.hidden * replaced["hidden"]
-    return Shape(
-        value("layers"), value("hidden"), value("heads"), value("kv_heads") or value("heads"), width, wide,
-        model.gated, model.biases, value("vocabulary"), value("sequence"), model.positions, model.tied, model.latent,
-        model.experts,
-    )  # fmt: skip
+    return ModelShape(
+        layers=value("layers"),
+        hidden=value("hidden"),
+        heads=value("heads"),
+        kv_heads=value("kv_heads") or value("heads"),
+        head_dim=width,
+        ffn=wide,
+        gated=model.gated,
+        biases=model.biases,
+        vocabulary=value("vocabulary"),
+        sequence=value("sequence"),
+        positions=model.positions,
+        tied=model.tied,
+        latent=model.latent,
+        experts=model.experts,
+    )
 
 
-def attention_out(shape: Shape) -> Any:
+def attention_out(shape: ModelShape) -> Any:
     """Return the width of what attention hands to its last matrix: heads times the width of a value [1]."""
     return shape.heads * (shape.latent.value_dim if shape.latent else shape.head_dim)
 
 
-def mixed_layers(shape: Shape) -> Any:
+def moe_layers(shape: ModelShape) -> Any:
     """Return the layers with experts [1]."""
     if shape.experts is None:
         return 0 * shape.layers
     return (shape.layers - shape.experts.dense_layers) // shape.experts.every
 
 
-def mixed_share(shape: Shape, pipeline: Any, count: Any, stage: Any = None) -> Any:
+def moe_fraction(shape: ModelShape, pipeline: Any, count: Any, stage: Any = None) -> Any:
     """Return the share of a stage's layers that have experts.
 
     Args:
@@ -99,7 +110,7 @@ def mixed_share(shape: Shape, pipeline: Any, count: Any, stage: Any = None) -> A
     if stage is not None:
         dense = np.minimum(held, np.maximum(0.0, shape.experts.dense_layers - np.asarray(stage) * held))
     later = np.ceil((held - dense) / shape.experts.every) / held
-    return np.where(np.asarray(pipeline) > 1, later, mixed_layers(shape) / shape.layers)
+    return np.where(np.asarray(pipeline) > 1, later, moe_layers(shape) / shape.layers)
 
 
 def shared_width(experts: Experts) -> int:

@@ -37,10 +37,12 @@ def exposed(communication: Any, computing: Any, pieces: Any, share: Any = 0.0) -
         Pipelining of n pieces: one has nothing to run beside it. Collectives of accelerators take multiprocessors and
         memory bandwidth from the computing: 20 of 132 multiprocessors in DeepSeek-V3, arXiv 2412.19437.
     """
-    return with_cost(maximum(communication / maximum(pieces, 1.0), communication - computing), communication, share)
+    return with_overlap_cost(
+        maximum(communication / maximum(pieces, 1.0), communication - computing), communication, share
+    )
 
 
-def with_cost(alone: Any, whole: Any, share: Any) -> Any:
+def with_overlap_cost(alone: Any, whole: Any, share: Any) -> Any:
     """Return what collectives add where hiding the rest of them costs the computing a share of their time.
 
     Args:
@@ -60,7 +62,7 @@ def with_cost(alone: Any, whole: Any, share: Any) -> Any:
     return alone + share * maximum(0.0, whole - alone)
 
 
-def waiting(stage: Any, layers: Any, launch: Any, launch_step: Any) -> Any:
+def launch_wait(stage: Any, layers: Any, launch: Any, launch_step: Any) -> Any:
     """Return how long a stage waits for its host to launch, for one micro-batch.
 
     Args:
@@ -121,7 +123,7 @@ def optimizer_time(parameters: Any, ranks: Any, memory: Any) -> Any:
     return ADAM_BYTES * parameters / (ranks * memory)
 
 
-def offload_time(parameters: Any, ranks: Any, gradient: Any, link: Any, host_memory: Any) -> Any:
+def host_optimizer_time(parameters: Any, ranks: Any, gradient: Any, link: Any, host_memory: Any) -> Any:
     """Return the time of an optimiser that runs on the host.
 
     Args:

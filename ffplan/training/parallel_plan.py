@@ -1,115 +1,18 @@
-"""Parallel plans as arrays: every field a number or an array, all of shapes that broadcast to one."""
+"""From a plan as people write it to arrays; how its layers fall into stages, and its groups onto nodes."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ffplan.base.record import record
+from ffplan.training.axes import RECOMPUTE, ParallelPlans
 
-RECOMPUTE = ("none", "selective", "full")
-"""What of the activations is computed again; a plan holds the position."""
-AXES = ("tensor", "context", "data", "pipeline")
-"""Axes of ranks, in the order that fills a node by default."""
-NUMBERS = (
-    "gpus", "batch", "micro", "tensor", "pipeline", "data", "chunks", "context", "expert", "expert_tensor",
-    "recompute", "sequence_parallel", "zero", "shard", "unit_layers", "gradient_bytes",
-)  # fmt: skip
-"""Fields of a plan that are numbers."""
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ffplan.design.training import PlanFields
 
 
-@record
-class Plans:
-    """Plans, one a position of the shape that all arrays broadcast to."""
-
-    gpus: Any
-    """Accelerators in use."""
-    batch: Any
-    """Sequences of a step."""
-    micro: Any
-    """Sequences of a micro-batch."""
-    tensor: Any
-    """Ways of tensor parallelism."""
-    pipeline: Any
-    """Pipeline stages."""
-    data: Any
-    """Data-parallel ranks."""
-    chunks: Any = 1
-    """Chunks of a stage, for interleaving."""
-    context: Any = 1
-    """Ways of context parallelism."""
-    expert: Any = 1
-    """Ways of expert parallelism."""
-    expert_tensor: Any = 1
-    """Ways of tensor parallelism within experts."""
-    recompute: Any = 0
-    """Position in `RECOMPUTE`."""
-    sequence_parallel: Any = 0
-    """1 where tensor parallelism also splits what lies between its matrices."""
-    zero: Any = 0
-    """ZeRO stage; 3 is FSDP."""
-    shard: Any = 0
-    """Ranks that ZeRO shards over (HSDP); 0 for all data-parallel ones."""
-    unit_layers: Any = 1
-    """Layers that ZeRO 3 gathers together, its unit."""
-    gradient_bytes: Any = 2.0
-    """Bytes of a gradient as it is kept and reduced [byte]."""
-    precision: str = "bf16"
-    """fp16, bf16, tf32 or fp8."""
-    schedule: str = "1f1b"
-    """Schedule of the pipeline; interleaved follows from `chunks`."""
-    fused_attention: bool = True
-    """False where the scores of attention go through memory."""
-    eager: bool = False
-    """True where every element-wise operation is a kernel of its own."""
-    causal_skip: bool = True
-    """True where fused attention leaves out the half that a causal mask hides."""
-    overlap: frozenset[str] = frozenset()
-    """What runs beside the computing: gradients, parameters, tensor, pipeline, experts."""
-    scatter_gather: bool = True
-    """True where tensor-parallel ranks send a share each to the next stage."""
-    order: tuple[str, ...] = AXES
-    """Axes, innermost first."""
-    offload: str = "none"
-    """none, optimizer or parameters: what host memory holds."""
-
-    @property
-    def micro_batches(self) -> Any:
-        """Micro-batches of a data-parallel rank."""
-        return self.batch / (self.data * self.micro)
-
-    @property
-    def sharing(self) -> Any:
-        """Ranks over which ZeRO shares what is no expert."""
-        import numpy as np
-
-        return np.where(np.asarray(self.shard) > 0, self.shard, self.reducing)
-
-    @property
-    def between(self) -> Any:
-        """Ways in which what lies between the matrices is split: those of sequence parallelism, or none."""
-        return 1.0 + self.sequence_parallel * (self.tensor - 1.0)
-
-    def tokens(self, sequence: Any) -> Any:
-        """Return the tokens of a micro-batch on a rank, of sequences of so many."""
-        return self.micro * sequence / self.context
-
-    @property
-    def width(self) -> float:
-        """Bytes of a number in activations."""
-        return 4.0 if self.precision == "tf32" else 2.0
-
-    @property
-    def reducing(self) -> Any:
-        """Ranks over which the gradients of everything but experts are reduced."""
-        return self.data * self.context
-
-    @property
-    def expert_data(self) -> Any:
-        """Ranks that hold the same experts."""
-        return self.data * self.context * self.tensor / (self.expert * self.expert_tensor)
-
-
-def layers_of(layers: Any, plans: Plans) -> tuple[Any, Any]:
+def layers_of(layers: Any, plans: ParallelPlans) -> tuple[Any, Any]:
     """Return the layers of the fullest stage, and of the last one.
 
     Args:
@@ -132,7 +35,7 @@ def layers_of(layers: Any, plans: Plans) -> tuple[Any, Any]:
     return full, full - (full * plans.pipeline > layers)
 
 
-def units_of(layers: Any, plans: Plans) -> tuple[Any, Any]:
+def units_of(layers: Any, plans: ParallelPlans) -> tuple[Any, Any]:
     """Return the units of a chunk of a stage under ZeRO 3, and the layers of each.
 
     Args:
@@ -185,7 +88,7 @@ def placed(size: Any, inside: Any, domain: Any, *, aligned: bool = False) -> tup
     return size / nodes, nodes
 
 
-def strides(plans: Plans) -> dict[str, Any]:
+def strides(plans: ParallelPlans) -> dict[str, Any]:
     """Return the ranks between neighbours on every axis [1]."""
     found: dict[str, Any] = {}
     inside: Any = 1
@@ -193,3 +96,49 @@ def strides(plans: Plans) -> dict[str, Any]:
         found[axis] = inside
         inside = inside * getattr(plans, axis)
     return found
+
+
+def parallel_plans(plan: PlanFields, gpus: Any, columns: Mapping[str, Any] | None = None) -> ParallelPlans:
+    """Return plans from what people write.
+
+    Args:
+        plan: what all have in common.
+        gpus: accelerators of each, a number or an array.
+        columns: fields that differ, by name, as arrays of the same shape.
+    """
+    differing = columns or {}
+
+    def field(name: str, default: Any) -> Any:
+        value = differing.get(name, getattr(plan, name))
+        if value is None:
+            return default
+        return value if name in differing else float(value)
+
+    tensor, pipeline, context = field("tensor", 1.0), field("pipeline", 1.0), field("context", 1.0)
+    return ParallelPlans(
+        gpus=gpus,
+        batch=field("batch", 1.0),
+        micro=field("micro_batch", 1.0),
+        tensor=tensor,
+        pipeline=pipeline,
+        data=field("data", gpus / (tensor * pipeline * context)),
+        chunks=field("chunks", 1.0),
+        context=context,
+        expert=field("expert", 1.0),
+        expert_tensor=field("expert_tensor", tensor),
+        recompute=float(RECOMPUTE.index(plan.recompute)),
+        sequence_parallel=float(plan.sequence_parallel) * (tensor > 1),
+        zero=field("zero", 0.0),
+        shard=field("shard", 0.0),
+        unit_layers=float(plan.unit_layers),
+        gradient_bytes=float(plan.gradient_bytes),
+        precision=plan.precision,
+        schedule=plan.schedule,
+        fused_attention=plan.attention == "fused",
+        eager=plan.elementwise == "eager",
+        causal_skip=plan.causal_skip,
+        overlap=frozenset(plan.overlap),
+        scatter_gather=plan.scatter_gather,
+        order=plan.order,
+        offload=plan.offload,
+    )

@@ -3,53 +3,42 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.arrays import Floats, Ints
+from ffplan.base.array_math import Floats, Ints
 from ffplan.base.record import record
-from ffplan.training.constraints import REASONS, causes, codes
-from ffplan.training.parallel_plan import NUMBERS, Plans
+from ffplan.training.axes import AXES, NUMBERS, OPTIONS, STRUCTURE, ParallelPlans, divisors
+from ffplan.training.constraints import REASONS, reason_codes, violations
 from ffplan.training.step import step_parts, step_time
 
 if TYPE_CHECKING:
-    from ffplan.training.microbatch import Run
-    from ffplan.training.model_shape import Shape
-
-MICRO = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
-"""Micro-batches that a search tries."""
-NODE = 16
-"""Most accelerators of a node; larger domains are several nodes on one scale-up switch."""
-LONG = 16_384
-"""Tokens of a sequence from which a search tries context parallelism."""
-MOST_EXPERT_WAYS = 1_024
-AXES = ("tensor", "context", "pipeline", "expert", "expert_tensor", "micro", "chunks")
-"""Axes of the structure of plans."""
+    from ffplan.training.microbatch import TrainRun
+    from ffplan.training.model_shape import ModelShape
 
 
 @record
-class Space:
-    """Values to try on every axis."""
+class SearchSpace:
+    """Values to try, by fields of `ParallelPlans`."""
 
-    tensor: tuple[int, ...]
-    context: tuple[int, ...]
-    pipeline: tuple[int, ...]
-    expert: tuple[int, ...]
-    expert_tensor: tuple[int, ...]
-    """0 stands for the ways of `tensor`."""
-    micro: tuple[int, ...]
-    chunks: tuple[int, ...]
-    recompute: tuple[int, ...]
-    sequence_parallel: tuple[int, ...]
-    zero: tuple[int, ...]
+    structure: dict[str, tuple[int, ...]]
+    """Of every axis of the structure; 0 stands for what the field is where it is left out."""
+    options: dict[str, tuple[int, ...]]
+    """Of every option that is tried with each structure."""
+
+    def without(self, option: str, value: int) -> SearchSpace:
+        """Return the space without one value of an option."""
+        kept = tuple(item for item in self.options[option] if item != value)
+        return replace(self, options={**self.options, option: kept})
 
 
 @record
-class Found:
+class EvaluatedSpace:
     """A space weighed: feasible plans and their times."""
 
-    plans: Plans
+    plans: ParallelPlans
     """Structure and options of every plan: structures x recompute x sequence parallelism x ZeRO."""
     step: Floats
     """Time of a step [s]; infinite where a plan cannot run."""
@@ -61,41 +50,21 @@ class Found:
     """Plans of the whole space."""
 
 
-def divisors(number: int, most: int) -> tuple[int, ...]:
-    """Return the divisors of a number up to `most`."""
-    return tuple(value for value in range(1, min(number, most) + 1) if number % value == 0)
-
-
-def _inside(ways: int, gpus: int, domain: int) -> bool:
-    """Return whether groups of so many ranks fill a node, or what a job takes of one, so that none straddles two.
-
-    Of scale-up domains over several nodes also powers of two count: what they leave of 72 stays idle.
-    """
-    return min(gpus, domain) % ways == 0 or (domain > NODE and ways & (ways - 1) == 0)
-
-
-def space_of(shape: Shape, gpus: int, domain: int, fixed: dict[str, Any]) -> Space:
+def search_space(shape: ModelShape, gpus: int, domain: int, fixed: dict[str, Any]) -> SearchSpace:
     """Return the values to try.
 
     Args:
         shape: the model, plain numbers.
         gpus: accelerators at hand.
         domain: accelerators that a scale-up switch joins, or those of a node: tensor parallelism stays inside.
-        fixed: axes with the one value that is asked for.
+        fixed: axes and options with the one value that is asked for.
     """
-    layers, experts = int(shape.layers), shape.experts.routed if shape.experts else 1
-    stages = sorted({*divisors(layers, gpus), *divisors(layers + 1, gpus), *divisors(layers + 2, gpus)})
-    long = int(shape.sequence) >= LONG
-    values = {
-        "tensor": tuple(way for way in divisors(int(shape.heads), min(gpus, domain)) if _inside(way, gpus, domain)),
-        "context": (1, 2, 4, 8, 16, 32) if long else (1,),
-        "pipeline": tuple(value for value in stages if value <= layers),
-        "expert": divisors(experts, min(gpus, MOST_EXPERT_WAYS)),
-        "expert_tensor": (0, 1) if experts > 1 else (0,),
-        "micro": MICRO, "chunks": divisors(layers, 16), "recompute": (0, 1, 2), "sequence_parallel": (0, 1),
-        "zero": (0, 1, 2, 3),
-    }  # fmt: skip
-    return Space(**{name: (fixed[name],) if name in fixed else found for name, found in values.items()})
+    values = {axis.array: axis.values(shape, gpus, domain) for axis in AXES if axis.values is not None}
+
+    def chosen(known: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+        return {name: (fixed[name],) if name in fixed else found for name, found in known.items()}
+
+    return SearchSpace(chosen(values), chosen(OPTIONS))
 
 
 def _data(batch: int, gpus: int, ways: Ints, fixed: int | None) -> Ints:
@@ -108,22 +77,25 @@ def _data(batch: int, gpus: int, ways: Ints, fixed: int | None) -> Ints:
     return found
 
 
-def _mesh(space: Space) -> dict[str, Any]:
+def _mesh(space: SearchSpace) -> dict[str, Any]:
     """Return every structure as flat arrays, each once: what makes no difference is left out."""
-    grids = np.meshgrid(*(np.array(getattr(space, name), dtype=float) for name in AXES), indexing="ij")
-    mesh = {name: grid.ravel() for name, grid in zip(AXES, grids, strict=True)}
+    values = [np.array(space.structure[name], dtype=float) for name in STRUCTURE]
+    grids = np.meshgrid(*values, indexing="ij")
+    mesh = {name: grid.ravel() for name, grid in zip(STRUCTURE, grids, strict=True)}
     same = (mesh["chunks"] > 1) & (mesh["pipeline"] == 1)
-    if len(space.expert_tensor) > 1:
+    if len(space.structure["expert_tensor"]) > 1:
         same |= (mesh["expert_tensor"] == 1) & (mesh["tensor"] == 1)
-    return {name: values[~same] for name, values in mesh.items()}
+    return {name: found[~same] for name, found in mesh.items()}
 
 
 def _columns(mesh: dict[str, Any]) -> dict[str, Any]:
     """Return structures as columns against which options broadcast."""
-    return {name: values[:, None, None, None] for name, values in mesh.items()}
+    return {name: values[(slice(None), *(None,) * len(OPTIONS))] for name, values in mesh.items()}
 
 
-def weigh(run: Run, space: Space, gpus: int, limit: float, data: int | None = None) -> Found:
+def evaluate_space(
+    run: TrainRun, space: SearchSpace, gpus: int, limit: float, data: int | None = None
+) -> EvaluatedSpace:
     """Return every plan of a space with its time, in one evaluation.
 
     Structures are sorted out first; those that can be are weighed with all their options at once.
@@ -137,41 +109,48 @@ def weigh(run: Run, space: Space, gpus: int, limit: float, data: int | None = No
     """
     mesh, base = _mesh(space), run.plans
     mesh["expert_tensor"] = np.where(mesh["expert_tensor"] == 0, mesh["tensor"], mesh["expert_tensor"])
-    ways = mesh["tensor"] * mesh["context"] * mesh["pipeline"]
+    ways = prod(mesh[axis.array] for axis in AXES if axis.ranks and axis.values is not None)
     mesh["data"] = _data(int(base.batch), gpus, ways, data)
     mesh["gpus"] = ways * mesh["data"]
-    options = len(space.recompute) * len(space.sequence_parallel) * len(space.zero)
-    structure = causes(run.shape, replace(base, **mesh), None)
+    options = prod(map(len, space.options.values()))
+    structure = violations(run.shape, replace(base, **mesh), None)
     structure["accelerators"] = mesh["gpus"] > gpus
     del structure["offload"]  # depends on ZeRO, an option
-    code = codes(structure)
+    code = reason_codes(structure)
     refused = {
         name: int((code == at).sum()) * options for at, name in enumerate(REASONS) if at and bool((code == at).any())
     }
     kept: dict[str, Any] = _columns({name: values[code == 0] for name, values in mesh.items()})
     names: dict[str, Any] = {
-        "recompute": np.array(space.recompute, dtype=float)[:, None, None],
-        "sequence_parallel": np.array(space.sequence_parallel, dtype=float)[:, None],
-        "zero": np.array(space.zero, dtype=float),
+        name: np.array(values, dtype=float).reshape(-1, *(1,) * (len(space.options) - at - 1))
+        for at, (name, values) in enumerate(space.options.items())
     }
     plans = replace(base, **kept, **names)
     weighed = int(code.size) * options
     if kept["gpus"].size == 0:
-        return Found(plans, np.zeros((0, 1, 1, 1)), np.zeros((0, 1, 1, 1), dtype=np.int8), refused, weighed)
+        return EvaluatedSpace(
+            plans=plans,
+            step=np.zeros((0, 1, 1, 1)),
+            code=np.zeros((0, 1, 1, 1), dtype=np.int8),
+            refused=refused,
+            weighed=weighed,
+        )
     parts = step_parts(replace(run, plans=plans))
     seconds = step_time(parts)
-    later = causes(run.shape, plans, limit)
-    more = codes({name: later[name] for name in ("shard", "offload", "memory")})
+    later = violations(run.shape, plans, limit)
+    more = reason_codes({name: later[name] for name in ("shard", "offload", "memory")})
     whole = np.broadcast_to(seconds, np.broadcast_shapes(seconds.shape, more.shape))
     more = np.broadcast_to(more, whole.shape)
     for at, name in enumerate(REASONS):
         count = int((more == at).sum()) if at else 0
         if count:
             refused[name] = refused.get(name, 0) + count
-    return Found(plans, np.where(more == 0, whole, np.inf), more, refused, weighed)
+    return EvaluatedSpace(
+        plans=plans, step=np.where(more == 0, whole, np.inf), code=more, refused=refused, weighed=weighed
+    )
 
 
-def best(found: Found, top: int) -> list[tuple[int, ...]]:
+def best(found: EvaluatedSpace, top: int) -> list[tuple[int, ...]]:
     """Return the positions of the best plans, one of each structure, the fastest first."""
     if found.step.size == 0:
         return []
@@ -186,7 +165,7 @@ def best(found: Found, top: int) -> list[tuple[int, ...]]:
     ]
 
 
-def nearest(found: Found, asked: Plans) -> tuple[int, ...] | None:
+def nearest(found: EvaluatedSpace, asked: ParallelPlans) -> tuple[int, ...] | None:
     """Return the position of the plan that runs and is nearest to one that does not; the faster where two are as near.
 
     Steps of an axis count by their powers of two; another recomputation, sequence parallelism or ZeRO stage counts half
@@ -199,10 +178,10 @@ def nearest(found: Found, asked: Plans) -> tuple[int, ...] | None:
     if not np.isfinite(found.step).any():
         return None
     p, far = found.plans, np.zeros(found.step.shape)
-    for name in AXES:
+    for name in STRUCTURE:
         wanted = max(1.0, float(getattr(asked, name)))
         far = far + np.abs(np.log2(getattr(p, name) / wanted))
-    for name in ("recompute", "sequence_parallel", "zero"):
+    for name in OPTIONS:
         far = far + 0.5 * (np.asarray(getattr(p, name)) != float(getattr(asked, name)))
     far = np.where(np.isfinite(found.step), far + 10.0 * (p.gpus != asked.gpus), np.inf)
     close = far <= far.min() + 1e-9
@@ -210,7 +189,7 @@ def nearest(found: Found, asked: Plans) -> tuple[int, ...] | None:
     return tuple(int(item) for item in np.unravel_index(at, found.step.shape))
 
 
-def single(plans: Plans, shape: tuple[int, ...], at: tuple[int, ...]) -> Plans:
+def single(plans: ParallelPlans, shape: tuple[int, ...], at: tuple[int, ...]) -> ParallelPlans:
     """Return one plan of many, with plain numbers."""
 
     def value(field: Any) -> Any:

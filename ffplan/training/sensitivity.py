@@ -6,19 +6,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from ffplan.node.fabric_cuts import LinkCut
     from ffplan.node.host import Host, Range
-    from ffplan.node.resources import Border
-    from ffplan.training.conv_step import ImageRun
-    from ffplan.training.group_collectives import Spot, System
-    from ffplan.training.microbatch import Run
+    from ffplan.training.conv_step import ConvRun
+    from ffplan.training.group_collectives import Cluster, GroupPlacement
+    from ffplan.training.microbatch import TrainRun
 
-AnyRun = TypeVar("AnyRun", "Run", "ImageRun")
+AnyRun = TypeVar("AnyRun", "TrainRun", "ConvRun")
 RESOURCES = {
-    "matrix": "matrix units", "memory": "device memory bandwidth", "kernels": "small kernels and launch gaps",
+    "matrix": "matrix units",
+    "memory": "device memory bandwidth",
+    "kernels": "small kernels and launch gaps",
     "host": "launching by the host",
-    "nvlink": "scale-up network", "nic": "NICs with their switch ports", "pcie": "PCIe and root ports",
-    "host_memory": "host memory bandwidth", "uplinks": "uplinks and links between zones",
-}  # fmt: skip
+    "nvlink": "scale-up network",
+    "nic": "NICs with their switch ports",
+    "pcie": "PCIe and root ports",
+    "host_memory": "host memory bandwidth",
+    "uplinks": "uplinks and links between zones",
+}
 """What can be made faster, for people."""
 SPEEDS = ("matrix", "memory", "kernels", "host")
 
@@ -75,12 +80,12 @@ def faster_host(host: Host, name: str, factor: float) -> Host:
     return replace(host, memory_gbyte_s=_scaled(host.memory_gbyte_s, factor))
 
 
-def _uplinks(system: System, factor: float) -> System:
+def _uplinks(system: Cluster, factor: float) -> Cluster:
     before = system.crossed
     if before is None:
         return system
 
-    def crossed(spot: Spot) -> tuple[Any, tuple[Border, ...]]:
+    def crossed(spot: GroupPlacement) -> tuple[Any, tuple[LinkCut, ...]]:
         zones, borders = before(spot)
         return zones, tuple(replace(border, gbyte_s=border.gbyte_s * factor) for border in borders)
 

@@ -6,46 +6,58 @@ from typing import Any
 
 import numpy as np
 
-from ffplan.training import layer as layers
-from ffplan.training import overlap as step
-from ffplan.training.data_parallel import optimizer, reduced
+from ffplan.training import layer, overlap
+from ffplan.training.data_parallel import data_parallel_exposed, optimizer
 from ffplan.training.group_collectives import group_time, send_time
-from ffplan.training.microbatch import Passes, Run, passes, place, total
+from ffplan.training.memory import rank_parameters
+from ffplan.training.microbatch import COLLECTIVES, MicroBatch, TrainRun, micro_batch, pass_time, placement_of
 from ffplan.training.parallel_plan import layers_of, strides
 from ffplan.training.schedules import FOLDED, bubble, dualpipe_bubble
-from ffplan.training.weights import held
 
-PARTS = (
-    "products", "attention", "memory", "kernels", "recompute", "output", "tensor", "context", "experts", "launches",
-    "sends", "bubble", "parameters", "gradients", "optimizer", "offload",
-)  # fmt: skip
-"""Parts of a step, in the order in which they are told."""
+LABELS = {
+    "products": "matrix products",
+    "attention": "attention",
+    "memory": "element-wise operations",
+    "kernels": "small kernels",
+    "recompute": "computed again",
+    "output": "output layer and loss",
+    **{name: label for name, (label, _) in COLLECTIVES.items()},
+    "launches": "waiting for the host",
+    "sends": "between stages",
+    "bubble": "pipeline bubble",
+    "parameters": "gathering parameters",
+    "gradients": "reducing gradients",
+    "optimizer": "optimiser",
+    "offload": "optimiser on the host",
+}
+"""Parts of a step for people, in the order in which they are listed."""
+PARTS = tuple(LABELS)
 
 
-def _bubble(run: Run, stage: Any, each: Passes, count: Any) -> Any:
+def _bubble(run: TrainRun, stage: Any, each: MicroBatch, count: Any) -> Any:
     """Return the idle time of the pipeline over its ideal time."""
     p = run.plans
     if p.schedule == "dualpipe":
-        weights = count * 0.5 * total(each.back)
+        weights = count * 0.5 * pass_time(each.back)
         whole = dualpipe_bubble(p.pipeline, count * each.behind, weights, stage)
         return np.where(p.pipeline > 1, np.maximum(whole, 0.0), 0.0) / (p.micro_batches * stage)
     plain = bubble(p.schedule, p.pipeline, p.micro_batches)
     return plain / p.chunks
 
 
-def _sends(run: Run) -> Any:
+def _sends(run: TrainRun) -> Any:
     """Return the time in which a micro-batch passes from a stage to the next, one way [s]."""
     p, system = run.plans, run.system
     size = p.width * p.tokens(run.shape.sequence) * run.shape.hidden
     shared = p.tensor if p.scatter_gather else np.where(np.asarray(p.sequence_parallel) > 0, p.tensor, 1)
-    gather = group_time(system, "all-gather", place(run, p.tensor, strides(p)["tensor"]), size)
+    gather = group_time(system, "all-gather", placement_of(run, p.tensor, strides(p)["tensor"]), size)
     joined = gather * (1 - p.sequence_parallel) * (1.0 if p.scatter_gather else 0.0)
     twice = 2.0 if p.schedule in FOLDED else 1.0
-    spot = place(run, p.pipeline, strides(p)["pipeline"])
+    spot = placement_of(run, p.pipeline, strides(p)["pipeline"])
     return twice * (p.pipeline > 1) * (send_time(system, size / shared, p.pipeline, spot) + joined)
 
 
-def _borders(run: Run, send: Any) -> tuple[Any, Any]:
+def _borders(run: TrainRun, send: Any) -> tuple[Any, Any]:
     """Return what passing a micro-batch on takes a stage at an end, and one in the middle [s].
 
     A border is passed there and back at the same time. Of v chunks the stages at the ends have 2 v - 1 borders, the
@@ -57,7 +69,7 @@ def _borders(run: Run, send: Any) -> tuple[Any, Any]:
     return at_end, np.where(np.asarray(p.pipeline) > 2, 2.0 * p.chunks * cost * send, at_end)
 
 
-def step_parts(run: Run) -> dict[str, Any]:
+def step_parts(run: TrainRun) -> dict[str, Any]:
     """Return the parts of a step of every plan [s], by the names of `PARTS`; their sum is the step.
 
     Args:
@@ -66,38 +78,46 @@ def step_parts(run: Run) -> dict[str, Any]:
     Raises:
         ValueError: where a library lacks a collective that the plans need.
     """
-    p, at, each = run.plans, run.speeds, passes(run)
-    output = layers.output_layer(run.shape, p, at)
+    p, at, each = run.plans, run.speeds, micro_batch(run)
+    output = layer.output_layer(run.shape, p, at)
     full, last = layers_of(run.shape.layers, p)
     send = _sends(run)
     at_end, between = _borders(run, send)
     regular = full * each.whole
-    ends = last * each.whole + total(output)
+    ends = last * each.whole + pass_time(output)
     single = np.asarray(p.pipeline) <= 1
-    ends = np.where(single, regular + total(output), ends)
+    ends = np.where(single, regular + pass_time(output), ends)
     slowest = ends + at_end >= regular + between
     count, with_output = np.where(slowest & ~single, last, full), slowest | single
     m = p.micro_batches
-    stage = count * each.whole + with_output * total(output)
-    embedding = held(run.shape, p, 0.0).embedding
+    stage = count * each.whole + with_output * pass_time(output)
+    embedding = rank_parameters(run.shape, p, 0.0).embedding
     extra = embedding * np.where(single & (not run.shape.tied), 2.0, 1.0)
-    shared = reduced(run, each, full, extra)
+    shared = data_parallel_exposed(run, each, full, extra)
     waited = np.where(np.asarray(p.zero) == 3, (shared.gathers + shared.gradients) / m, 0.0)
     launch = at.launch + at.launch_parallel * (np.asarray(p.tensor) > 1)
-    wait = step.waiting(stage + waited, count, launch, at.launch_step)
+    wait = overlap.launch_wait(stage + waited, count, launch, at.launch_step)
     others, share = np.maximum(regular + waited, full * launch), _bubble(run, stage, each, full)
-    idle = step.bubble_time(others, m, share)
+    idle = overlap.bubble_time(others, m, share)
     steady = np.where(slowest, at_end, between)
     update, offload = optimizer(run, full, extra)
     both = each.forward.plus(each.back)
     parts = {
-        "products": m * count * both.products, "attention": m * count * both.attention,
-        "memory": m * count * (both.scores + both.moved), "kernels": m * count * both.kernels,
-        "recompute": m * count * total(each.again), "output": m * with_output * total(output),
-        "tensor": m * count * each.tensor, "context": m * count * each.context, "experts": m * count * each.experts,
-        "launches": m * wait, "sends": m * steady + 2 * (p.pipeline - 1) * send, "bubble": idle,
-        "parameters": shared.gathers, "gradients": shared.gradients, "optimizer": update, "offload": offload,
-    }  # fmt: skip
+        "products": m * count * both.products,
+        "attention": m * count * both.attention,
+        "memory": m * count * (both.scores + both.moved),
+        "kernels": m * count * both.kernels,
+        "recompute": m * count * pass_time(each.again),
+        "output": m * with_output * pass_time(output),
+        **{name: m * count * time for name, time in each.exposed.items()},
+        "launches": m * wait,
+        "sends": m * steady + 2 * (p.pipeline - 1) * send,
+        "bubble": idle,
+        "parameters": shared.gathers,
+        "gradients": shared.gradients,
+        "optimizer": update,
+        "offload": offload,
+    }
     return {name: np.asarray(parts[name], dtype=float) for name in PARTS}
 
 

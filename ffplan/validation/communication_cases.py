@@ -39,10 +39,14 @@ def _value(value: Any) -> Any:
     if plain and len(ends) == 2 and ends[0] <= ends[1]:
         return (float(ends[0]), float(ends[1]))
     raise PydanticCustomError(
-        "rule", "{message}",
-        {"rule": "communication-cases", "message": f"{describe(value)} is no measured value",
-         "remedy": "write a number above 0, a range [low, high], or null where nothing was measured"},
-    )  # fmt: skip
+        "rule",
+        "{message}",
+        {
+            "rule": "communication-cases",
+            "message": f"{describe(value)} is no measured value",
+            "remedy": "write a number above 0, a range [low, high], or null where nothing was measured",
+        },
+    )
 
 
 SMALLEST, LARGEST = 1e-6, 1e15
@@ -90,7 +94,7 @@ class System(Frozen):
     """Down to up, of those leaves."""
 
 
-class Experts(Frozen):
+class ExpertRouting(Frozen):
     """How tokens find experts, for dispatch and combine."""
 
     tokens: Count
@@ -122,7 +126,7 @@ class Collective(Frozen):
     """Protocol that was forced; left out, the library chose."""
     in_network: bool = False
     """True where the network's switches reduce (SHARP)."""
-    experts: Experts | None = None
+    experts: ExpertRouting | None = None
     """How tokens find experts, for dispatch and combine, which need no sizes."""
     gpus: Annotated[Many[Annotated[int, Field(ge=2, le=10_000_000)]], Field(min_length=1)]
     """Numbers of GPUs."""

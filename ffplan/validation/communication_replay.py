@@ -9,21 +9,21 @@ import numpy as np
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Server, Switch
-from ffplan.collectives import switch_hierarchy as levels
+from ffplan.collectives import switch_hierarchy
 from ffplan.collectives.bottleneck import sustained_rate
 from ffplan.collectives.expert_dispatch import Routing, counted_copies, routing_fault
 from ffplan.collectives.latency import ring_latency, transfer_time
-from ffplan.collectives.pods import offload_time, pod_ring
-from ffplan.collectives.timing import Grid, Wish, bus_bandwidth, evaluate
+from ffplan.collectives.pods import offloaded_run_time, pod_ring
+from ffplan.collectives.timing import CollectiveQuery, TimingGrid, bus_bandwidth, time_grid
 from ffplan.collectives.volumes import OF_TOKENS, bus_factor, ring_steps
 from ffplan.node.resources import resources
 from ffplan.results.collective import AccuracyRow
 from ffplan.validation.communication_cases import CaseFile, Collective, Hierarchy, Offload
-from ffplan.validation.measured_system import Bench
+from ffplan.validation.measured_system import CaseParts
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
-    from ffplan.collectives.rank_layout import Job
+    from ffplan.collectives.rank_layout import RankLayout
     from ffplan.inputs.document import Document
     from ffplan.node.host import Host
     from ffplan.validation.measured_system import Path
@@ -51,10 +51,10 @@ def signed_error(model: float, low: float, high: float) -> float:
 
 
 @record
-class Made:
+class CaseReplay:
     """What the rows of one file share."""
 
-    bench: Bench
+    bench: CaseParts
     file: CaseFile
 
     def library(self, name: str) -> Library:
@@ -62,26 +62,49 @@ class Made:
         return self.bench.catalog.get(Library, name, self.bench.document, ())
 
     def row(
-        self, case: Any, what: str, unit: str, value: Any, model: float, *, gpus: int | None = None,
-        size: float | None = None, chosen: str = "", kind: str = "predicted",
-    ) -> AccuracyRow:  # fmt: skip
+        self,
+        case: Any,
+        what: str,
+        unit: str,
+        value: Any,
+        model: float,
+        *,
+        gpus: int | None = None,
+        size: float | None = None,
+        chosen: str = "",
+        kind: str = "predicted",
+    ) -> AccuracyRow:
         """Return a row of the report."""
         low, high = value if isinstance(value, tuple) else (value, value)
         return AccuracyRow(
-            self.file.id, case.id, what, gpus, size, unit, low, high if isinstance(value, tuple) else None, model,
-            signed_error(model, low, high), chosen, self.file.source.status, kind, case.scored, case.note,
-        )  # fmt: skip
+            source=self.file.id,
+            case=case.id,
+            what=what,
+            gpus=gpus,
+            size_bytes=size,
+            unit=unit,
+            measured=low,
+            measured_high=high if isinstance(value, tuple) else None,
+            model=model,
+            error=signed_error(model, low, high),
+            chosen=chosen,
+            status=self.file.source.status,
+            kind=kind,
+            scored=case.scored,
+            note=case.note,
+        )
 
 
-def _wish(made: Made, case: Collective, path: Path) -> Wish:
+def _wish(made: CaseReplay, case: Collective, path: Path) -> CollectiveQuery:
     tokens, name = case.operation in OF_TOKENS, str(case.library)
     if name == "auto":
         name = "deepep" if tokens else "nccl"
     if tokens != (case.experts is not None) or tokens == bool(case.sizes):
         raise made.bench.fault(
-            (*path, "operation"), f"`{case.operation}` needs {'`experts`' if tokens else '`sizes`'} alone",
+            (*path, "operation"),
+            f"`{case.operation}` needs {'`experts`' if tokens else '`sizes`'} alone",
             "the tokens of a GPU give the size of dispatch and combine; every other operation has `sizes`",
-        )  # fmt: skip
+        )
     idle = ["protocol"] if tokens and case.protocol else []
     idle += ["in_network"] if case.in_network and (case.operation != "allreduce" or name != "nccl") else []
     if idle:
@@ -91,25 +114,33 @@ def _wish(made: Made, case: Collective, path: Path) -> Wish:
     routing = None
     if case.experts is not None:
         e = case.experts
-        routing = Routing(e.tokens, e.hidden, e.top_k, e.experts, e.max_nodes)
-    return Wish(
-        case.operation, made.library(name.removesuffix("-nvlink")), nvlink=name == "hfreduce-nvlink",
-        in_network=case.in_network, algorithm=case.algorithm, protocol=case.protocol, routing=routing,
-    )  # fmt: skip
+        routing = Routing(tokens=e.tokens, hidden=e.hidden, top_k=e.top_k, experts=e.experts, groups=e.max_nodes)
+    return CollectiveQuery(
+        operation=case.operation,
+        library=made.library(name.removesuffix("-nvlink")),
+        nvlink=name == "hfreduce-nvlink",
+        in_network=case.in_network,
+        algorithm=case.algorithm,
+        protocol=case.protocol,
+        routing=routing,
+    )
 
 
-def _grid(made: Made, case: Collective, wish: Wish, job: Job, sizes: Any, path: Path) -> Grid:
-    grid = evaluate(wish, job, sizes)
+def _grid(
+    made: CaseReplay, case: Collective, wish: CollectiveQuery, job: RankLayout, sizes: Any, path: Path
+) -> TimingGrid:
+    grid = time_grid(wish, job, sizes)
     if grid is None or not grid.possible.all():
         what = " ".join(filter(None, (case.algorithm, case.protocol, case.operation)))
         raise made.bench.fault(
-            (*path, "operation"), f"`{wish.library.id}` has no {what} for this system and number of GPUs",
+            (*path, "operation"),
+            f"`{wish.library.id}` has no {what} for this system and number of GPUs",
             "name another library, operation or algorithm",
-        )  # fmt: skip
+        )
     return grid
 
 
-def _metric(case: Collective, wish: Wish, job: Job, time: Any, sizes: Any, algorithm: str) -> Any:
+def _metric(case: Collective, wish: CollectiveQuery, job: RankLayout, time: Any, sizes: Any, algorithm: str) -> Any:
     """Return the model's value in the metric of the case: number of GPUs x size."""
     if case.metric == "time_us":
         return time * 1e6
@@ -123,7 +154,7 @@ def _metric(case: Collective, wish: Wish, job: Job, time: Any, sizes: Any, algor
     return algbw * copies[:, None]
 
 
-def collective_rows(made: Made, case: Collective, path: Path) -> list[AccuracyRow]:
+def collective_rows(made: CaseReplay, case: Collective, path: Path) -> list[AccuracyRow]:
     """Return the rows of a measured collective.
 
     Raises:
@@ -138,9 +169,10 @@ def collective_rows(made: Made, case: Collective, path: Path) -> list[AccuracyRo
             raise made.bench.fault((*path, "experts"), fault, "write experts, top_k and max_nodes that fit the GPUs")
     if len(case.values) != len(case.gpus) or any(len(row) != len(sizes) for row in case.values):
         raise made.bench.fault(
-            (*path, "values"), "the values do not fit the numbers of GPUs and sizes",
+            (*path, "values"),
+            "the values do not fit the numbers of GPUs and sizes",
             f"write {len(case.gpus)} list(s) of {len(sizes)} value(s)",
-        )  # fmt: skip
+        )
     if case.metric == "deepep_gbyte_s" and wish.routing is None:
         raise made.bench.fault((*path, "metric"), "`deepep_gbyte_s` is of dispatch and combine", "name another metric")
     grid = _grid(made, case, wish, job, sizes, path)
@@ -155,14 +187,21 @@ def collective_rows(made: Made, case: Collective, path: Path) -> list[AccuracyRo
             model = _metric(case, wish, job, time, sizes, chosen[0])[i, j]
             rows.append(
                 made.row(
-                    case, case.operation, case.metric, value, float(model), gpus=gpus, size=float(size),
-                    chosen=" ".join(filter(None, chosen)), kind="fitted" if case.fitted else "predicted",
+                    case,
+                    case.operation,
+                    case.metric,
+                    value,
+                    float(model),
+                    gpus=gpus,
+                    size=float(size),
+                    chosen=" ".join(filter(None, chosen)),
+                    kind="fitted" if case.fitted else "predicted",
                 )
-            )  # fmt: skip
+            )
     return rows
 
 
-def hierarchy_rows(made: Made, case: Hierarchy, path: Path) -> list[AccuracyRow]:
+def hierarchy_rows(made: CaseReplay, case: Hierarchy, path: Path) -> list[AccuracyRow]:
     """Return the rows of a published table of levels: node, leaf, spine.
 
     Raises:
@@ -181,23 +220,32 @@ def hierarchy_rows(made: Made, case: Hierarchy, path: Path) -> list[AccuracyRow]
     gpus, nics = len(host.gpus), sum(host.nic_gbyte_s)
     rate, ports = switch.rate.value, switch.ports.value
     size = np.array([1.0, gpus, gpus * case.unit_nodes, gpus * case.unit_nodes * case.units])
-    egress = np.array([gpus * host.accelerator.nvlink.value, case.unit_nodes * nics,
-                       case.units * case.leaf_switches * ports / 2 * rate])  # fmt: skip
+    egress = np.array(
+        [
+            gpus * host.accelerator.nvlink.value,
+            case.unit_nodes * nics,
+            case.units * case.leaf_switches * ports / 2 * rate,
+        ]
+    )
     switches = np.array([np.inf, case.leaf_switches, case.spine_switches])
-    width = levels.level_bandwidth(egress, switches, ports, rate)
+    width = switch_hierarchy.level_bandwidth(egress, switches, ports, rate)
     members = size[1:] / size[:-1]
     names = ("node", "leaf", "spine")
-    in_network = np.minimum.accumulate(levels.reduction_rate(members, width))
-    in_gpus = np.minimum.accumulate(levels.reduction_rate(members, width, in_network=False))
+    in_network = np.minimum.accumulate(switch_hierarchy.reduction_rate(members, width))
+    in_gpus = np.minimum.accumulate(switch_hierarchy.reduction_rate(members, width, in_network=False))
     tables: list[tuple[str, str, Any, Any]] = [
         ("bandwidth", "gbyte_s", case.bandwidth_gbyte_s, width),
         ("allreduce, SHARP", "gbyte_s", case.allreduce_gbyte_s, in_network),
         ("allreduce, no SHARP", "gbyte_s", case.allreduce_without_sharp_gbyte_s, in_gpus),
     ]
     for ways, values in case.speedup.items():
-        tables.append((f"speed-up, {ways}-way", "ratio", values, levels.sharded_speedup(float(ways), size[:-1])))
+        tables.append(
+            (f"speed-up, {ways}-way", "ratio", values, switch_hierarchy.sharded_speedup(float(ways), size[:-1]))
+        )
     for ways, values in case.sharded_gbyte_s.items():
-        tables.append((f"{ways}-way", "gbyte_s", values, levels.sharded_rate(float(ways), size[1:], size[:-1], width)))
+        tables.append(
+            (f"{ways}-way", "gbyte_s", values, switch_hierarchy.sharded_rate(float(ways), size[1:], size[:-1], width))
+        )
     return [
         made.row(case, f"{what}, {name}", unit, value, float(model), gpus=int(below), kind="arithmetic")
         for what, unit, values, models in tables
@@ -205,7 +253,7 @@ def hierarchy_rows(made: Made, case: Hierarchy, path: Path) -> list[AccuracyRow]
     ]
 
 
-def _pod_gather(made: Made, host: Host, case: Offload, pairs: tuple[tuple[str, str], ...]) -> float:
+def _pod_gather(made: CaseReplay, host: Host, case: Offload, pairs: tuple[tuple[str, str], ...]) -> float:
     """Return the time of one gather over pods [s]."""
     nccl = made.library("nccl")
     factor = bus_factor("all-gather", case.ranks)
@@ -219,7 +267,7 @@ def _pod_gather(made: Made, host: Host, case: Offload, pairs: tuple[tuple[str, s
     return float(transfer_time(case.message, spb, latency, base, fill, float("inf"), 0.0, 0.0))
 
 
-def offload_rows(made: Made, case: Offload, path: Path) -> list[AccuracyRow]:
+def offload_rows(made: CaseReplay, case: Offload, path: Path) -> list[AccuracyRow]:
     """Return the rows of a job run over several transports: wall time over that of the first.
 
     Raises:
@@ -241,14 +289,16 @@ def offload_rows(made: Made, case: Offload, path: Path) -> list[AccuracyRow]:
             gathers.append(_pod_gather(made, host, case, transport.pods))
             continue
         job = made.bench.job(transport.system, (case.ranks,), (*here,))
-        grid = evaluate(Wish("all-gather", made.library("nccl")), job, np.array([case.message]))
+        grid = time_grid(
+            CollectiveQuery(operation="all-gather", library=made.library("nccl")), job, np.array([case.message])
+        )
         assert grid is not None
         gathers.append(float(grid.pick(grid.time)[0, 0]))
     first = case.transports[0].wall
 
     def wall(common: float, gather: float) -> float:
         whole = (case.parameters, case.bytes_per_parameter, case.passes, case.micro_steps, case.message)
-        return float(offload_time(common, *whole, gather))
+        return float(offloaded_run_time(common, *whole, gather))
 
     common = first - wall(0.0, gathers[0])
     if common < 0:
@@ -275,7 +325,7 @@ def replay(file: CaseFile, document: Document, catalog: Catalog) -> list[Accurac
     Raises:
         InputError: where a case does not hang together.
     """
-    made = Made(Bench(catalog, document), file)
+    made = CaseReplay(CaseParts(catalog, document), file)
     rows: list[AccuracyRow] = []
     names = [case.id for case in file.collectives]
     names += [case.id for case in file.hierarchies] + [case.id for case in file.offloads]

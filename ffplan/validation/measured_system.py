@@ -8,21 +8,21 @@ import numpy as np
 
 from ffplan.base.errors import InputError
 from ffplan.catalog.parts import Accelerator, Cpu, Nic, Server
-from ffplan.collectives.rank_layout import Job
+from ffplan.collectives.rank_layout import RankLayout
+from ffplan.node.fabric_cuts import LinkCut
 from ffplan.node.host import Host, host_of
-from ffplan.node.resources import Border
-from ffplan.training.group_collectives import border_share
+from ffplan.training.group_collectives import cut_fraction
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.document import Document
-    from ffplan.training.group_collectives import Crossed, Spot
+    from ffplan.training.group_collectives import CutsCrossed, GroupPlacement
     from ffplan.validation.communication_cases import System
 
 Path = tuple[str | int, ...]
 
 
-class Bench:
+class CaseParts:
     """A catalogue and the file that asks it for parts."""
 
     def __init__(self, catalog: Catalog, document: Document) -> None:
@@ -65,9 +65,10 @@ class Bench:
         slots = [slot for slot in server.nics if slot.network != "storage"]
         if system.nics is not None and system.nics > len(slots):
             raise self.fault(
-                (*path, "nics"), f"`{server.id}` has {len(slots)} NIC(s) for this, not {system.nics}",
+                (*path, "nics"),
+                f"`{server.id}` has {len(slots)} NIC(s) for this, not {system.nics}",
                 f"write at most {len(slots)}",
-            )  # fmt: skip
+            )
         nics = []
         for index, slot in enumerate(slots[: system.nics]):
             nic = part(Nic, system.nic, "nic") if system.nic else inner(Nic, slot.part, "nics", index, "part")
@@ -78,7 +79,7 @@ class Bench:
         """Return the error of something in the file that cannot be."""
         return InputError(self.document.finding(rule, path, message, remedy))
 
-    def job(self, system: System, gpus: tuple[int, ...], path: Path) -> Job:
+    def job(self, system: System, gpus: tuple[int, ...], path: Path) -> RankLayout:
         """Return the ranks of a case; its numbers are arrays over the numbers of GPUs.
 
         Args:
@@ -96,41 +97,59 @@ class Bench:
         most = system.gpus_per_node or host.domain_gpus
         if most > host.domain_gpus:
             raise self.fault(
-                (*path, "system", "gpus_per_node"), f"`{host.id}` has {host.domain_gpus} GPUs to a node",
+                (*path, "system", "gpus_per_node"),
+                f"`{host.id}` has {host.domain_gpus} GPUs to a node",
                 f"write at most {host.domain_gpus}",
-            )  # fmt: skip
+            )
         boxes = np.ceil(count / most)
         for position, number in enumerate(gpus):
             if number % boxes[position]:
                 raise self.fault(
-                    (*path, "gpus", position), f"{number} GPUs do not split evenly over nodes of {most}",
+                    (*path, "gpus", position),
+                    f"{number} GPUs do not split evenly over nodes of {most}",
                     f"write a multiple of {most}",
-                )  # fmt: skip
+                )
         nodes, per_node = boxes, count / boxes
         if system.zones > 1 and bool((nodes < system.zones).any()):
             raise self.fault(
-                (*path, "system", "zones"), f"{int(nodes.min())} node(s) cannot sit in {system.zones} zones",
+                (*path, "system", "zones"),
+                f"{int(nodes.min())} node(s) cannot sit in {system.zones} zones",
                 "write fewer zones, or more GPUs",
-            )  # fmt: skip
+            )
         if not host.nics and bool((nodes > 1).any()):
             raise self.fault((*path, "system", "server"), f"`{host.id}` has no NIC", "name another server")
-        return Job(host, nodes, per_node, nodes * 0 + system.zones, _borders(system, host, nodes))
+        return RankLayout(
+            host=host,
+            nodes=nodes,
+            per_node=per_node,
+            zones=nodes * 0 + system.zones,
+            borders=_borders(system, host, nodes),
+        )
 
-    def crossed(self, system: System, host: Host) -> Crossed:
+    def crossed(self, system: System, host: Host) -> CutsCrossed:
         """Return zones and borders of the groups of a training run; all groups of a node cross at the same time."""
 
-        def found(spot: Spot) -> tuple[Any, tuple[Border, ...]]:
-            share = border_share(host.domain_gpus, host.domain_nics, spot, system.leaf_nodes or 1)
+        def found(spot: GroupPlacement) -> tuple[Any, tuple[LinkCut, ...]]:
+            share = cut_fraction(host.domain_gpus, host.domain_nics, spot, system.leaf_nodes or 1)
             return spot.nodes * 0 + system.zones, _borders(system, host, spot.nodes, spot.apart, share)
 
         return found
 
 
-def _borders(system: System, host: Host, nodes: Any, apart: Any = 1.0, share: Any = 1.0) -> tuple[Border, ...]:
+def _borders(system: System, host: Host, nodes: Any, apart: Any = 1.0, share: Any = 1.0) -> tuple[LinkCut, ...]:
     """Return the uplinks of a leaf that jobs cross, their nodes so far apart; a share where several jobs cross."""
     if system.leaf_nodes is None:
         return ()
     links = max(1, round(system.leaf_nodes * len(host.nics) / system.oversubscription))
     rate = sum(host.nic_gbyte_s) * system.leaf_nodes / system.oversubscription
     sets = np.minimum(np.ceil(nodes * apart / system.leaf_nodes), nodes)
-    return (Border("leaf_uplinks", "uplinks of a leaf", sets, links, rate * share, system.leaf_nodes),)
+    return (
+        LinkCut(
+            name="leaf_uplinks",
+            label="uplinks of a leaf",
+            sets=sets,
+            links=links,
+            gbyte_s=rate * share,
+            below=system.leaf_nodes,
+        ),
+    )

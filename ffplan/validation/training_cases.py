@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -10,19 +10,12 @@ from ffplan.catalog.evidence import Source
 from ffplan.catalog.models import Transformer
 from ffplan.design.training import PlanFields
 from ffplan.inputs.model import Frozen, Identifier, Many, Text
+from ffplan.training.axes import AXES
 from ffplan.validation.communication_cases import System
 
-Column = Literal[
-    "gpus", "batch", "micro_batch", "sequence", "layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary",
-    "tensor", "pipeline", "data", "chunks", "context", "expert", "expert_tensor", "zero", "shard",
-    "seconds", "tflops", "mfu", "tokens_s_gpu", "memory_gib", "states_gib", "activations_gib",
-]  # fmt: skip
 SHAPE = ("sequence", "layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary")
 """Columns that replace dimensions of the model."""
-PLAN = (
-    "batch", "micro_batch", "tensor", "pipeline", "data", "chunks", "context", "expert", "expert_tensor", "zero",
-    "shard",
-)  # fmt: skip
+PLAN = ("batch", *(axis.field for axis in AXES), "zero", "shard")
 """Columns that replace fields of the plan."""
 TIMES = ("seconds", "tflops", "mfu", "tokens_s_gpu")
 """Measures of time."""
@@ -30,6 +23,10 @@ SIZES = ("memory_gib", "states_gib", "activations_gib")
 """Measures of memory on the fullest stage: all of it; weights, gradients and optimiser; activations of the first."""
 MEASURES = (*TIMES, *SIZES)
 """Columns that were measured."""
+if TYPE_CHECKING:
+    Column = str
+else:
+    Column = Literal[("gpus", *PLAN, *SHAPE, *MEASURES)]
 Cell = Annotated[float, Field(ge=0, lt=1e12)] | None
 
 

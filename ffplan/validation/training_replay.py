@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.arrays import Floats
+from ffplan.base.array_math import Floats
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
 from ffplan.node.host import Host
-from ffplan.studies.diagnosis import told
-from ffplan.training.accelerator_rates import speeds
-from ffplan.training.constraints import COUNTED, REASONS, causes, codes
-from ffplan.training.group_collectives import System as Machine
-from ffplan.training.microbatch import Run
+from ffplan.studies.diagnosis import explain
+from ffplan.training.accelerator_rates import accelerator_rates
+from ffplan.training.axes import ParallelPlans
+from ffplan.training.constraints import COUNTED, REASONS, reason_codes, violations
+from ffplan.training.group_collectives import Cluster
+from ffplan.training.microbatch import TrainRun
 from ffplan.training.model_shape import shape_of
-from ffplan.training.parallel_plan import Plans
-from ffplan.training.written import plans_of
-from ffplan.validation.measured_system import Bench, Path
+from ffplan.training.parallel_plan import parallel_plans
+from ffplan.validation.measured_system import CaseParts, Path
 from ffplan.validation.training_cases import MEASURES, PLAN, SHAPE, Table, TrainingFile
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ RULE = "training-cases"
 
 
 @record
-class Replay:
+class TrainingReplay:
     """A table made ready: what was measured, and what the model needs."""
 
     file: TrainingFile
@@ -45,8 +45,8 @@ class Replay:
     """Every column by name; not a number where a cell is null."""
     host: Host
     shape: Any
-    plans: Plans
-    system: Machine
+    plans: ParallelPlans
+    system: Cluster
 
     @property
     def accelerator(self) -> Accelerator:
@@ -54,7 +54,7 @@ class Replay:
         assert self.host.accelerator is not None
         return self.host.accelerator
 
-    def run(self, rates: TrainingRates | None = None) -> Run:
+    def run(self, rates: TrainingRates | None = None) -> TrainRun:
         """Return what is to be timed.
 
         Args:
@@ -66,10 +66,10 @@ class Replay:
         accelerator = self.accelerator
         if rates is not None:
             accelerator = accelerator.model_copy(update={"training": rates})
-        return Run(self.shape, self.plans, speeds(accelerator, self.plans.precision), self.system)
+        return TrainRun(self.shape, self.plans, accelerator_rates(accelerator, self.plans.precision), self.system)
 
 
-def _transformer(bench: Bench, table: Table, path: Path) -> Transformer:
+def _transformer(bench: CaseParts, table: Table, path: Path) -> Transformer:
     """Return the model's dimensions.
 
     Raises:
@@ -104,7 +104,7 @@ def _cell_fault(name: str, cell: float | None) -> tuple[str, str] | None:
     return None
 
 
-def _cells(bench: Bench, table: Table, path: Path) -> dict[str, Floats]:
+def _cells(bench: CaseParts, table: Table, path: Path) -> dict[str, Floats]:
     """Return every column as an array.
 
     Raises:
@@ -123,9 +123,11 @@ def _cells(bench: Bench, table: Table, path: Path) -> dict[str, Floats]:
     for number, row in enumerate(table.rows):
         if len(row) != len(table.columns):
             raise bench.fault(
-                (*path, "rows", number), f"{len(row)} value(s) for {len(table.columns)} columns",
-                f"write {len(table.columns)} values", RULE,
-            )  # fmt: skip
+                (*path, "rows", number),
+                f"{len(row)} value(s) for {len(table.columns)} columns",
+                f"write {len(table.columns)} values",
+                RULE,
+            )
         for at, (name, cell) in enumerate(zip(table.columns, row, strict=True)):
             wrong = _cell_fault(name, cell)
             if wrong is not None:
@@ -134,14 +136,20 @@ def _cells(bench: Bench, table: Table, path: Path) -> dict[str, Floats]:
     return {name: values[:, at] for at, name in enumerate(table.columns)}
 
 
-def _machine(bench: Bench, system: System, host: Host, plan: PlanFields) -> Machine:
+def _machine(bench: CaseParts, system: System, host: Host, plan: PlanFields) -> Cluster:
     name = plan.reducer or "nccl"
     library = bench.catalog.get(Library, "nccl", bench.document, ())
     reducer = bench.catalog.get(Library, name.removesuffix("-nvlink"), bench.document, ())
-    return Machine(host, library, reducer, bench.crossed(system, host), name == "hfreduce-nvlink")
+    return Cluster(
+        host=host,
+        library=library,
+        reducer=reducer,
+        crossed=bench.crossed(system, host),
+        nvlink=name == "hfreduce-nvlink",
+    )
 
 
-def prepare(bench: Bench, file: TrainingFile, table: Table, path: Path) -> Replay:
+def prepare_replay(bench: CaseParts, file: TrainingFile, table: Table, path: Path) -> TrainingReplay:
     """Return a table made ready.
 
     Raises:
@@ -150,9 +158,11 @@ def prepare(bench: Bench, file: TrainingFile, table: Table, path: Path) -> Repla
     cells = _cells(bench, table, path)
     if table.system.gpus_per_node is not None:
         raise bench.fault(
-            (*path, "system", "gpus_per_node"), "`gpus_per_node` has no effect on training runs, which fill nodes",
-            "leave it out", RULE,
-        )  # fmt: skip
+            (*path, "system", "gpus_per_node"),
+            "`gpus_per_node` has no effect on training runs, which fill nodes",
+            "leave it out",
+            RULE,
+        )
     model = _transformer(bench, table, path)
     host = bench.host(table.system, (*path, "system"))
     if host.accelerator is None:
@@ -161,29 +171,38 @@ def prepare(bench: Bench, file: TrainingFile, table: Table, path: Path) -> Repla
     if table.plan.sequence is not None:
         replaced.setdefault("sequence", np.asarray(float(table.plan.sequence)))
     shape = shape_of(model, **replaced)
-    plans = plans_of(table.plan, cells["gpus"], {name: cells[name] for name in PLAN if name in cells})
+    plans = parallel_plans(table.plan, cells["gpus"], {name: cells[name] for name in PLAN if name in cells})
     _checked(bench, shape, plans, path, len(table.rows))
-    return Replay(file, table, path, cells, host, shape, plans, _machine(bench, table.system, host, table.plan))
+    return TrainingReplay(
+        file=file,
+        table=table,
+        path=path,
+        columns=cells,
+        host=host,
+        shape=shape,
+        plans=plans,
+        system=_machine(bench, table.system, host, table.plan),
+    )
 
 
 BELIEVED = ("widths", "rounds", "context", "schedule", "chunks")
 """Faults that runs which ran may have: frameworks pad and round."""
 
 
-def _checked(bench: Bench, shape: Any, plans: Plans, path: Path, count: int) -> None:
+def _checked(bench: CaseParts, shape: Any, plans: ParallelPlans, path: Path, count: int) -> None:
     """Refuse a row that the model cannot reckon; what ran is believed otherwise.
 
     Raises:
         InputError: where there is one; says what would be right.
     """
-    found = {name: at for name, at in causes(shape, plans, None).items() if name not in BELIEVED}
+    found = {name: at for name, at in violations(shape, plans, None).items() if name not in BELIEVED}
     alone = (np.asarray(plans.chunks) > 1) & (np.asarray(plans.pipeline) == 1)
     found["chunks"] = alone | (plans.pipeline * plans.chunks > shape.layers + COUNTED)
-    code = np.broadcast_to(codes(found), (count,))
+    code = np.broadcast_to(reason_codes(found), (count,))
     if not code.any():
         return
     row = int((code > 0).argmax())
-    wrong = told(_at(shape, row, count), _at(plans, row, count), REASONS[int(code[row])])
+    wrong = explain(_at(shape, row, count), _at(plans, row, count), REASONS[int(code[row])])
     raise bench.fault((*path, "rows", row), wrong.message, wrong.remedy, RULE)
 
 

@@ -8,23 +8,25 @@ import numpy as np
 
 from ffplan.base.formatting import GIB
 from ffplan.results.collective import AccuracyRow
+from ffplan.results.training import SHORT_NAMES
 from ffplan.training.accelerator_rates import UncalibratedError
-from ffplan.training.memory import footprint, peak_bytes
+from ffplan.training.axes import AXES
+from ffplan.training.memory import peak_bytes, stage_bytes
 from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.step import PARTS, step_parts, step_time
 from ffplan.validation.communication_replay import signed_error
-from ffplan.validation.measured_system import Bench, Path
+from ffplan.validation.measured_system import CaseParts, Path
 from ffplan.validation.training_cases import MEASURES, SIZES, TIMES, TrainingFile
-from ffplan.validation.training_replay import RULE, Replay, prepare
+from ffplan.validation.training_replay import RULE, TrainingReplay, prepare_replay
 
 if TYPE_CHECKING:
-    from ffplan.base.arrays import Floats
+    from ffplan.base.array_math import Floats
     from ffplan.catalog.store import Catalog
     from ffplan.catalog.training import TrainingRates
     from ffplan.inputs.document import Document
 
 
-def modelled(replay: Replay, name: str, seconds: Floats) -> Floats:
+def modelled_measure(replay: TrainingReplay, name: str, seconds: Floats) -> Floats:
     """Return what the model says of a measure, from its seconds of a step."""
     plans, gpus = replay.plans, replay.columns["gpus"]
     if name == "seconds":
@@ -37,17 +39,21 @@ def modelled(replay: Replay, name: str, seconds: Floats) -> Floats:
     return np.asarray(rate / 1e12 if name == "tflops" else rate / peak)
 
 
+LABEL_ORDER = ("tensor", "context", "expert", "pipeline", "chunks", "data")
+"""Sizes that labels of measured rows begin with."""
 MARKS = {"zero": "zero", "shard": "shard", "sequence": "s"}
 """How columns are told that not every label has."""
 
 
-def _words(replay: Replay, at: int) -> str:
+def _words(replay: TrainingReplay, at: int) -> str:
     def value(field: Any) -> int:
         return int(np.broadcast_to(np.asarray(field), replay.columns["gpus"].shape)[at])
 
     p, shape = replay.plans, replay.shape
-    names = {"tp": p.tensor, "cp": p.context, "ep": p.expert, "pp": p.pipeline, "v": p.chunks, "dp": p.data}
-    ways = " ".join(f"{name}{value(field)}" for name, field in names.items() if value(field) > 1) or "one rank"
+    order = dict.fromkeys((*LABEL_ORDER, *SHORT_NAMES))
+    arrays = {axis.field: axis.array for axis in AXES}
+    sizes = {SHORT_NAMES[field]: value(getattr(p, arrays[field])) for field in order}
+    ways = " ".join(f"{name}{size}" for name, size in sizes.items() if size > 1) or "one rank"
     found = f"{ways} mb{value(p.micro)} b{value(p.batch)}"
     more = {"zero": p.zero, "shard": p.shard, "sequence": shape.sequence}
     found += "".join(f" {MARKS[name]}{value(field)}" for name, field in more.items() if name in replay.columns)
@@ -56,7 +62,7 @@ def _words(replay: Replay, at: int) -> str:
     return found
 
 
-def times(replay: Replay, rates: TrainingRates | None = None) -> tuple[Floats, dict[str, Floats]]:
+def replayed_times(replay: TrainingReplay, rates: TrainingRates | None = None) -> tuple[Floats, dict[str, Floats]]:
     """Return the seconds of a step of every row, and its parts.
 
     Raises:
@@ -67,17 +73,17 @@ def times(replay: Replay, rates: TrainingRates | None = None) -> tuple[Floats, d
     return np.asarray(step_time(parts)), parts
 
 
-def _size(replay: Replay, name: str) -> Floats:
+def _size(replay: TrainingReplay, name: str) -> Floats:
     """Return memory of the fullest stage, or a part of the first one [byte]."""
     if name == "memory_gib":
         return np.asarray(peak_bytes(replay.shape, replay.plans))
-    first = footprint(replay.shape, replay.plans, 0)
+    first = stage_bytes(replay.shape, replay.plans, 0)
     if name == "activations_gib":
         return np.asarray(first.activations)
     return np.asarray(first.weights + first.gradients + first.optimizer)
 
 
-def _kind(replay: Replay) -> str:
+def _kind(replay: TrainingReplay) -> str:
     if replay.table.arithmetic:
         return "arithmetic"
     return "fitted" if replay.table.fitted else "predicted"
@@ -89,7 +95,7 @@ def _error(name: str, model: float, measured: float) -> float:
     return signed_error(measured, model, model) if slower else signed_error(model, measured, measured)
 
 
-def rows_of(replay: Replay, names: tuple[str, ...]) -> list[AccuracyRow]:
+def replay_rows(replay: TrainingReplay, names: tuple[str, ...]) -> list[AccuracyRow]:
     """Return the rows of a table for some of its measures.
 
     Raises:
@@ -100,8 +106,8 @@ def rows_of(replay: Replay, names: tuple[str, ...]) -> list[AccuracyRow]:
     found: dict[str, Floats] = {}
     longest = [""] * len(table.rows)
     if set(here) & set(TIMES):
-        seconds, parts = times(replay)
-        found = {name: modelled(replay, name, seconds) for name in here if name in TIMES}
+        seconds, parts = replayed_times(replay)
+        found = {name: modelled_measure(replay, name, seconds) for name in here if name in TIMES}
         longest = [PARTS[at] for at in np.stack([parts[name] for name in PARTS]).argmax(axis=0)]
     found |= {name: _size(replay, name) / GIB for name in here if name in SIZES}
     for at in range(len(table.rows)):
@@ -112,11 +118,23 @@ def rows_of(replay: Replay, names: tuple[str, ...]) -> list[AccuracyRow]:
             model = float(np.broadcast_to(found[name], (len(table.rows),))[at])
             rows.append(
                 AccuracyRow(
-                    file.id, table.id, _words(replay, at), int(replay.columns["gpus"][at]), None, name, measured, None,
-                    model, _error(name, model, measured), longest[at] if name in TIMES else "",
-                    file.source.status, _kind(replay), table.scored, table.note,
+                    source=file.id,
+                    case=table.id,
+                    what=_words(replay, at),
+                    gpus=int(replay.columns["gpus"][at]),
+                    size_bytes=None,
+                    unit=name,
+                    measured=measured,
+                    measured_high=None,
+                    model=model,
+                    error=_error(name, model, measured),
+                    chosen=longest[at] if name in TIMES else "",
+                    status=file.source.status,
+                    kind=_kind(replay),
+                    scored=table.scored,
+                    note=table.note,
                 )
-            )  # fmt: skip
+            )
     return rows
 
 
@@ -134,15 +152,15 @@ def replay_training(
     Raises:
         InputError: where a table does not hang together, or nothing was calibrated for its accelerator.
     """
-    bench = Bench(catalog, document)
+    bench = CaseParts(catalog, document)
     rows: list[AccuracyRow] = []
     for position, table in enumerate(file.tables):
         path: Path = ("tables", position)
         if set(MEASURES) & set(table.columns) and not set(names) & set(table.columns):
             continue
-        replay = prepare(bench, file, table, path)
+        replay = prepare_replay(bench, file, table, path)
         try:
-            rows += rows_of(replay, names)
+            rows += replay_rows(replay, names)
         except UncalibratedError as error:
             raise bench.fault(
                 (*path, "system"), str(error), f"name another accelerator; {error.remedy}", RULE

@@ -115,12 +115,22 @@ CASES = (
     _design("communication-nvlink", "libraries: [hfreduce,", "libraries: [hfreduce-nvlink,"),
     Case(
         "communication-one-accelerator",
-        (("count: 1250", "count: 1"), ("zones: 2\n", "zones: 1\n"), (", zones: every", ""),
-        ("  inter_zone:\n    switches: 2         # inferred: the paper's 122 switches less 2 x (20 spine + 40 leaf)\n"
-         "    links_per_zone: 40  # assumed: both switches full\n", "")),
+        (
+            ("count: 1250", "count: 1"),
+            ("zones: 2\n", "zones: 1\n"),
+            (", zones: every", ""),
+            (
+                "  inter_zone:\n    switches: 2         # inferred: the paper's 122 switches less "
+                "2 x (20 spine + 40 leaf)\n"
+                "    links_per_zone: 40  # assumed: both switches full\n",
+                "",
+            ),
+        ),
         part="fire-flyer-2-node",
-        part_changes=tuple((f"  - {{id: gpu{i}, root_port: cpu{i // 4}-rp{p}}}\n", "")
-                           for i, p in ((0, 0), (1, 1), (2, 2), (3, 3), (4, 0), (5, 1), (6, 1))),
+        part_changes=tuple(
+            (f"  - {{id: gpu{i}, root_port: cpu{i // 4}-rp{p}}}\n", "")
+            for i, p in ((0, 0), (1, 1), (2, 2), (3, 3), (4, 0), (5, 1), (6, 1))
+        ),
     ),
     Case("control-character", raw=b"name: a\x07b\n"),
     _design("currencies", "pue: 1.25", "pue: 1.25\n  currency: USD"),
@@ -171,9 +181,13 @@ CASES = (
     _design("breakout-beyond-the-switch", "  tiers: 2\n", "  tiers: 2\n  breakout: 4\n", "superpod-h100-4su"),
     _design("family-units-too-large", "family: fat-tree", "family: rail-optimised\n  scalable_unit: 32"),
     Case(
-        "family-leaves", (("family: fat-tree", "family: rail-optimised\n  scalable_unit: 16"), ("tiers: 3", "tiers: 2"),
-        ("count: 1250", "count: 96"),
-         ("  core_policy: per-rail-whole-pods", "  #")),
+        "family-leaves",
+        (
+            ("family: fat-tree", "family: rail-optimised\n  scalable_unit: 16"),
+            ("tiers: 3", "tiers: 2"),
+            ("count: 1250", "count: 96"),
+            ("  core_policy: per-rail-whole-pods", "  #"),
+        ),
         "dgx-a100-10k",
     ),
     _design("inter-switch-missing", ", inter_switch: hdr-aoc}", "}"),
@@ -197,8 +211,9 @@ CASES = (
     _part("part-source", "qm8700", "ports: {value: 40, source: paper}", "ports: {value: 40, source: papr}"),
     _part("part-unknown-field", "qm8700", "ports:", "port:"),
     _part("root-port-missing", "fire-flyer-2-node", "gpu6, root_port: cpu1-rp1", "gpu6, root_port: cpu1-rp9"),
-    _part("server-scale-up-nodes", "fire-flyer-2-node-nvlink", "nvlink:\n", "nvlink:\n  nodes: 2\n",
-          "fire-flyer-2-nvlink"),
+    _part(
+        "server-scale-up-nodes", "fire-flyer-2-node-nvlink", "nvlink:\n", "nvlink:\n  nodes: 2\n", "fire-flyer-2-nvlink"
+    ),
     _part("server-part-unknown", "fire-flyer-2-node", "part: connectx-6-200g", "part: connectx-6"),
     _part("server-without-nic", "fire-flyer-2-node", "network: both", "network: storage"),
     _design("floor-without-heights", "rack_units: 8, ", "", "superpod-h100-4su"),
@@ -240,7 +255,9 @@ CASES = (
     ),
     *(
         Case(
-            f"cases-{name}", raw=MEASURED.replace(old, new).encode(), command=("accuracy", "communication", "--cases"),
+            f"cases-{name}",
+            raw=MEASURED.replace(old, new).encode(),
+            command=("accuracy", "communication", "--cases"),
             file="cases.yaml",
         )
         for name, old, new in (
@@ -254,17 +271,23 @@ CASES = (
         )
     ),
     Case(
-        "training-cases", raw=MEASURED.replace("communication-cases", "training-cases").encode(),
-        command=("accuracy", "communication", "--cases"), file="cases.yaml",
+        "training-cases",
+        raw=MEASURED.replace("communication-cases", "training-cases").encode(),
+        command=("accuracy", "communication", "--cases"),
+        file="cases.yaml",
     ),
     Case("training-row", raw=STEPS.encode(), command=("accuracy", "training", "--cases"), file="cases.yaml"),
     Case(
-        "training-plan", raw=b"kind: training-plan\ntensor: 8\norder: [tensor, data, pipeline]\n",
-        command=("train", "dgx-a100-10k", "--model", "gpt3-175b", "--plan"), file="plan.yaml",
+        "training-plan",
+        raw=b"kind: training-plan\ntensor: 8\norder: [tensor, data, pipeline]\n",
+        command=("train", "dgx-a100-10k", "--model", "gpt3-175b", "--plan"),
+        file="plan.yaml",
     ),
     Case(
-        "training-plan-field", raw=b"kind: training-plan\ntensor: 8\nrecompute: all\n",
-        command=("train", "dgx-a100-10k", "--model", "gpt3-175b", "--plan"), file="plan.yaml",
+        "training-plan-field",
+        raw=b"kind: training-plan\ntensor: 8\nrecompute: all\n",
+        command=("train", "dgx-a100-10k", "--model", "gpt3-175b", "--plan"),
+        file="plan.yaml",
     ),
     *(
         Case(f"matrix-{name}", raw=raw, command=("route", "fire-flyer-2", "--traffic"), file="traffic.csv")
@@ -276,4 +299,4 @@ CASES = (
             ("cells", b"src,dst,bytes\ncompute-0001,compute-0002\n"),
         )
     ),
-)  # fmt: skip
+)

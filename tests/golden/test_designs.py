@@ -13,14 +13,50 @@ FORMATS = {"table": "txt", "json": "json", "markdown": "md", "csv": "csv"}
 COMPARISON = ("fire-flyer-2", "pcie-a100-three-tier", "dgx-a100-10k", "--baseline", "dgx-a100-10k")
 
 TRAININGS = {
-    "train-scales": ("fire-flyer-2", "--model", "llama-13b", "--batch", "4096", "--pp", "4", "--gpus", "64..512",
-                     "--chart"),
-    "train-images": ("fire-flyer-2", "--model", "vgg16", "--micro-batch", "50", "--precision", "tf32",
-                     "--gpus", "32..512"),
+    "train-scales": (
+        "fire-flyer-2",
+        "--model",
+        "llama-13b",
+        "--batch",
+        "4096",
+        "--pp",
+        "4",
+        "--gpus",
+        "64..512",
+        "--chart",
+    ),
+    "train-images": (
+        "fire-flyer-2",
+        "--model",
+        "vgg16",
+        "--micro-batch",
+        "50",
+        "--precision",
+        "tf32",
+        "--gpus",
+        "32..512",
+    ),
     "train-search": ("dgx-a100-10k", "--model", "megatron-529.6b", "--batch", "2520", "--gpus", "5128", "--search"),
-    "train-experts": ("superpod-h100-4su", "--model", "deepseek-v3", "--batch", "15360", "--gpus", "1008", "--pp", "21",
-                      "--ep", "8", "--micro-batch", "2", "--recompute", "full", "--precision", "fp8"),
-}  # fmt: skip
+    "train-experts": (
+        "superpod-h100-4su",
+        "--model",
+        "deepseek-v3",
+        "--batch",
+        "15360",
+        "--gpus",
+        "1008",
+        "--pp",
+        "21",
+        "--ep",
+        "8",
+        "--micro-batch",
+        "2",
+        "--recompute",
+        "full",
+        "--precision",
+        "fp8",
+    ),
+}
 
 
 def report(*arguments: str) -> str:

@@ -89,9 +89,11 @@ def test_opensm_refuses_uneven_striping_and_the_report_says_why(tmp_path: Path) 
     """Cores by port count alone are not striped evenly; OpenSM falls back to minhop, and the exit code is 1."""
     need("ibsim", "opensm")
     small = vary_design(
-        tmp_path, "dgx-a100-10k", ("count: 1250", "count: 165"),
+        tmp_path,
+        "dgx-a100-10k",
+        ("count: 1250", "count: 165"),
         ("core_policy: per-rail-whole-pods", "core_policy: minimal"),
-    )  # fmt: skip
+    )
     code, report = verify(str(small), "opensm")
     assert code == 1
     assert not report["passed"]
@@ -108,9 +110,11 @@ def test_ibnetdiscover_finds_the_fabric_as_designed(tmp_path: Path) -> None:
     with running(command, tmp_path, "ibsim.log", env) as job:
         wait_for(lambda: b"simulator ready" in job.log.read_bytes(), job, 20, "ibsim did not come up")
         preload = {
-            **os.environ, **env, "SIM_HOST": "compute-0001/nic0",
+            **os.environ,
+            **env,
+            "SIM_HOST": "compute-0001/nic0",
             "LD_PRELOAD": find_library("libumad2sim.so", "libumad2sim0"),
-        }  # fmt: skip
+        }
         program = shutil.which("ibnetdiscover", path=f"{os.environ['PATH']}:/usr/sbin")
         assert program
         done = subprocess.run([program], capture_output=True, text=True, check=True, timeout=60, env=preload)
@@ -145,9 +149,16 @@ const result = boxes.length + ' texts, ' + view.width + ' wide; ' + bad.join('; 
 document.getElementById('out').textContent = 'RESULT ' + result + ' END';
 </script></body>"""
 FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--window-size=1600,900",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--window-size=1600,900",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 @pytest.mark.parametrize("design", sorted(path.stem for path in (ROOT / "designs").glob("*.yaml")))
@@ -158,8 +169,11 @@ def test_chromium_draws_the_fabric_without_words_over_words(design: str, tmp_pat
     page.write_text(PAGE.format(svg=svg))
     done = subprocess.run(
         ["chromium", *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", page.as_uri()],
-        capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     result = re.search(r"RESULT (\d+) texts, ([\d.]+) wide; (.*?) END</pre>", done.stdout)
     assert result, done.stderr[-500:]
     assert int(result.group(1)) > 5

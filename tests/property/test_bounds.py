@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ffplan.base.outcomes import Term
 from ffplan.collectives.bottleneck import port_rate
-from ffplan.collectives.bounds import Term, bound, double_tree_load, rate, ring_factor
-from ffplan.collectives.host_ledger import hfreduce_ledger, ledger_total
+from ffplan.collectives.bounds import bound, double_tree_load, rate, ring_factor
+from ffplan.collectives.hfreduce import hfreduce_ledger, ledger_total
 
 POSITIVE = st.floats(min_value=0.01, max_value=1e4)
 
@@ -17,7 +18,14 @@ POSITIVE = st.floats(min_value=0.01, max_value=1e4)
 @given(st.lists(POSITIVE, min_size=1, max_size=6), st.floats(min_value=1.0, max_value=10.0))
 def test_more_of_any_resource_never_lowers_the_bound(capacities: list[float], factor: float) -> None:
     def result(values: list[float]) -> float:
-        return float(bound(*[Term(str(i), "", v, v, v, "") for i, v in enumerate(values)]).gbyte_s)
+        return float(
+            bound(
+                *[
+                    Term(name=str(i), label="", gbyte_s=v, low_gbyte_s=v, high_gbyte_s=v, derivation="")
+                    for i, v in enumerate(values)
+                ]
+            ).gbyte_s
+        )
 
     before = result(capacities)
     assert before == min(capacities)

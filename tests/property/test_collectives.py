@@ -15,23 +15,39 @@ from ffplan.catalog.store import Catalog
 from ffplan.collectives.algorithms import LEDGERS
 from ffplan.collectives.bottleneck import solve, sustained_rate, totals
 from ffplan.collectives.expert_dispatch import Routing, expected_hits
-from ffplan.collectives.rank_layout import Job
-from ffplan.collectives.timing import Grid, Wish, evaluate
-from ffplan.node.resources import Border, Resource, resources
+from ffplan.collectives.rank_layout import RankLayout
+from ffplan.collectives.timing import CollectiveQuery, TimingGrid, time_grid
+from ffplan.node.fabric_cuts import LinkCut
+from ffplan.node.resources import Resource, resources
 from tests.support import host_named
 
 if TYPE_CHECKING:
     from ffplan.node.host import Host
 
 SERVERS = (
-    "fire-flyer-2-node", "fire-flyer-2-node-nvlink", "dgx-a100-320gb", "hgx-h100-8nic", "p4d-24xlarge",
-    "p5-48xlarge", "g6e-48xlarge", "gb200-nvl72-tray", "mi300x-8nic", "h100-pcie-8gpu",
-)  # fmt: skip
+    "fire-flyer-2-node",
+    "fire-flyer-2-node-nvlink",
+    "dgx-a100-320gb",
+    "hgx-h100-8nic",
+    "p4d-24xlarge",
+    "p5-48xlarge",
+    "g6e-48xlarge",
+    "gb200-nvl72-tray",
+    "mi300x-8nic",
+    "h100-pcie-8gpu",
+)
 OPERATIONS = ("allreduce", "reduce-scatter", "all-gather", "broadcast", "all-to-all", "sendrecv")
 BY_ALGORITHM = {
-    "ring": "allreduce", "tree": "allreduce", "nvls": "allreduce", "nvls-tree": "allreduce", "sharp": "allreduce",
-    "hierarchical": "allreduce", "direct": "all-to-all", "rail": "all-to-all", "send": "sendrecv",
-}  # fmt: skip
+    "ring": "allreduce",
+    "tree": "allreduce",
+    "nvls": "allreduce",
+    "nvls-tree": "allreduce",
+    "sharp": "allreduce",
+    "hierarchical": "allreduce",
+    "direct": "all-to-all",
+    "rail": "all-to-all",
+    "send": "sendrecv",
+}
 servers, nodes = st.sampled_from(SERVERS), st.integers(1, 2048)
 
 
@@ -47,10 +63,10 @@ def library(name: str) -> Library:
     return part
 
 
-def grid(server: str, operation: str, count: int, sizes: list[float]) -> Grid:
+def grid(server: str, operation: str, count: int, sizes: list[float]) -> TimingGrid:
     here = host(server)
-    job = Job(here, np.array([float(count)]), np.array([float(here.domain_gpus)]))
-    found = evaluate(Wish(operation, library("nccl")), job, np.array(sizes))
+    job = RankLayout(host=here, nodes=np.array([float(count)]), per_node=np.array([float(here.domain_gpus)]))
+    found = time_grid(CollectiveQuery(operation=operation, library=library("nccl")), job, np.array(sizes))
     assert found is not None
     return found
 
@@ -77,10 +93,12 @@ def test_reduce_scatter_and_all_gather_are_no_slower_than_allreduce_on_a_ring(
     server: str, count: int, size: float
 ) -> None:
     here = host(server)
-    job = Job(here, np.array([float(count)]), np.array([float(here.domain_gpus)]))
+    job = RankLayout(host=here, nodes=np.array([float(count)]), per_node=np.array([float(here.domain_gpus)]))
     times = []
     for operation in ("reduce-scatter", "all-gather", "allreduce"):
-        found = evaluate(Wish(operation, library("nccl"), algorithm="ring"), job, np.array([size]))
+        found = time_grid(
+            CollectiveQuery(operation=operation, library=library("nccl"), algorithm="ring"), job, np.array([size])
+        )
         assert found is not None
         times.append(float(found.pick(found.time)[0, 0]))
     assert max(times[:2]) <= times[2] * (1 + 1e-12)
@@ -91,7 +109,7 @@ def test_ledgers_send_as_much_as_they_receive_and_nics_carry_what_leaves(
     server: str, algorithm: str, count: int
 ) -> None:
     here = host(server)
-    lines = LEDGERS[algorithm](BY_ALGORITHM[algorithm], Job(here, count, here.domain_gpus))
+    lines = LEDGERS[algorithm](BY_ALGORITHM[algorithm], RankLayout(host=here, nodes=count, per_node=here.domain_gpus))
     for (kind, _), (inward, outward) in totals(lines).items():
         assert inward >= 0
         assert outward >= 0
@@ -104,7 +122,7 @@ def test_ledgers_send_as_much_as_they_receive_and_nics_carry_what_leaves(
 @given(servers, st.sampled_from(["ring", "tree", "direct", "hierarchical"]), st.integers(2, 512), st.floats(1.0, 8.0))
 def test_more_of_a_resource_never_slows_anything(server: str, algorithm: str, count: int, factor: float) -> None:
     here = host(server)
-    lines = LEDGERS[algorithm](BY_ALGORITHM[algorithm], Job(here, count, here.domain_gpus))
+    lines = LEDGERS[algorithm](BY_ALGORITHM[algorithm], RankLayout(host=here, nodes=count, per_node=here.domain_gpus))
     known = resources(here)
     before = sustained_rate(known, lines)
     for kind in {name for name, _ in known}:
@@ -117,7 +135,15 @@ def test_more_of_a_resource_never_slows_anything(server: str, algorithm: str, co
 def _scaled(item: Resource, factor: float) -> Resource:
     values = (item.one_way[0] * factor, item.one_way[1] * factor, item.one_way[2] * factor)
     return Resource(
-        item.name, item.id, item.label, values, item.both_ways, item.sustained, item.under_trees, item.known, item.basis
+        name=item.name,
+        id=item.id,
+        label=item.label,
+        one_way=values,
+        both_ways=item.both_ways,
+        sustained=item.sustained,
+        under_trees=item.under_trees,
+        known=item.known,
+        basis=item.basis,
     )
 
 
@@ -126,7 +152,13 @@ def test_oversubscribed_leaves_never_help(leaves: int, ratio: float) -> None:
     here = host("hgx-h100-8nic")
 
     def rate(gbyte_s: float) -> float:
-        job = Job(here, leaves * 4.0, 8.0, 1, (Border("leaf_uplinks", "", float(leaves), 32, gbyte_s),))
+        job = RankLayout(
+            host=here,
+            nodes=leaves * 4.0,
+            per_node=8.0,
+            zones=1,
+            borders=(LinkCut(name="leaf_uplinks", label="", sets=float(leaves), links=32, gbyte_s=gbyte_s),),
+        )
         return float(sustained_rate(resources(here, job.borders), LEDGERS["direct"]("all-to-all", job)))
 
     assert rate(1600 / ratio) <= rate(1600) * (1 + 1e-12)
@@ -141,10 +173,10 @@ def test_draws_hit_no_more_bins_than_there_are(bins: int, each: int, draws: int)
 
 @given(st.integers(1, 32), st.integers(1, 8))
 def test_node_limits_spare_the_network(count: int, limit: int) -> None:
-    from ffplan.collectives.expert_dispatch import reach
+    from ffplan.collectives.expert_dispatch import expected_reach
 
-    job = Job(host("h800-8nic"), float(count), 8.0)
-    limited, gpus = reach(job, Routing(1, 1, 8, 256, limit))
-    free, _ = reach(job, Routing(1, 1, 8, 256, count))
+    job = RankLayout(host=host("h800-8nic"), nodes=float(count), per_node=8.0)
+    limited, gpus = expected_reach(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=limit))
+    free, _ = expected_reach(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=count))
     assert limited <= free + 1e-9
     assert limited <= gpus + 1e-9

@@ -75,7 +75,8 @@ def accepted(text: str) -> ResolvedDesign:
 @settings(max_examples=250)
 def test_the_wired_fabric_is_the_planned_one(text: str) -> None:
     design = accepted(text)
-    plan, fabric = plan_fabric(design), wire(design)
+    plan = plan_fabric(design)
+    fabric = wire(design, plan)
     network = fabric.network
     used = ports(network)
     assert len(np.unique(used)) == len(used)
@@ -92,7 +93,8 @@ def test_the_wired_fabric_is_the_planned_one(text: str) -> None:
 @settings(max_examples=120)
 def test_cables_are_counted_as_they_are_laid(text: str) -> None:
     design = accepted(text)
-    plan, fabric = plan_fabric(design), wire(design)
+    plan = plan_fabric(design)
+    fabric = wire(design, plan)
     first, _ = first_of_cables(fabric, design.spec.fabric.breakout)
     tier = fabric.network.links.tier[first]
     assert (tier > 0).sum() == plan.inter_switch_cables
@@ -106,7 +108,8 @@ def test_cables_are_counted_as_they_are_laid(text: str) -> None:
 def test_the_planned_bisection_is_what_the_wires_carry(text: str) -> None:
     """For one group of nodes on zones that are joined, or on one; several groups differ by how they share leaves."""
     design = accepted(text)
-    plan, fabric = plan_fabric(design), wire(design)
+    plan = plan_fabric(design)
+    fabric = wire(design, plan)
     spec = design.spec.fabric
     assume(len(design.groups) == 1 and spec.zones == 1)
     nothing = np.zeros(0, np.int64)
@@ -118,7 +121,7 @@ def test_the_planned_bisection_is_what_the_wires_carry(text: str) -> None:
 @settings(max_examples=120)
 def test_flows_arrive_wherever_something_joins_their_ends(text: str, seed: int) -> None:
     design = accepted(text)
-    fabric = wire(design)
+    fabric = wire(design, plan_fabric(design))
     src, dst = np.random.default_rng(seed).integers(0, len(fabric.network.endpoints), (2, 300))
     router = Router(fabric)
     routes = router.paths(src, dst)

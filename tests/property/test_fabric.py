@@ -29,7 +29,7 @@ def wired(endpoints: int, leaf: int, spine: int, uplinks: int, downlinks: int) -
 @given(RADIX, RATIO, st.data())
 def test_a_two_tier_tree_can_be_wired_within_the_radix(radix: int, ratio: float, data: st.DataObject) -> None:
     uplinks = int(f.leaf_uplinks(radix, ratio))
-    rule = TreeRule(2, radix, uplinks, 1, "minimal")
+    rule = TreeRule(tiers=2, radix=radix, uplinks=uplinks, rails=1, core_policy="minimal")
     endpoints = data.draw(st.integers(1, min(rule.capacity, 600)))
     tree = build_tree(rule, endpoints)
     graph = wired(endpoints, tree.leaf, tree.spine, uplinks, rule.downlinks)
@@ -48,7 +48,7 @@ def test_a_two_tier_tree_can_be_wired_within_the_radix(radix: int, ratio: float,
 def test_bisection_is_what_max_flow_finds(radix: int, ratio: float, data: st.DataObject) -> None:
     """Full leaves, an even number of them, split in the middle: the split that crosses the spines most."""
     uplinks = int(f.leaf_uplinks(radix, ratio))
-    rule = TreeRule(2, radix, uplinks, 1, "minimal")
+    rule = TreeRule(tiers=2, radix=radix, uplinks=uplinks, rails=1, core_policy="minimal")
     leaves = 2 * data.draw(st.integers(1, radix // 2))
     tree = build_tree(rule, leaves * rule.downlinks)
     graph = wired(tree.endpoints, tree.leaf, tree.spine, uplinks, rule.downlinks)
@@ -67,7 +67,7 @@ def test_bisection_is_what_max_flow_finds(radix: int, ratio: float, data: st.Dat
 def test_a_three_tier_tree_has_ports_for_all_its_links(
     radix: int, ratio: float, policy: str, rails: int, data: st.DataObject
 ) -> None:
-    rule = TreeRule(3, radix, int(f.leaf_uplinks(radix, ratio)), rails, policy)
+    rule = TreeRule(tiers=3, radix=radix, uplinks=int(f.leaf_uplinks(radix, ratio)), rails=rails, core_policy=policy)
     endpoints = data.draw(st.integers(1, rule.capacity))
     tree = build_tree(rule, endpoints)
     assert tree.leaf_ports >= endpoints
@@ -106,7 +106,9 @@ def test_arrays_and_scalars_agree(endpoints: list[int]) -> None:
 @given(RADIX, st.integers(1, 3))
 def test_a_full_tree_matches_the_canonical_counts(radix: int, tiers: int) -> None:
     """Al-Fares et al., SIGCOMM 2008: k^3/4 hosts, k^2/2 leaf and spine switches each, k^2/4 cores."""
-    rule = TreeRule(tiers, radix, radix // 2 if tiers > 1 else 0, 1, "equal-stripe")
+    rule = TreeRule(
+        tiers=tiers, radix=radix, uplinks=radix // 2 if tiers > 1 else 0, rails=1, core_policy="equal-stripe"
+    )
     tree = build_tree(rule, rule.capacity)
     canonical = {
         1: (1, 0, 0),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
-from ffplan.check.run import examine
+from ffplan.check.run import examine_file
 from ffplan.inputs.composer import compose
 from ffplan.inputs.quantities import BANDWIDTH, parse_money, parse_quantity, parse_ratio
 from ffplan.inputs.scalars import resolve_plain
@@ -102,7 +102,7 @@ def test_any_bytes_are_read_or_refused(raw: bytes) -> None:
         path = Path(folder) / "design.yaml"
         path.write_bytes(raw)
         with pytest.raises(InputError):
-            examine(path, "design.yaml", Catalog())
+            examine_file(path, "design.yaml", Catalog())
 
 
 JSON_TEXT = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=10)
@@ -132,10 +132,10 @@ def test_a_design_with_any_value_anywhere_is_assessed_or_refused(path: tuple[Any
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "design.yaml"
         file.write_text(json.dumps(changed), encoding="utf-8")
-        found = faults_of(lambda: examine(file, "design.yaml", Catalog()))
+        found = faults_of(lambda: examine_file(file, "design.yaml", Catalog()))
         assert all(fault.message and fault.remedy for fault in found)
         if not found:
-            assessment = examine(file, "design.yaml", Catalog())
+            assessment = examine_file(file, "design.yaml", Catalog())
             assert assessment.power.it_kw > 0
             assert assessment.fabric.spare_ports >= 0
 

@@ -8,11 +8,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ffplan.fabric.routing.adaptive import Borders
+from ffplan.fabric.routing.adaptive import CutTraffic
 from ffplan.fabric.routing.all_to_all import all_to_all_loads
 from ffplan.fabric.routing.link_loads import flow_loads, outcome
 from ffplan.fabric.routing.router import HOPS, Router
-from ffplan.fabric.wiring.wiring import Fabric, wire_tree
+from ffplan.fabric.wiring.wiring import WiredFabric, wire_tree
 from tests.property.test_wiring import trees
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def every_pair(endpoints: int) -> tuple[Any, Any]:
     return src[apart], dst[apart]
 
 
-def assert_walks(fabric: Fabric, src: Any, dst: Any, links: Any, reached: Any) -> None:
+def assert_walks(fabric: WiredFabric, src: Any, dst: Any, links: Any, reached: Any) -> None:
     """Every path starts at its source, ends at its destination, and each link begins where the one before ended."""
     network = fabric.network
     first = len(network.switches)
@@ -51,7 +51,7 @@ def test_every_path_of_a_healthy_tree_leads_where_it_should(tree: Tree, seed: in
     assert_walks(fabric, src, dst, routes.links, routes.reached)
 
 
-def reachable(fabric: Fabric, alive: Any) -> Any:
+def reachable(fabric: WiredFabric, alive: Any) -> Any:
     """The oracle: who reaches whom by going up, then down, shape (endpoints, endpoints)."""
     network = fabric.network
     devices, switches = len(network.switches) + len(network.endpoints), len(network.switches)
@@ -96,7 +96,7 @@ def test_adaptive_loads_are_no_higher_than_static_ones_and_add_up(tree: Tree) ->
     src, dst = every_pair(tree.endpoints)
     ones = np.ones(len(src))
     static, _ = flow_loads(router, src, dst, ones)
-    listed, counted = Borders(router), Borders(router)
+    listed, counted = CutTraffic(router), CutTraffic(router)
     listed.flows(src, dst, ones)
     counted.all_to_all([np.arange(tree.endpoints)], 1.0)
     assert np.allclose(listed.loads(), counted.loads())
@@ -113,7 +113,7 @@ def test_all_to_all_on_a_full_tree_is_bound_by_its_endpoints_alone(radix: int, t
     """Destination-modulo routing spreads all-to-all perfectly over a full fat tree."""
     from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
 
-    rule = TreeRule(tiers, radix, radix // 2, 1, "equal-stripe")
+    rule = TreeRule(tiers=tiers, radix=radix, uplinks=radix // 2, rails=1, core_policy="equal-stripe")
     fabric = wire_tree(build_tree(rule, rule.capacity), rule.capacity)
     load = all_to_all_loads(Router(fabric), np.ones(rule.capacity, bool), 1.0)
     assert outcome(fabric.network, load).share == 1.0

@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.studies.diagnosis import fault
-from ffplan.training.accelerator_rates import speeds
-from ffplan.training.constraints import REASONS, WORDS, causes, codes
+from ffplan.studies.diagnosis import diagnose
+from ffplan.training.accelerator_rates import accelerator_rates
+from ffplan.training.axes import NUMBERS, ParallelPlans
+from ffplan.training.constraints import REASONS, WORDS, reason_codes, violations
 from ffplan.training.fsdp import backward_wait, forward_wait
-from ffplan.training.group_collectives import System
+from ffplan.training.group_collectives import Cluster
 from ffplan.training.memory import PARTS as SIZES
-from ffplan.training.memory import footprint, peak_bytes
-from ffplan.training.microbatch import Run
-from ffplan.training.parallel_plan import NUMBERS, Plans
-from ffplan.training.search_space import best, single, space_of, weigh
+from ffplan.training.memory import peak_bytes, stage_bytes
+from ffplan.training.microbatch import TrainRun
+from ffplan.training.search_space import best, evaluate_space, search_space, single
 from ffplan.training.step import step_parts, step_time
 from tests.support import host_named, shape_named
 
@@ -33,49 +33,58 @@ MODELS = ("gpt3-175b", "llama3-70b", "deepseek-v3", "llama4-maverick", "grok1-31
 
 
 @cache
-def system(server: str = "hgx-h100-8nic") -> System:
+def system(server: str = "hgx-h100-8nic") -> Cluster:
     library = Catalog().entry("nccl").part
     assert isinstance(library, Library)
-    return System(host_named(server), library, library)
+    return Cluster(host=host_named(server), library=library, reducer=library)
 
 
 WAYS = st.sampled_from([1, 2, 4, 8])
 
 
 @st.composite
-def plans(draw: Any) -> tuple[str, Plans]:
+def plans(draw: Any) -> tuple[str, ParallelPlans]:
     """Any plan, also such as cannot run."""
     tensor, pipeline, data = draw(WAYS), draw(st.sampled_from([1, 2, 3, 4, 8, 16])), draw(WAYS)
     context, micro = draw(st.sampled_from([1, 2])), draw(st.sampled_from([1, 2, 3]))
     expert = draw(st.sampled_from([1, 2, 4, 8]))
-    found = Plans(
-        gpus=float(tensor * pipeline * data * context), batch=float(data * micro * draw(st.integers(1, 40))),
-        micro=float(micro), tensor=float(tensor), pipeline=float(pipeline), data=float(data),
-        chunks=float(draw(st.sampled_from([1, 2, 3]))), context=float(context), expert=float(expert),
-        expert_tensor=float(draw(st.sampled_from([1, tensor]))), recompute=float(draw(st.integers(0, 2))),
-        sequence_parallel=float(draw(st.booleans())), zero=float(draw(st.integers(0, 3))),
+    found = ParallelPlans(
+        gpus=float(tensor * pipeline * data * context),
+        batch=float(data * micro * draw(st.integers(1, 40))),
+        micro=float(micro),
+        tensor=float(tensor),
+        pipeline=float(pipeline),
+        data=float(data),
+        chunks=float(draw(st.sampled_from([1, 2, 3]))),
+        context=float(context),
+        expert=float(expert),
+        expert_tensor=float(draw(st.sampled_from([1, tensor]))),
+        recompute=float(draw(st.integers(0, 2))),
+        sequence_parallel=float(draw(st.booleans())),
+        zero=float(draw(st.integers(0, 3))),
         unit_layers=draw(st.sampled_from([1.0, 3.0, 200.0])),
-        gradient_bytes=draw(st.sampled_from([2.0, 4.0])), precision=draw(st.sampled_from(["bf16", "fp8"])),
+        gradient_bytes=draw(st.sampled_from([2.0, 4.0])),
+        precision=draw(st.sampled_from(["bf16", "fp8"])),
         schedule=draw(st.sampled_from(["1f1b", "zb-h1", "zb-2p", "v-half", "dualpipe"])),
         fused_attention=draw(st.booleans()),
         overlap=frozenset(draw(st.sets(st.sampled_from(["gradients", "parameters", "tensor", "pipeline", "experts"])))),
         offload=draw(st.sampled_from(["none", "optimizer", "parameters"])),
-    )  # fmt: skip
+    )
     return draw(st.sampled_from(MODELS)), found
 
 
-def run(name: str, item: Plans) -> Run:
+def run(name: str, item: ParallelPlans) -> TrainRun:
     part = system().host.accelerator
     assert part is not None
-    return Run(shape_named(name), item, speeds(part, item.precision), system())
+    return TrainRun(shape_named(name), item, accelerator_rates(part, item.precision), system())
 
 
-def possible(name: str, item: Plans) -> bool:
-    return int(codes(causes(shape_named(name), item, None))) == 0
+def possible(name: str, item: ParallelPlans) -> bool:
+    return int(reason_codes(violations(shape_named(name), item, None))) == 0
 
 
 @given(plans())
-def test_parts_are_never_negative_and_sum_to_the_step(drawn: tuple[str, Plans]) -> None:
+def test_parts_are_never_negative_and_sum_to_the_step(drawn: tuple[str, ParallelPlans]) -> None:
     name, item = drawn
     if not possible(name, item):
         return
@@ -86,24 +95,24 @@ def test_parts_are_never_negative_and_sum_to_the_step(drawn: tuple[str, Plans]) 
 
 
 @given(plans())
-def test_memory_is_never_negative_and_zero_never_raises_states(drawn: tuple[str, Plans]) -> None:
+def test_memory_is_never_negative_and_zero_never_raises_states(drawn: tuple[str, ParallelPlans]) -> None:
     name, item = drawn
     if not possible(name, item):
         return
     shape = shape_named(name)
     states = []
     for stage in (0.0, 1.0, 2.0, 3.0):
-        found = footprint(shape, replace(item, zero=stage), 0.0)
+        found = stage_bytes(shape, replace(item, zero=stage), 0.0)
         assert all(float(np.min(getattr(found, part))) >= 0 for part in SIZES)
         states.append(float(np.max(found.weights + found.gradients + found.optimizer)))
     assert states == sorted(states, reverse=True)
     assert float(peak_bytes(shape, item)) >= max(
-        float(footprint(shape, item, at).total) for at in (0.0, item.pipeline - 1.0)
+        float(stage_bytes(shape, item, at).total) for at in (0.0, item.pipeline - 1.0)
     ) * (1 - 1e-12)
 
 
 @given(st.lists(plans(), min_size=2, max_size=5))
-def test_many_plans_are_reckoned_as_each(drawn: list[tuple[str, Plans]]) -> None:
+def test_many_plans_are_reckoned_as_each(drawn: list[tuple[str, ParallelPlans]]) -> None:
     """Arrays of plans give what plain numbers do; options that are no numbers are those of the first."""
     name = drawn[0][0]
     first = drawn[0][1]
@@ -121,11 +130,11 @@ def test_many_plans_are_reckoned_as_each(drawn: list[tuple[str, Plans]]) -> None
 
 
 @given(plans(), st.floats(1e9, 1e12))
-def test_a_refused_plan_says_why(drawn: tuple[str, Plans], limit: float) -> None:
+def test_a_refused_plan_says_why(drawn: tuple[str, ParallelPlans], limit: float) -> None:
     name, item = drawn
     shape = shape_named(name)
-    code = int(codes(causes(shape, item, limit)))
-    why = fault(shape, item, limit)
+    code = int(reason_codes(violations(shape, item, limit)))
+    why = diagnose(shape, item, limit)
     assert (why is None) == (code == 0)
     if why is not None:
         assert why.reason in WORDS
@@ -142,9 +151,11 @@ def test_a_search_finds_nothing_slower_than_any_plan_of_its_space(
     part = system().host.accelerator
     assert part is not None
     shape = shape_named(name)
-    base = Plans(gpus=1.0, batch=float(batch), micro=1.0, tensor=1.0, pipeline=1.0, data=1.0, gradient_bytes=4.0)
-    start = Run(shape, base, speeds(part, "bf16"), system())
-    found = weigh(start, space_of(shape, gpus, 8, {}), gpus, part.memory.value)
+    base = ParallelPlans(
+        gpus=1.0, batch=float(batch), micro=1.0, tensor=1.0, pipeline=1.0, data=1.0, gradient_bytes=4.0
+    )
+    start = TrainRun(shape, base, accelerator_rates(part, "bf16"), system())
+    found = evaluate_space(start, search_space(shape, gpus, 8, {}), gpus, part.memory.value)
     assert found.weighed == sum(found.refused.values()) + int(np.isfinite(found.step).sum())
     winners = best(found, 3)
     if not winners:
@@ -153,11 +164,11 @@ def test_a_search_finds_nothing_slower_than_any_plan_of_its_space(
     fastest = float(found.step[winners[0]])
     assert fastest == pytest.approx(float(found.step.min()))
     item = single(found.plans, found.step.shape, winners[0])
-    assert fault(shape, item, part.memory.value) is None
+    assert diagnose(shape, item, part.memory.value) is None
     assert float(step_time(step_parts(replace(start, plans=item)))) == pytest.approx(fastest)
     at = tuple(data.draw(st.integers(0, size - 1)) for size in found.step.shape)
     other = single(found.plans, found.step.shape, at)
-    why = fault(shape, other, part.memory.value)
+    why = diagnose(shape, other, part.memory.value)
     assert (why is None) == bool(np.isfinite(found.step[at]))
 
 

@@ -24,7 +24,14 @@ def trees(draw: st.DrawFn, most: int = 4000) -> Tree:
 
     uplinks = int(leaf_uplinks(radix, draw(RATIO))) if tiers > 1 else 0
     spine_ratio = draw(RATIO) if tiers == 3 else 1.0
-    rule = TreeRule(tiers, radix, uplinks, draw(st.integers(1, 8)), draw(POLICY), spine_ratio)
+    rule = TreeRule(
+        tiers=tiers,
+        radix=radix,
+        uplinks=uplinks,
+        rails=draw(st.integers(1, 8)),
+        core_policy=draw(POLICY),
+        spine_ratio=spine_ratio,
+    )
     return build_tree(rule, draw(st.integers(1, min(most, rule.capacity))))
 
 
@@ -103,7 +110,7 @@ def test_a_leaf_has_as_many_links_to_each_spine_of_its_pod(tree: Tree) -> None:
 @settings(max_examples=100)
 def test_evenly_striped_trees_reach_full_bisection(radix: int, tiers: int, data: st.DataObject) -> None:
     """Max-flow between the first and the second half of the endpoints, whole leaves on either side."""
-    rule = TreeRule(tiers, radix, radix // 2, 1, "equal-stripe")
+    rule = TreeRule(tiers=tiers, radix=radix, uplinks=radix // 2, rails=1, core_policy="equal-stripe")
     most = rule.capacity // rule.downlinks // 2
     tree = build_tree(rule, 2 * data.draw(st.integers(1, most)) * rule.downlinks)
     network = wire_tree(tree, tree.endpoints).network

@@ -18,12 +18,22 @@ if TYPE_CHECKING:
 
 
 def size(endpoints: int, radix: int, family: str, *, rails: int = 8, planes: tuple[int, ...] = ()) -> Candidate:
-    found, _ = candidates(Request(endpoints, radix, rails, 1.0, "equal-stripe", (1, 2, 3), planes))
+    found, _ = candidates(
+        Request(
+            endpoints=endpoints,
+            radix=radix,
+            rails=rails,
+            ratio=1.0,
+            core_policy="equal-stripe",
+            tiers=(1, 2, 3),
+            planes=planes,
+        )
+    )
     return next(item for item in found if item.family == family)
 
 
 def superpod(radix: int, nodes: int, unit: int, extra: int = 0, rails: int = 8) -> Tree:
-    rule = TreeRule(2, radix, radix // 2, rails, "equal-stripe")
+    rule = TreeRule(tiers=2, radix=radix, uplinks=radix // 2, rails=rails, core_policy="equal-stripe")
     ports = nodes * rails + extra
     return build_tree(rule, ports, int(rail_leaves(nodes, unit, rails, ports, rule.downlinks)))
 
@@ -84,9 +94,20 @@ def test_deepseek_v3_table_3(family: str) -> None:
     found = size(endpoints, 64, family, planes=(8,))
     assert (found.switches, found.inter_switch_links, found.endpoints) == (switches, links, endpoints)
     done = ffplan(
-        "size", "-n", str(endpoints), "--switch", "qm9700", "--prices", "deepseek-v3-table3", "--format", "json",
-        "--endpoint-link", "400g-dac", "--link", "400g-dr4",
-    )  # fmt: skip
+        "size",
+        "-n",
+        str(endpoints),
+        "--switch",
+        "qm9700",
+        "--prices",
+        "deepseek-v3-table3",
+        "--format",
+        "json",
+        "--endpoint-link",
+        "400g-dac",
+        "--link",
+        "400g-dr4",
+    )
     option = next(item for item in json.loads(done.out)["options"] if item["family"] == family)
     assert option["cost"] == pytest.approx(cost, rel=0.015)
     assert option["cost_per_endpoint"] == pytest.approx(each, rel=0.015)
@@ -115,9 +136,20 @@ def test_h100_price_ladder(nodes: int, switches: int, switch_usd: float, cables_
     found = size(nodes * 8, 64, f"rail-only, {tiers} tiers")
     assert found.switches == switches
     done = ffplan(
-        "size", "-n", str(nodes * 8), "--switch", "qm9700", "--prices", "h100-freakonomics-2024", "--format", "json",
-        "--endpoint-link", "400g-dac", "--link", "400g-dr4",
-    )  # fmt: skip
+        "size",
+        "-n",
+        str(nodes * 8),
+        "--switch",
+        "qm9700",
+        "--prices",
+        "h100-freakonomics-2024",
+        "--format",
+        "json",
+        "--endpoint-link",
+        "400g-dac",
+        "--link",
+        "400g-dr4",
+    )
     option = next(item for item in json.loads(done.out)["options"] if item["family"] == f"rail-only, {tiers} tiers")
     assert option["cost"] == switch_usd + cables_usd
 
@@ -134,7 +166,11 @@ def test_rail_only_table(
     With a transceiver at a quarter of a switch port, which the reference notes derive, the cost reductions follow too.
     """
     tree = size(32768, radix, "fat-tree, three tiers")
-    found, _ = candidates(Request(32768, radix, 256, 1.0, "equal-stripe", (1, 2, 3), ()))
+    found, _ = candidates(
+        Request(
+            endpoints=32768, radix=radix, rails=256, ratio=1.0, core_policy="equal-stripe", tiers=(1, 2, 3), planes=()
+        )
+    )
     best = min((item for item in found if item.family.startswith("rail-only")), key=lambda item: item.switches)
     assert (tree.switches, best.switches) == (trees, rails)
     costs = []
@@ -157,7 +193,7 @@ def test_dgx_a100_superpod_of_two_tiers(units: int, leaf: int, spine: int) -> No
 @pytest.mark.parametrize(("units", "leaf", "core"), [(5, 40, 20), (7, 56, 28)])
 def test_dgx_a100_superpod_of_three_tiers(units: int, leaf: int, core: int) -> None:
     """The same table: cores are endpoints over 40. Its 80 spines, more than the links need, follow no rule we know."""
-    rule = TreeRule(3, 40, 20, 8, "minimal")
+    rule = TreeRule(tiers=3, radix=40, uplinks=20, rails=8, core_policy="minimal")
     tree = build_tree(rule, 160 * units, int(rail_leaves(20 * units, 20, 8, 160 * units, 20)))
     assert (tree.leaf, tree.core) == (leaf, core)
     assert tree.spine < 80
@@ -187,11 +223,14 @@ def test_slim_fly_of_hoffman_singleton() -> None:
 def test_three_units_of_the_h100_superpod_as_a_design(tmp_path: Path) -> None:
     """RA-11333, Table 4, through a design file: four management hosts on ports that the nodes leave."""
     path = vary_design(
-        tmp_path, "fire-flyer-next", ("family: fat-tree", "family: rail-optimised"), ("  planes: 4\n", ""),
+        tmp_path,
+        "fire-flyer-next",
+        ("family: fat-tree", "family: rail-optimised"),
+        ("  planes: 4\n", ""),
         ("roce-128x400g", "qm9700"),
         ("count: 4096}", "count: 95}\n  - {role: management, server: fire-flyer-2-node, count: 4}"),
         ("  price_book: usd-2024\n", "  price_book: usd-2024\n  exclude: [servers]\n"),
-    )  # fmt: skip
+    )
     fabric = assess_file(path).fabric
     assert (fabric.switches.leaf, fabric.switches.spine, fabric.links.leaf_spine) == (24, 16, 768)
     assert fabric.links.endpoint == 764

@@ -14,14 +14,14 @@ from ffplan.design.resolve import resolve
 from ffplan.design.training import PlanFields
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
+from ffplan.studies.accuracy import score
 from ffplan.studies.train import train
-from ffplan.studies.train_setup import TAKEN, Asked
+from ffplan.studies.train_setup import RESERVED_BYTES, TrainRequest
 from ffplan.training.memory import peak_bytes
-from ffplan.validation.measured_system import Bench
-from ffplan.validation.scores import score
+from ffplan.validation.measured_system import CaseParts
 from ffplan.validation.training_cases import SIZES, TIMES, TrainingFile
-from ffplan.validation.training_replay import Replay, prepare
-from ffplan.validation.training_rows import replay_training, times
+from ffplan.validation.training_replay import TrainingReplay, prepare_replay
+from ffplan.validation.training_rows import replay_training, replayed_times
 from tests.support import ROOT, model_named
 
 if TYPE_CHECKING:
@@ -40,11 +40,11 @@ def summary(source: str, names: tuple[str, ...] = TIMES) -> Score:
     return found
 
 
-def prepared(source: str) -> dict[str, Replay]:
+def prepared(source: str) -> dict[str, TrainingReplay]:
     """Return the tables of a file, made ready, by name."""
     document = read_document(ROOT / "catalogs" / "measurements" / "training" / f"{source}.yaml")
-    file, bench = validate(TrainingFile, document), Bench(Catalog(), document)
-    return {table.id: prepare(bench, file, table, ("tables", at)) for at, table in enumerate(file.tables)}
+    file, bench = validate(TrainingFile, document), CaseParts(Catalog(), document)
+    return {table.id: prepare_replay(bench, file, table, ("tables", at)) for at, table in enumerate(file.tables)}
 
 
 @pytest.mark.parametrize(
@@ -57,13 +57,18 @@ def prepared(source: str) -> dict[str, Replay]:
         ("dgxc-h100", 38, 0.032),  # aim 8 %
         ("dgxc-gb200", 3, 0.065),  # aim 8 %, predicted from one node of B200
         ("fsdp-h100", 18, 0.05),  # aim 8 %
-        ("mosaic-h100", 18, 0.056), ("mosaic-a100", 19, 0.062),  # aim 8 %
+        ("mosaic-h100", 18, 0.056),
+        ("mosaic-a100", 19, 0.062),  # aim 8 %
         ("torchtitan-h100", 12, 0.075),  # aim 8 %
         ("simumax-b200", 26, 0.045),  # aim 10 %
-        ("deepseek-v3", 1, 0.02), ("nemotron4", 4, 0.032), ("llama3-405b", 3, 0.1), ("megatron-core", 11, 0.1),
-        ("bloom", 15, 0.125), ("fire-flyer", 9, 0.04),
+        ("deepseek-v3", 1, 0.02),
+        ("nemotron4", 4, 0.032),
+        ("llama3-405b", 3, 0.1),
+        ("megatron-core", 11, 0.1),
+        ("bloom", 15, 0.125),
+        ("fire-flyer", 9, 0.04),
     ],
-)  # fmt: skip
+)
 def test_every_source(source: str, count: int, most: float) -> None:
     found = summary(source)
     assert found.n == count
@@ -139,7 +144,7 @@ def test_fire_flyer_plans_fit_their_cards() -> None:
     bench = prepared("fire-flyer")
     for table in ("llama-13b", "deepseek-moe"):
         replay = bench[table]
-        room = replay.accelerator.memory.value - TAKEN
+        room = replay.accelerator.memory.value - RESERVED_BYTES
         assert (peak_bytes(replay.shape, replay.plans) < room).all()
     plain = replace(bench["llama-13b"].plans, zero=0)
     assert (peak_bytes(bench["llama-13b"].shape, plain) > 1.6 * room).all()
@@ -150,7 +155,7 @@ def test_fire_flyer_vgg16() -> None:
 
     Nothing is fitted: gradients are reduced in PyTorch's buckets, whole layers of 25 MiB or more.
     """
-    asked = Asked(model_named("vgg16"), PlanFields(micro_batch=50, precision="tf32"), (32, 512))
+    asked = TrainRequest(model=model_named("vgg16"), plan=PlanFields(micro_batch=50, precision="tf32"), gpus=(32, 512))
     catalog = Catalog()
     design = resolve(read_document(ROOT / "designs" / "fire-flyer-2.yaml"), catalog)
 
@@ -172,5 +177,5 @@ def test_fire_flyer_gpt2_medium() -> None:
     assert max(abs(row.error) for row in found.values()) < 0.04
     assert found[16].model / found[128].model == pytest.approx(0.95, abs=0.03)
     replay = prepared("fire-flyer")["gpt2-medium-fsdp"]
-    single, _ = times(replace(replay, plans=replace(replay.plans, unit_layers=1.0)))
+    single, _ = replayed_times(replace(replay, plans=replace(replay.plans, unit_layers=1.0)))
     assert single[0] / single[1] == pytest.approx(0.86, abs=0.01)

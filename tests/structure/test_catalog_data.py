@@ -21,10 +21,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FOLDERS = {
-    "accelerator": "accelerators", "cpu": "cpus", "nic": "nics", "switch": "switches", "link": "links",
-    "server": "servers", "storage-server": "storage", "price-book": "prices",
-    "library": "libraries", "model": "models",
-}  # fmt: skip
+    "accelerator": "accelerators",
+    "cpu": "cpus",
+    "nic": "nics",
+    "switch": "switches",
+    "link": "links",
+    "server": "servers",
+    "storage-server": "storage",
+    "price-book": "prices",
+    "library": "libraries",
+    "model": "models",
+}
 CASES = sorted((ROOT / "catalogs" / "measurements").rglob("*.yaml"))
 FILES = sorted(set((ROOT / "catalogs").rglob("*.yaml")) - set(CASES))
 

@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.lists import series
+from ffplan.cli.series import series
 from ffplan.collectives.bounds import ring_factor
 from ffplan.validation.communication_replay import signed_error
 from tests.support import ROOT, ffplan
@@ -172,8 +172,10 @@ def test_a_users_own_cases(tmp_path: Path) -> None:
     assert run.code == 0
     report = json.loads(run.out)
     assert [(row["gpus"], row["measured"], row["measured_high"]) for row in report["rows"]] == [
-        (8, 65, None), (8, 440, None), (16, 400, 500),
-    ]  # fmt: skip
+        (8, 65, None),
+        (8, 440, None),
+        (16, 400, 500),
+    ]
     assert report["total"]["n"] == 3
     assert chart.read_text().count("<circle") == 3 + 1  # and the legend's
 

@@ -45,11 +45,12 @@ def test_a_kept_limit_is_silent() -> None:
 
 def test_limits_without_prices_cannot_be_checked(tmp_path: Path) -> None:
     path = vary_design(
-        tmp_path, "fire-flyer-2",
+        tmp_path,
+        "fire-flyer-2",
         ("cost:\n  price_book: fire-flyer-2-relative\n", ""),
         ("  exclude: [storage, endpoint-links]  # the paper prices neither\n", ""),
         ("  total_power: 4 MW", "  capex: 5 paper-unit\n  total_power: 4 MW"),
-    )  # fmt: skip
+    )
     a = assess_file(path)
     assert a.cost is None
     assert "name a price book" in next(found.remedy for found in a.findings if found.rule == "limit-capex")
@@ -57,9 +58,11 @@ def test_limits_without_prices_cannot_be_checked(tmp_path: Path) -> None:
 
 def test_rack_power_uses_the_rated_maximum(tmp_path: Path) -> None:
     path = vary_design(
-        tmp_path, "dgx-a100-10k", ("count: 1250}", "count: 1250, per_rack: 4}"),
+        tmp_path,
+        "dgx-a100-10k",
+        ("count: 1250}", "count: 1250, per_rack: 4}"),
         ("site:\n", "limits:\n  power_per_rack: 25 kW\nsite:\n"),
-    )  # fmt: skip
+    )
     found = next(found for found in assess_file(path).findings if found.rule == "limit-power-per-rack")
     assert "is 26 kW, above the limit of at most 25 kW" in found.message  # 4 x 6.5 kW
 

@@ -172,9 +172,12 @@ def test_colour_only_on_a_terminal_that_wants_it() -> None:
     def on_terminal(**env: str) -> str:
         parent, child = pty.openpty()
         process = subprocess.Popen(
-            [sys.executable, "-m", "ffplan", "design", "fire-flyer-2"], stdout=child, stderr=child, stdin=child,
+            [sys.executable, "-m", "ffplan", "design", "fire-flyer-2"],
+            stdout=child,
+            stderr=child,
+            stdin=child,
             env={**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, "TERM": "xterm", "COLUMNS": "100", **env},
-        )  # fmt: skip
+        )
         os.close(child)
         chunks = []
         while True:

@@ -17,21 +17,22 @@ from ffplan.collectives.expert_dispatch import (
     Routing,
     counted_copies,
     expected_hits,
+    expected_reach,
     node_limited,
-    reach,
     straight,
     token_bytes,
 )
 from ffplan.collectives.hfreduce import hfreduce, pipeline_hops
 from ffplan.collectives.latency import ring_latency, switch_latency, transfer_time, tree_latency
-from ffplan.collectives.pods import offload_time, pod_ring
-from ffplan.collectives.rank_layout import Job
+from ffplan.collectives.pods import offloaded_run_time, pod_ring
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.switch_hierarchy import level_bandwidth, reduction_rate, sharded_rate, sharded_speedup
-from ffplan.collectives.timing import Wish, evaluate
+from ffplan.collectives.timing import CollectiveQuery, time_grid
 from ffplan.collectives.volumes import bus_factor, depth, mean_tree_load, nics_of, ring_steps
-from ffplan.node.resources import Border, resources
+from ffplan.node.fabric_cuts import LinkCut
+from ffplan.node.resources import resources
 from ffplan.validation.communication_cases import System
-from ffplan.validation.measured_system import Bench
+from ffplan.validation.measured_system import CaseParts
 from tests.support import document, host_named
 
 MIB = 2.0**20
@@ -70,11 +71,11 @@ def test_a_job_uses_its_share_of_the_nics() -> None:
 
 def test_ring_on_dgx_h100() -> None:
     """Four nodes of eight: 2 x 31/32 through every GPU, an eighth of it through each NIC and the link that feeds it."""
-    lines = ring("allreduce", Job(host_named("hgx-h100-8nic"), 4, 8))
+    lines = ring("allreduce", RankLayout(host=host_named("hgx-h100-8nic"), nodes=4, per_node=8))
     assert use(lines, "nvlink") == pytest.approx((1.9375, 1.9375))
     assert use(lines, "nic") == pytest.approx((1.9375 / 8, 1.9375 / 8))
     assert use(lines, "pcie_link") == pytest.approx((1.9375 / 8, 1.9375 / 8))
-    alone = ring("allreduce", Job(host_named("hgx-h100-8nic"), 1, 8))
+    alone = ring("allreduce", RankLayout(host=host_named("hgx-h100-8nic"), nodes=1, per_node=8))
     assert use(alone, "nvlink") == pytest.approx((1.75, 1.75))
     assert use(alone, "nic") == (0, 0)
 
@@ -83,37 +84,39 @@ def test_a_ring_without_forwarding_leaves_through_the_cpu() -> None:
     """DGX A100 has two GPUs at a PCIe switch. With four NICs groups of one or eight on a node are fine, of two and of
     four have no second GPU beside the NIC that they came in by, and NCCL before 2.12 goes through the CPU, 9 GiB/s.
     """
-    bench = Bench(Catalog(), document("{}"))
+    bench = CaseParts(Catalog(), document("{}"))
     new = bench.host(System(server="dgx-a100-320gb", nics=4), ())
     old = replace(new, forwarding=False)
     assert new.beside == 2
-    assert not Job(replace(host_named("dgx-a100-320gb"), forwarding=False), 4, 4).detour  # a NIC for every GPU
-    detours = [Job(old, 4, ranks).detour for ranks in (1, 2, 4, 8)]
+    assert not RankLayout(
+        host=replace(host_named("dgx-a100-320gb"), forwarding=False), nodes=4, per_node=4
+    ).detour  # a NIC for every GPU
+    detours = [RankLayout(host=old, nodes=4, per_node=ranks).detour for ranks in (1, 2, 4, 8)]
     assert [bool(item) for item in detours] == [False, True, True, False]
-    assert not Job(old, 1, 4).detour
-    assert not Job(new, 4, 4).detour
-    lines = ring("allreduce", Job(old, 4, 2))
+    assert not RankLayout(host=old, nodes=1, per_node=4).detour
+    assert not RankLayout(host=new, nodes=4, per_node=4).detour
+    lines = ring("allreduce", RankLayout(host=old, nodes=4, per_node=2))
     assert use(lines, "gpu_nic_peer") == pytest.approx((0, 1.75))
     slow = sustained_rate(resources(old), lines)
     assert slow == pytest.approx(9 * 1.073741824 / 1.75)
-    assert sustained_rate(resources(new), ring("allreduce", Job(new, 4, 2))) > 2 * slow
+    assert sustained_rate(resources(new), ring("allreduce", RankLayout(host=new, nodes=4, per_node=2))) > 2 * slow
     assert "gpu_nic_peer" not in {name for name, _ in resources(new)}
 
 
 def test_ring_over_pcie_meets_the_peer_limit_of_rome() -> None:
     """9 GiB/s over 2 x 1439/1440: the 4.83 GB/s that the paper measures at most."""
     host = host_named("fire-flyer-2-node")
-    bound = solve(resources(host), ring("allreduce", Job(host, 180, 8)))
+    bound = solve(resources(host), ring("allreduce", RankLayout(host=host, nodes=180, per_node=8)))
     assert bound.binding.name == "gpu_nic_peer"
     assert bound.gbyte_s == pytest.approx(9 * 1.073741824 / (2 * 1439 / 1440))
 
 
 def test_tree() -> None:
     """t = 2 from four nodes on; the GPU at the head of a PCIe chain moves 1 for the chain and 2 for the NIC."""
-    lines = tree("allreduce", Job(host_named("fire-flyer-2-node"), 128, 8))
+    lines = tree("allreduce", RankLayout(host=host_named("fire-flyer-2-node"), nodes=128, per_node=8))
     assert use(lines, "pcie_peer") == (3, 3)
     assert use(lines, "gpu_nic_peer") == (2, 2)
-    on_nvlink = tree("allreduce", Job(host_named("p4de-24xlarge"), 2, 8))
+    on_nvlink = tree("allreduce", RankLayout(host=host_named("p4de-24xlarge"), nodes=2, per_node=8))
     assert use(on_nvlink, "nvlink") == (2, 2)
     assert use(on_nvlink, "nic") == (0.25, 0.25)  # two nodes send the message once, over four NICs
 
@@ -121,19 +124,19 @@ def test_tree() -> None:
 def test_reduction_in_switches() -> None:
     """(p + 1) / p inside; trees send twice between nodes, SHARP once."""
     host = host_named("hgx-h100-8nic")
-    assert use(nvls("allreduce", Job(host, 1, 8)), "nvls") == (1.125, 1.125)
-    assert use(nvls_tree("allreduce", Job(host, 128, 8)), "nic") == (0.25, 0.25)
-    assert use(sharp("allreduce", Job(host, 128, 8)), "nic") == (0.125, 0.125)
+    assert use(nvls("allreduce", RankLayout(host=host, nodes=1, per_node=8)), "nvls") == (1.125, 1.125)
+    assert use(nvls_tree("allreduce", RankLayout(host=host, nodes=128, per_node=8)), "nic") == (0.25, 0.25)
+    assert use(sharp("allreduce", RankLayout(host=host, nodes=128, per_node=8)), "nic") == (0.125, 0.125)
 
 
 def test_nvls_capacity_gives_back_its_bus_bandwidth() -> None:
     host = host_named("hgx-h100-8nic")
-    rate = sustained_rate(resources(host), nvls("allreduce", Job(host, 1, 8)))
+    rate = sustained_rate(resources(host), nvls("allreduce", RankLayout(host=host, nodes=1, per_node=8)))
     assert rate * 1.75 == pytest.approx(480)
 
 
 def test_hierarchical() -> None:
-    lines = hierarchical("allreduce", Job(host_named("hgx-h100-8nic"), 4, 8))
+    lines = hierarchical("allreduce", RankLayout(host=host_named("hgx-h100-8nic"), nodes=4, per_node=8))
     assert use(lines, "nvlink") == (1.75, 1.75)
     assert use(lines, "nic") == pytest.approx((1.5 / 8, 1.5 / 8))
 
@@ -141,13 +144,18 @@ def test_hierarchical() -> None:
 def test_all_to_all() -> None:
     """32 ranks: 24 of 32 pieces leave the node; a quarter of a node's traffic is all that NICs do not carry."""
     host = host_named("hgx-h100-8nic")
-    direct, rail = all_to_all("all-to-all", Job(host, 4, 8)), rail_all_to_all("all-to-all", Job(host, 4, 8))
+    direct, rail = (
+        all_to_all("all-to-all", RankLayout(host=host, nodes=4, per_node=8)),
+        rail_all_to_all("all-to-all", RankLayout(host=host, nodes=4, per_node=8)),
+    )
     assert use(direct, "nic") == use(rail, "nic") == (0.75, 0.75)
     assert use(direct, "nvlink_all") == pytest.approx((7 / 32, 7 / 32))
     assert use(rail, "nvlink_all") == pytest.approx((7 / 32 + 0.75 * 7 / 8,) * 2)
-    border = (Border("leaf_uplinks", "", 2, 1, 1.0),)
+    border = (LinkCut(name="leaf_uplinks", label="", sets=2, links=1, gbyte_s=1.0),)
     crossing = [
-        use(ledger("all-to-all", Job(host, 4, 8, 1, border)), "leaf_uplinks")[0]
+        use(ledger("all-to-all", RankLayout(host=host, nodes=4, per_node=8, zones=1, borders=border)), "leaf_uplinks")[
+            0
+        ]
         for ledger in (all_to_all, rail_all_to_all)
     ]
     assert crossing[1] == pytest.approx(16 * 16 / 32)  # only what goes to the other leaf of the rail
@@ -156,14 +164,17 @@ def test_all_to_all() -> None:
 
 def test_all_to_all_over_pcie_shares_root_ports() -> None:
     """GPU5 and GPU6 on one port: 2 x 14/16 each way."""
-    lines = all_to_all("all-to-all", Job(host_named("fire-flyer-2-node"), 2, 8))
+    lines = all_to_all("all-to-all", RankLayout(host=host_named("fire-flyer-2-node"), nodes=2, per_node=8))
     assert totals(lines)[("root_port", "cpu1-rp1")] == pytest.approx((1.75, 1.75))
 
 
 def test_send_and_receive() -> None:
-    lines = send_receive("sendrecv", Job(host_named("hgx-h100-8nic"), 2, 8))
+    lines = send_receive("sendrecv", RankLayout(host=host_named("hgx-h100-8nic"), nodes=2, per_node=8))
     assert use(lines, "nic") == (1, 1)
-    assert use(send_receive("sendrecv", Job(host_named("p5-48xlarge"), 2, 8)), "nic") == (0.25, 0.25)
+    assert use(send_receive("sendrecv", RankLayout(host=host_named("p5-48xlarge"), nodes=2, per_node=8)), "nic") == (
+        0.25,
+        0.25,
+    )
 
 
 def test_latencies_of_nccl() -> None:
@@ -186,7 +197,7 @@ def test_transfer_time() -> None:
 
 def test_hfreduce_uses_every_resource_once_reckoned() -> None:
     """128 nodes: 2 through the NIC, 2 in and out of the port of GPU5 and GPU6, 24 operations over two sockets."""
-    lines, memory = hfreduce(Job(host_named("fire-flyer-2-node"), 128, 8), nvlink=False)
+    lines, memory = hfreduce(RankLayout(host=host_named("fire-flyer-2-node"), nodes=128, per_node=8), nvlink=False)
     assert totals(lines)[("nic", "nic0")] == (2, 2)
     assert totals(lines)[("root_port", "cpu1-rp1")] == (2, 2)
     assert sum(totals(lines)[("host_memory", "0")]) * 2 == sum(line.operations for line in memory) == 24
@@ -195,8 +206,10 @@ def test_hfreduce_uses_every_resource_once_reckoned() -> None:
 def test_pipeline_of_hfreduce() -> None:
     """128 nodes: 14 stages, two more across zones; each passes 5.8 MB on at 24 GB/s, loaded 2 x 127/128 times."""
     assert [pipeline_hops(128, zones, 2) for zones in (1, 2)] == [14, 16]
-    job = Job(host_named("fire-flyer-2-node"), np.array([128.0]), np.array([8.0]), np.array([1.0]))
-    grid = evaluate(Wish("allreduce", library("hfreduce")), job, np.array([1e9, 8.0]))
+    job = RankLayout(
+        host=host_named("fire-flyer-2-node"), nodes=np.array([128.0]), per_node=np.array([8.0]), zones=np.array([1.0])
+    )
+    grid = time_grid(CollectiveQuery(operation="allreduce", library=library("hfreduce")), job, np.array([1e9, 8.0]))
     assert grid is not None
     stage = 5.8e6 * 2 * 127 / 128 / 24e9
     assert grid.pick(grid.time)[0, 0] == pytest.approx(1e9 / 8.1e9 + 14 * stage + 14 * 3.7e-6)
@@ -212,16 +225,27 @@ def test_tokens() -> None:
 
 
 def test_tokens_reach_at_most_their_groups() -> None:
-    job = Job(host_named("h800-8nic"), 8, 8)
-    nodes, gpus = reach(job, Routing(1, 1, 8, 256, 4))
+    job = RankLayout(host=host_named("h800-8nic"), nodes=8, per_node=8)
+    nodes, gpus = expected_reach(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=4))
     assert nodes == pytest.approx(expected_hits(4, 128, 32, 8))
     assert 3.6 < nodes < 4
     assert 7 < gpus < 8
-    assert counted_copies(job, Routing(1, 1, 8, 256, 4), "node-limited") == pytest.approx(nodes)
-    assert counted_copies(Job(host_named("h800-8nic"), 1, 8), Routing(1, 1, 8, 256, 4), "node-limited") > 5
-    assert counted_copies(job, Routing(1, 1, 8, 256, 4), "straight") == 8
-    assert use(node_limited(job, Routing(1, 1, 8, 256, 4)), "nic")[0] == pytest.approx(nodes * 7 / 8)
-    assert use(straight(job, Routing(1, 1, 8, 256, 4)), "nic")[0] == pytest.approx(7)
+    assert counted_copies(
+        job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=4), "node-limited"
+    ) == pytest.approx(nodes)
+    assert (
+        counted_copies(
+            RankLayout(host=host_named("h800-8nic"), nodes=1, per_node=8),
+            Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=4),
+            "node-limited",
+        )
+        > 5
+    )
+    assert counted_copies(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=4), "straight") == 8
+    assert use(node_limited(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=4)), "nic")[
+        0
+    ] == pytest.approx(nodes * 7 / 8)
+    assert use(straight(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=4)), "nic")[0] == pytest.approx(7)
 
 
 def test_levels_of_the_scaling_book() -> None:
@@ -248,15 +272,15 @@ def test_pods_share_what_lies_between_their_gpu_and_nic() -> None:
 
 
 def test_offload_is_additive() -> None:
-    assert offload_time(900, 8e9, 2, 3, 200, 1e8, 0.02) == pytest.approx(900 + 200 * 3 * 160 * 0.02)
+    assert offloaded_run_time(900, 8e9, 2, 3, 200, 1e8, 0.02) == pytest.approx(900 + 200 * 3 * 160 * 0.02)
 
 
 def test_what_nccl_chooses() -> None:
     """One node of H100: LL for small messages, reduction in the switch for large ones; A100 has no such switch."""
 
     def chosen(server: str, sizes: list[float]) -> list[str]:
-        job = Job(host_named(server), np.array([1.0]), np.array([8.0]))
-        grid = evaluate(Wish("allreduce", library("nccl")), job, np.array(sizes))
+        job = RankLayout(host=host_named(server), nodes=np.array([1.0]), per_node=np.array([8.0]))
+        grid = time_grid(CollectiveQuery(operation="allreduce", library=library("nccl")), job, np.array(sizes))
         assert grid is not None
         return [" ".join(grid.choices[k]) for k in grid.chosen[0]]
 
@@ -266,8 +290,8 @@ def test_what_nccl_chooses() -> None:
 
 def test_trees_over_two_nodes_are_taken_for_slow_but_by_a_plugin_that_knows() -> None:
     def chosen(server: str) -> str:
-        job = Job(host_named(server), np.array([2.0]), np.array([8.0]))
-        grid = evaluate(Wish("allreduce", library("nccl")), job, np.array([2.0**30]))
+        job = RankLayout(host=host_named(server), nodes=np.array([2.0]), per_node=np.array([8.0]))
+        grid = time_grid(CollectiveQuery(operation="allreduce", library=library("nccl")), job, np.array([2.0**30]))
         assert grid is not None
         return grid.choices[int(grid.chosen[0, 0])][0]
 
@@ -278,26 +302,33 @@ def test_trees_over_two_nodes_are_taken_for_slow_but_by_a_plugin_that_knows() ->
 def test_a_grid_equals_its_points() -> None:
     host, sizes = host_named("hgx-h100-8nic"), np.array([8.0, MIB, 1024 * MIB])
     nodes = np.array([1.0, 2.0, 128.0])
-    wish = Wish("allreduce", library("nccl"))
-    whole = evaluate(wish, Job(host, nodes, nodes * 0 + 8), sizes)
+    wish = CollectiveQuery(operation="allreduce", library=library("nccl"))
+    whole = time_grid(wish, RankLayout(host=host, nodes=nodes, per_node=nodes * 0 + 8), sizes)
     assert whole is not None
     for i, count in enumerate(nodes):
         for j, size in enumerate(sizes):
-            point = evaluate(wish, Job(host, np.array([count]), np.array([8.0])), np.array([size]))
+            point = time_grid(
+                wish, RankLayout(host=host, nodes=np.array([count]), per_node=np.array([8.0])), np.array([size])
+            )
             assert point is not None
             assert point.pick(point.time)[0, 0] == pytest.approx(whole.pick(whole.time)[i, j], rel=1e-12)
 
 
 def test_unknown_collectives_are_none() -> None:
-    job = Job(host_named("hgx-h100-8nic"), np.array([2.0]), np.array([8.0]))
-    assert evaluate(Wish("all-gather", library("hfreduce")), job, np.array([1.0])) is None
-    assert evaluate(Wish("dispatch", library("nccl")), job, np.array([1.0])) is None
-    assert evaluate(Wish("all-gather", library("nccl"), algorithm="tree"), job, np.array([1.0])) is None
+    job = RankLayout(host=host_named("hgx-h100-8nic"), nodes=np.array([2.0]), per_node=np.array([8.0]))
+    assert time_grid(CollectiveQuery(operation="all-gather", library=library("hfreduce")), job, np.array([1.0])) is None
+    assert time_grid(CollectiveQuery(operation="dispatch", library=library("nccl")), job, np.array([1.0])) is None
+    assert (
+        time_grid(
+            CollectiveQuery(operation="all-gather", library=library("nccl"), algorithm="tree"), job, np.array([1.0])
+        )
+        is None
+    )
 
 
 def test_hfreduce_needs_whole_nodes() -> None:
-    job = Job(host_named("fire-flyer-2-node"), np.array([1.0]), np.array([4.0]))
-    grid = evaluate(Wish("allreduce", library("hfreduce")), job, np.array([1e8]))
+    job = RankLayout(host=host_named("fire-flyer-2-node"), nodes=np.array([1.0]), per_node=np.array([4.0]))
+    grid = time_grid(CollectiveQuery(operation="allreduce", library=library("hfreduce")), job, np.array([1e8]))
     assert grid is not None
     assert not grid.possible[0]
 
@@ -305,7 +336,7 @@ def test_hfreduce_needs_whole_nodes() -> None:
 def test_nvl72_is_one_node() -> None:
     host = host_named("gb200-nvl72-tray")
     assert host.domain_gpus == 72
-    job = Job(host, np.array([1.0]), np.array([72.0]))
-    grid = evaluate(Wish("allreduce", library("nccl")), job, np.array([2.0**34]))
+    job = RankLayout(host=host, nodes=np.array([1.0]), per_node=np.array([72.0]))
+    grid = time_grid(CollectiveQuery(operation="allreduce", library=library("nccl")), job, np.array([2.0**34]))
     assert grid is not None
     assert grid.choices[int(grid.chosen[0, 0])][0] == "nvls"

@@ -65,16 +65,26 @@ def test_core_per_rail_of_the_b200_superpod() -> None:
     """RA-11334: 16, 32 and 64 scalable units of 32 nodes with 8 rails have 64, 128 and 256 core switches."""
     endpoints = np.array([512, 1024, 2048]) * 8
     assert f.core_per_rail_whole_pods(endpoints, 8, 32, 32, 32, 32, 64).tolist() == [64, 128, 256]
-    trees = [build_tree(TreeRule(3, 64, 32, 8, "per-rail-whole-pods"), int(n)) for n in endpoints]
+    trees = [
+        build_tree(TreeRule(tiers=3, radix=64, uplinks=32, rails=8, core_policy="per-rail-whole-pods"), int(n))
+        for n in endpoints
+    ]
     assert [(tree.leaf, tree.spine, tree.core) for tree in trees] == [(128, 128, 64), (256, 256, 128), (512, 512, 256)]
 
 
 def test_core_policies_of_a_tree_below_one_pod() -> None:
     """60 endpoints on three leaves: 60 uplinks, which two cores of 40 ports take; 80 on eight rails of ten."""
-    cores = [build_tree(TreeRule(3, 40, 20, 1, policy), 60).core for policy in ("minimal", "per-rail-whole-pods")]
+    cores = [
+        build_tree(TreeRule(tiers=3, radix=40, uplinks=20, rails=1, core_policy=policy), 60).core
+        for policy in ("minimal", "per-rail-whole-pods")
+    ]
     assert cores == [2, 2]
-    assert build_tree(TreeRule(3, 40, 20, 1, "equal-stripe"), 60).core == 4  # one per spine
-    assert build_tree(TreeRule(3, 40, 20, 8, "per-rail-whole-pods"), 80).core == 4  # eight leaves of ten
+    assert (
+        build_tree(TreeRule(tiers=3, radix=40, uplinks=20, rails=1, core_policy="equal-stripe"), 60).core == 4
+    )  # one per spine
+    assert (
+        build_tree(TreeRule(tiers=3, radix=40, uplinks=20, rails=8, core_policy="per-rail-whole-pods"), 80).core == 4
+    )  # eight leaves of ten
 
 
 def test_tree_capacity() -> None:
@@ -115,24 +125,26 @@ def test_bandwidth_oversubscription() -> None:
 
 
 def test_a_zone_of_fire_flyer_2() -> None:
-    tree = build_tree(TreeRule(2, 40, 20, 1, "minimal"), 800)
+    tree = build_tree(TreeRule(tiers=2, radix=40, uplinks=20, rails=1, core_policy="minimal"), 800)
     assert (tree.leaf, tree.spine, tree.core) == (40, 20, 0)
     assert (tree.leaf_spine, tree.spine_core, tree.leaf_ports, tree.spare_spine_ports) == (800, 0, 800, 0)
 
 
 def test_one_tier_is_one_switch() -> None:
-    tree = build_tree(TreeRule(1, 40, 0, 1, "minimal"), 30)
+    tree = build_tree(TreeRule(tiers=1, radix=40, uplinks=0, rails=1, core_policy="minimal"), 30)
     assert (tree.leaf, tree.spine, tree.leaf_ports, tree.leaf_spine, tree.narrowest_links) == (1, 0, 40, 0, 40)
 
 
 def test_partly_filled_tree_keeps_its_uplinks() -> None:
-    tree = build_tree(TreeRule(2, 40, 20, 1, "minimal"), 130)  # 7 leaves, 140 uplinks: 4 spines would do
+    tree = build_tree(
+        TreeRule(tiers=2, radix=40, uplinks=20, rails=1, core_policy="minimal"), 130
+    )  # 7 leaves, 140 uplinks: 4 spines would do
     assert (tree.leaf, tree.spine, tree.leaf_spine, tree.leaf_ports) == (7, 4, 140, 140)
     assert tree.spare_spine_ports == 20
 
 
 def test_core_policy_never_gives_fewer_than_the_links_need() -> None:
     for policy in ("minimal", "per-rail-whole-pods", "equal-stripe"):
-        tree = build_tree(TreeRule(3, 40, 10, 1, policy), 12_345)
+        tree = build_tree(TreeRule(tiers=3, radix=40, uplinks=10, rails=1, core_policy=policy), 12_345)
         assert tree.spare_core_ports >= 0
         assert tree.spare_spine_ports >= 0

@@ -10,28 +10,42 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.models import Convolution
 from ffplan.catalog.store import Catalog
 from ffplan.design.training import PlanFields
-from ffplan.studies.diagnosis import RefusedError
-from ffplan.training.accelerator_rates import Speeds, speeds
+from ffplan.training.accelerator_rates import AcceleratorRates, accelerator_rates
+from ffplan.training.axes import ParallelPlans
+from ffplan.training.constraints import RefusedError
 from ffplan.training.conv_layers import (
     behind_bytes,
     buckets,
+    conv_kept_bytes,
     convolution_times,
     gradient_bytes,
     image_flops,
-    kept_bytes,
     queue_end,
 )
-from ffplan.training.conv_step import ImageRun, fits, image_memory, image_parts, image_plan, without_host
-from ffplan.training.group_collectives import System
-from ffplan.training.parallel_plan import Plans
+from ffplan.training.conv_step import ConvRun, check_memory, conv_memory, conv_plan, conv_step_parts, without_host
+from ffplan.training.group_collectives import Cluster
 from ffplan.training.step import step_time
 from tests.support import host_named, model_named
 
 MIB = 2.0**20
 
 
-def rates(**more: float) -> Speeds:
-    return replace(Speeds(1e40, 1e40, 1e40, 1e40, 1.0, 0.0, 0.0, 0.0, 0.0, 1e15), **more)
+def rates(**more: float) -> AcceleratorRates:
+    return replace(
+        AcceleratorRates(
+            products=1e40,
+            attention=1e40,
+            plain=1e40,
+            memory=1e40,
+            units=1.0,
+            kernel=0.0,
+            launch=0.0,
+            launch_parallel=0.0,
+            launch_step=0.0,
+            peak=1e15,
+        ),
+        **more,
+    )
 
 
 def layer(**more: object) -> Convolution:
@@ -39,16 +53,32 @@ def layer(**more: object) -> Convolution:
     return Convolution.model_validate(fields)
 
 
-def run(gpus: float = 32.0, **more: object) -> ImageRun:
-    plans = Plans(gpus=gpus, batch=50 * gpus, micro=50.0, tensor=1.0, pipeline=1.0, data=gpus, expert_tensor=1.0,
-                  precision="tf32", overlap=frozenset({"gradients"}))  # fmt: skip
+def run(gpus: float = 32.0, **more: object) -> ConvRun:
+    plans = ParallelPlans(
+        gpus=gpus,
+        batch=50 * gpus,
+        micro=50.0,
+        tensor=1.0,
+        pipeline=1.0,
+        data=gpus,
+        expert_tensor=1.0,
+        precision="tf32",
+        overlap=frozenset({"gradients"}),
+    )
     host, parts = host_named("fire-flyer-2-node"), [Catalog().entry(name).part for name in ("nccl", "hfreduce")]
     assert host.accelerator is not None
     assert isinstance(parts[0], Library)
     assert isinstance(parts[1], Library)
-    at = without_host(speeds(host.accelerator, "tf32"))
+    at = without_host(accelerator_rates(host.accelerator, "tf32"))
     layers = model_named("vgg16").convolutions
-    return ImageRun(layers, replace(plans, **more), at, System(host, parts[0], parts[1]), 4.0, 25 * MIB)  # type: ignore[arg-type]
+    return ConvRun(
+        layers=layers,
+        plans=replace(plans, **more),  # type: ignore[arg-type]
+        speeds=at,
+        system=Cluster(host=host, library=parts[0], reducer=parts[1]),
+        gradient=4.0,
+        bucket=25 * MIB,
+    )
 
 
 def test_products_of_a_convolution() -> None:
@@ -79,7 +109,7 @@ def test_what_runs_behind_a_convolution() -> None:
 
 def test_what_is_kept_of_an_image() -> None:
     """The image, 64 x 32^2; twice 128 x 32^2 of each of two with norms; a pooling leaves a quarter, with positions."""
-    found = kept_bytes([layer(norm=True, count=2, pool=2)], 4.0)
+    found = conv_kept_bytes([layer(norm=True, count=2, pool=2)], 4.0)
     assert found == 4 * (64 * 1024 + 128 * 1024 * 4) + 12 * 128 * 1024 / 4
 
 
@@ -88,18 +118,29 @@ def test_a_step_by_hand() -> None:
     one of six kernels is left out, and 16 + 8 bytes a parameter are moved by SGD.
     """
     at = rates(products=1e12, memory=1e12, kernel=1e-6)
-    plans = Plans(
+    plans = ParallelPlans(
         gpus=1.0, batch=2.0, micro=1.0, tensor=1.0, pipeline=1.0, data=1.0, expert_tensor=1.0, precision="tf32"
     )
     two = (layer(relu=False), layer(inputs=128, relu=False))
-    found = image_parts(ImageRun(two, plans, at, run().system, 4.0, 25 * MIB))
+    found = conv_step_parts(
+        ConvRun(layers=two, plans=plans, speeds=at, system=run().system, gradient=4.0, bucket=25 * MIB)
+    )
     first, second = (2 * 1024 * 128 * 9 * inputs / 1e12 for inputs in (64, 128))
     assert float(found["products"]) == pytest.approx(2 * (2 * first + 3 * second))
     assert float(found["kernels"]) == pytest.approx(2 * 5e-6)
     assert float(found["memory"]) == 0
     assert float(found["gradients"]) == 0
     assert float(found["optimizer"]) == pytest.approx(24 * 9 * 128 * 192 / 1e12)
-    many = image_parts(ImageRun((layer(inputs=128, count=3, relu=False),), plans, at, run().system, 4.0, 25 * MIB))
+    many = conv_step_parts(
+        ConvRun(
+            layers=(layer(inputs=128, count=3, relu=False),),
+            plans=plans,
+            speeds=at,
+            system=run().system,
+            gradient=4.0,
+            bucket=25 * MIB,
+        )
+    )
     assert float(many["products"]) == pytest.approx(2 * 8 * second)
 
 
@@ -127,38 +168,38 @@ def test_operations_of_an_image() -> None:
 
 
 def test_parts_of_a_step() -> None:
-    one, many = image_parts(run()), image_parts(run(batch=6400.0))
+    one, many = conv_step_parts(run()), conv_step_parts(run(batch=6400.0))
     assert min(float(value) for value in one.values()) >= 0
     for name in ("products", "memory", "kernels"):
         assert float(many[name]) == pytest.approx(4 * float(one[name]))
     for name in ("gradients", "optimizer"):
         assert float(many[name]) == pytest.approx(float(one[name]))
     assert float(one["optimizer"]) == pytest.approx(24 * 138.36e6 / run().speeds.memory, rel=1e-3)
-    alone = image_parts(run(overlap=frozenset()))
+    alone = conv_step_parts(run(overlap=frozenset()))
     assert float(alone["gradients"]) > float(one["gradients"])
-    assert float(step_time(image_parts(run(1.0)))) < float(step_time(one))
-    assert float(image_parts(run(1.0))["gradients"]) == 0
+    assert float(step_time(conv_step_parts(run(1.0)))) < float(step_time(one))
+    assert float(conv_step_parts(run(1.0))["gradients"]) == 0
 
 
 def test_memory_of_a_rank() -> None:
     """4 bytes each of weight, gradient, momentum and bucket; activations of 50 images at 4 bytes."""
-    found = image_memory(run(), 50.0)
-    kept = 50 * kept_bytes(run().layers, 4.0)
+    found = conv_memory(run(), 50.0)
+    kept = 50 * conv_kept_bytes(run().layers, 4.0)
     sizes = [found[name] for name in ("weights", "gradients", "optimizer", "working", "activations")]
     assert sizes == pytest.approx([553.4e6] * 4 + [kept], rel=1e-3)
     half = replace(run(), plans=replace(run().plans, precision="fp16"))
-    assert image_memory(half, 50.0)["weights"] == pytest.approx(6 * 138.36e6, rel=1e-3)
-    fits(run(), sum(found.values()))
+    assert conv_memory(half, 50.0)["weights"] == pytest.approx(6 * 138.36e6, rel=1e-3)
+    check_memory(run(), sum(found.values()))
     with pytest.raises(RefusedError, match="take at most 49 images"):
-        fits(run(), sum(found.values()) - 1)
+        check_memory(run(), sum(found.values()) - 1)
 
 
 def test_a_plan_takes_its_batch_from_its_ranks() -> None:
     model = model_named("vgg16")
-    plan = image_plan(model, PlanFields(micro_batch=50), 32)
+    plan = conv_plan(model, PlanFields(micro_batch=50), 32)
     assert (plan.batch, plan.micro_batch, plan.data, plan.zero) == (1600, 50, 32, 0)
-    plan = image_plan(model, PlanFields(batch=1600), 32)
+    plan = conv_plan(model, PlanFields(batch=1600), 32)
     assert (plan.batch, plan.micro_batch) == (1600, 50)
-    assert image_plan(model, PlanFields(micro_batch=50, zero=0, tensor=1), 32).zero == 0
+    assert conv_plan(model, PlanFields(micro_batch=50, zero=0, tensor=1), 32).zero == 0
     with pytest.raises(RefusedError, match="data parallelism alone"):
-        image_plan(model, PlanFields(micro_batch=50, tensor=2), 32)
+        conv_plan(model, PlanFields(micro_batch=50, tensor=2), 32)

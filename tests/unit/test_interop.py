@@ -12,7 +12,7 @@ import jsonschema
 import networkx as nx
 import pytest
 
-from ffplan.interop.hostlist import fold, unfold
+from ffplan.base.hostlist import fold, unfold
 from ffplan.interop.nccl import read_inside, server_yaml
 from ffplan.interop.programs import ProgramError, find_library, find_program, run_program, running, wait_for
 from ffplan.interop.slurmctld import read_topology
@@ -30,8 +30,10 @@ def p4d() -> str:
     for numa, buses in enumerate((("10", "20"), ("90", "a0"))):
         switches = []
         for number, bus in enumerate(buses, start=2 * numa + 1):
-            devices = [f'<pci busid="0000:{bus}:{slot}.0" {what} {link}/>' for slot, what in
-                       (("1c", gpu), ("1d", gpu), ("1b", efa))]  # fmt: skip
+            devices = [
+                f'<pci busid="0000:{bus}:{slot}.0" {what} {link}/>'
+                for slot, what in (("1c", gpu), ("1d", gpu), ("1b", efa))
+            ]
             head = f'<pci busid="ffff:ff:{number:02}.0" class="0x060400" vendor="0xffff" device="0xffff" {link}>'
             switches.append(head + "".join(devices) + "</pci>")
         ids = 'arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85"'
@@ -83,10 +85,15 @@ def test_an_imported_server_works_once_it_is_filled_in(tmp_path: Path) -> None:
     parts.mkdir()
     (parts / "p4d-24xlarge.yaml").write_text(text)
     design = vary_design(
-        tmp_path, "dgx-a100-10k", ("server: dgx-a100-320gb, count: 1250", "server: p4d-24xlarge, count: 40"),
-        ("tiers: 3", "tiers: 2"), ("  core_policy: per-rail-whole-pods", "  #"), ("cost:", "#"), ("  price_book", "#"),
+        tmp_path,
+        "dgx-a100-10k",
+        ("server: dgx-a100-320gb, count: 1250", "server: p4d-24xlarge, count: 40"),
+        ("tiers: 3", "tiers: 2"),
+        ("  core_policy: per-rail-whole-pods", "  #"),
+        ("cost:", "#"),
+        ("  price_book", "#"),
         ("  exclude", "#"),
-    )  # fmt: skip
+    )
     done = ffplan("design", str(design), "--catalog", str(parts), "--format", "json")
     assert done.code == 0, done.err
     assert json.loads(done.out)["hardware"]["nics_on_fabric"] == 4
@@ -204,8 +211,13 @@ def test_slurm_topology_has_one_root_per_unconnected_part(tmp_path: Path) -> Non
 
     assert roots(ffplan("export", "fire-flyer-2", "--to", "slurm").out) == ["interzone"]
     assert roots(ffplan("export", "dgx-a100-10k", "--to", "slurm").out) == ["fabric"]
-    apart = vary_design(tmp_path, "fire-flyer-2", ("  inter_zone:\n", "  # "), ("    switches: 2 ", "  # "),
-                        ("    links_per_zone: 40", "  #"))  # fmt: skip
+    apart = vary_design(
+        tmp_path,
+        "fire-flyer-2",
+        ("  inter_zone:\n", "  # "),
+        ("    switches: 2 ", "  # "),
+        ("    links_per_zone: 40", "  #"),
+    )
     assert roots(ffplan("export", str(apart), "--to", "slurm").out) == ["z1-fabric", "z2-fabric"]
 
 

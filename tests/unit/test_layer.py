@@ -6,27 +6,35 @@ from dataclasses import replace
 
 import pytest
 
-from ffplan.training.accelerator_rates import Speeds
+from ffplan.training.accelerator_rates import AcceleratorRates
+from ffplan.training.axes import ParallelPlans
 from ffplan.training.gemm import around_attention, both_ways, feed_forward, matrix_time
 from ffplan.training.layer import attention_time, dense_layer, expert_layer, expert_rows, output_layer
 from ffplan.training.memory_traffic import activation_numbers, eager_bytes, moved_bytes, score_bytes
-from ffplan.training.parallel_plan import Plans
 from tests.support import shape_named
 
 FAST = 1e40
 
 
-def speeds(**more: float) -> Speeds:
+def speeds(**more: float) -> AcceleratorRates:
     """Rates at which nothing takes time, but what is given."""
-    base = Speeds(
-        products=FAST, attention=FAST, plain=FAST, memory=FAST, units=1.0, kernel=0.0, launch=0.0, launch_parallel=0.0,
-        launch_step=0.0, peak=1e15,
-    )  # fmt: skip
+    base = AcceleratorRates(
+        products=FAST,
+        attention=FAST,
+        plain=FAST,
+        memory=FAST,
+        units=1.0,
+        kernel=0.0,
+        launch=0.0,
+        launch_parallel=0.0,
+        launch_step=0.0,
+        peak=1e15,
+    )
     return replace(base, **more)
 
 
-def plans(**more: object) -> Plans:
-    base = Plans(gpus=8.0, batch=8.0, micro=1.0, tensor=1.0, pipeline=1.0, data=8.0, expert_tensor=1.0)
+def plans(**more: object) -> ParallelPlans:
+    base = ParallelPlans(gpus=8.0, batch=8.0, micro=1.0, tensor=1.0, pipeline=1.0, data=8.0, expert_tensor=1.0)
     return replace(base, **more)  # type: ignore[arg-type]
 
 

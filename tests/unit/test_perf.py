@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ffplan.base.outcomes import Term
 from ffplan.collectives.bottleneck import port_rate
-from ffplan.collectives.bounds import Term, bound, double_tree_load, rate, ring_factor
-from ffplan.collectives.host_ledger import hfreduce_ledger, ledger_total, memory_bandwidth
+from ffplan.collectives.bounds import bound, double_tree_load, rate, ring_factor
+from ffplan.collectives.hfreduce import hfreduce_ledger, ledger_total
+from ffplan.node.host import memory_bandwidth
 
 
 def test_memory_bandwidth() -> None:
@@ -63,7 +65,10 @@ def test_port_rate() -> None:
 
 
 def test_a_bound_names_what_binds_and_what_is_next() -> None:
-    terms = [Term(name, name, value, value, value, "") for name, value in (("a", 3.0), ("b", 1.0), ("c", 2.0))]
+    terms = [
+        Term(name=name, label=name, gbyte_s=value, low_gbyte_s=value, high_gbyte_s=value, derivation="")
+        for name, value in (("a", 3.0), ("b", 1.0), ("c", 2.0))
+    ]
     result = bound(*terms, None)
     assert result.gbyte_s == 1.0
     assert result.binding.name == "b"

@@ -35,10 +35,12 @@ def plan(
     path = tmp_path / "design.yaml"
     path.write_text(
         DESIGN.format(
-            nodes="\n".join(f"  - {{{group}}}" for group in groups), switch=switch, libraries=libraries,
+            nodes="\n".join(f"  - {{{group}}}" for group in groups),
+            switch=switch,
+            libraries=libraries,
             fabric="\n".join(f"  {line}" for line in fabric.split("; ")),
         )
-    )  # fmt: skip
+    )
     return assess_file(path, *([parts] if parts else []))
 
 
@@ -106,18 +108,21 @@ def test_remainders_of_groups_are_dealt_in_turn(tmp_path: Path) -> None:
 
 def test_a_slow_storage_node_does_not_halve_the_bisection(tmp_path: Path) -> None:
     a = plan(
-        tmp_path, "tiers: 2", "role: compute, server: hgx-h100-8nic, count: 100",
+        tmp_path,
+        "tiers: 2",
+        "role: compute, server: hgx-h100-8nic, count: 100",
         "role: storage, server: fire-flyer-3fs-node, count: 1",
-    )  # fmt: skip
+    )
     assert a.fabric.bisection_gbyte_s == (800 * 50 + 2 * 25) / 2
     assert a.fabric.port_gbyte_s == 50
 
 
 def test_bisection_never_exceeds_half_of_the_endpoints(tmp_path: Path) -> None:
     a = plan(
-        tmp_path, "tiers: 2; zones: 2; inter_zone: {switches: 10, links_per_zone: 300}",
+        tmp_path,
+        "tiers: 2; zones: 2; inter_zone: {switches: 10, links_per_zone: 300}",
         "role: compute, server: hgx-h100-8nic, count: 4",
-    )  # fmt: skip
+    )
     assert a.fabric.bisection_gbyte_s == 32 * 50 / 2
 
 
@@ -144,9 +149,11 @@ def test_a_rail_crosses_the_uplinks_of_its_leaves(tmp_path: Path) -> None:
 def test_slow_uplinks_bind(tmp_path: Path) -> None:
     """Fire-Flyer 2 at 39:1, one uplink a leaf, on links of 200 Gb/s: 25 / 2 = 12.5 for the ring, 25 for the trees."""
     path = vary_design(
-        tmp_path, "fire-flyer-2", ("  oversubscription: 1:1\n\n", "  oversubscription: 39:1\n\n"),
+        tmp_path,
+        "fire-flyer-2",
+        ("  oversubscription: 1:1\n\n", "  oversubscription: 39:1\n\n"),
         ("  oversubscription: 1:1\n  allreduce", "  allreduce"),
-    )  # fmt: skip
+    )
     a = assess_file(path)
     assert term(collective(a, "nccl"), "leaf_uplinks").gbyte_s == pytest.approx(25 / 1.9998)
     # 625 nodes of a zone on leaves of 39: 17 leaves
@@ -300,9 +307,11 @@ def test_ranges_of_node_prices_combine_both_ways(overlay: Path) -> None:
 
 def test_a_limit_on_an_empty_cost_scope_cannot_be_checked(tmp_path: Path) -> None:
     path = vary_design(
-        tmp_path, "fire-flyer-2", ("exclude: [storage,", "exclude: [servers, switches, inter-switch-links, storage,"),
+        tmp_path,
+        "fire-flyer-2",
+        ("exclude: [storage,", "exclude: [servers, switches, inter-switch-links, storage,"),
         ("  total_power: 4 MW", "  capex: 1 paper-unit\n  total_power: 4 MW"),
-    )  # fmt: skip
+    )
     assert "limit-capex" in {found.rule for found in assess_file(path).findings}
 
 
@@ -344,10 +353,12 @@ def test_gpus_without_a_bridge_move_whole_messages(overlay: Path) -> None:
 
 def test_as_many_pcie_links_feed_the_nics_as_there_are_nics(overlay: Path) -> None:
     changes = [
-        (f"nic{i}, part: connectx-6-200g, root_port: cpu1-rp{(i - 4) // 2}, network: compute",
-         f"nic{i}, part: connectx-6-200g, root_port: cpu1-rp{(i - 4) // 2}, network: storage")
+        (
+            f"nic{i}, part: connectx-6-200g, root_port: cpu1-rp{(i - 4) // 2}, network: compute",
+            f"nic{i}, part: connectx-6-200g, root_port: cpu1-rp{(i - 4) // 2}, network: storage",
+        )
         for i in range(4, 8)
-    ]  # fmt: skip
+    ]
     overlay_part(overlay, "dgx-a100-320gb", *changes)
     a = assess_file("dgx-a100-10k", str(overlay))
     assert a.fabric.endpoints == 5000
@@ -396,9 +407,11 @@ def test_two_nics_share_the_rings_of_a_pcie_node(overlay: Path) -> None:
     """Each NIC carries one of two rings: 2 x 9 GiB/s of peer-to-peer; half the flow through each NIC's port."""
     nic = "  - {id: nic0, part: connectx-6-200g, root_port: cpu1-rp3, network: both}\n"
     overlay_part(
-        overlay, "fire-flyer-2-node", (nic, nic + nic.replace("nic0", "nic1").replace("cpu1-rp3", "cpu0-rp4")),
+        overlay,
+        "fire-flyer-2-node",
+        (nic, nic + nic.replace("nic0", "nic1").replace("cpu1-rp3", "cpu0-rp4")),
         ("      - {id: cpu0-rp3}\n", "      - {id: cpu0-rp3}\n      - {id: cpu0-rp4}\n"),
-    )  # fmt: skip
+    )
     overlay_part(overlay, "qm8700", ("ports: {value: 40", "ports: {value: 80"))
     report = collective(assess_file("fire-flyer-2", str(overlay)), "nccl")
     assert term(report, "gpu_nic_peer").gbyte_s == pytest.approx(2 * 9 * 1.073741824 / 1.9998)
@@ -432,10 +445,13 @@ def test_eight_zones_load_their_links_more_than_two(tmp_path: Path) -> None:
 def test_rails_that_share_leaves_cross_their_uplinks(tmp_path: Path) -> None:
     """30 DGX at 39:1: 240 NICs on seven leaves of 39, one fewer than rails, so some rail is split."""
     path = vary_design(
-        tmp_path, "dgx-a100-10k", ("count: 1250", "count: 30"), ("tiers: 3", "tiers: 2"),
+        tmp_path,
+        "dgx-a100-10k",
+        ("count: 1250", "count: 30"),
+        ("tiers: 3", "tiers: 2"),
         ("  core_policy: per-rail-whole-pods  # 320 as in the paper; minimal gives 250, equal-stripe 400\n", ""),
         ("oversubscription: 1:1", "oversubscription: 39:1"),
-    )  # fmt: skip
+    )
     a = assess_file(path)
     assert a.fabric.switches.leaf == 7
     assert term(collective(a, "nccl"), "leaf_uplinks").gbyte_s == pytest.approx(8 * 25 / (2 * 239 / 240))
@@ -444,9 +460,12 @@ def test_rails_that_share_leaves_cross_their_uplinks(tmp_path: Path) -> None:
 def test_the_maximum_is_never_below_the_power_in_training(tmp_path: Path) -> None:
     """A QM8700 full of 6 W cable ends draws 493 W by two sources, above the 404 W of a third."""
     path = vary_design(
-        tmp_path, "pcie-a100-three-tier", ("count: 1250", "count: 4"), ("count: 175", "count: 2"),
+        tmp_path,
+        "pcie-a100-three-tier",
+        ("count: 1250", "count: 4"),
+        ("count: 175", "count: 2"),
         ("access_points: 1600", "access_points: 4000"),
-    )  # fmt: skip
+    )
     power = assess_file(path).power
     assert power.it_maximum_kw >= power.it_kw
 
@@ -454,7 +473,10 @@ def test_the_maximum_is_never_below_the_power_in_training(tmp_path: Path) -> Non
 def test_core_switches_never_exceed_the_canonical_tree() -> None:
     from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
 
-    assert build_tree(TreeRule(3, 40, 20, 3, "per-rail-whole-pods"), 16_000).core == 400
+    assert (
+        build_tree(TreeRule(tiers=3, radix=40, uplinks=20, rails=3, core_policy="per-rail-whole-pods"), 16_000).core
+        == 400
+    )
 
 
 def test_only_the_group_that_communicates_needs_its_inside(overlay: Path, tmp_path: Path) -> None:

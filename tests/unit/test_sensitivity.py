@@ -45,10 +45,11 @@ def test_half_the_memory_channels_make_the_ledger_bind(overlay: Path) -> None:
 
 def test_a_root_port_of_its_own_frees_gpu6(overlay: Path) -> None:
     overlay_part(
-        overlay, "fire-flyer-2-node",
+        overlay,
+        "fire-flyer-2-node",
         ("      - {id: cpu1-rp2}", "      - {id: cpu1-rp2}\n      - {id: cpu1-rp4}"),
         ("{id: gpu6, root_port: cpu1-rp1}", "{id: gpu6, root_port: cpu1-rp4}"),
-    )  # fmt: skip
+    )
     freed = collective(assess_file("fire-flyer-2", str(overlay)), "hfreduce")
     assert freed.limited_by == "nic"
     assert "root_port" in {term.name for term in freed.terms}
@@ -96,9 +97,11 @@ def test_core_policies(tmp_path: Path, policy: str, core: int) -> None:
 
 def test_oversubscription_saves_spines_and_costs_bisection(tmp_path: Path) -> None:
     path = vary_design(
-        tmp_path, "fire-flyer-2", ("  oversubscription: 1:1\n\n", "  oversubscription: 3:1\n\n"),
+        tmp_path,
+        "fire-flyer-2",
+        ("  oversubscription: 1:1\n\n", "  oversubscription: 3:1\n\n"),
         ("  oversubscription: 1:1\n  allreduce", "  allreduce"),
-    )  # fmt: skip
+    )
     fabric = assess_file(path).fabric
     assert fabric.oversubscription == 3.0
     assert (fabric.switches.leaf, fabric.switches.spine) == (54, 20)  # 800 / 30 leaves; 27 x 10 / 40 -> 10 a zone

@@ -10,6 +10,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.training.model_flops import (
     attention_flops,
     attention_weights,
+    attention_widths,
     convolution_flops,
     convolution_parameters,
     feed_forward_weights,
@@ -17,9 +18,8 @@ from ffplan.training.model_flops import (
     layer_weights,
     parameters,
     sequence_flops,
-    widths,
 )
-from ffplan.training.model_shape import Shape, attention_out, mixed_layers, mixed_share, shape_of
+from ffplan.training.model_shape import ModelShape, attention_out, moe_fraction, moe_layers, shape_of
 
 
 def model(name: str) -> Model:
@@ -28,7 +28,7 @@ def model(name: str) -> Model:
     return part
 
 
-def transformer(name: str) -> Shape:
+def transformer(name: str) -> ModelShape:
     found = model(name).transformer
     assert found is not None
     return shape_of(found)
@@ -55,10 +55,14 @@ def test_parameters_are_those_published(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "published"),
     [
-        ("gpt3-175b", 2.2046e15), ("llama3-8b", 4.744e14), ("llama3-70b", 3.944e15), ("llama3-405b", 2.151e16),
-        ("nemotron4-15b", 3.850e14), ("nemotron4-340b", 8.621e15),
+        ("gpt3-175b", 2.2046e15),
+        ("llama3-8b", 4.744e14),
+        ("llama3-70b", 3.944e15),
+        ("llama3-405b", 2.151e16),
+        ("nemotron4-15b", 3.850e14),
+        ("nemotron4-340b", 8.621e15),
     ],
-)  # fmt: skip
+)
 def test_operations_of_a_sequence(name: str, published: float) -> None:
     """NVIDIA/dgxc-benchmarking, with attention not halved."""
     shape = transformer(name)
@@ -88,7 +92,7 @@ def test_conventions() -> None:
 
 def test_layers_by_hand() -> None:
     shape = transformer("llama3-8b")
-    assert (widths(shape).query, widths(shape).key) == (4096, 1024)
+    assert (attention_widths(shape).query, attention_widths(shape).key) == (4096, 1024)
     assert attention_weights(shape) == 2 * 4096 * 4096 + 2 * 4096 * 1024
     assert feed_forward_weights(shape, 14336) == 3 * 4096 * 14336
     assert layer_matrix_weights(shape) == attention_weights(shape) + feed_forward_weights(shape, 14336)
@@ -122,11 +126,11 @@ def test_dimensions_may_be_replaced() -> None:
 def test_layers_with_experts() -> None:
     """DeepSeek-V3: 58 of 61; Llama 4 Maverick: every second. Later stages have them throughout, the first has fewer."""
     deep, llama = transformer("deepseek-v3"), transformer("llama4-maverick")
-    assert (mixed_layers(deep), mixed_layers(llama)) == (58, 24)
-    assert mixed_share(deep, 1, 61) == pytest.approx(58 / 61)
-    assert mixed_share(deep, 16, 4) == 1.0
-    assert mixed_share(deep, 16, 4, 0) == pytest.approx(1 / 4)
-    assert [float(mixed_share(deep, 31, 2, stage)) for stage in range(3)] == [0, 0.5, 1]
-    assert (mixed_share(llama, 2, 24), mixed_share(llama, 48, 1)) == (0.5, 1)
-    assert mixed_share(transformer("gpt3-175b"), 4, 24) == 0.0
+    assert (moe_layers(deep), moe_layers(llama)) == (58, 24)
+    assert moe_fraction(deep, 1, 61) == pytest.approx(58 / 61)
+    assert moe_fraction(deep, 16, 4) == 1.0
+    assert moe_fraction(deep, 16, 4, 0) == pytest.approx(1 / 4)
+    assert [float(moe_fraction(deep, 31, 2, stage)) for stage in range(3)] == [0, 0.5, 1]
+    assert (moe_fraction(llama, 2, 24), moe_fraction(llama, 48, 1)) == (0.5, 1)
+    assert moe_fraction(transformer("gpt3-175b"), 4, 24) == 0.0
     assert attention_out(deep) == 128 * 128

@@ -13,14 +13,22 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
-from ffplan.studies.cluster import machine
-from ffplan.training.accelerator_rates import UncalibratedError, speeds
+from ffplan.studies.cluster import cluster_of
+from ffplan.training.accelerator_rates import UncalibratedError, accelerator_rates
+from ffplan.training.axes import ParallelPlans
 from ffplan.training.fsdp import backward_wait, forward_wait
-from ffplan.training.group_collectives import Spot, System, border_share, contention, group_time, send_time
+from ffplan.training.group_collectives import Cluster, GroupPlacement, contention, cut_fraction, group_time, send_time
 from ffplan.training.mfu import achieved, step_flops
-from ffplan.training.microbatch import Run
-from ffplan.training.overlap import bubble_time, exposed, offload_time, optimizer_time, waiting, with_cost
-from ffplan.training.parallel_plan import Plans, layers_of, placed, strides, units_of
+from ffplan.training.microbatch import TrainRun
+from ffplan.training.overlap import (
+    bubble_time,
+    exposed,
+    host_optimizer_time,
+    launch_wait,
+    optimizer_time,
+    with_overlap_cost,
+)
+from ffplan.training.parallel_plan import layers_of, placed, strides, units_of
 from ffplan.training.sensitivity import RESOURCES, faster
 from ffplan.training.step import PARTS, step_parts, step_time
 from tests.support import ROOT, document, host_named, shape_named
@@ -32,29 +40,29 @@ def library(name: str = "nccl") -> Library:
     return part
 
 
-def system(server: str = "dgx-a100-320gb", reducer: str = "nccl") -> System:
-    return System(host_named(server), library(), library(reducer))
+def system(server: str = "dgx-a100-320gb", reducer: str = "nccl") -> Cluster:
+    return Cluster(host=host_named(server), library=library(), reducer=library(reducer))
 
 
-def plans(**more: object) -> Plans:
-    base = Plans(gpus=64.0, batch=128.0, micro=1.0, tensor=4.0, pipeline=4.0, data=4.0, expert_tensor=4.0)
+def plans(**more: object) -> ParallelPlans:
+    base = ParallelPlans(gpus=64.0, batch=128.0, micro=1.0, tensor=4.0, pipeline=4.0, data=4.0, expert_tensor=4.0)
     return replace(base, **more)  # type: ignore[arg-type]
 
 
-def run(shape: str = "gpt3-175b", server: str = "hgx-h100-8nic", reducer: str = "nccl", **more: object) -> Run:
+def run(shape: str = "gpt3-175b", server: str = "hgx-h100-8nic", reducer: str = "nccl", **more: object) -> TrainRun:
     made, item = plans(**more), system(server, reducer)
     part = item.host.accelerator
     assert part is not None
-    return Run(shape_named(shape), made, speeds(part, made.precision), item)
+    return TrainRun(shape_named(shape), made, accelerator_rates(part, made.precision), item)
 
 
-def filling(item: Run) -> Run:
+def filling(item: TrainRun) -> TrainRun:
     """Return a run whose sends but those that fill and drain the pipeline are hidden, and cost nothing."""
     hidden = replace(item.plans, overlap=frozenset({"pipeline"}))
     return replace(item, plans=hidden, speeds=replace(item.speeds, overlap=0.0))
 
 
-def seconds(item: Run) -> float:
+def seconds(item: TrainRun) -> float:
     return float(step_time(step_parts(item)))
 
 
@@ -64,7 +72,7 @@ def test_overlap_leaves_a_piece_or_the_rest() -> None:
     assert exposed(0.0, 1.0, 0) == 0
     assert exposed(10.0, 40.0, 5, 0.25) == 2 + 0.25 * 8
     assert exposed(10.0, 0.0, 5, 0.25) == 10
-    assert (with_cost(2.0, 10.0, 0.25), with_cost(2.0, 1.0, 0.25)) == (4, 2)
+    assert (with_overlap_cost(2.0, 10.0, 0.25), with_overlap_cost(2.0, 1.0, 0.25)) == (4, 2)
 
 
 def test_hidden_collectives_cost_computing_but_where_the_host_reduces() -> None:
@@ -83,8 +91,8 @@ def test_hidden_collectives_cost_computing_but_where_the_host_reduces() -> None:
 
 
 def test_a_host_that_launches_slowly() -> None:
-    assert waiting(1.0, 10, 0.2, 0.5) == pytest.approx(1.5)
-    assert waiting(3.0, 10, 0.2, 0.5) == 0
+    assert launch_wait(1.0, 10, 0.2, 0.5) == pytest.approx(1.5)
+    assert launch_wait(3.0, 10, 0.2, 0.5) == 0
 
 
 def test_pipeline() -> None:
@@ -94,7 +102,7 @@ def test_pipeline() -> None:
 
 def test_adam() -> None:
     assert optimizer_time(1e9, 4, 1e12) == pytest.approx(38e9 / 4e12)
-    assert offload_time(1e9, 2, 4.0, 1e10, 1e11) == pytest.approx(0.5e9 * (6 / 1e10 + 30 / 1e11))
+    assert host_optimizer_time(1e9, 2, 4.0, 1e10, 1e11) == pytest.approx(0.5e9 * (6 / 1e10 + 30 / 1e11))
 
 
 def test_layers_of_uneven_stages() -> None:
@@ -129,11 +137,11 @@ def test_groups_share_borders() -> None:
     """Side by side a group of whole nodes has all links, one rank a node an eighth; four nodes apart a quarter of that,
     and 64 apart with 16 nodes below the border a sixteenth. With one NIC messages count eight times, as does the share.
     """
-    assert border_share(8, 8, Spot(8.0, 4.0), 16) == 1
-    assert border_share(8, 8, Spot(1.0, 4.0), 16) == 1 / 8
-    assert border_share(8, 8, Spot(1.0, 4.0, 4.0), 16) == 1 / 32
-    assert border_share(8, 8, Spot(1.0, 4.0, 64.0), 16) == 1 / 128
-    assert border_share(8, 1, Spot(1.0, 4.0, 4.0), 16) == 1 / 4
+    assert cut_fraction(8, 8, GroupPlacement(8.0, 4.0), 16) == 1
+    assert cut_fraction(8, 8, GroupPlacement(1.0, 4.0), 16) == 1 / 8
+    assert cut_fraction(8, 8, GroupPlacement(1.0, 4.0, 4.0), 16) == 1 / 32
+    assert cut_fraction(8, 8, GroupPlacement(1.0, 4.0, 64.0), 16) == 1 / 128
+    assert cut_fraction(8, 1, GroupPlacement(1.0, 4.0, 4.0), 16) == 1 / 4
 
 
 def test_groups_far_apart_cross_zones() -> None:
@@ -141,71 +149,91 @@ def test_groups_far_apart_cross_zones() -> None:
     are shared by the pairs of all 625 nodes of a zone.
     """
     design = resolve(read_document(ROOT / "designs" / "fire-flyer-2.yaml"), Catalog())
-    item = machine(design, Catalog(), "nccl")
+    item = cluster_of(design, Catalog(), "nccl")
     assert item.crossed is not None
-    zones, _ = item.crossed(Spot(8.0, 2.0))
+    zones, _ = item.crossed(GroupPlacement(8.0, 2.0))
     assert float(zones) == 1
-    zones, borders = item.crossed(Spot(8.0, 2.0, 700.0))
+    zones, borders = item.crossed(GroupPlacement(8.0, 2.0, 700.0))
     links = {border.name: border for border in borders}["zone_links"]
     below = ceil(design.compute.group.count / 2)
     assert (float(zones), float(links.sets), links.below) == (2, 2, below)
     assert float(links.gbyte_s) == pytest.approx(40 * 25 / below)
-    near, far = (float(group_time(item, "allreduce", Spot(8.0, 2.0, apart), 1e9)) for apart in (1.0, 700.0))
+    near, far = (float(group_time(item, "allreduce", GroupPlacement(8.0, 2.0, apart), 1e9)) for apart in (1.0, 700.0))
     assert far == pytest.approx(1e9 / (40 * 25e9 / below), rel=0.05)  # a tree, which crosses once
     assert far > 3 * near
-    inside, across = (float(send_time(item, 1e9, 4.0, Spot(1.0, 4.0, apart))) for apart in (2.0, 300.0))
+    inside, across = (float(send_time(item, 1e9, 4.0, GroupPlacement(1.0, 4.0, apart))) for apart in (2.0, 300.0))
     assert across == pytest.approx(300 * 8 * 1e9 / (40 * 25e9), rel=0.01)
     assert inside < across / 3
 
 
 def test_racks_apart_have_their_own_links_where_nothing_is_oversubscribed() -> None:
     """NVL72 at 1:1: 32 nodes below a leaf are 1.8 racks, and ranks of racks four apart keep the rate of their NIC."""
-    text = "\n".join((
-        "name: racks", "nodes: [{role: compute, server: gb200-nvl72-tray, count: 288}]",
-        "fabric:", "  {family: fat-tree, switch: qm9700, tiers: 2, oversubscription: 1:1,",
-        "   link: {endpoint: 400g-dr4, inter_switch: 400g-dr4}}",
-        "site: {pue: 1.25, currency: USD, electricity_price: $0.08/kWh}", "cost: {price_book: usd-2024}", "",
-    ))  # fmt: skip
+    text = "\n".join(
+        (
+            "name: racks",
+            "nodes: [{role: compute, server: gb200-nvl72-tray, count: 288}]",
+            "fabric:",
+            "  {family: fat-tree, switch: qm9700, tiers: 2, oversubscription: 1:1,",
+            "   link: {endpoint: 400g-dr4, inter_switch: 400g-dr4}}",
+            "site: {pue: 1.25, currency: USD, electricity_price: $0.08/kWh}",
+            "cost: {price_book: usd-2024}",
+            "",
+        )
+    )
     design = resolve(document(text), Catalog())
-    item = machine(design, Catalog(), "nccl")
-    near, far = (float(send_time(item, 1e8, 4.0, Spot(1.0, 4.0, apart))) for apart in (1.0, 4.0))
+    item = cluster_of(design, Catalog(), "nccl")
+    near, far = (float(send_time(item, 1e8, 4.0, GroupPlacement(1.0, 4.0, apart))) for apart in (1.0, 4.0))
     assert far == pytest.approx(near, rel=0.05)
 
 
 def test_the_order_of_axes_decides_what_crosses_zones() -> None:
     """With data parallelism outermost every gradient crosses between zones; pipelines cross with activations alone."""
     design = resolve(read_document(ROOT / "designs" / "fire-flyer-2.yaml"), Catalog())
-    item = machine(design, Catalog(), "nccl")
+    item = cluster_of(design, Catalog(), "nccl")
     assert item.host.accelerator is not None
-    at = speeds(item.host.accelerator, "bf16")
+    at = accelerator_rates(item.host.accelerator, "bf16")
     parts = [
-        step_parts(Run(shape_named("llama-13b"), Plans(
-            gpus=9984.0, batch=9984.0, micro=1.0, tensor=1.0, pipeline=8.0, data=1248.0, expert_tensor=1.0, order=order,
-        ), at, item))
+        step_parts(
+            TrainRun(
+                shape_named("llama-13b"),
+                ParallelPlans(
+                    gpus=9984.0,
+                    batch=9984.0,
+                    micro=1.0,
+                    tensor=1.0,
+                    pipeline=8.0,
+                    data=1248.0,
+                    expert_tensor=1.0,
+                    order=order,
+                ),
+                at,
+                item,
+            )
+        )
         for order in (("tensor", "context", "data", "pipeline"), ("pipeline", "tensor", "context", "data"))
-    ]  # fmt: skip
+    ]
     assert float(parts[1]["gradients"]) > 5 * float(parts[0]["gradients"])
     assert float(parts[0]["sends"]) > float(parts[1]["sends"])
 
 
 def test_times_of_groups() -> None:
     item = system()
-    alone = group_time(item, "allreduce", Spot(np.array([1.0, 8.0]), np.array([1.0, 1.0])), 1e9)
+    alone = group_time(item, "allreduce", GroupPlacement(np.array([1.0, 8.0]), np.array([1.0, 1.0])), 1e9)
     assert alone[0] == 0
     assert alone[1] > 1e9 / 235e9
-    both = group_time(item, "allreduce", Spot(8.0, np.array([2.0, 16.0])), np.array([[1e8], [1e9]]))
+    both = group_time(item, "allreduce", GroupPlacement(8.0, np.array([2.0, 16.0])), np.array([[1e8], [1e9]]))
     assert both.shape == (2, 2)
     assert (both[1] > both[0]).all()
-    assert float(group_time(item, "all-gather", Spot(8.0, 1.0), 0.0)) == 0
+    assert float(group_time(item, "all-gather", GroupPlacement(8.0, 1.0), 0.0)) == 0
     with pytest.raises(ValueError, match="no all-gather"):
-        group_time(system("fire-flyer-2-node", "hfreduce"), "all-gather", Spot(8.0, 2.0), 1e9, reducing=True)
+        group_time(system("fire-flyer-2-node", "hfreduce"), "all-gather", GroupPlacement(8.0, 2.0), 1e9, reducing=True)
 
 
 def test_sends_between_stages() -> None:
     """25 GB/s a GPU, at 96 % of the line, and 14 us between nodes; NVLink inside."""
-    away = float(send_time(system(), 1e9, 4.0, Spot(1.0, 4.0, 2.0)))
+    away = float(send_time(system(), 1e9, 4.0, GroupPlacement(1.0, 4.0, 2.0)))
     assert away == pytest.approx(1e9 / (25e9 * 0.96) + 14e-6, rel=0.01)
-    assert float(send_time(system(), 1e9, 4.0, Spot(4.0, 1.0))) == pytest.approx(1e9 / 274e9)
+    assert float(send_time(system(), 1e9, 4.0, GroupPlacement(4.0, 1.0))) == pytest.approx(1e9 / 274e9)
 
 
 def test_the_last_stage_has_one_border() -> None:
@@ -273,9 +301,14 @@ def test_overlap_never_makes_a_step_longer() -> None:
     for name in ("gradients", "parameters", "tensor", "pipeline"):
         assert seconds(run(overlap=frozenset({name}), zero=1.0)) < plain
     moe: dict[str, Any] = {
-        "gpus": 512.0, "tensor": 1.0, "expert_tensor": 1.0, "pipeline": 8.0, "data": 64.0, "expert": 64.0,
+        "gpus": 512.0,
+        "tensor": 1.0,
+        "expert_tensor": 1.0,
+        "pipeline": 8.0,
+        "data": 64.0,
+        "expert": 64.0,
         "batch": 2048.0,
-    }  # fmt: skip
+    }
     hidden = seconds(run("deepseek-v3", overlap=frozenset({"experts"}), **moe))
     assert hidden < seconds(run("deepseek-v3", overlap=frozenset(), **moe))
 
@@ -324,10 +357,19 @@ def test_units_wait_backward_for_their_neighbours(
 def test_larger_units_have_less_latency_and_more_that_nothing_hides() -> None:
     """On 128 ranks over PCIe: whole models gain nothing from overlap, units of 4 layers beat single ones."""
     item: dict[str, Any] = {
-        "shape": "gpt2-medium", "server": "fire-flyer-2-node", "tensor": 1.0, "expert_tensor": 1.0, "pipeline": 1.0,
-        "gpus": 128.0, "data": 128.0, "batch": 1024.0, "micro": 8.0, "zero": 3.0, "precision": "tf32",
+        "shape": "gpt2-medium",
+        "server": "fire-flyer-2-node",
+        "tensor": 1.0,
+        "expert_tensor": 1.0,
+        "pipeline": 1.0,
+        "gpus": 128.0,
+        "data": 128.0,
+        "batch": 1024.0,
+        "micro": 8.0,
+        "zero": 3.0,
+        "precision": "tf32",
         "gradient_bytes": 4.0,
-    }  # fmt: skip
+    }
     beside = frozenset({"gradients", "parameters"})
     serial = {size: seconds(run(**item, unit_layers=size, overlap=frozenset())) for size in (1.0, 4.0, 24.0)}
     hidden = {size: seconds(run(**item, unit_layers=size, overlap=beside)) for size in (1.0, 4.0, 24.0)}
@@ -405,7 +447,9 @@ def test_what_is_not_calibrated_is_refused() -> None:
     assert amd is not None
     assert h100 is not None
     for part, precision, words in (
-        (amd, "bf16", "nothing was calibrated"), (h100, "int4", "has no peak"), (h100, "tf32", "at tf32"),
-    ):  # fmt: skip
+        (amd, "bf16", "nothing was calibrated"),
+        (h100, "int4", "has no peak"),
+        (h100, "tf32", "at tf32"),
+    ):
         with pytest.raises(UncalibratedError, match=words):
-            speeds(part, precision)
+            accelerator_rates(part, precision)

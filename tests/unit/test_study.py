@@ -9,13 +9,14 @@ import pytest
 
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import ResolvedDesign, resolve
-from ffplan.fabric.routing import job_loads as study
+from ffplan.fabric.routing import job_loads
 from ffplan.fabric.routing.link_loads import flow_loads, outcome
 from ffplan.fabric.routing.router import Router
 from ffplan.fabric.routing.traffic import one_by_one
 from ffplan.fabric.routing.virtual_lanes import lane_rates
+from ffplan.fabric.sizing.plan import plan_fabric
 from ffplan.fabric.wiring.network import INTERZONE, LEAF
-from ffplan.fabric.wiring.wiring import Fabric, wire
+from ffplan.fabric.wiring.wiring import WiredFabric, wire
 from ffplan.inputs.document import read_document
 from tests.property.test_routing import assert_walks
 from tests.support import ROOT, vary_design
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def load(path: Path) -> tuple[ResolvedDesign, Fabric]:
+def load(path: Path) -> tuple[ResolvedDesign, WiredFabric]:
     design = resolve(read_document(path, path.name), Catalog())
-    return design, wire(design)
+    return design, wire(design, plan_fabric(design))
 
 
-def shipped(name: str) -> tuple[ResolvedDesign, Fabric]:
+def shipped(name: str) -> tuple[ResolvedDesign, WiredFabric]:
     return load(ROOT / "designs" / f"{name}.yaml")
 
 
@@ -52,8 +53,13 @@ def test_nothing_passes_between_planes_or_zones_that_are_not_joined(tmp_path: Pa
     e = planes.network.endpoints
     src, dst = np.zeros(4, np.int64), np.array([1, 8192, 8193, 2])
     assert Router(planes).paths(src, dst).reached.tolist() == (e.plane[dst] == e.plane[0]).tolist()
-    apart = vary_design(tmp_path, "fire-flyer-2", ("  inter_zone:\n", "  # "), ("    switches: 2 ", "  # "),
-                        ("    links_per_zone: 40", "  #"))  # fmt: skip
+    apart = vary_design(
+        tmp_path,
+        "fire-flyer-2",
+        ("  inter_zone:\n", "  # "),
+        ("    switches: 2 ", "  # "),
+        ("    links_per_zone: 40", "  #"),
+    )
     _, zones = load(apart)
     e = zones.network.endpoints
     last = len(e) - 1
@@ -65,32 +71,32 @@ def test_all_to_all_over_zones_counted_and_listed(tmp_path: Path) -> None:
     design, fabric = load(
         vary_design(tmp_path, "fire-flyer-2", ("count: 1250", "count: 90"), ("count: 135", "count: 9"))
     )
-    job = study.pick_job(design, fabric, None, "aligned", 0)
+    job = job_loads.pick_job(design, fabric, None, "aligned", 0)
     router = Router(fabric)
     flows = one_by_one(job.ports, fabric.network.endpoints.plane, 89.0)
     listed, lost = flow_loads(router, flows.src, flows.dst, flows.nbytes)
     assert lost == 0
-    assert np.allclose(listed, study.counted_all_to_all(router, job, 89.0, "static"))
-    adaptive, _ = study.loads_of(router, flows, "adaptive", 0)
-    assert np.allclose(adaptive, study.counted_all_to_all(router, job, 89.0, "adaptive"))
+    assert np.allclose(listed, job_loads.counted_all_to_all(router, job, 89.0, "static"))
+    adaptive, _ = job_loads.loads_of(router, flows, "adaptive", 0)
+    assert np.allclose(adaptive, job_loads.counted_all_to_all(router, job, 89.0, "adaptive"))
 
 
 def test_the_fire_flyer_rule_one_pair_of_nodes_across_zones() -> None:
     """Section III-B: only one pair of nodes communicates across zones. One tree over all ranks has ten."""
     design, fabric = shipped("fire-flyer-2")
-    job = study.pick_job(design, fabric, None, "aligned", 0)
-    assert study.pairs_across_zones(job, "tree") == 1
-    assert study.pairs_across_zones(job, "library-tree") == 10
-    blind = study.pick_job(design, fabric, None, "alternating", 0)
-    assert study.pairs_across_zones(blind, "library-tree") == 938
+    job = job_loads.pick_job(design, fabric, None, "aligned", 0)
+    assert job_loads.pairs_across_zones(job, "tree") == 1
+    assert job_loads.pairs_across_zones(job, "library-tree") == 10
+    blind = job_loads.pick_job(design, fabric, None, "alternating", 0)
+    assert job_loads.pairs_across_zones(blind, "library-tree") == 938
 
 
 def test_a_blind_order_is_bound_by_the_links_between_zones() -> None:
     design, fabric = shipped("fire-flyer-2")
     router, share = Router(fabric), {}
     for order, tree in (("aligned", "tree"), ("alternating", "library-tree")):
-        job = study.pick_job(design, fabric, None, order, 0)
-        loads, _ = study.loads_for(design, router, job, tree, "static", 1e6, 0)
+        job = job_loads.pick_job(design, fabric, None, order, 0)
+        loads, _ = job_loads.loads_for(design, router, job, tree, "static", 1e6, 0)
         share[order] = outcome(fabric.network, loads).share
     assert share["aligned"] == 1.0
     assert share["alternating"] < 0.1
@@ -98,8 +104,8 @@ def test_a_blind_order_is_bound_by_the_links_between_zones() -> None:
 
 def test_storage_reads_stay_within_their_zone() -> None:
     design, fabric = shipped("fire-flyer-2")
-    job = study.pick_job(design, fabric, None, "aligned", 0)
-    loads, lost = study.loads_for(design, Router(fabric), job, "incast", "static", 1e6, 0)
+    job = job_loads.pick_job(design, fabric, None, "aligned", 0)
+    loads, lost = job_loads.loads_for(design, Router(fabric), job, "incast", "static", 1e6, 0)
     assert lost == 0
     assert loads.reshape(-1, 2)[fabric.network.links.tier == 3].sum() == 0
     # 625 readers of a zone share 135 storage ports: each sends 625 / 135 megabytes
@@ -133,10 +139,10 @@ def test_lane_rates() -> None:
 
 def test_what_a_study_refuses() -> None:
     design, fabric = shipped("dgx-a100-10k")
-    with pytest.raises(study.StudyError, match="more than the 1,250"):
-        study.pick_job(design, fabric, 1251, "aligned", 0)
-    job = study.pick_job(design, fabric, None, "aligned", 0)
-    with pytest.raises(study.StudyError, match="no storage"):
-        study.flows_of(design, fabric, job, "incast", 1.0, 0)
-    with pytest.raises(study.StudyError, match="listed one by one"):
-        study.flows_of(design, fabric, job, "all-to-all", 1.0, 0)
+    with pytest.raises(job_loads.StudyError, match="more than the 1,250"):
+        job_loads.pick_job(design, fabric, 1251, "aligned", 0)
+    job = job_loads.pick_job(design, fabric, None, "aligned", 0)
+    with pytest.raises(job_loads.StudyError, match="no storage"):
+        job_loads.flows_of(design, fabric, job, "incast", 1.0, 0)
+    with pytest.raises(job_loads.StudyError, match="listed one by one"):
+        job_loads.flows_of(design, fabric, job, "all-to-all", 1.0, 0)

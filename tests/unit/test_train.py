@@ -53,10 +53,24 @@ def test_a_search_finds_plans_that_run_as_it_says() -> None:
         plan = row["plan"]
         assert row["memory_gib"] <= row["limit_gib"]
         again = ffplan(
-            *TRAIN, "--gpus", "256", "--tp", str(plan["tensor"]), "--pp", str(plan["pipeline"]), "--chunks",
-            str(plan["chunks"]), "--micro-batch", str(plan["micro_batch"]), "--zero", str(plan["zero"]), "--recompute",
-            plan["recompute"], "--format", "json",
-        )  # fmt: skip
+            *TRAIN,
+            "--gpus",
+            "256",
+            "--tp",
+            str(plan["tensor"]),
+            "--pp",
+            str(plan["pipeline"]),
+            "--chunks",
+            str(plan["chunks"]),
+            "--micro-batch",
+            str(plan["micro_batch"]),
+            "--zero",
+            str(plan["zero"]),
+            "--recompute",
+            plan["recompute"],
+            "--format",
+            "json",
+        )
         if plan["sequence_parallel"] or plan["tensor"] == 1:
             assert json.loads(again.out)["rows"][0]["step_s"] == pytest.approx(row["step_s"], rel=1e-9)
 
@@ -439,8 +453,14 @@ def test_what_is_chosen_is_told(tmp_path: Path) -> None:
     fields = ("zero: 3", "shard: 64", "recompute: full", "elementwise: eager", "offload: optimizer")
     file.write_text("\n".join(("kind: training-plan", *fields)) + "\n")
     text = " ".join(ffplan(*TRAIN, "--gpus", "256", "--plan", str(file)).out.split())
-    told = ("shard64", "eager", "offload-optimizer", "256 sequences of 8,192 tokens, bf16", "Megatron SC 21, Table 2",
-            "memory counts as if they were fused")  # fmt: skip
+    told = (
+        "shard64",
+        "eager",
+        "offload-optimizer",
+        "256 sequences of 8,192 tokens, bf16",
+        "Megatron SC 21, Table 2",
+        "memory counts as if they were fused",
+    )
     for words in told:
         assert words in text
 
@@ -476,8 +496,20 @@ def test_csv_has_a_column_for_every_part() -> None:
 
 
 def test_nvlink_reduction_needs_nvlink() -> None:
-    run = ffplan("train", "fire-flyer-2", "-m", "llama-13b", "--batch", "512", "-g", "64", "--pp", "4", "--reducer",
-                 "hfreduce-nvlink")  # fmt: skip
+    run = ffplan(
+        "train",
+        "fire-flyer-2",
+        "-m",
+        "llama-13b",
+        "--batch",
+        "512",
+        "-g",
+        "64",
+        "--pp",
+        "4",
+        "--reducer",
+        "hfreduce-nvlink",
+    )
     assert run.code == 2
     assert "needs NVLink between GPUs" in run.err
 

@@ -7,18 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ffplan.training.memory import footprint, in_flight, kept_bytes, peak_bytes
+from ffplan.training.axes import ParallelPlans
+from ffplan.training.memory import in_flight, layer_kept_bytes, peak_bytes, rank_parameters, stage_bytes
 from ffplan.training.model_flops import narrow_weights
-from ffplan.training.parallel_plan import Plans
 from ffplan.training.schedules import bubble, dualpipe_bubble
-from ffplan.training.weights import held
 from tests.support import shape_named
 
 GIB = 2.0**30
 
 
-def plans(**more: object) -> Plans:
-    base = Plans(gpus=8.0, batch=8.0, micro=1.0, tensor=1.0, pipeline=1.0, data=8.0, expert_tensor=1.0)
+def plans(**more: object) -> ParallelPlans:
+    base = ParallelPlans(gpus=8.0, batch=8.0, micro=1.0, tensor=1.0, pipeline=1.0, data=8.0, expert_tensor=1.0)
     return replace(base, **more)  # type: ignore[arg-type]
 
 
@@ -33,40 +32,56 @@ GPT = {"ffn": 4, "biases": True}
     ],
 )
 def test_korthikanti_figures_1_and_7(
-    layers: int, hidden: int, heads: int, stages: int, chunks: int, micro: int, batch: int,
+    layers: int,
+    hidden: int,
+    heads: int,
+    stages: int,
+    chunks: int,
+    micro: int,
+    batch: int,
     printed: tuple[float, float],
-) -> None:  # fmt: skip
+) -> None:
     """Activations without and with sequence parallelism and selective recompute, to the printed digit."""
     shape = shape_named("megatron-1.7b", layers=layers, hidden=hidden, heads=heads, kv_heads=heads)
     base = plans(
-        gpus=8.0 * stages, data=1.0, tensor=8.0, expert_tensor=8.0, pipeline=float(stages), chunks=float(chunks),
-        micro=float(micro), batch=float(batch), fused_attention=False,
-    )  # fmt: skip
+        gpus=8.0 * stages,
+        data=1.0,
+        tensor=8.0,
+        expert_tensor=8.0,
+        pipeline=float(stages),
+        chunks=float(chunks),
+        micro=float(micro),
+        batch=float(batch),
+        fused_attention=False,
+    )
     spare = replace(base, sequence_parallel=1.0, recompute=1.0)
-    found = [float(footprint(shape, item, 0).activations) / GIB for item in (base, spare)]
+    found = [float(stage_bytes(shape, item, 0).activations) / GIB for item in (base, spare)]
     assert [round(value, 2) for value in found] == list(printed)
 
 
 @pytest.mark.parametrize(
     ("hidden", "heads", "printed"),
     [
-        (6144, 64, (66.84, 49.42, 16.18, 7.64)), (12288, 96, (62.04, 56.53, 18.49, 8.71)),
-        (20480, 128, (58.31, 62.04, 20.27, 9.42)), (25600, 160, (58.31, 62.04, 20.27, 9.42)),
+        (6144, 64, (66.84, 49.42, 16.18, 7.64)),
+        (12288, 96, (62.04, 56.53, 18.49, 8.71)),
+        (20480, 128, (58.31, 62.04, 20.27, 9.42)),
+        (25600, 160, (58.31, 62.04, 20.27, 9.42)),
     ],
-)  # fmt: skip
+)
 def test_korthikanti_shares_of_tensor_parallelism_alone(
     hidden: int, heads: int, printed: tuple[float, float, float, float]
 ) -> None:
     """Sequence parallelism, selective, both, full recompute; read off a figure, which is 0.15 points less or more."""
     shape = shape_named("megatron-1.7b", hidden=hidden, heads=heads, kv_heads=heads, layers=1)
     base = plans(tensor=8.0, expert_tensor=8.0, data=1.0, batch=1.0, fused_attention=False)
-    whole = float(kept_bytes(shape, base))
+    whole = float(layer_kept_bytes(shape, base))
     ways = [
-        replace(base, sequence_parallel=1.0), replace(base, recompute=1.0),
+        replace(base, sequence_parallel=1.0),
+        replace(base, recompute=1.0),
         replace(base, sequence_parallel=1.0, recompute=1.0),
-    ]  # fmt: skip
-    shares = [100 * float(kept_bytes(shape, item)) / whole for item in ways]
-    full = footprint(shape, replace(base, recompute=2.0), 0)
+    ]
+    shares = [100 * float(layer_kept_bytes(shape, item)) / whole for item in ways]
+    full = stage_bytes(shape, replace(base, recompute=2.0), 0)
     shares.append(100 * float(full.activations) / whole)
     assert shares == pytest.approx(printed, abs=0.15)
 
@@ -75,13 +90,13 @@ def test_states_under_zero() -> None:
     """16 N, 4 N + 12 N / d, 2 N + 14 N / d, 16 N / d: Rajbhandari et al., figure 1."""
     shape = shape_named("gpt3-175b")
     found = [
-        (lambda f: float(f.weights + f.gradients + f.optimizer))(footprint(shape, plans(zero=float(stage)), 0))
+        (lambda f: float(f.weights + f.gradients + f.optimizer))(stage_bytes(shape, plans(zero=float(stage)), 0))
         for stage in range(4)
     ]
-    parts = held(shape, plans(), 0.0)
+    parts = rank_parameters(shape, plans(), 0.0)
     total = float(parts.layer * 96 + parts.embedding)
     assert found == pytest.approx([total * each for each in (16, 4 + 12 / 8, 2 + 14 / 8, 16 / 8)])
-    four = footprint(shape, plans(gradient_bytes=4.0), 0)
+    four = stage_bytes(shape, plans(gradient_bytes=4.0), 0)
     assert float(four.gradients) == pytest.approx(4 * total)
 
 
@@ -100,23 +115,23 @@ def test_the_fullest_stage() -> None:
     """The first holds most micro-batches; with few of them and a large vocabulary the last one does."""
     shape = shape_named("llama3-8b")
     many = plans(pipeline=4.0, data=2.0, batch=64.0)
-    assert float(peak_bytes(shape, many)) == pytest.approx(float(footprint(shape, many, 0).total))
+    assert float(peak_bytes(shape, many)) == pytest.approx(float(stage_bytes(shape, many, 0).total))
     few = plans(pipeline=4.0, data=2.0, batch=2.0, recompute=2.0)
-    assert float(peak_bytes(shape, few)) == pytest.approx(float(footprint(shape, few, 3).total))
-    kept = footprint(shape, replace(many, offload="parameters"), 0)
+    assert float(peak_bytes(shape, few)) == pytest.approx(float(stage_bytes(shape, few, 3).total))
+    kept = stage_bytes(shape, replace(many, offload="parameters"), 0)
     assert float(np.max(kept.weights)) == float(np.max(kept.optimizer)) == 0
 
 
 def test_experts_are_held_apart() -> None:
     """DeepSeek-V3 over 64 ranks: 4 of 256 experts of 3 x 7,168 x 2,048 in each layer."""
     shape = shape_named("deepseek-v3")
-    parts = held(shape, plans(expert=64.0, pipeline=16.0), 1.0)
+    parts = rank_parameters(shape, plans(expert=64.0, pipeline=16.0), 1.0)
     assert float(parts.experts) == pytest.approx(4 * 3 * 7168 * 2048)
     assert float(parts.embedding) == 129280 * 7168
     narrow = 7168 * (1536 + 512 + 64)
     assert narrow_weights(shape) == narrow
     assert narrow_weights(shape_named("gpt3-175b")) == 0
-    whole, split = (held(shape, plans(tensor=t, expert=64.0, pipeline=16.0), 0.0).layer for t in (1.0, 4.0))
+    whole, split = (rank_parameters(shape, plans(tensor=t, expert=64.0, pipeline=16.0), 0.0).layer for t in (1.0, 4.0))
     assert float(split) == pytest.approx((float(whole) - narrow) / 4 + narrow)
 
 
@@ -124,7 +139,7 @@ def test_the_fullest_stage_may_be_where_experts_begin() -> None:
     """DeepSeek-V3 in 31 stages of two layers: the first has none with experts, the second one, the third two."""
     shape = shape_named("deepseek-v3")
     item = plans(pipeline=31.0, tensor=2.0, expert_tensor=2.0, data=16.0, batch=16.0 * 62, gpus=992.0)
-    sizes = [float(footprint(shape, item, float(stage)).total) for stage in range(31)]
+    sizes = [float(stage_bytes(shape, item, float(stage)).total) for stage in range(31)]
     assert sizes.index(max(sizes)) == 2
     assert float(peak_bytes(shape, item)) == pytest.approx(max(sizes))
 

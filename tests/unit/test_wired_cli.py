@@ -149,8 +149,10 @@ def test_striped_planes_halve_the_port_and_keep_the_rate(tmp_path: Path) -> None
     """Each NIC has a port of half its rate in either plane; the switch is split in two."""
     base = result("design", "superpod-h100-4su")
     path = vary_design(
-        tmp_path, "superpod-h100-4su", ("  tiers: 2", "  tiers: 2\n  planes: 2\n  planes_by: port\n  breakout: 2"),
-    )  # fmt: skip
+        tmp_path,
+        "superpod-h100-4su",
+        ("  tiers: 2", "  tiers: 2\n  planes: 2\n  planes_by: port\n  breakout: 2"),
+    )
     striped = result("design", str(path))
     assert striped["fabric"]["port_gbyte_s"] == base["fabric"]["port_gbyte_s"] / 2
     assert striped["fabric"]["endpoints"] == 2 * base["fabric"]["endpoints"]
@@ -162,9 +164,13 @@ def test_striped_planes_halve_the_port_and_keep_the_rate(tmp_path: Path) -> None
 def test_oversubscribed_units_get_uplinks_that_spines_divide(tmp_path: Path) -> None:
     """161 nodes with 8 rails, 2:1 on 128 ports: 43 uplinks, a prime, would need 43 spines; 45 need 9."""
     path = vary_design(
-        tmp_path, "fire-flyer-next", ("family: fat-tree", "family: rail-optimised"), ("count: 4096", "count: 161"),
-        ("  planes: 4\n", ""), ("oversubscription: 1:1", "oversubscription: 2:1"),
-    )  # fmt: skip
+        tmp_path,
+        "fire-flyer-next",
+        ("family: fat-tree", "family: rail-optimised"),
+        ("count: 4096", "count: 161"),
+        ("  planes: 4\n", ""),
+        ("oversubscription: 1:1", "oversubscription: 2:1"),
+    )
     fabric = result("design", str(path))["fabric"]
     assert (fabric["switches"]["leaf"], fabric["switches"]["spine"], fabric["links"]["leaf_spine"]) == (16, 9, 16 * 45)
     assert fabric["oversubscription"] == pytest.approx(83 / 45)
@@ -181,8 +187,13 @@ def test_the_next_step_of_a_size_is_what_size_says_of_it() -> None:
 
 
 def test_zones_that_nothing_joins_count_what_arrives_alone(tmp_path: Path) -> None:
-    apart = vary_design(tmp_path, "fire-flyer-2", ("  inter_zone:\n", "  # "), ("    switches: 2 ", "  # "),
-                        ("    links_per_zone: 40", "  #"))  # fmt: skip
+    apart = vary_design(
+        tmp_path,
+        "fire-flyer-2",
+        ("  inter_zone:\n", "  # "),
+        ("    switches: 2 ", "  # "),
+        ("    links_per_zone: 40", "  #"),
+    )
     found = [result("route", str(apart), "-t", "all-to-all", "-r", kind, code=1) for kind in ("static", "adaptive")]
     assert found[0]["unreached"] == found[1]["unreached"] == 2 * 625 * 625
     assert found[0]["ideal_s"] == found[1]["ideal_s"]

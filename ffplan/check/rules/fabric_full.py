@@ -11,17 +11,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.design.resolve import ResolvedDesign
-    from ffplan.results.design import Assessment
+    from ffplan.studies.design import DesignStudy
 
 
-def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+def check(study: DesignStudy) -> Iterator[Finding]:
     """Find fabrics without a free leaf port."""
+    design, assessment = study.design, study.assessment
     if assessment.fabric.spare_ports == 0:
         yield design.document.finding(
-            RULE.id, ("fabric",), "every leaf port is taken: nothing is left for growth, management or repair",
-            "keep some ports free, or accept it knowingly", severity=Severity.INFO, key=True,
-        )  # fmt: skip
+            RULE.id,
+            ("fabric",),
+            "every leaf port is taken: nothing is left for growth, management or repair",
+            "keep some ports free, or accept it knowingly",
+            severity=Severity.INFO,
+            key=True,
+        )
 
 
 RULE = Rule(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ffplan.base.errors import Finding
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.results.design import Assessment
+    from ffplan.studies.design import DesignStudy
 
 
 def _without(design: ResolvedDesign, tiers: int) -> str:
@@ -25,8 +25,9 @@ def _without(design: ResolvedDesign, tiers: int) -> str:
     return f" without {' and '.join(f'`{field}`' for field in fields)}" if fields else ""
 
 
-def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+def check(study: DesignStudy) -> Iterator[Finding]:
     """Find fabrics with a tier more than their zones need."""
+    design, assessment = study.design, study.assessment
     spec, fabric = design.spec.fabric, assessment.fabric
     if spec.tiers == 1:
         return
@@ -38,11 +39,12 @@ def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
         capacity = int(tree_capacity(tiers, radix, downlinks, radix // 2))
         if wanted <= capacity:
             yield design.document.finding(
-                RULE.id, ("fabric", "tiers"),
+                RULE.id,
+                ("fabric", "tiers"),
                 f"{wanted:,} ports per zone would fit with `tiers: {tiers}`, which holds {capacity:,}",
                 f"write `tiers: {tiers}`{_without(design, tiers)}, or keep the tier for growth",
                 severity=Severity.WARNING,
-            )  # fmt: skip
+            )
             return
 
 

@@ -11,21 +11,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.design.resolve import ResolvedDesign
-    from ffplan.results.design import Assessment
+    from ffplan.studies.design import DesignStudy
 
 
-def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+def check(study: DesignStudy) -> Iterator[Finding]:
     """Hold the bound of the first library against `limits.allreduce_bandwidth`."""
+    design, assessment = study.design, study.assessment
     first = assessment.communication[0] if assessment.communication else None
     what = f"the allreduce bandwidth of {first.library}" if first else "the allreduce bandwidth"
     remedy = "name a library under `communication`"
     if first:
         remedy = f"relieve what binds it, the {first.limited_by_label}, or lower the limit"
     yield from hold(
-        design, "allreduce_bandwidth", first.algbw_gbyte_s if first else None,
-        design.spec.limits.allreduce_bandwidth, "GB/s", what=what, remedy=remedy, least=True,
-    )  # fmt: skip
+        design,
+        "allreduce_bandwidth",
+        first.algbw_gbyte_s if first else None,
+        design.spec.limits.allreduce_bandwidth,
+        "GB/s",
+        what=what,
+        remedy=remedy,
+        least=True,
+    )
 
 
 RULE = Rule(

@@ -11,17 +11,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.design.resolve import ResolvedDesign
-    from ffplan.results.design import Assessment
+    from ffplan.studies.design import DesignStudy
 
 
-def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+def check(study: DesignStudy) -> Iterator[Finding]:
     """Hold the oversubscription of a leaf against `limits.oversubscription`."""
+    design, assessment = study.design, study.assessment
     yield from hold(
-        design, "oversubscription", assessment.fabric.oversubscription,
-        design.spec.limits.oversubscription, "to 1", what="the oversubscription of a leaf switch",
+        design,
+        "oversubscription",
+        assessment.fabric.oversubscription,
+        design.spec.limits.oversubscription,
+        "to 1",
+        what="the oversubscription of a leaf switch",
         remedy="lower `fabric.oversubscription`, or raise the limit",
-    )  # fmt: skip
+    )
 
 
 RULE = Rule(

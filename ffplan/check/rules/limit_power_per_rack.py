@@ -11,19 +11,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.design.resolve import ResolvedDesign
-    from ffplan.results.design import Assessment
+    from ffplan.studies.design import DesignStudy
 
 
-def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+def check(study: DesignStudy) -> Iterator[Finding]:
     """Hold the power of a rack of each group against `limits.power_per_rack`."""
+    design, assessment = study.design, study.assessment
     limit = design.spec.limits.power_per_rack
     for node in assessment.power.nodes:
         yield from hold(
-            design, "power_per_rack", node.rack_w, limit, "W",
+            design,
+            "power_per_rack",
+            node.rack_w,
+            limit,
+            "W",
             what=f"the power of a rack of `{node.server}` at the nodes' maximum",
             remedy="put fewer nodes in a rack" if node.rack_w else f"add `per_rack` to the {node.role} nodes",
-        )  # fmt: skip
+        )
 
 
 RULE = Rule(

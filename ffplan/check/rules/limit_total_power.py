@@ -11,18 +11,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.design.resolve import ResolvedDesign
-    from ffplan.results.design import Assessment
+    from ffplan.studies.design import DesignStudy
 
 
-def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+def check(study: DesignStudy) -> Iterator[Finding]:
     """Hold the IT power in training against `limits.total_power`."""
+    design, assessment = study.design, study.assessment
     limit = design.spec.limits.total_power
     yield from hold(
-        design, "total_power", assessment.power.it_kw * 1e3, limit, "W",
+        design,
+        "total_power",
+        assessment.power.it_kw * 1e3,
+        limit,
+        "W",
         what="the IT power in training, network and storage included",
         remedy="use fewer or thriftier nodes, or raise the limit",
-    )  # fmt: skip
+    )
 
 
 RULE = Rule(

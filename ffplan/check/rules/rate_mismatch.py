@@ -13,17 +13,18 @@ if TYPE_CHECKING:
 
     from ffplan.base.errors import Finding
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.results.design import Assessment
+    from ffplan.studies.design import DesignStudy
 
 
 def _finding(design: ResolvedDesign, path: tuple[str | int, ...], name: str, rate: float) -> Finding:
     port = design.switch.rate.value
     return design.document.finding(
-        RULE.id, path,
+        RULE.id,
+        path,
         f"`{name}` runs at {number(rate * 8)} Gb/s, a port of `{design.switch.id}` at {number(port * 8)} Gb/s",
         "choose parts of one rate; the slower of the two is what a link carries",
         severity=Severity.WARNING,
-    )  # fmt: skip
+    )
 
 
 def _nic_finding(design: ResolvedDesign, position: int, name: str, rate: float) -> Finding:
@@ -32,16 +33,19 @@ def _nic_finding(design: ResolvedDesign, position: int, name: str, rate: float) 
     each = f"each of the {stripes} ports of `{name}`" if stripes > 1 else f"`{name}`"
     port = design.switch.rate.value / fabric.breakout
     return design.document.finding(
-        RULE.id, ("nodes", position, "server"),
+        RULE.id,
+        ("nodes", position, "server"),
         f"{each} runs at {number(rate / stripes * 8)} Gb/s, a port of `{design.switch.id}` at {number(port * 8)} Gb/s",
-        f"set `breakout: {stripes}`" if stripes > 1 and fabric.breakout == 1
+        f"set `breakout: {stripes}`"
+        if stripes > 1 and fabric.breakout == 1
         else "choose parts of one rate; the slower of the two is what a link carries",
         severity=Severity.WARNING,
-    )  # fmt: skip
+    )
 
 
-def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+def check(study: DesignStudy) -> Iterator[Finding]:
     """Find NICs and links whose rate differs from the switch's."""
+    design = study.design
     port = design.switch.rate.value
     for field, link in (
         ("endpoint", design.endpoint_link),

@@ -12,23 +12,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.design.resolve import ResolvedDesign
-    from ffplan.results.design import Assessment
+    from ffplan.studies.design import DesignStudy
 
 
-def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+def check(study: DesignStudy) -> Iterator[Finding]:
     """Find costs that rest on recalled prices."""
+    design, assessment = study.design, study.assessment
     cost = assessment.cost
     lines = [line for line in cost.lines if line.status == "R" and line.total] if cost else []
     if cost and lines:
         share = sum(line.total for line in lines) / cost.total
         parts = ", ".join(f"`{line.part}`" for line in lines)
         yield design.document.finding(
-            RULE.id, ("cost", "price_book"),
+            RULE.id,
+            ("cost", "price_book"),
             f"{percent(share) if share >= 0.005 else 'under 1 %'} of the cost rests on recalled, unverified "
             f"prices: {parts}",
-            "overlay a price book of your own quotes with `--catalog`", severity=Severity.INFO,
-        )  # fmt: skip
+            "overlay a price book of your own quotes with `--catalog`",
+            severity=Severity.INFO,
+        )
 
 
 RULE = Rule(

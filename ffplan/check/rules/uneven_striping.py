@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
 from ffplan.check.rule import Rule
-from ffplan.fabric.sizing.plan import plan_trees
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.design.resolve import ResolvedDesign
     from ffplan.fabric.sizing.fat_tree import Tree
-    from ffplan.results.design import Assessment
+    from ffplan.studies.design import DesignStudy
 
 
 def _why(tree: Tree) -> str:
@@ -28,18 +26,20 @@ def _why(tree: Tree) -> str:
     return ""
 
 
-def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+def check(study: DesignStudy) -> Iterator[Finding]:
     """Find three-tier trees whose spines and cores are not joined evenly."""
+    design = study.design
     if design.spec.fabric.tiers < 3:
         return
-    why = next((text for tree in plan_trees(design) if (text := _why(tree))), "")
+    why = next((text for tree in study.fabric.trees if (text := _why(tree))), "")
     if why:
         yield design.document.finding(
-            RULE.id, ("fabric", "tiers"),
+            RULE.id,
+            ("fabric", "tiers"),
             f"{why}: static routing loads some links more than others, and OpenSM's ftree engine refuses the tree",
             "use `core_policy: equal-stripe` and whole pods where it matters; `ffplan route` and `verify` show it",
             severity=Severity.INFO,
-        )  # fmt: skip
+        )
 
 
 RULE = Rule(

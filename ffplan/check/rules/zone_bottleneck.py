@@ -12,28 +12,34 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.design.resolve import ResolvedDesign
-    from ffplan.results.design import Assessment
+    from ffplan.studies.design import DesignStudy
 
 
-def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+def check(study: DesignStudy) -> Iterator[Finding]:
     """Find zones joined by fewer links than they have endpoints, or not joined at all."""
+    design, assessment = study.design, study.assessment
     fabric = assessment.fabric
     ratio = fabric.zone_oversubscription
     if fabric.zones == 1 or (ratio is not None and ratio <= 1):
         return
     if ratio is not None:
         yield design.document.finding(
-            RULE.id, ("fabric", "inter_zone"),
+            RULE.id,
+            ("fabric", "inter_zone"),
             f"the zones share one link between zones among {number(ratio)} endpoints",
             "place jobs so that few flows cross zones: with a double binary tree, one pair of nodes is enough",
-            severity=Severity.INFO, key=True,
-        )  # fmt: skip
+            severity=Severity.INFO,
+            key=True,
+        )
     elif any(group.group.zones == "split" for group in design.groups):
         yield design.document.finding(
-            RULE.id, ("fabric", "zones"), "nothing joins the zones: no job can span them",
-            "keep jobs within a zone, or join the zones with `inter_zone`", severity=Severity.WARNING, key=True,
-        )  # fmt: skip
+            RULE.id,
+            ("fabric", "zones"),
+            "nothing joins the zones: no job can span them",
+            "keep jobs within a zone, or join the zones with `inter_zone`",
+            severity=Severity.WARNING,
+            key=True,
+        )
 
 
 RULE = Rule(

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.design.resolve import ResolvedDesign
-    from ffplan.results.design import Assessment
+    from ffplan.studies.design import DesignStudy
 
 
-def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
+def check(study: DesignStudy) -> Iterator[Finding]:
     """Find groups whose nodes do not divide by the zones."""
+    design, assessment = study.design, study.assessment
     zones = assessment.fabric.zones
     if len(set(assessment.fabric.endpoints_per_zone)) == 1:
         return
@@ -26,10 +26,12 @@ def check(design: ResolvedDesign, assessment: Assessment) -> Iterator[Finding]:
             fewer = count - count % zones
             nearest = " or ".join(f"{number:,}" for number in (fewer, fewer + zones) if number)
             yield design.document.finding(
-                RULE.id, ("nodes", group.position, "count"),
+                RULE.id,
+                ("nodes", group.position, "count"),
                 f"{count:,} nodes do not divide by {zones} zones: some zones get one more",
-                f"use {nearest} nodes", severity=Severity.WARNING,
-            )  # fmt: skip
+                f"use {nearest} nodes",
+                severity=Severity.WARNING,
+            )
 
 
 RULE = Rule(

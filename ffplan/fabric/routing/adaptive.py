@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from ffplan.base.arrays import Floats, Ints
+    from ffplan.base.array_math import Floats, Ints
     from ffplan.fabric.routing.router import Router
     from ffplan.fabric.routing.tree_paths import TreePaths
 
 
-class Borders:
+class CutTraffic:
     """Bytes that cross the borders of leaves, pods and zones."""
 
     def __init__(self, router: Router) -> None:
@@ -113,7 +113,7 @@ def adaptive_loads(router: Router, src: Ints, dst: Ints, nbytes: Floats) -> Floa
         dst: receiving endpoints, same shape.
         nbytes: bytes of each flow, same shape.
     """
-    borders = Borders(router)
+    borders = CutTraffic(router)
     borders.flows(src, dst, nbytes)
     load = borders.loads()
     for end, way in ((src, 0), (dst, 1)):

@@ -14,7 +14,7 @@ import numpy as np
 from ffplan.fabric.routing.router import Keys
 
 if TYPE_CHECKING:
-    from ffplan.base.arrays import Bools, Floats, Ints
+    from ffplan.base.array_math import Bools, Floats, Ints
     from ffplan.fabric.routing.router import Router
     from ffplan.fabric.routing.tree_paths import TreePaths
 

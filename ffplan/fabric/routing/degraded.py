@@ -16,9 +16,9 @@ from ffplan.fabric.routing.traffic import tree
 from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE
 
 if TYPE_CHECKING:
-    from ffplan.base.arrays import Bools, Floats, Ints
+    from ffplan.base.array_math import Bools, Floats, Ints
     from ffplan.fabric.wiring.network import Network
-    from ffplan.fabric.wiring.wiring import Fabric
+    from ffplan.fabric.wiring.wiring import WiredFabric
 
 
 ROLE_NUMBERS = {"leaf": LEAF, "spine": SPINE, "core": CORE, "interzone": INTERZONE}
@@ -26,7 +26,7 @@ ROLE_NUMBERS = {"leaf": LEAF, "spine": SPINE, "core": CORE, "interzone": INTERZO
 
 
 @record
-class Left:
+class Remaining:
     """What is left."""
 
     endpoints_lost: int
@@ -54,7 +54,7 @@ def links_alive(network: Network, switches: Ints, links: Ints) -> Bools:
     return alive
 
 
-def zone_cuts(fabric: Fabric, alive: Bools) -> Floats:
+def zone_cuts(fabric: WiredFabric, alive: Bools) -> Floats:
     """Return the bandwidth across an even split of each zone by itself [GB/s], shape (planes, zones).
 
     Args:
@@ -90,7 +90,7 @@ def zone_cuts(fabric: Fabric, alive: Bools) -> Floats:
     return cuts
 
 
-def bisection(fabric: Fabric, alive: Bools) -> Floats:
+def bisection(fabric: WiredFabric, alive: Bools) -> Floats:
     """Return the bandwidth across an even split of the endpoints, by plane [GB/s], shape (planes,).
 
     Args:
@@ -107,7 +107,7 @@ def bisection(fabric: Fabric, alive: Bools) -> Floats:
     return _across(fabric, alive, zone_cuts(fabric, alive))
 
 
-def _across(fabric: Fabric, alive: Bools, cuts: Floats) -> Floats:
+def _across(fabric: WiredFabric, alive: Bools, cuts: Floats) -> Floats:
     """Return the bisection by plane, given what crosses a split of each zone."""
     zones, network = fabric.zones, fabric.network
     k, s = network.links, network.switches
@@ -137,7 +137,7 @@ def _survivors(every: Ints, alive: Bools) -> Ints:
     return left
 
 
-def _allreduce(fabric: Fabric, every: Ints, alive: Bools | None, routing: str) -> tuple[float, int]:
+def _allreduce(fabric: WiredFabric, every: Ints, alive: Bools | None, routing: str) -> tuple[float, int]:
     """Return the rate of a tree allreduce over the nodes left [GB/s], and how many they are."""
     network = fabric.network
     ports = every if alive is None else _survivors(every, alive)
@@ -171,7 +171,7 @@ def _joined(router: Router, ports: Ints) -> Bools:
     return best
 
 
-def what_is_left(fabric: Fabric, every: Ints, switches: Ints, links: Ints, routing: str = "adaptive") -> Left:
+def remaining(fabric: WiredFabric, every: Ints, switches: Ints, links: Ints, routing: str = "adaptive") -> Remaining:
     """Return what is left of a fabric after losses.
 
     Args:
@@ -191,4 +191,11 @@ def what_is_left(fabric: Fabric, every: Ints, switches: Ints, links: Ints, routi
     rate, nodes = _allreduce(fabric, every, alive if not alive.all() else None, routing)
     cuts = zone_cuts(fabric, alive)
     inside = tuple(float(cut) for cut in cuts.sum(axis=0))
-    return Left(int((~works).sum()), cut_off, nodes, inside, float(_across(fabric, alive, cuts).sum()), rate)
+    return Remaining(
+        endpoints_lost=int((~works).sum()),
+        endpoints_cut_off=cut_off,
+        nodes_left=nodes,
+        zone_gbyte_s=inside,
+        bisection_gbyte_s=float(_across(fabric, alive, cuts).sum()),
+        allreduce_gbyte_s=rate,
+    )

@@ -7,18 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.arrays import Ints
+from ffplan.base.array_math import Ints
 from ffplan.base.record import record
-from ffplan.fabric.routing.degraded import ROLE_NUMBERS, what_is_left
+from ffplan.fabric.routing.degraded import ROLE_NUMBERS
 from ffplan.inputs.suggest import did_you_mean
-from ffplan.results.fabric import LossReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ffplan.fabric.routing.degraded import Left
     from ffplan.fabric.wiring.names import Names
-    from ffplan.fabric.wiring.wiring import Fabric
+    from ffplan.fabric.wiring.wiring import WiredFabric
 
 
 _SPEC = re.compile(r"(leaf|spine|core|interzone|link)(?::([0-9]{1,6}))?")
@@ -40,7 +36,7 @@ class Loss:
     """Numbers to draw from; all of them are lost where count equals their number."""
 
 
-def _pool(kind: str, fabric: Fabric) -> Ints:
+def _pool(kind: str, fabric: WiredFabric) -> Ints:
     """Return the numbers of everything of a kind: switches of a role, links between switches, or planes."""
     if kind == "plane":
         return np.arange(fabric.planes)
@@ -57,7 +53,7 @@ def _some(kind: str, count: int, pool: Ints) -> Loss:
     return Loss(f"{count:,} {many}" if count > 1 else f"one {one}", kind, count, pool)
 
 
-def usual_losses(fabric: Fabric) -> list[Loss]:
+def usual_losses(fabric: WiredFabric) -> list[Loss]:
     """Return what a planner asks about first: one switch of each role, all between zones, a plane, 1 % of links.
 
     Args:
@@ -75,7 +71,7 @@ def usual_losses(fabric: Fabric) -> list[Loss]:
     return found
 
 
-def parse_loss(text: str, fabric: Fabric, names: Names) -> Loss:
+def parse_loss(text: str, fabric: WiredFabric, names: Names) -> Loss:
     """Return a loss written as `spine`, `leaf:2`, `link:16`, `plane`, or as names of switches joined by commas.
 
     Args:
@@ -106,54 +102,16 @@ def parse_loss(text: str, fabric: Fabric, names: Names) -> Loss:
     return Loss(text, "chosen", len(wanted), np.array([known[name] for name in wanted]))
 
 
-def _draw(loss: Loss, fabric: Fabric, random: np.random.Generator) -> tuple[Ints, Ints]:
-    """Return the switches and links that one draw loses."""
+def draw(loss: Loss, fabric: WiredFabric, random: np.random.Generator) -> tuple[Ints, Ints]:
+    """Return the switches and links that one draw loses.
+
+    Args:
+        loss: what is lost.
+        fabric: the wired fabric.
+        random: draws them.
+    """
     nothing = np.zeros(0, np.int64)
     chosen = random.choice(loss.pool, loss.count, replace=False)
     if loss.kind == "plane":
         return np.flatnonzero(np.isin(fabric.network.switches.plane, chosen)), nothing
     return (nothing, chosen) if loss.kind == "link" else (chosen, nothing)
-
-
-def assess_loss(
-    fabric: Fabric, every: Ints, healthy: Left, loss: Loss, routing: str, samples: int, seed: int,
-    step: Callable[[int], None],
-) -> LossReport:  # fmt: skip
-    """Return what a loss costs, over some draws.
-
-    Args:
-        fabric: the wired fabric.
-        every: endpoints of the job's nodes, shape (nodes, rails).
-        healthy: what the whole fabric has.
-        loss: what is lost.
-        routing: of the allreduce, as in `what_is_left`.
-        samples: draws; one where there is nothing to choose.
-        seed: seed of the draws.
-        step: told the number of each draw.
-    """
-    random = np.random.default_rng(seed)
-    draws = 1 if loss.count >= len(loss.pool) else samples
-    left = []
-    for number in range(draws):
-        step(number)
-        left.append(what_is_left(fabric, every, *_draw(loss, fabric, random), routing))
-    inside = [
-        min(now / before for now, before in zip(item.zone_gbyte_s, healthy.zone_gbyte_s, strict=True)) for item in left
-    ]
-    whole = healthy.bisection_gbyte_s
-    bisection = [item.bisection_gbyte_s / whole for item in left] if whole else []
-    rate = [min(1.0, item.allreduce_gbyte_s / max(healthy.allreduce_gbyte_s, 1e-12)) for item in left]
-    return LossReport(
-        lost=loss.title, samples=draws,
-        endpoints_lost=_mean([item.endpoints_lost for item in left]),
-        endpoints_cut_off=_mean([item.endpoints_cut_off for item in left]),
-        nodes_lost=_mean([healthy.nodes_left - item.nodes_left for item in left]),
-        zone_share=_mean(inside), zone_share_worst=min(inside),
-        bisection_share=_mean(bisection) if bisection else None,
-        bisection_share_worst=min(bisection) if bisection else None,
-        allreduce_share=_mean(rate), allreduce_share_worst=min(rate),
-    )  # fmt: skip
-
-
-def _mean(values: list[float] | list[int]) -> float:
-    return float(sum(values) / len(values))

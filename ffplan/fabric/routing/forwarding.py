@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.arrays import Ints
+from ffplan.base.array_math import Ints
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
-    from ffplan.base.arrays import Floats
+    from ffplan.base.array_math import Floats
     from ffplan.fabric.routing.traffic import Flows
     from ffplan.fabric.wiring.network import Network
 

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.arrays import Ints
+from ffplan.base.array_math import Ints
 from ffplan.base.record import record
-from ffplan.fabric.routing import traffic as make
-from ffplan.fabric.routing.adaptive import Borders, adaptive_loads
+from ffplan.fabric.routing import traffic
+from ffplan.fabric.routing.adaptive import CutTraffic, adaptive_loads
 from ffplan.fabric.routing.all_to_all import all_to_all_loads
 from ffplan.fabric.routing.double_binary_tree import crossing_pairs, double_binary_tree, joined_trees
 from ffplan.fabric.routing.link_loads import flow_loads
 from ffplan.fabric.routing.rank_order import in_order
 
 if TYPE_CHECKING:
-    from ffplan.base.arrays import Floats
+    from ffplan.base.array_math import Floats
     from ffplan.design.resolve import ResolvedDesign
     from ffplan.fabric.routing.router import Router
-    from ffplan.fabric.wiring.wiring import Fabric
+    from ffplan.fabric.wiring.wiring import WiredFabric
 
 
 TRAFFIC = ("ring", "tree", "library-tree", "all-to-all", "rail-all-to-all", "permutation", "incast")
@@ -35,7 +35,7 @@ class StudyError(Exception):
 
 
 @record
-class Job:
+class JobNodes:
     """Nodes in the order of their ranks."""
 
     ports: Ints
@@ -44,12 +44,12 @@ class Job:
     """Zone of each rank by its first port."""
 
 
-def all_nodes(design: ResolvedDesign, fabric: Fabric) -> Ints:
+def all_nodes(design: ResolvedDesign, fabric: WiredFabric) -> Ints:
     """Return the endpoints of every node of the first compute group, shape (nodes, rails)."""
-    return make.ports_of(fabric.network.endpoints, [design.groups.index(design.compute)])
+    return traffic.ports_of(fabric.network.endpoints, [design.groups.index(design.compute)])
 
 
-def pick_job(design: ResolvedDesign, fabric: Fabric, nodes: int | None, order: str, seed: int) -> Job:
+def pick_job(design: ResolvedDesign, fabric: WiredFabric, nodes: int | None, order: str, seed: int) -> JobNodes:
     """Return a job on the first compute group.
 
     Args:
@@ -69,10 +69,10 @@ def pick_job(design: ResolvedDesign, fabric: Fabric, nodes: int | None, order: s
     if len(rows) < 2:
         raise StudyError("a job needs two nodes or more")
     ports = every[rows]
-    return Job(ports, fabric.network.endpoints.zone[ports[:, 0]])
+    return JobNodes(ports, fabric.network.endpoints.zone[ports[:, 0]])
 
 
-def tree_of(job: Job, kind: str) -> Ints:
+def tree_of(job: JobNodes, kind: str) -> Ints:
     """Return the double binary tree of a job, parents by rank, shape (2, ranks).
 
     Args:
@@ -87,7 +87,9 @@ def tree_of(job: Job, kind: str) -> Ints:
     return joined_trees(np.diff(np.concatenate([[0], edges, [ranks]])).tolist())
 
 
-def flows_of(design: ResolvedDesign, fabric: Fabric, job: Job, kind: str, nbytes: float, seed: int) -> make.Flows:
+def flows_of(
+    design: ResolvedDesign, fabric: WiredFabric, job: JobNodes, kind: str, nbytes: float, seed: int
+) -> traffic.Flows:
     """Return the flows of one kind of traffic, all-to-all included.
 
     Args:
@@ -103,11 +105,11 @@ def flows_of(design: ResolvedDesign, fabric: Fabric, job: Job, kind: str, nbytes
     """
     e = fabric.network.endpoints
     if kind == "ring":
-        return make.ring(job.ports, nbytes)
+        return traffic.ring(job.ports, nbytes)
     if kind in ("tree", "library-tree"):
-        return make.tree(job.ports, tree_of(job, kind), nbytes)
+        return traffic.tree(job.ports, tree_of(job, kind), nbytes)
     if kind == "permutation":
-        return make.permutation(job.ports, nbytes, seed)
+        return traffic.permutation(job.ports, nbytes, seed)
     if kind == "incast":
         roles = [position for position, group in enumerate(design.groups) if group.group.role == "storage"]
         storage = np.flatnonzero(np.isin(e.group, roles))
@@ -116,25 +118,25 @@ def flows_of(design: ResolvedDesign, fabric: Fabric, job: Job, kind: str, nbytes
         if len(storage) * job.ports.size > MOST_FLOWS:
             raise StudyError(f"{len(storage) * job.ports.size:,} flows are more than {MOST_FLOWS:,}; use fewer nodes")
         try:
-            return make.incast(job.ports, storage, e.zone, e.plane, nbytes)
+            return traffic.incast(job.ports, storage, e.zone, e.plane, nbytes)
         except ValueError as error:
             raise StudyError(str(error)) from None
     if kind == "rail-all-to-all":
         columns = [job.ports[:, rail : rail + 1] for rail in range(job.ports.shape[1])]
         if len(columns) * len(job.ports) ** 2 > MOST_FLOWS:
             raise StudyError(f"more than {MOST_FLOWS:,} flows would be listed one by one; use fewer nodes")
-        parts = [make.one_by_one(column, e.plane, nbytes / len(columns)) for column in columns]
+        parts = [traffic.one_by_one(column, e.plane, nbytes / len(columns)) for column in columns]
         columns_of = [[getattr(part, name) for part in parts] for name in ("src", "dst", "nbytes")]
-        return make.Flows(*(np.concatenate(column) for column in columns_of))
+        return traffic.Flows(*(np.concatenate(column) for column in columns_of))
     if job.ports.size**2 > MOST_FLOWS:
         raise StudyError(
             f"all-to-all among {job.ports.size:,} endpoints has more than {MOST_FLOWS:,} flows; with this routing they "
             "are listed one by one: use fewer nodes, or static or adaptive routing on a healthy fabric"
         )
-    return make.one_by_one(job.ports, e.plane, nbytes / job.ports.shape[1])
+    return traffic.one_by_one(job.ports, e.plane, nbytes / job.ports.shape[1])
 
 
-def loads_of(router: Router, flows: make.Flows, routing: str, seed: int) -> tuple[Floats, int]:
+def loads_of(router: Router, flows: traffic.Flows, routing: str, seed: int) -> tuple[Floats, int]:
     """Return the bytes on every directed link under one kind of routing, and how many flows do not arrive.
 
     Args:
@@ -150,7 +152,7 @@ def loads_of(router: Router, flows: make.Flows, routing: str, seed: int) -> tupl
     return load, int((~reached & (flows.src != flows.dst)).sum())
 
 
-def counted_all_to_all(router: Router, job: Job, nbytes: float, routing: str) -> Floats:
+def counted_all_to_all(router: Router, job: JobNodes, nbytes: float, routing: str) -> Floats:
     """Return the loads of all-to-all among the endpoints of a job without listing its flows.
 
     Args:
@@ -167,7 +169,7 @@ def counted_all_to_all(router: Router, job: Job, nbytes: float, routing: str) ->
     if routing == "static":
         return all_to_all_loads(router, member, each)
     inside = [np.flatnonzero(member & (router.tree_of == number)) for number in range(len(router.trees))]
-    borders = Borders(router)
+    borders = CutTraffic(router)
     borders.all_to_all(inside, each)
     load = borders.loads()
     ends = np.flatnonzero(member)
@@ -179,7 +181,7 @@ def counted_all_to_all(router: Router, job: Job, nbytes: float, routing: str) ->
     return load
 
 
-def apart(router: Router, job: Job) -> int:
+def apart(router: Router, job: JobNodes) -> int:
     """Return the pairs of endpoints of a job in one plane that nothing joins, both ways counted."""
     if router.fabric.interzone:
         return 0
@@ -190,7 +192,7 @@ def apart(router: Router, job: Job) -> int:
 
 
 def loads_for(
-    design: ResolvedDesign, router: Router, job: Job, kind: str, routing: str, nbytes: float, seed: int
+    design: ResolvedDesign, router: Router, job: JobNodes, kind: str, routing: str, nbytes: float, seed: int
 ) -> tuple[Floats, int]:
     """Return the bytes on every directed link for a kind of traffic, and how many flows do not arrive.
 
@@ -211,13 +213,13 @@ def loads_for(
         return counted_all_to_all(router, job, nbytes, routing), apart(router, job)
     if kind == "rail-all-to-all" and counted:
         rails = job.ports.shape[1]
-        parts = [Job(job.ports[:, rail : rail + 1], job.zone) for rail in range(rails)]
+        parts = [JobNodes(job.ports[:, rail : rail + 1], job.zone) for rail in range(rails)]
         loads = [counted_all_to_all(router, part, nbytes / rails, routing) for part in parts]
         return np.sum(loads, axis=0), sum(apart(router, part) for part in parts)
     return loads_of(router, flows_of(design, router.fabric, job, kind, nbytes, seed), routing, seed)
 
 
-def pairs_across_zones(job: Job, kind: str) -> int | None:
+def pairs_across_zones(job: JobNodes, kind: str) -> int | None:
     """Return the pairs of nodes that communicate across zones in a ring or tree; None for other traffic."""
     ranks = len(job.ports)
     if kind == "ring":

@@ -10,7 +10,7 @@ from ffplan.base.record import record
 from ffplan.fabric.wiring.network import TIERS
 
 if TYPE_CHECKING:
-    from ffplan.base.arrays import Floats, Ints
+    from ffplan.base.array_math import Floats, Ints
     from ffplan.fabric.routing.router import Router
     from ffplan.fabric.wiring.network import Network
 
@@ -100,10 +100,14 @@ def outcome(network: Network, load: Floats, lost: int = 0) -> Outcome:
                 best = int(own[time[own, way].argmax()])
                 tiers.append(
                     TierLoad(
-                        name, direction, best, float(load[2 * best + way]), float(time[best, way]),
-                        float(time[own, way].mean()),
+                        tier=name,
+                        direction=direction,
+                        link=best,
+                        bytes=float(load[2 * best + way]),
+                        time_s=float(time[best, way]),
+                        mean_time_s=float(time[own, way].mean()),
                     )
-                )  # fmt: skip
+                )
     worst = max(tiers, key=lambda item: item.time_s)
     ideal = max(item.time_s for item in tiers if item.tier == TIERS[0])
-    return Outcome(worst.time_s, ideal, worst.link, tuple(tiers), lost)
+    return Outcome(time_s=worst.time_s, ideal_s=ideal, hottest=worst.link, tiers=tuple(tiers), unreached=lost)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.arrays import Bools, Ints
+from ffplan.base.array_math import Bools, Ints
 from ffplan.base.record import record
 from ffplan.fabric.routing.tree_paths import TreePaths
 
 if TYPE_CHECKING:
-    from ffplan.fabric.wiring.wiring import Fabric
+    from ffplan.fabric.wiring.wiring import WiredFabric
 
 
 HOPS = 12
@@ -63,7 +63,7 @@ def _hashed(src: Ints, dst: Ints, seed: int, level: int) -> Ints:
 class Router:
     """Routes flows over a fabric, healthy or with links lost."""
 
-    def __init__(self, fabric: Fabric, alive: Bools | None = None) -> None:
+    def __init__(self, fabric: WiredFabric, alive: Bools | None = None) -> None:
         """Prepare the trees.
 
         Args:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.arrays import Floats, Ints
+from ffplan.base.array_math import Floats, Ints
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
-    from ffplan.fabric.wiring.network import Endpoints
+    from ffplan.fabric.wiring.network import EndpointTable
 
 
 @record
@@ -29,7 +29,7 @@ class Flows:
         return len(self.src)
 
 
-def ports_of(endpoints: Endpoints, groups: list[int]) -> Ints:
+def ports_of(endpoints: EndpointTable, groups: list[int]) -> Ints:
     """Return the endpoints of every node of some groups, shape (nodes, ports), ports in the order of the NICs.
 
     Args:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from ffplan.base.arrays import Bools, Ints
+    from ffplan.base.array_math import Bools, Ints
     from ffplan.fabric.routing.router import Keys
     from ffplan.fabric.wiring.wiring import WiredTree
 
@@ -64,13 +64,19 @@ class TreePaths:
         table = self.wired.table
         assert table is not None
         core = np.concatenate([table.full.ravel(), table.last.ravel()])
-        pod = np.concatenate([np.repeat(np.arange(len(table.full)), table.full[0].size if len(table.full) else 0),
-                              np.full(table.last.size, len(table.full))])  # fmt: skip
+        pod = np.concatenate(
+            [
+                np.repeat(np.arange(len(table.full)), table.full[0].size if len(table.full) else 0),
+                np.full(table.last.size, len(table.full)),
+            ]
+        )
         up_last = table.last.shape[1]
-        group = np.concatenate([
-            np.tile(np.repeat(np.arange(self.uplinks), table.full.shape[2]), len(table.full)),
-            np.repeat(np.arange(self.uplinks), up_last),
-        ])  # fmt: skip
+        group = np.concatenate(
+            [
+                np.tile(np.repeat(np.arange(self.uplinks), table.full.shape[2]), len(table.full)),
+                np.repeat(np.arange(self.uplinks), up_last),
+            ]
+        )
         self.core, self.link_pod, self.link_group = core, pod, group
         first = self.wired.first_spine_core
         self.core_link_alive = np.ones(len(core), bool) if alive is None else alive[first : first + len(core)]

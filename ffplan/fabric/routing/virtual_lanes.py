@@ -9,7 +9,7 @@ import numpy as np
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
-    from ffplan.base.arrays import Floats
+    from ffplan.base.array_math import Floats
 
 
 @record

@@ -102,9 +102,12 @@ def capacity_finding(
     hold = _that_hold(design, rule, ports, trunk)
     remedy = "; ".join(text for text in (fit, hold and f"to hold them all: {hold}") if text)
     return design.document.finding(
-        "fabric-capacity", ("fabric", "access_points") if ports > sum(counts) else ("fabric", "tiers"),
-        f"{where} {need}; {tree}", remedy or "use fewer endpoints", key=True,
-    )  # fmt: skip
+        "fabric-capacity",
+        ("fabric", "access_points") if ports > sum(counts) else ("fabric", "tiers"),
+        f"{where} {need}; {tree}",
+        remedy or "use fewer endpoints",
+        key=True,
+    )
 
 
 def interzone_finding(design: ResolvedDesign, rule: TreeRule) -> Finding:
@@ -113,20 +116,22 @@ def interzone_finding(design: ResolvedDesign, rule: TreeRule) -> Finding:
     assert trunk is not None
     links = design.spec.fabric.zones * trunk.links_per_zone
     return design.document.finding(
-        "fabric-capacity", ("fabric", "inter_zone", "links_per_zone"),
+        "fabric-capacity",
+        ("fabric", "inter_zone", "links_per_zone"),
         f"{links:,} links between zones need more ports than {trunk.switches} inter-zone switches of "
         f"{rule.radix} ports have ({trunk.switches * rule.radix:,})",
         f"use at most {trunk.switches * rule.radix // design.spec.fabric.zones} links per zone, or at least "
         f"{-(-links // rule.radix)} inter-zone switches",
-    )  # fmt: skip
+    )
 
 
 def rails_finding(design: ResolvedDesign, rule: TreeRule, leaves: int) -> Finding:
     """Return the finding for scalable units with more leaves than the tree can have."""
     most = rule.capacity // rule.downlinks
     return design.document.finding(
-        "fabric-capacity", ("fabric", "family"),
+        "fabric-capacity",
+        ("fabric", "family"),
         f"scalable units with a leaf for each of {rule.rails} rails need {leaves:,} leaves; "
         f"a {_TIER_WORDS[rule.tiers]} tree of {rule.radix}-port switches has {most:,} at most",
         f"use at most {most // rule.rails:,} scalable units, more tiers, or `family: fat-tree`",
-    )  # fmt: skip
+    )

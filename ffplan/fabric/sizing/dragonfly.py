@@ -15,7 +15,7 @@ import numpy as np
 from ffplan.fabric.sizing.families import dragonfly_shape
 
 if TYPE_CHECKING:
-    from ffplan.base.arrays import Ints
+    from ffplan.base.array_math import Ints
 
 
 def dragonfly_links(groups: int, radix: int) -> tuple[Ints, Ints, Ints]:
@@ -42,6 +42,7 @@ def dragonfly_links(groups: int, radix: int) -> tuple[Ints, Ints, Ints]:
     from_high = (low - high) % groups - 1 + turn * (groups - 1)
     global_a, global_b = low * a + from_low // h, high * a + from_high // h
     return (
-        np.concatenate([local_a, global_a]), np.concatenate([local_b, global_b]),
+        np.concatenate([local_a, global_a]),
+        np.concatenate([local_b, global_b]),
         np.concatenate([np.zeros(len(local_a), bool), np.ones(len(global_a), bool)]),
-    )  # fmt: skip
+    )

@@ -85,10 +85,12 @@ def _faults(design: ResolvedDesign) -> list[Finding]:
     if not faults and min(sum(zone_demand(design, zone)) for zone in range(fabric.zones)) == 0:
         faults.append(
             design.document.finding(
-                "fabric-divisibility", ("fabric", "zones"),
-                f"{fabric.zones} zones are more than there are nodes to fill them", "use fewer zones",
+                "fabric-divisibility",
+                ("fabric", "zones"),
+                f"{fabric.zones} zones are more than there are nodes to fill them",
+                "use fewer zones",
             )
-        )  # fmt: skip
+        )
     return faults
 
 

@@ -106,7 +106,9 @@ class _Sizer:
 def _sizer(ask: Request, tiers: int, rails: int, *, split: int = 1, units: bool = False) -> _Sizer:
     radix = ask.radix * split
     uplinks = int(leaf_uplinks(radix, ask.ratio)) if tiers > 1 else 0
-    return _Sizer(TreeRule(tiers, radix, uplinks, rails, ask.core_policy), ask.ratio, units)
+    return _Sizer(
+        TreeRule(tiers=tiers, radix=radix, uplinks=uplinks, rails=rails, core_policy=ask.core_policy), ask.ratio, units
+    )
 
 
 def _trees(family: str, copies: int, per_tree: int, sizer: _Sizer, note: str = "") -> Candidate | str:
@@ -119,11 +121,20 @@ def _trees(family: str, copies: int, per_tree: int, sizer: _Sizer, note: str = "
         return f"{family}: {copies * sizer.capacity:,}"
     grown = sizer.tree(tree.leaf_ports + 1)
     return Candidate(
-        family, copies * tree.leaf_ports, copies * sizer.capacity, copies * tree.leaf, copies * tree.spine,
-        copies * tree.core, 0, copies * (tree.leaf_spine + tree.spine_core), 2 * tree.rule.tiers - 1,
-        copies * grown.leaf_ports if grown else None, copies * grown.switches if grown else None,
-        note.format(downlinks=tree.rule.downlinks), copies * per_tree,
-    )  # fmt: skip
+        family=family,
+        endpoints=copies * tree.leaf_ports,
+        capacity=copies * sizer.capacity,
+        leaf=copies * tree.leaf,
+        spine=copies * tree.spine,
+        core=copies * tree.core,
+        router=0,
+        inter_switch_links=copies * (tree.leaf_spine + tree.spine_core),
+        diameter=2 * tree.rule.tiers - 1,
+        next_endpoints=copies * grown.leaf_ports if grown else None,
+        next_switches=copies * grown.switches if grown else None,
+        note=note.format(downlinks=tree.rule.downlinks),
+        endpoint_links=copies * per_tree,
+    )
 
 
 def fat_trees(ask: Request) -> Iterator[Candidate | str]:
@@ -164,10 +175,13 @@ def _striped(name: str, planes: int, ask: Request) -> Candidate | str:
     if isinstance(found, str):
         return f"{name}: {sizer.capacity:,}"
     return replace(
-        found, endpoints=found.endpoints // planes, capacity=sizer.capacity, links_per_cable=planes,
+        found,
+        endpoints=found.endpoints // planes,
+        capacity=sizer.capacity,
+        links_per_cable=planes,
         next_endpoints=found.next_endpoints and found.next_endpoints // planes,
         note=f"every port of NIC and switch is split into {planes}, one for each plane; links count ports",
-    )  # fmt: skip
+    )
 
 
 def dragonfly_shape(radix: Any) -> tuple[Any, Any, Any]:
@@ -235,10 +249,20 @@ def dragonfly(ask: Request) -> Iterator[Candidate | str]:
     links = groups * a * (a - 1) // 2 + int(dragonfly_global_links(groups, ask.radix))
     more = groups + 1 <= a * h + 1
     yield Candidate(
-        "dragonfly", groups * a * p, capacity, 0, 0, 0, switches(groups), links, 4,
-        (groups + 1) * a * p if more else None, switches(groups + 1) if more else None,
-        f"{groups} groups of {a} routers with {p} endpoints and {h} global links each", ask.endpoints,
-    )  # fmt: skip
+        family="dragonfly",
+        endpoints=groups * a * p,
+        capacity=capacity,
+        leaf=0,
+        spine=0,
+        core=0,
+        router=switches(groups),
+        inter_switch_links=links,
+        diameter=4,
+        next_endpoints=(groups + 1) * a * p if more else None,
+        next_switches=switches(groups + 1) if more else None,
+        note=f"{groups} groups of {a} routers with {p} endpoints and {h} global links each",
+        endpoint_links=ask.endpoints,
+    )
 
 
 def slim_fly_counts(q: Any, delta: Any) -> tuple[Any, Any, Any, Any]:
@@ -288,15 +312,29 @@ def slim_fly(ask: Request) -> Iterator[Candidate | str]:
     if not real:
         note += f"; {q} is no prime power, so no such graph exists: the counts are those of the formulas"
     yield Candidate(
-        "slim-fly", used * routers, max(slim_fly_counts(*size)[2] for size in sizes), 0, 0, 0, routers, links, 3,
-        slim_fly_counts(*later[0])[2] if later else None, slim_fly_counts(*later[0])[0] if later else None, note,
-        ask.endpoints,
-    )  # fmt: skip
+        family="slim-fly",
+        endpoints=used * routers,
+        capacity=max(slim_fly_counts(*size)[2] for size in sizes),
+        leaf=0,
+        spine=0,
+        core=0,
+        router=routers,
+        inter_switch_links=links,
+        diameter=3,
+        next_endpoints=slim_fly_counts(*later[0])[2] if later else None,
+        next_switches=slim_fly_counts(*later[0])[0] if later else None,
+        note=note,
+        endpoint_links=ask.endpoints,
+    )
 
 
 FAMILIES: tuple[Callable[[Request], Iterator[Candidate | str]], ...] = (
-    fat_trees, rail_trees, plane_trees, dragonfly, slim_fly,
-)  # fmt: skip
+    fat_trees,
+    rail_trees,
+    plane_trees,
+    dragonfly,
+    slim_fly,
+)
 
 
 def candidates(ask: Request) -> tuple[list[Candidate], list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from ffplan.base.record import record
 from ffplan.fabric.sizing import formulas
@@ -60,20 +61,20 @@ class Tree:
     rule: TreeRule
     endpoints: int
     leaf: int
-    spine: int
-    core: int
-    leaf_spine: int
-    spine_core: int
     leaf_ports: int
     """Endpoint ports on its leaf switches."""
-    spare_spine_ports: int
-    spare_core_ports: int
     narrowest_links: int
     """Links of the narrowest tier between switches; with one tier, every endpoint port."""
     full_pods: int
-    pod: Pod | None
+    spine: int = 0
+    core: int = 0
+    leaf_spine: int = 0
+    spine_core: int = 0
+    spare_spine_ports: int = 0
+    spare_core_ports: int = 0
+    pod: Pod | None = None
     """A full pod; none with one tier."""
-    last_pod: Pod | None
+    last_pod: Pod | None = None
     """The pod that is not full, if there is one."""
 
     @property
@@ -124,18 +125,29 @@ def build_tree(rule: TreeRule, endpoints: int, leaves: int | None = None) -> Tre
     """
     k, u = rule.radix, rule.uplinks
     if rule.tiers == 1:
-        return Tree(rule, endpoints, 1, 0, 0, 0, 0, k, 0, 0, k, 1, None, None)
+        return Tree(rule=rule, endpoints=endpoints, leaf=1, leaf_ports=k, narrowest_links=k, full_pods=1)
     leaf = leaves or int(formulas.leaf_switches(endpoints, rule.downlinks))
-    leaf_spine = leaf * u
-    leaf_ports = leaf * rule.downlinks
-    if rule.tiers == 2:
-        spine = int(formulas.two_tier_spines(leaf, u, k))
-        pod = Pod(leaf, spine, 0)
-        return Tree(
-            rule, endpoints, leaf, spine, 0, leaf_spine, 0, leaf_ports, spine * k - leaf_spine, 0, leaf_spine,
-            1, pod, None,
-        )  # fmt: skip
-    half, up = rule.pod_leaves, rule.spine_uplinks
+    counts = _two_tiers(rule, leaf) if rule.tiers == 2 else _three_tiers(rule, leaf, endpoints)
+    links = leaf * u
+    return Tree(rule=rule, endpoints=endpoints, leaf=leaf, leaf_spine=links, leaf_ports=leaf * rule.downlinks, **counts)
+
+
+def _two_tiers(rule: TreeRule, leaf: int) -> dict[str, Any]:
+    """Return what a tree of two tiers has above its leaves: one pod without links upwards."""
+    links = leaf * rule.uplinks
+    spine = int(formulas.two_tier_spines(leaf, rule.uplinks, rule.radix))
+    return {
+        "spine": spine,
+        "spare_spine_ports": spine * rule.radix - links,
+        "narrowest_links": links,
+        "full_pods": 1,
+        "pod": Pod(leaf, spine, 0),
+    }
+
+
+def _three_tiers(rule: TreeRule, leaf: int, endpoints: int) -> dict[str, Any]:
+    """Return what a tree of three tiers has above its leaves: full pods, the one that is not full, cores."""
+    k, u, half, up = rule.radix, rule.uplinks, rule.pod_leaves, rule.spine_uplinks
     pods, rest = divmod(leaf, half)
     pod = Pod(half, int(formulas.pod_spines(half, u, up, k)), up)
     last = None
@@ -145,8 +157,14 @@ def build_tree(rule: TreeRule, endpoints: int, leaves: int | None = None) -> Tre
     spine = pods * pod.spines + (last.spines if last else 0)
     spine_core = u * (pods * up + (last.up if last else 0))
     core = _cores(rule, endpoints, spine, spine_core)
-    return Tree(
-        rule, endpoints, leaf, spine, core, leaf_spine, spine_core, leaf_ports,
-        spine * k - leaf_spine - spine_core, core * k - spine_core,
-        leaf_spine if pods + bool(last) == 1 else min(leaf_spine, spine_core), pods, pod, last,
-    )  # fmt: skip
+    return {
+        "spine": spine,
+        "core": core,
+        "spine_core": spine_core,
+        "spare_spine_ports": spine * k - leaf * u - spine_core,
+        "spare_core_ports": core * k - spine_core,
+        "narrowest_links": leaf * u if pods + bool(last) == 1 else min(leaf * u, spine_core),
+        "full_pods": pods,
+        "pod": pod,
+        "last_pod": last,
+    }

@@ -53,6 +53,8 @@ class FabricPlan:
     oversubscription: float
     zone_oversubscription: float | None
     bisection_gbyte_s: float
+    trees: tuple[Tree, ...]
+    """The tree of each zone of one plane; planes are equal."""
 
     @property
     def switches(self) -> int:
@@ -82,7 +84,14 @@ def tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> TreeRule:
     radix = design.radix
     uplinks = int(formulas.leaf_uplinks(radix, fabric.oversubscription)) if fabric.tiers > 1 else 0
     rails = max(rails_of(design, group) for group in design.groups if group.group.role == "compute")
-    rule = TreeRule(fabric.tiers, radix, uplinks, rails, fabric.core_policy, fabric.spine_oversubscription)
+    rule = TreeRule(
+        tiers=fabric.tiers,
+        radix=radix,
+        uplinks=uplinks,
+        rails=rails,
+        core_policy=fabric.core_policy,
+        spine_ratio=fabric.spine_oversubscription,
+    )
 
     def switches(choice: TreeRule) -> float:
         """Return the switches of all zones; infinite where they do not fit."""
@@ -115,11 +124,12 @@ def _check(design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[
     if fabric.tiers > 1 and unit > rule.downlinks:
         findings.append(
             design.document.finding(
-                "fabric-divisibility", ("fabric", "scalable_unit"),
+                "fabric-divisibility",
+                ("fabric", "scalable_unit"),
                 f"{unit} nodes of a scalable unit do not fit on a leaf with {rule.downlinks} downlinks",
                 f"use at most {rule.downlinks}",
             )
-        )  # fmt: skip
+        )
     elif ports[fullest] + trunk <= rule.capacity:
         leaves = leaves_of(design, rule, ports[fullest] + trunk)
         if leaves is not None and leaves * rule.downlinks > rule.capacity:
@@ -130,11 +140,12 @@ def _check(design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[
     if fabric.access_points is not None and fabric.access_points < wanted_points:
         findings.append(
             design.document.finding(
-                "fabric-capacity", ("fabric", "access_points"),
+                "fabric-capacity",
+                ("fabric", "access_points"),
                 f"{fabric.access_points:,} access points are fewer than the {wanted_points:,} that the nodes need",
                 "raise `access_points`, or remove it",
             )
-        )  # fmt: skip
+        )
     if findings:
         raise InputError(*findings)
 
@@ -176,15 +187,6 @@ def plan_fabric(design: ResolvedDesign) -> FabricPlan:
             zones, or the inter-zone switches have too few ports.
     """
     return _assemble(design, _sized(design))
-
-
-def plan_trees(design: ResolvedDesign) -> list[Tree]:
-    """Return the tree of each zone of one plane; planes are equal.
-
-    Raises:
-        InputError: as `plan_fabric` does.
-    """
-    return _sized(design).trees
 
 
 def port_rate(design: ResolvedDesign, group: ResolvedGroup) -> float:
@@ -257,4 +259,5 @@ def _assemble(design: ResolvedDesign, sized: _Sized) -> FabricPlan:
         oversubscription=oversubscription,
         zone_oversubscription=max(wanted.totals) / trunk if trunk else None,
         bisection_gbyte_s=planes * _bisection(design, wanted, trees, link_rate),
+        trees=tuple(trees),
     )

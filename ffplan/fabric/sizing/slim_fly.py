@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from ffplan.base.arrays import Ints
+    from ffplan.base.array_math import Ints
 
 
 def prime_power(q: int) -> tuple[int, int] | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.arrays import Floats, Ints
+from ffplan.base.array_math import Floats, Ints
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.catalog.parts import Link
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ffplan.base.errors import Finding
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.fabric.wiring.wiring import Fabric
+    from ffplan.fabric.wiring.wiring import WiredFabric
 
 
 UNIT_M = 0.04445
@@ -29,7 +29,7 @@ _MEDIA = ("dac", "aoc", "optics")
 
 
 @record
-class Cables:
+class CableTable:
     """One row per cable; with breakout, a cable holds several links."""
 
     link: Ints
@@ -87,7 +87,7 @@ def ranked(design: ResolvedDesign) -> tuple[Link, ...]:
     return tuple(sorted(design.cable_choices, key=key))
 
 
-def _paired(fabric: Fabric, breakout: int) -> NDArray[np.bool_]:
+def _paired(fabric: WiredFabric, breakout: int) -> NDArray[np.bool_]:
     """Return which links share a whole port with their neighbours at both ends, shape (links,)."""
     k = fabric.network.links
     paired: NDArray[np.bool_] = np.asarray(k.tier == 0)
@@ -101,7 +101,7 @@ def _paired(fabric: Fabric, breakout: int) -> NDArray[np.bool_]:
     return paired
 
 
-def first_of_cables(fabric: Fabric, breakout: int) -> tuple[Ints, Ints]:
+def first_of_cables(fabric: WiredFabric, breakout: int) -> tuple[Ints, Ints]:
     """Return the number of the first link of each cable, and the cable of each link.
 
     The endpoints on one whole leaf port share a cable that is split at their end. Links between leaf and spine share
@@ -124,7 +124,7 @@ def first_of_cables(fabric: Fabric, breakout: int) -> tuple[Ints, Ints]:
     return first[order], rank[cable.ravel()]
 
 
-def cables(design: ResolvedDesign, fabric: Fabric) -> Cables:
+def cables(design: ResolvedDesign, fabric: WiredFabric) -> CableTable:
     """Return every cable of a design with a floor: length, cheapest type that reaches, places.
 
     Args:
@@ -142,9 +142,15 @@ def cables(design: ResolvedDesign, fabric: Fabric) -> Cables:
     a, b = k.a, k.b
     rows, racks = np.abs(place.row[a] - place.row[b]), np.abs(place.rack[a] - place.rack[b])
     length = cable_length(
-        rows, racks, np.abs(place.unit[a] - place.unit[b]), (rows == 0) & (racks == 0),
-        floor.row_pitch, floor.rack_width, floor.riser, floor.slack,
-    )  # fmt: skip
+        rows,
+        racks,
+        np.abs(place.unit[a] - place.unit[b]),
+        (rows == 0) & (racks == 0),
+        floor.row_pitch,
+        floor.rack_width,
+        floor.riser,
+        floor.slack,
+    )
     longest = np.zeros(len(link))
     np.maximum.at(longest, cable, length)  # a split cable reaches its farthest end
     length = np.ceil(longest / STEP_M - 1e-9) * STEP_M
@@ -155,27 +161,32 @@ def cables(design: ResolvedDesign, fabric: Fabric) -> Cables:
     if not fits.any(axis=1).all():
         fast = [item for item in types if item.rate.value >= rate.max() - 1e-9]
         raise InputError(_too_long(design, length[~fits.any(axis=1)], fast) if fast else _too_slow(design, rate.max()))
-    return Cables(link, length, fits.argmax(axis=1), k.tier[link], types, place)
+    return CableTable(
+        link=link, length_m=length, kind=fits.argmax(axis=1), tier=k.tier[link], types=types, places=place
+    )
 
 
 def _too_slow(design: ResolvedDesign, gbyte_s: float) -> Finding:
     return design.document.finding(
-        "fabric-cable-length", ("floor", "links"),
-        f"none of these links runs at the {gbyte_s * 8:g} Gb/s of the ports", "add a link of that rate",
-    )  # fmt: skip
+        "fabric-cable-length",
+        ("floor", "links"),
+        f"none of these links runs at the {gbyte_s * 8:g} Gb/s of the ports",
+        "add a link of that rate",
+    )
 
 
 def _too_long(design: ResolvedDesign, lengths: Floats, types: list[Link]) -> Finding:
     reach = max(types, key=lambda item: item.reach.value)
     return design.document.finding(
-        "fabric-cable-length", ("floor", "links"),
+        "fabric-cable-length",
+        ("floor", "links"),
         f"{len(lengths):,} cables, the longest of {lengths.max():g} m, are longer than any of these links reaches; "
         f"`{reach.id}` reaches {reach.reach.value:g} m",
         "add a link that reaches further, or bring the racks closer together",
-    )  # fmt: skip
+    )
 
 
-def quantities(design: ResolvedDesign, fabric: Fabric) -> dict[tuple[str, str], int]:
+def quantities(design: ResolvedDesign, fabric: WiredFabric) -> dict[tuple[str, str], int]:
     """Return how many cables of each type serve endpoints and switches, by (category, catalogue id).
 
     Args:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.arrays import Ints
+from ffplan.base.array_math import Ints
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.fabric.wiring.network import LEAF
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.design.resolve import ResolvedDesign, ResolvedGroup
     from ffplan.design.schema import Floor
-    from ffplan.fabric.wiring.wiring import Fabric
+    from ffplan.fabric.wiring.wiring import WiredFabric
 
 
 @record
@@ -62,7 +62,7 @@ def _no_room(design: ResolvedDesign, group: ResolvedGroup, message: str) -> Find
     )
 
 
-def _node_racks(design: ResolvedDesign, fabric: Fabric, floor: Floor) -> tuple[Ints, Ints, int]:
+def _node_racks(design: ResolvedDesign, fabric: WiredFabric, floor: Floor) -> tuple[Ints, Ints, int]:
     """Return rack (numbered through) and unit of every endpoint's node, and the number of racks."""
     e = fabric.network.endpoints
     rack, unit = np.zeros(len(e), np.int64), np.zeros(len(e), np.int64)
@@ -93,7 +93,7 @@ def _seat_leaves(wanted: Ints, rows: int, room: int) -> Ints:
     return seated
 
 
-def positions(design: ResolvedDesign, fabric: Fabric) -> Positions:
+def positions(design: ResolvedDesign, fabric: WiredFabric) -> Positions:
     """Return where every device stands.
 
     Args:
@@ -159,7 +159,8 @@ def _shift(row: Ints, before: int, inserted: int) -> Ints:
 
 def _no_switch_room(design: ResolvedDesign, leaves: int, room: int) -> Finding:
     return design.document.finding(
-        "fabric-floor", ("floor", "switch_racks_per_row"),
+        "fabric-floor",
+        ("floor", "switch_racks_per_row"),
         f"{leaves:,} leaf switches do not fit the racks meant for them, which hold {room:,}",
         "raise `switch_racks_per_row`, or shorten the rows",
-    )  # fmt: skip
+    )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.arrays import Ints
+from ffplan.base.array_math import Ints
 from ffplan.base.record import record
 from ffplan.fabric.sizing.endpoints import deal, ports_per_plane
 from ffplan.fabric.sizing.leaf_fill import railed, unit_nodes
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @record
-class Seats:
+class LeafPorts:
     """Endpoints of one tree in the order of their wiring, and the leaf ports of its links to other zones."""
 
     group: Ints
@@ -97,7 +97,7 @@ def _railed(tree: Tree, unit: int, table: tuple[Ints, Ints, Ints], compute: Ints
     return place // downlinks, place % downlinks, trunk // downlinks, trunk % downlinks
 
 
-def seats(design: ResolvedDesign, tree: Tree, zone: int) -> Seats:
+def leaf_ports(design: ResolvedDesign, tree: Tree, zone: int) -> LeafPorts:
     """Return who sits where in one zone of one plane.
 
     Args:
@@ -124,7 +124,12 @@ def seats(design: ResolvedDesign, tree: Tree, zone: int) -> Seats:
     else:
         placed = packed(len(node), trunks, tree.leaf, downlinks)
     leaf, slot, trunk_leaf, trunk_slot = placed
-    return Seats(
-        group, node, rail, leaf.astype(np.int32), slot.astype(np.int16),
-        trunk_leaf.astype(np.int32), trunk_slot.astype(np.int16),
-    )  # fmt: skip
+    return LeafPorts(
+        group=group,
+        node=node,
+        rail=rail,
+        leaf=leaf.astype(np.int32),
+        slot=slot.astype(np.int16),
+        trunk_leaf=trunk_leaf.astype(np.int32),
+        trunk_slot=trunk_slot.astype(np.int16),
+    )

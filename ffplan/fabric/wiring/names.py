@@ -10,13 +10,13 @@ from ffplan.fabric.wiring.network import INTERZONE, ROLES
 
 if TYPE_CHECKING:
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.fabric.wiring.wiring import Fabric
+    from ffplan.fabric.wiring.wiring import WiredFabric
 
 
 class Names:
     """Names of switches, hosts and their NICs; switches and hosts count from 1, padded to sort well."""
 
-    def __init__(self, design: ResolvedDesign, fabric: Fabric) -> None:
+    def __init__(self, design: ResolvedDesign, fabric: WiredFabric) -> None:
         self.network = fabric.network
         self.stripes = design.stripes
         self.planes, self.zones = fabric.planes, fabric.zones

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.arrays import Floats, Ints
+from ffplan.base.array_math import Floats, Ints
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ TIERS = ("endpoint", "leaf_spine", "spine_core", "interzone")
 
 
 @record
-class Endpoints:
+class EndpointTable:
     """One row per endpoint."""
 
     group: Ints
@@ -48,7 +48,7 @@ class Endpoints:
 
 
 @record
-class Switches:
+class SwitchTable:
     """One row per switch."""
 
     role: Ints
@@ -67,7 +67,7 @@ class Switches:
 
 
 @record
-class Links:
+class LinkTable:
     """One row per link."""
 
     a: Ints
@@ -91,9 +91,9 @@ class Links:
 class Network:
     """A fabric, port by port."""
 
-    endpoints: Endpoints
-    switches: Switches
-    links: Links
+    endpoints: EndpointTable
+    switches: SwitchTable
+    links: LinkTable
     radix: int
 
     @property
@@ -121,7 +121,7 @@ def join(tables: list[Any]) -> Any:
     kind = type(tables[0])
     if len(tables) == 1:
         return tables[0]
-    return kind(*(np.concatenate([getattr(table, name) for table in tables]) for name in kind.__slots__))
+    return kind(**{name: np.concatenate([getattr(table, name) for table in tables]) for name in kind.__slots__})
 
 
 def to_networkx(network: Network) -> nx.MultiGraph[Any]:

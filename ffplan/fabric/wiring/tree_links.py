@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.arrays import Ints
+from ffplan.base.array_math import Ints
 from ffplan.base.record import record
 
 if TYPE_CHECKING:

@@ -7,17 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.arrays import Ints
+from ffplan.base.array_math import Ints
 from ffplan.base.record import record
 from ffplan.fabric.sizing.endpoints import ports_per_plane
 from ffplan.fabric.sizing.fat_tree import Tree
-from ffplan.fabric.sizing.plan import plan_trees
-from ffplan.fabric.wiring.leaf_ports import Seats, packed, seats
-from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE, Endpoints, Links, Network, Switches, join
+from ffplan.fabric.wiring.leaf_ports import LeafPorts, leaf_ports, packed
+from ffplan.fabric.wiring.network import (
+    CORE,
+    INTERZONE,
+    LEAF,
+    SPINE,
+    EndpointTable,
+    LinkTable,
+    Network,
+    SwitchTable,
+    join,
+)
 from ffplan.fabric.wiring.tree_links import CoreTable, Wires, core_table, leaf_spine, pods_of_switches, spine_core
 
 if TYPE_CHECKING:
     from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.sizing.plan import FabricPlan
 
 
 @record
@@ -43,7 +53,7 @@ class WiredTree:
 
 
 @record
-class Fabric:
+class WiredFabric:
     """A wired fabric and the trees it is made of."""
 
     network: Network
@@ -57,27 +67,31 @@ class Fabric:
     """Whether every compute node is in every zone, so that zones carry its traffic side by side, as planes do."""
 
 
-def _links(a: Any, a_port: Any, b: Any, b_port: Any, tier: int, rate: Any) -> Links:
+def _links(a: Any, a_port: Any, b: Any, b_port: Any, tier: int, rate: Any) -> LinkTable:
     count = len(a)
-    return Links(
-        np.asarray(a, np.int32), np.asarray(a_port, np.int16), np.asarray(b, np.int32), np.asarray(b_port, np.int16),
-        np.full(count, tier, np.int8), np.broadcast_to(np.asarray(rate, np.float32), count),
-    )  # fmt: skip
+    return LinkTable(
+        a=np.asarray(a, np.int32),
+        a_port=np.asarray(a_port, np.int16),
+        b=np.asarray(b, np.int32),
+        b_port=np.asarray(b_port, np.int16),
+        tier=np.full(count, tier, np.int8),
+        gbyte_s=np.broadcast_to(np.asarray(rate, np.float32), count),
+    )
 
 
-def _shifted(wires: Wires, first: int, tier: int, rate: float) -> Links:
+def _shifted(wires: Wires, first: int, tier: int, rate: float) -> LinkTable:
     return _links(wires.a + np.int32(first), wires.a_port, wires.b + np.int32(first), wires.b_port, tier, rate)
 
 
-def _tree_switches(tree: Tree, plane: int, zone: int, pods: Ints) -> Switches:
+def _tree_switches(tree: Tree, plane: int, zone: int, pods: Ints) -> SwitchTable:
     counts = (tree.leaf, tree.spine, tree.core)
     total = sum(counts)
-    return Switches(
-        np.repeat(np.array([LEAF, SPINE, CORE], np.int8), counts),
-        np.full(total, plane, np.int16),
-        np.full(total, zone, np.int16),
-        pods,
-        np.concatenate([np.arange(n, dtype=np.int32) for n in counts]),
+    return SwitchTable(
+        role=np.repeat(np.array([LEAF, SPINE, CORE], np.int8), counts),
+        plane=np.full(total, plane, np.int16),
+        zone=np.full(total, zone, np.int16),
+        pod=pods,
+        index=np.concatenate([np.arange(n, dtype=np.int32) for n in counts]),
     )
 
 
@@ -86,32 +100,39 @@ class _Builder:
 
     def __init__(self, link_rate: float) -> None:
         self.link_rate = link_rate
-        self.switches: list[Switches] = []
-        self.endpoints: list[Endpoints] = []
-        self.parts: dict[int, list[Links]] = {0: [], 1: [], 2: [], 3: []}
+        self.switches: list[SwitchTable] = []
+        self.endpoints: list[EndpointTable] = []
+        self.parts: dict[int, list[LinkTable]] = {0: [], 1: [], 2: [], 3: []}
         self.trees: list[WiredTree] = []
         self.switch_count = 0
         self.endpoint_count = 0
         self.wires: dict[int, tuple[Wires, Wires | None, CoreTable | None, Ints]] = {}
 
-    def tree(self, tree: Tree, plane: int, zone: int, seat: Seats, ports: Ints, rates: Any) -> None:
+    def tree(self, tree: Tree, plane: int, zone: int, seat: LeafPorts, ports: Ints, rates: Any) -> None:
         """Add one tree; trees that are the same object share the work."""
         if id(tree) not in self.wires:
             table = core_table(tree) if tree.core else None
             self.wires[id(tree)] = (
                 leaf_spine(tree) if tree.spine else Wires(*(np.zeros(0, np.int32) for _ in range(4))),
-                spine_core(tree, table) if table else None, table, pods_of_switches(tree),
-            )  # fmt: skip
+                spine_core(tree, table) if table else None,
+                table,
+                pods_of_switches(tree),
+            )
         down, up, table, pods = self.wires[id(tree)]
         first = self.switch_count
         count = len(seat.node)
         self.switches.append(_tree_switches(tree, plane, zone, pods))
         self.endpoints.append(
-            Endpoints(
-                seat.group, seat.node, ports.astype(np.int16), np.full(count, plane, np.int16),
-                np.full(count, zone, np.int16), seat.leaf + np.int32(first), seat.slot,
+            EndpointTable(
+                group=seat.group,
+                node=seat.node,
+                port=ports.astype(np.int16),
+                plane=np.full(count, plane, np.int16),
+                zone=np.full(count, zone, np.int16),
+                leaf=seat.leaf + np.int32(first),
+                slot=seat.slot,
             )
-        )  # fmt: skip
+        )
         zeros = np.zeros(count, np.int16)
         self.parts[0].append(_links(np.zeros(count, np.int32), zeros, seat.leaf + first, seat.slot, 0, rates))
         self.parts[1].append(_shifted(down, first, 1, self.link_rate))
@@ -119,29 +140,48 @@ class _Builder:
             self.parts[2].append(_shifted(up, first, 2, self.link_rate))
         nothing = np.zeros(0, np.int64)
         self.trees.append(
-            WiredTree(tree, plane, zone, first, self.endpoint_count, count, table, 0, 0, nothing, seat.trunk_leaf)
+            WiredTree(
+                tree=tree,
+                plane=plane,
+                zone=zone,
+                first_switch=first,
+                first_endpoint=self.endpoint_count,
+                endpoints=count,
+                table=table,
+                first_leaf_spine=0,
+                first_spine_core=0,
+                trunk_links=nothing,
+                trunk_leaf=seat.trunk_leaf,
+            )
         )
         self.switch_count += tree.leaf + tree.spine + tree.core
         self.endpoint_count += count
 
-    def inter_zone(self, plane: int, zones: int, switches: int, seat: list[Seats], rate: float) -> None:
+    def inter_zone(self, plane: int, zones: int, switches: int, seat: list[LeafPorts], rate: float) -> None:
         """Add the inter-zone switches of a plane and their links."""
         each = len(seat[0].trunk_leaf) // switches
         self.switches.append(
-            Switches(
-                np.full(switches, INTERZONE, np.int8), np.full(switches, plane, np.int16),
-                np.full(switches, -1, np.int16), np.full(switches, -1, np.int32), np.arange(switches, dtype=np.int32),
+            SwitchTable(
+                role=np.full(switches, INTERZONE, np.int8),
+                plane=np.full(switches, plane, np.int16),
+                zone=np.full(switches, -1, np.int16),
+                pod=np.full(switches, -1, np.int32),
+                index=np.arange(switches, dtype=np.int32),
             )
-        )  # fmt: skip
+        )
         for zone in range(zones):
             number = np.arange(len(seat[zone].trunk_leaf))
             first = self.trees[plane * zones + zone].first_switch
             self.parts[3].append(
                 _links(
-                    seat[zone].trunk_leaf + first, seat[zone].trunk_slot, self.switch_count + number % switches,
-                    zone * each + number // switches, 3, rate,
+                    seat[zone].trunk_leaf + first,
+                    seat[zone].trunk_slot,
+                    self.switch_count + number % switches,
+                    zone * each + number // switches,
+                    3,
+                    rate,
                 )
-            )  # fmt: skip
+            )
         self.switch_count += switches
 
     def finish(self, radix: int) -> tuple[Network, tuple[WiredTree, ...]]:
@@ -162,22 +202,23 @@ class _Builder:
         return network, tuple(trees)
 
 
-def _running(start: int, parts: list[Links]) -> list[int]:
+def _running(start: int, parts: list[LinkTable]) -> list[int]:
     """Return the number of the first link of each part, and the one after the last."""
     return [start, *(start + np.cumsum([len(part) for part in parts], dtype=np.int64)).tolist()]
 
 
-def wire(design: ResolvedDesign) -> Fabric:
+def wire(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
     """Return the wired fabric of a design.
 
-    Raises:
-        InputError: as `plan_fabric` does.
+    Args:
+        design: the design.
+        plan: its fabric, sized.
     """
     spec = design.spec.fabric
-    trees = plan_trees(design)
+    trees = plan.trees
     builder = _Builder(design.link_gbyte_s)
     trunk = spec.inter_zone
-    zone_seats = [seats(design, tree, zone) for zone, tree in enumerate(trees)]
+    zone_seats = [leaf_ports(design, tree, zone) for zone, tree in enumerate(trees)]
     rates = [np.asarray(group.nic_rates(design.port_gbyte_s, design.stripes)) for group in design.groups]
     striped = design.stripes > 1
     for plane in range(design.planes):
@@ -194,10 +235,17 @@ def wire(design: ResolvedDesign) -> Fabric:
         if trunk:
             builder.inter_zone(plane, spec.zones, trunk.switches, zone_seats, design.link_gbyte_s)
     network, wired = builder.finish(design.radix)
-    return Fabric(network, wired, spec.zones, design.planes, trunk.switches if trunk else 0, design.side_by_side)
+    return WiredFabric(
+        network=network,
+        trees=wired,
+        zones=spec.zones,
+        planes=design.planes,
+        interzone=trunk.switches if trunk else 0,
+        side_by_side=design.side_by_side,
+    )
 
 
-def wire_tree(tree: Tree, endpoints: int, gbyte_s: float = 1.0) -> Fabric:
+def wire_tree(tree: Tree, endpoints: int, gbyte_s: float = 1.0) -> WiredFabric:
     """Return one tree wired for nodes with one NIC each, without a design: for tests, benchmarks and sizing.
 
     Args:
@@ -206,11 +254,16 @@ def wire_tree(tree: Tree, endpoints: int, gbyte_s: float = 1.0) -> Fabric:
         gbyte_s: rate of every link [GB/s].
     """
     leaf, slot, trunk_leaf, trunk_slot = packed(endpoints, 0, tree.leaf, tree.rule.downlinks)
-    seat = Seats(
-        np.zeros(endpoints, np.int16), np.arange(endpoints, dtype=np.int32), np.zeros(endpoints, np.int16),
-        leaf.astype(np.int32), slot.astype(np.int16), trunk_leaf.astype(np.int32), trunk_slot.astype(np.int16),
-    )  # fmt: skip
+    seat = LeafPorts(
+        group=np.zeros(endpoints, np.int16),
+        node=np.arange(endpoints, dtype=np.int32),
+        rail=np.zeros(endpoints, np.int16),
+        leaf=leaf.astype(np.int32),
+        slot=slot.astype(np.int16),
+        trunk_leaf=trunk_leaf.astype(np.int32),
+        trunk_slot=trunk_slot.astype(np.int16),
+    )
     builder = _Builder(gbyte_s)
     builder.tree(tree, 0, 0, seat, seat.rail, gbyte_s)
     network, wired = builder.finish(tree.rule.radix)
-    return Fabric(network, wired, 1, 1, 0)
+    return WiredFabric(network=network, trees=wired, zones=1, planes=1, interzone=0)

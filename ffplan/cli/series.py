@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.wired import parsed
+from ffplan.cli.loading import parsed
 
 SHORT = re.compile(r"([0-9]+)([KMGTkmgt])")
 """Sizes as nccl-tests takes them: 1024 to a K."""

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
 from ffplan.base.formatting import data_size, duration, number, plural
-from ffplan.base.record import record
+from ffplan.report.document import Body, Document, Lines
 
 if TYPE_CHECKING:
+    from ffplan.base.outcomes import Term
     from ffplan.results.design import (
         Assessment,
         CollectiveReport,
@@ -17,19 +18,10 @@ if TYPE_CHECKING:
         Hardware,
         PowerReport,
         ScaleUpReport,
-        TermReport,
     )
 
 
-@record
-class Section:
-    """A title with lines; a line is a label and its text, and an empty label makes a list item."""
-
-    title: str
-    lines: tuple[tuple[str, str], ...]
-
-
-def _nodes(a: Assessment) -> Section:
+def _nodes(a: Assessment) -> Lines:
     h: Hardware = a.hardware
     counts = ", ".join(f"{count:,} {role}" for role, count in a.nodes.items())
     lines = [
@@ -40,20 +32,22 @@ def _nodes(a: Assessment) -> Section:
     if h.gemm_tflops:
         rates = ", ".join(f"{p.upper()} {number(rate)}" for p, rate in h.gemm_tflops.items())
         lines.append(("GEMM measured", f"{rates} TFLOP/s per accelerator"))
-    return Section("Nodes", tuple(lines + _own_parts(a)))
+    return Lines("Nodes", tuple(lines + _own_parts(a)))
 
 
 def _ratio(value: float) -> str:
     return f"{number(value)}:1"
 
 
-def _fabric(f: FabricReport) -> Section:
+def _fabric(f: FabricReport) -> Lines:
     s, links = f.switches, f.links
     roles = [(s.leaf, "leaf"), (s.spine, "spine"), (s.core, "core"), (s.interzone, "inter-zone")]
     tiers = [
-        (links.endpoint, "endpoint"), (links.leaf_spine, "leaf-spine"),
-        (links.spine_core, "spine-core"), (links.interzone, "inter-zone"),
-    ]  # fmt: skip
+        (links.endpoint, "endpoint"),
+        (links.leaf_spine, "leaf-spine"),
+        (links.spine_core, "spine-core"),
+        (links.interzone, "inter-zone"),
+    ]
     spare = f.spare_ports_by_role
     spares = [(spare.spine, "spine"), (spare.core, "core"), (spare.interzone, "inter-zone")]
     planes = f"{f.planes} planes x " if f.planes > 1 else ""
@@ -63,7 +57,7 @@ def _fabric(f: FabricReport) -> Section:
     if f.zone_oversubscription is not None:
         over += f" within a zone; {_ratio(f.zone_oversubscription)} between zones"
     other = "".join(f", {count:,} {role}" for count, role in spares if count)
-    return Section(
+    return Lines(
         "Fabric",
         (
             ("topology", f"{planes}{zones}{f.family} of {plural(f.tiers, 'tier')}, {switch}"),
@@ -74,7 +68,7 @@ def _fabric(f: FabricReport) -> Section:
             ("bisection", f"{number(f.bisection_gbyte_s)} GB/s each way"),
             *([("scale-up", _scale_up(f.scale_up))] if f.scale_up else []),
         ),
-    )  # fmt: skip
+    )
 
 
 def _scale_up(s: ScaleUpReport) -> str:
@@ -83,7 +77,7 @@ def _scale_up(s: ScaleUpReport) -> str:
     return f"{s.domains:,} {kind} of {s.accelerators_per_domain} accelerators{rate}"
 
 
-def _term(term: TermReport) -> str:
+def _term(term: Term) -> str:
     low, high = number(term.low_gbyte_s, 3), number(term.high_gbyte_s, 3)
     value = number(term.gbyte_s, 3)
     span = f" ({low} to {high})" if low != high else ""
@@ -102,15 +96,15 @@ def _collective(c: CollectiveReport) -> list[tuple[str, str]]:
     return [(c.library, text)]
 
 
-def _communication(a: Assessment) -> Section | None:
+def _communication(a: Assessment) -> Lines | None:
     if not a.communication:
         return None
     first = a.communication[0]
     lines = [line for item in a.communication for line in _collective(item)]
-    return Section(f"Allreduce over {first.ranks:,} accelerators (algorithm bandwidth)", tuple(lines))
+    return Lines(f"Allreduce over {first.ranks:,} accelerators (algorithm bandwidth)", tuple(lines))
 
 
-def _power(p: PowerReport) -> Section:
+def _power(p: PowerReport) -> Lines:
     lines = [
         ("IT in training", f"{number(p.it_kw)} kW, of which network {number(p.network_kw)} kW"),
         (
@@ -127,14 +121,14 @@ def _power(p: PowerReport) -> Section:
             text = f"{number(node.training_w)} W in training ({node.training_grade}); {text}"
         name = node.server if len({n.role for n in p.nodes}) < len(servers) else f"{node.role} node"
         lines.append((name, text))
-    return Section("Power", tuple(lines))
+    return Lines("Power", tuple(lines))
 
 
 def _money(value: float, currency: str) -> str:
     return f"{number(value, 5)} {currency}"
 
 
-def _cost(c: CostReport | None, a: Assessment) -> Section | None:
+def _cost(c: CostReport | None, a: Assessment) -> Lines | None:
     if c is None:
         return None
     storage = "" if c.storage is None else f" + storage {number(c.storage, 5)}"
@@ -158,10 +152,10 @@ def _cost(c: CostReport | None, a: Assessment) -> Section | None:
             names.remove("storage")
         if names:
             lines.append(("not priced", f"{', '.join(names)}: outside the design's cost scope"))
-    return Section("Cost", tuple(lines))
+    return Lines("Cost", tuple(lines))
 
 
-def _findings(a: Assessment) -> Section | None:
+def _findings(a: Assessment) -> Lines | None:
     if not a.findings:
         return None
     lines = [
@@ -172,10 +166,10 @@ def _findings(a: Assessment) -> Section | None:
     notes = [found.rule for found in a.findings if found.severity is Severity.INFO]
     if notes:
         lines.append(("notes", f"{', '.join(notes)}; `ffplan check` explains"))
-    return Section("Findings", tuple(lines))
+    return Lines("Findings", tuple(lines))
 
 
-def _assumptions(a: Assessment) -> Section:
+def _assumptions(a: Assessment) -> Lines:
     lines = [("", text) for text in a.assumptions]
     if a.unverified:
         parts = sorted({figure.part for figure in a.unverified})
@@ -186,18 +180,36 @@ def _assumptions(a: Assessment) -> Section:
                 "lists them under `unverified`.",
             )
         )
-    return Section("Assumptions", tuple(lines))
-
-
-def sections(a: Assessment) -> tuple[Section, ...]:
-    """Return the sections of an assessment in reading order."""
-    every = (
-        _nodes(a), _fabric(a.fabric), _communication(a), _power(a.power), _cost(a.cost, a), _findings(a),
-        _assumptions(a),
-    )  # fmt: skip
-    return tuple(section for section in every if section is not None)
+    return Lines("Assumptions", tuple(lines))
 
 
 def _own_parts(a: Assessment) -> list[tuple[str, str]]:
     own = [item for item in a.catalog if not item.path.startswith("catalogs/")]
     return [("your parts", ", ".join(f"{item.id} from {item.path}" for item in own))] if own else []
+
+
+def _body(a: Assessment) -> Body:
+    every = (
+        _nodes(a),
+        _fabric(a.fabric),
+        _communication(a),
+        _power(a.power),
+        _cost(a.cost, a),
+        _findings(a),
+        _assumptions(a),
+    )
+    return Body(
+        title=a.design.name,
+        blocks=tuple(section for section in every if section is not None),
+        intro=a.design.description,
+        footer=f"ffplan {a.tool.version}, design SHA-256 {a.design.sha256}",
+    )
+
+
+def design_document(assessment: Assessment) -> Document:
+    """Return what `ffplan design` prints.
+
+    Args:
+        assessment: the assessment.
+    """
+    return Document(assessment, lambda: _body(assessment))

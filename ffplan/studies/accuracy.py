@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size
 from ffplan.results.collective import AccuracyReport, AccuracyRow, Score
+from ffplan.results.design import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,16 +40,20 @@ def score(name: str, title: str, rows: Iterable[AccuracyRow]) -> Score | None:
         return None
     worst = max(counted, key=lambda row: abs(row.error))
     return Score(
-        name, title, len(counted), sum(abs(row.error) for row in counted) / len(counted),
-        sum(row.error for row in counted) / len(counted), abs(worst.error), place(worst),
-    )  # fmt: skip
+        name=name,
+        title=title,
+        n=len(counted),
+        mape=sum(abs(row.error) for row in counted) / len(counted),
+        bias=sum(row.error for row in counted) / len(counted),
+        max_error=abs(worst.error),
+        worst=place(worst),
+    )
 
 
-def report(version: str, subject: str, titles: dict[str, str], rows: list[AccuracyRow]) -> AccuracyReport:
+def accuracy_report(subject: str, titles: dict[str, str], rows: list[AccuracyRow]) -> AccuracyReport:
     """Return the report over all rows.
 
     Args:
-        version: of the format.
         subject: what was replayed.
         titles: name of every source, by id.
         rows: every row.
@@ -61,6 +66,11 @@ def report(version: str, subject: str, titles: dict[str, str], rows: list[Accura
         for name, title, low, high in BANDS
     ]
     return AccuracyReport(
-        version, subject, tuple(rows), tuple(item for item in by_source if item),
-        tuple(item for item in kinds if item), tuple(item for item in bands if item), score("all", "all rows", rows),
-    )  # fmt: skip
+        schema_version=SCHEMA_VERSION,
+        subject=subject,
+        rows=tuple(rows),
+        sources=tuple(item for item in by_source if item),
+        kinds=tuple(item for item in kinds if item),
+        bands=tuple(item for item in bands if item),
+        total=score("all", "all rows", rows),
+    )

@@ -1,4 +1,4 @@
-"""Results on a wired fabric, with the names of its devices."""
+"""Links of a wired fabric by the names of their ports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,12 @@ def link_name(network: Network, names: Names, link: int) -> str:
 def link_load(network: Network, names: Names, item: TierLoad) -> LinkLoad:
     """Return the busiest link of a tier with its name."""
     return LinkLoad(
-        link_name(network, names, item.link), item.tier, item.direction, item.bytes, item.time_s, item.mean_time_s
+        link=link_name(network, names, item.link),
+        tier=item.tier,
+        direction=item.direction,
+        bytes=item.bytes,
+        time_s=item.time_s,
+        mean_time_s=item.mean_time_s,
     )
 
 

@@ -1,0 +1,62 @@
+"""Records that a formula makes and a report prints as they are: one class serves both.
+
+A room of formulas may not import a contract, and a contract no formula; what both speak of stands below both.
+"""
+
+from __future__ import annotations
+
+from ffplan.base.record import record
+
+
+@record
+class Term:
+    """One term of a bound."""
+
+    name: str
+    """Kind of resource."""
+    label: str
+    """The resource for people."""
+    gbyte_s: float
+    """Algorithm bandwidth it allows [GB/s]."""
+    low_gbyte_s: float
+    """At the low end of the known range; for NICs, with the payload share of the line rate [GB/s]."""
+    high_gbyte_s: float
+    """At the high end of the known range [GB/s]."""
+    derivation: str
+    """How it follows from the catalogue."""
+
+
+@record
+class LedgerLine:
+    """One line of a host-memory ledger."""
+
+    step: str
+    """Step of the algorithm."""
+    kind: str
+    """read or write."""
+    operations: float
+    """Times it touches host memory per byte of message [1]."""
+
+
+@record
+class CostLine:
+    """A priced item."""
+
+    category: str
+    """servers, storage, switches, endpoint-links or inter-switch-links."""
+    part: str
+    """Catalogue id."""
+    quantity: int
+    """Pieces."""
+    unit_price: float
+    """Price of one [currency]."""
+    total: float
+    """Price of all [currency]."""
+    low: float
+    """Price of all at the low end of the known range [currency]."""
+    high: float
+    """Price of all at the high end of the known range [currency]."""
+    grade: str
+    """Grade of the unit price."""
+    status: str
+    """Status of the unit price."""

@@ -1,0 +1,51 @@
+"""Plain data from records: what every machine-readable format is made of."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SIGNIFICANT_DIGITS = 12
+"""Digits kept of a float, so that the last bits of an addition do not show."""
+
+
+def plain(value: Any) -> Any:
+    """Return dataclasses as mappings, tuples as lists, floats at 12 significant digits."""
+    if is_dataclass(value):
+        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, float):
+        return float(f"{value:.{SIGNIFICANT_DIGITS}g}")
+    return value
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield (path, value) of everything inside plain data that holds nothing itself."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield from leaves(item, f"{path}.{key}" if path else key)
+    elif isinstance(value, list) and value:
+        for position, item in enumerate(value):
+            yield from leaves(item, f"{path}[{position}]")
+    else:
+        yield path, value
+
+
+def flat(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return a mapping without nested mappings, keys joined by dots, lists as words."""
+    found: dict[str, Any] = {}
+    for key, item in value.items():
+        if isinstance(item, dict):
+            found |= flat(item, f"{prefix}{key}.")
+        else:
+            found[f"{prefix}{key}"] = " ".join(map(str, item)) if isinstance(item, list) else item
+    return found

@@ -1,0 +1,166 @@
+"""From what stands on the command line to designs, parts, files and numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from ffplan.base.errors import UsageError
+from ffplan.base.paths import data_folder
+from ffplan.cli.options import shipped_designs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.catalog.parts import Part
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.results.design import Assessment
+    from ffplan.studies.wired import WiredDesign
+
+P = TypeVar("P", bound="Part")
+
+MOST_BYTES = 256 * 2**20
+"""Largest file of another program that is read [byte]."""
+
+
+def find_design(name: str) -> tuple[Path, str]:
+    """Return the file of a design given by path, or by the name of a shipped one, and what to call the file."""
+    if not name:
+        raise UsageError("ffplan: the name of a design is empty")
+    path = Path(name)
+    try:
+        plain_name = not path.exists() and not path.suffix and path.name == name
+    except (OSError, ValueError):
+        return path, name
+    if plain_name:
+        shipped = data_folder("designs") / f"{name}.yaml"
+        if shipped.is_file():
+            return shipped, f"designs/{name}.yaml"
+        from ffplan.inputs.suggest import did_you_mean
+
+        hint = did_you_mean(name, shipped_designs(), what="shipped design")
+        raise UsageError(f"ffplan: no file and no shipped design is called `{name}`; {hint}")
+    return path, name
+
+
+def read_bytes(file: str, most: int = MOST_BYTES) -> bytes:
+    """Return the content of a file.
+
+    Raises:
+        UsageError: where it cannot be read, or is far too large.
+    """
+    try:
+        path = Path(file)
+        if path.stat().st_size > most:
+            raise UsageError(f"ffplan: {file}: larger than {most // 2**20} MiB")
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"ffplan: {file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def read_text(file: str, most: int = MOST_BYTES) -> str:
+    """Return the content of a text file.
+
+    Raises:
+        UsageError: where it cannot be read, or is no UTF-8 text.
+    """
+    try:
+        return read_bytes(file, most).decode("utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"ffplan: {file}: this is no UTF-8 text") from None
+
+
+def resolved_design(name: str, catalogs: list[str] | None) -> tuple[ResolvedDesign, Catalog]:
+    """Return a design given by path or name, with its catalogue."""
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolve import resolve
+    from ffplan.inputs.document import read_document
+
+    path, file = find_design(name)
+    catalog = Catalog(catalogs or ())
+    return resolve(read_document(path, file), catalog), catalog
+
+
+def wired_design(name: str, catalogs: list[str] | None) -> WiredDesign:
+    """Return a design given by path or name, wired."""
+    from ffplan.studies.wired import wire_design
+
+    return wire_design(resolved_design(name, catalogs)[0])
+
+
+def examined_design(name: str, catalogs: list[str] | None) -> Assessment:
+    """Return the assessment of a design given by path or name, with the findings of every rule."""
+    from ffplan.catalog.store import Catalog
+    from ffplan.check.run import examine_file
+
+    return examine_file(*find_design(name), Catalog(catalogs or ()))
+
+
+def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
+    """Return a part given on the command line.
+
+    Args:
+        catalog: where to look.
+        kind: the kind of part.
+        name: its id.
+        option: command and option, for messages.
+
+    Raises:
+        UsageError: where there is none of that kind, with the nearest.
+    """
+    from ffplan.inputs.suggest import did_you_mean
+
+    try:
+        part = catalog.entry(name).part
+    except KeyError:
+        what = kind.kind_words
+        known = [other for other in catalog.ids() if catalog.kind_of(other) == what.replace(" ", "-")]
+        raise UsageError(f"{option}: no {what} `{name}`; {did_you_mean(name, known, what=what)}") from None
+    if not isinstance(part, kind):
+        from ffplan.base.formatting import article
+
+        raise UsageError(f"{option}: `{name}` is {article(part.kind_words)}, not {article(kind.kind_words)}")
+    return part
+
+
+def parsed(parse: Callable[[], float], option: str) -> float:
+    """Return a quantity given on the command line.
+
+    Args:
+        parse: reads it.
+        option: where it stands.
+
+    Raises:
+        UsageError: where it is none.
+    """
+    from pydantic_core import PydanticCustomError
+
+    try:
+        return parse()
+    except PydanticCustomError as error:
+        context = error.context or {}
+        raise UsageError(f"ffplan: {option}: {context.get('message')}; {context.get('remedy')}") from None
+
+
+def message_size(design: ResolvedDesign, text: str | None) -> float:
+    """Return the bytes per node: those asked for, the design's message, or 1 GiB."""
+    from ffplan.inputs.quantities import DATA, parse_quantity
+    from ffplan.studies.wired import message_bytes
+
+    if text is not None:
+        return parsed(lambda: parse_quantity(text, DATA), "--size")
+    return message_bytes(design)
+
+
+def choice(value: str, known: tuple[str, ...], option: str) -> str:
+    """Return a value that is one of the choices.
+
+    Raises:
+        UsageError: where it is not, with the nearest.
+    """
+    if value in known:
+        return value
+    from ffplan.inputs.suggest import did_you_mean
+
+    raise UsageError(f"ffplan: {option}: no `{value}`; {did_you_mean(value, known, what='choice')}")

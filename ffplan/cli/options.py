@@ -1,0 +1,71 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ffplan.base.paths import data_folder
+
+
+def shipped_designs() -> list[str]:
+    """Return the names of the designs that ship with ffplan."""
+    return sorted(path.stem for path in data_folder("designs").glob("*.yaml"))
+
+
+def _complete_design(incomplete: str) -> list[str]:
+    return [name for name in shipped_designs() if name.startswith(incomplete)]
+
+
+CatalogOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--catalog",
+        metavar="DIR",
+        help="Folder of your own parts, searched first. May be repeated.",
+    ),
+]
+
+OutputOption = Annotated[
+    str | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write to FILE, whole or not at all."),
+]
+
+DesignArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="DESIGN",
+        help="A design file, or the name of a shipped design.",
+        autocompletion=_complete_design,
+    ),
+]
+
+DesignsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DESIGN...",
+        help="Design files, or names of shipped designs.",
+        autocompletion=_complete_design,
+    ),
+]
+
+SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**31, help="Seed of everything drawn at random.")]
+
+NodesOption = Annotated[
+    int | None,
+    typer.Option("--nodes", "-n", min=2, help="Nodes of the job; all of the first compute group if omitted."),
+]
+
+SizeOption = Annotated[
+    str | None, typer.Option("--size", "-s", metavar="SIZE", help="Bytes per node; the design's message if omitted.")
+]
+
+OrderOption = Annotated[
+    str,
+    typer.Option(
+        "--order",
+        metavar="ORDER",
+        help="Order of ranks: aligned (zone by zone, leaf by leaf), alternating (zones in turn) or random.",
+    ),
+]

@@ -1,0 +1,128 @@
+"""Where results go: standard output or a file, in one of the formats; and how far a long piece of work is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ffplan.base.errors import EXIT_PIPE, UsageError
+
+if TYPE_CHECKING:
+    from enum import StrEnum
+
+    from ffplan.report.document import Document
+
+
+def to_terminal(output: str | None) -> bool:
+    """True where the report goes to a terminal."""
+    return output is None and sys.stdout is not None and sys.stdout.isatty()
+
+
+def write(text: str, output: str | None, *, option: str = "--output") -> None:
+    """Write a report to standard output, or to a file that appears whole or not at all; errors name the option.
+
+    Raises:
+        UsageError: where it cannot be written, or would replace a YAML file.
+    """
+    try:
+        if output in (None, "-"):
+            _print(text)
+        else:
+            _write_file(text, Path(output or ""), output or "", option)
+    except (OSError, ValueError) as error:
+        place = "standard output" if output in (None, "-") else f"{option} {output}"
+        raise UsageError(f"ffplan: {place}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _print(text: str) -> None:
+    if sys.stdout is None:
+        raise UsageError("ffplan: standard output is closed")
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_stdout()
+        raise typer.Exit(EXIT_PIPE) from None
+    except OSError:
+        _discard_stdout()
+        raise
+
+
+def _discard_stdout() -> None:
+    """Point standard output elsewhere, so that what is left in its buffer troubles nobody at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def refuse_target(name: str, option: str) -> None:
+    """Refuse a file that cannot be written to, before anything is reckoned for it.
+
+    Raises:
+        UsageError: where it is a folder, or in none, or would replace a YAML file.
+    """
+    target = Path(name)
+    if target.is_dir():
+        raise UsageError(f"ffplan: {option} {name}: this is a folder; name a file")
+    if not target.parent.is_dir():
+        raise UsageError(f"ffplan: {option} {name}: cannot be written: there is no folder {target.parent}")
+    if target.exists() and target.suffix in (".yaml", ".yml"):
+        raise UsageError(f"ffplan: {option} {name}: no YAML file is replaced; name another")
+
+
+def _write_file(text: str, target: Path, name: str, option: str) -> None:
+    refuse_target(name, option)
+    if target.exists() and not target.is_file():
+        target.write_text(text, encoding="utf-8")
+    else:
+        _replace(target.resolve(), text)
+
+
+def _replace(target: Path, text: str) -> None:
+    """Write beside the target and move into place."""
+    scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        scratch.write_text(text, encoding="utf-8")
+        if target.exists():
+            scratch.chmod(target.stat().st_mode & 0o7777)
+        scratch.replace(target)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+def emit(document: Document, form: StrEnum, output: str | None) -> None:
+    """Write a result in one of the formats.
+
+    Args:
+        document: the result.
+        form: the format.
+        output: file, or None for standard output.
+    """
+    from ffplan.report.formats import render
+
+    write(render(document, form.value, terminal=to_terminal(output)), output)
+
+
+class Progress:
+    """A line on standard error that says how far a long piece of work is; silent unless that is a terminal."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        self.shown = sys.stderr is not None and sys.stderr.isatty()
+
+    def step(self, done: int, total: int, detail: str = "") -> None:
+        """Say how far it is."""
+        if self.shown:
+            print(f"\r\x1b[K{self.what}: {done} of {total} {detail}", end="", file=sys.stderr, flush=True)
+
+    def count(self, done: int) -> None:
+        """Say how often it was done, where nobody knows how often it will be."""
+        if self.shown:
+            print(f"\r\x1b[K{self.what}: {done} times", end="", file=sys.stderr, flush=True)
+
+    def end(self) -> None:
+        """Clear the line."""
+        if self.shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

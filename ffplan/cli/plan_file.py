@@ -1,0 +1,82 @@
+"""Training plans between files, options and rows of a report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.errors import UsageError
+from ffplan.training.axes import AXES
+
+if TYPE_CHECKING:
+    from ffplan.design.training import PlanFields
+    from ffplan.results.training import PlanRow
+
+
+def read_plan(file: str | None, given: dict[str, Any]) -> PlanFields:
+    """Return the plan of a file, or the default one, with what the command line gives in its place.
+
+    Raises:
+        UsageError: where the two do not go together.
+    """
+    from pathlib import Path
+
+    from pydantic_core import ValidationError
+
+    from ffplan.design.training import PlanFields, PlanFile
+    from ffplan.inputs.document import read_document
+    from ffplan.inputs.validate import validate
+
+    base = PlanFields()
+    if file is not None:
+        base = validate(PlanFile, read_document(Path(file), file))
+    fields = {name: getattr(base, name) for name in base.model_fields_set if name != "kind"}
+    try:
+        return PlanFields.model_validate({**fields, **given})
+    except ValidationError as error:
+        raise UsageError(f"ffplan train: {_words(error)}") from None
+
+
+def overlap_names(text: str | None) -> tuple[str, ...] | None:
+    """Return names given with commas between; none of them for `none`.
+
+    Raises:
+        UsageError: where `none` is one of several.
+    """
+    if text is None:
+        return None
+    given = [name.strip() for name in text.split(",")]
+    if "none" in given and len(given) > 1:
+        raise UsageError("ffplan train: --overlap: `none` stands alone")
+    return tuple(name for name in given if name not in ("", "none"))
+
+
+def plan_text(base: PlanFields, plan: PlanRow) -> str:
+    """Return a plan as a file: what was asked for, with what the row has of it, but ranks of data parallelism."""
+    from ffplan.design.training import LEAST_ZERO
+
+    sizes = (axis.field for axis in AXES if axis.values is not None)
+    names = (*sizes, "batch", "sequence", "sequence_parallel", "zero", "recompute", "reducer")
+    values = {name: getattr(base, name) for name in type(base).model_fields} | {n: getattr(plan, n) for n in names}
+    values = {name: value for name, value in values.items() if plan.zero >= LEAST_ZERO.get(name, 0)}
+    values["sequence_parallel"] = plan.sequence_parallel or plan.tensor == 1
+    if plan.sequence == 1:  # images
+        kept = ("micro_batch", "precision", "gradient_bytes", "overlap", "bucket_mib", "reducer")
+        values = {name: values[name] for name in kept} | {"batch": base.batch}
+    else:
+        del values["bucket_mib"]
+    lines = ["kind: training-plan"]
+    for name, value in values.items():
+        if value is None or name == "kind":
+            continue
+        text = f"[{', '.join(value)}]" if isinstance(value, tuple) else str(value).lower()
+        lines.append(f"{name}: {text}")
+    return "\n".join(lines) + "\n"
+
+
+def _words(error: Any) -> str:
+    first = error.errors()[0]
+    context = first.get("ctx") or {}
+    if "message" in context:
+        return f"{context['message']}; {context['remedy']}"
+    name = "--" + "-".join(str(part) for part in first["loc"][:1]).replace("_", "-")
+    return f"{name}: {first['input']!r}: {first['msg'][:1].lower()}{first['msg'][1:]}"

@@ -1,0 +1,59 @@
+"""Parts of the catalogue for a reader."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import number
+from ffplan.report.document import Body, Document, Grid, Remarks
+
+if TYPE_CHECKING:
+    from ffplan.results.catalog import FigureRow, PartList, PartSheet
+
+
+def _figure(row: FigureRow, source: int) -> tuple[str, str, str, str]:
+    value = f"{number(row.value, 9)} {row.unit}".strip()
+    if row.low != row.high:
+        value += f" ({number(row.low, 9)} to {number(row.high, 9)})"
+    if row.unit == "GB/s":
+        value += f", {number(row.value * 8, 9)} Gb/s"
+    return row.path, value, f"{row.grade}, {row.status}", f"[{source + 1}]"
+
+
+def _sheet(sheet: PartSheet) -> Body:
+    part = sheet.report
+    origin = [f"{sheet.kind_words} of {part.vendor}, from {part.path}", *([part.note] if part.note else [])]
+    rows = tuple(_figure(row, source) for row, source in zip(part.figures, sheet.source_of, strict=True))
+    notes = [f"{row.path}: {row.note}" for row in part.figures if row.note]
+    notes += [f"[{position}] {text}" for position, text in enumerate(sheet.sources, start=1)]
+    dimensions = [Grid("", sheet.dimensions, style="plain")] if sheet.dimensions else []
+    figures = Grid("", rows, ("figure", "value", "grade, status", "source"), style="plain")
+    return Body(f"{part.id}  {part.name}", (Remarks(tuple(origin)), *dimensions, figures, Remarks(tuple(notes))))
+
+
+def part_document(sheet: PartSheet) -> Document:
+    """Return what `ffplan catalog show` prints.
+
+    Args:
+        sheet: one part.
+    """
+    return Document(sheet.report, lambda: _sheet(sheet), lambda: sheet.report.figures)
+
+
+def _list(parts: PartList) -> Body:
+    overlaid = any(not row.path.startswith("catalogs/") for row in parts.parts)
+    header = ("kind", "id", "name", *(("path",) if overlaid else ()))
+    rows = tuple(
+        (row.kind, row.id, row.name, *((row.path,) if overlaid else ()))
+        for row in sorted(parts.parts, key=lambda item: (item.kind, item.id))
+    )
+    return Body("", (Grid("", rows, header, style="list"),))
+
+
+def parts_document(parts: PartList) -> Document:
+    """Return what `ffplan catalog list` prints.
+
+    Args:
+        parts: the parts.
+    """
+    return Document(parts, lambda: _list(parts), lambda: parts.parts)

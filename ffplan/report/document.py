@@ -1,0 +1,75 @@
+"""A result as a document: the one model that every output format renders.
+
+A document holds the whole result for formats that machines read, and makes blocks for formats that people read. Both
+are made when a format asks for them, so that JSON pays for no table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ffplan.base.record import record
+
+
+@record
+class Lines:
+    """A title with labelled lines; an empty label makes a list item."""
+
+    title: str
+    lines: tuple[tuple[str, str], ...]
+
+
+@record
+class Grid:
+    """A title with a table; without a header the first column holds labels."""
+
+    title: str
+    rows: tuple[tuple[str, ...], ...]
+    header: tuple[str, ...] = ()
+    style: str = "indented"
+    """indented: the first column stands under its title and never wraps; plain: every column wraps; list: all but the
+    last two wrap."""
+
+
+@record
+class Matrix:
+    """Columns side by side under their names: a label and one cell for each column."""
+
+    title: str
+    names: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@record
+class Remarks:
+    """Sentences, one a line."""
+
+    lines: tuple[str, ...]
+
+
+Block = Lines | Grid | Matrix | Remarks
+
+
+@record
+class Body:
+    """What people read."""
+
+    title: str
+    blocks: Sequence[Block]
+    intro: str | None = None
+    """What stands behind the title."""
+    footer: str | None = None
+    """What made it; formats that are kept show it."""
+
+
+@record
+class Document:
+    """A result in every form that a format may ask for."""
+
+    value: Any
+    """The whole result."""
+    body: Callable[[], Body]
+    """Makes what people read."""
+    rows: Callable[[], Sequence[Any]] | None = None
+    """Makes the main table, records of one kind; None where every leaf of the result is a row."""

@@ -1,0 +1,45 @@
+"""CSV: the main table of a result, a column for each field; or every leaf as a row of path and value."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.plain import flat, leaves, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ffplan.report.document import Document
+
+
+def _cell(value: Any) -> str:
+    if value is None or value in ({}, []):
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def csv_text(header: list[str], rows: list[list[Any]]) -> str:
+    """Return rows as CSV (RFC 4180, newline as line end)."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([[_cell(item) for item in row] for row in rows])
+    return stream.getvalue()
+
+
+def records_csv(rows: Sequence[Any]) -> str:
+    """Return records of one kind as CSV, a column for each field; nested fields are joined by dots."""
+    flats = [flat(plain(row)) for row in rows]
+    header = list(flats[0]) if flats else []
+    return csv_text(header, [[row.get(name) for name in header] for row in flats])
+
+
+def render(document: Document, *, terminal: bool) -> str:  # noqa: ARG001
+    """Return the main table of a result as CSV, or its leaves by the paths of the JSON document."""
+    if document.rows is not None:
+        return records_csv(document.rows())
+    return csv_text(["path", "value"], [list(leaf) for leaf in leaves(plain(document.value))])

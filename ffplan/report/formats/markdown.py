@@ -1,0 +1,62 @@
+"""Markdown for reviews and wikis."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.report.document import Grid, Lines, Matrix, Remarks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ffplan.report.document import Block, Document
+
+
+def escape(text: str) -> str:
+    """Return text that stands in a Markdown table cell as it is."""
+    for mark in "\\`*_[]<>|":
+        text = text.replace(mark, f"\\{mark}")
+    return " ".join(text.split())
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a Markdown table."""
+    head = list(header)
+    lines = [head, ["---"] * len(head), *[list(row) for row in rows]]
+    cells = [[cell if line == lines[1] else escape(cell) for cell in line] for line in lines]
+    return "\n".join("| " + " | ".join(line) + " |" for line in cells)
+
+
+def _bullets(texts: Iterable[str]) -> str:
+    return "\n".join(f"- {escape(text)}" for text in texts)
+
+
+def _block(block: Block) -> str:
+    """Return the content of a block, without its title."""
+    match block:
+        case Remarks():
+            return _bullets(block.lines)
+        case Lines():
+            if all(not label for label, _ in block.lines):
+                return _bullets(text for _, text in block.lines)
+            return table(("", ""), block.lines)
+        case Matrix():
+            return table(("", *block.names), [(label, *cells) for label, cells in block.rows])
+        case Grid():
+            width = len(block.rows[0]) if block.rows else 0
+            return table(block.header or ("",) * width, block.rows)
+
+
+def render(document: Document, *, terminal: bool) -> str:  # noqa: ARG001
+    """Return a document as Markdown."""
+    body = document.body()
+    parts = [f"# {escape(body.title)}"]
+    if body.intro:
+        parts.append(escape(body.intro))
+    for block in body.blocks:
+        if not isinstance(block, Remarks) and block.title:
+            parts.append(f"## {escape(block.title)}")
+        parts.append(_block(block))
+    if body.footer:
+        parts.append(body.footer)
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,94 @@
+"""What `catalog list` and `catalog show` print as JSON, field by field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ffplan.base.record import record
+
+
+@record
+class PartRow:
+    """A part of the catalogue."""
+
+    id: str
+    """Catalogue id."""
+    kind: str
+    """Kind of part."""
+    name: str
+    """Name for people."""
+    path: str
+    """File."""
+
+
+@record
+class PartList:
+    """Parts of the catalogue."""
+
+    parts: tuple[PartRow, ...]
+    """Parts, by id."""
+
+
+@record
+class FigureRow:
+    """A figure of a part with its evidence."""
+
+    path: str
+    """Field within the file."""
+    value: float
+    """The number, in `unit`."""
+    low: float
+    """Lower end of the known range."""
+    high: float
+    """Upper end of the known range."""
+    unit: str
+    """Unit."""
+    grade: str
+    """measured, datasheet, derived or estimate."""
+    status: str
+    """How far it was followed to its source: V, VS, DG, D or R."""
+    source: str
+    """Title of the source."""
+    date: str
+    """Date of the source."""
+    note: str | None
+    """Derivation, conditions, contradictions between sources."""
+
+
+@record
+class PartReport:
+    """One part: its figures with evidence, and the file it came from."""
+
+    id: str
+    """Catalogue id."""
+    kind: str
+    """Kind of part."""
+    name: str
+    """Name for people."""
+    vendor: str
+    """Maker."""
+    note: str | None
+    """Anything a planner should know."""
+    path: str
+    """File."""
+    sha256: str
+    """SHA-256 of the file."""
+    figures: tuple[FigureRow, ...]
+    """Every figure."""
+    content: Any
+    """The file as it was read."""
+
+
+@record
+class PartSheet:
+    """A part as people read it: the report, with what its JSON has in other places."""
+
+    report: PartReport
+    kind_words: str
+    """Kind of part for people."""
+    dimensions: tuple[tuple[str, str], ...]
+    """Dimensions of a model, by name."""
+    sources: tuple[str, ...]
+    """Sources with date and note, in the order of the file."""
+    source_of: tuple[int, ...]
+    """Position of the source of each figure."""

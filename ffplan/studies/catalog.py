@@ -1,0 +1,134 @@
+"""Parts of the catalogue, listed and shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import GIB
+from ffplan.catalog.evidence import (
+    BandwidthFigure,
+    ComputeFigure,
+    CountFigure,
+    DataFigure,
+    DurationFigure,
+    Figure,
+    FractionFigure,
+    LengthFigure,
+    PowerFigure,
+    PriceFigure,
+    TransfersFigure,
+)
+from ffplan.catalog.models import Model, ParameterFigure
+from ffplan.catalog.prices import PriceBook
+from ffplan.results.catalog import FigureRow, PartList, PartReport, PartRow, PartSheet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.catalog.parts import Part
+    from ffplan.catalog.store import Catalog
+
+_UNITS: dict[type[Figure], tuple[str, float]] = {
+    BandwidthFigure: ("GB/s", 1.0),
+    ComputeFigure: ("TFLOP/s", 1.0),
+    CountFigure: ("", 1.0),
+    DataFigure: ("GB", 1e9),
+    FractionFigure: ("%", 0.01),
+    LengthFigure: ("m", 1.0),
+    ParameterFigure: ("bn", 1e9),
+    DurationFigure: ("us", 1e-6),
+    PowerFigure: ("W", 1.0),
+    TransfersFigure: ("MT/s", 1.0),
+}
+
+
+def _unit(part: Part, figure: Figure) -> tuple[str, float]:
+    """Return the unit a figure is shown in, and its size in canonical units."""
+    if isinstance(figure, PriceFigure) and isinstance(part, PriceBook):
+        return part.currency, 1.0
+    if isinstance(figure, DataFigure) and figure.value % GIB == 0:
+        return "GiB", GIB
+    return next(unit for kind, unit in _UNITS.items() if isinstance(figure, kind))
+
+
+def _figures(part: Part) -> Iterator[FigureRow]:
+    for path, figure in part.figures():
+        unit, size = _unit(part, figure)
+        source = part.sources[figure.source]
+        low, high = figure.range
+        yield FigureRow(
+            path=".".join(str(step) for step in path),
+            value=figure.value / size,
+            low=low / size,
+            high=high / size,
+            unit=unit,
+            grade=figure.grade or source.grade,
+            status=figure.status or source.status,
+            source=source.title,
+            date=source.date,
+            note=figure.note,
+        )
+
+
+def part_list(catalog: Catalog, kind: str | None = None) -> PartList:
+    """Return the parts of a catalogue.
+
+    Args:
+        catalog: the catalogue.
+        kind: kind of part; all if omitted.
+
+    Raises:
+        InputError: where a file is wrong.
+    """
+    entries = [catalog.entry(name) for name in catalog.ids() if kind in (None, catalog.kind_of(name))]
+    return PartList(tuple(PartRow(e.part.id, e.part.kind, e.part.name, e.document.file) for e in entries))
+
+
+def _dimensions(part: Part) -> tuple[tuple[str, str], ...]:
+    """Return the dimensions of a model, which share the source of its shape."""
+    if not isinstance(part, Model):
+        return ()
+    found = []
+    for name, value in (part.transformer.model_dump(exclude_none=True) if part.transformer else {}).items():
+        inner = ", ".join(f"{key} {item}" for key, item in value.items()) if isinstance(value, dict) else str(value)
+        found.append((name, inner))
+    for layer in part.convolutions:
+        words = f"{layer.count} x {layer.inputs} to {layer.outputs}, kernel {layer.kernel}, size {layer.size}"
+        found.append((layer.name, words + (f", pooling {layer.pool}" if layer.pool > 1 else "")))
+    return tuple(found)
+
+
+def part_sheet(catalog: Catalog, name: str) -> PartSheet:
+    """Return one part with the evidence of its figures.
+
+    Args:
+        catalog: the catalogue.
+        name: id of the part.
+
+    Raises:
+        KeyError: where there is none.
+        InputError: where its file is wrong.
+    """
+    entry = catalog.entry(name)
+    part = entry.part
+    report = PartReport(
+        id=part.id,
+        kind=part.kind,
+        name=part.name,
+        vendor=part.vendor,
+        note=part.note,
+        path=entry.document.file,
+        sha256=entry.document.sha256,
+        figures=tuple(_figures(part)),
+        content=entry.document.data,
+    )
+    keys = list(part.sources)
+    return PartSheet(
+        report=report,
+        kind_words=part.kind_words,
+        dimensions=_dimensions(part),
+        sources=tuple(
+            f"{item.title}, {item.date}{f' {item.note}' if item.note else ''}" for item in part.sources.values()
+        ),
+        source_of=tuple(keys.index(figure.source) for _, figure in part.figures()),
+    )

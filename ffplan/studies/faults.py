@@ -1,0 +1,100 @@
+"""What losing switches and links costs: each loss drawn several times, the mean and the worst of the draws."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.record import record
+from ffplan.fabric.routing.degraded import remaining
+from ffplan.fabric.routing.failures import draw, parse_loss, usual_losses
+from ffplan.fabric.routing.job_loads import all_nodes
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.fabric import FaultReport, LossReport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ffplan.base.array_math import Ints
+    from ffplan.fabric.routing.degraded import Remaining
+    from ffplan.fabric.routing.failures import Loss
+    from ffplan.studies.wired import WiredDesign
+
+
+@record
+class FaultRequest:
+    """How losses are drawn, and how what is left is routed."""
+
+    lose: tuple[str, ...] = ()
+    """Losses as `failures.parse_loss` reads them; the usual ones if empty."""
+    routing: str = "adaptive"
+    samples: int = 20
+    """Draws for each loss."""
+    seed: int = 0
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(sum(values) / len(values))
+
+
+def _loss(
+    wired: WiredDesign,
+    every: Ints,
+    healthy: Remaining,
+    loss: Loss,
+    wish: FaultRequest,
+    step: Callable[[int, int, str], None],
+) -> LossReport:
+    """Return what a loss costs, over some draws; one where there is nothing to choose."""
+    random = np.random.default_rng(wish.seed)
+    draws = 1 if loss.count >= len(loss.pool) else wish.samples
+    left = []
+    for number in range(draws):
+        step(number, wish.samples, loss.title)
+        left.append(remaining(wired.fabric, every, *draw(loss, wired.fabric, random), wish.routing))
+    inside = [
+        min(now / before for now, before in zip(item.zone_gbyte_s, healthy.zone_gbyte_s, strict=True)) for item in left
+    ]
+    whole = healthy.bisection_gbyte_s
+    bisection = [item.bisection_gbyte_s / whole for item in left] if whole else []
+    rate = [min(1.0, item.allreduce_gbyte_s / max(healthy.allreduce_gbyte_s, 1e-12)) for item in left]
+    return LossReport(
+        lost=loss.title,
+        samples=draws,
+        endpoints_lost=_mean([item.endpoints_lost for item in left]),
+        endpoints_cut_off=_mean([item.endpoints_cut_off for item in left]),
+        nodes_lost=_mean([healthy.nodes_left - item.nodes_left for item in left]),
+        zone_share=_mean(inside),
+        zone_share_worst=min(inside),
+        bisection_share=_mean(bisection) if bisection else None,
+        bisection_share_worst=min(bisection) if bisection else None,
+        allreduce_share=_mean(rate),
+        allreduce_share_worst=min(rate),
+    )
+
+
+def faults(wired: WiredDesign, wish: FaultRequest, step: Callable[[int, int, str], None]) -> FaultReport:
+    """Return what each loss leaves of a fabric.
+
+    Args:
+        wired: the design.
+        wish: losses and draws.
+        step: called with the number of each draw, the draws, and what is lost.
+
+    Raises:
+        LossError: where the fabric has nothing of a kind that is to be lost, or too little.
+    """
+    fabric = wired.fabric
+    losses = [parse_loss(text, fabric, wired.names) for text in wish.lose] or usual_losses(fabric)
+    every, nothing = all_nodes(wired.design, fabric), np.zeros(0, np.int64)
+    healthy = remaining(fabric, every, nothing, nothing, wish.routing)
+    return FaultReport(
+        schema_version=SCHEMA_VERSION,
+        design=wired.design.spec.name,
+        seed=wish.seed,
+        routing=wish.routing,
+        endpoints=len(fabric.network.endpoints),
+        nodes=len(every),
+        losses=tuple(_loss(wired, every, healthy, loss, wish, step) for loss in losses),
+    )

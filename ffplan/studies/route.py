@@ -1,0 +1,107 @@
+"""A job routed over a wired fabric: load of every link, the busiest, the rate that follows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.fabric.routing import job_loads
+from ffplan.fabric.routing.link_loads import outcome
+from ffplan.fabric.routing.router import Router
+from ffplan.fabric.routing.traffic import Flows
+from ffplan.fabric.routing.virtual_lanes import lane_rates
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.fabric import LaneReport, RouteReport
+from ffplan.studies.link_names import hottest, link_load
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Floats
+    from ffplan.fabric.routing.job_loads import JobNodes
+    from ffplan.studies.wired import WiredDesign
+
+
+@record
+class RouteRequest:
+    """What is to be routed, and how."""
+
+    traffic: str
+    """A kind of traffic, or the name of a matrix."""
+    size: float
+    """Bytes of each node [byte]."""
+    routing: str = "static"
+    order: str = "aligned"
+    nodes: int | None = None
+    """Nodes of the job; all of the first compute group if omitted."""
+    flows: Flows | None = None
+    """Flows of a matrix, in place of a kind of traffic."""
+    beside: str | None = None
+    """A second class of traffic on the same links."""
+    share: float = 0.5
+    """Fraction of a link that the job is sure of beside it [1]."""
+    seed: int = 0
+
+
+def _beside(
+    wired: WiredDesign, wish: RouteRequest, job: JobNodes, load: Floats, ideal_s: float, beside: str
+) -> LaneReport:
+    """Return the rates while a second class of traffic shares the links.
+
+    Raises:
+        StudyError: where some of its flows cannot arrive.
+    """
+    network, router = wired.fabric.network, Router(wired.fabric)
+    other, lost = job_loads.loads_for(wired.design, router, job, beside, wish.routing, wish.size, wish.seed)
+    if lost:
+        raise job_loads.StudyError(f"--beside {beside}: {lost:,} of its flows cannot arrive")
+    other_ideal = outcome(network, other).ideal_s
+    rate = network.links.gbyte_s.repeat(2) * 1e9
+    rates = lane_rates(load, other, rate, wish.share)
+    return LaneReport(
+        traffic=beside,
+        share=wish.share,
+        job_rate_alone=rates.alone[0] * ideal_s,
+        job_rate_together=rates.together[0] * ideal_s,
+        other_rate_alone=rates.alone[1] * other_ideal,
+        other_rate_together=rates.together[1] * other_ideal,
+    )
+
+
+def route(wired: WiredDesign, wish: RouteRequest) -> RouteReport:
+    """Return what a fabric makes of some traffic.
+
+    Args:
+        wired: the design.
+        wish: traffic, routing and job.
+
+    Raises:
+        StudyError: where the fabric has not what is asked for.
+    """
+    design, network, names = wired.design, wired.fabric.network, wired.names
+    router = Router(wired.fabric)
+    job = job_loads.pick_job(design, wired.fabric, wish.nodes, wish.order, wish.seed)
+
+    def loads(routing: str) -> tuple[Floats, int]:
+        if wish.flows is not None:
+            return job_loads.loads_of(router, wish.flows, routing, wish.seed)
+        return job_loads.loads_for(design, router, job, wish.traffic, routing, wish.size, wish.seed)
+
+    (load, lost), (even, _) = loads(wish.routing), loads("adaptive")
+    result, known = outcome(network, load, lost), wish.flows is None
+    return RouteReport(
+        schema_version=SCHEMA_VERSION,
+        design=design.spec.name,
+        traffic=wish.traffic,
+        routing=wish.routing,
+        order=wish.order,
+        nodes=len(job.ports),
+        bytes_per_node=wish.size if known else 0.0,
+        time_s=result.time_s,
+        ideal_s=result.ideal_s,
+        share=result.share,
+        adaptive_share=outcome(network, even).share,
+        hottest=hottest(network, names, result),
+        tiers=tuple(link_load(network, names, item) for item in result.tiers),
+        pairs_across_zones=job_loads.pairs_across_zones(job, wish.traffic) if known else None,
+        unreached=lost,
+        beside=_beside(wired, wish, job, load, result.ideal_s, wish.beside) if wish.beside else None,
+    )

@@ -1,0 +1,125 @@
+"""Every family of networks that holds a number of endpoints, with one switch and one price book."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.catalog.parts import Switch
+from ffplan.catalog.prices import PriceBook
+from ffplan.fabric.sizing.families import Request, candidates
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.fabric import SizeOption, SizeReport
+
+if TYPE_CHECKING:
+    from ffplan.fabric.sizing.families import Candidate
+
+
+class SizeError(ValueError):
+    """The switch or the price book cannot do what is asked; the message is for people."""
+
+
+@record
+class SizeRequest:
+    """What a fabric is wanted for."""
+
+    endpoints: int
+    switch: Switch
+    breakout: int = 1
+    """Ports that each port of the switch is split into."""
+    tiers: tuple[int, ...] = (1, 2, 3)
+    planes: tuple[int, ...] = (2, 4, 8)
+    """Numbers of planes to consider."""
+    rails: int = 8
+    """NICs of a node."""
+    oversubscription: float = 1.0
+    """Most downlinks per uplink of a leaf."""
+    core_policy: str = "equal-stripe"
+    prices: PriceBook | None = None
+    endpoint_link: str | None = None
+    """Catalogue id of the link from a NIC; costs nothing where not named."""
+    link: str | None = None
+    """The same between switches."""
+
+
+def _prices(wish: SizeRequest, book: PriceBook) -> tuple[float, float, float]:
+    """Return the prices of a switch, an endpoint link and a link between switches; links not named cost nothing.
+
+    Raises:
+        SizeError: where the book lacks one.
+    """
+
+    def price(name: str | None, what: str) -> float:
+        if name is None:
+            return 0.0
+        if name not in book.items:
+            raise SizeError(f"--prices: `{book.id}` has no price for the {what} `{name}`")
+        return float(book.items[name].value)
+
+    return (
+        price(wish.switch.id, "switch"),
+        price(wish.endpoint_link, "endpoint link"),
+        price(wish.link, "inter-switch link"),
+    )
+
+
+def _option(item: Candidate, asked: int, radix: int, prices: tuple[float, float, float] | None) -> SizeOption:
+    cost = None
+    if prices:
+        cables = (item.endpoint_links / item.links_per_cable, item.inter_switch_links / item.links_per_cable)
+        cost = item.switches * prices[0] + cables[0] * prices[1] + cables[1] * prices[2]
+    return SizeOption(
+        family=item.family,
+        endpoints=item.endpoints,
+        capacity=item.capacity,
+        switches=item.switches,
+        by_role={"leaf": item.leaf, "spine": item.spine, "core": item.core, "router": item.router},
+        inter_switch_links=item.inter_switch_links,
+        spare_ports=item.endpoints - asked,
+        next_endpoints=item.next_endpoints,
+        next_switches=item.next_switches,
+        ports_per_endpoint=item.switches * radix / asked,
+        diameter=item.diameter,
+        cost=cost,
+        cost_per_endpoint=None if cost is None else cost / asked,
+        note=item.note,
+    )
+
+
+def size(wish: SizeRequest) -> SizeReport:
+    """Return the families that hold some endpoints, fewest switches first, and those that do not.
+
+    Args:
+        wish: endpoints, switch and what to consider.
+
+    Raises:
+        SizeError: where a port cannot be split so far, or a price is missing.
+    """
+    part, breakout, book = wish.switch, wish.breakout, wish.prices
+    splits = part.splits.value if part.splits else None
+    if splits is not None and breakout > splits:
+        raise SizeError(f"--breakout {breakout}: a port of `{part.id}` is split into {splits} at most")
+    radix = int(part.ports.value) * breakout
+    costs = _prices(wish, book) if book else None
+    found, small = candidates(
+        Request(
+            endpoints=wish.endpoints,
+            radix=radix,
+            rails=wish.rails,
+            ratio=wish.oversubscription,
+            core_policy=wish.core_policy,
+            tiers=tuple(sorted(set(wish.tiers))),
+            planes=tuple(sorted(set(wish.planes))),
+            most_split=None if splits is None else splits // breakout,
+        )
+    )
+    return SizeReport(
+        schema_version=SCHEMA_VERSION,
+        endpoints=wish.endpoints,
+        switch=part.id,
+        radix=radix,
+        port_gbyte_s=float(part.rate.value) / breakout,
+        currency=book.currency if book else None,
+        options=tuple(_option(item, wish.endpoints, radix, costs) for item in found),
+        too_small=tuple(small),
+    )

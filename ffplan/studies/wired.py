@@ -1,0 +1,39 @@
+"""A design wired port by port: what the studies of routes, ranks, failures and cables start from."""
+
+from __future__ import annotations
+
+from ffplan.base.record import record
+from ffplan.design.resolve import ResolvedDesign
+from ffplan.fabric.sizing.plan import FabricPlan, plan_fabric
+from ffplan.fabric.wiring.names import Names
+from ffplan.fabric.wiring.wiring import WiredFabric, wire
+
+
+@record
+class WiredDesign:
+    """A design with its fabric, sized once and wired."""
+
+    design: ResolvedDesign
+    plan: FabricPlan
+    fabric: WiredFabric
+    names: Names
+
+
+def wire_design(design: ResolvedDesign) -> WiredDesign:
+    """Return a design with its wired fabric.
+
+    Args:
+        design: the design.
+
+    Raises:
+        InputError: as `plan_fabric` does.
+    """
+    plan = plan_fabric(design)
+    fabric = wire(design, plan)
+    return WiredDesign(design, plan, fabric, Names(design, fabric))
+
+
+def message_bytes(design: ResolvedDesign) -> float:
+    """Return the bytes of a node that a design asks for: its message, or 1 GiB [byte]."""
+    wanted = design.spec.communication
+    return wanted.message_size if wanted else float(2**30)

@@ -1,0 +1,271 @@
+"""The axes of parallel plans: one table of rows, and plans as arrays.
+
+A row of `AXES` drives the option of the command line, what a search tries and keeps fixed, which plans are refused and
+why, the remedies, and the columns of measured runs. A new axis is a row here with its number in `ParallelPlans`, its
+field in plan files (`design.training`) and in reports (`results.training`), and the formula of what it costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    from ffplan.training.model_shape import ModelShape
+
+RECOMPUTE = ("none", "selective", "full")
+"""What of the activations is recomputed; a plan holds the position."""
+NODE = 16
+"""Most accelerators of a node; larger domains are several nodes on one scale-up switch."""
+LONG = 16_384
+"""Tokens of a sequence from which a search tries context parallelism."""
+MOST_EXPERT_SIZE = 1_024
+"""Largest EP size that a search tries."""
+MICRO = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+"""Micro-batches that a search tries."""
+
+
+@record
+class Reason:
+    """A rule that some plans break."""
+
+    name: str
+    """Stable name."""
+    label: str
+    """The rule for people."""
+    broken: Callable[..., Any]
+    """True where plans break it, given model and plans."""
+    explain: Callable[..., tuple[str, str]]
+    """Message and remedy, given model and one plan of plain numbers."""
+
+
+@record
+class Axis:
+    """One row: an axis along which plans differ."""
+
+    field: str
+    """Field of plan files and of reports, and column of measured runs."""
+    option: str
+    """Option of the command line."""
+    help: str
+    """Help of the option."""
+    array: str
+    """Field of `ParallelPlans`."""
+    _: KW_ONLY
+    ranks: bool = False
+    """True where its size multiplies the accelerators of a plan."""
+    values: Callable[..., tuple[int, ...]] | None = None
+    """Values that a search tries, given the model, the accelerators at hand, and those that a scale-up switch joins;
+    0 stands for what the field is where it is left out. None where they follow from the other axes."""
+    named: bool = True
+    """True where the nearest plan that runs always names it above 1."""
+    reason: Reason | None = None
+    """A rule of its own."""
+
+
+def divisors(number: int, most: int) -> tuple[int, ...]:
+    """Return the divisors of a number up to `most` [1]."""
+    return tuple(value for value in range(1, min(number, most) + 1) if number % value == 0)
+
+
+def _inside(size: int, gpus: int, domain: int) -> bool:
+    """Return whether groups of a size fill a node, or what a job takes of one, so that none straddles two.
+
+    Of scale-up domains over several nodes also powers of two count: what they leave of 72 stays idle.
+    """
+    return min(gpus, domain) % size == 0 or (domain > NODE and size & (size - 1) == 0)
+
+
+def _tensor(shape: ModelShape, gpus: int, domain: int) -> tuple[int, ...]:
+    sizes = divisors(int(shape.heads), min(gpus, domain))
+    return tuple(size for size in sizes if _inside(size, gpus, domain))
+
+
+def _context(shape: ModelShape, *_: int) -> tuple[int, ...]:
+    return (1, 2, 4, 8, 16, 32) if int(shape.sequence) >= LONG else (1,)
+
+
+def _pipeline(shape: ModelShape, gpus: int, _: int) -> tuple[int, ...]:
+    """Return divisors of the layers, embedding and output layer counted or not."""
+    layers = int(shape.layers)
+    stages = {stage for more in range(3) for stage in divisors(layers + more, gpus)}
+    return tuple(stage for stage in sorted(stages) if stage <= layers)
+
+
+def _experts(shape: ModelShape) -> int:
+    return shape.experts.routed if shape.experts else 1
+
+
+def _cuts_no_sequence(shape: ModelShape, plans: ParallelPlans) -> Any:
+    import numpy as np
+
+    return (np.asarray(plans.context) > 1) & (shape.sequence % (2 * plans.context) != 0)
+
+
+def _uncut(shape: ModelShape, plans: ParallelPlans) -> tuple[str, str]:
+    words = f"context parallelism {int(plans.context)} does not cut {int(shape.sequence):,} tokens"
+    return f"{words} into two equal pieces a rank", "take a power of two"
+
+
+AXES = (
+    Axis("tensor", "--tp", "TP size.", "tensor", ranks=True, values=_tensor),
+    Axis(
+        "context",
+        "--cp",
+        "CP size.",
+        "context",
+        ranks=True,
+        values=_context,
+        reason=Reason(
+            "context",
+            "context parallelism does not cut the sequence into 2 equal pieces a rank",
+            _cuts_no_sequence,
+            _uncut,
+        ),
+    ),
+    Axis("pipeline", "--pp", "PP size: pipeline stages.", "pipeline", ranks=True, values=_pipeline),
+    Axis("data", "--dp", "DP size; what the other axes leave if omitted.", "data", ranks=True),
+    Axis(
+        "expert",
+        "--ep",
+        "EP size.",
+        "expert",
+        values=lambda shape, gpus, _: divisors(_experts(shape), min(gpus, MOST_EXPERT_SIZE)),
+    ),
+    Axis(
+        "expert_tensor",
+        "--etp",
+        "TP size within experts; that of --tp if omitted.",
+        "expert_tensor",
+        values=lambda shape, *_: (0, 1) if _experts(shape) > 1 else (0,),
+        named=False,
+    ),
+    Axis("micro_batch", "--micro-batch", "Sequences of a micro-batch.", "micro", values=lambda *_: MICRO),
+    Axis(
+        "chunks",
+        "--chunks",
+        "Chunks of a stage, for interleaved 1F1B.",
+        "chunks",
+        values=lambda shape, *_: divisors(int(shape.layers), 16),
+    ),
+)
+"""Every axis, in the order in which a search nests them."""
+STRUCTURE = tuple(axis.array for axis in AXES if axis.values is not None)
+"""Axes of the structure of plans, which a search tries."""
+OPTIONS = {"recompute": (0, 1, 2), "sequence_parallel": (0, 1), "zero": (0, 1, 2, 3)}
+"""Options that a search tries with every structure, and their values."""
+RANK_ORDER = ("tensor", "context", "data", "pipeline")
+"""Axes of ranks, in the order that fills a node by default."""
+
+
+@record
+class ParallelPlans:
+    """Plans, one a position of the shape that all arrays broadcast to."""
+
+    gpus: Any
+    """Accelerators in use."""
+    batch: Any
+    """Sequences of a step."""
+    micro: Any
+    """Sequences of a micro-batch."""
+    tensor: Any
+    """TP size."""
+    pipeline: Any
+    """Pipeline stages."""
+    data: Any
+    """DP size."""
+    chunks: Any = 1
+    """Chunks of a stage, for interleaving."""
+    context: Any = 1
+    """CP size."""
+    expert: Any = 1
+    """EP size."""
+    expert_tensor: Any = 1
+    """TP size within experts."""
+    recompute: Any = 0
+    """Position in `RECOMPUTE`."""
+    sequence_parallel: Any = 0
+    """1 where tensor parallelism also splits what lies between its matrices."""
+    zero: Any = 0
+    """ZeRO stage; 3 is FSDP."""
+    shard: Any = 0
+    """Ranks that ZeRO shards over (HSDP); 0 for all data-parallel ones."""
+    unit_layers: Any = 1
+    """Layers that ZeRO 3 gathers together, its unit."""
+    gradient_bytes: Any = 2.0
+    """Bytes of a gradient as it is kept and reduced [byte]."""
+    precision: str = "bf16"
+    """fp16, bf16, tf32 or fp8."""
+    schedule: str = "1f1b"
+    """Schedule of the pipeline; interleaved follows from `chunks`."""
+    fused_attention: bool = True
+    """False where the scores of attention go through memory."""
+    eager: bool = False
+    """True where kernels are unfused: every element-wise operation is one of its own."""
+    causal_skip: bool = True
+    """True where fused attention leaves out the half that a causal mask hides."""
+    overlap: frozenset[str] = frozenset()
+    """What overlaps the computing: gradients, parameters, tensor, pipeline, experts."""
+    scatter_gather: bool = True
+    """True where tensor-parallel ranks send a shard each to the next stage."""
+    order: tuple[str, ...] = RANK_ORDER
+    """Axes of ranks, innermost first."""
+    offload: str = "none"
+    """none, optimizer or parameters: what host memory holds."""
+
+    @property
+    def ranks(self) -> Any:
+        """Product of the sizes of all axes of ranks [1]."""
+        return prod(getattr(self, axis.array) for axis in AXES if axis.ranks)
+
+    @property
+    def micro_batches(self) -> Any:
+        """Micro-batches of a data-parallel rank."""
+        return self.batch / (self.data * self.micro)
+
+    @property
+    def sharing(self) -> Any:
+        """Ranks over which ZeRO shards what is no expert."""
+        import numpy as np
+
+        return np.where(np.asarray(self.shard) > 0, self.shard, self.reducing)
+
+    @property
+    def between(self) -> Any:
+        """Ranks over which what lies between the matrices is split: those of sequence parallelism, or one."""
+        return 1.0 + self.sequence_parallel * (self.tensor - 1.0)
+
+    def tokens(self, sequence: Any) -> Any:
+        """Return the tokens of a micro-batch on a rank, of sequences of that length."""
+        return self.micro * sequence / self.context
+
+    @property
+    def width(self) -> float:
+        """Bytes of a number in activations."""
+        return 4.0 if self.precision == "tf32" else 2.0
+
+    @property
+    def reducing(self) -> Any:
+        """Ranks over which the gradients of everything but experts are reduced."""
+        return self.data * self.context
+
+    @property
+    def expert_data(self) -> Any:
+        """Ranks that hold the same experts."""
+        return self.data * self.context * self.tensor / (self.expert * self.expert_tensor)
+
+
+NUMBERS = (
+    "gpus",
+    "batch",
+    *(axis.array for axis in AXES),
+    *OPTIONS,
+    "shard",
+    "unit_layers",
+    "gradient_bytes",
+)
+"""Fields of a plan that are numbers."""

@@ -1,0 +1,89 @@
+"""Files of measured cases, of any subject, replayed into one report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ffplan.base.errors import InputError, UsageError
+from ffplan.base.paths import data_folder
+from ffplan.inputs.document import read_document
+from ffplan.inputs.validate import validate
+from ffplan.studies.accuracy import accuracy_report
+from ffplan.validation.communication_cases import CaseFile
+from ffplan.validation.communication_replay import replay
+from ffplan.validation.training_cases import SIZES, TIMES, TrainingFile
+from ffplan.validation.training_rows import replay_training
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ffplan.catalog.store import Catalog
+    from ffplan.inputs.document import Document
+    from ffplan.results.collective import AccuracyReport
+
+FOLDERS = {"memory": "training"}
+"""Subjects whose cases are among those of another."""
+MEASURED = {"training": TIMES, "memory": SIZES}
+"""What is replayed of files of training runs, by subject."""
+
+
+def case_files(subject: str, cases: Sequence[str] | None = None) -> list[tuple[str, str]]:
+    """Return path and name of every file of cases: the user's, or those that ship.
+
+    Args:
+        subject: communication, training or memory.
+        cases: the user's files.
+    """
+    if cases:
+        return [(name, name) for name in cases]
+    kind = FOLDERS.get(subject, subject)
+    folder = data_folder("catalogs") / "measurements" / kind
+    return [(str(path), f"catalogs/measurements/{kind}/{path.name}") for path in sorted(folder.glob("*.yaml"))]
+
+
+def _expect_cases(document: Document, subject: str) -> None:
+    """Refuse a file that is something else, before its every field is called wrong.
+
+    Raises:
+        InputError: where its `kind` is another, or missing.
+    """
+    data = document.data
+    kind = data.get("kind") if isinstance(data, dict) else None
+    wanted = f"{FOLDERS.get(subject, subject)}-cases"
+    if kind != wanted:
+        what = f"this file is of kind `{kind}`" if kind else "this is no file of measured cases"
+        remedy = f"write `kind: {wanted}`; `ffplan schema {wanted}` describes the format"
+        raise InputError(document.finding(wanted, ("kind",), what, remedy))
+
+
+def replay_files(subject: str, files: Sequence[tuple[str, str]], catalog: Catalog) -> AccuracyReport:
+    """Return the report over files of cases.
+
+    Args:
+        subject: communication, training or memory.
+        files: path and name of each.
+        catalog: the parts.
+
+    Raises:
+        InputError: where a file is wrong.
+        UsageError: where two files have one id, or nothing in them was measured of the subject.
+    """
+    rows, titles = [], {}
+    for path, name in files:
+        document = read_document(Path(path), name)
+        _expect_cases(document, subject)
+        found: CaseFile | TrainingFile
+        if subject in MEASURED:
+            found = validate(TrainingFile, document)
+            made = replay_training(found, document, catalog, MEASURED[subject])
+        else:
+            found = validate(CaseFile, document)
+            made = replay(found, document, catalog)
+        if found.id in titles:
+            raise UsageError(f"ffplan accuracy: two files of cases have the id `{found.id}`; the second is {name}")
+        titles[found.id] = found.name
+        rows += made
+    if not rows:
+        raise UsageError(f"ffplan accuracy {subject}: nothing in these files was measured of it")
+    return accuracy_report(subject, titles, rows)
