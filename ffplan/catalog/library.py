@@ -8,8 +8,8 @@ from pydantic import Field
 
 from ffplan.catalog.evidence import CountFigure, DataFigure, DurationFigure, EfficiencyFigure, FractionFigure
 from ffplan.catalog.parts import Part
+from ffplan.inputs.model import Identifier
 
-Algorithm = Literal["ring", "tree", "nvls", "nvls-tree", "sharp"]
 Protocol = Literal["ll", "ll128", "simple"]
 Place = Literal["base", "nvlink", "pcie", "network"]
 
@@ -22,9 +22,9 @@ class Library(Part):
     kind: Literal["library"]
     method: Literal["nccl", "hfreduce", "deepep"]
     """How it works: rings and trees between accelerators, reduction in host memory, or tokens sent to experts."""
-    latency: dict[Place, dict[Algorithm, dict[Protocol, DurationFigure]]] = Field(default_factory=dict)
+    latency: dict[Place, dict[Identifier, dict[Protocol, DurationFigure]]] = Field(default_factory=dict)
     """Latency of a call (base) and of each hop, by algorithm and protocol [s]."""
-    share: dict[Algorithm, dict[Protocol, EfficiencyFigure]] = Field(default_factory=dict)
+    share: dict[Identifier, dict[Protocol, EfficiencyFigure]] = Field(default_factory=dict)
     """Share of the bandwidth that a protocol leaves to data; left out, all."""
     fill: dict[Protocol, FractionFigure] = Field(default_factory=dict)
     """Weight of the filling of the pipeline inside a node, by protocol; left out, none."""

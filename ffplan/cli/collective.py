@@ -109,8 +109,9 @@ def collective(
     catalog: CatalogOption = None,
 ) -> None:
     """Time a collective over sizes and scales: what the library chooses, what binds, algbw and busbw."""
+    from ffplan.collectives.algorithms import NAMES
     from ffplan.collectives.expert_dispatch import Routing
-    from ffplan.collectives.volumes import ALGORITHMS, OF_TOKENS, OPERATIONS, PROTOCOLS
+    from ffplan.collectives.volumes import OF_TOKENS, OPERATIONS, PROTOCOLS
     from ffplan.inputs.quantities import BANDWIDTH, parse_quantity
     from ffplan.report.collective import collective_document
     from ffplan.studies.collective import CollectiveRequest, collective_table
@@ -120,7 +121,7 @@ def collective(
     choice(operation, OPERATIONS, "--op")
     asked = {"--tokens": tokens, "--hidden": hidden, "--top-k": top_k, "--experts": experts, "--max-nodes": max_nodes}
     _refuse_idle(operation, asked, {"--size": size, "--protocol": protocol})
-    algorithm = choice(algorithm.lower(), ALGORITHMS, "--algorithm") if algorithm else None
+    algorithm = choice(algorithm.lower(), NAMES, "--algorithm") if algorithm else None
     protocol = choice(protocol.lower(), PROTOCOLS, "--protocol") if protocol else None
     design, parts = resolved_design(file, catalog)
     libraries = _libraries(library, operation, design)

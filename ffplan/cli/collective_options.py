@@ -44,8 +44,8 @@ AlgorithmOption = Annotated[
         "--algorithm",
         "-a",
         metavar="NAME",
-        help="Force one: ring, tree, "
-        "nvls, nvls-tree, sharp, hierarchical; direct or rail for all-to-all; node-limited or straight for tokens.",
+        help="Force one: ring, tree, nvls, nvls-tree, sharp, hierarchical; pat for all-gather and reduce-scatter; "
+        "direct or rail for all-to-all; node-limited or straight for tokens.",
     ),
 ]
 ProtocolOption = Annotated[

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import maximum, minimum
+from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
 from ffplan.collectives.bottleneck import Line, on_borders, on_each, on_memory, on_nics, on_ports
 
 if TYPE_CHECKING:
@@ -106,3 +107,21 @@ def send_receive(operation: str, job: RankLayout) -> list[Line]:
     lines += on_each("over PCIe", "pcie_peer", host.gpus, whole, whole)
     lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids[:1], each, each * 0)
     return lines + on_ports(job, whole, each)
+
+
+def _latency(at: LatencyFigures) -> Latency:
+    inner = at.base + at.inside * at.job.shared
+    return inner + at.between * at.job.several, inner
+
+
+RAIL = Algorithm(
+    "rail",
+    ("all-to-all",),
+    rail_all_to_all,
+    _latency,
+    possible=lambda job: (job.ranks > 0) & job.host.switched,
+    runs_on="nodes with a scale-up switch",
+    figures="ring",
+)
+DIRECT = Algorithm("direct", ("all-to-all",), all_to_all, _latency, figures="ring")
+SEND = Algorithm("send", ("sendrecv",), send_receive, _latency, figures="ring")

@@ -16,7 +16,7 @@ from ffplan.collectives.volumes import depth
 
 
 def ring_latency(
-    base: Any, inside: Any, between: Any, steps: Any, crossings: Any, overhead: Any = 0.0, plateau: Any = 1.0
+    base: Any, inside: Any, between: Any, steps: Any, crossings: Any, *, overhead: Any = 0.0, plateau: Any = 1.0
 ) -> Any:
     """Return the latency of a ring.
 
@@ -63,6 +63,26 @@ def tree_latency(base: Any, inside: Any, between: Any, ranks_per_node: Any, node
         [1].
     """
     return base + 2 * ((ranks_per_node - 1) * inside + depth(nodes) * between)
+
+
+def log_latency(base: Any, between: Any, nodes: Any) -> Any:
+    """Return the latency of an algorithm that passes nodes in steps of half the distance.
+
+    Args:
+        base: of the call [s].
+        between: of a hop between nodes [s].
+        nodes: nodes N [1].
+
+    Returns:
+        Latency [s].
+
+    Equation:
+        base + log2(N) between
+
+    Source:
+        [1] for the constants; NCCL's own estimate of PAT adds a part that grows with the ranks (recalled, left out).
+    """
+    return base + depth(nodes) * between
 
 
 def switch_latency(inside: Any, between: Any, nodes: Any, *, in_network: bool = False) -> Any:

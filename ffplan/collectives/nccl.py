@@ -11,36 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import maximum, minimum
 from ffplan.base.record import record
-from ffplan.collectives.algorithms import LEDGERS
+from ffplan.collectives.algorithm import LatencyFigures
+from ffplan.collectives.algorithms import ALGORITHMS
 from ffplan.collectives.bottleneck import sustained_rate
-from ffplan.collectives.latency import ring_latency, switch_latency, tree_latency
-from ffplan.collectives.rank_layout import RankLayout
-from ffplan.collectives.volumes import PROTOCOLS, bus_factor, depth, ring_steps
+from ffplan.collectives.volumes import depth, ring_steps
 from ffplan.node.resources import resources
 
 if TYPE_CHECKING:
-    from ffplan.catalog.library import Library, Place
-    from ffplan.collectives.bottleneck import Key
-    from ffplan.node.resources import Resource
+    from collections.abc import Iterable
 
-TREES = ("tree", "nvls-tree")
-BY_OPERATION = {
-    "allreduce": ("ring", "tree", "nvls", "nvls-tree", "sharp"),
-    "reduce-scatter": ("ring",),
-    "all-gather": ("ring",),
-    "broadcast": ("ring",),
-    "all-to-all": ("rail", "direct"),
-    "sendrecv": ("send",),
-}
-"""Algorithms that NCCL may choose for an operation."""
-ON_REQUEST = {"allreduce": ("hierarchical",)}
-"""Algorithms that are reckoned only when asked for."""
-LATENCY_OF = {"hierarchical": "ring", "rail": "ring", "direct": "ring", "send": "ring"}
-"""Algorithms that take another's latency figures."""
-MANY = 4
-"""Nodes from which the busiest of a double binary tree sends the message twice."""
-FIXED_PROTOCOL = ("nvls", "nvls-tree", "sharp", "hierarchical", "rail", "direct", "send")
-"""Algorithms that run protocol Simple only."""
+    from ffplan.base.array_math import Number
+    from ffplan.catalog.library import Library
+    from ffplan.collectives.algorithm import Algorithm
+    from ffplan.collectives.bottleneck import Key
+    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.node.resources import Resource
 
 
 @record
@@ -62,43 +47,7 @@ class Choice:
     """True where it can run."""
 
 
-def _figure(library: Library, place: Place, algorithm: str, protocol: str) -> float:
-    """Return a latency constant [s]; 0 where the library has none."""
-    by_algorithm: Any = library.latency.get(place, {})
-    figures = by_algorithm.get(LATENCY_OF.get(algorithm, algorithm), {})
-    return float(figures[protocol].value) if protocol in figures else 0.0
-
-
-def _between(library: Library, job: RankLayout, algorithm: str, protocol: str) -> float:
-    extra = [nic.hop_latency.value for nic in job.host.nics if nic.hop_latency]
-    return _figure(library, "network", algorithm, protocol) + (max(extra) if extra else 0.0)
-
-
-def _latencies(library: Library, job: RankLayout, operation: str, algorithm: str, protocol: str) -> tuple[Any, Any]:
-    """Return the latency of a choice, and the part of it inside a node."""
-    inside = _figure(library, "nvlink" if job.host.switched else "pcie", algorithm, protocol)
-    base = _figure(library, "base", algorithm, protocol)
-    between = _between(library, job, algorithm, protocol)
-    nodes, inner = job.nodes, job.per_node
-    if algorithm in ("nvls", "nvls-tree", "sharp"):
-        return switch_latency(inside, between, nodes, in_network=algorithm == "sharp"), inside + 0 * nodes
-    if algorithm == "tree":
-        return tree_latency(base, inside, between, inner, nodes), base + 2 * (inner - 1) * inside
-    if algorithm in ("rail", "direct", "send"):
-        return base + inside * job.shared + between * job.several, base + inside * job.shared
-    steps, crossings = ring_steps(operation, job.ranks), ring_steps(operation, nodes) * job.several
-    vendor = job.host.cpus[0].vendor if job.host.cpus else ""
-    least = library.overhead.get(vendor)  # type: ignore[call-overload]
-    overhead = (least.value if least else 0.0) * (3 if protocol == "simple" else 1)
-    large = operation == "allreduce" and protocol == "simple"
-    plateau = library.ring_plateau.value if library.ring_plateau and large else 1.0
-    inner_steps = ring_steps(operation, inner)
-    if algorithm == "hierarchical":
-        return base + inner_steps * inside + crossings * between, base + inner_steps * inside
-    return ring_latency(base, inside, between, steps, crossings, overhead, plateau), base + inner_steps * inside
-
-
-def _ceiling(job: RankLayout, operation: str, algorithm: str) -> Any:
+def _ceiling(job: RankLayout, operation: str, algorithm: Algorithm) -> Number:
     """Return the highest algorithm bandwidth of protocol LL [GB/s]."""
     rates = job.host.rates
     if rates is None or rates.ll is None:
@@ -106,81 +55,77 @@ def _ceiling(job: RankLayout, operation: str, algorithm: str) -> Any:
     one, two, more = rates.ll.one_node.value, rates.ll.two_nodes.value, rates.ll.more_nodes.value
     nodes = job.nodes
     busbw = one * (nodes == 1) + two * (nodes == 2) + more * (nodes > 2)
-    return busbw / (maximum(bus_factor(operation, job.ranks), 1e-9) if algorithm == "ring" else 2.0)
+    most: Number = busbw / maximum(algorithm.bus_per_ll(operation, job.ranks), 1e-9)
+    return most
 
 
-def _inner_most(library: Library, job: RankLayout, operation: str, algorithm: str) -> Any:
+def _inner_most(library: Library, job: RankLayout, operation: str) -> Number:
     """Return the most that filling a ring inside a node takes [s]; without limit where no link is known."""
     rates = job.host.rates
-    if algorithm != "ring" or rates is None or rates.links is None or rates.ring is None or library.slot is None:
+    if rates is None or rates.links is None or rates.ring is None or library.slot is None:
         return float("inf")
     hop = library.slot.value * rates.links.value / (rates.ring.value * 1e9)
-    return ring_steps(operation, job.per_node) * hop
+    seconds: Number = ring_steps(operation, job.per_node) * hop
+    return seconds
 
 
-def _possible(job: RankLayout, algorithm: str, protocol: str) -> Any:
-    """True where a choice can run."""
-    rates = job.host.rates
-    in_switch = rates is not None and rates.nvls is not None and job.host.switched
-    always = job.ranks > 0
-    if algorithm == "nvls":
-        return always & (job.nodes == 1) & (job.per_node > 1) & in_switch
-    if algorithm in ("nvls-tree", "sharp"):
-        return always & (job.nodes > 1) & (job.per_node > 1) & in_switch
-    if protocol == "ll128":
-        return always & job.host.switched
-    return always & (job.host.switched or algorithm != "rail")
+def _rates(
+    library: Library, job: RankLayout, known: dict[Key, Resource], operation: str, algorithm: Algorithm
+) -> tuple[Number, Number]:
+    """Return the rate of a long message, and what the library takes it for [GB/s], before any protocol."""
+    lines = algorithm.ledger(operation, job)
+    real = sustained_rate(known, lines, trees=algorithm.trees)
+    guessed, correction = lines, 1.0
+    if algorithm.as_estimated is not None:
+        ranks, correction = algorithm.as_estimated(library, job)
+        guessed = algorithm.ledger(operation, ranks)
+    return real, correction * sustained_rate(known, guessed, trees=algorithm.trees, as_library=True)
 
 
-def _as_estimated(job: RankLayout) -> RankLayout:
-    """Return the ranks as NCCL's estimate of a tree sees them: few nodes send twice, as many do."""
-    if any(nic.tuned for nic in job.host.nics):
-        return job
-    few = (job.nodes > 1) & (job.nodes < MANY)
-    return RankLayout(
-        host=job.host, nodes=job.nodes + few * (MANY - job.nodes), per_node=job.per_node, zones=job.zones, borders=()
-    )
-
-
-def choice(
-    library: Library, job: RankLayout, known: dict[Key, Resource], operation: str, algorithm: str, protocol: str
-) -> Choice:
-    """Return the coefficients of one algorithm with one protocol.
+def choices_of(
+    library: Library,
+    job: RankLayout,
+    known: dict[Key, Resource],
+    operation: str,
+    algorithm: Algorithm,
+    protocols: Iterable[str],
+) -> list[Choice]:
+    """Return the coefficients of one algorithm with some protocols; ledger and rates are those of all of them.
 
     Args:
         library: constants.
         job: the ranks.
-        known: the resources of its nodes and borders.
+        known: the resources of its nodes and link cuts.
         operation: the collective.
-        algorithm: a key of `ledgers.LEDGERS`.
-        protocol: ll, ll128 or simple.
+        algorithm: the algorithm.
+        protocols: of `algorithm.protocols`.
     """
-    lines = LEDGERS[algorithm](operation, job)
-    trees = algorithm in TREES
-    shares: Any = library.share.get(algorithm, {})  # type: ignore[call-overload]
-    share = shares[protocol].value if protocol in shares else 1.0
-    ceiling = _ceiling(job, operation, algorithm) if protocol == "ll" else float("inf")
-    real = minimum(share * sustained_rate(known, lines, trees=trees), ceiling)
-    guessed = LEDGERS[algorithm](operation, _as_estimated(job)) if algorithm == "tree" else lines
-    seen = minimum(share * sustained_rate(known, guessed, trees=trees, as_library=True), ceiling)
-    if algorithm == "tree" and library.tree_estimate:
-        seen = seen * library.tree_estimate.value
-    latency, inner = _latencies(library, job, operation, algorithm, protocol)
-    fill = library.fill.get(protocol)  # type: ignore[call-overload]
-    slot = library.slot.value * job.nics if library.slot and protocol != "ll" else 0.0
-    return Choice(
-        algorithm=algorithm,
-        protocol=protocol,
-        seconds_per_byte=1e-9 / real,
-        latency=job.host.launch_s + latency,
-        inner_latency=inner,
-        fill=fill.value if fill else 0.0,
-        inner_most=_inner_most(library, job, operation, algorithm),
-        hops=2 * depth(job.nodes) if trees else 0.0,
-        slot=slot,
-        estimate_per_byte=1e-9 / seen,
-        possible=_possible(job, algorithm, protocol),
-    )
+    rate, guess = _rates(library, job, known, operation, algorithm)
+    shares: Any = library.share.get(algorithm.name, {})
+    inner_most = _inner_most(library, job, operation) if algorithm.rings else float("inf")
+    hops = 2 * depth(job.nodes) if algorithm.trees else 0.0
+    found = []
+    for protocol in protocols:
+        fraction = shares[protocol].value if protocol in shares else 1.0
+        ceiling = _ceiling(job, operation, algorithm) if protocol == "ll" else float("inf")
+        fill = library.fill.get(protocol)  # type: ignore[call-overload]
+        latency, inner = algorithm.latency(LatencyFigures(library, job, operation, algorithm.key, protocol))
+        found.append(
+            Choice(
+                algorithm=algorithm.name,
+                protocol=protocol,
+                seconds_per_byte=1e-9 / minimum(fraction * rate, ceiling),
+                latency=job.host.launch_s + latency,
+                inner_latency=inner,
+                fill=fill.value if fill else 0.0,
+                inner_most=inner_most,
+                hops=hops,
+                slot=library.slot.value * job.nics if library.slot and protocol != "ll" else 0.0,
+                estimate_per_byte=1e-9 / minimum(fraction * guess, ceiling),
+                possible=algorithm.possible(job) & (protocol != "ll128" or job.host.switched),
+            )
+        )
+    return found
 
 
 def choices(
@@ -196,14 +141,11 @@ def choices(
         algorithm: the only one allowed, or None.
         protocol: the only one allowed, or None.
     """
-    names = BY_OPERATION[operation]
-    if algorithm is not None:
-        names = (algorithm,) if algorithm in names + ON_REQUEST.get(operation, ()) else ()
     known = resources(job.host, job.borders, library.link_share.value if library.link_share else 1.0)
     found = []
-    for name in names:
-        if name == "sharp" and not in_network:
-            continue
-        kinds = ("simple",) if name in FIXED_PROTOCOL else PROTOCOLS
-        found += [choice(library, job, known, operation, name, kind) for kind in kinds if protocol in (None, kind)]
+    for item in ALGORITHMS.values():
+        asked = not item.on_request if algorithm is None else item.name == algorithm
+        if asked and operation in item.operations and (in_network or not item.in_network):
+            kinds = [kind for kind in item.protocols if protocol in (None, kind)]
+            found += choices_of(library, job, known, operation, item, kinds)
     return found

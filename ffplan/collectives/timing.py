@@ -136,8 +136,6 @@ def choices(wish: CollectiveQuery, job: RankLayout) -> list[Choice]:
         return [_hfreduce_choice(wish, job)] if runs else []
     if wish.library.method == "deepep":
         return _dispatch_choices(wish, job) if wish.operation in OF_TOKENS else []
-    if wish.operation not in nccl.BY_OPERATION:
-        return []
     return nccl.choices(
         wish.library, job, wish.operation, in_network=wish.in_network, algorithm=wish.algorithm, protocol=wish.protocol
     )

@@ -16,11 +16,6 @@ OPERATIONS: tuple[str, ...] = get_args(Operation)
 OF_TOKENS = ("dispatch", "combine")
 """Those that send tokens to experts and back."""
 
-AlgorithmName = Literal[
-    "ring", "tree", "nvls", "nvls-tree", "sharp", "hierarchical", "direct", "rail", "send", "node-limited", "straight"
-]
-ALGORITHMS: tuple[str, ...] = get_args(AlgorithmName)
-"""Algorithms that can be forced."""
 PROTOCOLS: tuple[str, ...] = get_args(Protocol)
 """Protocols that can be forced."""
 

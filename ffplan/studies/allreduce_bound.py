@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import ceil_div
 from ffplan.base.errors import InputError
-from ffplan.collectives.algorithms import LEDGERS
+from ffplan.collectives.algorithms import ALGORITHMS
 from ffplan.collectives.bottleneck import solve
 from ffplan.collectives.bounds import Bound, ring_factor
 from ffplan.collectives.hfreduce import hfreduce, ledger_total
@@ -55,7 +55,7 @@ def _best(job: RankLayout) -> tuple[str, Bound]:
     names = ["ring", "tree"]
     if ("nvls", job.host.gpus[0]) in known and job.per_node > 1:
         names.append("nvls" if job.nodes == 1 else "nvls-tree")
-    found = [(name, solve(known, LEDGERS[name]("allreduce", job))) for name in names]
+    found = [(name, solve(known, ALGORITHMS[name].ledger("allreduce", job))) for name in names]
     return max(found, key=lambda item: item[1].gbyte_s if item[1].terms else 0.0)
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.collectives import expert_dispatch, nccl
-from ffplan.collectives.algorithms import LEDGERS
+from ffplan.collectives import expert_dispatch
+from ffplan.collectives.algorithms import ALGORITHMS
 from ffplan.collectives.bottleneck import Line, solve
 from ffplan.collectives.hfreduce import hfreduce
 from ffplan.collectives.rank_layout import RankLayout
@@ -65,7 +65,7 @@ def ledger_of(wish: CollectiveQuery, job: RankLayout, algorithm: str) -> list[Li
         assert wish.routing is not None
         ledger = expert_dispatch.node_limited if algorithm == "node-limited" else expert_dispatch.straight
         return ledger(job, wish.routing)
-    return LEDGERS[algorithm](wish.operation, job)
+    return ALGORITHMS[algorithm].ledger(wish.operation, job)
 
 
 def bound_of(wish: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
@@ -75,7 +75,7 @@ def bound_of(wish: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
         resources(job.host, job.borders, share),
         ledger_of(wish, job, algorithm),
         sustained=True,
-        trees=algorithm in nccl.TREES,
+        trees=algorithm in ALGORITHMS and ALGORITHMS[algorithm].trees,
     )
 
 
@@ -91,13 +91,15 @@ def tabulate(
         sizes: messages [byte].
 
     Raises:
-        WishError: where the library has no such operation, algorithm or protocol here.
+        QueryError: where the library has no such operation, algorithm or protocol here.
     """
     grid = time_grid(wish, job, sizes)
     if grid is None or not bool(grid.possible.all()):
         what = " ".join(filter(None, (wish.algorithm, wish.protocol, wish.operation)))
         at = "" if grid is None else f" over {gpus[int(np.argmin(grid.possible))]:,} accelerators"
-        raise QueryError(f"`{wish.library.id}` has no {what}{at} of `{job.host.id}`")
+        forced = ALGORITHMS.get(wish.algorithm or "")
+        only = f"; {wish.algorithm} runs on {forced.runs_on}" if at and forced and forced.runs_on else ""
+        raise QueryError(f"`{wish.library.id}` has no {what}{at} of `{job.host.id}`{only}")
     bounds: dict[tuple[int, str], Bound] = {}
     for i in range(len(gpus)):
         for algorithm in dict.fromkeys(grid.choices[k][0] for k in grid.chosen[i]):

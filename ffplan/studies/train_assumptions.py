@@ -51,7 +51,9 @@ def collective_assumptions(wish: CollectiveQuery, job: RankLayout) -> tuple[str,
         if wish.operation == "all-to-all":
             found.append("What many small pieces of an all-to-all cost beyond one hop is not modelled.")
         if wish.operation in ("all-gather", "reduce-scatter"):
-            found.append("Only rings are modelled for it; NCCL's PAT would have less latency on many nodes.")
+            found.append(
+                "Rings are timed for it unless asked otherwise; NCCL's PAT would have less latency on many nodes."
+            )
     if library.method == "hfreduce":
         found.append("Fitted at 184 MiB; copies and additions of small messages are not in it.")
         found.append(

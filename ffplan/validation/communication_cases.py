@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from ffplan.catalog.evidence import Source
 from ffplan.catalog.library import Protocol
-from ffplan.collectives.volumes import AlgorithmName, Operation
+from ffplan.collectives.algorithms import NAMES
+from ffplan.collectives.volumes import Operation
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 from ffplan.inputs.quantities import Bandwidth, Data, Duration, Ratio, describe
 
+if TYPE_CHECKING:
+    AlgorithmName = str
+else:
+    AlgorithmName = Literal[NAMES]
 LibraryName = Literal["auto", "nccl", "hfreduce", "hfreduce-nvlink", "deepep"]
 Metric = Literal["time_us", "algbw_gbyte_s", "busbw_gbyte_s", "deepep_gbyte_s"]
 Ways = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,6}$")]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.collectives.algorithms import LEDGERS
+from ffplan.collectives.algorithms import ALGORITHMS
 from ffplan.collectives.bottleneck import solve, sustained_rate, totals
 from ffplan.collectives.expert_dispatch import Routing, expected_hits
 from ffplan.collectives.rank_layout import RankLayout
@@ -47,6 +47,7 @@ BY_ALGORITHM = {
     "direct": "all-to-all",
     "rail": "all-to-all",
     "send": "sendrecv",
+    "pat": "all-gather",
 }
 servers, nodes = st.sampled_from(SERVERS), st.integers(1, 2048)
 
@@ -104,12 +105,14 @@ def test_reduce_scatter_and_all_gather_are_no_slower_than_allreduce_on_a_ring(
     assert max(times[:2]) <= times[2] * (1 + 1e-12)
 
 
-@given(servers, st.sampled_from(sorted(LEDGERS)), st.integers(1, 512))
+@given(servers, st.sampled_from(sorted(ALGORITHMS)), st.integers(1, 512))
 def test_ledgers_send_as_much_as_they_receive_and_nics_carry_what_leaves(
     server: str, algorithm: str, count: int
 ) -> None:
     here = host(server)
-    lines = LEDGERS[algorithm](BY_ALGORITHM[algorithm], RankLayout(host=here, nodes=count, per_node=here.domain_gpus))
+    lines = ALGORITHMS[algorithm].ledger(
+        BY_ALGORITHM[algorithm], RankLayout(host=here, nodes=count, per_node=here.domain_gpus)
+    )
     for (kind, _), (inward, outward) in totals(lines).items():
         assert inward >= 0
         assert outward >= 0
@@ -122,7 +125,9 @@ def test_ledgers_send_as_much_as_they_receive_and_nics_carry_what_leaves(
 @given(servers, st.sampled_from(["ring", "tree", "direct", "hierarchical"]), st.integers(2, 512), st.floats(1.0, 8.0))
 def test_more_of_a_resource_never_slows_anything(server: str, algorithm: str, count: int, factor: float) -> None:
     here = host(server)
-    lines = LEDGERS[algorithm](BY_ALGORITHM[algorithm], RankLayout(host=here, nodes=count, per_node=here.domain_gpus))
+    lines = ALGORITHMS[algorithm].ledger(
+        BY_ALGORITHM[algorithm], RankLayout(host=here, nodes=count, per_node=here.domain_gpus)
+    )
     known = resources(here)
     before = sustained_rate(known, lines)
     for kind in {name for name, _ in known}:
@@ -159,7 +164,7 @@ def test_oversubscribed_leaves_never_help(leaves: int, ratio: float) -> None:
             zones=1,
             borders=(LinkCut(name="leaf_uplinks", label="", sets=float(leaves), links=32, gbyte_s=gbyte_s),),
         )
-        return float(sustained_rate(resources(here, job.borders), LEDGERS["direct"]("all-to-all", job)))
+        return float(sustained_rate(resources(here, job.borders), ALGORITHMS["direct"].ledger("all-to-all", job)))
 
     assert rate(1600 / ratio) <= rate(1600) * (1 + 1e-12)
 

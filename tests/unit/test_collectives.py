@@ -10,7 +10,7 @@ import pytest
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
-from ffplan.collectives.algorithms import hierarchical, nvls, nvls_tree, ring, sharp, tree
+from ffplan.collectives.algorithm import LatencyFigures
 from ffplan.collectives.bottleneck import Line, solve, sustained_rate, totals
 from ffplan.collectives.exchanges import all_to_all, rail_all_to_all, send_receive
 from ffplan.collectives.expert_dispatch import (
@@ -23,11 +23,15 @@ from ffplan.collectives.expert_dispatch import (
     token_bytes,
 )
 from ffplan.collectives.hfreduce import hfreduce, pipeline_hops
-from ffplan.collectives.latency import ring_latency, switch_latency, transfer_time, tree_latency
+from ffplan.collectives.latency import log_latency, ring_latency, switch_latency, transfer_time, tree_latency
+from ffplan.collectives.pat import PAT, pat
 from ffplan.collectives.pods import offloaded_run_time, pod_ring
 from ffplan.collectives.rank_layout import RankLayout
+from ffplan.collectives.rings import hierarchical, ring
 from ffplan.collectives.switch_hierarchy import level_bandwidth, reduction_rate, sharded_rate, sharded_speedup
+from ffplan.collectives.switch_reduction import nvls, nvls_tree, sharp
 from ffplan.collectives.timing import CollectiveQuery, time_grid
+from ffplan.collectives.trees import tree
 from ffplan.collectives.volumes import bus_factor, depth, mean_tree_load, nics_of, ring_steps
 from ffplan.node.fabric_cuts import LinkCut
 from ffplan.node.resources import resources
@@ -162,6 +166,21 @@ def test_all_to_all() -> None:
     assert crossing[0] == pytest.approx(8 / 8 + 16 * 0.75 * 7 / 8)  # and all that changes rails
 
 
+def test_pat() -> None:
+    """32 nodes, one rank each: 31/32 through the NIC, 3/4 out of each of four leaves; 8 + 5 x 14 us."""
+    cut = (LinkCut(name="leaf_uplinks", label="", sets=4, links=1, gbyte_s=1.0),)
+    job = RankLayout(host=host_named("hgx-h100-8nic"), nodes=32, per_node=1, borders=cut)
+    lines = pat("all-gather", job)
+    assert use(lines, "leaf_uplinks") == (0.75, 0.75)
+    assert use(lines, "nic") == pytest.approx((31 / 32, 31 / 32))
+    library = Catalog().entry("nccl").part
+    assert isinstance(library, Library)
+    whole, inner = PAT.latency(LatencyFigures(library, job, "all-gather", "pat", "simple"))
+    assert whole == pytest.approx(8e-6 + 5 * 14e-6)
+    assert inner == pytest.approx(8e-6)
+    assert not PAT.possible(replace(job, per_node=8))
+
+
 def test_all_to_all_over_pcie_shares_root_ports() -> None:
     """GPU5 and GPU6 on one port: 2 x 14/16 each way."""
     lines = all_to_all("all-to-all", RankLayout(host=host_named("fire-flyer-2-node"), nodes=2, per_node=8))
@@ -180,8 +199,11 @@ def test_send_and_receive() -> None:
 def test_latencies_of_nccl() -> None:
     """LL ring on 8 GPUs 6.6 + 14 x 0.6; over two nodes of AMD hosts every inner hop takes 2 us at least."""
     assert ring_latency(6.6, 0.6, 2.7, 14, 0) == pytest.approx(15.0)
-    assert ring_latency(6.6, 0.6, 2.7, 30, 2, 2.0) == pytest.approx(6.6 + 28 * 2 + 2 * 2.7)
-    assert ring_latency(8.4, 3.4, 14, 62, 6, 3.0, 1.4) == pytest.approx(1.4 * (8.4 + 56 * 3.4 + 6 * 14))
+    assert ring_latency(6.6, 0.6, 2.7, 30, 2, overhead=2.0) == pytest.approx(6.6 + 28 * 2 + 2 * 2.7)
+    assert ring_latency(8.4, 3.4, 14, 62, 6, overhead=3.0, plateau=1.4) == pytest.approx(
+        1.4 * (8.4 + 56 * 3.4 + 6 * 14)
+    )
+    assert log_latency(8, 14, 32) == pytest.approx(8 + 5 * 14)
     assert tree_latency(6.8, 0.6, 5.0, 8, 4) == pytest.approx(6.8 + 2 * (7 * 0.6 + 2 * 5.0))
     assert switch_latency(25, 20.9, 1024) == pytest.approx(25 + 2 * 10 * 20.9)
     assert [switch_latency(25, 18, n, in_network=True) for n in (1, 4)] == [25, 43]

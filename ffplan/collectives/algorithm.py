@@ -1,0 +1,103 @@
+"""What an algorithm between accelerators is: one record with its ledger, its latency, its protocols, and when it runs.
+
+A new algorithm is a module with its ledger and its record, a line in `algorithms.ALGORITHMS`, and its latency constants
+in the library's catalogue file. Solver, resources, time model, command line and case files read the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import KW_ONLY
+from typing import Any
+
+from ffplan.base.array_math import Bools, Number
+from ffplan.base.record import record
+from ffplan.catalog.library import Library
+from ffplan.collectives.bottleneck import Line
+from ffplan.collectives.rank_layout import RankLayout
+
+SIMPLE = ("simple",)
+"""Protocols of an algorithm that has Simple alone."""
+Latency = tuple[Number, Number]
+"""Latency of a call, and the part of it inside a node [s]."""
+
+
+class LatencyFigures:
+    """The constants of one library for one algorithm with one protocol, on the nodes of a job."""
+
+    def __init__(self, library: Library, job: RankLayout, operation: str, key: str, protocol: str) -> None:
+        self.library, self.job, self.operation, self.protocol = library, job, operation, protocol
+        self._key = key
+
+    def _figure(self, place: str) -> float:
+        """Return a constant [s]; 0 where the library has none."""
+        by_algorithm: Any = self.library.latency.get(place, {})  # type: ignore[call-overload]
+        figures = by_algorithm.get(self._key, {})
+        return float(figures[self.protocol].value) if self.protocol in figures else 0.0
+
+    @property
+    def base(self) -> float:
+        """Of the call [s]."""
+        return self._figure("base")
+
+    @property
+    def inside(self) -> float:
+        """Of a hop inside a node [s]."""
+        return self._figure("nvlink" if self.job.host.switched else "pcie")
+
+    @property
+    def between(self) -> float:
+        """Of a hop between nodes, with what the NIC adds [s]."""
+        extra = [nic.hop_latency.value for nic in self.job.host.nics if nic.hop_latency]
+        return self._figure("network") + (max(extra) if extra else 0.0)
+
+
+def anywhere(job: RankLayout) -> Bools:
+    """Return True on any ranks."""
+    found: Bools = job.ranks > 0
+    return found
+
+
+def half(operation: str, ranks: Number) -> Number:  # noqa: ARG001
+    """Return 2: bus bandwidth counts a message twice."""
+    return 2.0
+
+
+@record
+class Algorithm:
+    """One algorithm."""
+
+    name: str
+    """Name, as the command line takes it."""
+    operations: tuple[str, ...]
+    """Collectives that it can do."""
+    ledger: Callable[[str, RankLayout], list[Line]]
+    """What it moves, given operation and ranks."""
+    latency: Callable[[LatencyFigures], Latency]
+    """What it takes beside the stream."""
+    _: KW_ONLY
+    possible: Callable[[RankLayout], Bools] = anywhere
+    """True where it can run."""
+    runs_on: str = ""
+    """Where it can run, in words, for those whose ranks it refuses."""
+    protocols: tuple[str, ...] = SIMPLE
+    """Protocols that it runs."""
+    figures: str = ""
+    """Algorithm whose latency constants it takes; its own if empty."""
+    trees: bool = False
+    """True where several flows meet at a NIC, and pieces pass nodes one after the other."""
+    rings: bool = False
+    """True where pieces pass the ranks of a node one after the other, which fills a pipeline slot by slot."""
+    on_request: bool = False
+    """True where it is timed only when asked for."""
+    in_network: bool = False
+    """True where the network's switches reduce (SHARP)."""
+    bus_per_ll: Callable[[str, Number], Number] = half
+    """Bus bandwidth over message rate, by which the ceiling of protocol LL limits it."""
+    as_estimated: Callable[[Library, RankLayout], tuple[RankLayout, float]] | None = None
+    """The ranks as the library's own estimate sees them, and its correction; the true ones if omitted."""
+
+    @property
+    def key(self) -> str:
+        """Algorithm whose latency constants it takes."""
+        return self.figures or self.name

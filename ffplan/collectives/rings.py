@@ -1,0 +1,114 @@
+"""Rings, plain and hierarchical.
+
+Sources:
+    [1] NVIDIA nccl-tests, doc/PERFORMANCE.md (what a ring moves).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
+from ffplan.collectives.bottleneck import Line, on_borders, on_each, on_memory, on_nics, on_ports
+from ffplan.collectives.bounds import ring_factor
+from ffplan.collectives.latency import ring_latency
+from ffplan.collectives.volumes import PROTOCOLS, bus_factor, ring_steps
+
+if TYPE_CHECKING:
+    from ffplan.collectives.rank_layout import RankLayout
+
+
+def ring(operation: str, job: RankLayout) -> list[Line]:
+    """Return the ledger of rings, one through each NIC, that together carry the load once.
+
+    Neighbours inside a node talk over NVLink where a switch joins all GPUs, over PCIe otherwise; GPUs of one root port
+    are neighbours, so that one flow enters and one leaves each port.
+
+    Args:
+        operation: allreduce, reduce-scatter, all-gather or broadcast.
+        job: the ranks.
+
+    Returns:
+        Lines in bytes per byte of message [1].
+
+    Equation:
+        f (n) in and out of every GPU and of all NICs of a node together; f = busbw / algbw; out through the CPU as well
+        where the ring makes a detour (`Job.detour`)
+
+    Source:
+        [1]; An et al., arXiv 2408.14158, section IV-D2 (GPU to NIC at 9 GiB/s).
+    """
+    host, load = job.host, bus_factor(operation, job.ranks)
+    inside = load * job.shared
+    lines = on_nics(job, "ring between nodes", load)
+    lines += on_memory(job, load, load * (1.5 if operation in ("allreduce", "reduce-scatter") else 1.0))
+    lines += on_borders(job, load)
+    each = load * job.several / job.nics
+    if host.switched:
+        away = each * job.detour
+        lines += on_each("last GPU to the NIC of the first", "gpu_nic_peer", host.nic_ids, 0.0 * away, away)
+        return lines + on_each("ring inside a node", "nvlink", host.gpus, inside, inside)
+    lines += on_each("ring over PCIe", "pcie_peer", host.gpus, load, load)
+    lines += on_each("NIC to the first GPU", "gpu_nic_peer", host.nic_ids, each, 0.0 * each)
+    if host.sockets_with_gpus > 1:
+        lines.append(Line("ring between sockets", ("socket_fabric", "0"), inside, inside))
+    return lines + on_ports(job, load, each)
+
+
+def hierarchical(operation: str, job: RankLayout) -> list[Line]:
+    """Return the ledger of reduce-scatter in the node, rings between nodes on each rail, all-gather in the node.
+
+    Args:
+        operation: allreduce.
+        job: the ranks.
+
+    Returns:
+        Lines in bytes per byte of message [1].
+
+    Equation:
+        2 (p - 1) / p in and out of each GPU; 2 (N - 1) / N in and out of all NICs of a node together
+
+    Source:
+        Definition; each of p GPUs allreduces a share of 1 / p over N nodes.
+    """
+    host, inside, between = job.host, ring_factor(job.per_node), ring_factor(job.nodes)
+    lines = (
+        on_nics(job, "rings on each rail", between) + on_borders(job, between) + on_memory(job, inside, 1.5 * inside)
+    )
+    if host.switched:
+        return lines + on_each("scatter and gather inside a node", "nvlink", host.gpus, inside, inside)
+    each = between / job.nics
+    lines += on_each("scatter and gather over PCIe", "pcie_peer", host.gpus, inside, inside)
+    lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, each, each)
+    return lines + on_ports(job, inside, each)
+
+
+def _ring_latency(at: LatencyFigures) -> Latency:
+    job, library, operation = at.job, at.library, at.operation
+    steps, crossings = ring_steps(operation, job.ranks), ring_steps(operation, job.nodes) * job.several
+    vendor: Any = job.host.cpus[0].vendor if job.host.cpus else ""
+    least = library.overhead.get(vendor)
+    overhead = (least.value if least else 0.0) * (3 if at.protocol == "simple" else 1)
+    large = operation == "allreduce" and at.protocol == "simple"
+    plateau = library.ring_plateau.value if library.ring_plateau and large else 1.0
+    whole = ring_latency(at.base, at.inside, at.between, steps, crossings, overhead=overhead, plateau=plateau)
+    return whole, at.base + ring_steps(operation, job.per_node) * at.inside
+
+
+def _hierarchical_latency(at: LatencyFigures) -> Latency:
+    inner = at.base + ring_steps(at.operation, at.job.per_node) * at.inside
+    return inner + ring_steps(at.operation, at.job.nodes) * at.job.several * at.between, inner
+
+
+RING = Algorithm(
+    "ring",
+    ("allreduce", "reduce-scatter", "all-gather", "broadcast"),
+    ring,
+    _ring_latency,
+    protocols=PROTOCOLS,
+    rings=True,
+    bus_per_ll=bus_factor,
+)
+HIERARCHICAL = Algorithm(
+    "hierarchical", ("allreduce",), hierarchical, _hierarchical_latency, figures="ring", on_request=True
+)

@@ -1,0 +1,128 @@
+"""Reduction in the scale-up switch (NVLS), with trees or the network's own reduction (SHARP) beyond it.
+
+Sources:
+    [2] NVIDIA/nccl v2.30.7, src/graph (NVLS, NVLS-tree).
+    [3] Graham et al., "Scalable Hierarchical Aggregation Protocol (SHArP)", COM-HPC 2016 (each rank sends and receives
+        the message once).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
+from ffplan.collectives.bottleneck import Line, on_borders, on_each, on_memory, on_nics
+from ffplan.collectives.bounds import double_tree_load
+from ffplan.collectives.latency import switch_latency
+
+if TYPE_CHECKING:
+    from ffplan.collectives.rank_layout import RankLayout
+
+IN_NETWORK = "reduction in the network's switches"
+
+
+def nvls(operation: str, job: RankLayout, between: Any = 0.0, step: str = "between nodes") -> list[Line]:
+    """Return the ledger of reduction in the scale-up switch (NVLS), with trees or the network's own reduction beyond.
+
+    Args:
+        operation: allreduce.
+        job: the ranks.
+        between: bytes that a node sends and receives per byte of message [1].
+        step: what happens between nodes.
+
+    Returns:
+        Lines in bytes per byte of message [1].
+
+    Equation:
+        (p + 1) / p in and out of each of p GPUs: the switch reads every share from all and sends the result to all
+
+    Source:
+        [2]; Scaling book, chapter on GPUs, question 1 of the collectives section.
+    """
+    inside = (job.per_node + 1) / job.per_node * job.shared
+    lines = on_each("reduction in the scale-up switch", "nvls", job.host.gpus, inside, inside)
+    crossing = between if step == IN_NETWORK else None
+    return lines + on_nics(job, step, between) + on_memory(job, inside, inside) + on_borders(job, crossing)
+
+
+def nvls_tree(operation: str, job: RankLayout) -> list[Line]:
+    """Return the ledger of NVLS inside nodes and double binary trees between them, one pair of trees on each rail.
+
+    Args:
+        operation: allreduce.
+        job: the ranks.
+
+    Returns:
+        Lines in bytes per byte of message [1].
+
+    Equation:
+        (p + 1) / p in and out of each GPU; t (N) in and out of the NICs of the busiest node
+
+    Source:
+        [2].
+    """
+    return nvls(operation, job, double_tree_load(job.nodes), "trees between nodes")
+
+
+def sharp(operation: str, job: RankLayout) -> list[Line]:
+    """Return the ledger of NVLS inside nodes and reduction in the network's switches (SHARP) between them.
+
+    Args:
+        operation: allreduce.
+        job: the ranks.
+
+    Returns:
+        Lines in bytes per byte of message [1].
+
+    Equation:
+        (p + 1) / p in and out of each GPU; 1 in and out of the NICs of a node, half of a ring's for many nodes
+
+    Source:
+        [2], [3].
+    """
+    return nvls(operation, job, 1.0, IN_NETWORK)
+
+
+def _latency(at: LatencyFigures) -> Latency:
+    nodes = at.job.nodes
+    return switch_latency(at.inside, at.between, nodes), at.inside + 0 * nodes
+
+
+def _sharp_latency(at: LatencyFigures) -> Latency:
+    nodes = at.job.nodes
+    return switch_latency(at.inside, at.between, nodes, in_network=True), at.inside + 0 * nodes
+
+
+def _reduces(job: RankLayout) -> Any:
+    """True where the switch of a node reduces, over more than one rank of it."""
+    rates = job.host.rates
+    in_switch = rates is not None and rates.nvls is not None and job.host.switched
+    return (job.per_node > 1) & in_switch
+
+
+NVLS = Algorithm(
+    "nvls",
+    ("allreduce",),
+    nvls,
+    _latency,
+    possible=lambda job: _reduces(job) & (job.nodes == 1),
+    runs_on="one node whose switch reduces",
+)
+NVLS_TREE = Algorithm(
+    "nvls-tree",
+    ("allreduce",),
+    nvls_tree,
+    _latency,
+    possible=lambda job: _reduces(job) & (job.nodes > 1),
+    runs_on="several nodes whose switches reduce",
+    trees=True,
+)
+SHARP = Algorithm(
+    "sharp",
+    ("allreduce",),
+    sharp,
+    _sharp_latency,
+    possible=lambda job: _reduces(job) & (job.nodes > 1),
+    runs_on="several nodes whose switches reduce",
+    in_network=True,
+)

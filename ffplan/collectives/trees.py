@@ -1,0 +1,74 @@
+"""NCCL's double binary tree: a chain inside each node, two trees between nodes.
+
+Sources:
+    [2] NVIDIA/nccl v2.30.7, src/graph (chains inside nodes, double binary trees between them).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ffplan.base.array_math import maximum, minimum
+from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
+from ffplan.collectives.bottleneck import Line, on_borders, on_each, on_memory, on_nics, on_ports
+from ffplan.collectives.bounds import double_tree_load
+from ffplan.collectives.latency import tree_latency
+from ffplan.collectives.volumes import PROTOCOLS
+
+if TYPE_CHECKING:
+    from ffplan.catalog.library import Library
+    from ffplan.collectives.rank_layout import RankLayout
+
+MANY = 4
+"""Nodes from which the busiest of a double binary tree sends the message twice."""
+
+
+def tree(operation: str, job: RankLayout) -> list[Line]:
+    """Return the ledger of NCCL's double binary tree: a chain inside each node, two trees between nodes.
+
+    Args:
+        operation: allreduce.
+        job: the ranks.
+
+    Returns:
+        Lines in bytes per byte of message [1].
+
+    Equation:
+        min(p - 1, 2) in and out of the busiest GPU of p on the chain; t (N) in and out of the NICs of the busiest of N
+        nodes, t = 2 from four nodes on; where GPUs hang on PCIe, both at the GPU at the head of the chain
+
+    Source:
+        [2]; Sanders, Speck, Traeff, Parallel Computing 35 (2009), for t.
+    """
+    host = job.host
+    between, chain = double_tree_load(job.nodes), minimum(job.per_node - 1, 2) * 1.0
+    lines = on_nics(job, "trees between nodes", between) + on_borders(job, None)
+    lines += on_memory(job, chain + between, chain + between)
+    if host.switched:
+        return lines + on_each("chain inside a node", "nvlink", host.gpus, chain, chain)
+    each = between / job.nics
+    head = maximum(chain, job.shared + between)
+    lines += on_each("chain and NIC at its head", "pcie_peer", host.gpus, head, head)
+    lines += on_each("GPU at the head to NIC", "gpu_nic_peer", host.nic_ids, each, each)
+    if host.sockets_with_gpus > 1:
+        lines.append(Line("chain between sockets", ("socket_fabric", "0"), job.shared, job.shared))
+    return lines + on_ports(job, chain, each)
+
+
+def _latency(at: LatencyFigures) -> Latency:
+    inner = at.job.per_node
+    whole = tree_latency(at.base, at.inside, at.between, inner, at.job.nodes)
+    return whole, at.base + 2 * (inner - 1) * at.inside
+
+
+def _as_estimated(library: Library, job: RankLayout) -> tuple[RankLayout, float]:
+    """Return the ranks as NCCL's estimate sees them, and its correction of trees; few nodes send twice, as many do."""
+    correction = library.tree_estimate.value if library.tree_estimate else 1.0
+    if any(nic.tuned for nic in job.host.nics):
+        return job, correction
+    few = (job.nodes > 1) & (job.nodes < MANY)
+    return replace(job, nodes=job.nodes + few * (MANY - job.nodes), borders=()), correction
+
+
+TREE = Algorithm("tree", ("allreduce",), tree, _latency, protocols=PROTOCOLS, trees=True, as_estimated=_as_estimated)
