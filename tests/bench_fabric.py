@@ -13,7 +13,7 @@ import networkx as nx
 import numpy as np
 
 from ffplan.fabric.routing.all_to_all import all_to_all_loads
-from ffplan.fabric.routing.router import Router
+from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree
 from ffplan.fabric.wiring.wiring import wire_tree
 
@@ -79,7 +79,7 @@ def main() -> None:
     build = best(lambda: wire_tree(tree, tree.endpoints), 7)
     fabric = wire_tree(tree, tree.endpoints)
     everyone = np.ones(tree.endpoints, bool)
-    load = best(lambda: all_to_all_loads(Router(fabric), everyone, 1.0), 5)
+    load = best(lambda: all_to_all_loads(TreeRouting(fabric), everyone, 1.0), 5)
     words = "all-to-all load under static routing at 65,536 endpoints"
     print(f"{words}: {load * 1e3:.1f}ms, {load / build:.1f}x the build, aim 10x")
     closed = best(

@@ -112,7 +112,7 @@ def rules_page() -> str:
 
 def _type(node: dict[str, Any]) -> str:
     if "anyOf" in node:
-        return " or ".join(_type(option) for option in node["anyOf"])
+        return " or ".join(dict.fromkeys(_type(option) for option in node["anyOf"]))
     if "enum" in node or "const" in node:
         return "text"
     if node.get("type") == "object" and "additionalProperties" in node:
@@ -136,7 +136,11 @@ def _paths(schema: dict[str, Any], node: dict[str, Any], path: str) -> list[tupl
         full = f"{path}.{name}" if path else name
         rows.append((full, _type(child), child.get("description", "")))
         rows += _paths(schema, child, full)
-    return rows
+    kept: dict[str, tuple[str, str, str]] = {}
+    for full, words, meaning in rows:
+        before = kept.get(full, (full, words, meaning))
+        kept[full] = (full, words, meaning if meaning == before[2] else f"{before[2]} {meaning}")
+    return list(kept.values())
 
 
 def paths_page() -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.loading import wired_design
+from ffplan.cli.loading import only_trees, wired_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import write
 
@@ -82,6 +82,7 @@ def _svg(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     from ffplan.interop.drawing import drawing
 
     _whole(plane, zone, "the drawing shows the whole fabric")
+    only_trees(wired, "export: drawings show trees")
     return drawing(wired.design, wired.fabric)
 
 
@@ -112,9 +113,6 @@ _MAKERS: dict[Target, Callable[[WiredDesign, int | None, int | None], str]] = {
     Target.GRAPHML: _graphml,
     Target.DOT: _dot,
     Target.HOSTS: _hosts,
-    Target.SVG: _svg,
-    Target.CABLES: _cables,
-    Target.NCCL: _nccl,
     Target.SVG: _svg,
     Target.CABLES: _cables,
     Target.NCCL: _nccl,

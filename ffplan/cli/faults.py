@@ -8,7 +8,7 @@ import typer
 
 from ffplan.base.errors import UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import choice, wired_design
+from ffplan.cli.loading import choice, wired_trees
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption
 from ffplan.cli.output import Progress, emit
 
@@ -44,7 +44,7 @@ def faults(
     from ffplan.studies import faults as study
 
     choice(routing, ("adaptive", "static"), "--routing")
-    wired = wired_design(file, catalog)
+    wired = wired_trees(file, catalog, "faults: losses are modelled on trees")
     wish = study.FaultRequest(tuple(lose or ()), routing, samples, seed)
     progress = Progress("losses")
     try:

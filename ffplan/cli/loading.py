@@ -89,6 +89,31 @@ def wired_design(name: str, catalogs: list[str] | None) -> WiredDesign:
     return wire_design(resolved_design(name, catalogs)[0])
 
 
+def wired_trees(name: str, catalogs: list[str] | None, what: str) -> WiredDesign:
+    """Return a design given by path or name, wired; refuse it where its fabric is no tree.
+
+    Args:
+        name: path or name.
+        catalogs: folders of parts.
+        what: the command, and what it does with trees only.
+
+    Raises:
+        UsageError: for a dragonfly.
+    """
+    return only_trees(wired_design(name, catalogs), what)
+
+
+def only_trees(wired: WiredDesign, what: str) -> WiredDesign:
+    """Return a wired design whose fabric is made of trees.
+
+    Raises:
+        UsageError: for a dragonfly.
+    """
+    if not wired.fabric.trees:
+        raise UsageError(f"ffplan {what} only, and `{wired.design.spec.name}` is a {wired.fabric.family}")
+    return wired
+
+
 def examined_design(name: str, catalogs: list[str] | None) -> Assessment:
     """Return the assessment of a design given by path or name, with the findings of every rule."""
     from ffplan.catalog.store import Catalog

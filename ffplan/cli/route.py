@@ -32,7 +32,10 @@ TrafficOption = Annotated[
     ),
 ]
 RoutingOption = Annotated[
-    str, typer.Option("--routing", "-r", metavar="KIND", help="static (destination-modulo), ecmp or adaptive.")
+    str,
+    typer.Option(
+        "--routing", "-r", metavar="KIND", help="static (destination-modulo), ecmp, adaptive, or valiant (dragonfly)."
+    ),
 ]
 
 
@@ -59,8 +62,9 @@ def route(
 
     Exit code 1 where some traffic cannot arrive.
     """
-    from ffplan.fabric.routing.job_loads import ROUTING, TRAFFIC, StudyError
+    from ffplan.fabric.routing.job_loads import TRAFFIC, StudyError
     from ffplan.fabric.routing.rank_order import ORDERS
+    from ffplan.fabric.routing.routing import ROUTING
     from ffplan.report.fabric import route_document
     from ffplan.studies import route as study
 

@@ -9,7 +9,7 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import wired_design
+from ffplan.cli.loading import only_trees, wired_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import Progress, emit
 
@@ -38,6 +38,7 @@ def verify(
 
     wired = wired_design(file, catalog)
     if program is Program.OPENSM:
+        only_trees(wired, "verify: OpenSM's fat-tree routing is verified on trees")
         progress = Progress("OpenSM")
         try:
             report = verify_opensm(wired.design, wired.fabric, wired.names, limit, progress.step)

@@ -6,7 +6,7 @@ from typing import Any
 
 from ffplan.base.record import record
 from ffplan.collectives.volumes import nics_of
-from ffplan.node.fabric_cuts import LinkCut
+from ffplan.fabric.sizing.link_cuts import LinkCut
 from ffplan.node.host import Host
 
 

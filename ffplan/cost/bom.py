@@ -67,8 +67,8 @@ def cable_items(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[str, L
             ("endpoint-links", design.endpoint_link, fabric.endpoint_cables),
             ("inter-switch-links", design.inter_switch_link, fabric.inter_switch_cables),
         ]
+    from ffplan.fabric.family import wire
     from ffplan.fabric.wiring.cabling import quantities
-    from ffplan.fabric.wiring.wiring import wire
 
     parts = {link.id: link for link in design.cable_choices}
     found = quantities(design, wire(design, fabric))

@@ -50,6 +50,16 @@ def whole_faults(spec: Design, document: Document) -> Iterator[Finding]:
 
 def _tier_faults(spec: Design, document: Document) -> Iterator[Finding]:
     fabric = spec.fabric
+    if fabric.family == "dragonfly":
+        return
+    if "tiers" not in fabric.model_fields_set:
+        yield document.finding(
+            "schema-missing-field",
+            ("fabric",),
+            "the field `tiers` is missing in `fabric`",
+            "add `tiers:`",
+        )
+        return
     if fabric.tiers == 1 and fabric.oversubscription != 1:
         yield document.finding(
             "design-tiers",
@@ -83,8 +93,42 @@ def _tier_faults(spec: Design, document: Document) -> Iterator[Finding]:
         )
 
 
+_OF_TREES = (
+    "tiers",
+    "zones",
+    "inter_zone",
+    "core_policy",
+    "oversubscription",
+    "spine_oversubscription",
+    "scalable_unit",
+)
+
+
+def _dragonfly_faults(spec: Design, document: Document) -> Iterator[Finding]:
+    fabric = spec.fabric
+    for field in _OF_TREES:
+        if field in fabric.model_fields_set:
+            yield document.finding(
+                "design-family",
+                ("fabric", field),
+                f"`{field}` belongs to trees; a balanced `dragonfly` follows from its endpoints and the switch",
+                f"remove `{field}`, or use a family of trees",
+                key=True,
+            )
+    if fabric.link.inter_switch is None:
+        yield document.finding(
+            "schema-missing-field",
+            ("fabric", "link"),
+            "the field `inter_switch` is missing in `fabric.link`",
+            "name the links between switches: `inter_switch:`",
+        )
+
+
 def _family_faults(spec: Design, document: Document) -> Iterator[Finding]:
     fabric = spec.fabric
+    if fabric.family == "dragonfly":
+        yield from _dragonfly_faults(spec, document)
+        return
     if fabric.family == "rail-only" and (fabric.planes > 1 or fabric.planes_by == "port"):
         field = "planes" if fabric.planes > 1 else "planes_by"
         yield document.finding(

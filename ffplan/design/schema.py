@@ -11,7 +11,7 @@ from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 from ffplan.inputs.quantities import Bandwidth, Data, EnergyPrice, Length, MoneyAmount, Power, Ratio
 
 Role = Literal["compute", "storage", "management"]
-Family = Literal["fat-tree", "rail-optimised", "rail-only"]
+Family = Literal["fat-tree", "rail-optimised", "rail-only", "dragonfly"]
 Library = Literal["hfreduce", "hfreduce-nvlink", "nccl"]
 CorePolicy = Literal["minimal", "per-rail-whole-pods", "equal-stripe"]
 CostCategory = Literal["servers", "storage", "switches", "endpoint-links", "inter-switch-links"]
@@ -58,13 +58,16 @@ class Fabric(Frozen):
 
     family: Family
     """Topology. `fat-tree` fills leaf after leaf, NIC by NIC. `rail-optimised` puts NIC r of the nodes of a scalable
-    unit on leaf r of that unit. `rail-only` gives NIC r of all nodes a tree of its own; nothing joins the rails."""
+    unit on leaf r of that unit. `rail-only` gives NIC r of all nodes a tree of its own; nothing joins the rails.
+    `dragonfly` is balanced: groups of routers, all joined inside, every two groups joined; nodes fill group after
+    group."""
     switch: Identifier
     """Catalogue id of the switch, the same in every tier."""
     link: LinkChoice
     """Links."""
-    tiers: Annotated[int, Field(ge=1, le=3)]
-    """Switch tiers: 1, 2 (leaf, spine) or 3 (leaf, spine, core)."""
+    tiers: Annotated[int, Field(ge=1, le=3)] = 1
+    """Switch tiers: 1, 2 (leaf, spine) or 3 (leaf, spine, core). Trees need it; a dragonfly has
+    none."""
     zones: Annotated[int, Field(ge=1, le=64)] = 1
     """Separate trees, each with its share of the nodes."""
     planes: Annotated[int, Field(ge=1, le=64)] = 1

@@ -52,7 +52,7 @@ def tree(fabric: WiredFabric, names: Names) -> list[TreeSwitch]:
     switches = fabric.network.switches
     leaves = _leaves(fabric, names)
     lines = [TreeSwitch(names.switch(leaf), tuple(leaves[leaf]), ()) for leaf in sorted(leaves)]
-    roots = []
+    roots, word = [], "pod" if fabric.trees else "group"
     for zone in sorted({int(switches.zone[leaf]) for leaf in leaves}):
         inside = [leaf for leaf in sorted(leaves) if switches.zone[leaf] == zone]
         prefix = f"z{zone + 1}-" if fabric.zones > 1 else ""
@@ -61,7 +61,7 @@ def tree(fabric: WiredFabric, names: Names) -> list[TreeSwitch]:
         if len(pods) > 1:
             below = []
             for pod in pods:
-                name = f"{prefix}pod-{pod + 1:0{len(str(max(pods) + 1))}}"
+                name = f"{prefix}{word}-{pod + 1:0{len(str(max(pods) + 1))}}"
                 own = tuple(names.switch(leaf) for leaf in inside if switches.pod[leaf] == pod)
                 lines.append(TreeSwitch(name, (), own))
                 below.append(name)

@@ -12,7 +12,7 @@ from ffplan.fabric.routing.all_to_all import all_to_all_loads
 from ffplan.fabric.routing.forwarding import Tracer
 from ffplan.fabric.routing.job_loads import JobNodes, flows_of, pick_job
 from ffplan.fabric.routing.link_loads import flow_loads, outcome
-from ffplan.fabric.routing.router import Router
+from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.interop import opensm, slurm, slurmctld
 from ffplan.interop.ibsim import subnet
 from ffplan.results.design import SCHEMA_VERSION
@@ -51,7 +51,7 @@ def _inside(job: JobNodes, member: NDArray[np.bool_]) -> JobNodes | None:
 
 
 def _compare(
-    fabric: WiredFabric, router: Router, tracer: Tracer, title: str, flows: Flows | None, members: Ints, hops: int
+    fabric: WiredFabric, router: TreeRouting, tracer: Tracer, title: str, flows: Flows | None, members: Ints, hops: int
 ) -> Check:
     """Compare the busiest link under OpenSM's tables with ours; flows None stands for all-to-all."""
     if flows is None:
@@ -118,7 +118,7 @@ def _tables(design: ResolvedDesign, fabric: WiredFabric, title: str, seen: opens
     """Trace pairs through the forwarding tables, and compare loads under them with ours."""
     tables, network = seen.tables, fabric.network
     assert tables is not None
-    tracer, router = Tracer(network, tables), Router(fabric)
+    tracer, router = Tracer(network, tables), TreeRouting(fabric)
     members = tables.endpoints
     pairs = np.random.default_rng(0).choice(members, (SAMPLE, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
@@ -168,7 +168,7 @@ def verify_opensm(
         version, found = _subnet(design, fabric, names, plane, zone, limit_s)
         checks += found
     if fabric.interzone:
-        links = fabric.network.links_by_tier()[3]
+        links = fabric.network.links_by_tier()["interzone"]
         checks.append(
             Check(
                 subject="between zones",

@@ -9,7 +9,7 @@ from ffplan.base.record import record
 from ffplan.node.host import Host, Range, spread
 
 if TYPE_CHECKING:
-    from ffplan.node.fabric_cuts import LinkCut
+    from ffplan.fabric.sizing.link_cuts import LinkCut
 
 FULL_DUPLEX: Range = (2.0, 2.0, 2.0)
 
@@ -142,7 +142,7 @@ def resources(
     """
     found = [*_scale_up(host, link_share), *_of_gpus(host), *_of_cpus(host), *_network(host)]
     for item in borders:
-        plain = item.name != "bisection" and isinstance(item.gbyte_s, int | float)
+        plain = item.name not in ("bisection", "group_links") and isinstance(item.gbyte_s, int | float)
         basis = f"{item.links:,} links x {item.gbyte_s / item.links:g} GB/s" if plain else ""
         found.append(Resource(item.name, "0", item.label, (item.gbyte_s,) * 3, basis=basis))
     return {(item.name, item.id): item for item in found}

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
 from ffplan.base.formatting import data_size, duration, number, plural
+from ffplan.base.plain import plain
 from ffplan.report.document import Body, Document, Lines
+from ffplan.results.design import RouterSwitches
 
 if TYPE_CHECKING:
     from ffplan.base.outcomes import Term
@@ -39,20 +41,22 @@ def _ratio(value: float) -> str:
     return f"{number(value)}:1"
 
 
-def _fabric(f: FabricReport) -> Lines:
-    s, links = f.switches, f.links
-    roles = [(s.leaf, "leaf"), (s.spine, "spine"), (s.core, "core"), (s.interzone, "inter-zone")]
-    tiers = [
-        (links.endpoint, "endpoint"),
-        (links.leaf_spine, "leaf-spine"),
-        (links.spine_core, "spine-core"),
-        (links.interzone, "inter-zone"),
+def _counts(record: object) -> list[tuple[int, str]]:
+    """Return the numbers of a contract with their words, without the total."""
+    return [
+        (count, {"interzone": "inter-zone"}.get(name, name.replace("_", "-")))
+        for name, count in plain(record).items()
+        if name != "total"
     ]
-    spare = f.spare_ports_by_role
-    spares = [(spare.spine, "spine"), (spare.core, "core"), (spare.interzone, "inter-zone")]
+
+
+def _fabric(f: FabricReport) -> Lines:
+    roles, tiers = _counts(f.switches), _counts(f.links)
+    spares = _counts(f.spare_ports_by_role)[1:]
     planes = f"{f.planes} planes x " if f.planes > 1 else ""
     zones = f"{f.zones} zones x " if f.zones > 1 else ""
     switch = f"{f.switch} ({f.ports_per_switch} ports)"
+    tiered = "" if isinstance(f.switches, RouterSwitches) else f" of {plural(f.tiers, 'tier')}"
     over = _ratio(f.oversubscription)
     if f.zone_oversubscription is not None:
         over += f" within a zone; {_ratio(f.zone_oversubscription)} between zones"
@@ -60,8 +64,8 @@ def _fabric(f: FabricReport) -> Lines:
     return Lines(
         "Fabric",
         (
-            ("topology", f"{planes}{zones}{f.family} of {plural(f.tiers, 'tier')}, {switch}"),
-            ("switches", f"{s.total:,} = " + " + ".join(f"{n:,} {role}" for n, role in roles if n)),
+            ("topology", f"{planes}{zones}{f.family}{tiered}, {switch}"),
+            ("switches", f"{f.switches.total:,} = " + " + ".join(f"{n:,} {role}" for n, role in roles if n)),
             ("links", ", ".join(f"{n:,} {tier}" for n, tier in tiers if n)),
             ("spare ports", f"{f.spare_ports:,} for endpoints{other}"),
             ("oversubscription", over),

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ffplan.base.errors import Finding
 from ffplan.base.outcomes import CostLine, LedgerLine, Term
 from ffplan.base.record import record
@@ -109,6 +111,30 @@ class Links:
 
 
 @record
+class RouterSwitches:
+    """Switches of a dragonfly, over all planes."""
+
+    router: int
+    """Routers."""
+    total: int
+    """All switches."""
+
+
+@record
+class RouterLinks:
+    """Links of a dragonfly, over all planes."""
+
+    endpoint: int
+    """NIC to router."""
+    intra_group: int
+    """Between routers of a group."""
+    inter_group: int
+    """Between groups."""
+    total: int
+    """All links."""
+
+
+@record
 class Cables:
     """Cables to lay; with breakout, several links share one."""
 
@@ -132,6 +158,29 @@ class SparePorts:
     """On core switches."""
     interzone: int
     """On inter-zone switches."""
+
+
+@record
+class RouterSparePorts:
+    """Unused switch ports of a dragonfly."""
+
+    router: int
+    """On routers: room for more endpoints."""
+
+
+class Counts(NamedTuple):
+    """The contracts that count the switches, links and spare ports of a family."""
+
+    switches: type[Switches | RouterSwitches]
+    links: type[Links | RouterLinks]
+    spare: type[SparePorts | RouterSparePorts]
+
+
+COUNTS = {
+    "leaf": Counts(Switches, Links, SparePorts),
+    "router": Counts(RouterSwitches, RouterLinks, RouterSparePorts),
+}
+"""By the role of the switches that endpoints join."""
 
 
 @record
@@ -170,9 +219,9 @@ class FabricReport:
     """NICs joined in each zone of one plane."""
     access_points: int
     """Endpoint ports the fabric is built for."""
-    switches: Switches
+    switches: Switches | RouterSwitches
     """Switches by role."""
-    links: Links
+    links: Links | RouterLinks
     """Links by tier."""
     breakout: int
     """Ports that each port of the switch is split into [1]; `ports_per_switch` counts them after the split."""
@@ -180,7 +229,7 @@ class FabricReport:
     """Cables by kind."""
     spare_ports: int
     """Free leaf ports: endpoints that can still be added without another switch."""
-    spare_ports_by_role: SparePorts
+    spare_ports_by_role: SparePorts | RouterSparePorts
     """Unused ports by role."""
     oversubscription: float
     """Bandwidth down over bandwidth up of a leaf switch full of the fastest endpoints [1]."""

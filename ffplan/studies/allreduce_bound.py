@@ -11,7 +11,8 @@ from ffplan.collectives.bottleneck import solve
 from ffplan.collectives.bounds import Bound, ring_factor
 from ffplan.collectives.hfreduce import hfreduce, ledger_total
 from ffplan.collectives.rank_layout import RankLayout
-from ffplan.node.fabric_cuts import fabric_cuts, reachable_nodes
+from ffplan.fabric.family import fabric_cuts
+from ffplan.fabric.sizing.link_cuts import reachable_nodes
 from ffplan.node.host import Host, host
 from ffplan.node.resources import resources
 from ffplan.results.design import CollectiveReport

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.catalog.library import Library
-from ffplan.fabric.sizing.plan import plan_fabric
-from ffplan.node.fabric_cuts import fabric_cuts, reachable_nodes, zones_of
+from ffplan.fabric.family import fabric_cuts, plan_fabric
+from ffplan.fabric.sizing.link_cuts import reachable_nodes, zones_of
 from ffplan.node.host import host
 from ffplan.training.group_collectives import Cluster, cut_fraction
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.node.fabric_cuts import LinkCut
+    from ffplan.fabric.sizing.link_cuts import LinkCut
     from ffplan.training.group_collectives import GroupPlacement
 
 

@@ -11,8 +11,8 @@ from ffplan.catalog.library import Library
 from ffplan.collectives import expert_dispatch
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, choices
-from ffplan.fabric.sizing.plan import plan_fabric
-from ffplan.node.fabric_cuts import fabric_cuts, reachable_nodes, zones_of
+from ffplan.fabric.family import fabric_cuts, plan_fabric
+from ffplan.fabric.sizing.link_cuts import reachable_nodes, zones_of
 from ffplan.node.host import host
 from ffplan.results.collective import AlgorithmRow, CollectiveRow, CollectiveTable
 from ffplan.results.design import SCHEMA_VERSION

@@ -11,7 +11,8 @@ from ffplan.catalog.parts import Server
 from ffplan.cost.bom import CostPlan, cable_items, price
 from ffplan.cost.power import PowerPlan, annual_energy, plan_power
 from ffplan.design.resolve import ResolvedDesign
-from ffplan.fabric.sizing.plan import FabricPlan, plan_fabric
+from ffplan.fabric.family import plan_fabric
+from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.results import design as out
 from ffplan.studies.allreduce_bound import allreduce_bounds, left_out
 from ffplan.studies.design_assumptions import design_assumptions, recalled_figures
@@ -78,6 +79,7 @@ def _scale_up(design: ResolvedDesign) -> out.ScaleUpReport | None:
 
 
 def _fabric(design: ResolvedDesign, plan: FabricPlan) -> out.FabricReport:
+    counts = out.COUNTS[next(iter(plan.switches_by_role))]
     return out.FabricReport(
         family=plan.family,
         switch=design.switch.id,
@@ -88,24 +90,14 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> out.FabricReport:
         endpoints=plan.endpoints,
         endpoints_per_zone=plan.endpoints_per_zone,
         access_points=plan.access_points,
-        switches=out.Switches(
-            leaf=plan.leaf, spine=plan.spine, core=plan.core, interzone=plan.interzone, total=plan.switches
-        ),
-        links=out.Links(
-            endpoint=plan.endpoint_links,
-            leaf_spine=plan.leaf_spine_links,
-            spine_core=plan.spine_core_links,
-            interzone=plan.interzone_links,
-            total=plan.endpoint_links + plan.inter_switch_links,
-        ),
+        switches=counts.switches(**plan.switches_by_role, total=plan.switches),
+        links=counts.links(**plan.links_by_tier, total=plan.links),
         breakout=plan.breakout,
         cables=out.Cables(
             plan.endpoint_cables, plan.inter_switch_cables, plan.endpoint_cables + plan.inter_switch_cables
         ),
         spare_ports=plan.spare_ports,
-        spare_ports_by_role=out.SparePorts(
-            plan.spare_ports, plan.spare_spine_ports, plan.spare_core_ports, plan.spare_interzone_ports
-        ),
+        spare_ports_by_role=counts.spare(**plan.spare_by_role),
         oversubscription=plan.oversubscription,
         zone_oversubscription=plan.zone_oversubscription,
         port_gbyte_s=plan.port_gbyte_s,

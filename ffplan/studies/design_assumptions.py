@@ -27,6 +27,17 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
         yield "The zones are not joined: no traffic passes between them, and an allreduce stays within one."
     if spec.tiers == 3:
         yield f"Core switches follow the policy `{spec.core_policy}`."
+    shape = plan.dragonfly
+    if shape is not None:
+        join = "links join" if shape.each > 1 else "link joins"
+        yield (
+            f"Balanced dragonfly: {shape.groups} groups of {shape.routers} routers, each with {shape.endpoints} "
+            f"endpoints and {shape.global_links} global links; {shape.each} {join} two groups."
+        )
+        yield (
+            "Between groups, half of the global links carry a collective, as adaptive routing takes detours; links "
+            "inside a group are taken to bind nothing. Nodes fill group after group."
+        )
     if spec.family == "rail-only":
         yield "Nothing joins the rails: traffic between them is forwarded inside the nodes."
     elif spec.planes_by == "port":

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.fabric.family import routing_of
 from ffplan.fabric.routing import job_loads
 from ffplan.fabric.routing.double_binary_tree import crossings
 from ffplan.fabric.routing.link_loads import outcome
 from ffplan.fabric.routing.rank_order import ORDERS, zone_sizes
-from ffplan.fabric.routing.router import Router
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import OrderReport, PlacementReport
 from ffplan.studies.link_names import hottest
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _order(wired: WiredDesign, job: JobNodes, order: str, kind: str, size: float, seed: int) -> OrderReport:
-    load, lost = job_loads.loads_for(wired.design, Router(wired.fabric), job, kind, "static", size, seed)
+    load, lost = job_loads.loads_for(wired.design, routing_of(wired.fabric), job, kind, "static", size, seed)
     result = outcome(wired.fabric.network, load, lost)
     return OrderReport(
         order=order,

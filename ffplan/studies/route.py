@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
+from ffplan.fabric.family import routing_of
 from ffplan.fabric.routing import job_loads
 from ffplan.fabric.routing.link_loads import outcome
-from ffplan.fabric.routing.router import Router
 from ffplan.fabric.routing.traffic import Flows
 from ffplan.fabric.routing.virtual_lanes import lane_rates
 from ffplan.results.design import SCHEMA_VERSION
@@ -49,7 +49,7 @@ def _beside(
     Raises:
         StudyError: where some of its flows cannot arrive.
     """
-    network, router = wired.fabric.network, Router(wired.fabric)
+    network, router = wired.fabric.network, routing_of(wired.fabric)
     other, lost = job_loads.loads_for(wired.design, router, job, beside, wish.routing, wish.size, wish.seed)
     if lost:
         raise job_loads.StudyError(f"--beside {beside}: {lost:,} of its flows cannot arrive")
@@ -77,7 +77,7 @@ def route(wired: WiredDesign, wish: RouteRequest) -> RouteReport:
         StudyError: where the fabric has not what is asked for.
     """
     design, network, names = wired.design, wired.fabric.network, wired.names
-    router = Router(wired.fabric)
+    router = routing_of(wired.fabric)
     job = job_loads.pick_job(design, wired.fabric, wish.nodes, wish.order, wish.seed)
 
     def loads(routing: str) -> tuple[Floats, int]:

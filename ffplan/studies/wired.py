@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from ffplan.base.record import record
 from ffplan.design.resolve import ResolvedDesign
-from ffplan.fabric.sizing.plan import FabricPlan, plan_fabric
+from ffplan.fabric.family import plan_fabric, wire
+from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.fabric.wiring.names import Names
-from ffplan.fabric.wiring.wiring import WiredFabric, wire
+from ffplan.fabric.wiring.wiring import WiredFabric
 
 
 @record

@@ -18,7 +18,7 @@ from ffplan.training.parallel_plan import placed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ffplan.node.fabric_cuts import LinkCut
+    from ffplan.fabric.sizing.link_cuts import LinkCut
 
     CutsCrossed = Callable[["GroupPlacement"], tuple[Any, tuple[LinkCut, ...]]]
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from ffplan.node.fabric_cuts import LinkCut
+    from ffplan.fabric.sizing.link_cuts import LinkCut
     from ffplan.node.host import Host, Range
     from ffplan.training.conv_step import ConvRun
     from ffplan.training.group_collectives import Cluster, GroupPlacement

@@ -17,7 +17,7 @@ from ffplan.collectives.bottleneck import solve, sustained_rate, totals
 from ffplan.collectives.expert_dispatch import Routing, expected_hits
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, TimingGrid, time_grid
-from ffplan.node.fabric_cuts import LinkCut
+from ffplan.fabric.sizing.link_cuts import LinkCut
 from ffplan.node.resources import Resource, resources
 from tests.support import host_named
 

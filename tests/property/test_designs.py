@@ -9,13 +9,12 @@ from hypothesis import strategies as st
 from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import ResolvedDesign, resolve
+from ffplan.fabric.family import plan_fabric, wire
 from ffplan.fabric.routing.degraded import bisection, links_alive
-from ffplan.fabric.routing.router import Router
-from ffplan.fabric.sizing.plan import plan_fabric
+from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.wiring.cabling import first_of_cables
 from ffplan.fabric.wiring.names import Names
 from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE
-from ffplan.fabric.wiring.wiring import wire
 from tests.property.test_routing import assert_walks
 from tests.property.test_wiring import ports
 from tests.support import document
@@ -83,9 +82,8 @@ def test_the_wired_fabric_is_the_planned_one(text: str) -> None:
     assert network.ports_used().max() <= network.radix
     assert (network.links.b_port < network.radix).all()
     roles = [network.count(role) for role in (LEAF, SPINE, CORE, INTERZONE)]
-    assert roles == [plan.leaf, plan.spine, plan.core, plan.interzone]
-    tiers = (plan.endpoint_links, plan.leaf_spine_links, plan.spine_core_links, plan.interzone_links)
-    assert network.links_by_tier() == tiers
+    assert roles == list(plan.switches_by_role.values())
+    assert network.links_by_tier() == {tier: count for tier, count in plan.links_by_tier.items() if count}
     assert len({*Names(design, fabric).devices()}) == len(network.switches) + len(network.endpoints)
 
 
@@ -123,7 +121,7 @@ def test_flows_arrive_wherever_something_joins_their_ends(text: str, seed: int) 
     design = accepted(text)
     fabric = wire(design, plan_fabric(design))
     src, dst = np.random.default_rng(seed).integers(0, len(fabric.network.endpoints), (2, 300))
-    router = Router(fabric)
+    router = TreeRouting(fabric)
     routes = router.paths(src, dst)
     assert_walks(fabric, src, dst, routes.links, routes.reached)
     assert (routes.reached == router.joined(src, dst)).all()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ffplan.fabric.sizing.dragonfly import dragonfly_links
-from ffplan.fabric.sizing.families import dragonfly_global_links, dragonfly_shape
+from ffplan.fabric.sizing.dragonfly import dragonfly_global_links, dragonfly_shape
 from ffplan.fabric.sizing.slim_fly import delta_of, mms_links, router_degree
+from ffplan.fabric.wiring.dragonfly_links import dragonfly_links, shape_of
 
 
 @pytest.mark.parametrize("q", [3, 4, 5, 7, 8, 9, 11, 13, 16, 17])
@@ -31,11 +31,15 @@ def test_dragonflies(radix: int) -> None:
     routers."""
     p, a, h = dragonfly_shape(radix)
     for groups in {2, 3, a * h // 2 + 1, a * h + 1}:
-        one, two, far = dragonfly_links(groups, radix)
+        links = dragonfly_links(shape_of(groups, radix))
+        one, two, far = links.a, links.b, links.inter_group
         routers = groups * a
         matrix = np.zeros((routers, routers), np.int32)
         np.add.at(matrix, (one, two), 1)
         matrix += matrix.T
+        ports = np.concatenate([one * radix + links.a_port, two * radix + links.b_port])
+        assert len(np.unique(ports)) == len(ports)
+        assert max(links.a_port.max(), links.b_port.max()) < radix
         assert (one != two).all()
         assert matrix.sum(axis=0).max() + p <= radix
         assert far.sum() == dragonfly_global_links(groups, radix)
@@ -44,4 +48,4 @@ def test_dragonflies(radix: int) -> None:
         reach = ((matrix + np.eye(routers, dtype=np.int32)) > 0).astype(np.int32)
         assert (reach @ reach @ reach > 0).all()
     with pytest.raises(ValueError, match=f"2 to {a * h + 1} groups"):
-        dragonfly_links(a * h + 2, radix)
+        shape_of(a * h + 2, radix)

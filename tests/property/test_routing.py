@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ffplan.fabric.routing.adaptive import CutTraffic
 from ffplan.fabric.routing.all_to_all import all_to_all_loads
 from ffplan.fabric.routing.link_loads import flow_loads, outcome
-from ffplan.fabric.routing.router import HOPS, Router
+from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.wiring.wiring import WiredFabric, wire_tree
 from tests.property.test_wiring import trees
 
@@ -30,7 +30,7 @@ def assert_walks(fabric: WiredFabric, src: Any, dst: Any, links: Any, reached: A
     network = fabric.network
     first = len(network.switches)
     at = first + src
-    for hop in range(HOPS):
+    for hop in range(links.shape[1]):
         used = links[:, hop] >= 0
         link, back = np.divmod(np.where(used, links[:, hop], 0), 2)
         start = np.where(back == 1, network.links.b[link], network.links.a[link])
@@ -46,7 +46,7 @@ def assert_walks(fabric: WiredFabric, src: Any, dst: Any, links: Any, reached: A
 def test_every_path_of_a_healthy_tree_leads_where_it_should(tree: Tree, seed: int | None) -> None:
     fabric = wire_tree(tree, tree.endpoints)
     src, dst = every_pair(tree.endpoints)
-    routes = Router(fabric).paths(src, dst, seed)
+    routes = TreeRouting(fabric).paths(src, dst, seed)
     assert routes.reached.all()
     assert_walks(fabric, src, dst, routes.links, routes.reached)
 
@@ -69,7 +69,7 @@ def test_a_damaged_tree_is_routed_wherever_a_way_is_left(tree: Tree, seed: int, 
     fabric = wire_tree(tree, tree.endpoints)
     alive = np.random.default_rng(seed).random(len(fabric.network.links)) >= broken
     src, dst = every_pair(tree.endpoints)
-    routes = Router(fabric, alive).paths(src, dst)
+    routes = TreeRouting(fabric, alive).paths(src, dst)
     assert_walks(fabric, src, dst, routes.links, routes.reached)
     used = routes.links[routes.links >= 0] // 2
     assert alive[used].all()
@@ -80,7 +80,7 @@ def test_a_damaged_tree_is_routed_wherever_a_way_is_left(tree: Tree, seed: int, 
 @settings(max_examples=100)
 def test_counted_all_to_all_equals_the_sum_of_its_flows(tree: Tree) -> None:
     fabric = wire_tree(tree, tree.endpoints)
-    router = Router(fabric)
+    router = TreeRouting(fabric)
     src, dst = every_pair(tree.endpoints)
     one_by_one, lost = flow_loads(router, src, dst, np.full(len(src), 3.0))
     assert lost == 0
@@ -92,7 +92,7 @@ def test_counted_all_to_all_equals_the_sum_of_its_flows(tree: Tree) -> None:
 @settings(max_examples=80)
 def test_adaptive_loads_are_no_higher_than_static_ones_and_add_up(tree: Tree) -> None:
     fabric = wire_tree(tree, tree.endpoints)
-    router = Router(fabric)
+    router = TreeRouting(fabric)
     src, dst = every_pair(tree.endpoints)
     ones = np.ones(len(src))
     static, _ = flow_loads(router, src, dst, ones)
@@ -115,5 +115,5 @@ def test_all_to_all_on_a_full_tree_is_bound_by_its_endpoints_alone(radix: int, t
 
     rule = TreeRule(tiers=tiers, radix=radix, uplinks=radix // 2, rails=1, core_policy="equal-stripe")
     fabric = wire_tree(build_tree(rule, rule.capacity), rule.capacity)
-    load = all_to_all_loads(Router(fabric), np.ones(rule.capacity, bool), 1.0)
+    load = all_to_all_loads(TreeRouting(fabric), np.ones(rule.capacity, bool), 1.0)
     assert outcome(fabric.network, load).share == 1.0

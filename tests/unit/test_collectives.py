@@ -33,7 +33,7 @@ from ffplan.collectives.switch_reduction import nvls, nvls_tree, sharp
 from ffplan.collectives.timing import CollectiveQuery, time_grid
 from ffplan.collectives.trees import tree
 from ffplan.collectives.volumes import bus_factor, depth, mean_tree_load, nics_of, ring_steps
-from ffplan.node.fabric_cuts import LinkCut
+from ffplan.fabric.sizing.link_cuts import LinkCut
 from ffplan.node.resources import resources
 from ffplan.validation.communication_cases import System
 from ffplan.validation.measured_system import CaseParts

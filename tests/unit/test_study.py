@@ -9,20 +9,22 @@ import pytest
 
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import ResolvedDesign, resolve
+from ffplan.fabric.family import plan_fabric, wire
 from ffplan.fabric.routing import job_loads
 from ffplan.fabric.routing.link_loads import flow_loads, outcome
-from ffplan.fabric.routing.router import Router
 from ffplan.fabric.routing.traffic import one_by_one
+from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.routing.virtual_lanes import lane_rates
-from ffplan.fabric.sizing.plan import plan_fabric
 from ffplan.fabric.wiring.network import INTERZONE, LEAF
-from ffplan.fabric.wiring.wiring import WiredFabric, wire
 from ffplan.inputs.document import read_document
 from tests.property.test_routing import assert_walks
 from tests.support import ROOT, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from ffplan.base.array_math import Floats
+    from ffplan.fabric.wiring.wiring import WiredFabric
 
 
 def load(path: Path) -> tuple[ResolvedDesign, WiredFabric]:
@@ -41,7 +43,7 @@ def test_paths_between_zones_lead_where_they_should() -> None:
     keep = src != dst
     src, dst = src[keep], dst[keep]
     for seed in (None, 7):
-        routes = Router(fabric).paths(src, dst, seed)
+        routes = TreeRouting(fabric).paths(src, dst, seed)
         assert routes.reached.all()
         assert_walks(fabric, src, dst, routes.links, routes.reached)
     across = fabric.network.endpoints.zone[src] != fabric.network.endpoints.zone[dst]
@@ -52,7 +54,7 @@ def test_nothing_passes_between_planes_or_zones_that_are_not_joined(tmp_path: Pa
     _, planes = shipped("fire-flyer-next")
     e = planes.network.endpoints
     src, dst = np.zeros(4, np.int64), np.array([1, 8192, 8193, 2])
-    assert Router(planes).paths(src, dst).reached.tolist() == (e.plane[dst] == e.plane[0]).tolist()
+    assert TreeRouting(planes).paths(src, dst).reached.tolist() == (e.plane[dst] == e.plane[0]).tolist()
     apart = vary_design(
         tmp_path,
         "fire-flyer-2",
@@ -64,7 +66,13 @@ def test_nothing_passes_between_planes_or_zones_that_are_not_joined(tmp_path: Pa
     e = zones.network.endpoints
     last = len(e) - 1
     assert e.zone[0] != e.zone[last]
-    assert Router(zones).paths(np.array([0, 0]), np.array([1, last])).reached.tolist() == [True, False]
+    assert TreeRouting(zones).paths(np.array([0, 0]), np.array([1, last])).reached.tolist() == [True, False]
+
+
+def counted(router: TreeRouting, job: job_loads.JobNodes, kind: str) -> Floats:
+    found = job_loads.counted_all_to_all(router, job, 89.0, kind)
+    assert found is not None
+    return found[0]
 
 
 def test_all_to_all_over_zones_counted_and_listed(tmp_path: Path) -> None:
@@ -72,13 +80,13 @@ def test_all_to_all_over_zones_counted_and_listed(tmp_path: Path) -> None:
         vary_design(tmp_path, "fire-flyer-2", ("count: 1250", "count: 90"), ("count: 135", "count: 9"))
     )
     job = job_loads.pick_job(design, fabric, None, "aligned", 0)
-    router = Router(fabric)
+    router = TreeRouting(fabric)
     flows = one_by_one(job.ports, fabric.network.endpoints.plane, 89.0)
     listed, lost = flow_loads(router, flows.src, flows.dst, flows.nbytes)
     assert lost == 0
-    assert np.allclose(listed, job_loads.counted_all_to_all(router, job, 89.0, "static"))
+    assert np.allclose(listed, counted(router, job, "static"))
     adaptive, _ = job_loads.loads_of(router, flows, "adaptive", 0)
-    assert np.allclose(adaptive, job_loads.counted_all_to_all(router, job, 89.0, "adaptive"))
+    assert np.allclose(adaptive, counted(router, job, "adaptive"))
 
 
 def test_the_fire_flyer_rule_one_pair_of_nodes_across_zones() -> None:
@@ -93,7 +101,7 @@ def test_the_fire_flyer_rule_one_pair_of_nodes_across_zones() -> None:
 
 def test_a_blind_order_is_bound_by_the_links_between_zones() -> None:
     design, fabric = shipped("fire-flyer-2")
-    router, share = Router(fabric), {}
+    router, share = TreeRouting(fabric), {}
     for order, tree in (("aligned", "tree"), ("alternating", "library-tree")):
         job = job_loads.pick_job(design, fabric, None, order, 0)
         loads, _ = job_loads.loads_for(design, router, job, tree, "static", 1e6, 0)
@@ -105,7 +113,7 @@ def test_a_blind_order_is_bound_by_the_links_between_zones() -> None:
 def test_storage_reads_stay_within_their_zone() -> None:
     design, fabric = shipped("fire-flyer-2")
     job = job_loads.pick_job(design, fabric, None, "aligned", 0)
-    loads, lost = job_loads.loads_for(design, Router(fabric), job, "incast", "static", 1e6, 0)
+    loads, lost = job_loads.loads_for(design, TreeRouting(fabric), job, "incast", "static", 1e6, 0)
     assert lost == 0
     assert loads.reshape(-1, 2)[fabric.network.links.tier == 3].sum() == 0
     # 625 readers of a zone share 135 storage ports: each sends 625 / 135 megabytes

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.fabric.routing.router import Keys
+from ffplan.fabric.routing.keys import Keys
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Bools, Floats, Ints

@@ -11,8 +11,8 @@ from ffplan.fabric.routing.double_binary_tree import joined_trees
 from ffplan.fabric.routing.job_loads import loads_of
 from ffplan.fabric.routing.link_loads import outcome
 from ffplan.fabric.routing.rank_order import aligned, zone_sizes
-from ffplan.fabric.routing.router import Router
 from ffplan.fabric.routing.traffic import tree
+from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _allreduce(fabric: WiredFabric, every: Ints, alive: Bools | None, routing: s
     ports = every if alive is None else _survivors(every, alive)
     if len(ports) < 2:
         return 0.0, len(ports)
-    router = Router(fabric, alive)
+    router = TreeRouting(fabric, alive)
     ports = ports[aligned(network, ports)]
     if alive is not None or not (fabric.zones == 1 or fabric.interzone or fabric.side_by_side):
         ports = ports[_joined(router, ports)]
@@ -156,7 +156,7 @@ def _allreduce(fabric: WiredFabric, every: Ints, alive: Bools | None, routing: s
     return 1.0 / outcome(network, load).time_s, len(ports)
 
 
-def _joined(router: Router, ports: Ints) -> Bools:
+def _joined(router: TreeRouting, ports: Ints) -> Bools:
     """Return which nodes the largest set around one of them can reach, on every rail, both ways."""
     best = np.zeros(len(ports), bool)
     for start in range(0, len(ports), max(1, len(ports) // 8)):

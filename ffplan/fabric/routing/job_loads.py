@@ -9,8 +9,6 @@ import numpy as np
 from ffplan.base.array_math import Ints
 from ffplan.base.record import record
 from ffplan.fabric.routing import traffic
-from ffplan.fabric.routing.adaptive import CutTraffic, adaptive_loads
-from ffplan.fabric.routing.all_to_all import all_to_all_loads
 from ffplan.fabric.routing.double_binary_tree import crossing_pairs, double_binary_tree, joined_trees
 from ffplan.fabric.routing.link_loads import flow_loads
 from ffplan.fabric.routing.rank_order import in_order
@@ -18,14 +16,13 @@ from ffplan.fabric.routing.rank_order import in_order
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
     from ffplan.design.resolve import ResolvedDesign
-    from ffplan.fabric.routing.router import Router
+    from ffplan.fabric.routing.routing import Routing
     from ffplan.fabric.wiring.wiring import WiredFabric
 
 
 TRAFFIC = ("ring", "tree", "library-tree", "all-to-all", "rail-all-to-all", "permutation", "incast")
 """tree joins the trees of the zones through one pair of nodes; library-tree is one double binary tree over all ranks.
 all-to-all goes from every NIC to every other, rail-all-to-all to the same NIC of the other nodes, forwarded inside."""
-ROUTING = ("static", "ecmp", "adaptive")
 MOST_FLOWS = 20_000_000
 """Most flows listed one by one."""
 
@@ -136,63 +133,50 @@ def flows_of(
     return traffic.one_by_one(job.ports, e.plane, nbytes / job.ports.shape[1])
 
 
-def loads_of(router: Router, flows: traffic.Flows, routing: str, seed: int) -> tuple[Floats, int]:
+def loads_of(router: Routing, flows: traffic.Flows, routing: str, seed: int) -> tuple[Floats, int]:
     """Return the bytes on every directed link under one kind of routing, and how many flows do not arrive.
 
     Args:
-        router: the router.
+        router: over the fabric.
         flows: the flows.
-        routing: one of ROUTING.
+        routing: one of `routing.ROUTING`.
         seed: seed of the hashing.
+
+    Raises:
+        StudyError: where the fabric has no such routing.
     """
+    if routing not in router.kinds:
+        raise StudyError(f"a {router.fabric.family} has no {routing} routing; it has {', '.join(router.kinds)}")
     if routing != "adaptive":
-        return flow_loads(router, flows.src, flows.dst, flows.nbytes, seed if routing == "ecmp" else None)
+        hashed = None if routing == "static" else seed
+        return flow_loads(router, flows.src, flows.dst, flows.nbytes, hashed, detour=routing == "valiant")
     reached = router.joined(flows.src, flows.dst)
-    load = adaptive_loads(router, flows.src[reached], flows.dst[reached], flows.nbytes[reached])
+    load = router.spread(flows.src[reached], flows.dst[reached], flows.nbytes[reached])
     return load, int((~reached & (flows.src != flows.dst)).sum())
 
 
-def counted_all_to_all(router: Router, job: JobNodes, nbytes: float, routing: str) -> Floats:
-    """Return the loads of all-to-all among the endpoints of a job without listing its flows.
+def counted_all_to_all(router: Routing, job: JobNodes, nbytes: float, routing: str) -> tuple[Floats, int] | None:
+    """Return the loads of all-to-all among the endpoints of a job without listing its flows, and what is not reached.
 
     Args:
-        router: over a healthy fabric.
+        router: over the fabric.
         job: the job.
         nbytes: bytes of each node [byte].
-        routing: `static` or `adaptive`.
+        routing: one of `routing.ROUTING`.
+
+    Returns:
+        Loads and flows, or None where this routing must list them.
     """
     endpoints = router.fabric.network.endpoints
     member = np.zeros(len(endpoints), bool)
     member[job.ports.ravel()] = True
     planes = np.bincount(endpoints.plane[member])
-    each = nbytes / job.ports.shape[1] / max(1, int(planes.max()) - 1)
-    if routing == "static":
-        return all_to_all_loads(router, member, each)
-    inside = [np.flatnonzero(member & (router.tree_of == number)) for number in range(len(router.trees))]
-    borders = CutTraffic(router)
-    borders.all_to_all(inside, each)
-    load = borders.loads()
-    ends = np.flatnonzero(member)
-    trees = np.bincount(router.tree_of[member])
-    met = planes[endpoints.plane[ends]] if router.fabric.interzone else trees[router.tree_of[ends]]
-    sent = each * (met - 1)
-    load[2 * ends] += sent
-    load[2 * ends + 1] += sent
-    return load
-
-
-def apart(router: Router, job: JobNodes) -> int:
-    """Return the pairs of endpoints of a job in one plane that nothing joins, both ways counted."""
-    if router.fabric.interzone:
-        return 0
-    endpoints, ports = router.fabric.network.endpoints, job.ports.ravel()
-    planes = np.bincount(endpoints.plane[ports])
-    trees = np.bincount(router.tree_of[ports])
-    return int((planes**2).sum() - (trees**2).sum())
+    load = router.all_to_all(member, nbytes / job.ports.shape[1] / max(1, int(planes.max()) - 1), routing)
+    return None if load is None else (load, router.apart(job.ports.ravel()))
 
 
 def loads_for(
-    design: ResolvedDesign, router: Router, job: JobNodes, kind: str, routing: str, nbytes: float, seed: int
+    design: ResolvedDesign, router: Routing, job: JobNodes, kind: str, routing: str, nbytes: float, seed: int
 ) -> tuple[Floats, int]:
     """Return the bytes on every directed link for a kind of traffic, and how many flows do not arrive.
 
@@ -201,21 +185,20 @@ def loads_for(
         router: over its fabric.
         job: the job.
         kind: one of TRAFFIC.
-        routing: one of ROUTING.
+        routing: one of `routing.ROUTING`.
         nbytes: bytes of each node [byte].
         seed: of permutations and hashing.
 
     Raises:
-        StudyError: as `flows_of` does.
+        StudyError: as `flows_of` and `loads_of` do.
     """
-    counted = routing != "ecmp" and router.alive is None
-    if kind == "all-to-all" and counted:
-        return counted_all_to_all(router, job, nbytes, routing), apart(router, job)
-    if kind == "rail-all-to-all" and counted:
-        rails = job.ports.shape[1]
-        parts = [JobNodes(job.ports[:, rail : rail + 1], job.zone) for rail in range(rails)]
-        loads = [counted_all_to_all(router, part, nbytes / rails, routing) for part in parts]
-        return np.sum(loads, axis=0), sum(apart(router, part) for part in parts)
+    if kind in ("all-to-all", "rail-all-to-all"):
+        rails = job.ports.shape[1] if kind == "rail-all-to-all" else 1
+        parts = [JobNodes(job.ports[:, rail::rails], job.zone) for rail in range(rails)]
+        found = [counted_all_to_all(router, part, nbytes / rails, routing) for part in parts]
+        counted = [item for item in found if item is not None]
+        if len(counted) == len(parts):
+            return np.sum([load for load, _ in counted], axis=0), sum(lost for _, lost in counted)
     return loads_of(router, flows_of(design, router.fabric, job, kind, nbytes, seed), routing, seed)
 
 

@@ -11,7 +11,7 @@ from ffplan.fabric.wiring.network import TIERS
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Ints
-    from ffplan.fabric.routing.router import Router
+    from ffplan.fabric.routing.routing import Routing
     from ffplan.fabric.wiring.network import Network
 
 
@@ -54,7 +54,9 @@ class Outcome:
         return self.ideal_s / self.time_s if self.time_s else 1.0
 
 
-def flow_loads(router: Router, src: Ints, dst: Ints, nbytes: Floats, seed: int | None = None) -> tuple[Floats, int]:
+def flow_loads(
+    router: Routing, src: Ints, dst: Ints, nbytes: Floats, seed: int | None = None, *, detour: bool = False
+) -> tuple[Floats, int]:
     """Return the bytes on every directed link, and how many flows do not arrive.
 
     Args:
@@ -63,13 +65,14 @@ def flow_loads(router: Router, src: Ints, dst: Ints, nbytes: Floats, seed: int |
         dst: receiving endpoints, same shape.
         nbytes: bytes of each flow, same shape.
         seed: hash flows with it (ECMP); destination-modulo if omitted.
+        detour: pass a group chosen at random (Valiant).
     """
     size = 2 * len(router.fabric.network.links)
     load = np.zeros(size)
     lost = 0
     for start in range(0, len(src), BATCH):
         part = slice(start, start + BATCH)
-        routes = router.paths(src[part], dst[part], seed)
+        routes = router.paths(src[part], dst[part], seed, detour=detour)
         used = routes.links >= 0
         weights = np.broadcast_to(nbytes[part, None], used.shape)[used]
         load += np.bincount(routes.links[used], weights=weights, minlength=size)

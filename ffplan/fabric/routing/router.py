@@ -14,50 +14,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.array_math import Bools, Ints
-from ffplan.base.record import record
+from ffplan.fabric.routing.keys import Keys, hashed
+from ffplan.fabric.routing.routing import Routes
 from ffplan.fabric.routing.tree_paths import TreePaths
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Bools, Ints
     from ffplan.fabric.wiring.wiring import WiredFabric
 
 
 HOPS = 12
 """Most links on a path: to the leaf, up and down in either zone, between the zones, and from the leaf."""
-
-
-@record
-class Keys:
-    """What picks among the links at each step, one row per flow."""
-
-    leaf: Ints
-    spine: Ints
-    core: Ints
-    trunk: Ints
-
-
-@record
-class Routes:
-    """Paths of flows."""
-
-    links: Ints
-    """Directed links in order, padded with -1, shape (flows, HOPS)."""
-    reached: Bools
-    """Whether the destination can be reached, shape (flows,)."""
-
-
-def splitmix(value: Ints) -> Ints:
-    """Return well-mixed 64-bit hashes [1] of unsigned integers, any shape (Steele, Lea, Flood, OOPSLA 2014)."""
-    with np.errstate(over="ignore"):
-        z = value.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return z ^ (z >> np.uint64(31))
-
-
-def _hashed(src: Ints, dst: Ints, seed: int, level: int) -> Ints:
-    mixed = splitmix(splitmix(src) ^ (dst.astype(np.uint64) << np.uint64(20)) ^ np.uint64(seed * 8 + level))
-    return (mixed >> np.uint64(1)).astype(np.int64)
 
 
 class Router:
@@ -95,14 +62,16 @@ class Router:
         rank, u = self.rank[dst], max(1, tree.uplinks)
         return Keys(rank, rank // u, rank // u, rank)
 
-    def paths(self, src: Ints, dst: Ints, seed: int | None = None) -> Routes:
+    def paths(self, src: Ints, dst: Ints, seed: int | None = None, *, detour: bool = False) -> Routes:
         """Return the path of each flow.
 
         Args:
             src: endpoint that sends, by number, shape (flows,).
             dst: endpoint that receives, same shape; in the same plane, or it is not reached.
             seed: hash flows with this seed (ECMP); destination-modulo if omitted.
+            detour: trees have no detours.
         """
+        assert not detour
         links = np.full((len(src), HOPS), -1, np.int64)
         reached = src != dst
         links[:, 0] = 2 * src
@@ -124,7 +93,7 @@ class Router:
         if seed is None:
             keys = self.static_keys(dst, tree)
         else:
-            keys = Keys(*(_hashed(src, dst, seed, level) for level in range(4)))
+            keys = Keys(*(hashed(src, dst, seed, level) for level in range(4)))
         if one == two:
             steps, ok = tree.steps(self.leaf[src], self.leaf[dst], keys)
             links[rows, 1:5] = steps

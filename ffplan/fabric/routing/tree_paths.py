@@ -8,7 +8,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Bools, Ints
-    from ffplan.fabric.routing.router import Keys
+    from ffplan.fabric.routing.keys import Keys
     from ffplan.fabric.wiring.wiring import WiredTree
 
 
@@ -125,7 +125,11 @@ class TreePaths:
         rows = np.flatnonzero(same_pod)
         if len(rows):
             self._in_pod(rows, src[rows], dst[rows], keys, steps, ok)
-        rows = np.flatnonzero(self.pod_of(src) != self.pod_of(dst))
+        # leaves of a pod that no spine joins any more may still meet at a core
+        over = self.pod_of(src) != self.pod_of(dst)
+        if self.wired.table is not None:
+            over |= same_pod & ~ok
+        rows = np.flatnonzero(over)
         size = max(1, CHUNK // (self.uplinks * max(1, self.tree.rule.spine_uplinks)))
         masked = rows if self.degraded else rows[self.partial[self.pod_of(dst[rows])]] if len(rows) else rows
         for start in range(0, len(masked), size):
@@ -157,7 +161,7 @@ class TreePaths:
         return held[row, spine]
 
     def _down_group(self, dst: Ints, group: Ints, key: Ints) -> Ints:
-        """Return the uplink of the leaf `dst` that the spine of `group` uses to go down."""
+        """Return an uplink that works between the leaf `dst` and the spine of `group`, that of the group first."""
         if not self.degraded:
             return group
         share = self._groups(dst)
@@ -225,14 +229,15 @@ class TreePaths:
         exists = link[None] < self.up_of(pod)[:, None, None]
         up = self.row_of(pod[:, None, None], group[None], np.where(exists, link[None], 0))
         usable = exists & self.core_link_alive[up] & reach[np.arange(len(src))[:, None, None], self.core[up]]
-        chosen, found = pick(self.leaf_alive[src] & usable.any(axis=2), keys.leaf[rows])
+        # an uplink of another group leads on too, where both groups share a spine
+        chosen, found = pick(self.spine_reaches(src) & usable.any(axis=2), keys.leaf[rows])
         at = np.arange(len(src))
         t, _ = pick(usable[at, chosen], keys.spine[rows])
         taken = up[at, chosen, t]
         down, found_down = self._masked_down(self.core[taken], dst, keys.core[rows])
         ok[rows] = found & found_down
         first = self.wired.first_spine_core
-        steps[rows, 0] = 2 * self.leaf_link(src, chosen)
+        steps[rows, 0] = 2 * self.leaf_link(src, self._down_group(src, chosen, keys.leaf[rows]))
         steps[rows, 1] = 2 * (first + taken)
         steps[rows, 2] = 2 * (first + down) + 1
         last = self._down_group(dst, self.link_group[down], keys.core[rows])

@@ -1,48 +1,146 @@
-"""The links of a balanced dragonfly.
+"""Balanced dragonflies in closed form: groups of routers, all joined inside, every pair of groups joined.
 
-Routers of a group are joined each to each. Global port j of a group, of a h in all, belongs to its router j // h. Every
-pair of groups is joined by floor(a h / (g - 1)) links, dealt over the global ports in turn.
-
-Source: Kim, Dally, Scott, Abts, "Technology-driven, highly-scalable dragonfly topology", ISCA 2008, section 3.
+Source:
+    [1] Kim, Dally, Scott, Abts, "Technology-driven, highly-scalable dragonfly topology", ISCA 2008, section 3.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
-import numpy as np
-
-from ffplan.fabric.sizing.families import dragonfly_shape
-
-if TYPE_CHECKING:
-    from ffplan.base.array_math import Ints
+from ffplan.base.array_math import ceil_div, maximum, minimum
+from ffplan.base.record import record
 
 
-def dragonfly_links(groups: int, radix: int) -> tuple[Ints, Ints, Ints]:
-    """Return the links between routers, each of two routers and whether it is global; router r of group g is g a + r.
+@record
+class DragonflyShape:
+    """The dragonfly of one plane."""
+
+    groups: int
+    """Groups g."""
+    endpoints: int
+    """Endpoints p of a router."""
+    routers: int
+    """Routers a of a group."""
+    global_links: int
+    """Global links h of a router."""
+    each: int
+    """Links between two groups."""
+
+    @property
+    def group_ports(self) -> int:
+        """Endpoint ports of a group."""
+        return self.routers * self.endpoints
+
+
+def dragonfly_shape(radix: Any) -> tuple[Any, Any, Any]:
+    """Return (p, a, h) of a balanced dragonfly: endpoints and global links of a router, routers of a group.
 
     Args:
-        groups: groups [1], from 2 to a h + 1.
-        radix: ports of a router [1].
+        radix: ports k of a router [1].
 
-    Raises:
-        ValueError: for any other number of groups.
+    Equation:
+        a = 2 p = 2 h; k = p + (a - 1) + h, so that p = h = floor((k + 1) / 4)
+
+    Source:
+        [1] section 3.1.
     """
-    _, a, h = (int(value) for value in dragonfly_shape(radix))
-    if not 2 <= groups <= a * h + 1:
-        raise ValueError(f"a dragonfly of {radix}-port routers has 2 to {a * h + 1} groups")
-    one, two = np.triu_indices(a, 1)
-    group = np.arange(groups)[:, None] * a
-    local_a, local_b = (group + one).ravel(), (group + two).ravel()
-    each = a * h // (groups - 1)
-    low, high = np.triu_indices(groups, 1)
-    low, high, turn = np.repeat(low, each), np.repeat(high, each), np.tile(np.arange(each), len(low))
-    # the peer at distance d of a group takes its global ports d - 1, d - 1 + (g - 1), ...
-    from_low = (high - low - 1) + turn * (groups - 1)
-    from_high = (low - high) % groups - 1 + turn * (groups - 1)
-    global_a, global_b = low * a + from_low // h, high * a + from_high // h
-    return (
-        np.concatenate([local_a, global_a]),
-        np.concatenate([local_b, global_b]),
-        np.concatenate([np.zeros(len(local_a), bool), np.ones(len(global_a), bool)]),
-    )
+    p = (radix + 1) // 4
+    return p, 2 * p, p
+
+
+def dragonfly_capacity(radix: Any) -> Any:
+    """Return the most endpoints of a balanced dragonfly.
+
+    Args:
+        radix: ports k of a router [1].
+
+    Equation:
+        N = a p (a h + 1)
+
+    Source:
+        [1] section 3.1.
+    """
+    p, a, h = dragonfly_shape(radix)
+    capacity: Any = a * p * (a * h + 1)
+    return capacity
+
+
+def dragonfly_global_links(groups: Any, radix: Any) -> Any:
+    """Return the links between groups, equally many for each pair of groups.
+
+    Args:
+        groups: groups [1], at least 2.
+        radix: ports k of a router [1].
+
+    Equation:
+        links = g (g - 1) / 2 * floor(a h / (g - 1))
+
+    Source:
+        Derived from [1]: a group has a h global ports; with a h + 1 groups one link joins each pair.
+    """
+    _, a, h = dragonfly_shape(radix)
+    return groups * (groups - 1) // 2 * (a * h // (groups - 1))
+
+
+def dragonfly_groups(endpoints: Any, radix: Any) -> Any:
+    """Return the groups of a balanced dragonfly that holds some endpoints; two at least.
+
+    Args:
+        endpoints: endpoint ports [1].
+        radix: ports k of a router [1].
+
+    Equation:
+        g = max(2, ceil(N / (a p)))
+
+    Source:
+        [1] section 3.1.
+    """
+    p, a, _ = dragonfly_shape(radix)
+    return maximum(2, ceil_div(endpoints, a * p))
+
+
+def dragonfly_bisection(groups: Any, each: Any, routers: Any, link_rate: Any, endpoint_bandwidth: Any) -> Any:
+    """Return the bandwidth across the worst even split of a dragonfly.
+
+    An odd number of groups splits one of them: its halves lose their local links too.
+
+    Args:
+        groups: groups g [1].
+        each: links between two groups [1].
+        routers: routers a of a group [1].
+        link_rate: rate of a link between routers [GB/s].
+        endpoint_bandwidth: bandwidth of all endpoints together [GB/s].
+
+    Returns:
+        Bandwidth in one direction [GB/s], broadcast shape.
+
+    Equation:
+        min(endpoints / 2, (floor(g^2 / 4) each + (g mod 2) floor(a^2 / 4)) link rate)
+
+    Source:
+        Derived from [1]: of g (g - 1) / 2 pairs of groups an even split cuts g^2 / 4.
+    """
+    links = groups**2 // 4 * each + groups % 2 * (routers**2 // 4)
+    return minimum(endpoint_bandwidth / 2, links * link_rate)
+
+
+def dragonfly_taper(shape_ports: Any, endpoint_rate: Any, links: Any, link_rate: Any) -> Any:
+    """Return the bandwidth of the endpoints of a full group over that of its global links.
+
+    Args:
+        shape_ports: endpoint ports a p of a group [1].
+        endpoint_rate: what a port carries [GB/s].
+        links: global links of a group [1].
+        link_rate: rate of a global link [GB/s].
+
+    Returns:
+        Ratio [1], broadcast shape.
+
+    Equation:
+        a p r / (each (g - 1) R)
+
+    Source:
+        Definition of oversubscription, at the border of a group.
+    """
+    return shape_ports * endpoint_rate / (links * link_rate)

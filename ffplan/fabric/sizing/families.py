@@ -1,7 +1,6 @@
 """Every family of networks that holds a number of endpoints, in closed form; no graph is built.
 
 Sources:
-    [1] Kim, Dally, Scott, Abts, "Technology-driven, highly-scalable dragonfly topology", ISCA 2008, section 3.
     [2] Besta, Hoefler, "Slim Fly: a cost effective low-diameter network topology", SC'14, section II-B.
     [3] Zhao et al., "Insights into DeepSeek-V3", ISCA 2025, arXiv 2505.09343, Table 3: FT2, MPFT, FT3, Slim Fly.
     [4] Wang et al., "Rail-only", arXiv 2307.12169; here a tree for each rail.
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import ceil_div, minimum
 from ffplan.base.record import record
+from ffplan.fabric.sizing.dragonfly import dragonfly_capacity, dragonfly_global_links, dragonfly_groups, dragonfly_shape
 from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree, uplink_choices
 from ffplan.fabric.sizing.formulas import leaf_uplinks, rail_leaves
 from ffplan.fabric.sizing.slim_fly import delta_of, prime_power, router_degree
@@ -184,56 +184,6 @@ def _striped(name: str, planes: int, ask: Request) -> Candidate | str:
     )
 
 
-def dragonfly_shape(radix: Any) -> tuple[Any, Any, Any]:
-    """Return (p, a, h) of a balanced dragonfly: endpoints and global links of a router, routers of a group.
-
-    Args:
-        radix: ports k of a router [1].
-
-    Equation:
-        a = 2 p = 2 h; k = p + (a - 1) + h, so that p = h = floor((k + 1) / 4)
-
-    Source:
-        [1] section 3.1.
-    """
-    p = (radix + 1) // 4
-    return p, 2 * p, p
-
-
-def dragonfly_capacity(radix: Any) -> Any:
-    """Return the most endpoints of a balanced dragonfly.
-
-    Args:
-        radix: ports k of a router [1].
-
-    Equation:
-        N = a p (a h + 1)
-
-    Source:
-        [1] section 3.1.
-    """
-    p, a, h = dragonfly_shape(radix)
-    capacity: Any = a * p * (a * h + 1)
-    return capacity
-
-
-def dragonfly_global_links(groups: Any, radix: Any) -> Any:
-    """Return the links between groups, equally many for each pair of groups.
-
-    Args:
-        groups: groups [1], at least 2.
-        radix: ports k of a router [1].
-
-    Equation:
-        links = g (g - 1) / 2 * floor(a h / (g - 1))
-
-    Source:
-        Derived from [1]: a group has a h global ports; with a h + 1 groups one link joins each pair.
-    """
-    _, a, h = dragonfly_shape(radix)
-    return groups * (groups - 1) // 2 * (a * h // (groups - 1))
-
-
 def dragonfly(ask: Request) -> Iterator[Candidate | str]:
     """Yield a balanced dragonfly."""
     p, a, h = dragonfly_shape(ask.radix)
@@ -241,7 +191,7 @@ def dragonfly(ask: Request) -> Iterator[Candidate | str]:
     if p < 1 or ask.endpoints > capacity:
         yield f"dragonfly: {capacity:,}"
         return
-    groups = max(2, ceil_div(ask.endpoints, a * p))
+    groups = int(dragonfly_groups(ask.endpoints, ask.radix))
 
     def switches(count: int) -> int:
         return int(count * a)

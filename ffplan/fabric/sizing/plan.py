@@ -1,16 +1,13 @@
-"""The whole fabric of a design: planes of zones of trees, and what joins the zones."""
+"""What a fabric is made of, whatever its family: switches by role, links by tier, and what it carries."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.errors import InputError
 from ffplan.base.record import record
-from ffplan.fabric.sizing import formulas
-from ffplan.fabric.sizing.capacity import capacity_finding, interzone_finding, rails_finding
-from ffplan.fabric.sizing.endpoints import Demand, demand, ports_per_plane
-from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree, uplink_choices
-from ffplan.fabric.sizing.leaf_fill import leaf_cables, leaf_fill, leaves_of, tree_cables
+from ffplan.fabric.sizing.dragonfly import DragonflyShape
+from ffplan.fabric.sizing.endpoints import ports_per_plane
+from ffplan.fabric.sizing.fat_tree import Tree
 
 if TYPE_CHECKING:
     from ffplan.design.resolve import ResolvedDesign, ResolvedGroup
@@ -32,39 +29,40 @@ class FabricPlan:
     endpoints: int
     endpoints_per_zone: tuple[int, ...]
     access_points: int
-    leaf: int
-    spine: int
-    core: int
-    interzone: int
-    endpoint_links: int
-    leaf_spine_links: int
-    spine_core_links: int
-    interzone_links: int
+    switches_by_role: dict[str, int]
+    """Switches of each role of the family."""
+    links_by_tier: dict[str, int]
+    """Links of each tier of the family, `endpoint` first."""
+    spare_by_role: dict[str, int]
+    """Free ports on the switches of each role; endpoints join those of the first."""
     breakout: int
     """Ports that share a switch port."""
     endpoint_cables: int
-    """Cables between NICs and leaves: one for each whole leaf port in use."""
+    """Cables between NICs and switches: one for each whole port in use."""
     inter_switch_cables: int
     """Cables between switches."""
-    spare_ports: int
-    spare_spine_ports: int
-    spare_core_ports: int
-    spare_interzone_ports: int
     oversubscription: float
     zone_oversubscription: float | None
     bisection_gbyte_s: float
-    trees: tuple[Tree, ...]
+    trees: tuple[Tree, ...] = ()
     """The tree of each zone of one plane; planes are equal."""
+    dragonfly: DragonflyShape | None = None
+    """The dragonfly of one plane; planes are equal."""
 
     @property
     def switches(self) -> int:
         """Switches of every role."""
-        return self.leaf + self.spine + self.core + self.interzone
+        return sum(self.switches_by_role.values())
 
     @property
-    def inter_switch_links(self) -> int:
-        """Links between switches."""
-        return self.leaf_spine_links + self.spine_core_links + self.interzone_links
+    def links(self) -> int:
+        """Links of every tier."""
+        return sum(self.links_by_tier.values())
+
+    @property
+    def spare_ports(self) -> int:
+        """Free ports for endpoints."""
+        return next(iter(self.spare_by_role.values()))
 
 
 def rails_of(design: ResolvedDesign, group: ResolvedGroup) -> int:
@@ -73,191 +71,7 @@ def rails_of(design: ResolvedDesign, group: ResolvedGroup) -> int:
     return max(1, ports_per_plane(design, group) // zones)
 
 
-def tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> TreeRule:
-    """Return what every tree of the design's fabric has in common.
-
-    Args:
-        design: the design.
-        ports: endpoint ports to build in each zone of one plane [1].
-    """
-    fabric = design.spec.fabric
-    radix = design.radix
-    uplinks = int(formulas.leaf_uplinks(radix, fabric.oversubscription)) if fabric.tiers > 1 else 0
-    rails = max(rails_of(design, group) for group in design.groups if group.group.role == "compute")
-    rule = TreeRule(
-        tiers=fabric.tiers,
-        radix=radix,
-        uplinks=uplinks,
-        rails=rails,
-        core_policy=fabric.core_policy,
-        spine_ratio=fabric.spine_oversubscription,
-    )
-
-    def switches(choice: TreeRule) -> float:
-        """Return the switches of all zones; infinite where they do not fit."""
-        wanted = [count + design.trunk_links for count in ports]
-        leaves = [leaves_of(design, choice, count) or -(-count // choice.downlinks) for count in wanted]
-        if max(leaves) * choice.downlinks > choice.capacity:
-            return float("inf")
-        return sum(tree.switches for tree in _trees(design, choice, ports))
-
-    choices = uplink_choices(rule, fabric.oversubscription, fabric.scalable_unit or 1)
-    return choices[0] if len(choices) == 1 else min(choices, key=lambda item: (switches(item), item.uplinks))
-
-
-def _provisioned(design: ResolvedDesign, wanted: Demand) -> tuple[int, ...]:
-    """Endpoint ports to build in each zone of one plane."""
-    fabric = design.spec.fabric
-    trees = fabric.zones * design.planes
-    floor = -(-(fabric.access_points or 0) // trees)
-    return tuple(max(total, floor) for total in wanted.totals)
-
-
-def _check(design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[int, ...]) -> None:
-    fabric = design.spec.fabric
-    trunk = design.trunk_links
-    findings = []
-    fullest = max(range(fabric.zones), key=lambda zone: ports[zone])
-    if ports[fullest] + trunk > rule.capacity:
-        findings.append(capacity_finding(design, rule, wanted, fullest, ports[fullest], trunk))
-    unit = fabric.scalable_unit or 1
-    if fabric.tiers > 1 and unit > rule.downlinks:
-        findings.append(
-            design.document.finding(
-                "fabric-divisibility",
-                ("fabric", "scalable_unit"),
-                f"{unit} nodes of a scalable unit do not fit on a leaf with {rule.downlinks} downlinks",
-                f"use at most {rule.downlinks}",
-            )
-        )
-    elif ports[fullest] + trunk <= rule.capacity:
-        leaves = leaves_of(design, rule, ports[fullest] + trunk)
-        if leaves is not None and leaves * rule.downlinks > rule.capacity:
-            findings.append(rails_finding(design, rule, leaves))
-    if fabric.inter_zone and fabric.zones * trunk > fabric.inter_zone.switches * rule.radix:
-        findings.append(interzone_finding(design, rule))
-    wanted_points = design.planes * sum(wanted.totals)
-    if fabric.access_points is not None and fabric.access_points < wanted_points:
-        findings.append(
-            design.document.finding(
-                "fabric-capacity",
-                ("fabric", "access_points"),
-                f"{fabric.access_points:,} access points are fewer than the {wanted_points:,} that the nodes need",
-                "raise `access_points`, or remove it",
-            )
-        )
-    if findings:
-        raise InputError(*findings)
-
-
-@record
-class _Sized:
-    """What a plane of the fabric is made of."""
-
-    rule: TreeRule
-    wanted: Demand
-    ports: tuple[int, ...]
-    """Endpoint ports to build in each zone."""
-    trees: list[Tree]
-
-
-def _sized(design: ResolvedDesign) -> _Sized:
-    """Return what a plane of the fabric is made of; planes are equal."""
-    wanted = demand(design)
-    ports = _provisioned(design, wanted)
-    rule = tree_rule(design, ports)
-    _check(design, rule, wanted, ports)
-    return _Sized(rule, wanted, ports, _trees(design, rule, ports))
-
-
-def _trees(design: ResolvedDesign, rule: TreeRule, ports: tuple[int, ...]) -> list[Tree]:
-    """Return the tree of each zone of one plane; equal zones share one."""
-    sizes = {count: count + design.trunk_links for count in sorted(set(ports))}
-    known = {count: build_tree(rule, size, leaves_of(design, rule, size)) for count, size in sizes.items()}
-    return [known[count] for count in ports]
-
-
-def plan_fabric(design: ResolvedDesign) -> FabricPlan:
-    """Return the fabric that the design needs.
-
-    Every plane is equal. Each zone is a tree sized for its own endpoints and its links to other zones.
-
-    Raises:
-        InputError: where the fabric cannot hold the endpoints, NICs cannot be dealt evenly over planes and
-            zones, or the inter-zone switches have too few ports.
-    """
-    return _assemble(design, _sized(design))
-
-
 def port_rate(design: ResolvedDesign, group: ResolvedGroup) -> float:
     """Return what an endpoint port of the group carries in one direction, on average over its NICs [GB/s]."""
     rates = group.nic_rates(design.port_gbyte_s, design.stripes)
     return sum(rates) / len(rates) / design.stripes
-
-
-def _bisection(design: ResolvedDesign, wanted: Demand, trees: list[Tree], link_rate: float) -> float:
-    """Return the bisection bandwidth of one plane [GB/s]; its zones differ by a node at most, the smallest counts.
-
-    Where every compute node is in every zone, the zones carry its traffic side by side, as planes do.
-    """
-    rates = [port_rate(design, group) for group in design.groups]
-    bandwidths = [sum(n * rate for n, rate in zip(zone, rates, strict=True)) for zone in wanted.by_zone]
-    smallest = min(range(len(trees)), key=lambda zone: bandwidths[zone])
-    spec = design.spec.fabric
-    one_switch_rate = link_rate if spec.tiers > 1 else design.switch.rate.value
-    tree, ports = trees[smallest], wanted.totals[smallest]
-    leaving = bandwidths[smallest]
-    if spec.tiers > 1:
-        rate, up = leaving / ports, tree.rule.uplinks
-        filled = leaf_fill(design, tree, wanted.by_zone[smallest])
-        leaving = sum(formulas.leaf_cut(leaves, each, rate, up, link_rate) for leaves, each in filled)
-    cut = formulas.tree_bisection(leaving, tree.narrowest_links, one_switch_rate)
-    if design.side_by_side:
-        return float(spec.zones * cut)
-    return float(formulas.zone_bisection(spec.zones, design.trunk_links, link_rate, bandwidths[smallest], cut))
-
-
-def _assemble(design: ResolvedDesign, sized: _Sized) -> FabricPlan:
-    fabric = design.spec.fabric
-    rule, wanted, ports, trees = sized.rule, sized.wanted, sized.ports, sized.trees
-    trunk, trunk_switches = design.trunk_links, fabric.inter_zone.switches if fabric.inter_zone else 0
-    planes, zones, k = design.planes, fabric.zones, rule.radix
-    endpoints = planes * sum(wanted.totals)
-    rate = port_rate(design, design.compute)
-    link_rate = design.link_gbyte_s
-    oversubscription = 1.0
-    if rule.uplinks:
-        fastest = max(port_rate(design, group) for group in design.groups)
-        oversubscription = formulas.bandwidth_oversubscription(rule.downlinks, rule.uplinks, fastest, link_rate)
-    return FabricPlan(
-        family=fabric.family,
-        planes=planes,
-        zones=zones,
-        tiers=fabric.tiers,
-        radix=k,
-        uplinks=rule.uplinks,
-        port_gbyte_s=rate,
-        link_gbyte_s=link_rate,
-        endpoints=endpoints,
-        endpoints_per_zone=wanted.totals,
-        access_points=planes * sum(ports),
-        leaf=planes * sum(tree.leaf for tree in trees),
-        spine=planes * sum(tree.spine for tree in trees),
-        core=planes * sum(tree.core for tree in trees),
-        interzone=planes * trunk_switches,
-        endpoint_links=endpoints,
-        leaf_spine_links=planes * sum(tree.leaf_spine for tree in trees),
-        spine_core_links=planes * sum(tree.spine_core for tree in trees),
-        interzone_links=planes * zones * trunk,
-        breakout=fabric.breakout,
-        endpoint_cables=planes * sum(leaf_cables(design, t, n) for t, n in zip(trees, wanted.by_zone, strict=True)),
-        inter_switch_cables=planes * (sum(tree_cables(tree, fabric.breakout) for tree in trees) + zones * trunk),
-        spare_ports=planes * sum(tree.leaf_ports - trunk for tree in trees) - endpoints,
-        spare_spine_ports=planes * sum(tree.spare_spine_ports for tree in trees),
-        spare_core_ports=planes * sum(tree.spare_core_ports for tree in trees),
-        spare_interzone_ports=planes * (trunk_switches * k - zones * trunk),
-        oversubscription=oversubscription,
-        zone_oversubscription=max(wanted.totals) / trunk if trunk else None,
-        bisection_gbyte_s=planes * _bisection(design, wanted, trees, link_rate),
-        trees=tuple(trees),
-    )

@@ -1,8 +1,8 @@
 """Where every node and switch stands, from a simple floor plan.
 
-Nodes fill racks in the order of their leaves, racks fill rows. Leaf switches stand in the middle racks of the row where
-their first endpoint is, or of the nearest row with room. All other switches share rows of their own in the middle of
-the floor, where the ways are shortest.
+Nodes fill racks in the order of their leaves, racks fill rows. Leaf switches, and routers of a dragonfly, stand in the
+middle racks of the row where their first endpoint is, or of the nearest row with room. All other switches share rows
+of their own in the middle of the floor, where the ways are shortest.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from ffplan.base.array_math import Ints
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
-from ffplan.fabric.wiring.network import LEAF
+from ffplan.fabric.wiring.network import LEAF, ROUTER
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
@@ -110,8 +110,8 @@ def positions(design: ResolvedDesign, fabric: WiredFabric) -> Positions:
     for_nodes = floor.racks_per_row - floor.switch_racks_per_row
     per_rack = floor.rack_units // floor.switch_units
     room = floor.switch_racks_per_row * per_rack
-    leaves = np.flatnonzero(network.switches.role == LEAF)
-    others = np.flatnonzero(network.switches.role != LEAF)
+    holds = np.isin(network.switches.role, (LEAF, ROUTER))
+    leaves, others = np.flatnonzero(holds), np.flatnonzero(~holds)
     node_rows = -(-racks // for_nodes) if for_nodes > 0 else 0
     if for_nodes < 1 or per_rack < 1 or node_rows * room < len(leaves):
         raise InputError(_no_switch_room(design, len(leaves), node_rows * room))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.fabric.wiring.network import INTERZONE, ROLES
+from ffplan.fabric.wiring.network import INTERZONE, ROLES, ROUTER
 
 if TYPE_CHECKING:
     from ffplan.design.resolve import ResolvedDesign
@@ -34,14 +34,17 @@ class Names:
         most = np.zeros(len(ROLES), np.int64)
         np.maximum.at(most, switches.role, switches.index + 1)
         self.switch_width = [len(str(int(count))) for count in most]
+        self.group_width = len(str(int(switches.pod.max(initial=0)) + 1))
 
     def switch(self, number: int) -> str:
-        """Return the name of a switch, such as `z1-leaf-07` or `p2-spine-3`."""
+        """Return the name of a switch, such as `z1-leaf-07`, `p2-spine-3`, or `g12-router-05` of a dragonfly."""
         s = self.network.switches
         role = int(s.role[number])
         place = f"p{int(s.plane[number]) + 1}-" if self.planes > 1 else ""
         if self.zones > 1 and role != INTERZONE:
             place += f"z{int(s.zone[number]) + 1}-"
+        if role == ROUTER:
+            place += f"g{int(s.pod[number]) + 1:0{self.group_width}}-"
         return f"{place}{ROLES[role]}-{int(s.index[number]) + 1:0{self.switch_width[role]}}"
 
     def host(self, group: int, node: int) -> str:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     import networkx as nx
 
 
-LEAF, SPINE, CORE, INTERZONE = range(4)
-ROLES = ("leaf", "spine", "core", "interzone")
+LEAF, SPINE, CORE, INTERZONE, ROUTER = range(5)
+ROLES = ("leaf", "spine", "core", "interzone", "router")
 """Names of the values of `Switches.role`."""
-TIERS = ("endpoint", "leaf_spine", "spine_core", "interzone")
+TIERS = ("endpoint", "leaf_spine", "spine_core", "interzone", "intra_group", "inter_group")
 """Names of the values of `Links.tier`."""
 
 
@@ -58,9 +58,9 @@ class SwitchTable:
     zone: Ints
     """int16, -1 for inter-zone switches."""
     pod: Ints
-    """Pod within its tree, int32; -1 above the pods."""
+    """Pod within its tree, or group of a dragonfly, int32; -1 above the pods."""
     index: Ints
-    """Number within its tree and role, int32."""
+    """Number within its tree and role, or within its group, int32."""
 
     def __len__(self) -> int:
         return len(self.role)
@@ -106,9 +106,10 @@ class Network:
         """Return the number of switches of a role."""
         return int((self.switches.role == role).sum())
 
-    def links_by_tier(self) -> tuple[int, ...]:
-        """Return the number of links of each tier."""
-        return tuple(int(n) for n in np.bincount(self.links.tier, minlength=len(TIERS)))
+    def links_by_tier(self) -> dict[str, int]:
+        """Return the number of links of each tier that has any."""
+        counts = np.bincount(self.links.tier, minlength=len(TIERS)).tolist()
+        return {tier: count for tier, count in zip(TIERS, counts, strict=True) if count}
 
     def ports_used(self) -> Ints:
         """Return the ports in use on each switch, shape (S,)."""

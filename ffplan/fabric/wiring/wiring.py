@@ -11,6 +11,7 @@ from ffplan.base.array_math import Ints
 from ffplan.base.record import record
 from ffplan.fabric.sizing.endpoints import ports_per_plane
 from ffplan.fabric.sizing.fat_tree import Tree
+from ffplan.fabric.wiring.dragonfly_links import WiredDragonfly
 from ffplan.fabric.wiring.leaf_ports import LeafPorts, leaf_ports, packed
 from ffplan.fabric.wiring.network import (
     CORE,
@@ -56,12 +57,15 @@ class WiredTree:
 class WiredFabric:
     """A wired fabric and the trees it is made of."""
 
+    family: str
     network: Network
-    trees: tuple[WiredTree, ...]
-    """Plane by plane, zone by zone."""
     zones: int
     planes: int
-    interzone: int
+    trees: tuple[WiredTree, ...] = ()
+    """Plane by plane, zone by zone."""
+    dragonflies: tuple[WiredDragonfly, ...] = ()
+    """Plane by plane."""
+    interzone: int = 0
     """Inter-zone switches of each plane."""
     side_by_side: bool = False
     """Whether every compute node is in every zone, so that zones carry its traffic side by side, as planes do."""
@@ -207,8 +211,8 @@ def _running(start: int, parts: list[LinkTable]) -> list[int]:
     return [start, *(start + np.cumsum([len(part) for part in parts], dtype=np.int64)).tolist()]
 
 
-def wire(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
-    """Return the wired fabric of a design.
+def wire_trees(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
+    """Return the wired trees of a design.
 
     Args:
         design: the design.
@@ -236,6 +240,7 @@ def wire(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
             builder.inter_zone(plane, spec.zones, trunk.switches, zone_seats, design.link_gbyte_s)
     network, wired = builder.finish(design.radix)
     return WiredFabric(
+        family=plan.family,
         network=network,
         trees=wired,
         zones=spec.zones,
@@ -266,4 +271,4 @@ def wire_tree(tree: Tree, endpoints: int, gbyte_s: float = 1.0) -> WiredFabric:
     builder = _Builder(gbyte_s)
     builder.tree(tree, 0, 0, seat, seat.rail, gbyte_s)
     network, wired = builder.finish(tree.rule.radix)
-    return WiredFabric(network=network, trees=wired, zones=1, planes=1, interzone=0)
+    return WiredFabric(family="fat-tree", network=network, trees=wired, zones=1, planes=1)

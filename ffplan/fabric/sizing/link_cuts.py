@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import ceil_div, maximum
 from ffplan.base.record import record
+from ffplan.fabric.sizing.endpoints import ports_per_plane
 from ffplan.fabric.sizing.plan import rails_of
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def zones_of(design: ResolvedDesign, nodes: Any) -> Any:
     return ceil_div(nodes, ceil_div(design.compute.group.count, design.spec.fabric.zones))
 
 
-def fabric_cuts(design: ResolvedDesign, plan: FabricPlan, nodes: Any, zones: Any = None) -> tuple[LinkCut, ...]:
+def tree_cuts(design: ResolvedDesign, plan: FabricPlan, nodes: Any, zones: Any = None) -> tuple[LinkCut, ...]:
     """Return the links that a collective over `nodes` nodes crosses.
 
     Rail r of every node is wired to leaves of its own, rank after rank. A rail that fits one leaf crosses none, unless
@@ -58,7 +59,7 @@ def fabric_cuts(design: ResolvedDesign, plan: FabricPlan, nodes: Any, zones: Any
     rails = rails_of(design, group)
     spanned = zones_of(design, nodes) if zones is None else zones
     in_a_tree = ceil_div(nodes, spanned)
-    leaves = plan.leaf // (plan.planes * plan.zones)
+    leaves = plan.switches_by_role["leaf"] // (plan.planes * plan.zones)
     if plan.uplinks and leaves > 1:
         under_a_leaf = fabric.scalable_unit or plan.radix - plan.uplinks
         wanted = ceil_div(in_a_tree, under_a_leaf)
@@ -77,17 +78,18 @@ def fabric_cuts(design: ResolvedDesign, plan: FabricPlan, nodes: Any, zones: Any
             )
         )
         pod = under_a_leaf * plan.radix // 2
-        if plan.tiers == 3 and plan.spine_core_links:
+        across = plan.links_by_tier["spine_core"]
+        if plan.tiers == 3 and across:
             apart = (in_a_tree > pod) & (nodes > 1)
             share = maximum(nodes, 2) / maximum(group.group.count, 2)
             label = "links across the middle of the fabric"
-            half = plan.spine_core_links * plan.link_gbyte_s / 2
+            half = across * plan.link_gbyte_s / 2
             found.append(
                 LinkCut(
                     name="bisection",
                     label=label,
                     sets=1 + apart * 1,
-                    links=plan.spine_core_links,
+                    links=across,
                     gbyte_s=half * share,
                     below=group.group.count / 2,
                 )
@@ -106,3 +108,39 @@ def fabric_cuts(design: ResolvedDesign, plan: FabricPlan, nodes: Any, zones: Any
             )
         )
     return tuple(found)
+
+
+def dragonfly_cuts(
+    design: ResolvedDesign,
+    plan: FabricPlan,
+    nodes: Any,
+    zones: Any = None,  # noqa: ARG001
+) -> tuple[LinkCut, ...]:
+    """Return the links out of one group that a collective over `nodes` nodes crosses.
+
+    Nodes fill group after group. Half of the links carry traffic of the group: rings and trees join few pairs of
+    groups, so that adaptive routing sends them round through a third, over two global links each.
+
+    Args:
+        design: the design.
+        plan: its fabric.
+        nodes: nodes of the job, any shape.
+        zones: a dragonfly has one.
+
+    Source:
+        Kim et al., ISCA 2008, section 4: Valiant routing carries half of the global bandwidth under any traffic.
+    """
+    shape = plan.dragonfly
+    assert shape is not None
+    below = max(1.0, shape.group_ports / ports_per_plane(design, design.compute))
+    links = plan.planes * shape.each * (shape.groups - 1)
+    return (
+        LinkCut(
+            name="group_links",
+            label="links out of a group, half of them for detours",
+            sets=ceil_div(nodes, below),
+            links=links,
+            gbyte_s=links * plan.link_gbyte_s / 2,
+            below=below,
+        ),
+    )

@@ -1,0 +1,134 @@
+"""Families of fabrics: how each is counted, wired, routed, named, and cut. The one place where they are registered.
+
+Modules that need arrays are imported when they are used: counting a design needs none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ffplan.fabric.sizing import dragonfly_plan, link_cuts, tree_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.base.array_math import Bools, Number
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.routing.routing import Routing
+    from ffplan.fabric.sizing.link_cuts import LinkCut
+    from ffplan.fabric.sizing.plan import FabricPlan
+    from ffplan.fabric.wiring.wiring import WiredFabric
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FabricFamily:
+    """One family."""
+
+    names: tuple[str, ...]
+    """What `fabric.family` of a design calls it."""
+    roles: tuple[str, ...]
+    """Roles of its switches, as they are named; endpoints join the first."""
+    tiers: tuple[str, ...]
+    """Tiers of its links."""
+    count: Callable[[ResolvedDesign], FabricPlan]
+    """Sizes it for a design."""
+    cuts: Callable[[ResolvedDesign, FabricPlan, Number, Number | None], tuple[LinkCut, ...]]
+    """The links that a collective over some nodes in some zones crosses."""
+    wire: Callable[[ResolvedDesign, FabricPlan], WiredFabric]
+    """Wires it port by port."""
+    route: Callable[[WiredFabric, Bools | None], Routing]
+    """Routes flows over it, with the links that work."""
+
+
+def _wire_trees(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
+    from ffplan.fabric.wiring.wiring import wire_trees
+
+    return wire_trees(design, plan)
+
+
+def _route_trees(fabric: WiredFabric, alive: Bools | None) -> Routing:
+    from ffplan.fabric.routing.tree_routing import TreeRouting
+
+    return TreeRouting(fabric, alive)
+
+
+def _wire_dragonfly(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
+    from ffplan.fabric.wiring.dragonfly_wiring import wire_dragonfly
+
+    return wire_dragonfly(design, plan)
+
+
+def _route_dragonfly(fabric: WiredFabric, alive: Bools | None) -> Routing:
+    from ffplan.fabric.routing.dragonfly_routing import DragonflyRouting
+
+    return DragonflyRouting(fabric, alive)
+
+
+TREES = FabricFamily(
+    names=("fat-tree", "rail-optimised", "rail-only"),
+    roles=("leaf", "spine", "core", "interzone"),
+    tiers=("endpoint", "leaf_spine", "spine_core", "interzone"),
+    count=tree_plan.plan_trees,
+    cuts=link_cuts.tree_cuts,
+    wire=_wire_trees,
+    route=_route_trees,
+)
+DRAGONFLY = FabricFamily(
+    names=("dragonfly",),
+    roles=("router",),
+    tiers=("endpoint", "intra_group", "inter_group"),
+    count=dragonfly_plan.plan_dragonfly,
+    cuts=link_cuts.dragonfly_cuts,
+    wire=_wire_dragonfly,
+    route=_route_dragonfly,
+)
+FAMILIES = {name: family for family in (TREES, DRAGONFLY) for name in family.names}
+"""Families by the name that a design gives."""
+
+
+def plan_fabric(design: ResolvedDesign) -> FabricPlan:
+    """Return the fabric that the design needs.
+
+    Args:
+        design: the design.
+
+    Raises:
+        InputError: where the fabric cannot hold the endpoints, NICs cannot be dealt evenly over planes and
+            zones, or the inter-zone switches have too few ports.
+    """
+    return FAMILIES[design.spec.fabric.family].count(design)
+
+
+def fabric_cuts(
+    design: ResolvedDesign, plan: FabricPlan, nodes: Number, zones: Number | None = None
+) -> tuple[LinkCut, ...]:
+    """Return the links that a collective over `nodes` nodes crosses.
+
+    Args:
+        design: the design.
+        plan: its fabric.
+        nodes: nodes of the job, any shape.
+        zones: zones it spans, in the shape of the nodes; as few as hold it if omitted.
+    """
+    return FAMILIES[plan.family].cuts(design, plan, nodes, zones)
+
+
+def wire(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
+    """Return the wired fabric of a design.
+
+    Args:
+        design: the design.
+        plan: its fabric, sized.
+    """
+    return FAMILIES[plan.family].wire(design, plan)
+
+
+def routing_of(fabric: WiredFabric, alive: Bools | None = None) -> Routing:
+    """Return what routes flows over a wired fabric.
+
+    Args:
+        fabric: the wired fabric.
+        alive: which links still work, shape (links,); all of them if omitted.
+    """
+    return FAMILIES[fabric.family].route(fabric, alive)

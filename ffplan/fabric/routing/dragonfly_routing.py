@@ -1,0 +1,160 @@
+"""Routing over a dragonfly: minimal, Valiant, and the best mixture of both.
+
+A minimal path is local, global, local: to the router that holds a link to the other group, over it, and to the
+destination's router. Static routing picks among the links of two groups by the destination, ECMP by a hash of the
+flow. Valiant routing passes a third group, drawn for each flow, which halves what uniform traffic gets and spreads any
+other over all global links.
+
+Source: Kim, Dally, Scott, Abts, "Technology-driven, highly-scalable dragonfly topology", ISCA 2008, section 4.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.fabric.routing.dragonfly_spread import GroupTraffic, best_mixture
+from ffplan.fabric.routing.keys import hashed
+from ffplan.fabric.routing.routing import Routes
+from ffplan.fabric.wiring.dragonfly_links import global_port
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Bools, Floats, Ints
+    from ffplan.fabric.wiring.wiring import WiredFabric
+
+HOPS = 7
+"""Most links on a path: the ends, and local, global, local, global, local."""
+
+
+class DragonflyRouting:
+    """Routes flows over the planes of a healthy dragonfly."""
+
+    kinds: tuple[str, ...] = ("static", "ecmp", "valiant", "adaptive")
+
+    def __init__(self, fabric: WiredFabric, alive: Bools | None = None) -> None:
+        """Prepare the planes.
+
+        Args:
+            fabric: a wired dragonfly.
+            alive: must be omitted: ways round lost links are not modelled.
+        """
+        if alive is not None:
+            raise ValueError("a dragonfly is routed with all of its links")
+        self.fabric = fabric
+        self.alive: Bools | None = None
+        self.shape = fabric.dragonflies[0].shape
+        endpoints = fabric.network.endpoints
+        self.plane = endpoints.plane.astype(np.int64)
+        first = np.array([part.first_switch for part in fabric.dragonflies])
+        self.first_link = np.array([part.first_link for part in fabric.dragonflies])
+        self.router = endpoints.leaf - first[self.plane]
+        """Router of each endpoint, numbered through its plane."""
+        self.rank = np.arange(len(endpoints)) % max(1, len(endpoints) // fabric.planes)
+
+    def joined(self, src: Ints, dst: Ints) -> Bools:
+        """Return whether anything joins two endpoints: those of one plane, shape (flows,)."""
+        found: Bools = (src != dst) & (self.plane[src] == self.plane[dst])
+        return found
+
+    def apart(self, ports: Ints) -> int:
+        """Return 0: all endpoints of a plane are joined."""
+        return 0 * len(ports)
+
+    def _local(self, here: Ints, there: Ints) -> Ints:
+        """Return the directed local link of a plane between routers of one group; -1 where they are the same."""
+        a = self.shape.routers
+        low, high = np.minimum(here, there) % a, np.maximum(here, there) % a
+        pair = low * (2 * a - low - 1) // 2 + high - low - 1
+        link = here // a * (a * (a - 1) // 2) + pair
+        return np.where(here == there, -1, 2 * link + (here > there))
+
+    def _global(self, here: Ints, there: Ints, turn: Ints) -> Ints:
+        """Return the directed global link of a plane from group to group."""
+        g, a, each = self.shape.groups, self.shape.routers, self.shape.each
+        low, high = np.minimum(here, there), np.maximum(here, there)
+        pair = low * (2 * g - low - 1) // 2 + high - low - 1
+        link: Ints = g * (a * (a - 1) // 2) + pair * each + turn
+        return 2 * link + (here > there)
+
+    def _exit(self, here: Ints, there: Ints, turn: Ints) -> Ints:
+        """Return the router of group `here` that holds link `turn` to group `there`."""
+        found: Ints = here * self.shape.routers + global_port(self.shape, here, there, turn) // self.shape.global_links
+        return found
+
+    def _leg(self, start: Ints, group: Ints, key: Ints) -> tuple[Ints, Ints]:
+        """Return the links (local, global) from routers to other groups, shape (flows, 2), and the routers there."""
+        here, turn = start // self.shape.routers, key % self.shape.each
+        out = self._exit(here, group, turn)
+        links = np.stack([self._local(start, out), self._global(here, group, turn)], axis=1)
+        return links, self._exit(group, here, turn)
+
+    def paths(self, src: Ints, dst: Ints, seed: int | None = None, *, detour: bool = False) -> Routes:
+        """Return the path of each flow.
+
+        Args:
+            src: endpoint that sends, by number, shape (flows,).
+            dst: endpoint that receives, same shape; in the same plane, or it is not reached.
+            seed: hash flows with this seed; by destination if omitted.
+            detour: pass a third group, drawn by the hash of the flow (Valiant).
+        """
+        a, g = self.shape.routers, self.shape.groups
+        inner = np.full((len(src), HOPS - 2), -1, np.int64)
+        reached = self.joined(src, dst)
+        at, end = self.router[src].astype(np.int64), self.router[dst].astype(np.int64)
+        here, there = at // a, end // a
+        keys = [self.rank[dst] if seed is None else hashed(src, dst, seed, level) for level in range(3)]
+        far = here != there
+        if detour and g > 2:
+            third = hashed(src, dst, seed or 0, 3) % (g - 2)
+            low, high = np.minimum(here, there), np.maximum(here, there)
+            third = third + (third >= low)
+            third = third + (third >= high)
+            rows = np.flatnonzero(far)
+            inner[rows, 0:2], at[rows] = self._leg(at[rows], third[rows], keys[0][rows])
+        rows = np.flatnonzero(far)
+        inner[rows, 2:4], at[rows] = self._leg(at[rows], there[rows], keys[1][rows])
+        inner[:, 4] = self._local(at, end)
+        first = 2 * self.first_link[self.plane[src]][:, None]
+        links = np.full((len(src), HOPS), -1, np.int64)
+        links[:, 0], links[:, -1] = 2 * src, 2 * dst + 1
+        links[:, 1:-1] = np.where(inner >= 0, inner + first, -1)
+        links[~reached] = -1
+        return Routes(links, reached)
+
+    def _spread(self, traffic: list[GroupTraffic], ends: Floats) -> Floats:
+        """Return loads of traffic given plane by plane, with what its endpoints send and receive."""
+        load = np.zeros(2 * len(self.fabric.network.links))
+        load[: len(ends)] = ends
+        for part, item in zip(self.fabric.dragonflies, traffic, strict=True):
+            inner = best_mixture(item)
+            load[2 * part.first_link : 2 * part.first_link + len(inner)] = inner
+        return load
+
+    def spread(self, src: Ints, dst: Ints, nbytes: Floats) -> Floats:
+        """Return the bytes on every directed link when flows take the best mixture of minimal and Valiant paths."""
+        planes, count = self.fabric.planes, len(self.fabric.network.endpoints)
+        traffic = []
+        for plane in range(planes):
+            own = self.plane[src] == plane
+            traffic.append(GroupTraffic.of_flows(self.shape, self.router[src[own]], self.router[dst[own]], nbytes[own]))
+        ends = np.bincount(2 * src, weights=nbytes, minlength=2 * count)
+        return self._spread(traffic, ends + np.bincount(2 * dst + 1, weights=nbytes, minlength=2 * count))
+
+    def all_to_all(self, member: Bools, nbytes: float, kind: str) -> Floats | None:
+        """Return the loads of adaptive all-to-all; None for other routing, whose flows are listed.
+
+        Args:
+            member: endpoints that take part, shape (endpoints,).
+            nbytes: bytes from each to each [byte].
+            kind: kind of routing.
+        """
+        if kind != "adaptive":
+            return None
+        count, size = self.shape.groups * self.shape.routers, np.bincount(self.plane[member])
+        traffic = []
+        for plane in range(self.fabric.planes):
+            own = self.router[member & (self.plane == plane)]
+            traffic.append(GroupTraffic.all_to_all(self.shape, np.bincount(own, minlength=count), nbytes))
+        sent = np.where(member, nbytes * (size[self.plane] - 1), 0.0)
+        return self._spread(traffic, np.repeat(sent, 2))

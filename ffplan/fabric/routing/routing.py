@@ -1,0 +1,61 @@
+"""What every family's routing can do: find paths, spread flows evenly, count an all-to-all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from ffplan.base.array_math import Bools, Floats, Ints
+from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    from ffplan.fabric.wiring.wiring import WiredFabric
+
+ROUTING = ("static", "ecmp", "valiant", "adaptive")
+"""Kinds of routing; a family has some of them."""
+
+
+@record
+class Routes:
+    """Paths of flows."""
+
+    links: Ints
+    """Directed links in order, padded with -1, shape (flows, hops); 2 * link from `a` to `b`, 2 * link + 1 back."""
+    reached: Bools
+    """Whether the destination can be reached, shape (flows,)."""
+
+
+class Routing(Protocol):
+    """Routes flows over one wired fabric, healthy or with links lost."""
+
+    fabric: WiredFabric
+    alive: Bools | None
+    kinds: tuple[str, ...]
+    """Of ROUTING, those that the family has."""
+
+    def paths(self, src: Ints, dst: Ints, seed: int | None = None, *, detour: bool = False) -> Routes:
+        """Return the path of each flow.
+
+        Args:
+            src: endpoint that sends, by number, shape (flows,).
+            dst: endpoint that receives, same shape.
+            seed: hash flows with this seed; by destination if omitted.
+            detour: pass a group chosen at random (Valiant).
+        """
+
+    def joined(self, src: Ints, dst: Ints) -> Bools:
+        """Return whether anything joins two endpoints of a healthy fabric, shape (flows,)."""
+
+    def spread(self, src: Ints, dst: Ints, nbytes: Floats) -> Floats:
+        """Return the bytes on every directed link when flows are spread evenly (ideal adaptive routing)."""
+
+    def all_to_all(self, member: Bools, nbytes: float, kind: str) -> Floats | None:
+        """Return the loads when each member sends to every other of its plane; None where flows must be listed.
+
+        Args:
+            member: endpoints that take part, shape (endpoints,).
+            nbytes: bytes from each to each [byte].
+            kind: one of ROUTING.
+        """
+
+    def apart(self, ports: Ints) -> int:
+        """Return the pairs of these endpoints in one plane that nothing joins, both ways counted."""

@@ -1,0 +1,57 @@
+"""Routing over trees: paths, even spreading over what leads up, and all-to-all by counting."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.fabric.routing.adaptive import CutTraffic, adaptive_loads
+from ffplan.fabric.routing.all_to_all import all_to_all_loads
+from ffplan.fabric.routing.router import Router
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Bools, Floats, Ints
+
+
+class TreeRouting(Router):
+    """Routes flows over the trees of a fabric."""
+
+    kinds: tuple[str, ...] = ("static", "ecmp", "adaptive")
+
+    def spread(self, src: Ints, dst: Ints, nbytes: Floats) -> Floats:
+        """Return the bytes on every directed link when flows are spread evenly over every link that leads on."""
+        return adaptive_loads(self, src, dst, nbytes)
+
+    def all_to_all(self, member: Bools, nbytes: float, kind: str) -> Floats | None:
+        """Return the loads of all-to-all on healthy trees, static or adaptive; None otherwise.
+
+        Args:
+            member: endpoints that take part, shape (endpoints,).
+            nbytes: bytes from each to each [byte].
+            kind: kind of routing.
+        """
+        if self.alive is not None or kind == "ecmp":
+            return None
+        if kind == "static":
+            return all_to_all_loads(self, member, nbytes)
+        endpoints = self.fabric.network.endpoints
+        inside = [np.flatnonzero(member & (self.tree_of == number)) for number in range(len(self.trees))]
+        cuts = CutTraffic(self)
+        cuts.all_to_all(inside, nbytes)
+        load = cuts.loads()
+        ends = np.flatnonzero(member)
+        planes, trees = np.bincount(endpoints.plane[member]), np.bincount(self.tree_of[member])
+        met = planes[endpoints.plane[ends]] if self.fabric.interzone else trees[self.tree_of[ends]]
+        sent = nbytes * (met - 1)
+        load[2 * ends] += sent
+        load[2 * ends + 1] += sent
+        return load
+
+    def apart(self, ports: Ints) -> int:
+        """Return the pairs of these endpoints in one plane that nothing joins, both ways counted."""
+        if self.fabric.interzone:
+            return 0
+        planes = np.bincount(self.fabric.network.endpoints.plane[ports])
+        trees = np.bincount(self.tree_of[ports])
+        return int((planes**2).sum() - (trees**2).sum())

@@ -1,0 +1,110 @@
+"""The dragonfly of a design: equal planes, each of equal groups of routers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.array_math import ceil_div
+from ffplan.base.errors import InputError
+from ffplan.fabric.sizing.dragonfly import (
+    DragonflyShape,
+    dragonfly_bisection,
+    dragonfly_capacity,
+    dragonfly_global_links,
+    dragonfly_groups,
+    dragonfly_shape,
+    dragonfly_taper,
+)
+from ffplan.fabric.sizing.endpoints import demand
+from ffplan.fabric.sizing.plan import FabricPlan, port_rate
+
+if TYPE_CHECKING:
+    from ffplan.base.errors import Finding
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.sizing.endpoints import Demand
+
+
+def _too_small(design: ResolvedDesign, ports: int, capacity: int) -> Finding:
+    radix = design.radix
+    while radix < 1024 and dragonfly_capacity(radix) < ports:
+        radix += 1
+    where = f" on each of {design.planes} planes" if design.planes > 1 else ""
+    return design.document.finding(
+        "fabric-capacity",
+        ("fabric", "family"),
+        f"the fabric needs{where} {ports:,} endpoint ports; a balanced dragonfly of {design.radix}-port routers has "
+        f"{capacity:,}",
+        f"use fewer endpoints, or a switch of {radix} ports or more",
+    )
+
+
+def _ports(design: ResolvedDesign, wanted: Demand) -> int:
+    """Return the endpoint ports to build in a plane.
+
+    Raises:
+        InputError: where the design names fewer than its nodes need, or the dragonfly holds fewer.
+    """
+    points, needed = design.spec.fabric.access_points, wanted.totals[0]
+    if points is not None and points < design.planes * needed:
+        raise InputError(
+            design.document.finding(
+                "fabric-capacity",
+                ("fabric", "access_points"),
+                f"{points:,} access points are fewer than the {design.planes * needed:,} that the nodes need",
+                "raise `access_points`, or remove it",
+            )
+        )
+    ports = max(needed, ceil_div(points or 0, design.planes))
+    capacity = int(dragonfly_capacity(design.radix))
+    if ports > capacity:
+        raise InputError(_too_small(design, ports, capacity))
+    return int(ports)
+
+
+def plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
+    """Return the balanced dragonfly that the design needs: as few groups as hold its endpoints.
+
+    Args:
+        design: the design.
+
+    Raises:
+        InputError: where it cannot hold the endpoints, or NICs cannot be dealt evenly over planes.
+    """
+    wanted = demand(design)
+    ports, planes, breakout = _ports(design, wanted), design.planes, design.spec.fabric.breakout
+    p, a, h = dragonfly_shape(design.radix)
+    groups = int(dragonfly_groups(ports, design.radix))
+    between = int(dragonfly_global_links(groups, design.radix))
+    shape = DragonflyShape(groups=groups, endpoints=p, routers=a, global_links=h, each=a * h // (groups - 1))
+    endpoints, local = wanted.totals[0], groups * a * (a - 1) // 2
+    full, rest = divmod(endpoints, p)
+    rates = [port_rate(design, group) for group in design.groups]
+    bandwidth = sum(n * rate for n, rate in zip(wanted.by_zone[0], rates, strict=True))
+    rate = design.link_gbyte_s
+    return FabricPlan(
+        family="dragonfly",
+        planes=planes,
+        zones=1,
+        tiers=1,
+        radix=design.radix,
+        uplinks=0,
+        port_gbyte_s=port_rate(design, design.compute),
+        link_gbyte_s=rate,
+        endpoints=planes * endpoints,
+        endpoints_per_zone=wanted.totals,
+        access_points=planes * ports,
+        switches_by_role={"router": planes * groups * a},
+        links_by_tier={
+            "endpoint": planes * endpoints,
+            "intra_group": planes * local,
+            "inter_group": planes * between,
+        },
+        spare_by_role={"router": planes * (groups * a * p - endpoints)},
+        breakout=breakout,
+        endpoint_cables=planes * (full * ceil_div(p, breakout) + ceil_div(rest, breakout)),
+        inter_switch_cables=planes * (local + between),
+        oversubscription=float(dragonfly_taper(shape.group_ports, max(rates), shape.each * (groups - 1), rate)),
+        zone_oversubscription=None,
+        bisection_gbyte_s=planes * float(dragonfly_bisection(groups, shape.each, a, rate, bandwidth)),
+        dragonfly=shape,
+    )

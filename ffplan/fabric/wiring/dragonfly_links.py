@@ -1,0 +1,95 @@
+"""The links of a balanced dragonfly.
+
+Routers of a group are joined each to each. Global port j of a group, of a h in all, belongs to its router j // h. Every
+pair of groups is joined by floor(a h / (g - 1)) links, dealt over the global ports in turn. Ports of a router: first
+its endpoints, then the other routers of its group, then its global links.
+
+Source: Kim, Dally, Scott, Abts, "Technology-driven, highly-scalable dragonfly topology", ISCA 2008, section 3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ffplan.base.array_math import Bools, Ints
+from ffplan.base.record import record
+from ffplan.fabric.sizing.dragonfly import DragonflyShape, dragonfly_shape
+
+
+@record
+class RouterLinks:
+    """Links between routers, local ones first; router r of group G is G a + r."""
+
+    a: Ints
+    a_port: Ints
+    b: Ints
+    b_port: Ints
+    inter_group: Bools
+
+
+@record
+class WiredDragonfly:
+    """One plane of a wired dragonfly, with what routing needs to know of it."""
+
+    shape: DragonflyShape
+    first_switch: int
+    first_link: int
+    """Number of its first link between routers: those of each group by pair of routers, then of each pair of groups."""
+
+
+def shape_of(groups: int, radix: int) -> DragonflyShape:
+    """Return the balanced dragonfly of some groups.
+
+    Args:
+        groups: groups [1], from 2 to a h + 1.
+        radix: ports of a router [1].
+
+    Raises:
+        ValueError: for any other number of groups.
+    """
+    p, a, h = (int(value) for value in dragonfly_shape(radix))
+    if not 2 <= groups <= a * h + 1:
+        raise ValueError(f"a dragonfly of {radix}-port routers has 2 to {a * h + 1} groups")
+    return DragonflyShape(groups=groups, endpoints=p, routers=a, global_links=h, each=a * h // (groups - 1))
+
+
+def global_port(shape: DragonflyShape, here: Ints, there: Ints, turn: Ints) -> Ints:
+    """Return the global port, numbered through its group, of link `turn` of those between two groups.
+
+    Args:
+        shape: the dragonfly.
+        here: group of the port, any shape.
+        there: group at the other end.
+        turn: number of the link, from 0 to `each` - 1 [1].
+
+    Equation:
+        j = (there - here) mod g - 1 + turn (g - 1)
+
+    Source:
+        Kim et al., ISCA 2008: consecutive global ports lead to consecutive groups.
+    """
+    port: Ints = (there - here) % shape.groups - 1 + turn * (shape.groups - 1)
+    return port
+
+
+def dragonfly_links(shape: DragonflyShape) -> RouterLinks:
+    """Return the links between routers: those of each group by pair of routers, then those of each pair of groups.
+
+    Args:
+        shape: the dragonfly.
+    """
+    p, a, h, g = shape.endpoints, shape.routers, shape.global_links, shape.groups
+    one, two = np.triu_indices(a, 1)
+    first = np.arange(g)[:, None] * a
+    low, high = np.triu_indices(g, 1)
+    low, high = np.repeat(low, shape.each), np.repeat(high, shape.each)
+    turn = np.tile(np.arange(shape.each), g * (g - 1) // 2)
+    down, up = global_port(shape, low, high, turn), global_port(shape, high, low, turn)
+    local = g * len(one)
+    return RouterLinks(
+        a=np.concatenate([(first + one).ravel(), low * a + down // h]),
+        a_port=np.concatenate([np.tile(p + two - 1, g), p + a - 1 + down % h]),
+        b=np.concatenate([(first + two).ravel(), high * a + up // h]),
+        b_port=np.concatenate([np.tile(p + one, g), p + a - 1 + up % h]),
+        inter_group=np.arange(local + len(low)) >= local,
+    )

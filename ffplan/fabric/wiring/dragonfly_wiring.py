@@ -1,0 +1,141 @@
+"""From a design to its wired dragonfly: equal planes of groups of routers, as arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.array_math import Floats, Ints
+from ffplan.base.record import record
+from ffplan.fabric.sizing.endpoints import ports_per_plane
+from ffplan.fabric.wiring.dragonfly_links import WiredDragonfly, dragonfly_links
+from ffplan.fabric.wiring.network import ROUTER, TIERS, EndpointTable, LinkTable, Network, SwitchTable, join
+from ffplan.fabric.wiring.wiring import WiredFabric
+
+if TYPE_CHECKING:
+    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.fabric.sizing.dragonfly import DragonflyShape
+    from ffplan.fabric.sizing.plan import FabricPlan
+
+INTRA_GROUP, INTER_GROUP = TIERS.index("intra_group"), TIERS.index("inter_group")
+
+
+@record
+class _Seats:
+    """Who sits where in one plane, endpoint by endpoint."""
+
+    group: Ints
+    node: Ints
+    port: Ints
+    """Which of the node's ports in this plane."""
+    router: Ints
+    slot: Ints
+
+
+def _seats(design: ResolvedDesign, shape: DragonflyShape) -> _Seats:
+    """Fill groups of routers node by node, and inside a group router after router, rail by rail."""
+    groups, nodes, rails = [], [], []
+    for position, item in enumerate(design.groups):
+        count, each = item.group.count, ports_per_plane(design, item)
+        groups.append(np.full(count * each, position, np.int16))
+        nodes.append(np.repeat(np.arange(count, dtype=np.int32), each))
+        rails.append(np.tile(np.arange(each, dtype=np.int16), count))
+    group, node, rail = np.concatenate(groups), np.concatenate(nodes), np.concatenate(rails)
+    home = np.arange(len(node)) // shape.group_ports
+    order = np.lexsort((node, rail, group, home))
+    place = np.arange(len(node))
+    return _Seats(
+        group=group[order],
+        node=node[order],
+        port=rail[order],
+        router=(place // shape.endpoints).astype(np.int32),
+        slot=(place % shape.endpoints).astype(np.int16),
+    )
+
+
+def _rates(design: ResolvedDesign, seats: _Seats, nic: Ints) -> Floats:
+    """Return the rate of each endpoint link [GB/s]."""
+    rate = np.zeros(len(nic))
+    for position, group in enumerate(design.groups):
+        own = seats.group == position
+        rate[own] = np.asarray(group.nic_rates(design.port_gbyte_s, design.stripes))[nic[own]] / design.stripes
+    return rate
+
+
+def _switches(shape: DragonflyShape, plane: int) -> SwitchTable:
+    count = shape.groups * shape.routers
+    number = np.arange(count, dtype=np.int32)
+    return SwitchTable(
+        role=np.full(count, ROUTER, np.int8),
+        plane=np.full(count, plane, np.int16),
+        zone=np.zeros(count, np.int16),
+        pod=number // shape.routers,
+        index=number % shape.routers,
+    )
+
+
+def wire_dragonfly(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
+    """Return the wired dragonfly of a design.
+
+    Args:
+        design: the design.
+        plan: its fabric, sized.
+    """
+    shape = plan.dragonfly
+    assert shape is not None
+    seats, inside = _seats(design, shape), dragonfly_links(shape)
+    routers, planes, count = shape.groups * shape.routers, design.planes, len(seats.node)
+    per_plane = np.array([0 if design.stripes > 1 else ports_per_plane(design, group) for group in design.groups])
+    endpoints, ends, between = [], [], []
+    for plane in range(planes):
+        nic = seats.port + plane * per_plane[seats.group]
+        port = nic * design.stripes + plane if design.stripes > 1 else nic
+        zeros, first = np.zeros(count, np.int16), plane * routers
+        endpoints.append(
+            EndpointTable(
+                group=seats.group,
+                node=seats.node,
+                port=port.astype(np.int16),
+                plane=np.full(count, plane, np.int16),
+                zone=zeros,
+                leaf=seats.router + np.int32(first),
+                slot=seats.slot,
+            )
+        )
+        ends.append(
+            LinkTable(
+                a=(planes * routers + plane * count + np.arange(count)).astype(np.int32),
+                a_port=zeros,
+                b=seats.router + np.int32(first),
+                b_port=seats.slot,
+                tier=np.zeros(count, np.int8),
+                gbyte_s=_rates(design, seats, nic).astype(np.float32),
+            )
+        )
+        between.append(
+            LinkTable(
+                a=(inside.a + first).astype(np.int32),
+                a_port=inside.a_port.astype(np.int16),
+                b=(inside.b + first).astype(np.int32),
+                b_port=inside.b_port.astype(np.int16),
+                tier=np.where(inside.inter_group, INTER_GROUP, INTRA_GROUP).astype(np.int8),
+                gbyte_s=np.full(len(inside.a), design.link_gbyte_s, np.float32),
+            )
+        )
+    switches = join([_switches(shape, plane) for plane in range(planes)])
+    parts = tuple(
+        WiredDragonfly(
+            shape=shape,
+            first_switch=plane * routers,
+            first_link=planes * count + plane * len(inside.a),
+        )
+        for plane in range(planes)
+    )
+    return WiredFabric(
+        family=plan.family,
+        network=Network(join(endpoints), switches, join([*ends, *between]), design.radix),
+        zones=1,
+        planes=planes,
+        dragonflies=parts,
+    )

@@ -1,0 +1,117 @@
+"""Hand-worked dragonflies: counts, links, cuts, and where flows go; source: Kim et al., ISCA 2008."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from ffplan.catalog.store import Catalog
+from ffplan.design.resolve import ResolvedDesign, resolve
+from ffplan.fabric.family import fabric_cuts, plan_fabric, routing_of, wire
+from ffplan.fabric.routing import job_loads
+from ffplan.fabric.routing.dragonfly_spread import GroupTraffic, best_mixture, minimal_loads, valiant_loads
+from ffplan.fabric.routing.link_loads import outcome
+from ffplan.fabric.sizing.dragonfly import dragonfly_bisection, dragonfly_groups, dragonfly_taper
+from ffplan.fabric.wiring.dragonfly_links import global_port, shape_of
+from tests.support import document, ffplan, vary_design
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DESIGN = """
+name: small
+nodes: [{role: compute, server: dgx-a100-320gb, count: 200}]
+fabric:
+  family: dragonfly
+  switch: qm8700
+  link: {endpoint: hdr-dac, inter_switch: hdr-aoc}
+site: {pue: 1.25}
+"""
+
+
+def small(count: int = 200) -> ResolvedDesign:
+    return resolve(document(DESIGN.replace("200}", f"{count}}}")), Catalog())
+
+
+def test_counts_by_hand() -> None:
+    """40 ports: p = h = 10, a = 20. 1,600 NICs are 8 groups of 200; 200 global ports over 7 peers are 28 each."""
+    plan = plan_fabric(small())
+    assert plan.switches_by_role == {"router": 160}
+    assert plan.links_by_tier == {"endpoint": 1600, "intra_group": 8 * 190, "inter_group": 28 * 28}
+    assert (plan.spare_ports, plan.switches, plan.links) == (0, 160, 1600 + 1520 + 784)
+    assert plan.oversubscription == pytest.approx(200 / 196)
+    assert plan.bisection_gbyte_s == pytest.approx(16 * 28 * 25)  # four groups against four
+    assert plan.inter_switch_cables == 1520 + 784
+    assert dragonfly_groups(201, 40) == dragonfly_groups(1, 40) == 2
+    assert dragonfly_bisection(3, 100, 20, 25.0, 1e9) == (2 * 100 + 100) * 25
+    assert dragonfly_bisection(8, 28, 20, 25.0, 100.0) == 50.0
+    assert dragonfly_taper(200, 25.0, 196, 25.0) == pytest.approx(200 / 196)
+
+
+def test_a_cut_holds_half_of_the_links_out_of_a_group() -> None:
+    design = small()
+    (cut,) = fabric_cuts(design, plan_fabric(design), np.array([25, 26, 200]))
+    assert cut.sets.tolist() == [1, 2, 8]
+    assert (cut.links, cut.gbyte_s) == (196, 196 * 25 / 2)
+
+
+def test_global_ports_follow_the_distance_of_groups() -> None:
+    shape = shape_of(8, 40)
+    one, two, turn = np.array([0, 7, 3]), np.array([1, 0, 2]), np.array([0, 1, 27])
+    assert global_port(shape, one, two, turn).tolist() == [0, 7, 6 + 27 * 7]
+
+
+def test_loads_of_one_pair_of_groups() -> None:
+    """All of group 0 sends to group 1: 28 links carry it, or with detours all 196, those to others twice as long."""
+    shape = shape_of(8, 40)
+    src = np.arange(20)
+    traffic = GroupTraffic.of_flows(shape, src, src + 20, np.full(20, 196.0))
+    inside = 2 * 8 * 190
+    short, long = minimal_loads(traffic)[inside:], valiant_loads(traffic)[inside:]
+    assert sorted(set(short.round(9).tolist())) == [0.0, 20 * 196 / 28]
+    assert short.sum() == pytest.approx(20 * 196)
+    assert long.sum() == pytest.approx(2 * 20 * 196)
+    assert long.max() == pytest.approx(20 * 196 / 6 / 28)
+    # at the best a seventh goes straight, and all links out of the group are alike
+    assert best_mixture(traffic)[inside:].max() == pytest.approx(20 * 196 / 7 / 28)
+
+
+def test_a_uniform_load_takes_no_detours() -> None:
+    design = small()
+    fabric = wire(design, plan_fabric(design))
+    job = job_loads.pick_job(design, fabric, None, "aligned", 0)
+    counted = job_loads.counted_all_to_all(routing_of(fabric), job, 1599.0, "adaptive")
+    assert counted is not None
+    load, lost = counted
+    flows = job_loads.flows_of(design, fabric, job, "all-to-all", 1599.0, 0)
+    listed, _ = job_loads.loads_of(routing_of(fabric), flows, "adaptive", 0)
+    assert lost == 0
+    assert np.allclose(load, listed)
+    assert outcome(fabric.network, load).share == 1.0
+    across = load[2 * np.flatnonzero(fabric.network.links.tier == 5)]
+    assert np.allclose(across, 200 * 200 / 28 * 1599 / 8 / 1599)
+
+
+def test_a_full_dragonfly_has_as_many_groups_as_global_ports_and_one() -> None:
+    assert plan_fabric(small(200 * 201 // 8)).switches_by_role == {"router": 20 * 201}
+
+
+def test_what_a_dragonfly_refuses(tmp_path: Path) -> None:
+    trees = (("family: fat-tree", "family: dragonfly"), ("tiers: 3", "tiers: 1"))
+    path = str(vary_design(tmp_path, "dgx-a100-10k", *trees))
+    done = ffplan("design", path)
+    assert done.code == 2
+    assert "`tiers` belongs to trees" in done.err
+    assert "`core_policy` belongs to trees" in done.err
+    (tmp_path / "df.yaml").write_text(DESIGN.replace("200}", "5026}"))
+    done = ffplan("design", str(tmp_path / "df.yaml"))
+    assert done.code == 2
+    assert "a balanced dragonfly of 40-port routers has 40,200" in done.err
+    (tmp_path / "df.yaml").write_text(DESIGN)
+    for command in (["faults"], ["export", "--to", "svg"], ["verify", "--with", "opensm"]):
+        done = ffplan(*command, str(tmp_path / "df.yaml"))
+        assert done.code == 2
+        assert "is a dragonfly" in done.err
+    assert ffplan("route", "fire-flyer-2", "-r", "valiant").code == 2
