@@ -47,7 +47,7 @@ def plan_row(sequence: float, plans: ParallelPlans, system: Cluster) -> PlanRow:
         batch=int(p.batch),
         micro_batches=int(p.micro_batches),
         sequence=int(sequence),
-        sequence_parallel=bool(p.sequence_parallel) and p.tensor > 1,
+        sequence_parallel=bool(p.sequence_parallel) and bool(p.tensor > 1),
         zero=int(p.zero),
         shard=int(p.shard) or int(p.reducing),
         unit_layers=int(p.unit_layers),
@@ -153,13 +153,13 @@ def _row(
     shape = run.shape
     most = layers_of(shape.layers, run.plans)[0] / run.plans.chunks  # a unit is no larger than a chunk
     p = replace(run.plans, unit_layers=min(run.plans.unit_layers, float(most)))
-    tokens = p.batch * shape.sequence / seconds
-    each = tokens / p.gpus
+    tokens = float(p.batch * shape.sequence / seconds)
+    each = float(tokens / p.gpus)
     model = float(achieved(step_flops(shape, p, "model"), seconds, p.gpus))
     causal = float(achieved(step_flops(shape, p, "causal"), seconds, p.gpus))
     hardware = float(achieved(step_flops(shape, p, "hardware"), seconds, p.gpus))
     return TrainRow(
-        plan=plan_row(shape.sequence, p, run.system),
+        plan=plan_row(float(shape.sequence), p, run.system),
         idle=asked - int(p.gpus),
         step_s=seconds,
         tokens_s=tokens,

@@ -6,10 +6,13 @@ Source:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
 
 
-def data_parallel_tokens(flops: Any, gbyte_s: Any, gradient: Any = 2.0, *, in_network: bool = True) -> Any:
+def data_parallel_tokens(flops: Number, gbyte_s: Number, gradient: Number = 2.0, *, in_network: bool = True) -> Number:
     """Return the batch per GPU from which data parallelism is bound by compute.
 
     Args:
@@ -31,7 +34,7 @@ def data_parallel_tokens(flops: Any, gbyte_s: Any, gradient: Any = 2.0, *, in_ne
     return flops * gradient / (4 * gbyte_s * 1e9) * (1 if in_network else 2)
 
 
-def sharded_tokens(flops: Any, gbyte_s: Any, gradient: Any = 2.0, parameter: Any = 2.0) -> Any:
+def sharded_tokens(flops: Number, gbyte_s: Number, gradient: Number = 2.0, parameter: Number = 2.0) -> Number:
     """Return the batch per GPU from which fully sharded data parallelism is bound by compute.
 
     Args:
@@ -52,7 +55,7 @@ def sharded_tokens(flops: Any, gbyte_s: Any, gradient: Any = 2.0, parameter: Any
     return flops * max(parameter / 2, (parameter + gradient) / 4) / (gbyte_s * 1e9)
 
 
-def scattered_tokens(flops: Any, gbyte_s: Any, gradient: Any, parameter: Any = 0.0) -> Any:
+def scattered_tokens(flops: Number, gbyte_s: Number, gradient: Number, parameter: Number = 0.0) -> Number:
     """Return the batch per GPU from which data parallelism with shared optimiser states is bound by compute.
 
     Args:
@@ -74,7 +77,7 @@ def scattered_tokens(flops: Any, gbyte_s: Any, gradient: Any, parameter: Any = 0
     return flops * max(gradient / 4, parameter / 2) / (gbyte_s * 1e9)
 
 
-def tensor_parallel_ways(inner: Any, flops: Any, gbyte_s: Any, node: Any) -> Any:
+def tensor_parallel_ways(inner: Number, flops: Number, gbyte_s: Number, node: Number) -> Number:
     """Return the ways of tensor parallelism up to which it is bound by compute.
 
     Args:
@@ -96,7 +99,9 @@ def tensor_parallel_ways(inner: Any, flops: Any, gbyte_s: Any, node: Any) -> Any
     return inner / (flops * (node - 1) / (node * gbyte_s * 1e9))
 
 
-def expert_parallel_tokens(experts: Any, top_k: Any, flops: Any, gbyte_s: Any, speedup: Any = 1.0) -> Any:
+def expert_parallel_tokens(
+    experts: Number, top_k: Number, flops: Number, gbyte_s: Number, speedup: Number = 1.0
+) -> Number:
     """Return the batch per GPU from which a mixture of experts with data parallelism is bound by compute.
 
     Args:

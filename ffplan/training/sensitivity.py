@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from ffplan.catalog.evidence import Figure
     from ffplan.node.fabric_cuts import LinkCut
     from ffplan.node.host import Host, Range
     from ffplan.training.conv_step import ConvRun
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from ffplan.training.microbatch import TrainRun
 
 AnyRun = TypeVar("AnyRun", "TrainRun", "ConvRun")
+AnyFigure = TypeVar("AnyFigure", bound="Figure")
 RESOURCES = {
     "matrix": "matrix units",
     "memory": "device memory bandwidth",
@@ -28,7 +30,7 @@ RESOURCES = {
 SPEEDS = ("matrix", "memory", "kernels", "host")
 
 
-def _more(figure: Any, factor: float) -> Any:
+def _more(figure: AnyFigure | None, factor: float) -> AnyFigure | None:
     """Return a figure of the catalogue with its values scaled."""
     if figure is None:
         return None

@@ -151,7 +151,7 @@ def _metric(case: Collective, wish: CollectiveQuery, job: RankLayout, time: Any,
         return bus_bandwidth(case.operation, job.ranks, algbw)
     assert wish.routing is not None
     copies = counted_copies(job, wish.routing, algorithm)
-    return algbw * copies[:, None]
+    return algbw * np.asarray(copies)[:, None]
 
 
 def collective_rows(made: CaseReplay, case: Collective, path: Path) -> list[AccuracyRow]:
