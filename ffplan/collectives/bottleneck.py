@@ -69,9 +69,9 @@ def port_rate(one_way: Number, both_way_share: Number, inward: Number, outward: 
     )
 
 
-def totals(lines: Iterable[Line]) -> dict[Key, tuple[Any, Any]]:
+def totals(lines: Iterable[Line]) -> dict[Key, tuple[Number, Number]]:
     """Return the use of each resource: the sum over its lines, in and out."""
-    found: dict[Key, tuple[Any, Any]] = {}
+    found: dict[Key, tuple[Number, Number]] = {}
     sums: dict[tuple[int, ...], tuple[Any, ...]] = {}
     for line in lines:
         before, new = found.get(line.resource), (line.inward, line.outward)

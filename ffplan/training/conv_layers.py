@@ -11,7 +11,7 @@ Sources:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number, ceil_div, maximum
 from ffplan.training.model_flops import convolution_flops, convolution_parameters
@@ -187,7 +187,7 @@ def buckets(layers: Sequence[Convolution], each: float, least: float) -> list[tu
     return found
 
 
-def queue_end(ready: Sequence[Any], times: Sequence[Any]) -> Number:
+def queue_end(ready: Sequence[Number], times: Sequence[Number]) -> Number:
     """Return when the last of several collectives ends that run one after the other.
 
     Args:

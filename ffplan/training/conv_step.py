@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from ffplan.training.overlap import with_overlap_cost
 from ffplan.training.step import PARTS
 
 if TYPE_CHECKING:
-    from ffplan.base.array_math import Number
+    from ffplan.base.array_math import Floats, Number
     from ffplan.catalog.models import Model
     from ffplan.design.training import PlanFields
 
@@ -111,7 +111,7 @@ def _reduced(run: ConvRun, behind: list[Number]) -> Number:
     return with_overlap_cost(exposed, sum(times), hidden_fraction(run.system, spot, run.speeds.overlap))
 
 
-def conv_step_parts(run: ConvRun) -> dict[str, Any]:
+def conv_step_parts(run: ConvRun) -> dict[str, Floats]:
     """Return the parts of a step [s], by the names of `train.PARTS`; their sum is the step.
 
     Gradients are reduced beside the backward pass of the last micro-batch, bucket by bucket.
@@ -144,7 +144,7 @@ def conv_step_parts(run: ConvRun) -> dict[str, Any]:
     return {name: np.asarray(found[name], dtype=float) for name in PARTS}
 
 
-def conv_memory(run: ConvRun, micro: Number) -> dict[str, Any]:
+def conv_memory(run: ConvRun, micro: Number) -> dict[str, Number]:
     """Return the memory of a rank [byte]: weights, gradients, optimizer, activations, and buckets as working memory.
 
     Args:
@@ -172,7 +172,7 @@ def check_memory(run: ConvRun, limit: float) -> None:
     Raises:
         RefusedError: where it does not; says how many images would.
     """
-    need, fixed = (sum(conv_memory(run, micro).values()) for micro in (run.plans.micro, 0.0))
+    need, fixed = (float(sum(conv_memory(run, micro).values())) for micro in (run.plans.micro, 0.0))
     if need <= limit:
         return
     most = max(0, int((limit - fixed) / (need - fixed) * run.plans.micro))

@@ -6,7 +6,7 @@ Sources:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number, ceil_div, maximum
 from ffplan.training.model_flops import attention_widths
@@ -90,7 +90,7 @@ def both_ways(
     return ahead, inputs + maximum(matrix_time(columns, inner, rows, at, count, rate=rate), added)
 
 
-def around_attention(shape: ModelShape, tensor: Number) -> tuple[tuple[Any, Any], ...]:
+def around_attention(shape: ModelShape, tensor: Number) -> tuple[tuple[Number, Number], ...]:
     """Return columns and inner width of the products around attention on one rank.
 
     Args:
@@ -118,7 +118,7 @@ def around_attention(shape: ModelShape, tensor: Number) -> tuple[tuple[Any, Any]
     return (*queries, (latent.key_value_rank + latent.rope_dim, hidden), (wide, latent.key_value_rank), out)
 
 
-def feed_forward(shape: ModelShape, inner: Number, tensor: Number) -> tuple[tuple[Any, Any], ...]:
+def feed_forward(shape: ModelShape, inner: Number, tensor: Number) -> tuple[tuple[Number, Number], ...]:
     """Return columns and inner width of the products of a feed-forward network on one rank.
 
     Args:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ffplan.node.fabric_cuts import LinkCut
 
-    CutsCrossed = Callable[["GroupPlacement"], tuple[Any, tuple[LinkCut, ...]]]
+    CutsCrossed = Callable[["GroupPlacement"], tuple[Number, tuple[LinkCut, ...]]]
 
 MOST = 2_000_000
 """Largest grid of groups and sizes evaluated at once."""

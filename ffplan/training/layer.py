@@ -10,7 +10,7 @@ Sources:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number
 from ffplan.base.record import record
@@ -89,7 +89,7 @@ def attention_time(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates
     return operations / at.plain, score_bytes(plans) * square * shape.heads / at.memory
 
 
-def _sum(found: Iterable[tuple[Any, Any]]) -> tuple[Number, Number]:
+def _sum(found: Iterable[tuple[Number, Number]]) -> tuple[Number, Number]:
     """Return the sums of times forward and backward."""
     pairs = list(found)
     return sum(ahead for ahead, _ in pairs), sum(behind for _, behind in pairs)

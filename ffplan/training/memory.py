@@ -8,7 +8,7 @@ Sources:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -233,14 +233,14 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
     )
 
 
-def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Any]:
+def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Number]:
     """Return the stages of which one is the fullest, by name.
 
     The first keeps most micro-batches, the last the output layer; where the first layers have no experts, the stage
     on which they end, or the next one, may outweigh both. Those behind it keep less.
     """
     last = np.asarray(plans.pipeline) - 1.0
-    found = {"first": 0.0 * last, "last": last}
+    found: dict[str, Number] = {"first": 0.0 * last, "last": last}
     if shape.experts is not None and shape.experts.dense_layers:
         full, _ = layers_of(shape.layers, plans)
         found["mixed"] = np.minimum(np.floor(shape.experts.dense_layers / full), last)

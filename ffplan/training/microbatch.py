@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.array_math import Number
 from ffplan.base.record import record
 from ffplan.training import layer, overlap
 from ffplan.training.accelerator_rates import AcceleratorRates
@@ -19,8 +20,6 @@ from ffplan.training.parallel_plan import layers_of, strides
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from ffplan.base.array_math import Number
 
 
 @record
@@ -46,7 +45,7 @@ class MicroBatch:
     back: LayerTimes
     again: LayerTimes
     """What is computed again."""
-    exposed: dict[str, Any]
+    exposed: dict[str, Number]
     """Collectives that computing does not hide, by the names of `COLLECTIVES`."""
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.training.axes import RECOMPUTE, ParallelPlans
 
@@ -99,7 +99,7 @@ def strides(plans: ParallelPlans) -> dict[str, Number]:
     return found
 
 
-def parallel_plans(plan: PlanFields, gpus: Number, columns: Mapping[str, Any] | None = None) -> ParallelPlans:
+def parallel_plans(plan: PlanFields, gpus: Number, columns: Mapping[str, Number] | None = None) -> ParallelPlans:
     """Return plans from what people write.
 
     Args:
@@ -109,7 +109,7 @@ def parallel_plans(plan: PlanFields, gpus: Number, columns: Mapping[str, Any] | 
     """
     differing = columns or {}
 
-    def field(name: str, default: Any) -> Any:
+    def field(name: str, default: Number) -> Number:
         value = differing.get(name, getattr(plan, name))
         if value is None:
             return default

@@ -50,7 +50,7 @@ class EvaluatedSpace:
     """Plans of the whole space."""
 
 
-def search_space(shape: ModelShape, gpus: int, domain: int, fixed: dict[str, Any]) -> SearchSpace:
+def search_space(shape: ModelShape, gpus: int, domain: int, fixed: dict[str, int]) -> SearchSpace:
     """Return the values to try.
 
     Args:

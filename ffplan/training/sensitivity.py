@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
     from ffplan.catalog.evidence import Figure
     from ffplan.node.fabric_cuts import LinkCut
     from ffplan.node.host import Host, Range
@@ -87,7 +88,7 @@ def _uplinks(system: Cluster, factor: float) -> Cluster:
     if before is None:
         return system
 
-    def crossed(spot: GroupPlacement) -> tuple[Any, tuple[LinkCut, ...]]:
+    def crossed(spot: GroupPlacement) -> tuple[Number, tuple[LinkCut, ...]]:
         zones, borders = before(spot)
         return zones, tuple(replace(border, gbyte_s=border.gbyte_s * factor) for border in borders)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from ffplan.training.parallel_plan import layers_of, strides
 from ffplan.training.schedules import FOLDED, bubble, dualpipe_bubble
 
 if TYPE_CHECKING:
-    from ffplan.base.array_math import Number
+    from collections.abc import Mapping
+
+    from ffplan.base.array_math import Floats, Number
 
 LABELS = {
     "products": "matrix products",
@@ -72,7 +74,7 @@ def _borders(run: TrainRun, send: Number) -> tuple[Number, Number]:
     return at_end, np.where(np.asarray(p.pipeline) > 2, 2.0 * p.chunks * cost * send, at_end)
 
 
-def step_parts(run: TrainRun) -> dict[str, Any]:
+def step_parts(run: TrainRun) -> dict[str, Floats]:
     """Return the parts of a step of every plan [s], by the names of `PARTS`; their sum is the step.
 
     Args:
@@ -124,7 +126,7 @@ def step_parts(run: TrainRun) -> dict[str, Any]:
     return {name: np.asarray(parts[name], dtype=float) for name in PARTS}
 
 
-def step_time(parts: dict[str, Any]) -> Number:
+def step_time(parts: Mapping[str, Floats]) -> Number:
     """Return the time of a step [s]: the sum of its parts."""
     whole: Number = 0.0
     for name in PARTS:

@@ -22,6 +22,7 @@ from ffplan.validation.communication_cases import CaseFile, Collective, Hierarch
 from ffplan.validation.measured_system import CaseParts
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Floats
     from ffplan.catalog.store import Catalog
     from ffplan.collectives.rank_layout import RankLayout
     from ffplan.inputs.document import Document
@@ -63,10 +64,10 @@ class CaseReplay:
 
     def row(
         self,
-        case: Any,
+        case: Collective | Hierarchy | Offload,
         what: str,
         unit: str,
-        value: Any,
+        value: float | tuple[float, float],
         model: float,
         *,
         gpus: int | None = None,
@@ -127,7 +128,7 @@ def _wish(made: CaseReplay, case: Collective, path: Path) -> CollectiveQuery:
 
 
 def _grid(
-    made: CaseReplay, case: Collective, wish: CollectiveQuery, job: RankLayout, sizes: Any, path: Path
+    made: CaseReplay, case: Collective, wish: CollectiveQuery, job: RankLayout, sizes: Floats, path: Path
 ) -> TimingGrid:
     grid = time_grid(wish, job, sizes)
     if grid is None or not grid.possible.all():
@@ -140,18 +141,22 @@ def _grid(
     return grid
 
 
-def _metric(case: Collective, wish: CollectiveQuery, job: RankLayout, time: Any, sizes: Any, algorithm: str) -> Any:
+def _metric(
+    case: Collective, wish: CollectiveQuery, job: RankLayout, time: Floats, sizes: Floats, algorithm: str
+) -> Floats:
     """Return the model's value in the metric of the case: number of GPUs x size."""
     if case.metric == "time_us":
-        return time * 1e6
-    algbw = sizes[None, :] / time / 1e9
+        microseconds: Floats = time * 1e6
+        return microseconds
+    algbw: Floats = sizes[None, :] / time / 1e9
     if case.metric == "algbw_gbyte_s":
         return algbw
     if case.metric == "busbw_gbyte_s":
         return bus_bandwidth(case.operation, job.ranks, algbw)
     assert wish.routing is not None
-    copies = counted_copies(job, wish.routing, algorithm)
-    return algbw * np.asarray(copies)[:, None]
+    copies: Floats = np.asarray(counted_copies(job, wish.routing, algorithm))
+    counted: Floats = algbw * copies[:, None]
+    return counted
 
 
 def collective_rows(made: CaseReplay, case: Collective, path: Path) -> list[AccuracyRow]:

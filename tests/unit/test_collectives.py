@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -39,6 +40,9 @@ from ffplan.validation.communication_cases import System
 from ffplan.validation.measured_system import CaseParts
 from tests.support import document, host_named
 
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
+
 MIB = 2.0**20
 
 
@@ -48,7 +52,7 @@ def library(name: str) -> Library:
     return part
 
 
-def use(lines: list[Line], kind: str) -> tuple[float, float]:
+def use(lines: list[Line], kind: str) -> tuple[Number, Number]:
     """Return the use of the busiest resource of a kind, in and out."""
     return max(value for key, value in totals(lines).items() if key[0] == kind)
 
