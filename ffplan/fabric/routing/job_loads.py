@@ -192,7 +192,7 @@ def apart(router: Router, job: JobNodes) -> int:
 
 
 def loads_for(
-    design: ResolvedDesign, router: Router, job: JobNodes, kind: str, routing: str, nbytes: float, seed: int
+    design: ResolvedDesign, router: Router, job: JobNodes, kind: str, *, routing: str, nbytes: float, seed: int
 ) -> tuple[Floats, int]:
     """Return the bytes on every directed link for a kind of traffic, and how many flows do not arrive.
 

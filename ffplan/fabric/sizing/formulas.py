@@ -156,7 +156,7 @@ def core_minimal(spine_uplinks: Any, radix: Any) -> Any:
 
 
 def core_per_rail_whole_pods(
-    endpoints: Any, rails: Any, downlinks: Any, uplinks: Any, pod_leaves: Any, spine_up: Any, radix: Any
+    endpoints: Any, rails: Any, *, downlinks: Any, uplinks: Any, pod_leaves: Any, spine_up: Any, radix: Any
 ) -> Any:
     """Return the core switches when each rail is built from whole pods.
 
