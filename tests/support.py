@@ -111,11 +111,11 @@ class Run:
 
 
 def ffplan(*arguments: str, env: dict[str, str] | None = None) -> Run:
-    """Run the command line in a process of its own."""
+    """Run the command line in a process of its own; the first argument may be several words, split at blanks."""
     import os
 
     done = subprocess.run(
-        [sys.executable, "-m", "ffplan", *arguments],
+        [sys.executable, "-m", "ffplan", *" ".join(arguments[:1]).split(), *arguments[1:]],
         capture_output=True,
         text=True,
         check=False,

@@ -116,6 +116,7 @@ def transfer_time(
     size: Number,
     seconds_per_byte: Number,
     latency: Number,
+    *,
     inner_latency: Number,
     fill: Number,
     inner_most: Number,

@@ -51,6 +51,7 @@ def pod_ring(host: Host, pairs: tuple[tuple[str, str], ...], load: Number) -> li
 def offloaded_run_time(
     common: Number,
     parameters: Number,
+    *,
     width: Number,
     passes: Number,
     micro_steps: Number,

@@ -168,7 +168,7 @@ def time_grid(wish: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingGr
         return None
     at = stack(found, np.size(job.nodes))
     size = np.asarray(sizes, dtype=float)[None, None, :]
-    time = np.asarray(transfer_time(size, *(at[name] for name in COEFFICIENTS)))
+    time = np.asarray(transfer_time(size, **{name: at[name] for name in COEFFICIENTS}))
     runs = at["possible"] > 0
     estimate = np.where(runs, at["latency"], np.inf) + size * at["estimate_per_byte"]
     return TimingGrid(

@@ -136,7 +136,9 @@ def train_rows(
         mine = {name: float(value[at]) for name, value in parts.items()}
         bought = gains_at(seconds, after, at)
         first = rows[0] if rows else None
-        row = _row(replace(run, plans=item), mine, float(seconds[at]), bought, limit, asked[at], first)
+        row = _row(
+            replace(run, plans=item), mine, float(seconds[at]), bought, limit=limit, asked=asked[at], first=first
+        )
         rows.append(replace(row, lost=why_lost(rows[0], row)) if compared and rows else row)
     return rows
 
@@ -146,6 +148,7 @@ def _row(
     parts: dict[str, float],
     seconds: float,
     bought: tuple[Gain, ...],
+    *,
     limit: float,
     asked: int,
     first: TrainRow | None,

@@ -269,7 +269,11 @@ def _pod_gather(made: CaseReplay, host: Host, case: Offload, pairs: tuple[tuple[
     hop = nccl.latency["network"]["ring"]["simple"].value + extra
     latency = ring_latency(base, 0.0, hop, steps, steps)
     fill = nccl.fill["simple"].value if "simple" in nccl.fill else 0.0
-    return float(transfer_time(case.message, spb, latency, base, fill, float("inf"), 0.0, 0.0))
+    return float(
+        transfer_time(
+            case.message, spb, latency, inner_latency=base, fill=fill, inner_most=float("inf"), hops=0.0, slot=0.0
+        )
+    )
 
 
 def offload_rows(made: CaseReplay, case: Offload, path: Path) -> list[AccuracyRow]:
@@ -302,8 +306,17 @@ def offload_rows(made: CaseReplay, case: Offload, path: Path) -> list[AccuracyRo
     first = case.transports[0].wall
 
     def wall(common: float, gather: float) -> float:
-        whole = (case.parameters, case.bytes_per_parameter, case.passes, case.micro_steps, case.message)
-        return float(offloaded_run_time(common, *whole, gather))
+        return float(
+            offloaded_run_time(
+                common,
+                case.parameters,
+                width=case.bytes_per_parameter,
+                passes=case.passes,
+                micro_steps=case.micro_steps,
+                message=case.message,
+                each=gather,
+            )
+        )
 
     common = first - wall(0.0, gathers[0])
     if common < 0:
