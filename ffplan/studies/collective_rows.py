@@ -148,6 +148,7 @@ def _rows(
     fastest, least = runs.argmin(axis=0), runs.min(axis=0)
     rows = []
     for i, count in enumerate(gpus):
+        nodes, zones = int(_at(job.nodes, job, i)), int(_at(job.zones, job, i))
         for j, size in enumerate(sizes):
             algorithm, protocol = grid.choices[int(grid.chosen[i, j])]
             item = bounds[i, algorithm]
@@ -158,8 +159,8 @@ def _rows(
                 CollectiveRow(
                     library=wish.name,
                     gpus=count,
-                    nodes=int(_at(job.nodes, job, i)),
-                    zones=int(_at(job.zones, job, i)),
+                    nodes=nodes,
+                    zones=zones,
                     size_bytes=float(size),
                     algorithm=algorithm,
                     protocol=protocol,

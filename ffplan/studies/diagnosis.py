@@ -97,9 +97,8 @@ def _of_ranks(shape: ModelShape, p: ParallelPlans, reason: str) -> tuple[str, st
     if reason == "experts":
         if not experts:
             return f"expert parallelism {int(p.expert)} of a model without experts", "take 1"
-        return f"expert parallelism {int(p.expert)} does not divide {experts} experts", _nearest(
-            float(p.expert), experts
-        )
+        words = f"expert parallelism {int(p.expert)} does not divide {experts} experts"
+        return words, _nearest(float(p.expert), experts)
     ranks = int(p.tensor * p.context * p.data)
     words = f"expert parallelism {int(p.expert)} with {int(p.expert_tensor)} ways of tensor parallelism within experts"
     less = " or expert_tensor: 1" if p.expert_tensor > 1 else ""
