@@ -45,16 +45,19 @@ def main() -> None:
     found = choices(wish, job)
     points = len(found) * SCALES * SIZES
     at = stack(found, SCALES)
-    columns = [at[name] for name in COEFFICIENTS]
+    columns = {name: at[name] for name in COEFFICIENTS}
     grid = best(lambda: time_grid(wish, job, sizes))
-    alone = best(lambda: transfer_time(sizes[None, None, :], *columns))
-    flat = [np.broadcast_to(column, (len(found), SCALES, SIZES)).ravel()[:: points // SAMPLE] for column in columns]
+    alone = best(lambda: transfer_time(sizes[None, None, :], **columns))
+    flat = [
+        np.broadcast_to(column, (len(found), SCALES, SIZES)).ravel()[:: points // SAMPLE] for column in columns.values()
+    ]
     size = np.broadcast_to(sizes, (len(found), SCALES, SIZES)).ravel()[:: points // SAMPLE]
-    scalars = list(zip(size.tolist(), *[column.tolist() for column in flat], strict=True))
+    rows = zip(size.tolist(), *[column.tolist() for column in flat], strict=True)
+    scalars = [dict(zip(("size", *columns), row, strict=True)) for row in rows]
 
     def loop() -> None:
         for arguments in scalars:
-            transfer_time(*arguments)
+            transfer_time(**arguments)
 
     each = best(loop) / len(scalars)
     print(f"{points:,} points: {len(found)} choices x {SCALES} scales x {SIZES} sizes")

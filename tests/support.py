@@ -20,6 +20,7 @@ from ffplan.inputs.document import Document
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ffplan.base.array_math import Number
     from ffplan.base.outcomes import Term
     from ffplan.catalog.models import Model
     from ffplan.node.host import Host
@@ -65,7 +66,7 @@ def model_named(name: str) -> Model:
     return part
 
 
-def shape_named(name: str, **replaced: object) -> ModelShape:
+def shape_named(name: str, **replaced: Number) -> ModelShape:
     """Return the dimensions of a shipped transformer, some replaced."""
     from ffplan.training.model_shape import shape_of
 
@@ -110,11 +111,11 @@ class Run:
 
 
 def ffplan(*arguments: str, env: dict[str, str] | None = None) -> Run:
-    """Run the command line in a process of its own."""
+    """Run the command line in a process of its own; the first argument may be several words, split at blanks."""
     import os
 
     done = subprocess.run(
-        [sys.executable, "-m", "ffplan", *arguments],
+        [sys.executable, "-m", "ffplan", *" ".join(arguments[:1]).split(), *arguments[1:]],
         capture_output=True,
         text=True,
         check=False,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     Floats = NDArray[Any]
     Bools = NDArray[np.bool_]
     Number = float | NDArray[Any]
+    Truth = bool | NDArray[np.bool_]
 else:
-    Ints = Floats = Bools = Number = Any
+    Ints = Floats = Bools = Number = Truth = Any
 
 
-def _numpy_if_array(*values: Any) -> Any:
+def _numpy_if_array(*values: object) -> Any:
     """Return numpy when any of `values` is an array, else None."""
     numpy = sys.modules.get("numpy")
     if numpy is None:
@@ -30,6 +31,12 @@ def _numpy_if_array(*values: Any) -> Any:
     return numpy if any(isinstance(value, numpy.ndarray | numpy.generic) for value in values) else None
 
 
+@overload
+def minimum(*values: int) -> int: ...
+@overload
+def minimum(*values: float) -> float: ...
+@overload
+def minimum(*values: Number) -> Number: ...
 def minimum(*values: Any) -> Any:
     """Return the element-wise minimum of `values` [same unit], broadcast to their common shape."""
     numpy = _numpy_if_array(*values)
@@ -41,6 +48,12 @@ def minimum(*values: Any) -> Any:
     return result
 
 
+@overload
+def maximum(*values: int) -> int: ...
+@overload
+def maximum(*values: float) -> float: ...
+@overload
+def maximum(*values: Number) -> Number: ...
 def maximum(*values: Any) -> Any:
     """Return the element-wise maximum of `values` [same unit], broadcast to their common shape."""
     numpy = _numpy_if_array(*values)
@@ -52,11 +65,21 @@ def maximum(*values: Any) -> Any:
     return result
 
 
+@overload
+def ceil_div(dividend: int, divisor: int) -> int: ...
+@overload
+def ceil_div(dividend: float, divisor: float) -> float: ...
+@overload
+def ceil_div(dividend: Number, divisor: Number) -> Number: ...
 def ceil_div(dividend: Any, divisor: Any) -> Any:
     """Return ceil(dividend / divisor) [1] for whole numbers, exactly, in any shape."""
     return -(-dividend // divisor)
 
 
+@overload
+def round_up(value: float) -> int: ...
+@overload
+def round_up(value: Floats) -> Ints: ...
 def round_up(value: Any) -> Any:
     """Return the smallest whole number not below `value` [1], forgiving 1e-9 of float noise."""
     numpy = _numpy_if_array(value)
@@ -65,6 +88,10 @@ def round_up(value: Any) -> Any:
     return numpy.ceil(value - 1e-9).astype(int)
 
 
+@overload
+def smallest_divisor_at_least(number: int, bound: int) -> int: ...
+@overload
+def smallest_divisor_at_least(number: Number, bound: Number) -> Number: ...
 def smallest_divisor_at_least(number: Any, bound: Any) -> Any:
     """Return the smallest divisor of `number` [1] that is not below `bound` [1].
 

@@ -5,7 +5,14 @@ A room of formulas may not import a contract, and a contract no formula; what bo
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number as Operations
+else:
+    Operations = float  # what a report prints, and its schema says
 
 
 @record
@@ -34,7 +41,7 @@ class LedgerLine:
     """Step of the algorithm."""
     kind: str
     """read or write."""
-    operations: float
+    operations: Operations
     """Times it touches host memory per byte of message [1]."""
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ffplan.base.array_math import Floats
+    from ffplan.catalog.evidence import Figure
     from ffplan.validation.training_replay import TrainingReplay
 
 BOUNDS = {
@@ -99,10 +100,11 @@ def figures(values: dict[str, float], base: TrainingRates | None, units: float) 
     return TrainingRates.model_construct(set="fit", **built)
 
 
-def _figure(name: str, item: dict[str, Any]) -> Any:
-    kind: Any = TrainingRates.model_fields[name].annotation
-    kinds = [item for item in getattr(kind, "__args__", (kind,)) if item is not type(None)]
-    return kinds[0].model_construct(**item)
+def _figure(name: str, item: dict[str, Any]) -> Figure:
+    kind = TrainingRates.model_fields[name].annotation
+    kinds: list[Any] = [item for item in getattr(kind, "__args__", (kind,)) if item is not type(None)]
+    found: Figure = kinds[0].model_construct(**item)
+    return found
 
 
 def _relative(replay: TrainingReplay, rates: TrainingRates | None) -> Floats:

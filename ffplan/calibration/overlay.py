@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.catalog.training import TrainingRates
 
 if TYPE_CHECKING:
     from ffplan.calibration.fit import Fit
+    from ffplan.catalog.evidence import Figure
 
 SECONDS = ("kernel", "launch", "launch_parallel", "launch_step")
 KEY, START = "calibration", "calibration-start"
@@ -49,9 +50,9 @@ def training_block(fitted: Fit, base: TrainingRates | None, units: int, *, own: 
     """
     lines = ["training:", f"  set: {set_name}"]
     for name in TrainingRates.model_fields:
-        kept: Any = getattr(base, name, None) if base is not None else None
         if name == "set":
             continue
+        kept: Figure | None = getattr(base, name, None) if base is not None else None
         if name in fitted.values:
             lines.append(_figure(name, fitted.values[name], KEY, fitted.notes.get(name)))
         elif kept is not None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Any
 
-from ffplan.base.array_math import Bools, Number
+from ffplan.base.array_math import Number, Truth
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.collectives.bottleneck import Line
@@ -52,10 +52,9 @@ class LatencyFigures:
         return self._figure("network") + (max(extra) if extra else 0.0)
 
 
-def anywhere(job: RankLayout) -> Bools:
+def anywhere(job: RankLayout) -> Truth:
     """Return True on any ranks."""
-    found: Bools = job.ranks > 0
-    return found
+    return job.ranks > 0
 
 
 def half(operation: str, ranks: Number) -> Number:  # noqa: ARG001
@@ -76,7 +75,7 @@ class Algorithm:
     latency: Callable[[LatencyFigures], Latency]
     """What it takes beside the stream."""
     _: KW_ONLY
-    possible: Callable[[RankLayout], Bools] = anywhere
+    possible: Callable[[RankLayout], Truth] = anywhere
     """True where it can run."""
     runs_on: str = ""
     """Where it can run, in words, for those whose ranks it refuses."""

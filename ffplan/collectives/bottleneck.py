@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.array_math import maximum, minimum
+from ffplan.base.array_math import Number, maximum, minimum
 from ffplan.base.outcomes import Term
 from ffplan.base.record import record
 from ffplan.collectives.bounds import Bound, bound, rate, ring_factor
@@ -34,13 +34,13 @@ class Line:
     """What happens."""
     resource: Key
     """Kind and id of the resource."""
-    inward: Any
+    inward: Number
     """Bytes in per byte of message: received by a NIC or GPU, written to memory, towards the CPU at a root port [1]."""
-    outward: Any
+    outward: Number
     """Bytes out per byte of message [1]."""
 
 
-def port_rate(one_way: Any, both_way_share: Any, inward: Any, outward: Any) -> Any:
+def port_rate(one_way: Number, both_way_share: Number, inward: Number, outward: Number) -> Number:
     """Return the message rate that a resource with one-way and both-way capacity allows.
 
     Args:
@@ -69,9 +69,9 @@ def port_rate(one_way: Any, both_way_share: Any, inward: Any, outward: Any) -> A
     )
 
 
-def totals(lines: Iterable[Line]) -> dict[Key, tuple[Any, Any]]:
+def totals(lines: Iterable[Line]) -> dict[Key, tuple[Number, Number]]:
     """Return the use of each resource: the sum over its lines, in and out."""
-    found: dict[Key, tuple[Any, Any]] = {}
+    found: dict[Key, tuple[Number, Number]] = {}
     sums: dict[tuple[int, ...], tuple[Any, ...]] = {}
     for line in lines:
         before, new = found.get(line.resource), (line.inward, line.outward)
@@ -87,7 +87,7 @@ def totals(lines: Iterable[Line]) -> dict[Key, tuple[Any, Any]]:
 
 def sustained_rate(
     known: dict[Key, Resource], lines: Iterable[Line], *, trees: bool = False, as_library: bool = False
-) -> Any:
+) -> Number:
     """Return the rate of a long message under a ledger.
 
     Args:
@@ -99,7 +99,7 @@ def sustained_rate(
     Returns:
         Algorithm bandwidth [GB/s], in the shape of the ledger's uses.
     """
-    seen: dict[tuple[Any, ...], Any] = {}
+    seen: dict[tuple[Any, ...], Number] = {}
     for key, (inward, outward) in totals(lines).items():
         item = known.get(key)
         if item is None or (as_library and not item.known):
@@ -172,8 +172,8 @@ def _derivation(items: list[Resource], use: tuple[float, float], share: float) -
 
 def _term(items: list[Resource], use: tuple[float, float], *, sustained: bool, trees: bool) -> Term:
     first = items[0]
-    share = first.under_trees if trees and first.under_trees is not None else first.sustained
-    low, value, high = (port_rate(first.one_way[end], first.both_ways[end], *use) for end in (0, 1, 2))
+    share = float(first.under_trees if trees and first.under_trees is not None else first.sustained)
+    low, value, high = (float(port_rate(first.one_way[end], first.both_ways[end], *use)) for end in (0, 1, 2))
     if sustained:
         low, value = min(low, value * share), value * share
     return Term(
@@ -186,12 +186,12 @@ def _term(items: list[Resource], use: tuple[float, float], *, sustained: bool, t
     )
 
 
-def on_each(step: str, kind: str, ids: tuple[str, ...], inward: Any, outward: Any) -> list[Line]:
+def on_each(step: str, kind: str, ids: tuple[str, ...], inward: Number, outward: Number) -> list[Line]:
     """Return the same line for each resource of a kind."""
     return [Line(step, (kind, name), inward, outward) for name in ids]
 
 
-def on_nics(job: RankLayout, step: str, load: Any) -> list[Line]:
+def on_nics(job: RankLayout, step: str, load: Number) -> list[Line]:
     """All NICs of a node together carry `load` each way, fed over PCIe where GPUs do not send over it anyway."""
     host = job.host
     used = load * job.several
@@ -202,7 +202,7 @@ def on_nics(job: RankLayout, step: str, load: Any) -> list[Line]:
     return lines
 
 
-def on_borders(job: RankLayout, load: Any | None) -> list[Line]:
+def on_borders(job: RankLayout, load: Number | None) -> list[Line]:
     """Return what crosses the borders: `load`, or the least that an allreduce without reduction there moves."""
     lines = []
     for border in job.borders:
@@ -212,7 +212,7 @@ def on_borders(job: RankLayout, load: Any | None) -> list[Line]:
     return lines
 
 
-def on_ports(job: RankLayout, gpus: Any, nics: Any) -> list[Line]:
+def on_ports(job: RankLayout, gpus: Number, nics: Number) -> list[Line]:
     """Every root port passes `gpus` each way where GPUs hang on it, and `nics` for each NIC.
 
     Behind a PCIe switch, GPU and NIC meet below the root port.
@@ -226,6 +226,6 @@ def on_ports(job: RankLayout, gpus: Any, nics: Any) -> list[Line]:
     return lines
 
 
-def on_memory(job: RankLayout, inward: Any, outward: Any) -> list[Line]:
+def on_memory(job: RankLayout, inward: Number, outward: Number) -> list[Line]:
     """Return what passes the memory of each GPU."""
     return on_each("in GPU memory", "hbm", job.host.gpus, inward, outward)

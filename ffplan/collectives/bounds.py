@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from ffplan.base.array_math import minimum
+from ffplan.base.array_math import Number, minimum
 from ffplan.base.outcomes import Term
 from ffplan.base.record import record
 
@@ -16,7 +14,7 @@ class Bound:
     terms: tuple[Term, ...]
 
     @property
-    def gbyte_s(self) -> Any:
+    def gbyte_s(self) -> Number:
         """Algorithm bandwidth [GB/s]: the minimum over the terms."""
         return minimum(*(term.gbyte_s for term in self.terms))
 
@@ -37,7 +35,7 @@ def bound(*terms: Term | None) -> Bound:
     return Bound(tuple(sorted(present, key=lambda term: (term.gbyte_s, term.name, term.label))))
 
 
-def rate(capacity: Any, use: Any) -> Any:
+def rate(capacity: Number, use: Number) -> Number:
     """Return the message rate that a resource allows.
 
     Args:
@@ -56,7 +54,7 @@ def rate(capacity: Any, use: Any) -> Any:
     return capacity / use
 
 
-def ring_factor(ranks: Any) -> Any:
+def ring_factor(ranks: Number) -> Number:
     """Return the bytes that each rank of a ring sends per byte of allreduce message.
 
     Args:
@@ -71,7 +69,7 @@ def ring_factor(ranks: Any) -> Any:
     return 2 * (ranks - 1) / ranks
 
 
-def double_tree_load(nodes: Any) -> Any:
+def double_tree_load(nodes: Number) -> Number:
     """Return the bytes that the busiest node of a double binary tree sends (and receives) per message byte.
 
     A node is interior in one tree and a leaf in the other, each carrying half of the message: it sends

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import maximum, minimum
+from ffplan.base.array_math import Number, maximum, minimum
 from ffplan.base.record import record
 from ffplan.collectives.bottleneck import Line
 
@@ -35,7 +35,7 @@ class Routing:
         return float(self.tokens * token_bytes(self.hidden, operation))
 
 
-def token_bytes(hidden: Any, operation: str) -> Any:
+def token_bytes(hidden: Number, operation: str) -> Number:
     """Return the bytes of a token on the wire.
 
     Args:
@@ -54,7 +54,7 @@ def token_bytes(hidden: Any, operation: str) -> Any:
     return hidden * (1 + 4 / SCALE_BLOCK) if operation == "dispatch" else 2.0 * hidden
 
 
-def expected_hits(bins: Any, pool: Any, per_bin: Any, draws: int) -> Any:
+def expected_hits(bins: Number, pool: Number, per_bin: Number, draws: int) -> Number:
     """Return how many bins are hit by distinct draws from a pool.
 
     Args:
@@ -72,13 +72,13 @@ def expected_hits(bins: Any, pool: Any, per_bin: Any, draws: int) -> Any:
     Source:
         Hypergeometric distribution.
     """
-    missed: Any = 1.0
+    missed: Number = 1.0
     for number in range(draws):
         missed = missed * (pool - per_bin - number) / (pool - number)
     return bins * (1 - missed)
 
 
-def expected_reach(job: RankLayout, routing: Routing) -> tuple[Any, Any]:
+def expected_reach(job: RankLayout, routing: Routing) -> tuple[Number, Number]:
     """Return the nodes and the GPUs that a token reaches, its own included.
 
     Args:
@@ -118,7 +118,7 @@ def routing_fault(job: RankLayout, routing: Routing) -> str | None:
     return None
 
 
-def counted_copies(job: RankLayout, routing: Routing, algorithm: str) -> Any:
+def counted_copies(job: RankLayout, routing: Routing, algorithm: str) -> Number:
     """Return the copies of a token that DeepEP counts when it prints a rate.
 
     Args:
@@ -142,7 +142,7 @@ def counted_copies(job: RankLayout, routing: Routing, algorithm: str) -> Any:
     return nodes * several + gpus * (1.0 - several)
 
 
-def _lines(job: RankLayout, network: Any, inside: Any) -> list[Line]:
+def _lines(job: RankLayout, network: Number, inside: Number) -> list[Line]:
     host = job.host
     out = network * job.per_node * job.several
     each, feeders = out / job.nics, minimum(job.per_node, job.nics)

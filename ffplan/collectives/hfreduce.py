@@ -8,9 +8,9 @@ Sources:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import minimum
+from ffplan.base.array_math import Number, minimum
 from ffplan.base.outcomes import LedgerLine
 from ffplan.collectives.bottleneck import Line
 from ffplan.collectives.bounds import double_tree_load, ring_factor
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ffplan.node.host import Host
 
 
-def hfreduce_ledger(copies: Any, h2d_reads: Any, tree_load: Any) -> tuple[LedgerLine, ...]:
+def hfreduce_ledger(copies: Number, h2d_reads: Number, tree_load: Number) -> tuple[LedgerLine, ...]:
     """Return HFReduce's host-memory operations per byte of message, line by line.
 
     Args:
@@ -52,7 +52,7 @@ def hfreduce_ledger(copies: Any, h2d_reads: Any, tree_load: Any) -> tuple[Ledger
     )
 
 
-def ledger_total(lines: tuple[LedgerLine, ...]) -> Any:
+def ledger_total(lines: tuple[LedgerLine, ...]) -> Number:
     """Return the sum of a ledger.
 
     Args:
@@ -92,7 +92,7 @@ def _share(host: Host, gpu: str, *, nvlink: bool) -> float:
 
 
 def hfreduce(
-    job: RankLayout, tree_load: Any = None, *, nvlink: bool, memcpy_async: bool = False
+    job: RankLayout, tree_load: Number | None = None, *, nvlink: bool, memcpy_async: bool = False
 ) -> tuple[list[Line], tuple[LedgerLine, ...]]:
     """Return the ledger of HFReduce over all resources, and its host-memory lines alone.
 
@@ -140,7 +140,7 @@ def hfreduce(
     return lines, memory
 
 
-def pipeline_hops(nodes: Any, zones: Any, zone_hops: Any) -> Any:
+def pipeline_hops(nodes: Number, zones: Number, zone_hops: Number) -> Number:
     """Return the stages of HFReduce's pipeline between nodes.
 
     Args:

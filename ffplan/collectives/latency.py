@@ -9,15 +9,20 @@ Sources:
 
 from __future__ import annotations
 
-from typing import Any
-
-from ffplan.base.array_math import maximum, minimum
+from ffplan.base.array_math import Number, maximum, minimum
 from ffplan.collectives.volumes import depth
 
 
 def ring_latency(
-    base: Any, inside: Any, between: Any, steps: Any, crossings: Any, *, overhead: Any = 0.0, plateau: Any = 1.0
-) -> Any:
+    base: Number,
+    inside: Number,
+    between: Number,
+    steps: Number,
+    crossings: Number,
+    *,
+    overhead: Number = 0.0,
+    plateau: Number = 1.0,
+) -> Number:
     """Return the latency of a ring.
 
     Args:
@@ -43,7 +48,7 @@ def ring_latency(
     return (base + (steps - crossings) * hop + crossings * between) * (1 + (plateau - 1) * several)
 
 
-def tree_latency(base: Any, inside: Any, between: Any, ranks_per_node: Any, nodes: Any) -> Any:
+def tree_latency(base: Number, inside: Number, between: Number, ranks_per_node: Number, nodes: Number) -> Number:
     """Return the latency of a double binary tree with a chain inside each node.
 
     Args:
@@ -65,7 +70,7 @@ def tree_latency(base: Any, inside: Any, between: Any, ranks_per_node: Any, node
     return base + 2 * ((ranks_per_node - 1) * inside + depth(nodes) * between)
 
 
-def log_latency(base: Any, between: Any, nodes: Any) -> Any:
+def log_latency(base: Number, between: Number, nodes: Number) -> Number:
     """Return the latency of an algorithm that passes nodes in steps of half the distance.
 
     Args:
@@ -85,7 +90,7 @@ def log_latency(base: Any, between: Any, nodes: Any) -> Any:
     return base + depth(nodes) * between
 
 
-def switch_latency(inside: Any, between: Any, nodes: Any, *, in_network: bool = False) -> Any:
+def switch_latency(inside: Number, between: Number, nodes: Number, *, in_network: bool = False) -> Number:
     """Return the latency of reduction in the scale-up switch, with trees or the network's own reduction beyond.
 
     Args:
@@ -108,8 +113,16 @@ def switch_latency(inside: Any, between: Any, nodes: Any, *, in_network: bool = 
 
 
 def transfer_time(
-    size: Any, seconds_per_byte: Any, latency: Any, inner_latency: Any, fill: Any, inner_most: Any, hops: Any, slot: Any
-) -> Any:
+    size: Number,
+    seconds_per_byte: Number,
+    latency: Number,
+    *,
+    inner_latency: Number,
+    fill: Number,
+    inner_most: Number,
+    hops: Number,
+    slot: Number,
+) -> Number:
     """Return the time of a collective.
 
     Args:

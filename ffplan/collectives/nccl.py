@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.array_math import maximum, minimum
+from ffplan.base.array_math import Number, Truth, maximum, minimum
 from ffplan.base.record import record
 from ffplan.collectives.algorithm import LatencyFigures
 from ffplan.collectives.algorithms import ALGORITHMS
@@ -20,7 +20,6 @@ from ffplan.node.resources import resources
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ffplan.base.array_math import Number
     from ffplan.catalog.library import Library
     from ffplan.collectives.algorithm import Algorithm
     from ffplan.collectives.bottleneck import Key
@@ -34,16 +33,16 @@ class Choice:
 
     algorithm: str
     protocol: str
-    seconds_per_byte: Any
-    latency: Any
-    inner_latency: Any
-    fill: Any
-    inner_most: Any
-    hops: Any
-    slot: Any
-    estimate_per_byte: Any
+    seconds_per_byte: Number
+    latency: Number
+    inner_latency: Number
+    fill: Number
+    inner_most: Number
+    hops: Number
+    slot: Number
+    estimate_per_byte: Number
     """What the library reckons with in place of `seconds_per_byte` [s/byte]."""
-    possible: Any
+    possible: Truth
     """True where it can run."""
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.collectives.bottleneck import Line
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
     from ffplan.node.host import Host
 
 
-def pod_ring(host: Host, pairs: tuple[tuple[str, str], ...], load: Any) -> list[Line]:
+def pod_ring(host: Host, pairs: tuple[tuple[str, str], ...], load: Number) -> list[Line]:
     """Return the ledger of a ring over pods of one GPU and one NIC each.
 
     A GPU and a NIC under one PCIe switch meet there; otherwise their traffic passes both root ports, and the links
@@ -48,8 +49,15 @@ def pod_ring(host: Host, pairs: tuple[tuple[str, str], ...], load: Any) -> list[
 
 
 def offloaded_run_time(
-    common: Any, parameters: Any, width: Any, passes: Any, micro_steps: Any, message: Any, each: Any
-) -> Any:
+    common: Number,
+    parameters: Number,
+    *,
+    width: Number,
+    passes: Number,
+    micro_steps: Number,
+    message: Number,
+    each: Number,
+) -> Number:
     """Return the wall time of a ZeRO-3 job with offload: a common term plus communication that nothing hides.
 
     Args:

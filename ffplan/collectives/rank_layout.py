@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from ffplan.base.array_math import Number
 from ffplan.base.record import record
 from ffplan.collectives.volumes import nics_of
 from ffplan.fabric.sizing.link_cuts import LinkCut
@@ -16,32 +15,32 @@ class RankLayout:
 
     host: Host
     """The inside of a node."""
-    nodes: Any
+    nodes: Number
     """Nodes, or scale-up domains where one switch joins several nodes [1]."""
-    per_node: Any
+    per_node: Number
     """Ranks on each of them [1]."""
-    zones: Any = 1
+    zones: Number = 1
     """Zones that the job spans [1]."""
     borders: tuple[LinkCut, ...] = ()
     """Links between leaves and between zones that it crosses."""
 
     @property
-    def ranks(self) -> Any:
+    def ranks(self) -> Number:
         """Ranks altogether [1]."""
         return self.nodes * self.per_node
 
     @property
-    def several(self) -> Any:
+    def several(self) -> Number:
         """1 where it spans several nodes, else 0."""
         return (self.nodes > 1) * 1.0
 
     @property
-    def shared(self) -> Any:
+    def shared(self) -> Number:
         """1 where a node holds several ranks, else 0."""
         return (self.per_node > 1) * 1.0
 
     @property
-    def detour(self) -> Any:
+    def detour(self) -> Number:
         """1 where a ring must leave a node by a NIC that its last GPU there reaches through the CPU alone, else 0.
 
         A ring leaves by the NIC that it came in by. Without forwarding over NVLink that takes two GPUs at one PCIe
@@ -54,6 +53,6 @@ class RankLayout:
         return self.several * self.shared * apart
 
     @property
-    def nics(self) -> Any:
+    def nics(self) -> Number:
         """NICs it uses on each node [1]."""
         return nics_of(len(self.host.nics), len(self.host.gpus), self.per_node)

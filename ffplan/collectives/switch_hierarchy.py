@@ -6,12 +6,10 @@ Source:
 
 from __future__ import annotations
 
-from typing import Any
-
-from ffplan.base.array_math import maximum, minimum
+from ffplan.base.array_math import Number, maximum, minimum
 
 
-def level_bandwidth(egress: Any, switches: Any, ports: Any, port_gbyte_s: Any) -> Any:
+def level_bandwidth(egress: Number, switches: Number, ports: Number, port_gbyte_s: Number) -> Number:
     """Return what a level of switches passes on.
 
     Args:
@@ -33,7 +31,7 @@ def level_bandwidth(egress: Any, switches: Any, ports: Any, port_gbyte_s: Any) -
     return minimum(egress, switches * ports / 2 * port_gbyte_s)
 
 
-def reduction_rate(members: Any, bandwidth: Any, *, in_network: bool = True) -> Any:
+def reduction_rate(members: Number, bandwidth: Number, *, in_network: bool = True) -> Number:
     """Return the allreduce rate that one level allows.
 
     Args:
@@ -53,7 +51,7 @@ def reduction_rate(members: Any, bandwidth: Any, *, in_network: bool = True) -> 
     return bandwidth / members / (1 if in_network else 2)
 
 
-def sharded_speedup(ways: Any, inner_size: Any) -> Any:
+def sharded_speedup(ways: Number, inner_size: Number) -> Number:
     """Return by how much a level's reduction of a sharded array is faster.
 
     Args:
@@ -72,7 +70,7 @@ def sharded_speedup(ways: Any, inner_size: Any) -> Any:
     return maximum(ways, inner_size) / inner_size
 
 
-def sharded_rate(ways: Any, size: Any, inner_size: Any, bandwidth: Any) -> Any:
+def sharded_rate(ways: Number, size: Number, inner_size: Number, bandwidth: Number) -> Number:
     """Return the rate at which a level reduces a sharded array.
 
     Args:

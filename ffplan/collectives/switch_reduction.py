@@ -8,7 +8,7 @@ Sources:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
 from ffplan.collectives.bottleneck import Line, on_borders, on_each, on_memory, on_nics
@@ -16,12 +16,13 @@ from ffplan.collectives.bounds import double_tree_load
 from ffplan.collectives.latency import switch_latency
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Number, Truth
     from ffplan.collectives.rank_layout import RankLayout
 
 IN_NETWORK = "reduction in the network's switches"
 
 
-def nvls(operation: str, job: RankLayout, between: Any = 0.0, step: str = "between nodes") -> list[Line]:
+def nvls(operation: str, job: RankLayout, between: Number = 0.0, step: str = "between nodes") -> list[Line]:
     """Return the ledger of reduction in the scale-up switch (NVLS), with trees or the network's own reduction beyond.
 
     Args:
@@ -93,7 +94,7 @@ def _sharp_latency(at: LatencyFigures) -> Latency:
     return switch_latency(at.inside, at.between, nodes, in_network=True), at.inside + 0 * nodes
 
 
-def _reduces(job: RankLayout) -> Any:
+def _reduces(job: RankLayout) -> Truth:
     """True where the switch of a node reduces, over more than one rank of it."""
     rates = job.host.rates
     in_switch = rates is not None and rates.nvls is not None and job.host.switched

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.array_math import Bools, Floats, Ints
+from ffplan.base.array_math import Bools, Floats, Ints, Number
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.collectives import expert_dispatch, hfreduce, nccl
@@ -166,9 +166,9 @@ def time_grid(wish: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingGr
     found = choices(wish, job)
     if not found:
         return None
-    at = stack(found, len(job.nodes))
+    at = stack(found, np.size(job.nodes))
     size = np.asarray(sizes, dtype=float)[None, None, :]
-    time = transfer_time(size, *(at[name] for name in COEFFICIENTS))
+    time = np.asarray(transfer_time(size, **{name: at[name] for name in COEFFICIENTS}))
     runs = at["possible"] > 0
     estimate = np.where(runs, at["latency"], np.inf) + size * at["estimate_per_byte"]
     return TimingGrid(
@@ -182,7 +182,7 @@ def time_grid(wish: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingGr
     )
 
 
-def bus_bandwidth(operation: str, ranks: Floats, algbw: Floats) -> Floats:
+def bus_bandwidth(operation: str, ranks: Number, algbw: Floats) -> Floats:
     """Return the bus bandwidth as nccl-tests defines it [GB/s]: scale x size."""
     factor: Floats = np.asarray(bus_factor(operation, np.asarray(ranks, dtype=float)))
     return algbw * factor[:, None]

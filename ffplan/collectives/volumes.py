@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from ffplan.base.array_math import maximum
+from ffplan.base.array_math import Number, maximum
 from ffplan.catalog.library import Protocol
 from ffplan.collectives.bounds import ring_factor
 
@@ -20,7 +20,7 @@ PROTOCOLS: tuple[str, ...] = get_args(Protocol)
 """Protocols that can be forced."""
 
 
-def bus_factor(operation: str, ranks: Any) -> Any:
+def bus_factor(operation: str, ranks: Number) -> Number:
     """Return the ratio of bus to algorithm bandwidth.
 
     Args:
@@ -44,7 +44,7 @@ def bus_factor(operation: str, ranks: Any) -> Any:
     return 0 * ranks + 1.0
 
 
-def ring_steps(operation: str, ranks: Any) -> Any:
+def ring_steps(operation: str, ranks: Number) -> Number:
     """Return how many hops a piece makes on a ring.
 
     Args:
@@ -63,7 +63,7 @@ def ring_steps(operation: str, ranks: Any) -> Any:
     return (2 if operation == "allreduce" else 1) * (ranks - 1)
 
 
-def mean_tree_load(nodes: Any) -> Any:
+def mean_tree_load(nodes: Number) -> Number:
     """Return the bytes that the mean node of a double binary tree sends (and receives) per message byte.
 
     Args:
@@ -82,7 +82,7 @@ def mean_tree_load(nodes: Any) -> Any:
     return ring_factor(nodes)
 
 
-def depth(nodes: Any) -> Any:
+def depth(nodes: Number) -> Number:
     """Return the levels of a balanced binary tree.
 
     Args:
@@ -106,7 +106,7 @@ def depth(nodes: Any) -> Any:
     return np.log2(nodes)
 
 
-def nics_of(nics: int, gpus: int, used: Any) -> Any:
+def nics_of(nics: int, gpus: int, used: Number) -> Number:
     """Return the NICs that a job uses in a node: its share of them by GPUs, at least one.
 
     Args:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
 from ffplan.catalog.parts import StorageServer
 from ffplan.cost.bom import cable_items
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
     from ffplan.catalog.parts import Link
     from ffplan.design.resolve import ResolvedDesign, ResolvedGroup
     from ffplan.fabric.sizing.plan import FabricPlan
@@ -62,7 +63,7 @@ class PowerPlan:
         return float(facility_power(self.it_w, self.pue))
 
 
-def facility_power(it_power: Any, pue: Any) -> Any:
+def facility_power(it_power: Number, pue: Number) -> Number:
     """Return the power the site draws.
 
     Args:
@@ -81,7 +82,7 @@ def facility_power(it_power: Any, pue: Any) -> Any:
     return it_power * pue
 
 
-def annual_energy(facility_watts: Any) -> Any:
+def annual_energy(facility_watts: Number) -> Number:
     """Return the energy of a year at constant power.
 
     Args:

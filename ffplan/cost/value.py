@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
 
 
-def relative_performance(rates: list[Any], base_rates: list[Any]) -> Any:
+def relative_performance(rates: list[Any], base_rates: list[Any]) -> Number:
     """Return the performance of an accelerator relative to another.
 
     Args:
@@ -23,10 +26,11 @@ def relative_performance(rates: list[Any], base_rates: list[Any]) -> Any:
         84 %, TF32 alone 82 %.
     """
     ratios = [rate / base for rate, base in zip(rates, base_rates, strict=True)]
-    return sum(ratios) / len(ratios)
+    mean: Number = sum(ratios) / len(ratios)
+    return mean
 
 
-def cost_performance(performance: Any, price: Any) -> Any:
+def cost_performance(performance: Number, price: Number) -> Number:
     """Return how much performance a unit of money buys, relative to a baseline.
 
     Args:

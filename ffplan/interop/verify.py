@@ -51,7 +51,14 @@ def _inside(job: JobNodes, member: NDArray[np.bool_]) -> JobNodes | None:
 
 
 def _compare(
-    fabric: WiredFabric, router: TreeRouting, tracer: Tracer, title: str, flows: Flows | None, members: Ints, hops: int
+    fabric: WiredFabric,
+    router: TreeRouting,
+    tracer: Tracer,
+    title: str,
+    *,
+    flows: Flows | None,
+    members: Ints,
+    hops: int,
 ) -> Check:
     """Compare the busiest link under OpenSM's tables with ours; flows None stands for all-to-all."""
     if flows is None:
@@ -128,7 +135,7 @@ def _tables(design: ResolvedDesign, fabric: WiredFabric, title: str, seen: opens
         _check(
             title, "pairs traced", f"{len(pairs):,} in {hops} switches", f"{len(pairs) - missing:,} in {hops} switches"
         ),
-        _compare(fabric, router, tracer, f"{title}: all-to-all", None, members, hops),
+        _compare(fabric, router, tracer, f"{title}: all-to-all", flows=None, members=members, hops=hops),
     ]
     member = np.zeros(len(network.endpoints), bool)
     member[members] = True
@@ -136,7 +143,7 @@ def _tables(design: ResolvedDesign, fabric: WiredFabric, title: str, seen: opens
     for kind in ("ring", "tree") if job else ():
         assert job is not None
         flows = flows_of(design, fabric, job, kind, 1e6, 0)
-        checks.append(_compare(fabric, router, tracer, f"{title}: {kind}", flows, members, hops))
+        checks.append(_compare(fabric, router, tracer, f"{title}: {kind}", flows=flows, members=members, hops=hops))
     return checks
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
 from ffplan.catalog.parts import Accelerator, Cpu, Nic, RootPortLimits, Server
@@ -10,6 +10,7 @@ from ffplan.catalog.parts import Accelerator, Cpu, Nic, RootPortLimits, Server
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ffplan.base.array_math import Number
     from ffplan.catalog.collectives import CollectiveRates
     from ffplan.catalog.evidence import Figure
     from ffplan.design.resolve import ResolvedGroup
@@ -19,7 +20,7 @@ Range = tuple[float, float, float]
 """Low end, value and high end of the known range."""
 
 
-def memory_bandwidth(channels: Any, megatransfers: Any, efficiency: Any) -> Any:
+def memory_bandwidth(channels: Number, megatransfers: Number, efficiency: Number) -> Number:
     """Return the practical memory bandwidth of a socket.
 
     Args:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ffplan.base.array_math import Number
 from ffplan.base.record import record
 from ffplan.node.host import Host, Range, spread
 
@@ -25,12 +26,12 @@ class Resource:
     """Which of its kind."""
     label: str
     """For people."""
-    one_way: Any
+    one_way: tuple[Number, Number, Number]
     """What it carries in one direction [GB/s]: low end, value, high end."""
     _: KW_ONLY
     both_ways: Range = FULL_DUPLEX
     """Sum of both directions when both run, as a fraction of `one_way` [1]: low end, value, high end."""
-    sustained: Any = 1.0
+    sustained: Number = 1.0
     """Fraction of `one_way` that a long message reaches [1]."""
     under_trees: float | None = None
     """The same where several flows meet, as under trees [1]."""

@@ -121,7 +121,7 @@ def _fault(wish: CollectiveQuery, job: RankLayout) -> str | None:
     """Return why a library cannot do what is asked, or None."""
     if wish.routing is not None and (fault := expert_dispatch.routing_fault(job, wish.routing)):
         return f"{fault}; see --gpus, --experts, --top-k and --max-nodes"
-    reduces = [item for item in choices(wish, job) if item.algorithm == "sharp" and bool(item.possible.any())]
+    reduces = [item for item in choices(wish, job) if item.algorithm == "sharp" and bool(np.any(item.possible))]
     if wish.in_network and not reduces:
         return f"--sharp: no {wish.name} {wish.operation} of `{job.host.id}` that reduces in the network is known"
     if wish.nvlink and not (job.host.pairs or job.host.switched):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from ffplan.results.collective import AlgorithmRow, CollectiveRow, Limit
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.base.array_math import Floats
+    from ffplan.base.array_math import Floats, Number
     from ffplan.collectives.bounds import Bound
 
 
@@ -32,8 +32,8 @@ MARGIN = 1.01
 """By how much a stream is slower than its resources before its protocol counts as what binds [1]."""
 
 
-def _at(value: Any, job: RankLayout, at: int) -> float:
-    return float(np.broadcast_to(value, job.nodes.shape)[at])
+def _at(value: Number, job: RankLayout, at: int) -> float:
+    return float(np.broadcast_to(value, np.shape(job.nodes))[at])
 
 
 def _single(job: RankLayout, at: int) -> RankLayout:
@@ -43,9 +43,9 @@ def _single(job: RankLayout, at: int) -> RankLayout:
     )
     return RankLayout(
         host=job.host,
-        nodes=float(job.nodes[at]),
-        per_node=float(job.per_node[at]),
-        zones=float(job.zones[at]),
+        nodes=_at(job.nodes, job, at),
+        per_node=_at(job.per_node, job, at),
+        zones=_at(job.zones, job, at),
         borders=crossed,
     )
 
@@ -125,7 +125,7 @@ def _as_deepep(wish: CollectiveQuery, job: RankLayout, algorithm: str, at: int, 
     """Return the rate as DeepEP counts it, with tokens to a GPU's own node; None of other operations."""
     if wish.routing is None:
         return None
-    return algbw * float(expert_dispatch.counted_copies(job, wish.routing, algorithm)[at])
+    return algbw * _at(expert_dispatch.counted_copies(job, wish.routing, algorithm), job, at)
 
 
 def _limits(item: Bound) -> Iterator[Limit]:
@@ -143,11 +143,12 @@ def _rows(
 ) -> list[CollectiveRow]:
     time, latency, stream = grid.pick(grid.time), grid.pick(grid.latency), grid.pick(grid.seconds_per_byte) * sizes
     algbw = sizes[None, :] / time / 1e9
-    busbw: Any = bus_bandwidth(wish.operation, job.ranks, algbw)
+    busbw = bus_bandwidth(wish.operation, job.ranks, algbw)
     runs = np.where(np.isfinite(grid.estimate), grid.time, np.inf)
     fastest, least = runs.argmin(axis=0), runs.min(axis=0)
     rows = []
     for i, count in enumerate(gpus):
+        nodes, zones = int(_at(job.nodes, job, i)), int(_at(job.zones, job, i))
         for j, size in enumerate(sizes):
             algorithm, protocol = grid.choices[int(grid.chosen[i, j])]
             item = bounds[i, algorithm]
@@ -158,8 +159,8 @@ def _rows(
                 CollectiveRow(
                     library=wish.name,
                     gpus=count,
-                    nodes=int(job.nodes[i]),
-                    zones=int(job.zones[i]),
+                    nodes=nodes,
+                    zones=zones,
                     size_bytes=float(size),
                     algorithm=algorithm,
                     protocol=protocol,

@@ -72,7 +72,8 @@ def conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> lis
     rows: list[TrainRow] = []
     for row, item in enumerate(plans):
         one, time = replace(run, plans=item), float(seconds[row])
-        each = item.batch / time / item.gpus
+        tokens = float(item.batch / time)
+        each = float(tokens / item.gpus)
         rate = float(achieved(item.batch * image_flops(run.layers), time, item.gpus))
         bought = gains_at(seconds, after, row)
         memory = _memory(one)
@@ -81,7 +82,7 @@ def conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> lis
                 plan=plan_row(1.0, item, run.system),
                 idle=0,
                 step_s=time,
-                tokens_s=item.batch / time,
+                tokens_s=tokens,
                 tokens_s_gpu=each,
                 tflops_gpu=rate / 1e12,
                 mfu=rate / at.peak,

@@ -90,14 +90,15 @@ def _of_ranks(shape: ModelShape, p: ParallelPlans, reason: str) -> tuple[str, st
             words = (
                 f"ZeRO over {int(p.shard):,} ranks does not divide the {float(p.expert_data):,g} with the same experts"
             )
-            return words, _nearest(p.shard, int(p.expert_data))
+            return words, _nearest(float(p.shard), int(p.expert_data))
         words = f"ZeRO over {int(p.shard):,} ranks does not divide {ranks:,} data-parallel ranks"
-        return words, _nearest(p.shard, ranks)
+        return words, _nearest(float(p.shard), ranks)
     experts = shape.experts.routed if shape.experts else 0
     if reason == "experts":
         if not experts:
             return f"expert parallelism {int(p.expert)} of a model without experts", "take 1"
-        return f"expert parallelism {int(p.expert)} does not divide {experts} experts", _nearest(p.expert, experts)
+        words = f"expert parallelism {int(p.expert)} does not divide {experts} experts"
+        return words, _nearest(float(p.expert), experts)
     ranks = int(p.tensor * p.context * p.data)
     words = f"expert parallelism {int(p.expert)} with {int(p.expert_tensor)} ways of tensor parallelism within experts"
     less = " or expert_tensor: 1" if p.expert_tensor > 1 else ""

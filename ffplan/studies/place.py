@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 
 def _order(wired: WiredDesign, job: JobNodes, order: str, kind: str, size: float, seed: int) -> OrderReport:
-    load, lost = job_loads.loads_for(wired.design, routing_of(wired.fabric), job, kind, "static", size, seed)
+    load, lost = job_loads.loads_for(
+        wired.design, routing_of(wired.fabric), job, kind, routing="static", nbytes=size, seed=seed
+    )
     result = outcome(wired.fabric.network, load, lost)
     return OrderReport(
         order=order,

@@ -117,4 +117,6 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: i
         *setup_assumptions(stand, asked),
         f"The search kept to the schedule {known}; --schedule tries another.",
     )
-    return train_report(design, catalog, asked, stand.part, size, rows, assumptions, counts)
+    return train_report(
+        design, catalog, asked, stand.part, size=size, rows=rows, assumptions=assumptions, counts=counts
+    )

@@ -50,7 +50,9 @@ def _beside(
         StudyError: where some of its flows cannot arrive.
     """
     network, router = wired.fabric.network, routing_of(wired.fabric)
-    other, lost = job_loads.loads_for(wired.design, router, job, beside, wish.routing, wish.size, wish.seed)
+    other, lost = job_loads.loads_for(
+        wired.design, router, job, beside, routing=wish.routing, nbytes=wish.size, seed=wish.seed
+    )
     if lost:
         raise job_loads.StudyError(f"--beside {beside}: {lost:,} of its flows cannot arrive")
     other_ideal = outcome(network, other).ideal_s
@@ -83,7 +85,7 @@ def route(wired: WiredDesign, wish: RouteRequest) -> RouteReport:
     def loads(routing: str) -> tuple[Floats, int]:
         if wish.flows is not None:
             return job_loads.loads_of(router, wish.flows, routing, wish.seed)
-        return job_loads.loads_for(design, router, job, wish.traffic, routing, wish.size, wish.seed)
+        return job_loads.loads_for(design, router, job, wish.traffic, routing=routing, nbytes=wish.size, seed=wish.seed)
 
     (load, lost), (even, _) = loads(wish.routing), loads("adaptive")
     result, known = outcome(network, load, lost), wish.flows is None

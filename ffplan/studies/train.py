@@ -57,7 +57,7 @@ def _images(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> Tr
     rows = conv_rows(run, list(plans.values()), limit)
     assumptions = conv_assumptions(run, asked.plan, given=asked.memory is not None)
     size = gradient_bytes(run.layers, 1.0)
-    return train_report(design, catalog, asked, part, size, rows, assumptions, skipped=skipped)
+    return train_report(design, catalog, asked, part, size=size, rows=rows, assumptions=assumptions, skipped=skipped)
 
 
 def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> TrainReport:
@@ -91,7 +91,14 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> Trai
     rows = train_rows(stand.run, list(plans.values()), stand.limit, list(plans), compared=False)
     size = float(parameters(stand.shape))
     return train_report(
-        design, catalog, asked, stand.part, size, rows, setup_assumptions(stand, asked), skipped=skipped
+        design,
+        catalog,
+        asked,
+        stand.part,
+        size=size,
+        rows=rows,
+        assumptions=setup_assumptions(stand, asked),
+        skipped=skipped,
     )
 
 

@@ -47,7 +47,7 @@ def plan_row(sequence: float, plans: ParallelPlans, system: Cluster) -> PlanRow:
         batch=int(p.batch),
         micro_batches=int(p.micro_batches),
         sequence=int(sequence),
-        sequence_parallel=bool(p.sequence_parallel) and p.tensor > 1,
+        sequence_parallel=bool(p.sequence_parallel) and bool(p.tensor > 1),
         zero=int(p.zero),
         shard=int(p.shard) or int(p.reducing),
         unit_layers=int(p.unit_layers),
@@ -136,7 +136,9 @@ def train_rows(
         mine = {name: float(value[at]) for name, value in parts.items()}
         bought = gains_at(seconds, after, at)
         first = rows[0] if rows else None
-        row = _row(replace(run, plans=item), mine, float(seconds[at]), bought, limit, asked[at], first)
+        row = _row(
+            replace(run, plans=item), mine, float(seconds[at]), bought, limit=limit, asked=asked[at], first=first
+        )
         rows.append(replace(row, lost=why_lost(rows[0], row)) if compared and rows else row)
     return rows
 
@@ -146,6 +148,7 @@ def _row(
     parts: dict[str, float],
     seconds: float,
     bought: tuple[Gain, ...],
+    *,
     limit: float,
     asked: int,
     first: TrainRow | None,
@@ -153,13 +156,13 @@ def _row(
     shape = run.shape
     most = layers_of(shape.layers, run.plans)[0] / run.plans.chunks  # a unit is no larger than a chunk
     p = replace(run.plans, unit_layers=min(run.plans.unit_layers, float(most)))
-    tokens = p.batch * shape.sequence / seconds
-    each = tokens / p.gpus
+    tokens = float(p.batch * shape.sequence / seconds)
+    each = float(tokens / p.gpus)
     model = float(achieved(step_flops(shape, p, "model"), seconds, p.gpus))
     causal = float(achieved(step_flops(shape, p, "causal"), seconds, p.gpus))
     hardware = float(achieved(step_flops(shape, p, "hardware"), seconds, p.gpus))
     return TrainRow(
-        plan=plan_row(shape.sequence, p, run.system),
+        plan=plan_row(float(shape.sequence), p, run.system),
         idle=asked - int(p.gpus),
         step_s=seconds,
         tokens_s=tokens,

@@ -123,6 +123,7 @@ def train_report(
     catalog: Catalog,
     asked: TrainRequest,
     part: Accelerator,
+    *,
     size: float,
     rows: list[TrainRow],
     assumptions: tuple[str, ...],

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ffplan.base.array_math import Number, Truth
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Reason:
     """Stable name."""
     label: str
     """The rule for people."""
-    broken: Callable[..., Any]
+    broken: Callable[..., Truth]
     """True where plans break it, given model and plans."""
     explain: Callable[..., tuple[str, str]]
     """Message and remedy, given model and one plan of plain numbers."""
@@ -100,7 +101,7 @@ def _experts(shape: ModelShape) -> int:
     return shape.experts.routed if shape.experts else 1
 
 
-def _cuts_no_sequence(shape: ModelShape, plans: ParallelPlans) -> Any:
+def _cuts_no_sequence(shape: ModelShape, plans: ParallelPlans) -> Truth:
     import numpy as np
 
     return (np.asarray(plans.context) > 1) & (shape.sequence % (2 * plans.context) != 0)
@@ -166,37 +167,37 @@ RANK_ORDER = ("tensor", "context", "data", "pipeline")
 class ParallelPlans:
     """Plans, one a position of the shape that all arrays broadcast to."""
 
-    gpus: Any
+    gpus: Number
     """Accelerators in use."""
-    batch: Any
+    batch: Number
     """Sequences of a step."""
-    micro: Any
+    micro: Number
     """Sequences of a micro-batch."""
-    tensor: Any
+    tensor: Number
     """TP size."""
-    pipeline: Any
+    pipeline: Number
     """Pipeline stages."""
-    data: Any
+    data: Number
     """DP size."""
-    chunks: Any = 1
+    chunks: Number = 1
     """Chunks of a stage, for interleaving."""
-    context: Any = 1
+    context: Number = 1
     """CP size."""
-    expert: Any = 1
+    expert: Number = 1
     """EP size."""
-    expert_tensor: Any = 1
+    expert_tensor: Number = 1
     """TP size within experts."""
-    recompute: Any = 0
+    recompute: Number = 0
     """Position in `RECOMPUTE`."""
-    sequence_parallel: Any = 0
+    sequence_parallel: Number = 0
     """1 where tensor parallelism also splits what lies between its matrices."""
-    zero: Any = 0
+    zero: Number = 0
     """ZeRO stage; 3 is FSDP."""
-    shard: Any = 0
+    shard: Number = 0
     """Ranks that ZeRO shards over (HSDP); 0 for all data-parallel ones."""
-    unit_layers: Any = 1
+    unit_layers: Number = 1
     """Layers that ZeRO 3 gathers together, its unit."""
-    gradient_bytes: Any = 2.0
+    gradient_bytes: Number = 2.0
     """Bytes of a gradient as it is kept and reduced [byte]."""
     precision: str = "bf16"
     """fp16, bf16, tf32 or fp8."""
@@ -218,28 +219,29 @@ class ParallelPlans:
     """none, optimizer or parameters: what host memory holds."""
 
     @property
-    def ranks(self) -> Any:
+    def ranks(self) -> Number:
         """Product of the sizes of all axes of ranks [1]."""
-        return prod(getattr(self, axis.array) for axis in AXES if axis.ranks)
+        found: Number = prod(getattr(self, axis.array) for axis in AXES if axis.ranks)
+        return found
 
     @property
-    def micro_batches(self) -> Any:
+    def micro_batches(self) -> Number:
         """Micro-batches of a data-parallel rank."""
         return self.batch / (self.data * self.micro)
 
     @property
-    def sharing(self) -> Any:
+    def sharing(self) -> Number:
         """Ranks over which ZeRO shards what is no expert."""
         import numpy as np
 
         return np.where(np.asarray(self.shard) > 0, self.shard, self.reducing)
 
     @property
-    def between(self) -> Any:
+    def between(self) -> Number:
         """Ranks over which what lies between the matrices is split: those of sequence parallelism, or one."""
         return 1.0 + self.sequence_parallel * (self.tensor - 1.0)
 
-    def tokens(self, sequence: Any) -> Any:
+    def tokens(self, sequence: Number) -> Number:
         """Return the tokens of a micro-batch on a rank, of sequences of that length."""
         return self.micro * sequence / self.context
 
@@ -249,12 +251,12 @@ class ParallelPlans:
         return 4.0 if self.precision == "tf32" else 2.0
 
     @property
-    def reducing(self) -> Any:
+    def reducing(self) -> Number:
         """Ranks over which the gradients of everything but experts are reduced."""
         return self.data * self.context
 
     @property
-    def expert_data(self) -> Any:
+    def expert_data(self) -> Number:
         """Ranks that hold the same experts."""
         return self.data * self.context * self.tensor / (self.expert * self.expert_tensor)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from ffplan.training.memory import peak_bytes
 from ffplan.training.schedules import FOLDED
 
 if TYPE_CHECKING:
-    from ffplan.base.array_math import Ints
+    from collections.abc import Mapping
+
+    from ffplan.base.array_math import Bools, Ints, Number, Truth
     from ffplan.training.axes import ParallelPlans
     from ffplan.training.model_shape import ModelShape
 
@@ -60,17 +62,18 @@ COUNTED = 2
 """Embedding and output layer, which frameworks count as layers where a pipeline is uneven."""
 
 
-def _whole(value: Any) -> Any:
-    return np.asarray(value) == np.floor(value)
+def _whole(value: Number) -> Bools:
+    found: Bools = np.asarray(value) == np.floor(value)
+    return found
 
 
-def _uneven(layers: Any, pieces: Any) -> Any:
+def _uneven(layers: Number, pieces: Number) -> Truth:
     """Return where layers do not fill pieces, be it with the embedding, or with the output layer too."""
     lacking = np.ceil(layers / pieces) * pieces - layers
     return lacking > COUNTED
 
 
-def violations(shape: ModelShape, plans: ParallelPlans, limit: float | None) -> dict[str, Any]:
+def violations(shape: ModelShape, plans: ParallelPlans, limit: float | None) -> dict[str, Truth]:
     """Return which plans have which fault, True where they have it.
 
     Args:
@@ -80,7 +83,7 @@ def violations(shape: ModelShape, plans: ParallelPlans, limit: float | None) -> 
     """
     p = plans
     m = p.batch / (p.data * p.micro)
-    found = {
+    found: dict[str, Truth] = {
         "ranks": (p.ranks != p.gpus) | ~_whole(p.data),
         "heads": (shape.heads % p.tensor != 0) | ((shape.latent is None) & (shape.kv_heads % p.tensor != 0)),
         "widths": shape.ffn % p.tensor != 0,
@@ -110,7 +113,7 @@ def violations(shape: ModelShape, plans: ParallelPlans, limit: float | None) -> 
     return found
 
 
-def reason_codes(found: dict[str, Any]) -> Ints:
+def reason_codes(found: Mapping[str, Truth]) -> Ints:
     """Return the code of the first fault of every plan, 0 where there is none."""
     shape = np.broadcast_shapes(*(np.shape(item) for item in found.values()))
     code = np.zeros(shape, dtype=np.int8)

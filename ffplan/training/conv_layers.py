@@ -11,9 +11,9 @@ Sources:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import ceil_div, maximum
+from ffplan.base.array_math import Number, ceil_div, maximum
 from ffplan.training.model_flops import convolution_flops, convolution_parameters
 
 if TYPE_CHECKING:
@@ -73,7 +73,9 @@ def gradient_bytes(layers: Sequence[Convolution], each: float = 4.0) -> float:
     return each * float(sum(convolution_parameters(layer) for layer in layers))
 
 
-def convolution_times(layer: Convolution, images: Any, at: AcceleratorRates, width: float) -> tuple[Any, Any, Any]:
+def convolution_times(
+    layer: Convolution, images: Number, at: AcceleratorRates, width: float
+) -> tuple[Number, Number, Number]:
     """Return the times of convolutions of one kind: forward, backward for inputs, and for weights.
 
     Args:
@@ -97,7 +99,7 @@ def convolution_times(layer: Convolution, images: Any, at: AcceleratorRates, wid
     weights = square * layer.inputs * layer.outputs
     least = width * (rows * (layer.inputs + layer.outputs) + weights) / at.memory
 
-    def product(height: Any, columns: Any, inner: Any) -> Any:
+    def product(height: Number, columns: Number, inner: Number) -> Number:
         filled = TALL * ceil_div(height, TALL) * WIDE * ceil_div(columns, WIDE)
         return maximum(2.0 * filled * inner / at.products, least)
 
@@ -185,7 +187,7 @@ def buckets(layers: Sequence[Convolution], each: float, least: float) -> list[tu
     return found
 
 
-def queue_end(ready: Sequence[Any], times: Sequence[Any]) -> Any:
+def queue_end(ready: Sequence[Number], times: Sequence[Number]) -> Number:
     """Return when the last of several collectives ends that run one after the other.
 
     Args:
@@ -201,7 +203,7 @@ def queue_end(ready: Sequence[Any], times: Sequence[Any]) -> Any:
     Source:
         [2]: buckets are reduced in order on one queue.
     """
-    end: Any = 0.0
+    end: Number = 0.0
     for begin, time in zip(ready, times, strict=True):
         end = maximum(end, begin) + time
     return end

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from ffplan.training.overlap import with_overlap_cost
 from ffplan.training.step import PARTS
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Floats, Number
     from ffplan.catalog.models import Model
     from ffplan.design.training import PlanFields
 
@@ -96,20 +97,21 @@ def conv_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
     return plan.model_copy(update={"batch": batch, "micro_batch": micro, "zero": 0, "data": gpus, "sequence": 1})
 
 
-def _reduced(run: ConvRun, behind: list[Any]) -> Any:
+def _reduced(run: ConvRun, behind: list[Number]) -> Number:
     """Return what reducing the gradients adds to a step, bucket by bucket beside the layers' backward passes [s]."""
     gpus, cut = np.asarray(run.plans.gpus, dtype=float), buckets(run.layers, run.gradient, run.bucket)
     spot = place_group(run.system, gpus, gpus, 1.0)
     sizes = np.array([size for size, _ in cut]).reshape(-1, *(1 for _ in gpus.shape))
     times = list(group_time(run.system, "allreduce", spot, sizes + 0 * gpus, reducing=True))
     if "gradients" not in run.plans.overlap:
-        return sum(times)
+        whole: Number = sum(times)
+        return whole
     ready = [sum(behind[position:]) for _, position in cut]
     exposed = np.maximum(queue_end(ready, times) - sum(behind), 0.0)
     return with_overlap_cost(exposed, sum(times), hidden_fraction(run.system, spot, run.speeds.overlap))
 
 
-def conv_step_parts(run: ConvRun) -> dict[str, Any]:
+def conv_step_parts(run: ConvRun) -> dict[str, Floats]:
     """Return the parts of a step [s], by the names of `train.PARTS`; their sum is the step.
 
     Gradients are reduced beside the backward pass of the last micro-batch, bucket by bucket.
@@ -120,7 +122,7 @@ def conv_step_parts(run: ConvRun) -> dict[str, Any]:
     p, at, width = run.plans, run.speeds, run.plans.width
     zero = 0.0 * np.asarray(p.gpus, dtype=float)
     products, moved = zero, zero
-    behind: list[Any] = []  # the backward pass of every layer, from the first on
+    behind: list[Number] = []  # the backward pass of every layer, from the first on
     for layer in run.layers:
         numbers = p.micro * layer.outputs * layer.size**2
         ahead, inputs, weights = convolution_times(layer, p.micro, at, width)
@@ -142,7 +144,7 @@ def conv_step_parts(run: ConvRun) -> dict[str, Any]:
     return {name: np.asarray(found[name], dtype=float) for name in PARTS}
 
 
-def conv_memory(run: ConvRun, micro: Any) -> dict[str, Any]:
+def conv_memory(run: ConvRun, micro: Number) -> dict[str, Number]:
     """Return the memory of a rank [byte]: weights, gradients, optimizer, activations, and buckets as working memory.
 
     Args:
@@ -170,7 +172,7 @@ def check_memory(run: ConvRun, limit: float) -> None:
     Raises:
         RefusedError: where it does not; says how many images would.
     """
-    need, fixed = (sum(conv_memory(run, micro).values()) for micro in (run.plans.micro, 0.0))
+    need, fixed = (float(sum(conv_memory(run, micro).values())) for micro in (run.plans.micro, 0.0))
     if need <= limit:
         return
     most = max(0, int((limit - fixed) / (need - fixed) * run.plans.micro))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +14,11 @@ from ffplan.training.memory import rank_parameters
 from ffplan.training.microbatch import inner_stride, pace_fraction, placement_of
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
     from ffplan.training.microbatch import MicroBatch, TrainRun
 
 
-def _group(run: TrainRun, weights: Any, ranks: Any, stride: Any) -> UnitCollectives:
+def _group(run: TrainRun, weights: Number, ranks: Number, stride: Number) -> UnitCollectives:
     """Return the collectives over `ranks` that hold the same `weights` of a stage, once a step; HFReduce may reduce."""
     p, system, zero = run.plans, run.system, np.asarray(run.plans.zero)
     unit = unit_collectives(run, weights, ranks, stride)
@@ -28,7 +29,7 @@ def _group(run: TrainRun, weights: Any, ranks: Any, stride: Any) -> UnitCollecti
     return replace(unit, scatter=scatter, across=np.where((zero > 0) & (not direct), unit.across, 0.0))
 
 
-def data_parallel_exposed(run: TrainRun, each: MicroBatch, count: Any, extra: Any) -> ExposedCollectives:
+def data_parallel_exposed(run: TrainRun, each: MicroBatch, count: Number, extra: Number) -> ExposedCollectives:
     """Return what reducing gradients and gathering parameters takes that nothing hides [s]."""
     fully = np.asarray(run.plans.zero) == 3
     if fully.all():
@@ -42,7 +43,7 @@ def data_parallel_exposed(run: TrainRun, each: MicroBatch, count: Any, extra: An
     )
 
 
-def _reduced(run: TrainRun, each: MicroBatch, count: Any, extra: Any) -> ExposedCollectives:
+def _reduced(run: TrainRun, each: MicroBatch, count: Number, extra: Number) -> ExposedCollectives:
     """Return the same of plans below ZeRO 3.
 
     Everything that runs beside the same computing is summed before it is compared with it.
@@ -54,7 +55,8 @@ def _reduced(run: TrainRun, each: MicroBatch, count: Any, extra: Any) -> Exposed
         found = found.plus(_group(run, parts.experts * count, p.expert_data, stride * p.expert))
     forward, back, m = count * each.ahead, count * each.behind, p.micro_batches
     again = np.where(zero == 2, m, 1.0)  # ZeRO 2 keeps no gradients but its own: it reduces every time
-    once, across, gather = found.scatter, found.across, np.where(zero > 0, found.gather, 0.0)
+    once, across = found.scatter, found.across
+    gather: Number = np.where(zero > 0, found.gather, 0.0)
     share = run.speeds.overlap
     if "gradients" in p.overlap:
         reducing = hidden_fraction(run.system, placement_of(run, p.reducing, stride), share)
@@ -75,7 +77,7 @@ def _host_rates(run: TrainRun) -> tuple[float, float]:
     return min(link, memory), memory
 
 
-def optimizer(run: TrainRun, count: Any, extra: Any) -> tuple[Any, Any]:
+def optimizer(run: TrainRun, count: Number, extra: Number) -> tuple[Number, Number]:
     """Return the times of the optimiser, on the accelerator and on the host [s]."""
     p, parts = run.plans, rank_parameters(run.shape, run.plans, pace_fraction(run.shape, run.plans))
     zero, shard = np.asarray(p.zero) > 0, p.sharing

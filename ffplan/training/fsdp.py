@@ -13,11 +13,11 @@ Sources:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.array_math import maximum
+from ffplan.base.array_math import Number, maximum
 from ffplan.base.record import record
 from ffplan.training.group_collectives import group_time
 from ffplan.training.memory import rank_parameters
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 class UnitCollectives:
     """Collectives over the ranks that share so many parameters [s]."""
 
-    gather: Any
+    gather: Number
     """Of parameters."""
-    scatter: Any
+    scatter: Number
     """Of gradients."""
-    across: Any
+    across: Number
     """Reducing gradients between replicas of a shard, once a step."""
 
     def plus(self, other: UnitCollectives) -> UnitCollectives:
@@ -49,12 +49,12 @@ class UnitCollectives:
 class ExposedCollectives:
     """Collectives of data parallelism in a step that nothing hides [s]."""
 
-    gradients: Any
-    gathers: Any
+    gradients: Number
+    gathers: Number
     """Parameters, brought together for computing."""
 
 
-def forward_wait(gather: Any, computing: Any, units: Any) -> Any:
+def forward_wait(gather: Number, computing: Number, units: Number) -> Number:
     """Return what gathering parameters adds to a forward pass.
 
     Args:
@@ -74,7 +74,7 @@ def forward_wait(gather: Any, computing: Any, units: Any) -> Any:
     return gather + (units - 1) * maximum(0.0, gather - computing / units)
 
 
-def backward_wait(gather: Any, scatter: Any, computing: Any, units: Any) -> Any:
+def backward_wait(gather: Number, scatter: Number, computing: Number, units: Number) -> Number:
     """Return what gathering parameters and scattering gradients adds to a backward pass.
 
     Args:
@@ -99,7 +99,7 @@ def backward_wait(gather: Any, scatter: Any, computing: Any, units: Any) -> Any:
     return gather + (units > 1) * between + scatter
 
 
-def unit_collectives(run: TrainRun, weights: Any, ranks: Any, stride: Any) -> UnitCollectives:
+def unit_collectives(run: TrainRun, weights: Number, ranks: Number, stride: Number) -> UnitCollectives:
     """Return the collectives of so many parameters over the ranks that share them."""
     p, system = run.plans, run.system
     shared = np.minimum(np.where(np.asarray(p.shard) > 0, p.shard, ranks), ranks)
@@ -111,7 +111,7 @@ def unit_collectives(run: TrainRun, weights: Any, ranks: Any, stride: Any) -> Un
     )
 
 
-def fsdp_exposed(run: TrainRun, each: MicroBatch, count: Any, extra: Any) -> ExposedCollectives:
+def fsdp_exposed(run: TrainRun, each: MicroBatch, count: Number, extra: Number) -> ExposedCollectives:
     """Return what nothing hides of the collectives of ZeRO 3 in a step.
 
     Args:
@@ -137,7 +137,7 @@ def fsdp_exposed(run: TrainRun, each: MicroBatch, count: Any, extra: Any) -> Exp
         waiting = root.gather + v * forward_wait(unit.gather, ahead, units)
         forward = with_overlap_cost(waiting, forward, share)
 
-    def backward(scatter: Any, at_end: Any) -> tuple[Any, Any]:
+    def backward(scatter: Number, at_end: Number) -> tuple[Number, Number]:
         """Return what gathers, and what scatters add in the backward pass of a micro-batch."""
         hidden = (unit.gather if hide_gathers else 0.0, scatter if hide_gradients else 0.0)
         carried = units * (hidden[0] + hidden[1])

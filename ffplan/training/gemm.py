@@ -6,9 +6,9 @@ Sources:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import ceil_div, maximum
+from ffplan.base.array_math import Number, ceil_div, maximum
 from ffplan.training.model_flops import attention_widths
 from ffplan.training.model_shape import attention_out
 
@@ -21,7 +21,9 @@ TILE = 128
 """Rows and columns of the tile that one multiprocessor computes at a time."""
 
 
-def matrix_time(rows: Any, columns: Any, inner: Any, at: AcceleratorRates, count: Any = 1, *, rate: Any = None) -> Any:
+def matrix_time(
+    rows: Number, columns: Number, inner: Number, at: AcceleratorRates, count: Number = 1, *, rate: Number | None = None
+) -> Number:
     """Return the time of the operations of matrix products that run together.
 
     Args:
@@ -48,15 +50,15 @@ def matrix_time(rows: Any, columns: Any, inner: Any, at: AcceleratorRates, count
 
 
 def both_ways(
-    rows: Any,
-    columns: Any,
-    inner: Any,
+    rows: Number,
+    columns: Number,
+    inner: Number,
     at: AcceleratorRates,
     plans: ParallelPlans,
-    count: Any = 1,
+    count: Number = 1,
     *,
     plain: bool = False,
-) -> tuple[Any, Any]:
+) -> tuple[Number, Number]:
     """Return the times of products forward, and backward for inputs and weights.
 
     Args:
@@ -88,7 +90,7 @@ def both_ways(
     return ahead, inputs + maximum(matrix_time(columns, inner, rows, at, count, rate=rate), added)
 
 
-def around_attention(shape: ModelShape, tensor: Any) -> tuple[tuple[Any, Any], ...]:
+def around_attention(shape: ModelShape, tensor: Number) -> tuple[tuple[Number, Number], ...]:
     """Return columns and inner width of the products around attention on one rank.
 
     Args:
@@ -116,7 +118,7 @@ def around_attention(shape: ModelShape, tensor: Any) -> tuple[tuple[Any, Any], .
     return (*queries, (latent.key_value_rank + latent.rope_dim, hidden), (wide, latent.key_value_rank), out)
 
 
-def feed_forward(shape: ModelShape, inner: Any, tensor: Any) -> tuple[tuple[Any, Any], ...]:
+def feed_forward(shape: ModelShape, inner: Number, tensor: Number) -> tuple[tuple[Number, Number], ...]:
     """Return columns and inner width of the products of a feed-forward network on one rank.
 
     Args:

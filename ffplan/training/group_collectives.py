@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.array_math import Floats, maximum
+from ffplan.base.array_math import Floats, Number, maximum
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.collectives.rank_layout import RankLayout
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ffplan.fabric.sizing.link_cuts import LinkCut
 
-    CutsCrossed = Callable[["GroupPlacement"], tuple[Any, tuple[LinkCut, ...]]]
+    CutsCrossed = Callable[["GroupPlacement"], tuple[Number, tuple[LinkCut, ...]]]
 
 MOST = 2_000_000
 """Largest grid of groups and sizes evaluated at once."""
@@ -30,11 +30,11 @@ MOST = 2_000_000
 class GroupPlacement:
     """Where the ranks of a group lie; numbers of any shape."""
 
-    each: Any
+    each: Number
     """Ranks on each node [1]."""
-    nodes: Any
+    nodes: Number
     """Nodes [1]."""
-    apart: Any = 1.0
+    apart: Number = 1.0
     """Nodes from one of them to the next [1]; 1 side by side."""
 
 
@@ -71,7 +71,7 @@ class Cluster:
         return self.host.domain_gpus
 
 
-def place_group(system: Cluster, gpus: Any, size: Any, inside: Any) -> GroupPlacement:
+def place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> GroupPlacement:
     """Return where groups lie.
 
     Args:
@@ -85,7 +85,7 @@ def place_group(system: Cluster, gpus: Any, size: Any, inside: Any) -> GroupPlac
     return GroupPlacement(each, nodes, np.maximum(inside / domain, 1.0))
 
 
-def hidden_fraction(system: Cluster, spot: GroupPlacement, share: float) -> Any:
+def hidden_fraction(system: Cluster, spot: GroupPlacement, share: float) -> Number:
     """Return the share of its own time that a hidden reduction costs the computing [1].
 
     HFReduce adds on the host, which costs none; where groups do not fill nodes NCCL reduces in its place.
@@ -94,7 +94,7 @@ def hidden_fraction(system: Cluster, spot: GroupPlacement, share: float) -> Any:
     return np.where(on_host, 0.0, share)
 
 
-def contention(gpus: Any, nics: Any, per_node: Any, nodes: Any) -> Any:
+def contention(gpus: Number, nics: Number, per_node: Number, nodes: Number) -> Number:
     """Return how many groups share a NIC while each is reckoned to have at least one.
 
     Args:
@@ -116,7 +116,7 @@ def contention(gpus: Any, nics: Any, per_node: Any, nodes: Any) -> Any:
     return 1.0 + (nodes > 1) * (shared - 1.0)
 
 
-def cut_fraction(gpus: int, nics: int, spot: GroupPlacement, below: Any) -> Any:
+def cut_fraction(gpus: int, nics: int, spot: GroupPlacement, below: Number) -> Number:
     """Return the share of a border's links that a group has while all groups cross it.
 
     Args:
@@ -138,7 +138,9 @@ def cut_fraction(gpus: int, nics: int, spot: GroupPlacement, below: Any) -> Any:
     return mine * contention(gpus, nics, spot.each, spot.nodes)
 
 
-def group_time(system: Cluster, operation: str, spot: GroupPlacement, size: Any, *, reducing: bool = False) -> Floats:
+def group_time(
+    system: Cluster, operation: str, spot: GroupPlacement, size: Number, *, reducing: bool = False
+) -> Floats:
     """Return the time of a collective that every group of the job runs at once; 0 over a single rank [s].
 
     The call itself is not counted: what the host launches has a figure of its own.
@@ -202,7 +204,7 @@ def _grid(system: Cluster, library: Library, operation: str, spot: GroupPlacemen
     return found
 
 
-def send_time(system: Cluster, size: Any, stages: Any, spot: GroupPlacement) -> Any:
+def send_time(system: Cluster, size: Number, stages: Number, spot: GroupPlacement) -> Number:
     """Return the time in which every rank sends a message to one of the next stage.
 
     Args:
@@ -227,7 +229,7 @@ def send_time(system: Cluster, size: Any, stages: Any, spot: GroupPlacement) -> 
     if peer is None or not host.switched:
         linked = part.nvlink.value if part and part.nvlink and host.switched else None
         peer = linked or (host.pcie[1] if host.pcie else float("inf"))
-    rate: Any = host.payload_gbyte_s * host.domain_nodes / gpus
+    rate: Number = host.payload_gbyte_s * host.domain_nodes / gpus
     whole = GroupPlacement(
         0.0 * np.asarray(spot.nodes) + gpus, spot.nodes, spot.apart
     )  # all ranks of a node cross together

@@ -10,8 +10,9 @@ Sources:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ffplan.base.array_math import Number
 from ffplan.base.record import record
 from ffplan.training.gemm import around_attention, both_ways, feed_forward
 from ffplan.training.memory_traffic import SINGLE, activation_numbers, moved_bytes, score_bytes
@@ -33,22 +34,22 @@ LOGIT_BYTES, EAGER_LOGIT_BYTES, EAGER_LOGIT_CASTS = 14.0, 24.0, 12.0
 class LayerTimes:
     """Times of a layer forward on one rank [s]."""
 
-    products: Any
+    products: Number
     """Matrix products."""
-    products_back: Any
+    products_back: Number
     """Those of the backward pass."""
-    attention: Any
+    attention: Number
     """Scores and weighted values."""
-    scores: Any
+    scores: Number
     """Memory traffic of unfused scores."""
-    moved: Any
+    moved: Number
     """Element-wise operations."""
-    back: Any
+    back: Number
     """Element-wise operations of the backward pass."""
-    kernels: Any
+    kernels: Number
     """What products take beyond their operations."""
 
-    def scaled(self, factor: Any) -> LayerTimes:
+    def scaled(self, factor: Number) -> LayerTimes:
         """Return a share of it."""
         return LayerTimes(**{name: factor * getattr(self, name) for name in LAYER_PARTS})
 
@@ -60,7 +61,7 @@ class LayerTimes:
 LAYER_PARTS = ("products", "products_back", "attention", "scores", "moved", "back", "kernels")
 
 
-def attention_time(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> tuple[Any, Any]:
+def attention_time(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> tuple[Number, Number]:
     """Return the time of the core of attention forward: its operations, and the traffic of unfused scores.
 
     Args:
@@ -88,7 +89,7 @@ def attention_time(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates
     return operations / at.plain, score_bytes(plans) * square * shape.heads / at.memory
 
 
-def _sum(found: Iterable[tuple[Any, Any]]) -> tuple[Any, Any]:
+def _sum(found: Iterable[tuple[Number, Number]]) -> tuple[Number, Number]:
     """Return the sums of times forward and backward."""
     pairs = list(found)
     return sum(ahead for ahead, _ in pairs), sum(behind for _, behind in pairs)
@@ -128,7 +129,7 @@ def dense_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -
     )
 
 
-def expert_rows(shape: ModelShape, plans: ParallelPlans) -> Any:
+def expert_rows(shape: ModelShape, plans: ParallelPlans) -> Number:
     """Return the tokens that a rank's experts compute for a micro-batch, were they spread evenly.
 
     Args:

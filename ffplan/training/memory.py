@@ -8,10 +8,11 @@ Sources:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.array_math import Number
 from ffplan.base.record import record
 from ffplan.training.layer import expert_rows
 from ffplan.training.memory_traffic import DROPPED
@@ -39,15 +40,15 @@ PARTS = ("weights", "gradients", "optimizer", "activations", "logits", "working"
 class RankParameters:
     """Parameters of a rank [1]."""
 
-    layer: Any
+    layer: Number
     """Of a layer, in the mean, without routed experts."""
-    experts: Any
+    experts: Number
     """Routed experts of a layer, in the mean over layers with and without."""
-    embedding: Any
+    embedding: Number
     """Embedding of the vocabulary, or the output layer."""
 
 
-def rank_parameters(shape: ModelShape, plans: ParallelPlans, share: Any) -> RankParameters:
+def rank_parameters(shape: ModelShape, plans: ParallelPlans, share: Number) -> RankParameters:
     """Return the parameters that a rank holds of a layer and of the vocabulary.
 
     Args:
@@ -66,7 +67,7 @@ def rank_parameters(shape: ModelShape, plans: ParallelPlans, share: Any) -> Rank
         Megatron-LM's mapping; norms and biases are counted as split, which they are not: they are small.
     """
     common, whole = layer_weights(shape), narrow_weights(shape)
-    routed: Any = 0.0
+    routed: Number = 0.0
     if shape.experts is not None:
         each = shape.experts.routed * feed_forward_weights(shape, shape.experts.ffn)
         routed = share * each / (plans.expert * plans.expert_tensor)
@@ -81,21 +82,22 @@ def rank_parameters(shape: ModelShape, plans: ParallelPlans, share: Any) -> Rank
 class StageBytes:
     """Memory of one stage [byte]."""
 
-    weights: Any
-    gradients: Any
-    optimizer: Any
-    activations: Any
-    logits: Any
-    working: Any
+    weights: Number
+    gradients: Number
+    optimizer: Number
+    activations: Number
+    logits: Number
+    working: Number
     """A layer's fresh gradients, layers gathered under ZeRO 3, a layer computed again."""
 
     @property
-    def total(self) -> Any:
+    def total(self) -> Number:
         """All of it [byte]."""
-        return sum(getattr(self, name) for name in PARTS)
+        found: Number = sum(getattr(self, name) for name in PARTS)
+        return found
 
 
-def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Any = 0.0) -> Any:
+def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0.0) -> Number:
     """Return the bytes that the mean layer keeps of a micro-batch for the backward pass, nothing computed again.
 
     Args:
@@ -120,7 +122,7 @@ def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Any = 0.0) 
     between = plans.between
     wide = 3 if shape.gated else 2
     around = width.query + width.key + width.value + attention_out(shape)
-    narrow: Any = 0.0
+    narrow: Number = 0.0
     if shape.latent is not None:
         narrow = 2 * (shape.latent.key_value_rank + (shape.latent.query_rank or 0)) + shape.latent.rope_dim
     base = 4 * hidden / between + narrow + around / plans.tensor
@@ -141,7 +143,7 @@ def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Any = 0.0) 
     return found
 
 
-def in_flight(plans: ParallelPlans, stage: Any) -> Any:
+def in_flight(plans: ParallelPlans, stage: Number) -> Number:
     """Return the micro-batches of a whole stage whose activations it keeps at once.
 
     Args:
@@ -168,7 +170,7 @@ def in_flight(plans: ParallelPlans, stage: Any) -> Any:
     return np.where(np.asarray(v) > 1, ahead, plain)
 
 
-def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Any) -> StageBytes:
+def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> StageBytes:
     """Return the memory of one stage, part by part.
 
     Args:
@@ -198,7 +200,7 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Any) -> StageByt
     shared, zero = p.sharing, np.asarray(p.zero)
     twice = 2.0 if p.schedule == "dualpipe" else 1.0
 
-    def states(size: float, least: int) -> Any:
+    def states(size: float, least: int) -> Number:
         mine = np.minimum(shared, p.expert_data)
         divided = plain / np.where(zero >= least, shared, 1.0) + routed / np.where(zero >= least, mine, 1.0)
         return size * divided
@@ -231,14 +233,14 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Any) -> StageByt
     )
 
 
-def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Any]:
+def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Number]:
     """Return the stages of which one is the fullest, by name.
 
     The first keeps most micro-batches, the last the output layer; where the first layers have no experts, the stage
     on which they end, or the next one, may outweigh both. Those behind it keep less.
     """
     last = np.asarray(plans.pipeline) - 1.0
-    found = {"first": 0.0 * last, "last": last}
+    found: dict[str, Number] = {"first": 0.0 * last, "last": last}
     if shape.experts is not None and shape.experts.dense_layers:
         full, _ = layers_of(shape.layers, plans)
         found["mixed"] = np.minimum(np.floor(shape.experts.dense_layers / full), last)
@@ -246,7 +248,7 @@ def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Any
     return found
 
 
-def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Any:
+def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
     """Return the memory of the fullest stage.
 
     Args:
@@ -262,7 +264,7 @@ def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Any:
     Source:
         [1] section 4.2.3: the first keeps most micro-batches; experts and the output layer can outweigh them.
     """
-    most: Any = 0.0
+    most: Number = 0.0
     for stage in fullest_candidates(shape, plans).values():
         most = np.maximum(most, stage_bytes(shape, plans, stage).total)
     return most

@@ -9,12 +9,13 @@ Sources:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.training.model_flops import attention_widths
 from ffplan.training.model_shape import attention_out
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
     from ffplan.training.axes import ParallelPlans
     from ffplan.training.model_shape import ModelShape
 
@@ -62,7 +63,7 @@ def score_bytes(plans: ParallelPlans, *, back: bool = False) -> float:
     return SCORES[plans.eager, back] * plans.width + DROPPED
 
 
-def eager_bytes(shape: ModelShape, inner: Any, plans: ParallelPlans, *, back: bool = False) -> Any:
+def eager_bytes(shape: ModelShape, inner: Number, plans: ParallelPlans, *, back: bool = False) -> Number:
     """Return the bytes that element-wise operations of a layer move for each token, a kernel for every operation.
 
     Args:
@@ -87,7 +88,8 @@ def eager_bytes(shape: ModelShape, inner: Any, plans: ParallelPlans, *, back: bo
     """
     w, width, out = plans.width, attention_widths(shape), attention_out(shape)
     casts = 2 * (w + SINGLE) if w < SINGLE else 0.0
-    around, summed = width.query + width.key, 0.0
+    around = width.query + width.key
+    summed: Number = 0.0
     if shape.biases:
         norms = 2 * ((5 if back else 2) * w + 2 * w + DROPPED) + (2 * w if back else 0)
         summed = w * (around + width.value + inner) if back else 0.0
@@ -99,7 +101,7 @@ def eager_bytes(shape: ModelShape, inner: Any, plans: ParallelPlans, *, back: bo
     return (norms + 6 * w) * shape.hidden / plans.between + split / plans.tensor
 
 
-def moved_bytes(shape: ModelShape, inner: Any, plans: ParallelPlans, *, back: bool = False) -> Any:
+def moved_bytes(shape: ModelShape, inner: Number, plans: ParallelPlans, *, back: bool = False) -> Number:
     """Return the bytes that element-wise operations of a layer move for each token.
 
     Args:

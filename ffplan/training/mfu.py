@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.training.axes import RECOMPUTE
 from ffplan.training.model_flops import parameters, sequence_flops
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
     from ffplan.training.axes import ParallelPlans
     from ffplan.training.model_shape import ModelShape
 
 
-def step_flops(shape: ModelShape, plans: ParallelPlans, convention: str) -> Any:
+def step_flops(shape: ModelShape, plans: ParallelPlans, convention: str) -> Number:
     """Return the operations of a step over all ranks.
 
     Args:
@@ -33,13 +34,13 @@ def step_flops(shape: ModelShape, plans: ParallelPlans, convention: str) -> Any:
         return 6.0 * plans.batch * shape.sequence * parameters(shape, active=True)
     if convention != "hardware":
         return plans.batch * sequence_flops(shape, shape.sequence, causal=convention == "causal")
-    found: Any = 0.0
+    found: Number = 0.0
     for at, name in enumerate(RECOMPUTE):
         found = found + (plans.recompute == at) * sequence_flops(shape, shape.sequence, recompute=name)
     return plans.batch * found
 
 
-def achieved(flops: Any, seconds: Any, gpus: Any) -> Any:
+def achieved(flops: Number, seconds: Number, gpus: Number) -> Number:
     """Return the operations of each accelerator in a second.
 
     Args:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.array_math import Number
 from ffplan.base.record import record
 from ffplan.training import layer, overlap
 from ffplan.training.accelerator_rates import AcceleratorRates
@@ -31,7 +32,7 @@ class TrainRun:
     system: Cluster
 
 
-def placement_of(run: TrainRun, size: Any, inside: Any) -> GroupPlacement:
+def placement_of(run: TrainRun, size: Number, inside: Number) -> GroupPlacement:
     """Return where groups of a run lie; `inside` are the ranks between neighbours [1]."""
     return place_group(run.system, run.plans.gpus, size, inside)
 
@@ -44,31 +45,31 @@ class MicroBatch:
     back: LayerTimes
     again: LayerTimes
     """What is computed again."""
-    exposed: dict[str, Any]
+    exposed: dict[str, Number]
     """Collectives that computing does not hide, by the names of `COLLECTIVES`."""
 
     @property
-    def ahead(self) -> Any:
+    def ahead(self) -> Number:
         """Computing forward."""
         return pass_time(self.forward)
 
     @property
-    def behind(self) -> Any:
+    def behind(self) -> Number:
         """Computing backward, with what is computed again."""
         return pass_time(self.back) + pass_time(self.again)
 
     @property
-    def whole(self) -> Any:
+    def whole(self) -> Number:
         """All of it."""
         return sum(self.exposed.values(), self.ahead + self.behind)
 
 
-def pass_time(work: LayerTimes) -> Any:
+def pass_time(work: LayerTimes) -> Number:
     """Return the sum of all times of one pass [s]."""
     return work.products + work.attention + work.scores + work.moved + work.kernels
 
 
-def pace_fraction(shape: ModelShape, plans: ParallelPlans) -> Any:
+def pace_fraction(shape: ModelShape, plans: ParallelPlans) -> Number:
     """Return the share of layers with experts on the stages that set the pace, behind those without any."""
     full, _ = layers_of(shape.layers, plans)
     return moe_fraction(shape, plans.pipeline, full)
@@ -97,7 +98,7 @@ def _backward(forward: LayerTimes, plans: ParallelPlans) -> LayerTimes:
     )
 
 
-def _again(forward: LayerTimes, recompute: Any) -> LayerTimes:
+def _again(forward: LayerTimes, recompute: Number) -> LayerTimes:
     """Return what is computed again: nothing, the core of attention, or all."""
     full, core = (recompute == 2) * 1.0, (recompute > 0) * 1.0
     return LayerTimes(
@@ -111,7 +112,7 @@ def _again(forward: LayerTimes, recompute: Any) -> LayerTimes:
     )
 
 
-def _tensor(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Any:
+def _tensor(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
     """Return the collectives of tensor parallelism in a layer that nothing hides [s]."""
     p, system = run.plans, run.system
     spot = placement_of(run, p.tensor, strides(p)["tensor"])
@@ -122,13 +123,13 @@ def _tensor(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Any:
     scatter = group_time(system, "reduce-scatter", spot, size)
     split = p.sequence_parallel * 1.0
     pairs = 4 + 2 * full  # two forward, two backward, two more with full recomputation, which also gathers inputs anew
-    whole = (1 - split) * pairs * reduce + split * (pairs * (gather + scatter) + 2 * (1 - full) * gather)
+    whole: Number = (1 - split) * pairs * reduce + split * (pairs * (gather + scatter) + 2 * (1 - full) * gather)
     if "tensor" not in p.overlap:
         return whole
     return overlap.exposed(whole, (3 + full) * forward.products, p.tensor, run.speeds.overlap)
 
 
-def _context(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Any:
+def _context(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
     """Return what passing keys and values around takes in a layer that attention does not hide [s]."""
     p, width = run.plans, attention_widths(run.shape)
     spot = placement_of(run, p.context, strides(p)["context"])
@@ -141,14 +142,14 @@ def _context(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Any:
     return (1 + again) * ahead + overlap.exposed(2 * gather, passes * forward.attention, p.context, share)
 
 
-def inner_stride(plans: ParallelPlans) -> Any:
+def inner_stride(plans: ParallelPlans) -> Number:
     """Return the ranks between neighbours of the group over data and context parallelism [1]."""
     at = strides(plans)
     both = np.minimum(at["context"], at["data"])
     return np.where(np.asarray(plans.context) > 1, both, at["data"])
 
 
-def _experts(run: TrainRun, forward: LayerTimes, back: LayerTimes) -> Any:
+def _experts(run: TrainRun, forward: LayerTimes, back: LayerTimes) -> Number:
     """Return what bringing tokens to experts and back takes in a layer that nothing hides [s].
 
     A rank sends the tokens that it holds under sequence parallelism; ranks that split an expert gather them.
@@ -162,13 +163,13 @@ def _experts(run: TrainRun, forward: LayerTimes, back: LayerTimes) -> Any:
     there = group_time(system, "all-to-all", placement_of(run, p.expert, inside), rows / p.expert_tensor)
     group = placement_of(run, p.expert_tensor, strides(p)["tensor"])
     joined = group_time(system, "all-gather", group, rows) + group_time(system, "reduce-scatter", group, rows)
-    both = pace_fraction(shape, p) * (4 + 2 * full) * (there + 0.5 * joined)
+    both: Number = pace_fraction(shape, p) * (4 + 2 * full) * (there + 0.5 * joined)
     if "experts" not in p.overlap:
         return both
     return overlap.exposed(both, pass_time(forward) + pass_time(back), 4, run.speeds.overlap)
 
 
-COLLECTIVES: dict[str, tuple[str, Callable[[TrainRun, LayerTimes, LayerTimes], Any]]] = {
+COLLECTIVES: dict[str, tuple[str, Callable[[TrainRun, LayerTimes, LayerTimes], Number]]] = {
     "tensor": ("tensor parallelism", _tensor),
     "context": ("context parallelism", _context),
     "experts": ("tokens to experts", _experts),

@@ -9,8 +9,9 @@ Sources:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ffplan.base.array_math import Number
 from ffplan.base.record import record
 from ffplan.training.model_shape import moe_layers, shared_width
 
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
 class AttentionWidths:
     """The widths by which a layer is reckoned."""
 
-    query: Any
+    query: Number
     """All heads of the queries together."""
-    key: Any
+    key: Number
     """All heads of the keys."""
-    value: Any
+    value: Number
     """All heads of the values that a query's head meets; the attention's output."""
 
 
@@ -36,11 +37,12 @@ def attention_widths(shape: ModelShape) -> AttentionWidths:
     if shape.latent is not None:
         query = shape.heads * (shape.latent.rope_dim + shape.latent.nope_dim)
         return AttentionWidths(query, query, shape.heads * shape.latent.value_dim)
+    assert shape.head_dim is not None
     narrow = shape.kv_heads * shape.head_dim
     return AttentionWidths(shape.heads * shape.head_dim, narrow, narrow)
 
 
-def attention_weights(shape: ModelShape) -> Any:
+def attention_weights(shape: ModelShape) -> Number:
     """Return the weights of the matrices around attention in one layer.
 
     Args:
@@ -66,7 +68,7 @@ def attention_weights(shape: ModelShape) -> Any:
     return queries + narrow + wide + width.value * hidden
 
 
-def narrow_weights(shape: ModelShape) -> Any:
+def narrow_weights(shape: ModelShape) -> Number:
     """Return the weights of latent attention that tensor parallelism does not split.
 
     Args:
@@ -87,7 +89,7 @@ def narrow_weights(shape: ModelShape) -> Any:
     return shape.hidden * ((latent.query_rank or 0) + latent.key_value_rank + latent.rope_dim)
 
 
-def feed_forward_weights(shape: ModelShape, inner: int) -> Any:
+def feed_forward_weights(shape: ModelShape, inner: Number) -> Number:
     """Return the weights of a feed-forward network.
 
     Args:
@@ -106,7 +108,7 @@ def feed_forward_weights(shape: ModelShape, inner: int) -> Any:
     return (3 if shape.gated else 2) * shape.hidden * inner
 
 
-def _small(shape: ModelShape) -> Any:
+def _small(shape: ModelShape) -> Number:
     """Return norms and biases of one layer without experts."""
     norms = (4 if shape.biases else 2) * shape.hidden
     if shape.latent is not None:
@@ -117,7 +119,7 @@ def _small(shape: ModelShape) -> Any:
     return norms + width.query + width.key + width.value + shape.hidden + shape.ffn + shape.hidden
 
 
-def layer_weights(shape: ModelShape, *, active: bool = False, dense: bool = True) -> Any:
+def layer_weights(shape: ModelShape, *, active: bool = False, dense: bool = True) -> Number:
     """Return the parameters of one layer.
 
     Args:
@@ -147,7 +149,7 @@ def layer_weights(shape: ModelShape, *, active: bool = False, dense: bool = True
     )
 
 
-def parameters(shape: ModelShape, *, active: bool = False) -> Any:
+def parameters(shape: ModelShape, *, active: bool = False) -> Number:
     """Return the parameters of a transformer.
 
     Args:
@@ -169,7 +171,7 @@ def parameters(shape: ModelShape, *, active: bool = False) -> Any:
     return layers + embedding + (2 if shape.biases else 1) * shape.hidden
 
 
-def layer_matrix_weights(shape: ModelShape, *, dense: bool = True) -> Any:
+def layer_matrix_weights(shape: ModelShape, *, dense: bool = True) -> Number:
     """Return the weights of one layer that a token is multiplied with: neither norms nor biases nor idle experts.
 
     Args:
@@ -192,7 +194,7 @@ def layer_matrix_weights(shape: ModelShape, *, dense: bool = True) -> Any:
     return attention_weights(shape) + shape.hidden * experts.routed + inner
 
 
-def attention_flops(shape: ModelShape, sequence: Any, *, causal: bool = False) -> Any:
+def attention_flops(shape: ModelShape, sequence: Number, *, causal: bool = False) -> Number:
     """Return the operations of scores and weighted values for one sequence, one layer, forward.
 
     Args:
@@ -215,8 +217,8 @@ def attention_flops(shape: ModelShape, sequence: Any, *, causal: bool = False) -
 
 
 def sequence_flops(
-    shape: ModelShape, sequence: Any, *, causal: bool = False, head: bool = True, recompute: str = "none"
-) -> Any:
+    shape: ModelShape, sequence: Number, *, causal: bool = False, head: bool = True, recompute: str = "none"
+) -> Number:
     """Return the operations of one sequence, forward and backward.
 
     Args:
@@ -244,7 +246,7 @@ def sequence_flops(
     return 3 * (matrices + attention) + again + output
 
 
-def convolution_parameters(layer: Convolution) -> Any:
+def convolution_parameters(layer: Convolution) -> int:
     """Return the parameters of convolutions of one kind.
 
     Args:
@@ -263,7 +265,7 @@ def convolution_parameters(layer: Convolution) -> Any:
     return layer.count * (layer.inputs * layer.outputs * layer.kernel**2 + small)
 
 
-def convolution_flops(layer: Convolution) -> Any:
+def convolution_flops(layer: Convolution) -> int:
     """Return the operations of convolutions of one kind for one image, forward.
 
     Args:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ffplan.base.array_math import Number
 from ffplan.base.record import record
 from ffplan.catalog.models import Experts, Latent
 
@@ -15,17 +16,18 @@ if TYPE_CHECKING:
 class ModelShape:
     """The dimensions of a transformer, named as in the catalogue; numbers may be arrays over plans."""
 
-    layers: Any
-    hidden: Any
-    heads: Any
-    kv_heads: Any
-    head_dim: Any
-    ffn: Any
+    layers: Number
+    hidden: Number
+    heads: Number
+    kv_heads: Number
+    head_dim: Number | None
+    """Width of a head; None with latent attention."""
+    ffn: Number
     gated: bool
     biases: bool
-    vocabulary: Any
-    sequence: Any
-    positions: Any
+    vocabulary: Number
+    sequence: Number
+    positions: Number
     tied: bool
     latent: Latent | None
     experts: Experts | None
@@ -35,7 +37,7 @@ OVERRIDES = ("layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary", "sequ
 """Dimensions that a run may replace."""
 
 
-def shape_of(model: Transformer, **replaced: Any) -> ModelShape:
+def shape_of(model: Transformer, **replaced: Number) -> ModelShape:
     """Return the dimensions of a model, some of them replaced by numbers or arrays.
 
     Args:
@@ -43,10 +45,12 @@ def shape_of(model: Transformer, **replaced: Any) -> ModelShape:
         replaced: names of `OVERRIDES` with their values; where `hidden` is replaced and `ffn` is not, its ratio stays.
     """
 
-    def value(name: str) -> Any:
-        return replaced.get(name, getattr(model, name))
+    def value(name: str) -> Number:
+        found: Number = replaced.get(name, getattr(model, name))
+        return found
 
-    width = model.head_dim or (model.hidden // model.heads if model.latent is None else None)
+    groups = value("kv_heads")
+    width: Number | None = model.head_dim or (model.hidden // model.heads if model.latent is None else None)
     if {"hidden", "heads"} & set(replaced) and model.latent is None:
         width = value("hidden") // value("heads")
     wide = value("ffn")
@@ -56,7 +60,7 @@ def shape_of(model: Transformer, **replaced: Any) -> ModelShape:
         layers=value("layers"),
         hidden=value("hidden"),
         heads=value("heads"),
-        kv_heads=value("kv_heads") or value("heads"),
+        kv_heads=groups if groups is not None else value("heads"),
         head_dim=width,
         ffn=wide,
         gated=model.gated,
@@ -70,19 +74,22 @@ def shape_of(model: Transformer, **replaced: Any) -> ModelShape:
     )
 
 
-def attention_out(shape: ModelShape) -> Any:
+def attention_out(shape: ModelShape) -> Number:
     """Return the width of what attention hands to its last matrix: heads times the width of a value [1]."""
-    return shape.heads * (shape.latent.value_dim if shape.latent else shape.head_dim)
+    if shape.latent is not None:
+        return shape.heads * shape.latent.value_dim
+    assert shape.head_dim is not None
+    return shape.heads * shape.head_dim
 
 
-def moe_layers(shape: ModelShape) -> Any:
+def moe_layers(shape: ModelShape) -> Number:
     """Return the layers with experts [1]."""
     if shape.experts is None:
         return 0 * shape.layers
     return (shape.layers - shape.experts.dense_layers) // shape.experts.every
 
 
-def moe_fraction(shape: ModelShape, pipeline: Any, count: Any, stage: Any = None) -> Any:
+def moe_fraction(shape: ModelShape, pipeline: Number, count: Number, stage: Number | None = None) -> Number:
     """Return the share of a stage's layers that have experts.
 
     Args:
@@ -106,7 +113,7 @@ def moe_fraction(shape: ModelShape, pipeline: Any, count: Any, stage: Any = None
     if shape.experts is None:
         return 0.0 * np.asarray(pipeline)
     held = np.maximum(count, 1.0)
-    dense: Any = 0.0
+    dense: Number = 0.0
     if stage is not None:
         dense = np.minimum(held, np.maximum(0.0, shape.experts.dense_layers - np.asarray(stage) * held))
     later = np.ceil((held - dense) / shape.experts.every) / held

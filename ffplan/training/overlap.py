@@ -7,9 +7,7 @@ Sources:
 
 from __future__ import annotations
 
-from typing import Any
-
-from ffplan.base.array_math import maximum
+from ffplan.base.array_math import Number, maximum
 
 ADAM_BYTES = 38.0
 """Bytes that Adam moves for a parameter: gradient read for its norm and for the update and zeroed (12), three states
@@ -18,7 +16,7 @@ HOST_ADAM_BYTES = 30.0
 """The same on the host: gradient read (4), three states read and written (24), weight written (2)."""
 
 
-def exposed(communication: Any, computing: Any, pieces: Any, share: Any = 0.0) -> Any:
+def exposed(communication: Number, computing: Number, pieces: Number, share: Number = 0.0) -> Number:
     """Return what a communication that runs beside computing adds to it.
 
     Args:
@@ -42,7 +40,7 @@ def exposed(communication: Any, computing: Any, pieces: Any, share: Any = 0.0) -
     )
 
 
-def with_overlap_cost(alone: Any, whole: Any, share: Any) -> Any:
+def with_overlap_cost(alone: Number, whole: Number, share: Number) -> Number:
     """Return what collectives add where hiding the rest of them costs the computing a share of their time.
 
     Args:
@@ -62,7 +60,7 @@ def with_overlap_cost(alone: Any, whole: Any, share: Any) -> Any:
     return alone + share * maximum(0.0, whole - alone)
 
 
-def launch_wait(stage: Any, layers: Any, launch: Any, launch_step: Any) -> Any:
+def launch_wait(stage: Number, layers: Number, launch: Number, launch_step: Number) -> Number:
     """Return how long a stage waits for its host to launch, for one micro-batch.
 
     Args:
@@ -83,7 +81,7 @@ def launch_wait(stage: Any, layers: Any, launch: Any, launch_step: Any) -> Any:
     return maximum(0.0, layers * launch + launch_step - stage)
 
 
-def bubble_time(regular: Any, micro_batches: Any, bubble_share: Any) -> Any:
+def bubble_time(regular: Number, micro_batches: Number, bubble_share: Number) -> Number:
     """Return the time that the slowest stage idles while the pipeline fills and drains through the others.
 
     Args:
@@ -103,7 +101,7 @@ def bubble_time(regular: Any, micro_batches: Any, bubble_share: Any) -> Any:
     return micro_batches * bubble_share * regular
 
 
-def optimizer_time(parameters: Any, ranks: Any, memory: Any) -> Any:
+def optimizer_time(parameters: Number, ranks: Number, memory: Number) -> Number:
     """Return the time in which Adam updates a rank's parameters.
 
     Args:
@@ -123,7 +121,9 @@ def optimizer_time(parameters: Any, ranks: Any, memory: Any) -> Any:
     return ADAM_BYTES * parameters / (ranks * memory)
 
 
-def host_optimizer_time(parameters: Any, ranks: Any, gradient: Any, link: Any, host_memory: Any) -> Any:
+def host_optimizer_time(
+    parameters: Number, ranks: Number, gradient: Number, link: Number, host_memory: Number
+) -> Number:
     """Return the time of an optimiser that runs on the host.
 
     Args:

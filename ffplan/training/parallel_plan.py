@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.training.axes import RECOMPUTE, ParallelPlans
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ffplan.base.array_math import Number
     from ffplan.design.training import PlanFields
 
 
-def layers_of(layers: Any, plans: ParallelPlans) -> tuple[Any, Any]:
+def layers_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
     """Return the layers of the fullest stage, and of the last one.
 
     Args:
@@ -35,7 +36,7 @@ def layers_of(layers: Any, plans: ParallelPlans) -> tuple[Any, Any]:
     return full, full - (full * plans.pipeline > layers)
 
 
-def units_of(layers: Any, plans: ParallelPlans) -> tuple[Any, Any]:
+def units_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
     """Return the units of a chunk of a stage under ZeRO 3, and the layers of each.
 
     Args:
@@ -58,7 +59,7 @@ def units_of(layers: Any, plans: ParallelPlans) -> tuple[Any, Any]:
     return units, each / units
 
 
-def placed(size: Any, inside: Any, domain: Any, *, aligned: bool = False) -> tuple[Any, Any]:
+def placed(size: Number, inside: Number, domain: Number, *, aligned: bool = False) -> tuple[Number, Number]:
     """Return how a group of ranks lies on nodes.
 
     Args:
@@ -88,17 +89,17 @@ def placed(size: Any, inside: Any, domain: Any, *, aligned: bool = False) -> tup
     return size / nodes, nodes
 
 
-def strides(plans: ParallelPlans) -> dict[str, Any]:
+def strides(plans: ParallelPlans) -> dict[str, Number]:
     """Return the ranks between neighbours on every axis [1]."""
-    found: dict[str, Any] = {}
-    inside: Any = 1
+    found: dict[str, Number] = {}
+    inside: Number = 1
     for axis in plans.order:
         found[axis] = inside
         inside = inside * getattr(plans, axis)
     return found
 
 
-def parallel_plans(plan: PlanFields, gpus: Any, columns: Mapping[str, Any] | None = None) -> ParallelPlans:
+def parallel_plans(plan: PlanFields, gpus: Number, columns: Mapping[str, Number] | None = None) -> ParallelPlans:
     """Return plans from what people write.
 
     Args:
@@ -108,7 +109,7 @@ def parallel_plans(plan: PlanFields, gpus: Any, columns: Mapping[str, Any] | Non
     """
     differing = columns or {}
 
-    def field(name: str, default: Any) -> Any:
+    def field(name: str, default: Number) -> Number:
         value = differing.get(name, getattr(plan, name))
         if value is None:
             return default

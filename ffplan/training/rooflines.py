@@ -6,10 +6,15 @@ Source:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+from ffplan.base.array_math import maximum
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
 
 
-def data_parallel_tokens(flops: Any, gbyte_s: Any, gradient: Any = 2.0, *, in_network: bool = True) -> Any:
+def data_parallel_tokens(flops: Number, gbyte_s: Number, gradient: Number = 2.0, *, in_network: bool = True) -> Number:
     """Return the batch per GPU from which data parallelism is bound by compute.
 
     Args:
@@ -31,7 +36,7 @@ def data_parallel_tokens(flops: Any, gbyte_s: Any, gradient: Any = 2.0, *, in_ne
     return flops * gradient / (4 * gbyte_s * 1e9) * (1 if in_network else 2)
 
 
-def sharded_tokens(flops: Any, gbyte_s: Any, gradient: Any = 2.0, parameter: Any = 2.0) -> Any:
+def sharded_tokens(flops: Number, gbyte_s: Number, gradient: Number = 2.0, parameter: Number = 2.0) -> Number:
     """Return the batch per GPU from which fully sharded data parallelism is bound by compute.
 
     Args:
@@ -49,10 +54,10 @@ def sharded_tokens(flops: Any, gbyte_s: Any, gradient: Any = 2.0, parameter: Any
     Source:
         [1]: twice that of data parallelism, 2,472 across nodes, with gradients of 2 bytes.
     """
-    return flops * max(parameter / 2, (parameter + gradient) / 4) / (gbyte_s * 1e9)
+    return flops * maximum(parameter / 2, (parameter + gradient) / 4) / (gbyte_s * 1e9)
 
 
-def scattered_tokens(flops: Any, gbyte_s: Any, gradient: Any, parameter: Any = 0.0) -> Any:
+def scattered_tokens(flops: Number, gbyte_s: Number, gradient: Number, parameter: Number = 0.0) -> Number:
     """Return the batch per GPU from which data parallelism with shared optimiser states is bound by compute.
 
     Args:
@@ -71,10 +76,10 @@ def scattered_tokens(flops: Any, gbyte_s: Any, gradient: Any, parameter: Any = 0
         Rajbhandari et al., "ZeRO", SC'20, arXiv 1910.02054, section 7: a scatter and a gather in place of an allreduce;
         the form is that of [1].
     """
-    return flops * max(gradient / 4, parameter / 2) / (gbyte_s * 1e9)
+    return flops * maximum(gradient / 4, parameter / 2) / (gbyte_s * 1e9)
 
 
-def tensor_parallel_ways(inner: Any, flops: Any, gbyte_s: Any, node: Any) -> Any:
+def tensor_parallel_ways(inner: Number, flops: Number, gbyte_s: Number, node: Number) -> Number:
     """Return the ways of tensor parallelism up to which it is bound by compute.
 
     Args:
@@ -96,7 +101,9 @@ def tensor_parallel_ways(inner: Any, flops: Any, gbyte_s: Any, node: Any) -> Any
     return inner / (flops * (node - 1) / (node * gbyte_s * 1e9))
 
 
-def expert_parallel_tokens(experts: Any, top_k: Any, flops: Any, gbyte_s: Any, speedup: Any = 1.0) -> Any:
+def expert_parallel_tokens(
+    experts: Number, top_k: Number, flops: Number, gbyte_s: Number, speedup: Number = 1.0
+) -> Number:
     """Return the batch per GPU from which a mixture of experts with data parallelism is bound by compute.
 
     Args:

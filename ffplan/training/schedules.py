@@ -8,7 +8,10 @@ Sources:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
 
 SCHEDULES = ("1f1b", "interleaved", "zb-h1", "zb-2p", "zb-v", "v-half", "v-min")
 """Schedules whose bubble is a share of that of 1F1B."""
@@ -17,7 +20,7 @@ FOLDED = ("zb-v", "v-half", "v-min")
 SHARES = {"1f1b": 1.0, "zb-h1": 1 / 3, "zb-2p": 0.0, "zb-v": 0.0, "v-half": 1 / 2, "v-min": 2 / 3}
 
 
-def bubble(schedule: str, stages: Any, micro_batches: Any, chunks: Any = 1) -> Any:
+def bubble(schedule: str, stages: Number, micro_batches: Number, chunks: Number = 1) -> Number:
     """Return the idle time of a pipeline over its ideal time.
 
     Args:
@@ -42,7 +45,7 @@ def bubble(schedule: str, stages: Any, micro_batches: Any, chunks: Any = 1) -> A
     return plain * SHARES[schedule]
 
 
-def dualpipe_bubble(stages: Any, backward: Any, weights: Any, both: Any) -> Any:
+def dualpipe_bubble(stages: Number, backward: Number, weights: Number, both: Number) -> Number:
     """Return the idle time of DualPipe.
 
     Args:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.array_math import Floats, Ints
+from ffplan.base.array_math import Floats, Ints, Number
 from ffplan.base.record import record
 from ffplan.training.axes import AXES, NUMBERS, OPTIONS, STRUCTURE, ParallelPlans, divisors
 from ffplan.training.constraints import REASONS, reason_codes, violations
@@ -50,7 +50,7 @@ class EvaluatedSpace:
     """Plans of the whole space."""
 
 
-def search_space(shape: ModelShape, gpus: int, domain: int, fixed: dict[str, Any]) -> SearchSpace:
+def search_space(shape: ModelShape, gpus: int, domain: int, fixed: dict[str, int]) -> SearchSpace:
     """Return the values to try.
 
     Args:
@@ -136,7 +136,7 @@ def evaluate_space(
             weighed=weighed,
         )
     parts = step_parts(replace(run, plans=plans))
-    seconds = step_time(parts)
+    seconds = np.asarray(step_time(parts))
     later = violations(run.shape, plans, limit)
     more = reason_codes({name: later[name] for name in ("shard", "offload", "memory")})
     whole = np.broadcast_to(seconds, np.broadcast_shapes(seconds.shape, more.shape))
@@ -192,9 +192,10 @@ def nearest(found: EvaluatedSpace, asked: ParallelPlans) -> tuple[int, ...] | No
 def single(plans: ParallelPlans, shape: tuple[int, ...], at: tuple[int, ...]) -> ParallelPlans:
     """Return one plan of many, with plain numbers."""
 
-    def value(field: Any) -> Any:
+    def value(field: Number) -> Number:
         if isinstance(field, np.ndarray):
             return float(np.broadcast_to(field, shape)[at])
         return field
 
-    return replace(plans, **{name: value(getattr(plans, name)) for name in NUMBERS})
+    numbers: dict[str, Any] = {name: value(getattr(plans, name)) for name in NUMBERS}
+    return replace(plans, **numbers)

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
+    from ffplan.catalog.evidence import Figure
     from ffplan.fabric.sizing.link_cuts import LinkCut
     from ffplan.node.host import Host, Range
     from ffplan.training.conv_step import ConvRun
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from ffplan.training.microbatch import TrainRun
 
 AnyRun = TypeVar("AnyRun", "TrainRun", "ConvRun")
+AnyFigure = TypeVar("AnyFigure", bound="Figure")
 RESOURCES = {
     "matrix": "matrix units",
     "memory": "device memory bandwidth",
@@ -28,7 +31,7 @@ RESOURCES = {
 SPEEDS = ("matrix", "memory", "kernels", "host")
 
 
-def _more(figure: Any, factor: float) -> Any:
+def _more(figure: AnyFigure | None, factor: float) -> AnyFigure | None:
     """Return a figure of the catalogue with its values scaled."""
     if figure is None:
         return None
@@ -85,7 +88,7 @@ def _uplinks(system: Cluster, factor: float) -> Cluster:
     if before is None:
         return system
 
-    def crossed(spot: GroupPlacement) -> tuple[Any, tuple[LinkCut, ...]]:
+    def crossed(spot: GroupPlacement) -> tuple[Number, tuple[LinkCut, ...]]:
         zones, borders = before(spot)
         return zones, tuple(replace(border, gbyte_s=border.gbyte_s * factor) for border in borders)
 

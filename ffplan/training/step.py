@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,11 @@ from ffplan.training.memory import rank_parameters
 from ffplan.training.microbatch import COLLECTIVES, MicroBatch, TrainRun, micro_batch, pass_time, placement_of
 from ffplan.training.parallel_plan import layers_of, strides
 from ffplan.training.schedules import FOLDED, bubble, dualpipe_bubble
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ffplan.base.array_math import Floats, Number
 
 LABELS = {
     "products": "matrix products",
@@ -34,7 +39,7 @@ LABELS = {
 PARTS = tuple(LABELS)
 
 
-def _bubble(run: TrainRun, stage: Any, each: MicroBatch, count: Any) -> Any:
+def _bubble(run: TrainRun, stage: Number, each: MicroBatch, count: Number) -> Number:
     """Return the idle time of the pipeline over its ideal time."""
     p = run.plans
     if p.schedule == "dualpipe":
@@ -45,7 +50,7 @@ def _bubble(run: TrainRun, stage: Any, each: MicroBatch, count: Any) -> Any:
     return plain / p.chunks
 
 
-def _sends(run: TrainRun) -> Any:
+def _sends(run: TrainRun) -> Number:
     """Return the time in which a micro-batch passes from a stage to the next, one way [s]."""
     p, system = run.plans, run.system
     size = p.width * p.tokens(run.shape.sequence) * run.shape.hidden
@@ -57,7 +62,7 @@ def _sends(run: TrainRun) -> Any:
     return twice * (p.pipeline > 1) * (send_time(system, size / shared, p.pipeline, spot) + joined)
 
 
-def _borders(run: TrainRun, send: Any) -> tuple[Any, Any]:
+def _borders(run: TrainRun, send: Number) -> tuple[Number, Number]:
     """Return what passing a micro-batch on takes a stage at an end, and one in the middle [s].
 
     A border is passed there and back at the same time. Of v chunks the stages at the ends have 2 v - 1 borders, the
@@ -69,7 +74,7 @@ def _borders(run: TrainRun, send: Any) -> tuple[Any, Any]:
     return at_end, np.where(np.asarray(p.pipeline) > 2, 2.0 * p.chunks * cost * send, at_end)
 
 
-def step_parts(run: TrainRun) -> dict[str, Any]:
+def step_parts(run: TrainRun) -> dict[str, Floats]:
     """Return the parts of a step of every plan [s], by the names of `PARTS`; their sum is the step.
 
     Args:
@@ -121,9 +126,9 @@ def step_parts(run: TrainRun) -> dict[str, Any]:
     return {name: np.asarray(parts[name], dtype=float) for name in PARTS}
 
 
-def step_time(parts: dict[str, Any]) -> Any:
+def step_time(parts: Mapping[str, Floats]) -> Number:
     """Return the time of a step [s]: the sum of its parts."""
-    whole: Any = 0.0
+    whole: Number = 0.0
     for name in PARTS:
         whole = whole + parts[name]
     return whole

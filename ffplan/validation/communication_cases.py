@@ -15,6 +15,8 @@ from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 from ffplan.inputs.quantities import Bandwidth, Data, Duration, Ratio, describe
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     AlgorithmName = str
 else:
     AlgorithmName = Literal[NAMES]
@@ -27,20 +29,20 @@ Levels = Annotated[Many[Measured], Field(max_length=3)]
 """Values of node, leaf and spine."""
 
 
-def _value(value: Any) -> Any:
+def _value(value: object) -> float | tuple[float, float] | None:
     """Return a measured value: a number, a range as a pair, or nothing.
 
     Raises:
         PydanticCustomError: where it is none of these.
     """
-    ends = value if isinstance(value, list | tuple) else [value]
+    ends: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
     plain = all(
         isinstance(end, int | float) and not isinstance(end, bool) and SMALLEST <= end < LARGEST for end in ends
     )
     if value is None:
         return None
     if plain and len(ends) == 1 and not isinstance(value, list | tuple):
-        return float(value)
+        return float(ends[0])
     if plain and len(ends) == 2 and ends[0] <= ends[1]:
         return (float(ends[0]), float(ends[1]))
     raise PydanticCustomError(

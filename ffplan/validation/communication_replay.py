@@ -22,6 +22,7 @@ from ffplan.validation.communication_cases import CaseFile, Collective, Hierarch
 from ffplan.validation.measured_system import CaseParts
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Floats
     from ffplan.catalog.store import Catalog
     from ffplan.collectives.rank_layout import RankLayout
     from ffplan.inputs.document import Document
@@ -63,10 +64,10 @@ class CaseReplay:
 
     def row(
         self,
-        case: Any,
+        case: Collective | Hierarchy | Offload,
         what: str,
         unit: str,
-        value: Any,
+        value: float | tuple[float, float],
         model: float,
         *,
         gpus: int | None = None,
@@ -127,7 +128,7 @@ def _wish(made: CaseReplay, case: Collective, path: Path) -> CollectiveQuery:
 
 
 def _grid(
-    made: CaseReplay, case: Collective, wish: CollectiveQuery, job: RankLayout, sizes: Any, path: Path
+    made: CaseReplay, case: Collective, wish: CollectiveQuery, job: RankLayout, sizes: Floats, path: Path
 ) -> TimingGrid:
     grid = time_grid(wish, job, sizes)
     if grid is None or not grid.possible.all():
@@ -140,18 +141,22 @@ def _grid(
     return grid
 
 
-def _metric(case: Collective, wish: CollectiveQuery, job: RankLayout, time: Any, sizes: Any, algorithm: str) -> Any:
+def _metric(
+    case: Collective, wish: CollectiveQuery, job: RankLayout, time: Floats, sizes: Floats, algorithm: str
+) -> Floats:
     """Return the model's value in the metric of the case: number of GPUs x size."""
     if case.metric == "time_us":
-        return time * 1e6
-    algbw = sizes[None, :] / time / 1e9
+        microseconds: Floats = time * 1e6
+        return microseconds
+    algbw: Floats = sizes[None, :] / time / 1e9
     if case.metric == "algbw_gbyte_s":
         return algbw
     if case.metric == "busbw_gbyte_s":
         return bus_bandwidth(case.operation, job.ranks, algbw)
     assert wish.routing is not None
-    copies = counted_copies(job, wish.routing, algorithm)
-    return algbw * copies[:, None]
+    copies: Floats = np.asarray(counted_copies(job, wish.routing, algorithm))
+    counted: Floats = algbw * copies[:, None]
+    return counted
 
 
 def collective_rows(made: CaseReplay, case: Collective, path: Path) -> list[AccuracyRow]:
@@ -264,7 +269,11 @@ def _pod_gather(made: CaseReplay, host: Host, case: Offload, pairs: tuple[tuple[
     hop = nccl.latency["network"]["ring"]["simple"].value + extra
     latency = ring_latency(base, 0.0, hop, steps, steps)
     fill = nccl.fill["simple"].value if "simple" in nccl.fill else 0.0
-    return float(transfer_time(case.message, spb, latency, base, fill, float("inf"), 0.0, 0.0))
+    return float(
+        transfer_time(
+            case.message, spb, latency, inner_latency=base, fill=fill, inner_most=float("inf"), hops=0.0, slot=0.0
+        )
+    )
 
 
 def offload_rows(made: CaseReplay, case: Offload, path: Path) -> list[AccuracyRow]:
@@ -297,8 +306,17 @@ def offload_rows(made: CaseReplay, case: Offload, path: Path) -> list[AccuracyRo
     first = case.transports[0].wall
 
     def wall(common: float, gather: float) -> float:
-        whole = (case.parameters, case.bytes_per_parameter, case.passes, case.micro_steps, case.message)
-        return float(offloaded_run_time(common, *whole, gather))
+        return float(
+            offloaded_run_time(
+                common,
+                case.parameters,
+                width=case.bytes_per_parameter,
+                passes=case.passes,
+                micro_steps=case.micro_steps,
+                message=case.message,
+                each=gather,
+            )
+        )
 
     common = first - wall(0.0, gathers[0])
     if common < 0:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from ffplan.base.errors import InputError
-from ffplan.catalog.parts import Accelerator, Cpu, Nic, Server
+from ffplan.catalog.parts import Accelerator, Cpu, Nic, Part, Server
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.fabric.sizing.link_cuts import LinkCut
 from ffplan.node.host import Host, host_of
 from ffplan.training.group_collectives import cut_fraction
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.document import Document
     from ffplan.training.group_collectives import CutsCrossed, GroupPlacement
     from ffplan.validation.communication_cases import System
 
+AnyPart = TypeVar("AnyPart", bound="Part")
 Path = tuple[str | int, ...]
 
 
@@ -40,7 +42,7 @@ class CaseParts:
             InputError: where a part does not exist, or the server has too few NICs.
         """
 
-        def part(model: Any, name: str, field: str) -> Any:
+        def part(model: type[AnyPart], name: str, field: str) -> AnyPart:
             return self.catalog.get(model, name, self.document, (*path, field))
 
         if system.oversubscription != 1.0 and system.leaf_nodes is None:
@@ -50,7 +52,7 @@ class CaseParts:
         server = part(Server, system.server, "server")
         entry = self.catalog.entry(server.id).document
 
-        def inner(model: Any, name: str, *place: str | int) -> Any:
+        def inner(model: type[AnyPart], name: str, *place: str | int) -> AnyPart:
             return self.catalog.get(model, name, entry, place)
 
         accelerator = None
@@ -129,14 +131,16 @@ class CaseParts:
     def crossed(self, system: System, host: Host) -> CutsCrossed:
         """Return zones and borders of the groups of a training run; all groups of a node cross at the same time."""
 
-        def found(spot: GroupPlacement) -> tuple[Any, tuple[LinkCut, ...]]:
+        def found(spot: GroupPlacement) -> tuple[Number, tuple[LinkCut, ...]]:
             share = cut_fraction(host.domain_gpus, host.domain_nics, spot, system.leaf_nodes or 1)
             return spot.nodes * 0 + system.zones, _borders(system, host, spot.nodes, spot.apart, share)
 
         return found
 
 
-def _borders(system: System, host: Host, nodes: Any, apart: Any = 1.0, share: Any = 1.0) -> tuple[LinkCut, ...]:
+def _borders(
+    system: System, host: Host, nodes: Number, apart: Number = 1.0, share: Number = 1.0
+) -> tuple[LinkCut, ...]:
     """Return the uplinks of a leaf that jobs cross, their nodes so far apart; a share where several jobs cross."""
     if system.leaf_nodes is None:
         return ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ffplan.training.axes import ParallelPlans
 from ffplan.training.constraints import COUNTED, REASONS, reason_codes, violations
 from ffplan.training.group_collectives import Cluster
 from ffplan.training.microbatch import TrainRun
-from ffplan.training.model_shape import shape_of
+from ffplan.training.model_shape import ModelShape, shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.validation.measured_system import CaseParts, Path
 from ffplan.validation.training_cases import MEASURES, PLAN, SHAPE, Table, TrainingFile
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ffplan.validation.communication_cases import System
 
 RULE = "training-cases"
+Numbers = TypeVar("Numbers", ModelShape, ParallelPlans)
 
 
 @record
@@ -44,7 +45,7 @@ class TrainingReplay:
     columns: Mapping[str, Floats]
     """Every column by name; not a number where a cell is null."""
     host: Host
-    shape: Any
+    shape: ModelShape
     plans: ParallelPlans
     system: Cluster
 
@@ -189,7 +190,7 @@ BELIEVED = ("widths", "rounds", "context", "schedule", "chunks")
 """Faults that runs which ran may have: frameworks pad and round."""
 
 
-def _checked(bench: CaseParts, shape: Any, plans: ParallelPlans, path: Path, count: int) -> None:
+def _checked(bench: CaseParts, shape: ModelShape, plans: ParallelPlans, path: Path, count: int) -> None:
     """Refuse a row that the model cannot reckon; what ran is believed otherwise.
 
     Raises:
@@ -206,8 +207,9 @@ def _checked(bench: CaseParts, shape: Any, plans: ParallelPlans, path: Path, cou
     raise bench.fault((*path, "rows", row), wrong.message, wrong.remedy, RULE)
 
 
-def _at(record: Any, row: int, count: int) -> Any:
+def _at(record: Numbers, row: int, count: int) -> Numbers:
     """Return plans, or dimensions, of one row: arrays as plain numbers."""
     values = {field.name: getattr(record, field.name) for field in fields(record)}
     arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-    return replace(record, **{name: float(np.broadcast_to(value, (count,))[row]) for name, value in arrays.items()})
+    single: dict[str, Any] = {name: float(np.broadcast_to(value, (count,))[row]) for name, value in arrays.items()}
+    return replace(record, **single)

@@ -20,7 +20,7 @@ from ffplan.validation.training_cases import MEASURES, SIZES, TIMES, TrainingFil
 from ffplan.validation.training_replay import RULE, TrainingReplay, prepare_replay
 
 if TYPE_CHECKING:
-    from ffplan.base.array_math import Floats
+    from ffplan.base.array_math import Floats, Number
     from ffplan.catalog.store import Catalog
     from ffplan.catalog.training import TrainingRates
     from ffplan.inputs.document import Document
@@ -46,7 +46,7 @@ MARKS = {"zero": "zero", "shard": "shard", "sequence": "s"}
 
 
 def _words(replay: TrainingReplay, at: int) -> str:
-    def value(field: Any) -> int:
+    def value(field: Number) -> int:
         return int(np.broadcast_to(np.asarray(field), replay.columns["gpus"].shape)[at])
 
     p, shape = replay.plans, replay.shape

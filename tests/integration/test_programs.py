@@ -104,7 +104,7 @@ def test_opensm_refuses_uneven_striping_and_the_report_says_why(tmp_path: Path) 
 def test_ibnetdiscover_finds_the_fabric_as_designed(tmp_path: Path) -> None:
     need("ibsim", "ibnetdiscover", "stdbuf")
     net = tmp_path / "net"
-    assert ffplan("export", "fire-flyer-2", "--to", "ibsim", "--zone", "1", "-o", str(net)).code == 0
+    assert ffplan("export fire-flyer-2 --to ibsim --zone 1 -o", str(net)).code == 0
     env = {"IBSIM_SOCKNAME": f"ffplan-test-{os.getpid()}"}
     command = ["stdbuf", "-oL", "ibsim", "-s", "-n", "-N", "900", "-S", "70", "-P", "5000", str(net)]
     with running(command, tmp_path, "ibsim.log", env) as job:

@@ -42,18 +42,8 @@ def test_wheel_in_a_fresh_environment(tmp_path: Path) -> None:
 
     venv.create(tmp_path / "venv", with_pip=True)
     python = tmp_path / "venv" / "bin" / "python"
-    installed = run(
-        python,
-        "-m",
-        "pip",
-        "--disable-pip-version-check",
-        "install",
-        "--quiet",
-        "--constraint",
-        constraints(tmp_path),
-        wheel,
-        cwd=tmp_path,
-    )
+    own_pip = (python, *pip[1:])
+    installed = run(*own_pip, "install", "--quiet", "--constraint", constraints(tmp_path), wheel, cwd=tmp_path)
     assert installed.returncode == 0, installed.stderr
 
     command = tmp_path / "venv" / "bin" / "ffplan"

@@ -52,5 +52,5 @@ def test_the_ledger_follows_its_closed_form(copies: int, reads: int, nodes: int)
 
 @given(st.lists(st.integers(2, 10**6), min_size=1, max_size=6), POSITIVE)
 def test_one_formula_any_shape(ranks: list[int], capacity: float) -> None:
-    array = rate(capacity, ring_factor(np.array(ranks)))
+    array = np.asarray(rate(capacity, ring_factor(np.array(ranks))))
     assert array.tolist() == pytest.approx([rate(capacity, ring_factor(n)) for n in ranks])

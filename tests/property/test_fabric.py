@@ -95,8 +95,11 @@ def test_arrays_and_scalars_agree(endpoints: list[int]) -> None:
     assert leaf.tolist() == scalar_leaf
     assert spine.tolist() == scalar_spine
     assert f.core_equal_stripe(spine, 20, 20, 40).tolist() == [f.core_equal_stripe(n, 20, 20, 40) for n in scalar_spine]
-    assert f.core_per_rail_whole_pods(e, 8, 20, 20, 20, 20, 40).tolist() == [
-        f.core_per_rail_whole_pods(n, 8, 20, 20, 20, 20, 40) for n in endpoints
+    assert f.core_per_rail_whole_pods(
+        e, 8, downlinks=20, uplinks=20, pod_leaves=20, spine_up=20, radix=40
+    ).tolist() == [
+        f.core_per_rail_whole_pods(n, 8, downlinks=20, uplinks=20, pod_leaves=20, spine_up=20, radix=40)
+        for n in endpoints
     ]
     assert f.zone_bisection(e, 4, 1.0, 760.0, 380.0).tolist() == [
         f.zone_bisection(n, 4, 1.0, 760.0, 380.0) for n in endpoints

@@ -45,15 +45,8 @@ WORDS = st.sampled_from(
         "é",
     ]
 )
-LEAVES = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-(10**9), 10**9),
-    st.integers(1, 3000),
-    st.floats(),
-    WORDS,
-    st.text(max_size=20),
-)
+NUMBERS = st.one_of(st.booleans(), st.integers(-(10**9), 10**9), st.integers(1, 3000), st.floats())
+LEAVES = st.one_of(st.none(), NUMBERS, WORDS, st.text(max_size=20))
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

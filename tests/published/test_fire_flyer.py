@@ -62,7 +62,7 @@ def test_table_3_prices(design: str, network: int, servers: int, total: int) -> 
 
 
 def test_table_2() -> None:
-    run = ffplan("compare", "fire-flyer-2", "dgx-a100-10k", "--baseline", "dgx-a100-10k", "--format", "json")
+    run = ffplan("compare fire-flyer-2 dgx-a100-10k --baseline dgx-a100-10k --format json")
     document: dict[str, Any] = json.loads(run.out)
     ratios = document["ratios"]["fire-flyer-2"]
     assert round(ratios["relative_performance"], 2) == 0.83

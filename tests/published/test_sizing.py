@@ -94,19 +94,8 @@ def test_deepseek_v3_table_3(family: str) -> None:
     found = size(endpoints, 64, family, planes=(8,))
     assert (found.switches, found.inter_switch_links, found.endpoints) == (switches, links, endpoints)
     done = ffplan(
-        "size",
-        "-n",
-        str(endpoints),
-        "--switch",
-        "qm9700",
-        "--prices",
-        "deepseek-v3-table3",
-        "--format",
-        "json",
-        "--endpoint-link",
-        "400g-dac",
-        "--link",
-        "400g-dr4",
+        f"size -n {endpoints} --switch qm9700 --prices deepseek-v3-table3 --format json"
+        " --endpoint-link 400g-dac --link 400g-dr4"
     )
     option = next(item for item in json.loads(done.out)["options"] if item["family"] == family)
     assert option["cost"] == pytest.approx(cost, rel=0.015)
@@ -136,19 +125,8 @@ def test_h100_price_ladder(nodes: int, switches: int, switch_usd: float, cables_
     found = size(nodes * 8, 64, f"rail-only, {tiers} tiers")
     assert found.switches == switches
     done = ffplan(
-        "size",
-        "-n",
-        str(nodes * 8),
-        "--switch",
-        "qm9700",
-        "--prices",
-        "h100-freakonomics-2024",
-        "--format",
-        "json",
-        "--endpoint-link",
-        "400g-dac",
-        "--link",
-        "400g-dr4",
+        f"size -n {nodes * 8} --switch qm9700 --prices h100-freakonomics-2024 --format json"
+        " --endpoint-link 400g-dac --link 400g-dr4"
     )
     option = next(item for item in json.loads(done.out)["options"] if item["family"] == f"rail-only, {tiers} tiers")
     assert option["cost"] == switch_usd + cables_usd
@@ -222,15 +200,14 @@ def test_slim_fly_of_hoffman_singleton() -> None:
 
 def test_three_units_of_the_h100_superpod_as_a_design(tmp_path: Path) -> None:
     """RA-11333, Table 4, through a design file: four management hosts on ports that the nodes leave."""
-    path = vary_design(
-        tmp_path,
-        "fire-flyer-next",
+    changes = (
         ("family: fat-tree", "family: rail-optimised"),
         ("  planes: 4\n", ""),
         ("roce-128x400g", "qm9700"),
         ("count: 4096}", "count: 95}\n  - {role: management, server: fire-flyer-2-node, count: 4}"),
         ("  price_book: usd-2024\n", "  price_book: usd-2024\n  exclude: [servers]\n"),
     )
+    path = vary_design(tmp_path, "fire-flyer-next", *changes)
     fabric = assess_file(path).fabric
     assert (fabric.switches.leaf, fabric.switches.spine, fabric.links.leaf_spine) == (24, 16, 768)
     assert fabric.links.endpoint == 764

@@ -89,7 +89,7 @@ def test_zones_slow_a_job_down() -> None:
 
 
 def test_sharp_is_faster_and_said() -> None:
-    run = ffplan("collective", "superpod-h100-4su", "--size", "1GiB", "--sharp", "--format", "json")
+    run = ffplan("collective superpod-h100-4su --size 1GiB --sharp --format json")
     report = json.loads(run.out)
     assert report["in_network_reduction"] is True
     assert report["rows"][0]["algorithm"] == "sharp"
@@ -99,14 +99,14 @@ def test_sharp_is_faster_and_said() -> None:
 
 def test_every_operation_and_algorithm_runs() -> None:
     for operation in ("reduce-scatter", "all-gather", "broadcast", "all-to-all", "sendrecv", "dispatch", "combine"):
-        run = ffplan("collective", "superpod-h100-4su", "--op", operation, "--gpus", "2,8,64", "--format", "json")
+        run = ffplan("collective superpod-h100-4su --op", operation, "--gpus", "2,8,64", "--format", "json")
         assert run.code == 0, run.err
         assert all(row["time_s"] > 0 for row in json.loads(run.out)["rows"])
     for algorithm in ("ring", "tree", "nvls-tree", "hierarchical"):
-        run = ffplan("collective", "superpod-h100-4su", "--algorithm", algorithm, "--gpus", "64", "--format", "json")
+        run = ffplan("collective superpod-h100-4su --algorithm", algorithm, "--gpus", "64", "--format", "json")
         assert json.loads(run.out)["rows"][0]["algorithm"] == algorithm
     for protocol in ("ll", "ll128", "simple"):
-        run = ffplan("collective", "superpod-h100-4su", "--protocol", protocol, "--gpus", "64", "--format", "json")
+        run = ffplan("collective superpod-h100-4su --protocol", protocol, "--gpus", "64", "--format", "json")
         assert json.loads(run.out)["rows"][0]["protocol"] == protocol
 
 
@@ -168,7 +168,7 @@ def test_a_users_own_cases(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(CASE)
     chart = tmp_path / "chart.svg"
-    run = ffplan("accuracy", "communication", "--cases", str(file), "--chart", str(chart), "--format", "json")
+    run = ffplan("accuracy communication --cases", str(file), "--chart", str(chart), "--format", "json")
     assert run.code == 0
     report = json.loads(run.out)
     assert [(row["gpus"], row["measured"], row["measured_high"]) for row in report["rows"]] == [
@@ -233,26 +233,24 @@ def test_several_libraries_and_another_rate_of_the_nics() -> None:
 
 
 def test_tokens_as_deepep_counts_them() -> None:
-    run = ffplan("collective", "superpod-h100-4su", "--op", "dispatch", "--gpus", "32", "--format", "json")
+    run = ffplan("collective superpod-h100-4su --op dispatch --gpus 32 --format json")
     row = json.loads(run.out)["rows"][0]
     assert row["deepep_gbyte_s"] > 50 > row["algbw_gbyte_s"]
     assert "as DeepEP" in ffplan("collective", "superpod-h100-4su", "--op", "dispatch", "--gpus", "32").out
 
 
 def test_names_as_nccl_writes_them() -> None:
-    asked = ("collective", "superpod-h100-4su", "--gpus", "64", "--format", "json")
-    plain = ffplan(*asked, "--op", "allreduce", "--library", "nccl", "--protocol", "ll128", "--size", "2MiB,2GiB").out
-    assert (
-        ffplan(*asked, "--op", "all_reduce", "--library", "NCCL", "--protocol", "LL128", "--size", "2M,2g").out == plain
-    )
+    asked = "collective superpod-h100-4su --gpus 64 --format json"
+    plain = ffplan(f"{asked} --op allreduce --library nccl --protocol ll128 --size 2MiB,2GiB").out
+    assert ffplan(f"{asked} --op all_reduce --library NCCL --protocol LL128 --size 2M,2g").out == plain
 
 
 def test_what_a_choice_loses_is_said() -> None:
     """NCCL's estimate misses the limit between GPU and NIC of Rome: its tree takes three times a ring's time."""
-    text = ffplan("collective", "fire-flyer-2", "--library", "nccl", "--gpus", "64", "--size", "2MiB,16MiB").out
+    text = ffplan("collective fire-flyer-2 --library nccl --gpus 64 --size 2MiB,16MiB").out
     assert "ring simple from 16 MiB" in text
     assert "2.99 times" in " ".join(text.split())
-    report = ffplan("collective", "fire-flyer-2", "--library", "nccl", "--gpus", "64", "--size", "1KiB", "-f", "json")
+    report = ffplan("collective fire-flyer-2 --library nccl --gpus 64 --size 1KiB -f json")
     assert json.loads(report.out)["rows"][0]["limited_by"] == "latency"
 
 

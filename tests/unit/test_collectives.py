@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -39,6 +40,9 @@ from ffplan.validation.communication_cases import System
 from ffplan.validation.measured_system import CaseParts
 from tests.support import document, host_named
 
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
+
 MIB = 2.0**20
 
 
@@ -48,7 +52,7 @@ def library(name: str) -> Library:
     return part
 
 
-def use(lines: list[Line], kind: str) -> tuple[float, float]:
+def use(lines: list[Line], kind: str) -> tuple[Number, Number]:
     """Return the use of the busiest resource of a kind, in and out."""
     return max(value for key, value in totals(lines).items() if key[0] == kind)
 
@@ -64,7 +68,7 @@ def test_bus_factors_of_nccl_tests() -> None:
 def test_trees() -> None:
     assert [mean_tree_load(n) for n in (1, 2, 4, 128)] == pytest.approx([0, 1, 1.5, 127 / 64])
     assert depth(1) == 0
-    assert depth(np.array([8, 1024])).tolist() == [3, 10]
+    assert np.asarray(depth(np.array([8, 1024]))).tolist() == [3, 10]
 
 
 def test_a_job_uses_its_share_of_the_nics() -> None:
@@ -211,10 +215,14 @@ def test_latencies_of_nccl() -> None:
 
 def test_transfer_time() -> None:
     """1 MB at 1 GB/s, 100 us latency, 25 of it inside, two hops of 200 kB."""
-    time = transfer_time(1e6, 1e-9, 1e-4, 2.5e-5, 1.0, 1.0, 2, 2e5)
+    time = transfer_time(1e6, 1e-9, 1e-4, inner_latency=2.5e-5, fill=1.0, inner_most=1.0, hops=2, slot=2e5)
     assert time == pytest.approx(1e-4 + 1e-3 + sqrt(2.5e-5 * 1e-3) + 2 * 2e-4)
-    assert transfer_time(1e6, 1e-9, 1e-4, 2.5e-5, 1.0, 1e-5, 0, 0) == pytest.approx(1e-4 + 1e-3 + 1e-5)
-    assert transfer_time(1e5, 1e-9, 0, 0, 0, 0, 2, 2e5) == pytest.approx(1e-4 + 2 * 2.5e-5)  # a quarter of the message
+    assert transfer_time(
+        1e6, 1e-9, 1e-4, inner_latency=2.5e-5, fill=1.0, inner_most=1e-5, hops=0, slot=0
+    ) == pytest.approx(1e-4 + 1e-3 + 1e-5)
+    assert transfer_time(1e5, 1e-9, 0, inner_latency=0, fill=0, inner_most=0, hops=2, slot=2e5) == pytest.approx(
+        1e-4 + 2 * 2.5e-5
+    )  # a quarter of the message
 
 
 def test_hfreduce_uses_every_resource_once_reckoned() -> None:
@@ -294,7 +302,9 @@ def test_pods_share_what_lies_between_their_gpu_and_nic() -> None:
 
 
 def test_offload_is_additive() -> None:
-    assert offloaded_run_time(900, 8e9, 2, 3, 200, 1e8, 0.02) == pytest.approx(900 + 200 * 3 * 160 * 0.02)
+    assert offloaded_run_time(900, 8e9, width=2, passes=3, micro_steps=200, message=1e8, each=0.02) == pytest.approx(
+        900 + 200 * 3 * 160 * 0.02
+    )
 
 
 def test_what_nccl_chooses() -> None:

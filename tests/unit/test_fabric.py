@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
 from ffplan.fabric.sizing import formulas as f
 from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
 
 
 def test_leaf_uplinks() -> None:
@@ -51,20 +56,22 @@ def test_rail_leaves_of_the_superpods() -> None:
 def test_core_policies_of_ten_thousand_endpoints() -> None:
     # 500 leaf and 500 spine switches of 40 ports; 25 pods of 400
     assert f.core_minimal(10_000, 40) == 250
-    assert f.core_per_rail_whole_pods(10_000, 8, 20, 20, 20, 20, 40) == 320
+    assert f.core_per_rail_whole_pods(10_000, 8, downlinks=20, uplinks=20, pod_leaves=20, spine_up=20, radix=40) == 320
     assert f.core_equal_stripe(500, 20, 20, 40) == 400
 
 
 def test_core_policies_of_sixteen_hundred_endpoints() -> None:
     assert f.core_minimal(1600, 40) == 40
-    assert f.core_per_rail_whole_pods(1600, 1, 20, 20, 20, 20, 40) == 40
+    assert f.core_per_rail_whole_pods(1600, 1, downlinks=20, uplinks=20, pod_leaves=20, spine_up=20, radix=40) == 40
     assert f.core_equal_stripe(80, 20, 20, 40) == 40
 
 
 def test_core_per_rail_of_the_b200_superpod() -> None:
     """RA-11334: 16, 32 and 64 scalable units of 32 nodes with 8 rails have 64, 128 and 256 core switches."""
     endpoints = np.array([512, 1024, 2048]) * 8
-    assert f.core_per_rail_whole_pods(endpoints, 8, 32, 32, 32, 32, 64).tolist() == [64, 128, 256]
+    assert f.core_per_rail_whole_pods(
+        endpoints, 8, downlinks=32, uplinks=32, pod_leaves=32, spine_up=32, radix=64
+    ).tolist() == [64, 128, 256]
     trees = [
         build_tree(TreeRule(tiers=3, radix=64, uplinks=32, rails=8, core_policy="per-rail-whole-pods"), int(n))
         for n in endpoints
@@ -107,7 +114,7 @@ def test_tree_bisection() -> None:
 
 
 def test_zone_bisection() -> None:
-    def cut(zones: object, links: int) -> object:
+    def cut(zones: Number, links: int) -> Number:
         return f.zone_bisection(zones, links, 1.0, 760.0, 380.0)
 
     assert cut(1, 0) == 380

@@ -70,7 +70,7 @@ def test_the_p4d_topology() -> None:
 def test_an_imported_server_works_once_it_is_filled_in(tmp_path: Path) -> None:
     source = tmp_path / "p4d.xml"
     source.write_text(p4d())
-    done = ffplan("import", "nccl", str(source), "--id", "p4d-24xlarge", "--cpu", "xeon-8480c")
+    done = ffplan("import nccl", str(source), "--id", "p4d-24xlarge", "--cpu", "xeon-8480c")
     assert done.code == 0
     assert "still to fill in: memory of each socket" in done.err
     memory = (
@@ -84,16 +84,13 @@ def test_an_imported_server_works_once_it_is_filled_in(tmp_path: Path) -> None:
     parts = tmp_path / "parts"
     parts.mkdir()
     (parts / "p4d-24xlarge.yaml").write_text(text)
-    design = vary_design(
-        tmp_path,
-        "dgx-a100-10k",
+    changes = (
         ("server: dgx-a100-320gb, count: 1250", "server: p4d-24xlarge, count: 40"),
         ("tiers: 3", "tiers: 2"),
         ("  core_policy: per-rail-whole-pods", "  #"),
-        ("cost:", "#"),
-        ("  price_book", "#"),
-        ("  exclude", "#"),
+        *((line, "#") for line in ("cost:", "  price_book", "  exclude")),
     )
+    design = vary_design(tmp_path, "dgx-a100-10k", *changes)
     done = ffplan("design", str(design), "--catalog", str(parts), "--format", "json")
     assert done.code == 0, done.err
     assert json.loads(done.out)["hardware"]["nics_on_fabric"] == 4
@@ -136,7 +133,7 @@ def test_diff_names_what_is_missing_extra_and_miswired(tmp_path: Path) -> None:
     blocks["stranger"] = 'Hca\t1 "stranger"\n[1]\t"z1-leaf-01"[20]'
     built = tmp_path / "built.txt"
     built.write_text("\n\n".join(blocks.values()) + "\n")
-    done = ffplan("diff", "fire-flyer-2", str(built), "--zone", "1", "--format", "json")
+    done = ffplan("diff fire-flyer-2", str(built), "--zone", "1", "--format", "json")
     assert done.code == 1, done.err
     report = json.loads(done.out)
     jsonschema.validate(report, json.loads((ROOT / "schema" / "diff.schema.json").read_text()))

@@ -40,7 +40,7 @@ def test_ledger_lines_of_the_paper() -> None:
 
 def test_ledger_broadcasts() -> None:
     totals = ledger_total(hfreduce_ledger(np.array([8, 4]), 2, np.array([[1], [2]])))
-    assert totals.tolist() == [[22, 14], [24, 16]]
+    assert np.asarray(totals).tolist() == [[22, 14], [24, 16]]
 
 
 def test_ring_factor() -> None:
@@ -61,7 +61,7 @@ def test_port_rate() -> None:
     assert port_rate(37.5, 0.864, 2, 2) == pytest.approx(8.1)
     assert port_rate(37.5, 1.0, 2, 2) == pytest.approx(9.375)
     assert port_rate(37.5, 2.0, 2, 2) == pytest.approx(18.75)  # full duplex: one way binds
-    assert port_rate(np.array([37.5, 75.0]), 0.864, 2, 2).tolist() == pytest.approx([8.1, 16.2])
+    assert np.asarray(port_rate(np.array([37.5, 75.0]), 0.864, 2, 2)).tolist() == pytest.approx([8.1, 16.2])
 
 
 def test_a_bound_names_what_binds_and_what_is_next() -> None:

@@ -489,9 +489,7 @@ def test_csv_tells_designs_of_one_name_apart(tmp_path: Path) -> None:
     from tests.support import ffplan
 
     path = vary_design(tmp_path, "fire-flyer-2")
-    rows = ffplan(
-        "compare", str(path), "fire-flyer-2", "--baseline", "fire-flyer-2", "--format", "csv"
-    ).out.splitlines()
+    rows = ffplan("compare --baseline fire-flyer-2 --format csv", str(path), "fire-flyer-2").out.splitlines()
     assert {row.partition(",")[0] for row in rows[1:]} == {str(path), "designs/fire-flyer-2.yaml"}
 
 

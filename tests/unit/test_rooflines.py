@@ -56,4 +56,6 @@ def test_b200_halves_them() -> None:
     """2,250 TFLOP/s over 900 GB/s: the book rounds 1,250 to half of 1,098, as if compute were the same."""
     assert data_parallel_tokens(H100, 900) == pytest.approx(549, abs=1)
     assert data_parallel_tokens(2250e12, 900) == pytest.approx(1250)
-    assert data_parallel_tokens(H100, np.array([450, 900])).tolist() == pytest.approx([1098.9, 549.4], abs=0.1)
+    assert np.asarray(data_parallel_tokens(H100, np.array([450, 900]))).tolist() == pytest.approx(
+        [1098.9, 549.4], abs=0.1
+    )

@@ -109,7 +109,7 @@ def test_calibration_refuses_what_it_cannot_use(tmp_path: Path) -> None:
     fast.write_text(re.sub(r", [0-9.]+\]$", ", 0.001]", text, flags=re.MULTILINE))
     assert (
         "--launches has no effect with --only"
-        in ffplan("calibrate", "b200", "--cases", CASES, "--only", "matrix", "--launches").err
+        in ffplan("calibrate b200 --cases", CASES, "--only", "matrix", "--launches").err
     )
     assert "leave out --units" in ffplan("calibrate", "b200", "--cases", CASES, "--units", "99").err
     cases = (ROOT / "catalogs" / "measurements" / "training" / "simumax-b200.yaml").read_text()
@@ -125,21 +125,17 @@ def test_calibration_writes_a_catalogue_file(tmp_path: Path) -> None:
     """Halved times: twice the matrix rate, and an overlay that the next run takes up."""
     pytest.importorskip("scipy")
     folder = tmp_path / "own"
-    run = ffplan(
-        "calibrate", "b200", "--cases", CASES, "--only", "matrix,kernel", "--write", str(folder), "--format", "json"
-    )
+    run = ffplan("calibrate b200 --only matrix,kernel --format json --cases", CASES, "--write", str(folder))
     assert run.code == 0, run.err
     report = valid(run.out, "calibration")
     constants = report["constants"]
     assert isinstance(constants, list)
     assert [item["name"] for item in constants] == ["matrix", "kernel"]
     assert report["after"] <= report["before"] + 0.005  # type: ignore[operator]
-    shown = ffplan("accuracy", "training", "--cases", CASES, "--catalog", str(folder), "--format", "json")
+    shown = ffplan("accuracy training --cases", CASES, "--catalog", str(folder), "--format", "json")
     assert json.loads(shown.out)["total"]["mape"] == pytest.approx(report["after"], rel=1e-3)
     assert ffplan("catalog", "show", "b200", "--catalog", str(folder)).code == 0
-    again = ffplan(
-        "calibrate", "b200", "--cases", CASES, "--only", "matrix", "--catalog", str(folder), "--write", str(folder)
-    )
+    again = ffplan("calibrate b200 --only matrix --cases", CASES, "--catalog", str(folder), "--write", str(folder))
     assert again.code == 0, again.err
     assert max(len(line) for line in again.out.splitlines()) <= 80
     lost = ffplan("calibrate", "b200", "--cases", CASES, "--write", str(folder))
@@ -170,7 +166,7 @@ def test_every_row_counts_with_the_first_measure_that_it_has(tmp_path: Path) -> 
     )
     scored = ffplan("accuracy", "training", "--cases", str(file), "--format", "json")
     assert json.loads(scored.out)["total"]["n"] == 4
-    run = ffplan("calibrate", "h100-sxm-80gb", "--cases", str(file), "--only", "matrix", "--format", "json")
+    run = ffplan("calibrate h100-sxm-80gb --cases", str(file), "--only", "matrix", "--format", "json")
     assert run.code == 0, run.err
     assert json.loads(run.out)["rows"] == 4
     assert json.loads(run.out)["before"] == pytest.approx(json.loads(scored.out)["total"]["mape"])
@@ -196,9 +192,7 @@ def test_one_source_left_out(tmp_path: Path) -> None:
     pytest.importorskip("scipy")
     names = ("simumax-b200", "dgxc-gb200")
     files = [str(ROOT / "catalogs" / "measurements" / "training" / f"{name}.yaml") for name in names]
-    run = ffplan(
-        "accuracy", "training", "--leave-one-out", "--cases", files[0], "--cases", files[1], "--format", "json"
-    )
+    run = ffplan("accuracy training --leave-one-out --cases", files[0], "--cases", files[1], "--format", "json")
     assert run.code == 0, run.err
     report = valid(run.out, "leave-one-out")
     rows = report["rows"]

@@ -292,7 +292,7 @@ def test_many_plans_are_reckoned_as_one_by_one() -> None:
     t, p, d = (np.array(column) for column in zip(*ways, strict=True))
     together = step_time(step_parts(run(tensor=t, pipeline=p, data=d, expert_tensor=t)))
     apart = [seconds(run(tensor=a, pipeline=b, data=c, expert_tensor=a)) for a, b, c in ways]
-    assert together.tolist() == pytest.approx(apart)
+    assert np.asarray(together).tolist() == pytest.approx(apart)
 
 
 def test_overlap_never_makes_a_step_longer() -> None:

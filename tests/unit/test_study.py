@@ -104,7 +104,7 @@ def test_a_blind_order_is_bound_by_the_links_between_zones() -> None:
     router, share = TreeRouting(fabric), {}
     for order, tree in (("aligned", "tree"), ("alternating", "library-tree")):
         job = job_loads.pick_job(design, fabric, None, order, 0)
-        loads, _ = job_loads.loads_for(design, router, job, tree, "static", 1e6, 0)
+        loads, _ = job_loads.loads_for(design, router, job, tree, routing="static", nbytes=1e6, seed=0)
         share[order] = outcome(fabric.network, loads).share
     assert share["aligned"] == 1.0
     assert share["alternating"] < 0.1
@@ -113,7 +113,7 @@ def test_a_blind_order_is_bound_by_the_links_between_zones() -> None:
 def test_storage_reads_stay_within_their_zone() -> None:
     design, fabric = shipped("fire-flyer-2")
     job = job_loads.pick_job(design, fabric, None, "aligned", 0)
-    loads, lost = job_loads.loads_for(design, TreeRouting(fabric), job, "incast", "static", 1e6, 0)
+    loads, lost = job_loads.loads_for(design, TreeRouting(fabric), job, "incast", routing="static", nbytes=1e6, seed=0)
     assert lost == 0
     assert loads.reshape(-1, 2)[fabric.network.links.tier == 3].sum() == 0
     # 625 readers of a zone share 135 storage ports: each sends 625 / 135 megabytes

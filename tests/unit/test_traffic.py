@@ -98,8 +98,8 @@ def test_bisection_and_what_a_spine_and_a_leaf_cost() -> None:
 
 def test_cable_length() -> None:
     """Three rows of 3 m and two racks of 0.6 m, up and down 1.5 m, a metre to spare; within a rack ten units."""
-    assert cable_length(3, 2, 0, False, 3.0, 0.6, 1.5, 1.0) == pytest.approx(14.2)
-    assert cable_length(0, 0, 10, True, 3.0, 0.6, 1.5, 1.0) == pytest.approx(1.4445)
+    assert cable_length(3, 2, 0, False, row_pitch=3.0, rack_width=0.6, riser=1.5, slack=1.0) == pytest.approx(14.2)
+    assert cable_length(0, 0, 10, True, row_pitch=3.0, rack_width=0.6, riser=1.5, slack=1.0) == pytest.approx(1.4445)
 
 
 def test_fields_and_slim_fly_degree() -> None:

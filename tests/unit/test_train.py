@@ -12,11 +12,12 @@ from tests.support import ROOT, ffplan, valid
 if TYPE_CHECKING:
     from pathlib import Path
 
-TRAIN = ("train", "superpod-h100-4su", "--model", "llama3-70b", "--batch", "256")
+LLAMA = "train superpod-h100-4su --model llama3-70b"
+TRAIN = f"{LLAMA} --batch 256"
 
 
 def test_a_plan_on_several_scales() -> None:
-    run = ffplan(*TRAIN, "--tp", "8", "--pp", "2", "--gpus", "64..256", "--format", "json")
+    run = ffplan(f"{TRAIN} --tp 8 --pp 2 --gpus 64..256 --format json")
     assert run.code == 0
     report = valid(run.out, "train")
     rows = report["rows"]
@@ -31,14 +32,14 @@ def test_a_plan_on_several_scales() -> None:
         assert row["binding"] == row["gains"][0]["resource"]
         assert 0 < row["mfu"] <= row["hfu"] < 1
     assert rows[0]["efficiency"] == 1
-    text = ffplan(*TRAIN, "--tp", "8", "--pp", "2", "--gpus", "64..256", "--chart")
+    text = ffplan(f"{TRAIN} --tp 8 --pp 2 --gpus 64..256 --chart")
     assert max(len(line) for line in text.out.splitlines()) <= 80
     assert "Where the step goes" in text.out
     assert "########" in text.out
 
 
 def test_a_search_finds_plans_that_run_as_it_says() -> None:
-    run = ffplan(*TRAIN, "--gpus", "256", "--search", "--top", "4", "--format", "json")
+    run = ffplan(f"{TRAIN} --gpus 256 --search --top 4 --format json")
     report = valid(run.out, "train")
     rows = report["rows"]
     assert isinstance(rows, list)
@@ -53,41 +54,26 @@ def test_a_search_finds_plans_that_run_as_it_says() -> None:
         plan = row["plan"]
         assert row["memory_gib"] <= row["limit_gib"]
         again = ffplan(
-            *TRAIN,
-            "--gpus",
-            "256",
-            "--tp",
-            str(plan["tensor"]),
-            "--pp",
-            str(plan["pipeline"]),
-            "--chunks",
-            str(plan["chunks"]),
-            "--micro-batch",
-            str(plan["micro_batch"]),
-            "--zero",
-            str(plan["zero"]),
-            "--recompute",
-            plan["recompute"],
-            "--format",
-            "json",
+            f"{TRAIN} --gpus 256 --tp {plan['tensor']} --pp {plan['pipeline']} --chunks {plan['chunks']}"
+            f" --micro-batch {plan['micro_batch']} --zero {plan['zero']} --recompute {plan['recompute']} --format json"
         )
         if plan["sequence_parallel"] or plan["tensor"] == 1:
             assert json.loads(again.out)["rows"][0]["step_s"] == pytest.approx(row["step_s"], rel=1e-9)
 
 
 def test_what_is_given_stays_fixed_in_a_search() -> None:
-    run = ffplan(*TRAIN, "--gpus", "256", "--search", "--tp", "4", "--zero", "1", "--format", "json")
+    run = ffplan(f"{TRAIN} --gpus 256 --search --tp 4 --zero 1 --format json")
     assert {(row["plan"]["tensor"], row["plan"]["zero"]) for row in json.loads(run.out)["rows"]} == {(4, 1)}
 
 
 def test_a_plan_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "plan.yaml"
     file.write_text("kind: training-plan\ntensor: 4\npipeline: 4\nchunks: 5\ncontext: 2\nbatch: 512\nprecision: fp8\n")
-    run = ffplan(*TRAIN[:4], "--plan", str(file), "--gpus", "256", "--format", "json")
+    run = ffplan(f"{LLAMA} --gpus 256 --format json --plan", str(file))
     assert run.code == 0
     plan = json.loads(run.out)["rows"][0]["plan"]
     assert (plan["tensor"], plan["chunks"], plan["batch"], plan["precision"]) == (4, 5, 512, "fp8")
-    over = ffplan(*TRAIN[:4], "--plan", str(file), "--gpus", "256", "--tp", "8", "--format", "json")
+    over = ffplan(f"{LLAMA} --gpus 256 --tp 8 --format json --plan", str(file))
     assert json.loads(over.out)["rows"][0]["plan"]["tensor"] == 8
 
 
@@ -119,7 +105,7 @@ def test_a_plan_from_a_file(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_run_is_refused_with_what_would(options: tuple[str, ...], code: int, words: str) -> None:
-    given = list(TRAIN)
+    given = TRAIN.split()
     for name in ("--model", "--batch"):
         if name in options:
             at = given.index(name)
@@ -130,11 +116,12 @@ def test_what_cannot_run_is_refused_with_what_would(options: tuple[str, ...], co
     assert run.out == ""
 
 
-IMAGES = ("train", "fire-flyer-2", "--model", "resnet-50", "--precision", "fp16")
+RESNET = "train fire-flyer-2 --model resnet-50"
+IMAGES = f"{RESNET} --precision fp16"
 
 
 def test_images_train_with_data_parallelism_alone() -> None:
-    run = ffplan(*IMAGES, "--micro-batch", "100", "--gpus", "8..32", "--format", "json")
+    run = ffplan(f"{IMAGES} --micro-batch 100 --gpus 8..32 --format json")
     assert run.code == 0
     report = valid(run.out, "train")
     assert report["unit"] == "images"
@@ -146,12 +133,12 @@ def test_images_train_with_data_parallelism_alone() -> None:
         assert sum(part["seconds"] for part in row["parts"]) == pytest.approx(row["step_s"])
         assert row["tokens_s"] == pytest.approx(plan["batch"] / row["step_s"])
         assert (row["rooflines"], len(row["stages"])) == ([], 1)
-    accumulated = ffplan(*IMAGES, "--micro-batch", "100", "--batch", "3200", "--gpus", "8", "--format", "json")
+    accumulated = ffplan(f"{IMAGES} --micro-batch 100 --batch 3200 --gpus 8 --format json")
     many = valid(accumulated.out, "train")["rows"]
     assert isinstance(many, list)
     assert many[0]["plan"]["micro_batches"] == 4
     assert many[0]["tokens_s_gpu"] > rows[0]["tokens_s_gpu"]  # one reduction for four micro-batches
-    table = ffplan(*IMAGES, "--batch", "3200", "--gpus", "8,16", "--chart").out
+    table = ffplan(IMAGES, "--batch", "3200", "--gpus", "8,16", "--chart").out
     assert "img/s/GPU" in table
     assert "Images a second" in table
 
@@ -174,49 +161,49 @@ def test_images_train_with_data_parallelism_alone() -> None:
     ],
 )
 def test_images_that_cannot_be_trained(options: tuple[str, ...], code: int, words: str) -> None:
-    run = ffplan(*IMAGES, "--gpus", "16", *options)
+    run = ffplan(IMAGES, "--gpus", "16", *options)
     assert run.code == code, run.err
     assert words in run.err
     assert run.out == ""
 
 
 def test_the_most_images_that_are_named_fit() -> None:
-    refused = ffplan(*IMAGES, "--gpus", "16", "--micro-batch", "2000")
+    refused = ffplan(IMAGES, "--gpus", "16", "--micro-batch", "2000")
     most = int(refused.err.rpartition("take at most ")[2].split()[0].replace(",", ""))
-    assert ffplan(*IMAGES, "--gpus", "16", "--micro-batch", str(most)).code == 0
-    assert ffplan(*IMAGES, "--gpus", "16", "--micro-batch", str(most + 1)).code == 1
+    assert ffplan(IMAGES, "--gpus", "16", "--micro-batch", str(most)).code == 0
+    assert ffplan(IMAGES, "--gpus", "16", "--micro-batch", str(most + 1)).code == 1
 
 
 @pytest.mark.parametrize(
     "options", [("--tp", "3"), ("--tp", "1"), ("--pp", "16", "--chunks", "8"), ("--tp", "16", "--pp", "3")]
 )
 def test_the_nearest_plan_runs(options: tuple[str, ...]) -> None:
-    refused = ffplan(*TRAIN, "--gpus", "64", *options)
+    refused = ffplan(TRAIN, "--gpus", "64", *options)
     assert refused.code in (1, 2)
     _, _, near = refused.err.strip().partition("the nearest plan that runs: ")
     assert near
-    done = ffplan(*TRAIN, "--gpus", "64", *near.split())
+    done = ffplan(TRAIN, "--gpus", "64", *near.split())
     assert done.code == 0, done.err
 
 
 def test_no_plan_runs_where_memory_is_tiny() -> None:
-    assert "no plan of this model" in ffplan(*TRAIN, "--gpus", "64", "--tp", "8", "--memory", "1GiB").err
+    assert "no plan of this model" in ffplan(f"{TRAIN} --gpus 64 --tp 8 --memory 1GiB").err
 
 
 def test_a_batch_is_needed_and_accelerators_must_be_calibrated(tmp_path: Path) -> None:
-    assert "no batch" in ffplan(*TRAIN[:4], "--gpus", "64").err
+    assert "no batch" in ffplan(LLAMA, "--gpus", "64").err
     text = (ROOT / "catalogs" / "accelerators" / "nvidia" / "h100-sxm-80gb.yaml").read_text()
     head, _, rest = text.partition("training:\n")
     kept = "".join(line + "\n" for line in rest.splitlines() if not line.startswith("  "))
     (tmp_path / "h100-sxm-80gb.yaml").write_text(head + kept)
-    run = ffplan(*TRAIN, "--gpus", "64", "--catalog", str(tmp_path))
+    run = ffplan(TRAIN, "--gpus", "64", "--catalog", str(tmp_path))
     assert run.code == 2
     assert "nothing was calibrated for training on `h100-sxm-80gb`" in run.err
 
 
 def test_a_table_keeps_what_runs() -> None:
     """8 accelerators are too few; the others are told, with what cannot run and why, and exit code 1."""
-    options = (*TRAIN, "--tp", "8", "--pp", "2", "--gpus", "8,64,128")
+    options = (TRAIN, "--tp", "8", "--pp", "2", "--gpus", "8,64,128")
     run = ffplan(*options, "--format", "json")
     assert run.code == 1
     report = valid(run.out, "train")
@@ -230,12 +217,12 @@ def test_a_table_keeps_what_runs() -> None:
     assert text.code == 1
     assert "Where the plan cannot run" in text.out
     assert max(len(line) for line in text.out.splitlines()) <= 80
-    assert ffplan(*IMAGES, "--batch", "1600", "--gpus", "16,1000000").code == 1
+    assert ffplan(IMAGES, "--batch", "1600", "--gpus", "16,1000000").code == 1
 
 
 def test_every_scale_has_its_columns() -> None:
     scales = [64, 96, 128, 192, 256, 384, 512]
-    run = ffplan(*TRAIN[:4], "--batch", "1536", "--tp", "8", "--zero", "3", "--gpus", ",".join(map(str, scales)))
+    run = ffplan(f"{LLAMA} --batch 1536 --tp 8 --zero 3 --gpus", ",".join(map(str, scales)))
     assert run.code == 0, run.err
     heads = [line.split()[1:] for line in run.out.splitlines() if line.startswith("  part")]
     assert [name for head in heads for name in head] == [str(scale) for scale in scales]
@@ -254,10 +241,10 @@ def test_units_too_large_are_told_to_be_left_out(tmp_path: Path) -> None:
     """The nearest plan that runs can be typed in; a search blames the unit; a unit is at most all layers."""
     file = tmp_path / "plan.yaml"
     file.write_text("kind: training-plan\nzero: 3\nunit_layers: 1000\n")
-    refused = ffplan(*TRAIN, "--gpus", "256", "--plan", str(file))
+    refused = ffplan(TRAIN, "--gpus", "256", "--plan", str(file))
     assert refused.code == 1
     assert "nearest plan that runs: without `unit_layers` --zero 3" in refused.err
-    searched = ffplan(*TRAIN, "--gpus", "256", "--plan", str(file), "--search", "--tp", "1", "--pp", "1")
+    searched = ffplan(f"{TRAIN} --gpus 256 --search --tp 1 --pp 1 --plan", str(file))
     assert "can run with `unit_layers: 1000`; leave it out" in searched.err
     options = ("--gpus", "64", "--batch", "64", "--recompute", "full", "--plan", str(file))
     whole = ffplan("train", "superpod-h100-4su", "--model", "llama3-8b", *options)
@@ -287,23 +274,12 @@ def test_zero_3_of_one_rank_gathers_nothing() -> None:
 
 def test_hfreduce_has_no_scatter() -> None:
     run = ffplan(
-        "train",
-        "fire-flyer-2",
-        "-m",
-        "gpt2-medium",
-        "-g",
-        "16",
-        "--batch",
-        "64",
-        "--zero",
-        "3",
-        "--reducer",
-        "hfreduce",
+        "train fire-flyer-2 -m gpt2-medium -g 16 --batch 64 --zero 3 --reducer hfreduce",
     )
     assert (run.code, run.out) == (2, "")
     assert "hfreduce has no scatter" in run.err
     options = ("-m", "llama-13b", "-g", "64", "--batch", "256", "--reducer", "hfreduce")
-    searched = ffplan("train", "fire-flyer-2", *options, "--search", "--top", "20", "--format", "json")
+    searched = ffplan("train fire-flyer-2", *options, "--search", "--top", "20", "--format", "json")
     assert all(row["plan"]["zero"] < 3 for row in json.loads(searched.out)["rows"])
     one = ffplan("train", "fire-flyer-2", *options, "--tp", "1")
     near = one.err.rstrip().rpartition("the nearest plan that runs: ")[2].split()
@@ -330,24 +306,15 @@ def test_the_nearest_plan_can_be_typed_in_behind_what_was_asked(given: tuple[str
 def test_a_saved_plan_says_on_how_many_accelerators_it_runs(tmp_path: Path) -> None:
     file = tmp_path / "best.plan"
     run = ffplan(
-        "train",
-        "superpod-h100-4su",
-        "-m",
-        "deepseek-v3",
-        "-g",
-        "500",
-        "--search",
-        "--batch",
-        "1024",
-        "--save",
+        "train superpod-h100-4su -m deepseek-v3 -g 500 --search --batch 1024 --save",
         str(file),
     )
     assert run.code == 0, run.err
     assert "run it with --gpus" in run.err
     count = run.err.split()[-1]
-    assert ffplan("train", "superpod-h100-4su", "-m", "deepseek-v3", "-g", count, "--plan", str(file)).code == 0
+    assert ffplan("train superpod-h100-4su -m deepseek-v3 -g", count, "--plan", str(file)).code == 0
     assert "kept to the schedule 1f1b" in " ".join(run.out.split())
-    nowhere = ffplan(*TRAIN, "--tp", "8", "--gpus", "64", "--save", str(tmp_path / "none" / "a.plan"))
+    nowhere = ffplan(f"{TRAIN} --tp 8 --gpus 64 --save", str(tmp_path / "none" / "a.plan"))
     assert (nowhere.code, nowhere.out) == (2, "")
 
 
@@ -362,13 +329,13 @@ def test_a_saved_plan_says_on_how_many_accelerators_it_runs(tmp_path: Path) -> N
     ],
 )
 def test_more_that_is_refused(options: tuple[str, ...], words: str) -> None:
-    run = ffplan(*TRAIN, "--tp", "8", *options)
+    run = ffplan(TRAIN, "--tp", "8", *options)
     assert (run.code, run.out) == (2, "")
     assert words in run.err
 
 
 def test_a_peak_that_is_not_there_cannot_be_fitted() -> None:
-    run = ffplan("train", "dgx-a100-10k", "-m", "llama3-8b", "-g", "64", "--batch", "64", "--precision", "fp8")
+    run = ffplan("train dgx-a100-10k -m llama3-8b -g 64 --batch 64 --precision fp8")
     assert run.code == 2
     assert "has no peak for fp8; it has" in run.err
     assert "calibrate" not in run.err
@@ -405,11 +372,11 @@ def test_the_fullest_stage_is_listed() -> None:
 def test_shares_of_zero_that_do_not_divide_are_told_apart_from_plans_that_do_not_run(tmp_path: Path) -> None:
     file = tmp_path / "plan.yaml"
     file.write_text("kind: training-plan\nzero: 3\nshard: 3\nrecompute: full\n")
-    refused = ffplan(*TRAIN, "--gpus", "256", "--plan", str(file))
+    refused = ffplan(TRAIN, "--gpus", "256", "--plan", str(file))
     assert refused.code == 2
     assert "the nearest plan that runs: without `shard` --zero 3 --recompute full" in refused.err
-    assert "leave it out" in ffplan(*TRAIN, "--gpus", "256", "--plan", str(file), "--search").err
-    few = ffplan(*TRAIN, "--gpus", "8", "--plan", str(file), "--search")  # it does not fit without either
+    assert "leave it out" in ffplan(TRAIN, "--gpus", "256", "--plan", str(file), "--search").err
+    few = ffplan(TRAIN, "--gpus", "8", "--plan", str(file), "--search")  # it does not fit without either
     assert few.code == 1
     assert "would do without `shard`" in few.err
 
@@ -424,26 +391,26 @@ def test_shares_of_zero_that_do_not_divide_are_told_apart_from_plans_that_do_not
     ],
 )
 def test_what_means_nothing_is_refused(options: tuple[str, ...], words: str) -> None:
-    run = ffplan(*TRAIN, *(() if "--gpus" in options else ("--gpus", "64")), *options)
+    run = ffplan(TRAIN, *(() if "--gpus" in options else ("--gpus", "64")), *options)
     assert run.code == 2
     assert words in run.err
 
 
 def test_a_saved_plan_serves_other_scales(tmp_path: Path) -> None:
     file = tmp_path / "best.plan"
-    saved = ffplan(*TRAIN, "--tp", "8", "--pp", "2", "--gpus", "64", "--save", str(file))
+    saved = ffplan(f"{TRAIN} --tp 8 --pp 2 --gpus 64 --save", str(file))
     assert saved.code == 0, saved.err
-    again = ffplan("train", "superpod-h100-4su", "-m", "llama3-70b", "--gpus", "64..256", "--plan", str(file))
+    again = ffplan("train superpod-h100-4su -m llama3-70b --gpus 64..256 --plan", str(file))
     assert again.code == 0, again.err
     images = tmp_path / "images.plan"
-    first = ffplan(*IMAGES, "--micro-batch", "100", "--gpus", "16", "--save", str(images), "--format", "json")
-    second = ffplan(*IMAGES[:4], "--gpus", "16", "--plan", str(images), "--format", "json")
+    first = ffplan(f"{IMAGES} --micro-batch 100 --gpus 16 --format json --save", str(images))
+    second = ffplan(f"{RESNET} --gpus 16 --format json --plan", str(images))
     assert second.code == 0, second.err
     assert json.loads(second.out)["rows"] == json.loads(first.out)["rows"]
-    assert ffplan(*IMAGES[:4], "--gpus", "16..64", "--plan", str(images)).code == 0
+    assert ffplan(RESNET, "--gpus", "16..64", "--plan", str(images)).code == 0
     kept = tmp_path / "kept.yaml"
     kept.write_text("kind: training-plan\n")
-    refused = ffplan(*TRAIN, "--gpus", "64", "--search", "--save", str(kept))
+    refused = ffplan(TRAIN, "--gpus", "64", "--search", "--save", str(kept))
     assert (refused.code, refused.out) == (2, "")
     assert f"--save {kept}: no YAML file is replaced" in refused.err
 
@@ -452,7 +419,7 @@ def test_what_is_chosen_is_told(tmp_path: Path) -> None:
     file = tmp_path / "plan.yaml"
     fields = ("zero: 3", "shard: 64", "recompute: full", "elementwise: eager", "offload: optimizer")
     file.write_text("\n".join(("kind: training-plan", *fields)) + "\n")
-    text = " ".join(ffplan(*TRAIN, "--gpus", "256", "--plan", str(file)).out.split())
+    text = " ".join(ffplan(TRAIN, "--gpus", "256", "--plan", str(file)).out.split())
     told = (
         "shard64",
         "eager",
@@ -467,11 +434,10 @@ def test_what_is_chosen_is_told(tmp_path: Path) -> None:
 
 def test_a_found_plan_is_saved_and_runs_again(tmp_path: Path) -> None:
     file = tmp_path / "best.plan"
-    options = ("train", "superpod-h100-4su", "--model", "llama4-maverick", "--batch", "512", "--gpus", "512")
-    found = json.loads(ffplan(*options, "--search", "--top", "1", "--save", str(file), "--format", "json").out)["rows"][
-        0
-    ]
-    again = ffplan(*options[:4], "--gpus", str(found["plan"]["gpus"]), "--plan", str(file), "--format", "json")
+    model = "train superpod-h100-4su --model llama4-maverick"
+    searched = ffplan(f"{model} --batch 512 --gpus 512 --search --top 1 --format json --save", str(file))
+    found = json.loads(searched.out)["rows"][0]
+    again = ffplan(f"{model} --gpus {found['plan']['gpus']} --format json --plan", str(file))
     assert again.code == 0, again.err
     row = json.loads(again.out)["rows"][0]
     assert row["plan"] == found["plan"]
@@ -488,7 +454,7 @@ def test_a_search_lists_no_plan_twice_and_keeps_tensor_parallelism_in_a_node() -
 
 
 def test_csv_has_a_column_for_every_part() -> None:
-    text = ffplan(*TRAIN, "--tp", "8", "--pp", "2", "--gpus", "64,128", "--format", "csv").out
+    text = ffplan(f"{TRAIN} --tp 8 --pp 2 --gpus 64,128 --format csv").out
     header, *lines = text.splitlines()
     assert len(lines) == 2
     assert {"plan.tensor", "step_s", "parts.products", "gains.matrix", "memory_gib"} <= set(header.split(","))
@@ -497,25 +463,14 @@ def test_csv_has_a_column_for_every_part() -> None:
 
 def test_nvlink_reduction_needs_nvlink() -> None:
     run = ffplan(
-        "train",
-        "fire-flyer-2",
-        "-m",
-        "llama-13b",
-        "--batch",
-        "512",
-        "-g",
-        "64",
-        "--pp",
-        "4",
-        "--reducer",
-        "hfreduce-nvlink",
+        "train fire-flyer-2 -m llama-13b --batch 512 -g 64 --pp 4 --reducer hfreduce-nvlink",
     )
     assert run.code == 2
     assert "needs NVLink between GPUs" in run.err
 
 
 def test_a_search_without_a_plan_says_how_many_accelerators_would_do() -> None:
-    run = ffplan("train", "superpod-h100-4su", "-m", "llama3-70b", "-g", "8", "--batch", "512", "--search")
+    run = ffplan("train superpod-h100-4su -m llama3-70b -g 8 --batch 512 --search")
     assert run.code == 1
     assert "16 accelerators would do" in run.err
 

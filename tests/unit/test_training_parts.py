@@ -103,8 +103,8 @@ def test_states_under_zero() -> None:
 def test_micro_batches_in_flight() -> None:
     """1F1B: 4, 3, 2, 1; interleaved first stage: (1 + (p - 1) / (p v)) p; others by their tables."""
     stage = np.arange(4.0)
-    assert in_flight(plans(pipeline=4.0, data=1.0), stage).tolist() == [4, 3, 2, 1]
-    assert in_flight(plans(pipeline=4.0, data=1.0, batch=2.0), stage).tolist() == [2, 2, 2, 1]
+    assert np.asarray(in_flight(plans(pipeline=4.0, data=1.0), stage)).tolist() == [4, 3, 2, 1]
+    assert np.asarray(in_flight(plans(pipeline=4.0, data=1.0, batch=2.0), stage)).tolist() == [2, 2, 2, 1]
     woven = in_flight(plans(pipeline=4.0, chunks=2.0, data=1.0, batch=64.0), 0.0)
     assert float(woven) == pytest.approx(4 * (1 + 3 / 8))
     assert float(in_flight(plans(pipeline=4.0, data=1.0, batch=64.0, schedule="zb-2p"), 0.0)) == 8
@@ -149,7 +149,7 @@ def test_bubbles() -> None:
     assert bubble("interleaved", 4, 8, 3) == 1 / 8
     found = [bubble(name, 4, 9) for name in ("zb-h1", "zb-2p", "zb-v", "v-half", "v-min")]
     assert found == pytest.approx([1 / 9, 0, 0, 1 / 6, 2 / 9])
-    assert bubble("1f1b", np.array([1, 5]), 4).tolist() == [0, 1]
+    assert np.asarray(bubble("1f1b", np.array([1, 5]), 4)).tolist() == [0, 1]
 
 
 def test_dualpipe() -> None:

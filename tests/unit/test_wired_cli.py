@@ -90,12 +90,10 @@ def test_adaptive_routing_is_no_slower_than_static_and_ecmp_hashes() -> None:
 
 
 def test_the_price_of_a_size_and_what_is_too_small() -> None:
-    found = result(
-        "size", "-n", "100000", "--switch", "qm8700", "--tiers", "2", "--planes", "2", "--rails", "1", code=1
-    )
+    found = result("size -n 100000 --switch qm8700 --tiers 2 --planes 2 --rails 1", code=1)
     assert found["options"] == []
     assert "fat-tree, two tiers: 800" in found["too_small"]
-    priced = result("size", "-n", "800", "--switch", "qm8700", "--prices", "usd-2024", "--tiers", "2")
+    priced = result("size -n 800 --switch qm8700 --prices usd-2024 --tiers 2")
     tree = next(item for item in priced["options"] if item["family"] == "fat-tree, two tiers")
     assert (tree["cost"], tree["spare_ports"], tree["next_endpoints"]) == (60 * 22_000, 0, None)
 

@@ -176,7 +176,7 @@ def counted_all_to_all(router: Routing, job: JobNodes, nbytes: float, routing: s
 
 
 def loads_for(
-    design: ResolvedDesign, router: Routing, job: JobNodes, kind: str, routing: str, nbytes: float, seed: int
+    design: ResolvedDesign, router: Routing, job: JobNodes, kind: str, *, routing: str, nbytes: float, seed: int
 ) -> tuple[Floats, int]:
     """Return the bytes on every directed link for a kind of traffic, and how many flows do not arrive.
 

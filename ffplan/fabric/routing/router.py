@@ -82,12 +82,12 @@ class Router:
         for value in np.unique(pair):
             one, two = divmod(int(value), len(self.trees))
             rows = np.flatnonzero(pair == value)
-            self._between(one, two, rows, src[rows], dst[rows], seed, links, reached)
+            self._between(one, two, rows, src=src[rows], dst=dst[rows], seed=seed, links=links, reached=reached)
         links[~reached] = -1
         return Routes(links, reached)
 
     def _between(
-        self, one: int, two: int, rows: Ints, src: Ints, dst: Ints, seed: int | None, links: Ints, reached: Bools
+        self, one: int, two: int, rows: Ints, *, src: Ints, dst: Ints, seed: int | None, links: Ints, reached: Bools
     ) -> None:
         tree = self.trees[two]
         if seed is None:

@@ -61,6 +61,13 @@ def _ports(design: ResolvedDesign, wanted: Demand) -> int:
     return int(ports)
 
 
+def _shape(design: ResolvedDesign, ports: int) -> DragonflyShape:
+    """Return the fewest groups that hold some endpoint ports."""
+    p, a, h = dragonfly_shape(design.radix)
+    groups = int(dragonfly_groups(ports, design.radix))
+    return DragonflyShape(groups=groups, endpoints=p, routers=a, global_links=h, each=a * h // (groups - 1))
+
+
 def plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
     """Return the balanced dragonfly that the design needs: as few groups as hold its endpoints.
 
@@ -72,10 +79,9 @@ def plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
     """
     wanted = demand(design)
     ports, planes, breakout = _ports(design, wanted), design.planes, design.spec.fabric.breakout
-    p, a, h = dragonfly_shape(design.radix)
-    groups = int(dragonfly_groups(ports, design.radix))
+    shape = _shape(design, ports)
+    groups, a, p = shape.groups, shape.routers, shape.endpoints
     between = int(dragonfly_global_links(groups, design.radix))
-    shape = DragonflyShape(groups=groups, endpoints=p, routers=a, global_links=h, each=a * h // (groups - 1))
     endpoints, local = wanted.totals[0], groups * a * (a - 1) // 2
     full, rest = divmod(endpoints, p)
     rates = [port_rate(design, group) for group in design.groups]
@@ -94,11 +100,7 @@ def plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
         endpoints_per_zone=wanted.totals,
         access_points=planes * ports,
         switches_by_role={"router": planes * groups * a},
-        links_by_tier={
-            "endpoint": planes * endpoints,
-            "intra_group": planes * local,
-            "inter_group": planes * between,
-        },
+        links_by_tier={"endpoint": planes * endpoints, "intra_group": planes * local, "inter_group": planes * between},
         spare_by_role={"router": planes * (groups * a * p - endpoints)},
         breakout=breakout,
         endpoint_cables=planes * (full * ceil_div(p, breakout) + ceil_div(rest, breakout)),

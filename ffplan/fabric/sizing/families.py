@@ -9,7 +9,7 @@ Sources:
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import ceil_div, minimum
 from ffplan.base.record import record
@@ -215,7 +215,7 @@ def dragonfly(ask: Request) -> Iterator[Candidate | str]:
     )
 
 
-def slim_fly_counts(q: Any, delta: Any) -> tuple[Any, Any, Any, Any]:
+def slim_fly_counts(q: int, delta: int) -> tuple[int, int, int, int]:
     """Return (routers, endpoints of a router, endpoints, links between routers) of a full Slim Fly.
 
     Args:

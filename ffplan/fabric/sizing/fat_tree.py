@@ -93,7 +93,13 @@ def _cores(rule: TreeRule, endpoints: int, spines: int, links: int) -> int:
         cores = formulas.core_equal_stripe(spines, rule.uplinks, up, rule.radix)
     else:
         cores = formulas.core_per_rail_whole_pods(
-            endpoints, rule.rails, rule.downlinks, rule.uplinks, half, up, rule.radix
+            endpoints,
+            rule.rails,
+            downlinks=rule.downlinks,
+            uplinks=rule.uplinks,
+            pod_leaves=half,
+            spine_up=up,
+            radix=rule.radix,
         )
     return max(fewest, min(most, int(cores)))
 

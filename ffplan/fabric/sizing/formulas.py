@@ -12,12 +12,10 @@ Sources:
 
 from __future__ import annotations
 
-from typing import Any
-
-from ffplan.base.array_math import ceil_div, maximum, minimum, round_up, smallest_divisor_at_least
+from ffplan.base.array_math import Number, ceil_div, maximum, minimum, round_up, smallest_divisor_at_least
 
 
-def leaf_uplinks(radix: Any, oversubscription: Any) -> Any:
+def leaf_uplinks(radix: Number, oversubscription: Number) -> Number:
     """Return the uplinks u of a leaf switch.
 
     Args:
@@ -36,7 +34,7 @@ def leaf_uplinks(radix: Any, oversubscription: Any) -> Any:
     return minimum(maximum(round_up(radix / (1 + oversubscription)), 1), radix - 1)
 
 
-def leaf_switches(endpoints: Any, downlinks: Any) -> Any:
+def leaf_switches(endpoints: Number, downlinks: Number) -> Number:
     """Return the leaf switches of one tree.
 
     Args:
@@ -52,7 +50,7 @@ def leaf_switches(endpoints: Any, downlinks: Any) -> Any:
     return ceil_div(endpoints, downlinks)
 
 
-def rail_leaves(nodes: Any, unit_nodes: Any, rails: Any, ports: Any, downlinks: Any) -> Any:
+def rail_leaves(nodes: Number, unit_nodes: Number, rails: Number, ports: Number, downlinks: Number) -> Number:
     """Return the leaf switches of one tree in which rail r of a scalable unit has leaf r to itself.
 
     Args:
@@ -72,7 +70,7 @@ def rail_leaves(nodes: Any, unit_nodes: Any, rails: Any, ports: Any, downlinks: 
     return maximum(rails * ceil_div(nodes, unit_nodes), ceil_div(ports, downlinks))
 
 
-def two_tier_spines(leaves: Any, uplinks: Any, radix: Any) -> Any:
+def two_tier_spines(leaves: Number, uplinks: Number, radix: Number) -> Number:
     """Return the spine switches of a two-tier tree.
 
     Every leaf spreads its uplinks evenly over the spines, so their number divides u.
@@ -95,7 +93,7 @@ def two_tier_spines(leaves: Any, uplinks: Any, radix: Any) -> Any:
     return smallest_divisor_at_least(uplinks, ceil_div(leaves * uplinks, radix))
 
 
-def spine_uplinks(radix: Any, uplinks: Any, oversubscription: Any) -> Any:
+def spine_uplinks(radix: Number, uplinks: Number, oversubscription: Number) -> Number:
     """Return the uplinks U of a full spine switch in a three-tier tree.
 
     Args:
@@ -115,7 +113,7 @@ def spine_uplinks(radix: Any, uplinks: Any, oversubscription: Any) -> Any:
     return minimum(uplinks, maximum(round_up((radix - uplinks) / oversubscription), 1))
 
 
-def pod_spines(leaves: Any, uplinks: Any, spine_up: Any, radix: Any) -> Any:
+def pod_spines(leaves: Number, uplinks: Number, spine_up: Number, radix: Number) -> Number:
     """Return the spine switches of one pod of a three-tier tree.
 
     Uplink g of every leaf of the pod forms group g, with `spine_up` links to the cores. A spine takes whole groups, so
@@ -139,7 +137,7 @@ def pod_spines(leaves: Any, uplinks: Any, spine_up: Any, radix: Any) -> Any:
     return smallest_divisor_at_least(uplinks, ceil_div(uplinks * (leaves + spine_up), radix))
 
 
-def core_minimal(spine_uplinks: Any, radix: Any) -> Any:
+def core_minimal(spine_uplinks: Number, radix: Number) -> Number:
     """Return the fewest core switches with enough ports.
 
     Args:
@@ -156,8 +154,15 @@ def core_minimal(spine_uplinks: Any, radix: Any) -> Any:
 
 
 def core_per_rail_whole_pods(
-    endpoints: Any, rails: Any, downlinks: Any, uplinks: Any, pod_leaves: Any, spine_up: Any, radix: Any
-) -> Any:
+    endpoints: Number,
+    rails: Number,
+    *,
+    downlinks: Number,
+    uplinks: Number,
+    pod_leaves: Number,
+    spine_up: Number,
+    radix: Number,
+) -> Number:
     """Return the core switches when each rail is built from whole pods.
 
     A rail smaller than a full pod is one pod of its own size.
@@ -183,7 +188,7 @@ def core_per_rail_whole_pods(
     return ceil_div(rails * ceil_div(rail_leaves, pod) * pod * uplinks * spine_up, radix * pod_leaves)
 
 
-def core_equal_stripe(spines: Any, pod_spines: Any, spine_up: Any, radix: Any) -> Any:
+def core_equal_stripe(spines: Number, pod_spines: Number, spine_up: Number, radix: Number) -> Number:
     """Return the core switches when every spine spreads its uplinks evenly over its core group.
 
     Spine i of each pod belongs to group i; a group of c cores takes U/c links from each of its spines.
@@ -206,7 +211,7 @@ def core_equal_stripe(spines: Any, pod_spines: Any, spine_up: Any, radix: Any) -
     return groups * smallest_divisor_at_least(spine_up, ceil_div(pods * spine_up, radix))
 
 
-def tree_capacity(tiers: int, radix: Any, downlinks: Any, pod_leaves: Any) -> Any:
+def tree_capacity(tiers: int, radix: Number, downlinks: Number, pod_leaves: Number) -> Number:
     """Return the most endpoint ports of one tree.
 
     Args:
@@ -233,7 +238,7 @@ def tree_capacity(tiers: int, radix: Any, downlinks: Any, pod_leaves: Any) -> An
     raise ValueError(f"a fat tree of {tiers} tiers is not modelled")
 
 
-def leaf_cut(leaves: Any, endpoints: Any, endpoint_rate: Any, uplinks: Any, link_rate: Any) -> Any:
+def leaf_cut(leaves: Number, endpoints: Number, endpoint_rate: Number, uplinks: Number, link_rate: Number) -> Number:
     """Return what can leave some leaves that are filled alike.
 
     Args:
@@ -255,7 +260,7 @@ def leaf_cut(leaves: Any, endpoints: Any, endpoint_rate: Any, uplinks: Any, link
     return leaves * minimum(endpoints * endpoint_rate, uplinks * link_rate)
 
 
-def tree_bisection(endpoint_bandwidth: Any, tier_links: Any, link_rate: Any) -> Any:
+def tree_bisection(endpoint_bandwidth: Number, tier_links: Number, link_rate: Number) -> Number:
     """Return the bandwidth across the worst even split of one tree.
 
     Args:
@@ -275,7 +280,9 @@ def tree_bisection(endpoint_bandwidth: Any, tier_links: Any, link_rate: Any) -> 
     return minimum(endpoint_bandwidth, tier_links * link_rate) / 2
 
 
-def zone_bisection(zones: Any, links_per_zone: Any, link_rate: Any, endpoint_bandwidth: Any, zone_cut: Any) -> Any:
+def zone_bisection(
+    zones: Number, links_per_zone: Number, link_rate: Number, endpoint_bandwidth: Number, zone_cut: Number
+) -> Number:
     """Return the bandwidth across the worst even split of several zones joined by a few links.
 
     With an even number of zones the split follows zone borders. With an odd number, one zone is split too.
@@ -302,7 +309,7 @@ def zone_bisection(zones: Any, links_per_zone: Any, link_rate: Any, endpoint_ban
     return several * (1 - single) + zone_cut * single
 
 
-def bandwidth_oversubscription(downlinks: Any, uplinks: Any, endpoint_rate: Any, link_rate: Any) -> Any:
+def bandwidth_oversubscription(downlinks: Number, uplinks: Number, endpoint_rate: Number, link_rate: Number) -> Number:
     """Return the oversubscription of a full leaf switch.
 
     Args:

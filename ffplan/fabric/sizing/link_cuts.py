@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import ceil_div, maximum
+from ffplan.base.array_math import Number, ceil_div, maximum
 from ffplan.base.record import record
 from ffplan.fabric.sizing.endpoints import ports_per_plane
 from ffplan.fabric.sizing.plan import rails_of
@@ -20,10 +20,10 @@ class LinkCut:
 
     name: str
     label: str
-    sets: Any
+    sets: Number
     """Leaves of a rail, or zones, that the collective spans."""
     links: int
-    gbyte_s: Any
+    gbyte_s: Number
     """Their bandwidth together, one direction [GB/s]."""
     below: float = 1.0
     """Nodes below one of them [1]."""
@@ -36,14 +36,16 @@ def reachable_nodes(design: ResolvedDesign) -> int:
     return ceil_div(count, fabric.zones) if apart else count
 
 
-def zones_of(design: ResolvedDesign, nodes: Any) -> Any:
+def zones_of(design: ResolvedDesign, nodes: Number) -> Number:
     """Return the zones that a job of `nodes` nodes spans when it fills one after the other, in their shape."""
     if design.compute.group.zones == "every" or design.spec.fabric.inter_zone is None:
         return 0 * nodes + 1
     return ceil_div(nodes, ceil_div(design.compute.group.count, design.spec.fabric.zones))
 
 
-def tree_cuts(design: ResolvedDesign, plan: FabricPlan, nodes: Any, zones: Any = None) -> tuple[LinkCut, ...]:
+def tree_cuts(
+    design: ResolvedDesign, plan: FabricPlan, nodes: Number, zones: Number | None = None
+) -> tuple[LinkCut, ...]:
     """Return the links that a collective over `nodes` nodes crosses.
 
     Rail r of every node is wired to leaves of its own, rank after rank. A rail that fits one leaf crosses none, unless
@@ -113,8 +115,8 @@ def tree_cuts(design: ResolvedDesign, plan: FabricPlan, nodes: Any, zones: Any =
 def dragonfly_cuts(
     design: ResolvedDesign,
     plan: FabricPlan,
-    nodes: Any,
-    zones: Any = None,  # noqa: ARG001
+    nodes: Number,
+    zones: Number | None = None,  # noqa: ARG001
 ) -> tuple[LinkCut, ...]:
     """Return the links out of one group that a collective over `nodes` nodes crosses.
 

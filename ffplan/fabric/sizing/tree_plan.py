@@ -148,7 +148,7 @@ def _bisection(design: ResolvedDesign, wanted: Demand, trees: list[Tree], link_r
     if spec.tiers > 1:
         rate, up = leaving / ports, tree.rule.uplinks
         filled = leaf_fill(design, tree, wanted.by_zone[smallest])
-        leaving = sum(formulas.leaf_cut(leaves, each, rate, up, link_rate) for leaves, each in filled)
+        leaving = sum(float(formulas.leaf_cut(leaves, each, rate, up, link_rate)) for leaves, each in filled)
     cut = formulas.tree_bisection(leaving, tree.narrowest_links, one_switch_rate)
     if design.side_by_side:
         return float(spec.zones * cut)
@@ -166,7 +166,7 @@ def _assemble(design: ResolvedDesign, sized: _Sized) -> FabricPlan:
     oversubscription = 1.0
     if rule.uplinks:
         fastest = max(port_rate(design, group) for group in design.groups)
-        oversubscription = formulas.bandwidth_oversubscription(rule.downlinks, rule.uplinks, fastest, link_rate)
+        oversubscription = float(formulas.bandwidth_oversubscription(rule.downlinks, rule.uplinks, fastest, link_rate))
     return FabricPlan(
         family=fabric.family,
         planes=planes,

@@ -47,7 +47,15 @@ class CableTable:
 
 
 def cable_length(
-    rows: Any, racks: Any, units: Any, same_rack: Any, row_pitch: float, rack_width: float, riser: float, slack: float
+    rows: Any,
+    racks: Any,
+    units: Any,
+    same_rack: Any,
+    *,
+    row_pitch: float,
+    rack_width: float,
+    riser: float,
+    slack: float,
 ) -> Any:
     """Return the length of a cable between two places.
 
@@ -146,10 +154,10 @@ def cables(design: ResolvedDesign, fabric: WiredFabric) -> CableTable:
         racks,
         np.abs(place.unit[a] - place.unit[b]),
         (rows == 0) & (racks == 0),
-        floor.row_pitch,
-        floor.rack_width,
-        floor.riser,
-        floor.slack,
+        row_pitch=floor.row_pitch,
+        rack_width=floor.rack_width,
+        riser=floor.riser,
+        slack=floor.slack,
     )
     longest = np.zeros(len(link))
     np.maximum.at(longest, cable, length)  # a split cable reaches its farthest end
