@@ -215,21 +215,21 @@ def accuracy_pages() -> dict[Path, str]:
         [
             NOTE,
             "# Accuracy",
-            "`ffplan accuracy communication` prints every row. Errors are model over measured, less one. What was "
-            "fitted, and on which rows, stands in [Communication](model/communication.md); rows that a figure was "
-            "fitted on are no predictions.",
+            "`ffplan accuracy communication` prints every row. The error is model over measured, less one.\n"
+            "[Communication](model/communication.md) lists every fitted constant and the rows behind it. Rows to which "
+            "a constant\nwas fitted are not predictions.",
             table("source", (*report.sources, report.total)),
             table("kind of rows", report.kinds),
             table("messages", report.bands),
             "![Model over measurement by size of the message](accuracy-communication.svg)",
             "## Training",
-            "`ffplan accuracy training`: seconds of a step, or rates of it, whose errors are of the time: measured "
-            "over model, less one; see [Training](model/training.md), also "
-            "for what remains where a source is left out of the fit.",
+            "`ffplan accuracy training` compares step times, or rates of a step. The error is that of the time; for a "
+            "rate it is\nmeasured over model, less one. See [Training](model/training.md), also for the errors\n"
+            "that remain when one source is left out of the fit.",
             table("source", (*steps.sources, steps.total)),
             table("kind of rows", steps.kinds),
             "## Device memory",
-            "`ffplan accuracy memory`: memory of the fullest stage.",
+            "`ffplan accuracy memory` compares the memory of the fullest pipeline stage.",
             table("source", (*sizes.sources, sizes.total)),
         ]
     )
