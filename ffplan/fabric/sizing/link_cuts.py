@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import Number, ceil_div, maximum
+from ffplan.base.array_math import Number, Truth, ceil_div, maximum
 from ffplan.base.record import record
 from ffplan.fabric.sizing.endpoints import ports_per_plane
 from ffplan.fabric.sizing.plan import rails_of
@@ -43,6 +43,20 @@ def zones_of(design: ResolvedDesign, nodes: Number) -> Number:
     return ceil_div(nodes, ceil_div(design.compute.group.count, design.spec.fabric.zones))
 
 
+def _middle(plan: FabricPlan, count: int, nodes: Number, apart: Truth) -> LinkCut:
+    """Return the links across the middle of three tiers, of which a job has its fraction of the nodes."""
+    links = plan.links_by_tier["spine_core"]
+    fraction = maximum(nodes, 2) / maximum(count, 2)
+    return LinkCut(
+        name="bisection",
+        label="links across the middle of the fabric",
+        sets=1 + apart * 1,
+        links=links,
+        gbyte_s=links * plan.link_gbyte_s / 2 * fraction,
+        below=count / 2,
+    )
+
+
 def tree_cuts(
     design: ResolvedDesign, plan: FabricPlan, nodes: Number, zones: Number | None = None
 ) -> tuple[LinkCut, ...]:
@@ -79,23 +93,9 @@ def tree_cuts(
                 below=under_a_leaf,
             )
         )
-        pod = under_a_leaf * plan.radix // 2
-        across = plan.links_by_tier["spine_core"]
-        if plan.tiers == 3 and across:
-            apart = (in_a_tree > pod) & (nodes > 1)
-            share = maximum(nodes, 2) / maximum(group.group.count, 2)
-            label = "links across the middle of the fabric"
-            half = across * plan.link_gbyte_s / 2
-            found.append(
-                LinkCut(
-                    name="bisection",
-                    label=label,
-                    sets=1 + apart * 1,
-                    links=across,
-                    gbyte_s=half * share,
-                    below=group.group.count / 2,
-                )
-            )
+        if plan.tiers == 3 and plan.links_by_tier["spine_core"]:
+            apart = (in_a_tree > under_a_leaf * plan.radix // 2) & (nodes > 1)
+            found.append(_middle(plan, group.group.count, nodes, apart))
     if fabric.inter_zone is not None and group.group.zones == "split":
         links = plan.planes * fabric.inter_zone.links_per_zone
         below = ceil_div(group.group.count, fabric.zones)
