@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ffplan.base.errors import Finding
     from ffplan.catalog.store import Catalog
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.design import Assessment
 
 

@@ -29,7 +29,7 @@ from ffplan.cli.output import emit
 from ffplan.cli.series import series
 
 if TYPE_CHECKING:
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.studies.collective import CollectiveRequest
 
 LIBRARIES = ("nccl", "hfreduce", "hfreduce-nvlink", "deepep")

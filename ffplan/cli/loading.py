@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.parts import Part
     from ffplan.catalog.store import Catalog
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.design import Assessment
     from ffplan.studies.wired import WiredDesign
 

@@ -11,7 +11,7 @@ from ffplan.cost.bom import cable_items
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.catalog.parts import Link
-    from ffplan.design.resolve import ResolvedDesign, ResolvedGroup
+    from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
     from ffplan.fabric.sizing.plan import FabricPlan
 
 HOURS_PER_YEAR = 8760

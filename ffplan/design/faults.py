@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.parts import Cpu, Switch
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
-    from ffplan.design.resolve import ResolvedGroup
+    from ffplan.design.resolved import ResolvedGroup
     from ffplan.design.schema import Design
     from ffplan.inputs.document import Document
 

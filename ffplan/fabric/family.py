@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ffplan.base.array_math import Bools, Number
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.routing.routing import Routing
     from ffplan.fabric.sizing.link_cuts import LinkCut
     from ffplan.fabric.sizing.plan import FabricPlan

@@ -16,7 +16,7 @@ from ffplan.base.record import record
 from ffplan.fabric.wiring.network import LEAF, SPINE
 
 if TYPE_CHECKING:
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.wiring.wiring import WiredFabric, WiredTree
 
 SQUARE, GAP, PAD = 9, 3, 14

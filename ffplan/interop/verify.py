@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ffplan.base.array_math import Ints
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.routing.traffic import Flows
     from ffplan.fabric.wiring.names import Names
     from ffplan.fabric.wiring.wiring import WiredFabric

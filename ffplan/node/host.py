@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.catalog.collectives import CollectiveRates
     from ffplan.catalog.evidence import Figure
-    from ffplan.design.resolve import ResolvedGroup
+    from ffplan.design.resolved import ResolvedGroup
 
 
 Range = tuple[float, float, float]

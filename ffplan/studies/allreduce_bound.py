@@ -20,7 +20,7 @@ from ffplan.results.design import CollectiveReport
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.base.outcomes import LedgerLine
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.schema import Communication
     from ffplan.fabric.sizing.plan import FabricPlan
 

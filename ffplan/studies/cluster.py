@@ -15,7 +15,7 @@ from ffplan.training.group_collectives import Cluster, cut_fraction
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.link_cuts import LinkCut
     from ffplan.training.group_collectives import GroupPlacement
 

@@ -22,7 +22,7 @@ from ffplan.studies.train_assumptions import collective_assumptions
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
     from ffplan.catalog.store import Catalog
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
 
 

@@ -10,7 +10,7 @@ from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 from ffplan.cost.bom import CostPlan, cable_items, price
 from ffplan.cost.power import PowerPlan, annual_energy, plan_power
-from ffplan.design.resolve import ResolvedDesign
+from ffplan.design.resolved import ResolvedDesign
 from ffplan.fabric.family import plan_fabric
 from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.results import design as out

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.cost.power import PowerPlan
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
 
 

@@ -25,7 +25,7 @@ from ffplan.training.search_space import best, evaluate_space, search_space, sin
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.training import TrainReport
     from ffplan.training.search_space import EvaluatedSpace
 

@@ -23,7 +23,7 @@ from ffplan.training.parallel_plan import parallel_plans
 if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer
     from ffplan.catalog.store import Catalog
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.training.group_collectives import Cluster
 
 RESERVED_BYTES = 2.0 * GIB

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ffplan.base.record import record
-from ffplan.design.resolve import ResolvedDesign
+from ffplan.design.resolved import ResolvedDesign
 from ffplan.fabric.family import plan_fabric, wire
 from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.fabric.wiring.names import Names

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
-from ffplan.design.resolve import ResolvedDesign, resolve
+from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric, wire
 from ffplan.fabric.routing.degraded import bisection, links_alive
 from ffplan.fabric.routing.tree_routing import TreeRouting
@@ -18,6 +20,9 @@ from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE
 from tests.property.test_routing import assert_walks
 from tests.property.test_wiring import ports
 from tests.support import document
+
+if TYPE_CHECKING:
+    from ffplan.design.resolved import ResolvedDesign
 
 CATALOG = Catalog()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import networkx as nx
 import numpy as np
 from hypothesis import assume, given, settings
@@ -9,13 +11,16 @@ from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
-from ffplan.design.resolve import ResolvedDesign, resolve
+from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric, routing_of, wire
 from ffplan.fabric.routing.link_loads import flow_loads
 from ffplan.fabric.wiring.names import Names
 from ffplan.fabric.wiring.network import to_networkx
 from tests.property.test_routing import assert_walks
 from tests.support import document
+
+if TYPE_CHECKING:
+    from ffplan.design.resolved import ResolvedDesign
 
 SERVERS = {"fire-flyer-2-node": 1, "dgx-a100-320gb": 8, "p4d-24xlarge": 4}
 CATALOG = Catalog()

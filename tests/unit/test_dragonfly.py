@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ffplan.catalog.store import Catalog
-from ffplan.design.resolve import ResolvedDesign, resolve
+from ffplan.design.resolve import resolve
 from ffplan.fabric.family import fabric_cuts, plan_fabric, routing_of, wire
 from ffplan.fabric.routing import job_loads
 from ffplan.fabric.routing.dragonfly_spread import GroupTraffic, best_mixture, minimal_loads, valiant_loads
@@ -19,6 +19,8 @@ from tests.support import document, ffplan, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from ffplan.design.resolved import ResolvedDesign
 
 DESIGN = """
 name: small

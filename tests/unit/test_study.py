@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ffplan.catalog.store import Catalog
-from ffplan.design.resolve import ResolvedDesign, resolve
+from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric, wire
 from ffplan.fabric.routing import job_loads
 from ffplan.fabric.routing.link_loads import flow_loads, outcome
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ffplan.base.array_math import Floats
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.wiring.wiring import WiredFabric
 
 

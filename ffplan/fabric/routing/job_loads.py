@@ -15,7 +15,7 @@ from ffplan.fabric.routing.rank_order import in_order
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.routing.routing import Routing
     from ffplan.fabric.wiring.wiring import WiredFabric
 

@@ -10,7 +10,7 @@ from ffplan.fabric.sizing.endpoints import zone_demand
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.endpoints import Demand
     from ffplan.fabric.sizing.fat_tree import TreeRule
 

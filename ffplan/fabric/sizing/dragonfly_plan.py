@@ -20,7 +20,7 @@ from ffplan.fabric.sizing.plan import FabricPlan, port_rate
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.endpoints import Demand
 
 

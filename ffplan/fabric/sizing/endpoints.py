@@ -9,7 +9,7 @@ from ffplan.base.record import record
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
-    from ffplan.design.resolve import ResolvedDesign, ResolvedGroup
+    from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
 
 
 @record

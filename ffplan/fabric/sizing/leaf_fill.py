@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.fabric.sizing import formulas
 
 if TYPE_CHECKING:
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.fat_tree import Pod, Tree, TreeRule
 
 

@@ -10,7 +10,7 @@ from ffplan.fabric.sizing.endpoints import ports_per_plane
 from ffplan.fabric.sizing.plan import rails_of
 
 if TYPE_CHECKING:
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
 
 

@@ -10,7 +10,7 @@ from ffplan.fabric.sizing.endpoints import ports_per_plane
 from ffplan.fabric.sizing.fat_tree import Tree
 
 if TYPE_CHECKING:
-    from ffplan.design.resolve import ResolvedDesign, ResolvedGroup
+    from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
 
 
 @record

@@ -14,7 +14,7 @@ from ffplan.fabric.sizing.leaf_fill import leaf_cables, leaf_fill, leaves_of, tr
 from ffplan.fabric.sizing.plan import FabricPlan, port_rate, rails_of
 
 if TYPE_CHECKING:
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
 
 
 def tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> TreeRule:

@@ -17,7 +17,7 @@ from ffplan.fabric.sizing.dragonfly import DragonflyShape, dragonfly_shape
 
 
 @record
-class RouterLinks:
+class DragonflyLinks:
     """Links between routers, local ones first; router r of group G is G a + r."""
 
     a: Ints
@@ -72,7 +72,7 @@ def global_port(shape: DragonflyShape, here: Ints, there: Ints, turn: Ints) -> I
     return port
 
 
-def dragonfly_links(shape: DragonflyShape) -> RouterLinks:
+def dragonfly_links(shape: DragonflyShape) -> DragonflyLinks:
     """Return the links between routers: those of each group by pair of routers, then those of each pair of groups.
 
     Args:
@@ -86,7 +86,7 @@ def dragonfly_links(shape: DragonflyShape) -> RouterLinks:
     turn = np.tile(np.arange(shape.each), g * (g - 1) // 2)
     down, up = global_port(shape, low, high, turn), global_port(shape, high, low, turn)
     local = g * len(one)
-    return RouterLinks(
+    return DragonflyLinks(
         a=np.concatenate([(first + one).ravel(), low * a + down // h]),
         a_port=np.concatenate([np.tile(p + two - 1, g), p + a - 1 + down % h]),
         b=np.concatenate([(first + two).ravel(), high * a + up // h]),

@@ -14,7 +14,7 @@ from ffplan.fabric.wiring.network import ROUTER, TIERS, EndpointTable, LinkTable
 from ffplan.fabric.wiring.wiring import WiredFabric
 
 if TYPE_CHECKING:
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.dragonfly import DragonflyShape
     from ffplan.fabric.sizing.plan import FabricPlan
 

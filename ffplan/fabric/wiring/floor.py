@@ -18,7 +18,7 @@ from ffplan.fabric.wiring.network import LEAF, ROUTER
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
-    from ffplan.design.resolve import ResolvedDesign, ResolvedGroup
+    from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
     from ffplan.design.schema import Floor
     from ffplan.fabric.wiring.wiring import WiredFabric
 

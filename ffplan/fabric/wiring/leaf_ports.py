@@ -12,7 +12,7 @@ from ffplan.fabric.sizing.endpoints import deal, ports_per_plane
 from ffplan.fabric.sizing.leaf_fill import railed, unit_nodes
 
 if TYPE_CHECKING:
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.fat_tree import Tree
 
 

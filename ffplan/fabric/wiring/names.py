@@ -9,7 +9,7 @@ import numpy as np
 from ffplan.fabric.wiring.network import INTERZONE, ROLES, ROUTER
 
 if TYPE_CHECKING:
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.wiring.wiring import WiredFabric
 
 

@@ -27,7 +27,7 @@ from ffplan.fabric.wiring.network import (
 from ffplan.fabric.wiring.tree_links import CoreTable, Wires, core_table, leaf_spine, pods_of_switches, spine_core
 
 if TYPE_CHECKING:
-    from ffplan.design.resolve import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
 
 

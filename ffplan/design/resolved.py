@@ -1,0 +1,100 @@
+"""A design in which every catalogue id has become a part."""
+
+from __future__ import annotations
+
+from ffplan.base.record import record
+from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Server, StorageServer, Switch
+from ffplan.catalog.prices import PriceBook
+from ffplan.design.schema import Design, NodeGroup
+from ffplan.inputs.document import Document
+
+
+@record
+class ResolvedGroup:
+    """A node group with its parts."""
+
+    group: NodeGroup
+    position: int
+    """Position under `nodes` in the design file."""
+    server: Server | StorageServer
+    cpus: tuple[Cpu, ...]
+    """One per socket."""
+    nics: tuple[Nic, ...]
+    """One per NIC slot."""
+    accelerator: Accelerator | None
+    fabric_nics: tuple[int, ...]
+    """Positions of the NIC slots that this fabric joins."""
+
+    def nic_rates(self, port_gbyte_s: float, stripes: int = 1) -> tuple[float, ...]:
+        """Return what each NIC on the fabric carries over `stripes` ports of that rate [GB/s]."""
+        return tuple(min(stripes * port_gbyte_s, self.nics[slot].rate.value) for slot in self.fabric_nics)
+
+    @property
+    def accelerators_per_node(self) -> int:
+        """Accelerators in one node."""
+        return len(self.server.accelerators) if isinstance(self.server, Server) else 0
+
+
+@record
+class ResolvedDesign:
+    """A design with every catalogue id resolved."""
+
+    document: Document
+    spec: Design
+    groups: tuple[ResolvedGroup, ...]
+    switch: Switch
+    endpoint_link: Link
+    inter_switch_link: Link
+    """Equal to the endpoint link where the design names none, and then not used."""
+    prices: PriceBook | None
+    cable_choices: tuple[Link, ...]
+    """Cables and optics that the floor plan may choose from."""
+
+    @property
+    def radix(self) -> int:
+        """Ports of a switch, each split by the breakout."""
+        return int(self.switch.ports.value) * self.spec.fabric.breakout
+
+    @property
+    def planes(self) -> int:
+        """Planes; with rails alone, one for each NIC of a compute node."""
+        if self.spec.fabric.family == "rail-only":
+            return max(len(group.fabric_nics) for group in self.groups if group.group.role == "compute")
+        return self.spec.fabric.planes
+
+    @property
+    def trunk_links(self) -> int:
+        """Links from each zone to the inter-zone switches, in one plane."""
+        trunk = self.spec.fabric.inter_zone
+        return trunk.links_per_zone if trunk else 0
+
+    @property
+    def side_by_side(self) -> bool:
+        """True where every compute node is in every zone: zones carry its traffic side by side, as planes do."""
+        return all(group.group.zones == "every" for group in self.groups if group.group.role == "compute")
+
+    @property
+    def stripes(self) -> int:
+        """Ports of a NIC: one, or one in every plane."""
+        return self.planes if self.spec.fabric.planes_by == "port" else 1
+
+    @property
+    def port_gbyte_s(self) -> float:
+        """What a switch port and the link to a NIC carry in one direction, after breakout [GB/s]."""
+        return float(min(self.switch.rate.value, self.endpoint_link.rate.value)) / self.spec.fabric.breakout
+
+    @property
+    def link_gbyte_s(self) -> float:
+        """What a link between switches carries in one direction, after breakout [GB/s]."""
+        return float(min(self.switch.rate.value, self.inter_switch_link.rate.value)) / self.spec.fabric.breakout
+
+    @property
+    def compute(self) -> ResolvedGroup:
+        """The first group of compute nodes; every design has one."""
+        return next(group for group in self.groups if group.group.role == "compute")
+
+    @property
+    def accelerators(self) -> int:
+        """Accelerators of the compute nodes."""
+        compute = [group for group in self.groups if group.group.role == "compute"]
+        return sum(group.accelerators_per_node * group.group.count for group in compute)

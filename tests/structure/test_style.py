@@ -1,0 +1,61 @@
+"""How the code is written: typed numbers, keyword calls, one name for one record, and the formatter's word is last."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+
+from tests.support import ROOT
+
+SOURCES = {path: path.read_text() for folder in ("ffplan", "tests") for path in sorted((ROOT / folder).rglob("*.py"))}
+TREES = {path: ast.parse(text) for path, text in SOURCES.items()}
+PACKAGE = {path: tree for path, tree in TREES.items() if path.is_relative_to(ROOT / "ffplan")}
+MOST_ANY = 0.03
+
+
+def test_the_formatter_has_the_last_word() -> None:
+    here = "fmt: " + "skip"
+    assert not [path for path, text in SOURCES.items() if here in text]
+
+
+def test_few_annotations_say_nothing() -> None:
+    found = [
+        node.annotation
+        for tree in PACKAGE.values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None
+    ]
+    vague = sum(isinstance(item, ast.Name) and item.id == "Any" for item in found)
+    assert vague <= MOST_ANY * len(found), f"{vague} of {len(found)}"
+
+
+def test_no_call_has_seven_positional_arguments() -> None:
+    long = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and sum(not isinstance(item, ast.Starred) for item in node.args) > 6
+    ]
+    assert not long
+
+
+def test_records_have_names_of_their_own() -> None:
+    """But for `Document`: a file that was read, and a page to render."""
+    names = Counter(
+        node.name
+        for tree in PACKAGE.values()
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+        and any(isinstance(item, ast.Name) and item.id == "record" for item in node.decorator_list)
+    )
+    assert [name for name, count in names.items() if count > 1] == ["Document"]
+
+
+def test_large_records_are_built_by_keyword() -> None:
+    """More than four fields: the decorator makes them so."""
+    import inspect
+
+    from ffplan.fabric.sizing.plan import FabricPlan
+
+    kinds = {item.kind for item in inspect.signature(FabricPlan).parameters.values()}
+    assert kinds == {inspect.Parameter.KEYWORD_ONLY}
