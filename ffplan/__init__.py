@@ -1,3 +1,65 @@
-"""ffplan plans GPU clusters: fabric, bounds, cost and power from one YAML design."""
+"""ffplan plans GPU clusters: fabric, bounds, cost and power from one YAML design.
+
+In Python: `import ffplan`, then `ffplan.assess("fire-flyer-2")`; see docs/python.md. Everything is imported when it is
+first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ffplan.api.designs import Design, load
+    from ffplan.api.many import assess_many
+    from ffplan.api.studies import assess, collective, compare, search, size, train
+    from ffplan.base.errors import FfplanError, InputError, UsageError
+    from ffplan.catalog.store import Catalog
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Catalog": "ffplan.catalog.store",
+    "Design": "ffplan.api.designs",
+    "FfplanError": "ffplan.base.errors",
+    "InputError": "ffplan.base.errors",
+    "UsageError": "ffplan.base.errors",
+    "assess": "ffplan.api.studies",
+    "assess_many": "ffplan.api.many",
+    "collective": "ffplan.api.studies",
+    "compare": "ffplan.api.studies",
+    "load": "ffplan.api.designs",
+    "search": "ffplan.api.studies",
+    "size": "ffplan.api.studies",
+    "train": "ffplan.api.studies",
+}
+__all__ = [
+    "Catalog",
+    "Design",
+    "FfplanError",
+    "InputError",
+    "UsageError",
+    "assess",
+    "assess_many",
+    "collective",
+    "compare",
+    "load",
+    "search",
+    "size",
+    "train",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Return a public name, imported when it is first asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'ffplan' has no attribute {name!r}")
+    from importlib import import_module
+
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names."""
+    return sorted([*globals(), *__all__])

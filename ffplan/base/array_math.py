@@ -88,6 +88,30 @@ def round_up(value: Any) -> Any:
     return numpy.ceil(value - 1e-9).astype(int)
 
 
+def whole(value: Number) -> int:
+    """Return a whole number [1] as int; arrays, which the type leaves out, as they are."""
+    return int(value) if _numpy_if_array(value) is None else value  # type: ignore[return-value]
+
+
+def real(value: Number) -> float:
+    """Return a number [same unit] as float; arrays, which the type leaves out, as they are."""
+    return float(value) if _numpy_if_array(value) is None else value  # type: ignore[return-value]
+
+
+def choose(condition: Any, one: Any, two: Any) -> Any:
+    """Return `one` [same unit] where the condition holds, else `two`, broadcast."""
+    numpy = _numpy_if_array(condition, one, two)
+    if numpy is None:
+        return one if condition else two
+    return numpy.where(condition, one, two)
+
+
+def some(value: Any) -> bool:
+    """Return whether a number or condition [1] is anything but 0, anywhere in an array."""
+    numpy = _numpy_if_array(value)
+    return bool(value) if numpy is None else bool(numpy.any(value))
+
+
 @overload
 def smallest_divisor_at_least(number: int, bound: int) -> int: ...
 @overload
@@ -107,9 +131,11 @@ def smallest_divisor_at_least(number: Any, bound: Any) -> Any:
         if bound > number:
             raise ValueError(f"no divisor of {number} is at least {bound}")
         return next(d for d in range(max(1, bound), number + 1) if number % d == 0)
-    number, bound = numpy.broadcast_arrays(numpy.asarray(number), numpy.asarray(bound))
+    number, bound = numpy.asarray(number), numpy.asarray(bound)
     if bool((bound > number).any()):
         raise ValueError("a bound exceeds its number")
-    candidates = numpy.arange(1, int(number.max()) + 1)
-    fits = (number[..., None] % candidates == 0) & (candidates >= bound[..., None])
-    return candidates[fits.argmax(axis=-1)]
+    most = int(number.max())
+    every = numpy.arange(most + 1)
+    fits = (every[:, None, None] % numpy.maximum(every, 1) == 0) & (every >= every[:, None]) & (every > 0)
+    table = fits.argmax(axis=-1)
+    return table[number, numpy.maximum(bound, 1)]

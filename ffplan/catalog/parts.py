@@ -46,6 +46,10 @@ class Part(Frozen):
     note: Text | None = None
     """Anything a planner should know."""
 
+    def __repr__(self) -> str:
+        """Return kind and id; `ffplan catalog show` prints the rest."""
+        return f"{type(self).__name__}({self.id!r})"
+
     def figures(self) -> Iterator[tuple[tuple[str | int, ...], Figure]]:
         """Yield every figure of the part with its path in the file."""
         yield from walk_figures(self, ())

@@ -120,6 +120,10 @@ class Catalog:
         self._indexes = [_index(root) for root in self._roots]
         self._read: dict[str, Entry] = {}
 
+    def __repr__(self) -> str:
+        """Return how many parts it knows."""
+        return f"Catalog({len(self.ids()):,} parts)"
+
     @property
     def used(self) -> list[Entry]:
         """Every part read so far, by id."""

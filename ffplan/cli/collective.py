@@ -30,18 +30,9 @@ from ffplan.cli.series import series
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.studies.collective import CollectiveRequest
 
 LIBRARIES = ("nccl", "hfreduce", "hfreduce-nvlink", "deepep")
 MOST_POINTS = 100_000
-ALIASES = {
-    "all-reduce": "allreduce",
-    "alltoall": "all-to-all",
-    "allgather": "all-gather",
-    "reducescatter": "reduce-scatter",
-}
-DEFAULTS = {"tokens": 4096, "hidden": 7168, "top_k": 8, "experts": 256, "groups": 4}
-"""Tokens, width, experts of a token, experts, most nodes, where dispatch and combine are given none."""
 
 
 def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: dict[str, str | None]) -> None:
@@ -61,30 +52,11 @@ def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: 
 
 def _libraries(text: str | None, operation: str, design: ResolvedDesign) -> list[str]:
     """Return the libraries to time: those asked for, or the design's first that has the operation."""
-    from ffplan.collectives.volumes import OF_TOKENS
+    from ffplan.studies.collective import usual_library
 
     if text is not None:
         return [choice(name.strip().lower(), LIBRARIES, "--library") for name in dict.fromkeys(text.split(","))]
-    if operation in OF_TOKENS:
-        return ["deepep"]
-    wanted = design.spec.communication
-    return [wanted.libraries[0] if wanted and operation == "allreduce" else "nccl"]
-
-
-def _check(asked: CollectiveRequest, libraries: list[str], design: ResolvedDesign) -> None:
-    """Refuse what cannot go together.
-
-    Raises:
-        UsageError: where something does not.
-    """
-    if any(name.startswith("hfreduce") for name in libraries) and (
-        asked.algorithm or asked.protocol or asked.in_network
-    ):
-        raise UsageError("ffplan collective: HFReduce has one way only; leave out --algorithm, --protocol and --sharp")
-    if asked.algorithm == "sharp" and not asked.in_network:
-        raise UsageError("ffplan collective: --algorithm sharp: the network's switches reduce only with --sharp")
-    if asked.in_network and design.switch.fabric != "infiniband":
-        raise UsageError(f"ffplan collective: --sharp: `{design.switch.id}` is an Ethernet switch; it does not reduce")
+    return [usual_library(operation, design)]
 
 
 def collective(
@@ -110,14 +82,15 @@ def collective(
 ) -> None:
     """Time a collective over sizes and scales: what the library chooses, what binds, algbw and busbw."""
     from ffplan.collectives.algorithms import NAMES
-    from ffplan.collectives.expert_dispatch import Routing
+    from ffplan.collectives.expert_dispatch import DEEPSEEK_V3, Routing
     from ffplan.collectives.volumes import OF_TOKENS, OPERATIONS, PROTOCOLS
     from ffplan.inputs.quantities import BANDWIDTH, parse_quantity
     from ffplan.report.collective import collective_document
-    from ffplan.studies.collective import CollectiveRequest, collective_table
+    from ffplan.studies.collective import CollectiveRequest, check_together, collective_table, operation_name
     from ffplan.studies.collective_rows import QueryError
+    from ffplan.studies.wired import message_bytes
 
-    operation = ALIASES.get(operation.lower().replace("_", "-"), operation.lower().replace("_", "-"))
+    operation = operation_name(operation)
     choice(operation, OPERATIONS, "--op")
     asked = {"--tokens": tokens, "--hidden": hidden, "--top-k": top_k, "--experts": experts, "--max-nodes": max_nodes}
     _refuse_idle(operation, asked, {"--size": size, "--protocol": protocol})
@@ -125,7 +98,7 @@ def collective(
     protocol = choice(protocol.lower(), PROTOCOLS, "--protocol") if protocol else None
     design, parts = resolved_design(file, catalog)
     libraries = _libraries(library, operation, design)
-    tokens_of = {name: value or DEFAULTS[name] for name, value in zip(DEFAULTS, asked.values(), strict=True)}
+    tokens_of = {name: value or DEEPSEEK_V3[name] for name, value in zip(DEEPSEEK_V3, asked.values(), strict=True)}
     routing = Routing(**tokens_of) if operation in OF_TOKENS else None
     rate = parsed(lambda: parse_quantity(nic_rate, BANDWIDTH), "--nic-rate") if nic_rate else None
     wanted = CollectiveRequest(
@@ -137,13 +110,12 @@ def collective(
         zones=zones,
         nic_gbyte_s=rate,
     )
-    _check(wanted, libraries, design)
-    message = design.spec.communication.message_size if design.spec.communication else float(2**30)
-    sizes = series(size, "ffplan collective: --size", sizes=True) if size else (message,)
+    sizes = series(size, "ffplan collective: --size", sizes=True) if size else (message_bytes(design),)
     ranks = tuple(int(n) for n in series(gpus, "ffplan collective: --gpus", sizes=False)) if gpus else None
     if len(ranks or (0,)) * len(sizes) * len(libraries) > MOST_POINTS:
         raise UsageError(f"ffplan collective: more than {MOST_POINTS:,} points; ask for fewer sizes or numbers")
     try:
+        check_together(wanted, libraries, design)
         report = collective_table(design, parts, libraries, wanted, ranks, sizes)
     except QueryError as error:
         raise UsageError(f"ffplan collective: {error}") from None

@@ -31,31 +31,6 @@ def _examine_all(files: list[str], catalogs: list[str] | None) -> tuple[Assessme
     return tuple(assessments)
 
 
-def _labels(designs: tuple[Assessment, ...]) -> tuple[str, ...]:
-    """Return what each design is called: its name, or its file where two have one name."""
-    names = [design.design.name for design in designs]
-    if len(set(names)) < len(names):
-        names = [design.design.file for design in designs]
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise UsageError(f"ffplan compare: `{repeated[0]}` is named twice")
-    return tuple(names)
-
-
-def _baseline(designs: tuple[Assessment, ...], labels: tuple[str, ...], files: list[str], wanted: str | None) -> int:
-    """Return the position of the baseline."""
-    if wanted is None:
-        return 0
-    for position, design in enumerate(designs):
-        if wanted in (labels[position], design.design.file, files[position]):
-            return position
-    from ffplan.inputs.suggest import did_you_mean
-
-    raise UsageError(
-        f"ffplan compare: --baseline `{wanted}` is not among the designs; {did_you_mean(wanted, labels, what='design')}"
-    )
-
-
 def compare(
     files: DesignsArgument,
     baseline: Annotated[
@@ -78,6 +53,6 @@ def compare(
     from ffplan.studies import compare as study
 
     designs = _examine_all(files, catalog)
-    labels = _labels(designs)
-    comparison = study.compare(designs, labels, _baseline(designs, labels, files, baseline))
+    labels = study.labels_of(designs)
+    comparison = study.compare(designs, labels, study.baseline_of(designs, labels, files, baseline))
     emit(compare_document(comparison), form, output)

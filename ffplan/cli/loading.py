@@ -3,45 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from ffplan.base.errors import UsageError
-from ffplan.base.paths import data_folder
-from ffplan.cli.options import shipped_designs
+from ffplan.inputs.design_files import find_design
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ffplan.catalog.parts import Part
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.design import Assessment
     from ffplan.studies.wired import WiredDesign
 
-P = TypeVar("P", bound="Part")
-
 MOST_BYTES = 256 * 2**20
 """Largest file of another program that is read [byte]."""
-
-
-def find_design(name: str) -> tuple[Path, str]:
-    """Return the file of a design given by path, or by the name of a shipped one, and what to call the file."""
-    if not name:
-        raise UsageError("ffplan: the name of a design is empty")
-    path = Path(name)
-    try:
-        plain_name = not path.exists() and not path.suffix and path.name == name
-    except (OSError, ValueError):
-        return path, name
-    if plain_name:
-        shipped = data_folder("designs") / f"{name}.yaml"
-        if shipped.is_file():
-            return shipped, f"designs/{name}.yaml"
-        from ffplan.inputs.suggest import did_you_mean
-
-        hint = did_you_mean(name, shipped_designs(), what="shipped design")
-        raise UsageError(f"ffplan: no file and no shipped design is called `{name}`; {hint}")
-    return path, name
 
 
 def read_bytes(file: str, most: int = MOST_BYTES) -> bytes:
@@ -120,33 +96,6 @@ def examined_design(name: str, catalogs: list[str] | None) -> Assessment:
     from ffplan.check.run import examine_file
 
     return examine_file(*find_design(name), Catalog(catalogs or ()))
-
-
-def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
-    """Return a part given on the command line.
-
-    Args:
-        catalog: where to look.
-        kind: the kind of part.
-        name: its id.
-        option: command and option, for messages.
-
-    Raises:
-        UsageError: where there is none of that kind, with the nearest.
-    """
-    from ffplan.inputs.suggest import did_you_mean
-
-    try:
-        part = catalog.entry(name).part
-    except KeyError:
-        what = kind.kind_words
-        known = [other for other in catalog.ids() if catalog.kind_of(other) == what.replace(" ", "-")]
-        raise UsageError(f"{option}: no {what} `{name}`; {did_you_mean(name, known, what=what)}") from None
-    if not isinstance(part, kind):
-        from ffplan.base.formatting import article
-
-        raise UsageError(f"{option}: `{name}` is {article(part.kind_words)}, not {article(kind.kind_words)}")
-    return part
 
 
 def parsed(parse: Callable[[], float], option: str) -> float:

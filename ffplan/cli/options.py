@@ -6,15 +6,10 @@ from typing import Annotated
 
 import typer
 
-from ffplan.base.paths import data_folder
-
-
-def shipped_designs() -> list[str]:
-    """Return the names of the designs that ship with ffplan."""
-    return sorted(path.stem for path in data_folder("designs").glob("*.yaml"))
-
 
 def _complete_design(incomplete: str) -> list[str]:
+    from ffplan.inputs.design_files import shipped_designs
+
     return [name for name in shipped_designs() if name.startswith(incomplete)]
 
 

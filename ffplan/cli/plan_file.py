@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ffplan.base.errors import UsageError
 from ffplan.training.axes import AXES
@@ -10,30 +10,6 @@ from ffplan.training.axes import AXES
 if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
     from ffplan.results.training import PlanRow
-
-
-def read_plan(file: str | None, given: dict[str, Any]) -> PlanFields:
-    """Return the plan of a file, or the default one, with what the command line gives in its place.
-
-    Raises:
-        UsageError: where the two do not go together.
-    """
-    from pathlib import Path
-
-    from pydantic_core import ValidationError
-
-    from ffplan.design.training import PlanFields, PlanFile
-    from ffplan.inputs.document import read_document
-    from ffplan.inputs.validate import validate
-
-    base = PlanFields()
-    if file is not None:
-        base = validate(PlanFile, read_document(Path(file), file))
-    fields = {name: getattr(base, name) for name in base.model_fields_set if name != "kind"}
-    try:
-        return PlanFields.model_validate({**fields, **given})
-    except ValidationError as error:
-        raise UsageError(f"ffplan train: {_words(error)}") from None
 
 
 def overlap_names(text: str | None) -> tuple[str, ...] | None:
@@ -71,12 +47,3 @@ def plan_text(base: PlanFields, plan: PlanRow) -> str:
         text = f"[{', '.join(value)}]" if isinstance(value, tuple) else str(value).lower()
         lines.append(f"{name}: {text}")
     return "\n".join(lines) + "\n"
-
-
-def _words(error: Any) -> str:
-    first = error.errors()[0]
-    context = first.get("ctx") or {}
-    if "message" in context:
-        return f"{context['message']}; {context['remedy']}"
-    name = "--" + "-".join(str(part) for part in first["loc"][:1]).replace("_", "-")
-    return f"{name}: {first['input']!r}: {first['msg'][:1].lower()}{first['msg'][1:]}"

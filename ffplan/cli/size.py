@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import choice, parsed, part_of
+from ffplan.cli.loading import choice, parsed
 from ffplan.cli.options import CatalogOption, OutputOption
 from ffplan.cli.output import emit
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import parsed, part_of, resolved_design
+from ffplan.cli.loading import parsed, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import emit, refuse_target, write
-from ffplan.cli.plan_file import overlap_names, plan_text, read_plan
+from ffplan.cli.plan_file import overlap_names, plan_text
 from ffplan.cli.series import series
 from ffplan.cli.train_options import (
     MOST_ROWS,
@@ -131,6 +132,7 @@ def train(
 
     Exit code 1 where a plan does not fit the machine, or runs on some of the numbers of accelerators only.
     """
+    from ffplan.design.plan_file import read_plan
     from ffplan.inputs.quantities import DATA, parse_quantity
     from ffplan.report.train import train_document
     from ffplan.studies.train_setup import TrainRequest

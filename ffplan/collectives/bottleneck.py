@@ -85,8 +85,18 @@ def totals(lines: Iterable[Line]) -> dict[Key, tuple[Number, Number]]:
     return found
 
 
+def _mark(value: Number) -> float:
+    """Return what tells numbers apart: a number itself, an array by its identity."""
+    return value if isinstance(value, int | float) else id(value)
+
+
 def sustained_rate(
-    known: dict[Key, Resource], lines: Iterable[Line], *, trees: bool = False, as_library: bool = False
+    known: dict[Key, Resource],
+    lines: Iterable[Line],
+    *,
+    trees: bool = False,
+    as_library: bool = False,
+    at_line_rate: bool = False,
 ) -> Number:
     """Return the rate of a long message under a ledger.
 
@@ -95,6 +105,7 @@ def sustained_rate(
         lines: the ledger.
         trees: several flows meet at each NIC.
         as_library: leave out the limits that libraries do not know.
+        at_line_rate: reckon with line rates, as bounds do.
 
     Returns:
         Algorithm bandwidth [GB/s], in the shape of the ledger's uses.
@@ -105,8 +116,8 @@ def sustained_rate(
         if item is None or (as_library and not item.known):
             continue
         both = item.both_ways[1]
-        share = item.under_trees if trees and item.under_trees is not None else item.sustained
-        mark = (item.name, id(item.one_way), both, share, id(inward), id(outward))
+        share = 1.0 if at_line_rate else item.under_trees if trees and item.under_trees is not None else item.sustained
+        mark = (item.name, id(item.one_way), _mark(both), _mark(share), id(inward), id(outward))
         if mark not in seen:
             seen[mark] = port_rate(item.one_way[1] * share, both, inward, outward)
     return minimum(*seen.values(), float("inf"))

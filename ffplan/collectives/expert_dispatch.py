@@ -15,6 +15,10 @@ SCALE_BLOCK = 128
 """Elements that share one FP8 scale of four bytes."""
 
 
+DEEPSEEK_V3 = {"tokens": 4096, "hidden": 7168, "top_k": 8, "experts": 256, "groups": 4}
+"""Tokens, width, experts of a token, experts, most nodes, where dispatch and combine are given none."""
+
+
 @record
 class Routing:
     """How tokens find their experts."""

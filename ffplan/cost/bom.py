@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.array_math import some
 from ffplan.base.errors import InputError
 from ffplan.base.outcomes import CostLine
 from ffplan.base.record import record
@@ -90,7 +91,7 @@ def bill_of_materials(
     ]
     items.append(Item("switches", design.switch.id, fabric.switches))
     items += [Item(category, link.id, count) for category, link, count in links]
-    return tuple(item for item in items if item.quantity)
+    return tuple(item for item in items if some(item.quantity))
 
 
 def _lines(design: ResolvedDesign, items: list[Item]) -> Iterator[CostLine]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.array_math import maximum, real
 from ffplan.base.record import record
 from ffplan.catalog.parts import StorageServer
 from ffplan.cost.bom import cable_items
@@ -60,7 +61,7 @@ class PowerPlan:
     @property
     def facility_w(self) -> float:
         """Facility power in training [W]."""
-        return float(facility_power(self.it_w, self.pue))
+        return real(facility_power(self.it_w, self.pue))
 
 
 def facility_power(it_power: Number, pue: Number) -> Number:
@@ -123,7 +124,7 @@ def component_sum(group: ResolvedGroup) -> float:
         total += group.accelerators_per_node * group.accelerator.power.value
     if isinstance(server, StorageServer):
         total += server.drives.count.value * server.drives.power.value
-    return float(total)
+    return real(total)
 
 
 def _node(group: ResolvedGroup) -> NodePower:
@@ -131,7 +132,7 @@ def _node(group: ResolvedGroup) -> NodePower:
     figure, training, grade = power.training, total, "component sum"
     if figure is not None:
         training, grade = figure.value, figure.grade or group.server.sources[figure.source].grade
-    maximum = power.maximum.value if power.maximum else max(total, training)
+    most = power.maximum.value if power.maximum else maximum(total, training)
     return NodePower(
         role=group.group.role,
         server=group.server.id,
@@ -139,7 +140,7 @@ def _node(group: ResolvedGroup) -> NodePower:
         training_w=training,
         training_grade=grade,
         component_sum_w=total,
-        maximum_w=maximum,
+        maximum_w=most,
         per_rack=group.group.per_rack,
     )
 
@@ -149,7 +150,7 @@ def _network_maximum(design: ResolvedDesign, fabric: FabricPlan, ends: float, at
     typical = fabric.switches * switch.power.value + ends
     if switch.power_max is None:
         return typical
-    return max(typical, fabric.switches * switch.power_max.value + at_nics)
+    return maximum(typical, fabric.switches * switch.power_max.value + at_nics)
 
 
 def plan_power(

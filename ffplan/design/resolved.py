@@ -1,7 +1,11 @@
-"""A design in which every catalogue id has become a part."""
+"""A design in which every catalogue id has become a part.
+
+Where many designs are assessed at once, counts and figures are arrays of one shape in place of numbers.
+"""
 
 from __future__ import annotations
 
+from ffplan.base.array_math import minimum, real
 from ffplan.base.record import record
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
@@ -27,7 +31,7 @@ class ResolvedGroup:
 
     def nic_rates(self, port_gbyte_s: float, stripes: int = 1) -> tuple[float, ...]:
         """Return what each NIC on the fabric carries over `stripes` ports of that rate [GB/s]."""
-        return tuple(min(stripes * port_gbyte_s, self.nics[slot].rate.value) for slot in self.fabric_nics)
+        return tuple(minimum(stripes * port_gbyte_s, self.nics[slot].rate.value) for slot in self.fabric_nics)
 
     @property
     def accelerators_per_node(self) -> int:
@@ -81,12 +85,12 @@ class ResolvedDesign:
     @property
     def port_gbyte_s(self) -> float:
         """What a switch port and the link to a NIC carry in one direction, after breakout [GB/s]."""
-        return float(min(self.switch.rate.value, self.endpoint_link.rate.value)) / self.spec.fabric.breakout
+        return real(minimum(self.switch.rate.value, self.endpoint_link.rate.value)) / self.spec.fabric.breakout
 
     @property
     def link_gbyte_s(self) -> float:
         """What a link between switches carries in one direction, after breakout [GB/s]."""
-        return float(min(self.switch.rate.value, self.inter_switch_link.rate.value)) / self.spec.fabric.breakout
+        return real(minimum(self.switch.rate.value, self.inter_switch_link.rate.value)) / self.spec.fabric.breakout
 
     @property
     def compute(self) -> ResolvedGroup:

@@ -114,7 +114,19 @@ def read_document(path: Path, file: str | None = None) -> Document:
         InputError: where the file is missing, unreadable, too large, not text or not YAML 1.2.
     """
     file = file or str(path)
-    raw = _read_bytes(path, file)
+    return parse_document(_read_bytes(path, file), file)
+
+
+def parse_document(raw: bytes, file: str) -> Document:
+    """Read the content of one YAML file within the limits.
+
+    Args:
+        raw: its bytes.
+        file: its name in messages.
+
+    Raises:
+        InputError: where it is not text or not YAML 1.2.
+    """
     if b"\0" in raw:
         raise _fault("file-not-text", file, "this is a binary file", "name a YAML text file")
     try:

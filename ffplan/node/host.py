@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.array_math import real
 from ffplan.base.record import record
 from ffplan.catalog.parts import Accelerator, Cpu, Nic, RootPortLimits, Server
 
@@ -156,7 +157,7 @@ def _memory(server: Server, cpus: Sequence[Cpu]) -> Range:
             memory_bandwidth(socket.memory.channels.value, socket.memory.rate.value, efficiency)
             for socket, efficiency in zip(server.sockets, efficiencies, strict=True)
         ]
-        return float(sum(bandwidths))
+        return real(sum(bandwidths))
 
     figures = [cpu.memory_efficiency for cpu in cpus]
     return (

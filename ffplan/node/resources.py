@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import Number
+from ffplan.base.array_math import Number, maximum, minimum
 from ffplan.base.record import record
 from ffplan.node.host import Host, Range, spread
 
@@ -57,14 +57,14 @@ def _scale_up(host: Host, link_share: float) -> list[Resource]:
         best = figure or ring
         carried = spread(best) if best else tuple(link_share * v for v in spread(accelerator.nvlink))
         low, value = carried[0], carried[1]
-        ends = (low, value, max(full, value))
+        ends = (low, value, maximum(full, value))
         found += [Resource(name, gpu, "NVLink of a GPU", ends) for gpu in host.gpus]
     if rates is not None and rates.nvls is not None and host.switched:
         ranks = rates.nvls.ranks.value
         per_busbw = (ranks + 1) / ranks / (2 * (ranks - 1) / ranks)
         carried = tuple(value * per_busbw for value in spread(rates.nvls.busbw))
         label = "NVLink of a GPU under reduction in the switch"
-        ends = (carried[0], carried[1], max(full, carried[1]))
+        ends = (carried[0], carried[1], maximum(full, carried[1]))
         found += [Resource("nvls", gpu, label, ends) for gpu in host.gpus]
     return found
 
@@ -75,7 +75,7 @@ def _over_pcie(host: Host, link: Range) -> Range:
     if rates is None or rates.pcie is None:
         return link
     low, value, _ = spread(rates.pcie)
-    return (min(low, link[1]), min(value, link[1]), link[2])
+    return (minimum(low, link[1]), minimum(value, link[1]), link[2])
 
 
 def _of_gpus(host: Host) -> list[Resource]:
@@ -102,7 +102,9 @@ def _of_cpus(host: Host) -> list[Resource]:
             found.append(Resource("root_port", port.id, port.devices, one_way, both_ways=both, known=False))
     sockets = len(host.cpus)
     low, value, high = (end / sockets for end in host.memory_gbyte_s)
-    basis = f"{host.memory_gbyte_s[1]:g} GB/s practical over {host.channels} channels"
+    practical = host.memory_gbyte_s[1]
+    one = isinstance(practical, int | float)  # arrays of many designs need no words
+    basis = f"{practical:g} GB/s practical over {host.channels} channels" if one else ""
     found += [
         Resource("host_memory", str(number), "host memory", (low, value, high), both_ways=(1.0, 1.0, 1.0), basis=basis)
         for number in range(sockets)
@@ -117,12 +119,15 @@ def _network(host: Host) -> list[Resource]:
     found = []
     for name, nic, rate in zip(host.nic_ids, host.nics, host.nic_gbyte_s, strict=True):
         tree = nic.tree_efficiency.value if nic.tree_efficiency else nic.line_efficiency.value
-        low = min(rate, nic.rate.range[0]) * nic.line_efficiency.range[0]
+        low = minimum(rate, nic.rate.range[0]) * nic.line_efficiency.range[0]
         line = nic.line_efficiency.value
         found.append(Resource("nic", name, "NIC", (low, rate, rate), sustained=line, under_trees=tree))
     peers = [cpu for cpu in host.cpus if cpu.gpu_nic_peer is not None]
     if peers and (host.peer_through_cpu or not host.forwarding):
-        slowest = min(peers, key=lambda cpu: cpu.gpu_nic_peer.value if cpu.gpu_nic_peer else 0.0)
+        kinds = list({cpu.id: cpu for cpu in peers}.values())
+        slowest = kinds[0]
+        if len(kinds) > 1:
+            slowest = min(kinds, key=lambda cpu: cpu.gpu_nic_peer.value if cpu.gpu_nic_peer else 0.0)
         assert slowest.gpu_nic_peer is not None
         share = slowest.gpu_nic_peer_both_way_share
         label, one_way = "GPU to NIC peer-to-peer through the CPU", spread(slowest.gpu_nic_peer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ffplan.base.record import record
+from ffplan.results.result import Result
 
 
 @record
@@ -80,7 +81,7 @@ class AlgorithmRow:
 
 
 @record
-class CollectiveTable:
+class CollectiveTable(Result):
     """What `ffplan collective` prints."""
 
     schema_version: str

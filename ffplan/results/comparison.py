@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ffplan.base.record import record
 from ffplan.results.design import Assessment, ToolInfo
+from ffplan.results.result import Result
 
 
 @record
@@ -53,7 +54,7 @@ class Ratios:
 
 
 @record
-class Comparison:
+class Comparison(Result):
     """Designs side by side."""
 
     schema_version: str

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ffplan.base.errors import Finding
 from ffplan.base.outcomes import CostLine, LedgerLine, Term
 from ffplan.base.record import record
+from ffplan.results.result import Result
 
 SCHEMA_VERSION = "1.3"
 
@@ -376,7 +377,7 @@ class UnverifiedFigure:
 
 
 @record
-class Assessment:
+class Assessment(Result):
     """What a design gives, what binds it, what it costs and draws."""
 
     schema_version: str
@@ -410,7 +411,7 @@ class Assessment:
 
 
 @record
-class Findings:
+class Findings(Result):
     """What `ffplan check --format json` prints."""
 
     schema_version: str

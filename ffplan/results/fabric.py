@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ffplan.base.record import record
+from ffplan.results.result import Result
 
 
 @record
@@ -42,7 +43,7 @@ class LaneReport:
 
 
 @record
-class RouteReport:
+class RouteReport(Result):
     """What a fabric makes of some traffic."""
 
     schema_version: str
@@ -101,7 +102,7 @@ class OrderReport:
 
 
 @record
-class PlacementReport:
+class PlacementReport(Result):
     """Ranks of a job, and what other orders cost."""
 
     schema_version: str
@@ -150,7 +151,7 @@ class LossReport:
 
 
 @record
-class FaultReport:
+class FaultReport(Result):
     """What losing switches and links costs."""
 
     schema_version: str
@@ -238,7 +239,7 @@ class SizeOption:
 
 
 @record
-class SizeReport:
+class SizeReport(Result):
     """Every family that holds a number of endpoints."""
 
     schema_version: str
@@ -382,7 +383,7 @@ class PlainCable:
 
 
 @record
-class CablingReport:
+class CablingReport(Result):
     """Every cable of a design."""
 
     schema_version: str

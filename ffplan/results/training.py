@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ffplan.base.record import record
 from ffplan.results.design import CatalogFile
+from ffplan.results.result import Result
 
 
 @record
@@ -204,7 +205,7 @@ class Skipped:
 
 
 @record
-class TrainReport:
+class TrainReport(Result):
     """What `ffplan train` prints."""
 
     schema_version: str

@@ -11,6 +11,7 @@ from ffplan.catalog.library import Library
 from ffplan.collectives import expert_dispatch
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, choices
+from ffplan.collectives.volumes import OF_TOKENS
 from ffplan.fabric.family import fabric_cuts, plan_fabric
 from ffplan.fabric.sizing.link_cuts import reachable_nodes, zones_of
 from ffplan.node.host import host
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
+
+
+ALIASES = {
+    "all-reduce": "allreduce",
+    "alltoall": "all-to-all",
+    "allgather": "all-gather",
+    "reducescatter": "reduce-scatter",
+}
+"""Other spellings of operations."""
 
 
 @record
@@ -127,6 +137,36 @@ def _fault(wish: CollectiveQuery, job: RankLayout) -> str | None:
     if wish.nvlink and not (job.host.pairs or job.host.switched):
         return f"`hfreduce-nvlink` needs NVLink between GPUs; `{job.host.id}` has none"
     return None
+
+
+def operation_name(text: str) -> str:
+    """Return the name of an operation as ffplan writes it."""
+    name = text.lower().replace("_", "-")
+    return ALIASES.get(name, name)
+
+
+def usual_library(operation: str, design: ResolvedDesign) -> str:
+    """Return the library that is timed where none is asked for: the design's first that has the operation."""
+    if operation in OF_TOKENS:
+        return "deepep"
+    wanted = design.spec.communication
+    return wanted.libraries[0] if wanted and operation == "allreduce" else "nccl"
+
+
+def check_together(asked: CollectiveRequest, libraries: list[str], design: ResolvedDesign) -> None:
+    """Refuse what cannot go together.
+
+    Raises:
+        QueryError: where something does not.
+    """
+    if any(name.startswith("hfreduce") for name in libraries) and (
+        asked.algorithm or asked.protocol or asked.in_network
+    ):
+        raise QueryError("HFReduce has one way only; leave out --algorithm, --protocol and --sharp")
+    if asked.algorithm == "sharp" and not asked.in_network:
+        raise QueryError("--algorithm sharp: the network's switches reduce only with --sharp")
+    if asked.in_network and design.switch.fabric != "infiniband":
+        raise QueryError(f"--sharp: `{design.switch.id}` is an Ethernet switch; it does not reduce")
 
 
 def collective_table(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.errors import UsageError
 from ffplan.cost.value import cost_performance, relative_performance
 from ffplan.results.comparison import Comparison, Ratios
 from ffplan.results.design import SCHEMA_VERSION, Assessment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ffplan.results.design import CostReport
 
@@ -103,6 +104,41 @@ def _notes(labels: tuple[str, ...], designs: tuple[Assessment, ...], baseline: i
         if not set(design.hardware.gemm_tflops) & set(base.hardware.gemm_tflops):
             notes.append(f"{name} and {base_name} have no measured GEMM rate in common: no relative performance.")
     return tuple(notes)
+
+
+def labels_of(designs: tuple[Assessment, ...]) -> tuple[str, ...]:
+    """Return what each design is called: its name, or its file where two have one name.
+
+    Raises:
+        UsageError: where two have one file too.
+    """
+    names = [design.design.name for design in designs]
+    if len(set(names)) < len(names):
+        names = [design.design.file for design in designs]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise UsageError(f"ffplan compare: `{repeated[0]}` is named twice")
+    return tuple(names)
+
+
+def baseline_of(
+    designs: tuple[Assessment, ...], labels: tuple[str, ...], files: Sequence[str], wanted: str | None
+) -> int:
+    """Return the position of the baseline, given by name or file; the first if omitted.
+
+    Raises:
+        UsageError: where there is no such design.
+    """
+    if wanted is None:
+        return 0
+    for position, design in enumerate(designs):
+        if wanted in (labels[position], design.design.file, files[position]):
+            return position
+    from ffplan.inputs.suggest import did_you_mean
+
+    raise UsageError(
+        f"ffplan compare: --baseline `{wanted}` is not among the designs; {did_you_mean(wanted, labels, what='design')}"
+    )
 
 
 def compare(designs: tuple[Assessment, ...], labels: tuple[str, ...], baseline: int) -> Comparison:

@@ -33,6 +33,7 @@ ARROWS: dict[str, set[str]] = {
     "check": {"studies"},
     "interop": {"fabric.routing", "results"},
     "schema": {"calibration", "check", "interop", "report"},
+    "api": {"check", "report"},
 }
 """The rooms that each room builds on; it may import them and what they build on. `cli` may import everything."""
 
@@ -52,6 +53,7 @@ THIRD_PARTY = {
     "interop": {"numpy", "networkx"},
     "report": {"rich"},
     "schema": {"pydantic"},
+    "api": {"numpy", "pandas", "yaml"},
     "cli": {"typer", "numpy", "pydantic_core"},
 }
 """Packages from elsewhere that a room may import; no other room may import any."""

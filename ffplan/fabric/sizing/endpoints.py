@@ -27,7 +27,7 @@ class Demand:
 
 def deal(count: int, parts: int, index: int, start: int) -> int:
     """Return how many of `count` things part `index` gets when they are dealt in turn, from part `start` on."""
-    return count // parts + (1 if (index - start) % parts < count % parts else 0)
+    return count // parts + ((index - start) % parts < count % parts)
 
 
 def ports_per_plane(design: ResolvedDesign, group: ResolvedGroup) -> int:
@@ -94,6 +94,11 @@ def _faults(design: ResolvedDesign) -> list[Finding]:
     return faults
 
 
+def zone_demands(design: ResolvedDesign) -> Demand:
+    """Return the endpoint ports that the nodes want in each zone of one plane, unchecked."""
+    return Demand(tuple(zone_demand(design, zone) for zone in range(design.spec.fabric.zones)))
+
+
 def demand(design: ResolvedDesign) -> Demand:
     """Return the endpoint ports that the nodes want in each zone of one plane.
 
@@ -103,5 +108,4 @@ def demand(design: ResolvedDesign) -> Demand:
     faults = _faults(design)
     if faults:
         raise InputError(*faults)
-    fabric = design.spec.fabric
-    return Demand(tuple(zone_demand(design, zone) for zone in range(fabric.zones)))
+    return zone_demands(design)

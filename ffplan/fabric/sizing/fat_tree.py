@@ -1,10 +1,14 @@
-"""One fat tree: what it is built from, given its endpoints."""
+"""One fat tree: what it is built from, given its endpoints.
+
+Numbers may be arrays of one shape: trees of many designs at once, whose last pod may then be empty.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
+from ffplan.base.array_math import choose, maximum, minimum, some, whole
 from ffplan.base.record import record
 from ffplan.fabric.sizing import formulas
 
@@ -30,18 +34,18 @@ class TreeRule:
     @property
     def pod_leaves(self) -> int:
         """Leaf switches of a full pod: the downlinks of a spine."""
-        return self.radix - int(formulas.leaf_uplinks(self.radix, self.spine_ratio))
+        return self.radix - whole(formulas.leaf_uplinks(self.radix, self.spine_ratio))
 
     @property
     def spine_uplinks(self) -> int:
         """Uplinks of a full spine."""
         set_aside = formulas.leaf_uplinks(self.radix, self.spine_ratio)
-        return int(formulas.spine_uplinks(self.radix, set_aside, self.spine_ratio))
+        return whole(formulas.spine_uplinks(self.radix, set_aside, self.spine_ratio))
 
     @property
     def capacity(self) -> int:
         """Most endpoint ports of one tree."""
-        return int(formulas.tree_capacity(self.tiers, self.radix, self.downlinks, self.pod_leaves))
+        return whole(formulas.tree_capacity(self.tiers, self.radix, self.downlinks, self.pod_leaves))
 
 
 @record
@@ -84,11 +88,11 @@ class Tree:
 
 
 def _cores(rule: TreeRule, endpoints: int, spines: int, links: int) -> int:
-    fewest = int(formulas.core_minimal(links, rule.radix))
+    fewest = whole(formulas.core_minimal(links, rule.radix))
     half, up = rule.pod_leaves, rule.spine_uplinks
     if rule.core_policy == "minimal":
         return fewest
-    most = min(rule.uplinks * up, links)  # one port of each core for each of at most k pods
+    most = minimum(rule.uplinks * up, links)  # one port of each core for each of at most k pods
     if rule.core_policy == "equal-stripe":
         cores = formulas.core_equal_stripe(spines, rule.uplinks, up, rule.radix)
     else:
@@ -101,7 +105,7 @@ def _cores(rule: TreeRule, endpoints: int, spines: int, links: int) -> int:
             spine_up=up,
             radix=rule.radix,
         )
-    return max(fewest, min(most, int(cores)))
+    return maximum(fewest, minimum(most, whole(cores)))
 
 
 def uplink_choices(rule: TreeRule, ratio: float, least_downlinks: int = 1) -> list[TreeRule]:
@@ -132,7 +136,7 @@ def build_tree(rule: TreeRule, endpoints: int, leaves: int | None = None) -> Tre
     k, u = rule.radix, rule.uplinks
     if rule.tiers == 1:
         return Tree(rule=rule, endpoints=endpoints, leaf=1, leaf_ports=k, narrowest_links=k, full_pods=1)
-    leaf = leaves or int(formulas.leaf_switches(endpoints, rule.downlinks))
+    leaf = whole(formulas.leaf_switches(endpoints, rule.downlinks)) if leaves is None else leaves
     counts = _two_tiers(rule, leaf) if rule.tiers == 2 else _three_tiers(rule, leaf, endpoints)
     links = leaf * u
     return Tree(rule=rule, endpoints=endpoints, leaf=leaf, leaf_spine=links, leaf_ports=leaf * rule.downlinks, **counts)
@@ -141,7 +145,7 @@ def build_tree(rule: TreeRule, endpoints: int, leaves: int | None = None) -> Tre
 def _two_tiers(rule: TreeRule, leaf: int) -> dict[str, Any]:
     """Return what a tree of two tiers has above its leaves: one pod without links upwards."""
     links = leaf * rule.uplinks
-    spine = int(formulas.two_tier_spines(leaf, rule.uplinks, rule.radix))
+    spine = whole(formulas.two_tier_spines(leaf, rule.uplinks, rule.radix))
     return {
         "spine": spine,
         "spare_spine_ports": spine * rule.radix - links,
@@ -155,11 +159,11 @@ def _three_tiers(rule: TreeRule, leaf: int, endpoints: int) -> dict[str, Any]:
     """Return what a tree of three tiers has above its leaves: full pods, the one that is not full, cores."""
     k, u, half, up = rule.radix, rule.uplinks, rule.pod_leaves, rule.spine_uplinks
     pods, rest = divmod(leaf, half)
-    pod = Pod(half, int(formulas.pod_spines(half, u, up, k)), up)
+    pod = Pod(half, whole(formulas.pod_spines(half, u, up, k)), up)
     last = None
-    if rest:
+    if some(rest):
         last_up = -(-rest * up // half)
-        last = Pod(rest, int(formulas.pod_spines(rest, u, last_up, k)), last_up)
+        last = Pod(rest, whole(formulas.pod_spines(rest, u, last_up, k)) * (rest > 0), last_up)
     spine = pods * pod.spines + (last.spines if last else 0)
     spine_core = u * (pods * up + (last.up if last else 0))
     core = _cores(rule, endpoints, spine, spine_core)
@@ -169,7 +173,7 @@ def _three_tiers(rule: TreeRule, leaf: int, endpoints: int) -> dict[str, Any]:
         "spine_core": spine_core,
         "spare_spine_ports": spine * k - leaf * u - spine_core,
         "spare_core_ports": core * k - spine_core,
-        "narrowest_links": leaf * u if pods + bool(last) == 1 else min(leaf * u, spine_core),
+        "narrowest_links": choose(pods + (rest > 0) == 1, leaf * u, minimum(leaf * u, spine_core)),
         "full_pods": pods,
         "pod": pod,
         "last_pod": last,

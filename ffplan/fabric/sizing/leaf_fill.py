@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.array_math import choose, maximum, some, whole
 from ffplan.fabric.sizing import formulas
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def leaves_of(design: ResolvedDesign, rule: TreeRule, ports: int) -> int | None:
     compute = [group for group in design.groups if group.group.role == "compute"]
     zones = design.spec.fabric.zones
     nodes = sum(g.group.count if g.group.zones == "every" else -(-g.group.count // zones) for g in compute)
-    return int(formulas.rail_leaves(nodes, unit_nodes(design, rule), rule.rails, ports, rule.downlinks))
+    return whole(formulas.rail_leaves(nodes, unit_nodes(design, rule), rule.rails, ports, rule.downlinks))
 
 
 def leaf_fill(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -> list[tuple[int, int]]:
@@ -49,8 +50,8 @@ def leaf_fill(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -> 
         packed -= compute
         units, rest = divmod(-(-compute // rule.rails), unit_nodes(design, rule))
         found = [(units * rule.rails, unit_nodes(design, rule)), (rule.rails, rest)]
-    full, rest = divmod(packed, max(1, room))
-    return [(leaves, each) for leaves, each in (*found, (full, room), (1, rest)) if leaves and each]
+    full, rest = divmod(packed, maximum(1, room))
+    return [(leaves, each) for leaves, each in (*found, (full, room), (1, rest)) if some(leaves) and some(each)]
 
 
 def leaf_cables(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -> int:
@@ -64,7 +65,7 @@ def leaf_cables(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -
 def whole_pairs(rule: TreeRule, pod: Pod, breakout: int) -> bool:
     """True where the links of a pod share whole ports at both ends: as many lead from each leaf to each spine, and in
     step."""
-    return rule.uplinks // pod.spines % breakout == 0 and rule.downlinks % breakout == 0
+    return (rule.uplinks // maximum(pod.spines, 1) % breakout == 0) & (rule.downlinks % breakout == 0)
 
 
 def tree_cables(tree: Tree, breakout: int) -> int:
@@ -77,5 +78,6 @@ def tree_cables(tree: Tree, breakout: int) -> int:
     pods = [(tree.pod, tree.full_pods), (tree.last_pod, 1)]
     for pod, count in pods:
         if pod is not None:
-            cables += count * pod.leaves * rule.uplinks // (breakout if whole_pairs(rule, pod, breakout) else 1)
+            shared = breakout == 1 or whole_pairs(rule, pod, breakout)
+            cables += count * pod.leaves * rule.uplinks // choose(shared, breakout, 1)
     return cables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import Number, Truth, ceil_div, maximum
+from ffplan.base.array_math import Number, Truth, ceil_div, maximum, some
 from ffplan.base.record import record
 from ffplan.fabric.sizing.endpoints import ports_per_plane
 from ffplan.fabric.sizing.plan import rails_of
@@ -76,10 +76,10 @@ def tree_cuts(
     spanned = zones_of(design, nodes) if zones is None else zones
     in_a_tree = ceil_div(nodes, spanned)
     leaves = plan.switches_by_role["leaf"] // (plan.planes * plan.zones)
-    if plan.uplinks and leaves > 1:
+    if some(plan.uplinks) and some(leaves > 1):
         under_a_leaf = fabric.scalable_unit or plan.radix - plan.uplinks
         wanted = ceil_div(in_a_tree, under_a_leaf)
-        crossing = (wanted > 1) | (leaves < rails)
+        crossing = ((wanted > 1) | (leaves < rails)) & (leaves > 1)
         links = len(group.fabric_nics) * design.stripes * plan.uplinks
         words = "uplinks of a leaf" if rails == 1 else f"uplinks of a leaf on each of {rails} rails"
         sets = crossing * maximum(2, wanted) * (nodes > 1) + (1 - crossing * (nodes > 1))
@@ -93,7 +93,7 @@ def tree_cuts(
                 below=under_a_leaf,
             )
         )
-        if plan.tiers == 3 and plan.links_by_tier["spine_core"]:
+        if plan.tiers == 3 and some(plan.links_by_tier["spine_core"]):
             apart = (in_a_tree > under_a_leaf * plan.radix // 2) & (nodes > 1)
             found.append(_middle(plan, group.group.count, nodes, apart))
     if fabric.inter_zone is not None and group.group.zones == "split":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ffplan.base.array_math import choose, maximum, real
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.fabric.sizing import formulas
@@ -49,12 +50,12 @@ def tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> TreeRule:
     return choices[0] if len(choices) == 1 else min(choices, key=lambda item: (switches(item), item.uplinks))
 
 
-def _provisioned(design: ResolvedDesign, wanted: Demand) -> tuple[int, ...]:
-    """Endpoint ports to build in each zone of one plane."""
+def provisioned(design: ResolvedDesign, wanted: Demand) -> tuple[int, ...]:
+    """Return the endpoint ports to build in each zone of one plane."""
     fabric = design.spec.fabric
     trees = fabric.zones * design.planes
     floor = -(-(fabric.access_points or 0) // trees)
-    return tuple(max(total, floor) for total in wanted.totals)
+    return tuple(maximum(total, floor) for total in wanted.totals)
 
 
 def _check(design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[int, ...]) -> None:
@@ -95,7 +96,7 @@ def _check(design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[
 
 
 @record
-class _Sized:
+class SizedTrees:
     """What a plane of the fabric is made of."""
 
     rule: TreeRule
@@ -105,13 +106,13 @@ class _Sized:
     trees: list[Tree]
 
 
-def _sized(design: ResolvedDesign) -> _Sized:
+def _sized(design: ResolvedDesign) -> SizedTrees:
     """Return what a plane of the fabric is made of; planes are equal."""
     wanted = demand(design)
-    ports = _provisioned(design, wanted)
+    ports = provisioned(design, wanted)
     rule = tree_rule(design, ports)
     _check(design, rule, wanted, ports)
-    return _Sized(rule, wanted, ports, _trees(design, rule, ports))
+    return SizedTrees(rule, wanted, ports, _trees(design, rule, ports))
 
 
 def _trees(design: ResolvedDesign, rule: TreeRule, ports: tuple[int, ...]) -> list[Tree]:
@@ -130,7 +131,25 @@ def plan_trees(design: ResolvedDesign) -> FabricPlan:
         InputError: where the fabric cannot hold the endpoints, NICs cannot be dealt evenly over planes and
             zones, or the inter-zone switches have too few ports.
     """
-    return _assemble(design, _sized(design))
+    return assemble(design, _sized(design))
+
+
+def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving: Any, link_rate: float) -> Any:
+    """Return what crosses an even split of one tree [GB/s].
+
+    Args:
+        design: the design.
+        tree: the tree.
+        zone: endpoint ports wanted by each group.
+        leaving: bandwidth of all of them [GB/s].
+        link_rate: rate of a link between switches [GB/s].
+    """
+    if design.spec.fabric.tiers == 1:
+        return formulas.tree_bisection(leaving, tree.narrowest_links, design.switch.rate.value)
+    rate, up = leaving / sum(zone), tree.rule.uplinks
+    filled = leaf_fill(design, tree, zone)
+    leaving = sum(real(formulas.leaf_cut(leaves, each, rate, up, link_rate)) for leaves, each in filled)
+    return formulas.tree_bisection(leaving, tree.narrowest_links, link_rate)
 
 
 def _bisection(design: ResolvedDesign, wanted: Demand, trees: list[Tree], link_rate: float) -> float:
@@ -139,23 +158,26 @@ def _bisection(design: ResolvedDesign, wanted: Demand, trees: list[Tree], link_r
     Where every compute node is in every zone, the zones carry its traffic side by side, as planes do.
     """
     rates = [port_rate(design, group) for group in design.groups]
-    bandwidths = [sum(n * rate for n, rate in zip(zone, rates, strict=True)) for zone in wanted.by_zone]
-    smallest = min(range(len(trees)), key=lambda zone: bandwidths[zone])
-    spec = design.spec.fabric
-    one_switch_rate = link_rate if spec.tiers > 1 else design.switch.rate.value
-    tree, ports = trees[smallest], wanted.totals[smallest]
-    leaving = bandwidths[smallest]
-    if spec.tiers > 1:
-        rate, up = leaving / ports, tree.rule.uplinks
-        filled = leaf_fill(design, tree, wanted.by_zone[smallest])
-        leaving = sum(float(formulas.leaf_cut(leaves, each, rate, up, link_rate)) for leaves, each in filled)
-    cut = formulas.tree_bisection(leaving, tree.narrowest_links, one_switch_rate)
+    smallest: Any = None
+    cut: Any = None
+    for zone, tree in zip(wanted.by_zone, trees, strict=True):
+        bandwidth = sum(n * rate for n, rate in zip(zone, rates, strict=True))
+        here = _tree_cut(design, tree, zone, bandwidth, link_rate)
+        first = smallest is None
+        less = True if first else bandwidth < smallest
+        smallest, cut = (bandwidth, here) if first else (choose(less, bandwidth, smallest), choose(less, here, cut))
     if design.side_by_side:
-        return float(spec.zones * cut)
-    return float(formulas.zone_bisection(spec.zones, design.trunk_links, link_rate, bandwidths[smallest], cut))
+        return real(design.spec.fabric.zones * cut)
+    return real(formulas.zone_bisection(design.spec.fabric.zones, design.trunk_links, link_rate, smallest, cut))
 
 
-def _assemble(design: ResolvedDesign, sized: _Sized) -> FabricPlan:
+def assemble(design: ResolvedDesign, sized: SizedTrees) -> FabricPlan:
+    """Return the counts of a fabric of trees, for one design or for arrays of them.
+
+    Args:
+        design: the design.
+        sized: what a plane of it is made of.
+    """
     fabric = design.spec.fabric
     rule, wanted, ports, trees = sized.rule, sized.wanted, sized.ports, sized.trees
     trunk, trunk_switches = design.trunk_links, fabric.inter_zone.switches if fabric.inter_zone else 0
@@ -163,10 +185,10 @@ def _assemble(design: ResolvedDesign, sized: _Sized) -> FabricPlan:
     endpoints = planes * sum(wanted.totals)
     rate = port_rate(design, design.compute)
     link_rate = design.link_gbyte_s
-    oversubscription = 1.0
-    if rule.uplinks:
-        fastest = max(port_rate(design, group) for group in design.groups)
-        oversubscription = float(formulas.bandwidth_oversubscription(rule.downlinks, rule.uplinks, fastest, link_rate))
+    oversubscription: float = 1.0
+    if fabric.tiers > 1:
+        fastest = maximum(*(port_rate(design, group) for group in design.groups))
+        oversubscription = real(formulas.bandwidth_oversubscription(rule.downlinks, rule.uplinks, fastest, link_rate))
     return FabricPlan(
         family=fabric.family,
         planes=planes,
@@ -201,7 +223,7 @@ def _assemble(design: ResolvedDesign, sized: _Sized) -> FabricPlan:
         endpoint_cables=planes * sum(leaf_cables(design, t, n) for t, n in zip(trees, wanted.by_zone, strict=True)),
         inter_switch_cables=planes * (sum(tree_cables(tree, fabric.breakout) for tree in trees) + zones * trunk),
         oversubscription=oversubscription,
-        zone_oversubscription=max(wanted.totals) / trunk if trunk else None,
+        zone_oversubscription=maximum(*wanted.totals) / trunk if trunk else None,
         bisection_gbyte_s=planes * _bisection(design, wanted, trees, link_rate),
         trees=tuple(trees),
     )

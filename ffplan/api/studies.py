@@ -1,0 +1,281 @@
+"""One function for each study, as the commands have them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from ffplan.api import views
+from ffplan.api.designs import Design, load
+from ffplan.base.errors import UsageError
+from ffplan.catalog.named import part_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from ffplan.catalog.store import Catalog
+    from ffplan.results.collective import CollectiveTable
+    from ffplan.results.comparison import Comparison
+    from ffplan.results.design import Assessment
+    from ffplan.results.fabric import SizeReport
+    from ffplan.results.training import TrainReport
+    from ffplan.studies.train_setup import TrainRequest
+
+TOP = 5
+"""Plans that a search returns."""
+
+views.install()
+
+
+def _numbers(value: float | str | Iterable[float], kind: str) -> tuple[float, ...]:
+    """Return one number or several, with units where they are texts, such as `186MiB`."""
+    from ffplan.inputs.quantities import DATA, parse_quantity
+
+    items: list[Any] = [value] if isinstance(value, str | int | float) else list(value)
+    try:
+        found = tuple(parse_quantity(item, DATA) if isinstance(item, str) else float(item) for item in items)
+    except ValueError as error:
+        raise UsageError(f"{kind}: {error}") from None
+    if not found or min(found) <= 0:
+        raise UsageError(f"{kind}: give one number above 0, or several")
+    return found
+
+
+def _counts(value: int | Iterable[int] | None) -> tuple[int, ...]:
+    return () if value is None else tuple(int(number) for number in _numbers(value, "gpus"))
+
+
+def assess(design: str | Path | Design) -> Assessment:
+    """Return what a design is made of, bounds, cost and power, with the findings of every rule.
+
+    Args:
+        design: what `load` takes.
+
+    Raises:
+        InputError: where it is wrong or cannot be built, with every fault found.
+    """
+    from ffplan.check.run import examine
+
+    given = load(design)
+    return examine(given.resolved, given.catalog)
+
+
+def compare(*designs: str | Path | Design, baseline: str | None = None) -> Comparison:
+    """Return designs side by side, with ratios to one of them.
+
+    Args:
+        designs: two or more, each what `load` takes.
+        baseline: name or file of the design that ratios refer to; the first if omitted.
+
+    Raises:
+        UsageError: for fewer than two, or where there is no such baseline.
+        InputError: as `assess` does.
+    """
+    from ffplan.studies import compare as study
+
+    if len(designs) < 2:
+        raise UsageError("compare: name at least two designs")
+    found = tuple(assess(design) for design in designs)
+    labels = study.labels_of(found)
+    files = [str(design) for design in designs]
+    return study.compare(found, labels, study.baseline_of(found, labels, files, baseline))
+
+
+def collective(
+    design: str | Path | Design,
+    operation: str = "allreduce",
+    *,
+    gpus: int | Iterable[int] | None = None,
+    sizes: float | str | Iterable[float | str] | None = None,
+    library: str | None = None,
+    algorithm: str | None = None,
+    protocol: str | None = None,
+    sharp: bool = False,
+    zones: int | None = None,
+    tokens: dict[str, int] | None = None,
+) -> CollectiveTable:
+    """Return the time of a collective over sizes and scales.
+
+    Args:
+        design: what `load` takes.
+        operation: allreduce, reduce-scatter, all-gather, broadcast, all-to-all, sendrecv, dispatch or combine.
+        gpus: ranks, one number or several [1]; all that one job can span if omitted.
+        sizes: messages [byte], numbers or texts such as `186MiB`; the design's, or 1 GiB, if omitted.
+        library: nccl, hfreduce, hfreduce-nvlink or deepep; the design's first that has the operation if omitted.
+        algorithm: force one.
+        protocol: force one.
+        sharp: let the network's switches reduce.
+        zones: zones that the job spans; as few as hold it if omitted.
+        tokens: for dispatch and combine, fields of `expert_dispatch.Routing` in place of those of DeepSeek-V3.
+
+    Raises:
+        UsageError: where something cannot be done, or does not go together.
+    """
+    from ffplan.collectives.expert_dispatch import DEEPSEEK_V3, Routing
+    from ffplan.collectives.volumes import OF_TOKENS, OPERATIONS
+    from ffplan.studies import collective as study
+    from ffplan.studies.collective_rows import QueryError
+    from ffplan.studies.wired import message_bytes
+
+    given, name = load(design), study.operation_name(operation)
+    if name not in OPERATIONS:
+        raise UsageError(f"collective: no operation `{operation}`; one of {', '.join(OPERATIONS)}")
+    libraries = [library or study.usual_library(name, given.resolved)]
+    routing = Routing(**{**DEEPSEEK_V3, **(tokens or {})}) if name in OF_TOKENS else None
+    wanted = study.CollectiveRequest(
+        operation=name, algorithm=algorithm, protocol=protocol, in_network=sharp, routing=routing, zones=zones
+    )
+    messages = (message_bytes(given.resolved),) if sizes is None else _numbers(sizes, "sizes")  # type: ignore[arg-type]
+    try:
+        study.check_together(wanted, libraries, given.resolved)
+        return study.collective_table(
+            given.resolved, given.catalog, libraries, wanted, gpus=_counts(gpus) or None, sizes=messages
+        )
+    except QueryError as error:
+        raise UsageError(f"collective: {error}") from None
+
+
+def _asked(
+    design: str | Path | Design, model: str, gpus: Any, plan: str | Path | None, memory: Any, fields: dict[str, Any]
+) -> tuple[Design, TrainRequest]:
+    """Return the design, and what is to be trained on it."""
+    from ffplan.catalog.models import Model
+    from ffplan.design.plan_file import read_plan
+    from ffplan.studies.cluster import most_gpus
+    from ffplan.studies.train_setup import TrainRequest
+
+    given = load(design)
+    wanted = read_plan(None if plan is None else str(plan), fields)
+    return given, TrainRequest(
+        model=part_of(given.catalog, Model, model, "model"),
+        plan=wanted,
+        gpus=_counts(gpus) or (most_gpus(given.resolved),),
+        memory=None if memory is None else _numbers(memory, "memory")[0],
+        fixed=frozenset(wanted.model_fields_set),
+    )
+
+
+def _answer(run: Callable[[], TrainReport]) -> TrainReport:
+    """Return a report.
+
+    Raises:
+        UsageError: where the plan cannot run, with why and what would.
+    """
+    from ffplan.training.accelerator_rates import UncalibratedError
+    from ffplan.training.constraints import RefusedError
+
+    try:
+        return run()
+    except UncalibratedError as error:
+        raise UsageError(f"{error}; {error.remedy}") from None
+    except RefusedError as error:
+        raise UsageError(str(error)) from None
+
+
+def train(
+    design: str | Path | Design,
+    model: str,
+    *,
+    gpus: int | Iterable[int] | None = None,
+    plan: str | Path | None = None,
+    memory: float | str | None = None,
+    **fields: Any,
+) -> TrainReport:
+    """Return the step of a plan on one number of accelerators or several.
+
+    Args:
+        design: what `load` takes.
+        model: id of a model of the catalogue.
+        gpus: accelerators, one number or several [1]; all that one job can span if omitted.
+        plan: file with a training plan.
+        memory: device memory [byte], or a text such as `76GiB`; the accelerator's less 2 GiB if omitted.
+        **fields: fields of a training plan, which take precedence over the file: tensor, pipeline, batch, zero, ...
+
+    Raises:
+        UsageError: where the plan cannot run, with why and what would.
+        InputError: where a file is wrong.
+    """
+    from ffplan.studies import train as study
+
+    given, asked = _asked(design, model, gpus, plan, memory, fields)
+    return _answer(lambda: study.train(given.resolved, given.catalog, asked))
+
+
+def search(
+    design: str | Path | Design,
+    model: str,
+    *,
+    gpus: int | None = None,
+    top: int = TOP,
+    plan: str | Path | None = None,
+    memory: float | str | None = None,
+    **fields: Any,
+) -> TrainReport:
+    """Return the best plans of a model on some accelerators; what is given stays fixed.
+
+    Args:
+        design: what `load` takes.
+        model: id of a model of the catalogue.
+        gpus: accelerators [1]; all that one job can span if omitted.
+        top: plans to return [1].
+        plan: file with a training plan.
+        memory: device memory [byte], or a text such as `76GiB`.
+        **fields: fields of a training plan.
+
+    Raises:
+        UsageError: where no plan can run, with why.
+        InputError: where a file is wrong.
+    """
+    from ffplan.studies import plan_search as study
+
+    given, asked = _asked(design, model, gpus, plan, memory, fields)
+    if len(asked.gpus) > 1:
+        raise UsageError("search: give one number of accelerators")
+    return _answer(lambda: study.search(given.resolved, given.catalog, asked, top))
+
+
+def size(
+    endpoints: int,
+    switch: str,
+    *,
+    catalog: Catalog | None = None,
+    prices: str | None = None,
+    oversubscription: float | str = 1.0,
+    **fields: Any,
+) -> SizeReport:
+    """Return every family of networks that holds a number of endpoints.
+
+    Args:
+        endpoints: endpoints (NICs) [1].
+        switch: catalogue id of the switch.
+        catalog: where parts are looked up; the shipped ones if omitted.
+        prices: catalogue id of a price book.
+        oversubscription: most downlinks per uplink of a leaf [1], or a text such as `3:1`.
+        **fields: other fields of `SizeRequest`: breakout, tiers, planes, rails, core_policy, endpoint_link, link.
+
+    Raises:
+        UsageError: where a part or a price is missing, or a field is unknown.
+    """
+    from ffplan.catalog.parts import Switch
+    from ffplan.catalog.prices import PriceBook
+    from ffplan.catalog.store import Catalog
+    from ffplan.inputs.quantities import parse_ratio
+    from ffplan.studies import size as study
+
+    parts = catalog or Catalog()
+    if unknown := set(fields) - {field.name for field in dataclasses.fields(study.SizeRequest)}:
+        raise UsageError(f"size: no field `{min(unknown)}`")
+    ratio = parse_ratio(oversubscription) if isinstance(oversubscription, str) else float(oversubscription)
+    try:
+        return study.size(
+            study.SizeRequest(
+                endpoints=endpoints,
+                switch=part_of(parts, Switch, switch, "switch"),
+                oversubscription=ratio,
+                prices=part_of(parts, PriceBook, prices, "prices") if prices else None,
+                **fields,
+            )
+        )
+    except study.SizeError as error:
+        raise UsageError(f"size: {error}") from None

@@ -1,0 +1,67 @@
+"""How results show themselves in Python: data frames, and HTML for notebooks, from the documents of the reports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.plain import flat, leaves, plain
+from ffplan.results.result import VIEWS
+
+if TYPE_CHECKING:
+    from ffplan.report.document import Document
+    from ffplan.results.result import Result
+
+
+def document_of(result: Result) -> Document:
+    """Return the document of a result.
+
+    Raises:
+        TypeError: where there is none for its kind.
+    """
+    from ffplan.report import collective, compare, design, fabric, train
+    from ffplan.results import collective as collectives
+    from ffplan.results import comparison, training
+    from ffplan.results import design as designs
+    from ffplan.results import fabric as fabrics
+
+    makers: dict[type, Any] = {
+        designs.Assessment: design.design_document,
+        comparison.Comparison: compare.compare_document,
+        collectives.CollectiveTable: collective.collective_document,
+        training.TrainReport: train.train_document,
+        fabrics.SizeReport: fabric.size_document,
+        fabrics.RouteReport: fabric.route_document,
+        fabrics.PlacementReport: fabric.placement_document,
+        fabrics.FaultReport: fabric.fault_document,
+        fabrics.CablingReport: fabric.cabling_document,
+    }
+    if type(result) not in makers:
+        raise TypeError(f"a {type(result).__name__} is no table")
+    found: Document = makers[type(result)](result)
+    return found
+
+
+def frame(result: Result) -> Any:
+    """Return the main table of a result as a data frame; without one, a row for every path.
+
+    Raises:
+        ImportError: without pandas.
+    """
+    import pandas as pd
+
+    document = document_of(result)
+    if document.rows is None:
+        return pd.DataFrame(list(leaves(plain(document.value))), columns=["path", "value"])
+    return pd.DataFrame([flat(plain(row)) for row in document.rows()])
+
+
+def html(result: Result) -> str:
+    """Return a result as HTML."""
+    from ffplan.report.formats.html import render
+
+    return render(document_of(result), terminal=False)
+
+
+def install() -> None:
+    """Let every result show itself this way."""
+    VIEWS["frame"], VIEWS["html"] = frame, html

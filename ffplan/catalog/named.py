@@ -1,0 +1,40 @@
+"""Parts by the name that a person gives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from ffplan.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from ffplan.catalog.parts import Part
+    from ffplan.catalog.store import Catalog
+
+P = TypeVar("P", bound="Part")
+
+
+def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
+    """Return a part given on the command line.
+
+    Args:
+        catalog: where to look.
+        kind: the kind of part.
+        name: its id.
+        option: command and option, for messages.
+
+    Raises:
+        UsageError: where there is none of that kind, with the nearest.
+    """
+    from ffplan.inputs.suggest import did_you_mean
+
+    try:
+        part = catalog.entry(name).part
+    except KeyError:
+        what = kind.kind_words
+        known = [other for other in catalog.ids() if catalog.kind_of(other) == what.replace(" ", "-")]
+        raise UsageError(f"{option}: no {what} `{name}`; {did_you_mean(name, known, what=what)}") from None
+    if not isinstance(part, kind):
+        from ffplan.base.formatting import article
+
+        raise UsageError(f"{option}: `{name}` is {article(part.kind_words)}, not {article(kind.kind_words)}")
+    return part

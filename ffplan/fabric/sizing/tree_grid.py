@@ -1,0 +1,109 @@
+"""Trees of many designs at once: counts and oversubscription are arrays of one shape, everything else is one number.
+
+The counts come from the functions that size a single design; what a single design refuses is a mask here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.array_math import maximum, minimum
+from ffplan.base.errors import InputError
+from ffplan.fabric.sizing import formulas
+from ffplan.fabric.sizing.endpoints import zone_demands
+from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree
+from ffplan.fabric.sizing.leaf_fill import leaves_of
+from ffplan.fabric.sizing.plan import rails_of
+from ffplan.fabric.sizing.tree_plan import SizedTrees, assemble, plan_trees, provisioned
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Bools, Ints, Number
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.fabric.sizing.plan import FabricPlan
+
+
+def _trees(design: ResolvedDesign, rule: TreeRule, ports: tuple[int, ...]) -> tuple[list[Tree], Bools]:
+    """Return the tree of each zone, and where all of them fit; those that do not are cut to what fits."""
+    most = rule.capacity // rule.downlinks
+    trees: list[Tree] = []
+    fits: Any = True
+    for count in ports:
+        size = count + design.trunk_links
+        leaves = leaves_of(design, rule, size)
+        if leaves is None:
+            leaves = -(-size // rule.downlinks)
+        fits = fits & (leaves <= most) & (size <= rule.capacity)
+        held = minimum(size, rule.capacity)
+        one = None if rule.tiers == 1 else maximum(minimum(leaves, most), 1)
+        trees.append(build_tree(rule, maximum(held, 1), one))
+    return trees, fits
+
+
+def _chosen_rule(design: ResolvedDesign, base: TreeRule, ports: tuple[int, ...], ratio: Number) -> TreeRule:
+    """Return the rule with the uplinks that need the fewest switches, as `tree_plan.tree_rule` chooses them."""
+    if base.tiers == 1 or not bool((np.asarray(ratio) > 1).any()):
+        return base
+    least, unit = np.asarray(base.uplinks), design.spec.fabric.scalable_unit or 1
+    most = max(min(base.radix // 2, base.radix - unit), int(least.max()))
+    best: Number = np.inf
+    chosen: Ints = least
+    for uplinks in range(int(least.min()), most + 1):
+        trees, fits = _trees(design, replace(base, uplinks=uplinks), ports)
+        offered = fits & (uplinks >= least) & ((np.asarray(ratio) > 1) | (uplinks == least))
+        offered &= uplinks <= np.maximum(min(base.radix // 2, base.radix - unit), least)
+        count = np.where(offered, sum(tree.switches for tree in trees), np.inf)
+        chosen, best = np.where(count < best, uplinks, chosen), minimum(count, best)
+    return replace(base, uplinks=chosen)  # type: ignore[arg-type]
+
+
+def plan_tree_grid(design: ResolvedDesign) -> tuple[FabricPlan, Bools]:
+    """Return the trees of many designs, and which of them can be built.
+
+    Args:
+        design: a design whose counts, oversubscription or rates are arrays of one shape.
+
+    Returns:
+        Counts as arrays, meaningless where the mask is false; the mask.
+
+    Raises:
+        InputError: for what is wrong whatever the arrays hold.
+    """
+    fabric = design.spec.fabric
+    wanted = zone_demands(design)
+    ports = provisioned(design, wanted)
+    radix, rails = design.radix, max(rails_of(design, g) for g in design.groups if g.group.role == "compute")
+    base = TreeRule(
+        tiers=fabric.tiers,
+        radix=radix,
+        uplinks=formulas.leaf_uplinks(radix, fabric.oversubscription) if fabric.tiers > 1 else 0,  # type: ignore[arg-type]
+        rails=rails,
+        core_policy=fabric.core_policy,
+        spine_ratio=fabric.spine_oversubscription,
+    )
+    rule = _chosen_rule(design, base, ports, fabric.oversubscription)
+    trees, fits = _trees(design, rule, ports)
+    fits = fits & (minimum(*wanted.totals) > 0)
+    if fabric.tiers > 1:
+        fits = fits & ((fabric.scalable_unit or 1) <= rule.downlinks)
+    if fabric.access_points is not None:
+        fits = fits & (fabric.access_points >= design.planes * sum(wanted.totals))
+    if fabric.inter_zone and fabric.zones * design.trunk_links > fabric.inter_zone.switches * radix:
+        fits = fits & False
+    return assemble(design, SizedTrees(rule, wanted, ports, trees)), fits
+
+
+def check_divisible(design: ResolvedDesign) -> None:
+    """Refuse what no counts can heal: NICs that planes or zones cannot share evenly.
+
+    Raises:
+        InputError: with the faults that the design itself has beside its capacity.
+    """
+    try:
+        plan_trees(design)
+    except InputError as error:
+        kept = [item for item in error.findings if item.rule == "fabric-divisibility"]
+        if kept:
+            raise InputError(*kept) from None

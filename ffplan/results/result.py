@@ -1,0 +1,36 @@
+"""What every result offers in Python: plain data, a table, and HTML for notebooks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.plain import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+VIEWS: dict[str, Callable[[Any], Any]] = {}
+"""How a result is shown, `frame` and `html`; filled by `ffplan.api`, which knows the reports."""
+
+
+class Result:
+    """A result of a study."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data, the same as `--format json` prints."""
+        found: dict[str, Any] = plain(self)
+        return found
+
+    def to_frame(self) -> Any:
+        """Return the main table as a pandas data frame, the same as `--format csv` prints.
+
+        Raises:
+            ImportError: without pandas; `pip install ffplan[frames]` brings it.
+        """
+        return VIEWS["frame"](self)
+
+    def _repr_html_(self) -> str | None:
+        """Return what a notebook shows."""
+        return VIEWS["html"](self) if "html" in VIEWS else None

@@ -1,0 +1,263 @@
+"""Many designs at once: one design whose numbers are arrays, through the functions that assess a single one.
+
+Counts of nodes, oversubscription, PUE, prices and figures of parts may be arrays of one shape; what is not a number
+stays as it is. A thousand designs cost about as much as one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.array_math import Bools, Floats, Number, ceil_div, choose, maximum
+from ffplan.base.errors import UsageError
+from ffplan.base.record import record
+from ffplan.collectives.algorithms import ALGORITHMS
+from ffplan.collectives.bottleneck import sustained_rate
+from ffplan.collectives.hfreduce import hfreduce
+from ffplan.collectives.rank_layout import RankLayout
+from ffplan.cost.bom import price
+from ffplan.cost.power import annual_energy, plan_power
+from ffplan.fabric.family import fabric_cuts
+from ffplan.fabric.sizing.link_cuts import reachable_nodes
+from ffplan.fabric.sizing.tree_grid import check_divisible, plan_tree_grid
+from ffplan.node.host import Host, host
+from ffplan.node.resources import resources
+
+if TYPE_CHECKING:
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.fabric.sizing.plan import FabricPlan
+
+
+@record
+class DesignGrid:
+    """Many designs."""
+
+    axes: dict[str, Floats]
+    """What differs, by path."""
+    columns: dict[str, Floats]
+    """Results by the path that they have in an assessment; NaN where the design cannot be built."""
+    feasible: Bools
+    """Which designs can be built."""
+
+
+def _rate(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host) -> Number:
+    """Return the bound of an allreduce with one library [GB/s], as `allreduce_bound` has it for one design."""
+    nodes, wanted = reachable_nodes(design), design.spec.communication
+    assert wanted is not None
+    crossed = fabric_cuts(design, plan, nodes)
+    known = resources(node, crossed)
+    if library != "nccl":
+        job = RankLayout(host=node, nodes=nodes, per_node=len(node.gpus), zones=1, borders=crossed)
+        lines, _ = hfreduce(
+            job, nvlink=library == "hfreduce-nvlink", memcpy_async=wanted.hfreduce.h2d == "memcpy-async"
+        )
+        return sustained_rate(known, lines, at_line_rate=True)
+    ranks = nodes * len(node.gpus)
+    domains = ceil_div(ranks, node.domain_gpus)
+    job = RankLayout(host=node, nodes=domains, per_node=ranks / domains, zones=1, borders=crossed)
+    best: Number = 0.0
+    for name in ("ring", "tree", "nvls", "nvls-tree"):
+        algorithm = ALGORITHMS[name]
+        possible = algorithm.possible(job)
+        if bool(np.any(possible)):
+            rate = sustained_rate(known, algorithm.ledger("allreduce", job), at_line_rate=True)
+            best = maximum(best, choose(possible, rate, 0.0))
+    return best
+
+
+def _communication(design: ResolvedDesign, plan: FabricPlan) -> dict[str, Number]:
+    wanted = design.spec.communication
+    if wanted is None or design.compute.accelerator is None:
+        return {}
+    node = host(design.compute, design.port_gbyte_s * design.stripes)
+    return {
+        f"communication[{position}].algbw_gbyte_s": _rate(library, design, plan, node)
+        for position, library in enumerate(wanted.libraries)
+    }
+
+
+def _cost(design: ResolvedDesign, plan: FabricPlan) -> dict[str, Number]:
+    cost = price(design, plan)
+    if cost is None:
+        return {}
+    total = sum(line.total for line in cost.lines)
+    found: dict[str, Number] = {
+        "cost.servers": cost.sum_of("servers"),
+        "cost.network": cost.sum_of("switches", "endpoint-links", "inter-switch-links"),
+        "cost.total": total,
+        "cost.total_low": sum(line.low for line in cost.lines),
+        "cost.total_high": sum(line.high for line in cost.lines),
+    }
+    accelerators = design.accelerators
+    return found | ({"cost.per_accelerator": total / accelerators} if np.all(accelerators) else {})
+
+
+def _power(design: ResolvedDesign, plan: FabricPlan) -> dict[str, Number]:
+    power, tariff = plan_power(design, plan), design.spec.site.electricity_price
+    energy = annual_energy(power.facility_w)
+    found = {
+        "power.it_kw": power.it_w / 1e3,
+        "power.it_maximum_kw": power.it_maximum_w / 1e3,
+        "power.facility_kw": power.facility_w / 1e3,
+        "power.network_kw": (power.switches_w + power.links_w) / 1e3,
+        "power.energy_mwh_per_year": energy,
+    }
+    return found | ({"power.electricity_per_year": energy * 1e3 * tariff.amount} if tariff else {})
+
+
+def design_grid(design: ResolvedDesign, axes: dict[str, Any]) -> DesignGrid:
+    """Return many designs.
+
+    Args:
+        design: what they have in common.
+        axes: arrays by path, see `with_arrays`; they broadcast against each other.
+
+    Raises:
+        UsageError: for a dragonfly, a floor plan, or a path that is no number.
+        InputError: for what is wrong whatever the arrays hold, such as a missing price.
+    """
+    if design.spec.fabric.family == "dragonfly" or design.spec.floor is not None:
+        what = "a floor plan" if design.spec.floor is not None else "a dragonfly"
+        raise UsageError(f"`{design.spec.name}` has {what}: assess such designs one by one")
+    check_divisible(design)
+    arrays = np.broadcast_arrays(*(np.asarray(value) for value in axes.values())) if axes else [np.zeros(1)]
+    shape = arrays[0].shape
+    given = {path: array.ravel() for path, array in zip(axes, arrays, strict=False)}
+    varied = with_arrays(design, given)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        plan, fits = plan_tree_grid(varied)
+        columns: dict[str, Any] = {"accelerators": varied.accelerators, "fabric.endpoints": plan.endpoints}
+        columns |= {f"fabric.switches.{role}": count for role, count in plan.switches_by_role.items()}
+        columns |= {"fabric.switches.total": plan.switches}
+        columns |= {f"fabric.links.{tier}": count for tier, count in plan.links_by_tier.items()}
+        columns |= {
+            "fabric.links.total": plan.links,
+            "fabric.cables.endpoint": plan.endpoint_cables,
+            "fabric.cables.inter_switch": plan.inter_switch_cables,
+            "fabric.spare_ports": plan.spare_ports,
+            "fabric.oversubscription": plan.oversubscription,
+            "fabric.bisection_gbyte_s": plan.bisection_gbyte_s,
+        }
+        columns |= _communication(varied, plan) | _cost(varied, plan) | _power(varied, plan)
+    count = len(arrays[0].ravel())
+    feasible = np.broadcast_to(np.asarray(fits), (count,)).reshape(shape)
+    table = {
+        path: np.where(feasible, np.broadcast_to(np.asarray(values, float), (count,)).reshape(shape), np.nan)
+        for path, values in columns.items()
+    }
+    return DesignGrid({path: array.reshape(shape) for path, array in given.items()}, table, feasible)
+
+
+def with_arrays(design: ResolvedDesign, axes: dict[str, Floats]) -> ResolvedDesign:
+    """Return a design with arrays in place of numbers.
+
+    Args:
+        design: the design.
+        axes: `nodes[i].count`, `fabric.oversubscription`, `site.pue`, `site.electricity_price`, `prices.<part>`, or a
+            figure of a part it uses, such as `qm8700.power` or `connectx-6-200g.line_efficiency`, in the unit of the
+            catalogue's canonical values; arrays of one shape.
+
+    Raises:
+        UsageError: where a path is none of these, or a value is out of range.
+    """
+    for path, array in axes.items():
+        head, _, rest = path.partition(".")
+        if not np.all(np.isfinite(array)) or np.any(array < 0):
+            raise UsageError(f"`{path}`: numbers must be finite and not below 0")
+        if head.startswith("nodes[") and rest == "count":
+            design = _with_count(design, path, array)
+        elif path == "fabric.oversubscription":
+            if np.any(array < 1):
+                raise UsageError("`fabric.oversubscription`: ratios must be 1 or more")
+            fabric = design.spec.fabric.model_copy(update={"oversubscription": array})
+            design = replace(design, spec=design.spec.model_copy(update={"fabric": fabric}))
+        elif path in ("site.pue", "site.electricity_price"):
+            design = _with_site(design, rest, array)
+        elif head == "prices":
+            design = _with_price(design, rest, array)
+        else:
+            design = _with_figure(design, head, rest, array)
+    return design
+
+
+def _with_count(design: ResolvedDesign, path: str, array: Floats) -> ResolvedDesign:
+    place = path[len("nodes[") : path.index("]")]
+    if not place.isdigit() or int(place) >= len(design.groups):
+        raise UsageError(f"`{path}`: the design has {len(design.groups)} groups of nodes")
+    if np.any(array != np.floor(array)) or np.any(array < 1):
+        raise UsageError(f"`{path}`: counts must be whole and at least 1")
+    groups = list(design.groups)
+    group = groups[int(place)]
+    groups[int(place)] = replace(group, group=group.group.model_copy(update={"count": array.astype(np.int64)}))
+    return replace(design, groups=tuple(groups))
+
+
+def _with_site(design: ResolvedDesign, field: str, array: Floats) -> ResolvedDesign:
+    site = design.spec.site
+    value: Any = array
+    if field == "electricity_price":
+        if site.electricity_price is None:
+            raise UsageError("`site.electricity_price`: the design names none, and so no currency")
+        value = replace(site.electricity_price, amount=array)  # type: ignore[arg-type]
+    elif np.any(array < 1):
+        raise UsageError("`site.pue`: a facility draws no less than its IT; give 1 or more")
+    return replace(design, spec=design.spec.model_copy(update={"site": site.model_copy(update={field: value})}))
+
+
+def _with_price(design: ResolvedDesign, part: str, array: Floats) -> ResolvedDesign:
+    book = design.prices
+    if book is None or part not in book.items:
+        raise UsageError(f"`prices.{part}`: the design's price book has no such part")
+    figure = book.items[part].model_copy(update={"value": array, "low": None, "high": None})
+    return replace(design, prices=book.model_copy(update={"items": {**book.items, part: figure}}))
+
+
+def _figure(part: Any, steps: list[str], array: Floats, path: str) -> Any:
+    """Return a part, or something inside one, with the figure at the end of the steps replaced."""
+    if not steps:
+        if not hasattr(part, "value"):
+            raise UsageError(f"`{path}` is no figure")
+        if isinstance(part.value, int):
+            raise UsageError(f"`{path}` is a count, which shapes the design: vary it one by one")
+        return part.model_copy(update={"value": array, "low": None, "high": None})
+    name, *rest = steps
+    inner = part.get(name) if isinstance(part, dict) else getattr(part, name, None)
+    if inner is None or isinstance(inner, str | int | float | tuple):
+        raise UsageError(f"`{path}`: no figure `{name}` there")
+    changed = _figure(inner, rest, array, path)
+    return {**part, name: changed} if isinstance(part, dict) else part.model_copy(update={name: changed})
+
+
+def _with_figure(design: ResolvedDesign, part: str, path: str, array: Floats) -> ResolvedDesign:
+    whole, steps, met = f"{part}.{path}", path.split("."), False
+
+    def changed(item: Any) -> Any:
+        nonlocal met
+        if item is None or item.id != part:
+            return item
+        met = True
+        return _figure(item, steps, array, whole)
+
+    groups = tuple(
+        replace(
+            group,
+            server=changed(group.server),
+            cpus=tuple(changed(cpu) for cpu in group.cpus),
+            nics=tuple(changed(nic) for nic in group.nics),
+            accelerator=changed(group.accelerator),
+        )
+        for group in design.groups
+    )
+    design = replace(
+        design,
+        groups=groups,
+        switch=changed(design.switch),
+        endpoint_link=changed(design.endpoint_link),
+        inter_switch_link=changed(design.inter_switch_link),
+    )
+    if not met:
+        raise UsageError(f"`{whole}`: the design uses no part `{part}`")
+    return design

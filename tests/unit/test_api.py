@@ -1,0 +1,144 @@
+"""The Python door: the same numbers as the commands, lazily, with errors for people."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import ffplan as api
+from ffplan.base.plain import plain
+from tests.support import ROOT, ffplan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def printed(command: str) -> Any:
+    done = ffplan(*command.split(), "--format", "json")
+    assert done.code in (0, 1), done.err
+    return json.loads(done.out)
+
+
+@pytest.mark.parametrize(
+    ("command", "call"),
+    [
+        ("design fire-flyer-2", lambda: api.assess("fire-flyer-2")),
+        (
+            "compare fire-flyer-2 dgx-a100-10k --baseline dgx-a100-10k",
+            lambda: api.compare("fire-flyer-2", "dgx-a100-10k", baseline="dgx-a100-10k"),
+        ),
+        (
+            "collective superpod-h100-4su --op all_gather --gpus 8,64 --size 1MiB,1GiB",
+            lambda: api.collective("superpod-h100-4su", "all_gather", gpus=[8, 64], sizes=["1MiB", "1GiB"]),
+        ),
+        (
+            "collective superpod-h100-4su --op dispatch --gpus 64 --tokens 128",
+            lambda: api.collective("superpod-h100-4su", "dispatch", gpus=64, tokens={"tokens": 128}),
+        ),
+        (
+            "train superpod-h100-4su -m llama3-8b --gpus 64,128 --batch 256 --tp 2",
+            lambda: api.train("superpod-h100-4su", "llama3-8b", gpus=[64, 128], batch=256, tensor=2),
+        ),
+        (
+            "train superpod-h100-4su -m llama3-8b --gpus 64 --batch 256 --search --top 2",
+            lambda: api.search("superpod-h100-4su", "llama3-8b", gpus=64, batch=256, top=2),
+        ),
+        ("size --endpoints 5000 --switch qm8700", lambda: api.size(5000, "qm8700")),
+    ],
+)
+def test_functions_return_what_commands_print(command: str, call: Callable[[], Any]) -> None:
+    assert json.loads(json.dumps(call().to_dict())) == printed(command)
+
+
+def test_import_alone_loads_nothing() -> None:
+    heavy = "('ffplan', 'numpy', 'pydantic', 'yaml')"
+    code = f"import sys, ffplan; dir(ffplan); print(sorted(m for m in sys.modules if m.startswith({heavy})))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "['ffplan']"
+    assert set(api.__all__) <= set(dir(api))
+    assert all(getattr(api, name) is not None for name in api.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'asses'"):
+        api.asses  # noqa: B018
+
+
+def test_designs_vary_and_are_checked() -> None:
+    design = api.load("fire-flyer-2")
+    assert api.load(design) is design
+    assert design.vary({"nodes[0].count": 100}).resolved.compute.group.count == 100
+    assert design.resolved.compute.group.count == 1250
+    assert "10,000 accelerators" in repr(design)
+    assert api.load(f"# text\n{(ROOT / 'designs' / 'fire-flyer-2.yaml').read_text()}").name == "fire-flyer-2"
+    with pytest.raises(api.InputError, match="at least 1"):
+        design.vary({"nodes[0].count": 0})
+    with pytest.raises(api.UsageError, match="has no `9` there"):
+        design.vary({"nodes[9].count": 3})
+    with pytest.raises(api.UsageError, match="did you mean `fire-flyer-2`"):
+        api.load("fire-flyer-3")
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: api.compare("fire-flyer-2"), "at least two"),
+        (lambda: api.compare("fire-flyer-2", "dgx-a100-10k", baseline="x"), "not among"),
+        (lambda: api.collective("fire-flyer-2", "nothing"), "no operation"),
+        (lambda: api.collective("fire-flyer-2", sizes="12 parsecs"), "sizes"),
+        (lambda: api.collective("fire-flyer-2", sizes=[]), "one number above 0"),
+        (
+            lambda: api.collective("superpod-h100-4su", "all-gather", gpus=64, algorithm="pat"),
+            "accelerator on each",
+        ),
+        (lambda: api.train("superpod-h100-4su", "llama3-9b"), "did you mean"),
+        (lambda: api.train("superpod-h100-4su", "llama3-8b", gpus=64, batch=7), "take a batch of 64"),
+        (lambda: api.search("superpod-h100-4su", "llama3-8b", gpus=[8, 16]), "one number"),  # type: ignore[arg-type]
+        (lambda: api.size(100, "qm8701"), "did you mean"),
+        (lambda: api.size(100, "qm8700", colour="red"), "no field `colour`"),
+        (lambda: api.assess_many(["fire-flyer-2"], {"site.pue": [1.2]}), "axes vary one design"),
+        (lambda: api.assess_many("dragonfly-a100", {"site.pue": [1.2]}), "one by one"),
+    ],
+)
+def test_errors_are_for_people(call: Callable[[], Any], words: str) -> None:
+    with pytest.raises(api.FfplanError, match=words):
+        call()
+
+
+def test_results_become_frames_and_html() -> None:
+    pytest.importorskip("pandas")
+    report = api.size(5000, "qm8700")
+    frame = report.to_frame()
+    assert list(frame["switches"]) == [option.switches for option in report.options]
+    whole = api.assess("fire-flyer-2")
+    assert dict(zip(*whole.to_frame().T.values.tolist(), strict=True))["fabric.switches.total"] == 122
+    html = whole._repr_html_()
+    assert html is not None
+    assert html.startswith("<div><h3>fire-flyer-2</h3>")
+    assert html.count("<table>") == html.count("</table>") > 3
+    assert "<script" not in html
+
+
+def test_designs_one_by_one() -> None:
+    pytest.importorskip("pandas")
+    many = api.assess_many(["fire-flyer-2", "dragonfly-a100"])
+    assert many["fabric.switches.total"].tolist() == [122, 1000]
+    assert np.isnan(many["fabric.switches.leaf"][1])
+    assert many.to_frame()["design.name"].tolist() == ["fire-flyer-2", "dragonfly-a100"]
+    assert "2 designs, 2 can be built" in repr(many)
+    assert many.to_dict()["feasible"] == [True, True]
+    assert plain(many["fabric.switches.router"][1]) == 1000
+
+
+def test_the_notebook_runs() -> None:
+    """In a process of its own: a kernel warns about much that is not ours."""
+    pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    code = (
+        "import nbclient, nbformat; book = nbformat.read('docs/python.ipynb', 4); "
+        "nbclient.NotebookClient(book, timeout=120, kernel_name='python3').execute()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr[-2000:]
