@@ -36,6 +36,7 @@ wheel: $(READY)  ## Build the wheel and use it from a fresh environment
 
 bench: $(READY)  ## Speed, as ratios to `python -c pass` in the same run
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench_many
 	$(BIN)/python -m tests.bench_fabric
 	$(BIN)/python -m tests.bench_collective
 	$(BIN)/python -m tests.bench_search

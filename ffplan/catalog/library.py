@@ -8,9 +8,9 @@ from pydantic import Field
 
 from ffplan.catalog.evidence import CountFigure, DataFigure, DurationFigure, EfficiencyFigure, FractionFigure
 from ffplan.catalog.parts import Part
+from ffplan.catalog.protocols import Protocol
 from ffplan.inputs.model import Identifier
 
-Protocol = Literal["ll", "ll128", "simple"]
 Place = Literal["base", "nvlink", "pcie", "network"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -10,19 +11,7 @@ from ffplan.base.errors import Finding, InputError, UsageError
 from ffplan.base.formatting import article
 from ffplan.base.paths import data_folder
 from ffplan.base.record import record
-from ffplan.catalog.library import Library
-from ffplan.catalog.models import Model
-from ffplan.catalog.parts import (
-    Accelerator,
-    Cpu,
-    Link,
-    Nic,
-    Part,
-    Server,
-    StorageServer,
-    Switch,
-)
-from ffplan.catalog.prices import PriceBook
+from ffplan.catalog.parts import Part, Server, StorageServer, Switch
 from ffplan.catalog.topology import server_faults
 from ffplan.inputs.document import Document, read_document
 from ffplan.inputs.suggest import did_you_mean
@@ -31,19 +20,27 @@ from ffplan.inputs.validate import validate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-KINDS: dict[str, type[Part]] = {
-    "accelerator": Accelerator,
-    "cpu": Cpu,
-    "nic": Nic,
-    "switch": Switch,
-    "link": Link,
-    "server": Server,
-    "storage-server": StorageServer,
-    "price-book": PriceBook,
-    "library": Library,
-    "model": Model,
+KINDS = {
+    "accelerator": "parts.Accelerator",
+    "cpu": "parts.Cpu",
+    "nic": "parts.Nic",
+    "switch": "parts.Switch",
+    "link": "parts.Link",
+    "server": "parts.Server",
+    "storage-server": "parts.StorageServer",
+    "price-book": "prices.PriceBook",
+    "library": "library.Library",
+    "model": "models.Model",
 }
-"""Model of each kind of part."""
+"""Model of each kind of part: where it is, since most runs need few of them."""
+
+
+def model_of(kind: str) -> type[Part]:
+    """Return the model of a kind of part."""
+    module, name = KINDS[kind].split(".")
+    found: type[Part] = getattr(import_module(f"ffplan.catalog.{module}"), name)
+    return found
+
 
 MIN_PORTS = 2
 """Fewest ports of a switch."""
@@ -178,7 +175,7 @@ class Catalog:
             InputError: where there is no such part, it is of another kind, or its file is wrong.
         """
         words = model.kind_words
-        wanted = next(kind for kind, known in KINDS.items() if known is model)
+        wanted = next(kind for kind, home in KINDS.items() if home.split(".")[1] == model.__name__)
         try:
             part = self.entry(name).part
         except KeyError:
@@ -205,7 +202,7 @@ class Catalog:
 def _part(document: Document, stem: str) -> Part:
     data = document.data
     kind = data.get("kind") if isinstance(data, dict) else None
-    model = KINDS.get(kind) if isinstance(kind, str) else None
+    model = model_of(kind) if isinstance(kind, str) and kind in KINDS else None
     if model is None:
         what = f"`kind` is `{kind}`" if kind is not None else "the field `kind` is missing"
         raise InputError(

@@ -6,15 +6,18 @@ in the library's catalogue file. Solver, resources, time model, command line and
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import KW_ONLY
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Any
 
-from ffplan.base.array_math import Number, Truth
-from ffplan.base.record import record
-from ffplan.catalog.library import Library
-from ffplan.collectives.bottleneck import Line
-from ffplan.collectives.rank_layout import RankLayout
+from ffplan.base.array_math import Number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.base.array_math import Truth
+    from ffplan.catalog.library import Library
+    from ffplan.collectives.bottleneck import Line
+    from ffplan.collectives.rank_layout import RankLayout
 
 SIMPLE = ("simple",)
 """Protocols of an algorithm that has Simple alone."""
@@ -62,7 +65,7 @@ def half(operation: str, ranks: Number) -> Number:  # noqa: ARG001
     return 2.0
 
 
-@record
+@dataclass(frozen=True, slots=True, eq=False)
 class Algorithm:
     """One algorithm."""
 

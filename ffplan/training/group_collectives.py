@@ -38,6 +38,10 @@ class GroupPlacement:
     """Nodes from one of them to the next [1]; 1 side by side."""
 
 
+INSIDE, APART, MIXED = "inside", "apart", "mixed"
+"""Groups within a node; groups with one rank on each of their nodes; all others."""
+
+
 @record
 class Cluster:
     """The machine that plans run on."""
@@ -53,7 +57,7 @@ class Cluster:
     nvlink: bool = False
     """HFReduce reduces over NVLink first."""
     known: dict[tuple[Any, ...], Floats] = field(default_factory=dict)
-    """Times found before, by collective, groups and sizes."""
+    """Times found before, by place of the groups, collective, groups and sizes."""
 
     @property
     def reducer_name(self) -> str:
@@ -159,7 +163,9 @@ def group_time(
     scaled = np.asarray(size * contention(system.domain, system.host.domain_nics, spot.each, spot.nodes))
     apart = np.where(np.asarray(spot.nodes) > 1, spot.apart, 1.0) if system.crossed else 1.0
     *where, sizes = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (spot.each, spot.nodes, apart, scaled)))
-    mark = (operation, reducing, sizes.shape, *(array.tobytes() for array in (*where, sizes)))
+    inside, alone = bool((where[1] <= 1).all()), bool((where[0] <= 1).all())
+    place = INSIDE if inside else APART if alone and not reducing else MIXED
+    mark = (place, operation, reducing, sizes.shape, *(array.tobytes() for array in (*where, sizes)))
     if mark not in system.known:
         system.known[mark] = _group_times(system, library, operation, where, sizes)
     return system.known[mark]

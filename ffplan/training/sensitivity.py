@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ffplan.training.group_collectives import APART, INSIDE
+
 if TYPE_CHECKING:
-    from ffplan.base.array_math import Number
+    from ffplan.base.array_math import Floats, Number
     from ffplan.catalog.evidence import Figure
     from ffplan.fabric.sizing.link_cuts import LinkCut
     from ffplan.node.host import Host, Range
@@ -83,6 +85,15 @@ def faster_host(host: Host, name: str, factor: float) -> Host:
     return replace(host, memory_gbyte_s=_scaled(host.memory_gbyte_s, factor))
 
 
+def _untouched(system: Cluster, name: str) -> dict[tuple[Any, ...], Floats]:
+    """Return the times found before that a resource has no part in.
+
+    Nothing leaves a node from groups within it, and a group with one rank on each node moves nothing inside them.
+    """
+    place = {"nic": INSIDE, "uplinks": INSIDE, "nvlink": APART}.get(name)
+    return {mark: times for mark, times in system.known.items() if mark[0] == place}
+
+
 def _uplinks(system: Cluster, factor: float) -> Cluster:
     before = system.crossed
     if before is None:
@@ -92,7 +103,7 @@ def _uplinks(system: Cluster, factor: float) -> Cluster:
         zones, borders = before(spot)
         return zones, tuple(replace(border, gbyte_s=border.gbyte_s * factor) for border in borders)
 
-    return replace(system, crossed=crossed, known={})
+    return replace(system, crossed=crossed, known=_untouched(system, "uplinks"))
 
 
 def faster(run: AnyRun, name: str, factor: float) -> AnyRun:
@@ -108,4 +119,4 @@ def faster(run: AnyRun, name: str, factor: float) -> AnyRun:
     if name == "uplinks":
         return replace(run, system=_uplinks(run.system, factor))
     host = faster_host(run.system.host, name, factor)
-    return replace(run, system=replace(run.system, host=host, known={}))
+    return replace(run, system=replace(run.system, host=host, known=_untouched(run.system, name)))
