@@ -57,6 +57,8 @@ class Entry:
 
     part: Part
     document: Document
+    recalled: tuple[tuple[str | int, ...], ...] = ()
+    """Paths of its recalled figures (status R)."""
 
 
 @record
@@ -150,7 +152,8 @@ class Catalog:
             if place is None:
                 raise KeyError(name)
             document = read_document(*place)
-            self._read[name] = Entry(_part(document, place[0].stem), document)
+            part = _part(document, place[0].stem)
+            self._read[name] = Entry(part, document, _recalled(part))
         return self._read[name]
 
     def ids_of(self, kind: str) -> list[str]:
@@ -197,6 +200,12 @@ class Catalog:
                 )
             )
         return part
+
+
+def _recalled(part: Part) -> tuple[tuple[str | int, ...], ...]:
+    return tuple(
+        path for path, figure in part.figures() if (figure.status or part.sources[figure.source].status) == "R"
+    )
 
 
 def _part(document: Document, stem: str) -> Part:

@@ -113,12 +113,9 @@ def design_assumptions(
 def recalled_figures(catalog: Catalog) -> tuple[UnverifiedFigure, ...]:
     """Return the recalled figures (status R) in the catalogue files read; of a price book, those of parts used."""
     used = {entry.part.id for entry in catalog.used}
-    rows = []
-    for entry in catalog.used:
-        part = entry.part
-        for path, figure in part.figures():
-            if isinstance(part, PriceBook) and path[1] not in used:
-                continue
-            if (figure.status or part.sources[figure.source].status) == "R":
-                rows.append(UnverifiedFigure(part.id, ".".join(str(step) for step in path)))
-    return tuple(rows)
+    return tuple(
+        UnverifiedFigure(entry.part.id, ".".join(str(step) for step in path))
+        for entry in catalog.used
+        for path in entry.recalled
+        if not isinstance(entry.part, PriceBook) or path[1] in used
+    )

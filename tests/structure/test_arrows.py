@@ -143,3 +143,8 @@ def test_modules_and_functions_stay_small() -> None:
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef):
                 assert (node.end_lineno or 0) - node.lineno < 66, f"{path}:{node.name}"
+
+
+def test_unit_tests_lie_in_the_rooms_that_they_test() -> None:
+    folders = {path.parent for path in (ROOT / "tests" / "unit").rglob("test_*.py")}
+    assert {path.name for path in folders} <= {room.split(".")[0] for room in (*ARROWS, "cli")}

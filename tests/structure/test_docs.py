@@ -71,7 +71,7 @@ def test_every_formula_has_units_a_source_and_a_test(name: str, item: Any) -> No
     assert re.search(r"\[[^\]]+\]|GB/s", doc), "no unit"
     for parameter in inspect.signature(item).parameters:
         assert re.search(rf"^\s+{parameter}: ", doc, re.MULTILINE), f"{parameter} is not described"
-    tests = lines_of([*(ROOT / "tests" / "unit").glob("*.py"), *(ROOT / "tests" / "published").glob("*.py")])
+    tests = lines_of([*(ROOT / "tests" / "unit").rglob("*.py"), *(ROOT / "tests" / "published").glob("*.py")])
     assert re.search(rf"\b{name}\(", tests), "no test"
 
 
