@@ -192,3 +192,9 @@ class Design(Frozen):
     """The floor plan; with it, cables have lengths, and the bill of materials the types that reach."""
     limits: Limits = Limits.model_construct()
     """Limits that `ffplan check` holds the design to."""
+
+
+SCHEMAS = {
+    "design": (Design, "An ffplan design file"),
+}
+"""Files and outputs of this module, with their titles."""

@@ -110,3 +110,9 @@ class PlanFile(PlanFields):
 
     kind: Literal["training-plan"]
     """Kind of file."""
+
+
+SCHEMAS = {
+    "training-plan": (PlanFile, "A training plan"),
+}
+"""Files and outputs of this module, with their titles."""

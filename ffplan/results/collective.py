@@ -182,3 +182,10 @@ class AccuracyReport:
     """A summary for each band of message sizes, over collectives with a size."""
     total: Score | None
     """Over all rows that count; null where none does."""
+
+
+SCHEMAS = {
+    "collective": (CollectiveTable, "Output of `ffplan collective --format json`"),
+    "accuracy": (AccuracyReport, "Output of `ffplan accuracy --format json`"),
+}
+"""Files and outputs of this module, with their titles."""

@@ -71,3 +71,9 @@ class Comparison(Result):
     """Ratios by label."""
     notes: tuple[str, ...]
     """Why a ratio is missing."""
+
+
+SCHEMAS = {
+    "comparison": (Comparison, "Output of `ffplan compare --format json`"),
+}
+"""Files and outputs of this module, with their titles."""

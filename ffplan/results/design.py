@@ -422,3 +422,10 @@ class Findings(Result):
     """Files checked, as the user named them."""
     findings: tuple[Finding, ...]
     """Findings, by place."""
+
+
+SCHEMAS = {
+    "assessment": (Assessment, "Output of `ffplan design --format json`"),
+    "findings": (Findings, "Output of `ffplan check --format json`"),
+}
+"""Files and outputs of this module, with their titles."""

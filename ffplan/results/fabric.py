@@ -400,3 +400,16 @@ class CablingReport(Result):
     """Cables by tier and type."""
     cables: tuple[CableRow, ...]
     """Every cable."""
+
+
+SCHEMAS = {
+    "size": (SizeReport, "Output of `ffplan size --format json`"),
+    "route": (RouteReport, "Output of `ffplan route --format json`"),
+    "placement": (PlacementReport, "Output of `ffplan place --format json`"),
+    "faults": (FaultReport, "Output of `ffplan faults --format json`"),
+    "cabling": (CablingReport, "Output of `ffplan cabling --format json`"),
+    "verify": (VerifyReport, "Output of `ffplan verify --format json`"),
+    "diff": (DiffReport, "Output of `ffplan diff --format json`"),
+    "as-built": (AsBuiltReport, "Output of `ffplan import ibnetdiscover`"),
+}
+"""Files and outputs of this module, with their titles."""

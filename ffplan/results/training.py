@@ -326,3 +326,11 @@ class LeaveOneOutReport:
     """Version of this format."""
     rows: tuple[LeftOut, ...]
     """A row for each source and set of constants."""
+
+
+SCHEMAS = {
+    "train": (TrainReport, "Output of `ffplan train --format json`"),
+    "calibration": (CalibrationReport, "Output of `ffplan calibrate --format json`"),
+    "leave-one-out": (LeaveOneOutReport, "Output of `ffplan accuracy training --leave-one-out`"),
+}
+"""Files and outputs of this module, with their titles."""

@@ -7,65 +7,39 @@ import inspect
 import textwrap
 from dataclasses import is_dataclass
 from functools import cache
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
 from ffplan.base.errors import Finding
-from ffplan.catalog.library import Library
-from ffplan.catalog.models import Model
-from ffplan.catalog.parts import (
-    Accelerator,
-    Cpu,
-    Link,
-    Nic,
-    Server,
-    StorageServer,
-    Switch,
-)
-from ffplan.catalog.prices import PriceBook
-from ffplan.design.schema import Design
-from ffplan.design.training import PlanFile
+from ffplan.catalog import any_part
+from ffplan.design import schema as design
+from ffplan.design import training as plans
 from ffplan.inputs.model import Frozen
 from ffplan.results import collective as tables
 from ffplan.results import comparison
 from ffplan.results import design as assessment
 from ffplan.results import fabric as results
 from ffplan.results import training as trainings
-from ffplan.validation.communication_cases import CaseFile
-from ffplan.validation.training_cases import TrainingFile
+from ffplan.validation import communication_cases, training_cases
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
-AnyPart = Annotated[
-    Accelerator | Cpu | Library | Link | Model | Nic | PriceBook | Server | StorageServer | Switch,
-    Field(discriminator="kind"),
-]
+OWNERS = (
+    design,
+    any_part,
+    assessment,
+    comparison,
+    communication_cases,
+    training_cases,
+    plans,
+    tables,
+    trainings,
+    results,
+)
+"""Modules that own the models; each registers its own in `SCHEMAS`."""
 
-
-_ROOTS: dict[str, tuple[Any, str]] = {
-    "design": (Design, "An ffplan design file"),
-    "catalog": (AnyPart, "An ffplan catalogue file"),
-    "assessment": (assessment.Assessment, "Output of `ffplan design --format json`"),
-    "comparison": (comparison.Comparison, "Output of `ffplan compare --format json`"),
-    "findings": (assessment.Findings, "Output of `ffplan check --format json`"),
-    "communication-cases": (CaseFile, "A file of measured communication cases"),
-    "training-cases": (TrainingFile, "A file of measured training runs"),
-    "training-plan": (PlanFile, "A training plan"),
-    "collective": (tables.CollectiveTable, "Output of `ffplan collective --format json`"),
-    "train": (trainings.TrainReport, "Output of `ffplan train --format json`"),
-    "calibration": (trainings.CalibrationReport, "Output of `ffplan calibrate --format json`"),
-    "leave-one-out": (trainings.LeaveOneOutReport, "Output of `ffplan accuracy training --leave-one-out`"),
-    "accuracy": (tables.AccuracyReport, "Output of `ffplan accuracy --format json`"),
-    "size": (results.SizeReport, "Output of `ffplan size --format json`"),
-    "route": (results.RouteReport, "Output of `ffplan route --format json`"),
-    "placement": (results.PlacementReport, "Output of `ffplan place --format json`"),
-    "faults": (results.FaultReport, "Output of `ffplan faults --format json`"),
-    "cabling": (results.CablingReport, "Output of `ffplan cabling --format json`"),
-    "verify": (results.VerifyReport, "Output of `ffplan verify --format json`"),
-    "diff": (results.DiffReport, "Output of `ffplan diff --format json`"),
-    "as-built": (results.AsBuiltReport, "Output of `ffplan import ibnetdiscover`"),
-}
+_ROOTS: dict[str, tuple[Any, str]] = {kind: root for owner in OWNERS for kind, root in owner.SCHEMAS.items()}
 
 
 @cache

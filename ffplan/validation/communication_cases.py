@@ -241,3 +241,9 @@ class CaseFile(Frozen):
     """Published tables of levels."""
     offloads: Many[Offload] = ()
     """Jobs run over several transports."""
+
+
+SCHEMAS = {
+    "communication-cases": (CaseFile, "A file of measured communication cases"),
+}
+"""Files and outputs of this module, with their titles."""

@@ -73,3 +73,9 @@ class TrainingFile(Frozen):
     """Where the values come from."""
     tables: Annotated[Many[Table], Field(min_length=1)]
     """The measured runs."""
+
+
+SCHEMAS = {
+    "training-cases": (TrainingFile, "A file of measured training runs"),
+}
+"""Files and outputs of this module, with their titles."""

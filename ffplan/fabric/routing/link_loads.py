@@ -21,7 +21,7 @@ BATCH = 500_000
 
 @record
 class TierLoad:
-    """The busiest link of one tier."""
+    """The busiest link of one tier, by number; its contract, `results.fabric.LinkLoad`, has the names of its ends."""
 
     tier: str
     direction: str

@@ -1,0 +1,22 @@
+"""Any part: what a file of the catalogue holds."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from ffplan.catalog.library import Library
+from ffplan.catalog.models import Model
+from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Server, StorageServer, Switch
+from ffplan.catalog.prices import PriceBook
+
+AnyPart = Annotated[
+    Accelerator | Cpu | Library | Link | Model | Nic | PriceBook | Server | StorageServer | Switch,
+    Field(discriminator="kind"),
+]
+
+SCHEMAS = {
+    "catalog": (AnyPart, "An ffplan catalogue file"),
+}
+"""Files and outputs of this module, with their titles."""
