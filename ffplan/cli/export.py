@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.loading import only_trees, wired_design
+from ffplan.cli.loading import wired_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import write
 
@@ -82,7 +82,6 @@ def _svg(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     from ffplan.interop.drawing import drawing
 
     _whole(plane, zone, "the drawing shows the whole fabric")
-    only_trees(wired, "export: drawings show trees")
     return drawing(wired.design, wired.fabric)
 
 

@@ -1,83 +1,27 @@
 """The fabric as an SVG drawing: every switch a square, links as bundles with their number.
 
 One plane is drawn, since planes are equal. Zones stand side by side, pods within them; where a zone has many equal
-pods, a few are drawn and the rest are counted. No single link is drawn: at a thousand switches they would only hide
-each other.
+pods, a few are drawn and the rest are counted. Groups of a dragonfly stand in a circle. No single link is drawn: at a
+thousand switches they would only hide each other.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape
 
 import numpy as np
 
 from ffplan.base.record import record
-from ffplan.fabric.wiring.network import LEAF, SPINE
+from ffplan.fabric.wiring.network import LEAF, ROLES, SPINE
+from ffplan.interop.canvas import COLOURS, COLUMNS, GAP, PAD, SQUARE, Canvas
+from ffplan.interop.dragonfly_drawing import draw_groups
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.wiring.wiring import WiredFabric, WiredTree
 
-SQUARE, GAP, PAD = 9, 3, 14
-COLUMNS = 20
-"""Squares side by side in a pod."""
 MOST_PODS = 5
 """Pods of a zone drawn one by one."""
-COLOURS = {"leaf": "#2b7a78", "spine": "#3d5a98", "core": "#8c4a86", "interzone": "#b5651d"}
-STYLE = (
-    "text{font:12px system-ui,sans-serif;fill:#222}.h{font-weight:600;font-size:15px}.s{fill:#555;font-size:11px}"
-    ".b{fill:#f6f7f9;stroke:#c9ced6}.l{stroke:#9aa3b2;fill:none}"
-)
-
-
-class _Canvas:
-    """Collects elements, and how far they reach."""
-
-    def __init__(self) -> None:
-        self.items: list[str] = []
-        self.width = self.height = 0.0
-
-    def reach(self, x: float, y: float) -> None:
-        self.width, self.height = max(self.width, x), max(self.height, y)
-
-    def text(self, x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> None:
-        look = f' class="{kind}"' if kind else ""
-        self.items.append(f'<text x="{x:g}" y="{y:g}"{look} text-anchor="{anchor}">{escape(words)}</text>')
-        width = len(words) * (8.2 if kind == "h" else 6.6)
-        self.reach(x + (width if anchor == "start" else width / 2), y + 6)
-
-    def box(self, x: float, y: float, width: float, height: float) -> None:
-        self.items.append(f'<rect class="b" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6"/>')
-        self.reach(x + width, y + height)
-
-    def squares(self, x: float, y: float, count: int, role: str, columns: int = COLUMNS) -> float:
-        """Draw switches in rows; return the height."""
-        step = SQUARE + GAP
-        path = "".join(
-            f"M{x + number % columns * step:g} {y + number // columns * step:g}h{SQUARE}v{SQUARE}h-{SQUARE}z"
-            for number in range(count)
-        )
-        self.items.append(f'<path fill="{COLOURS[role]}" d="{path}"/>')
-        rows = -(-count // columns)
-        self.reach(x + min(count, columns) * (SQUARE + GAP), y + rows * (SQUARE + GAP))
-        return rows * (SQUARE + GAP)
-
-    def bundle(self, x1: float, y1: float, x2: float, y2: float, links: int, most: int) -> None:
-        """Draw links as one line, thicker the more there are."""
-        width = 1.5 + 8.5 * (links / max(1, most)) ** 0.5
-        self.items.append(
-            f'<path class="l" stroke-width="{width:.1f}" d="M{x1:g} {y1:g}C{x1:g} {(y1 + y2) / 2:g} {x2:g} '
-            f'{(y1 + y2) / 2:g} {x2:g} {y2:g}"/>'
-        )
-
-    def svg(self, title: str) -> str:
-        width, height = self.width + PAD, self.height + PAD
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-            f'height="{height:g}" role="img"><title>{escape(title)}</title><style>{STYLE}</style>'
-            f'<rect width="100%" height="100%" fill="#fff"/>{"".join(self.items)}</svg>\n'
-        )
 
 
 @record
@@ -124,7 +68,7 @@ def _pod_width(pod: _Pod) -> float:
     return min(COLUMNS, max(pod.leaves, pod.spines)) * (SQUARE + GAP) - GAP + 2 * PAD
 
 
-def _draw_pod(canvas: _Canvas, x: float, y: float, pod: _Pod, name: str, most: int) -> float:
+def _draw_pod(canvas: Canvas, x: float, y: float, pod: _Pod, name: str, most: int) -> float:
     """Draw a pod; return its height."""
     width = max(_pod_width(pod), 150)
     spine_rows, leaf_rows = -(-pod.spines // COLUMNS), -(-pod.leaves // COLUMNS)
@@ -145,7 +89,7 @@ def _draw_pod(canvas: _Canvas, x: float, y: float, pod: _Pod, name: str, most: i
 
 
 def _draw_zone(
-    canvas: _Canvas, x: float, y: float, fabric: WiredFabric, wired: WiredTree, title: str
+    canvas: Canvas, x: float, y: float, fabric: WiredFabric, wired: WiredTree, title: str
 ) -> tuple[float, float]:
     """Draw a zone; return its width and where its top is."""
     pods = _pods(fabric, wired)
@@ -184,7 +128,7 @@ def drawing(design: ResolvedDesign, fabric: WiredFabric) -> str:
         design: the design.
         fabric: its fabric.
     """
-    canvas = _Canvas()
+    canvas = Canvas()
     trees = fabric.trees[: fabric.zones]
     canvas.text(PAD, 26, design.spec.name, "h")
     s = fabric.network.switches
@@ -194,10 +138,13 @@ def drawing(design: ResolvedDesign, fabric: WiredFabric) -> str:
     canvas.text(PAD, 46, words, "s")
     x, y = float(PAD), 66.0
     for role, colour in COLOURS.items():
-        if (s.role == list(COLOURS).index(role)).any():
+        if (s.role == ROLES.index(role)).any():
             canvas.items.append(f'<rect x="{x:g}" y="{y - 9:g}" width="{SQUARE}" height="{SQUARE}" fill="{colour}"/>')
             canvas.text(x + 14, y, role)
             x += 30 + 8 * len(role)
+    if fabric.dragonflies:
+        draw_groups(canvas, fabric, 84.0)
+        return canvas.svg(f"{design.spec.name}: fabric")
     top = 100.0 if fabric.interzone else 84.0
     if fabric.interzone:
         canvas.squares(PAD, top, fabric.interzone, "interzone")

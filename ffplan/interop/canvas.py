@@ -1,0 +1,67 @@
+"""An SVG canvas for fabrics: squares for switches, bundles for links, words."""
+
+from __future__ import annotations
+
+from xml.sax.saxutils import escape
+
+SQUARE, GAP, PAD = 9, 3, 14
+COLUMNS = 20
+"""Squares side by side in a pod."""
+COLOURS = {"leaf": "#2b7a78", "spine": "#3d5a98", "core": "#8c4a86", "interzone": "#b5651d", "router": "#2b7a78"}
+STYLE = (
+    "text{font:12px system-ui,sans-serif;fill:#222}.h{font-weight:600;font-size:15px}.s{fill:#555;font-size:11px}"
+    ".b{fill:#f6f7f9;stroke:#c9ced6}.l{stroke:#9aa3b2;fill:none}"
+)
+
+
+class Canvas:
+    """Collects elements, and how far they reach."""
+
+    def __init__(self) -> None:
+        self.items: list[str] = []
+        self.width = self.height = 0.0
+
+    def reach(self, x: float, y: float) -> None:
+        """Widen the drawing to a point."""
+        self.width, self.height = max(self.width, x), max(self.height, y)
+
+    def text(self, x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> None:
+        """Write words."""
+        look = f' class="{kind}"' if kind else ""
+        self.items.append(f'<text x="{x:g}" y="{y:g}"{look} text-anchor="{anchor}">{escape(words)}</text>')
+        width = len(words) * (8.2 if kind == "h" else 6.6)
+        self.reach(x + (width if anchor == "start" else width / 2), y + 6)
+
+    def box(self, x: float, y: float, width: float, height: float) -> None:
+        """Draw a box."""
+        self.items.append(f'<rect class="b" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6"/>')
+        self.reach(x + width, y + height)
+
+    def squares(self, x: float, y: float, count: int, role: str, columns: int = COLUMNS) -> float:
+        """Draw switches in rows; return the height."""
+        step = SQUARE + GAP
+        path = "".join(
+            f"M{x + number % columns * step:g} {y + number // columns * step:g}h{SQUARE}v{SQUARE}h-{SQUARE}z"
+            for number in range(count)
+        )
+        self.items.append(f'<path fill="{COLOURS[role]}" d="{path}"/>')
+        rows = -(-count // columns)
+        self.reach(x + min(count, columns) * (SQUARE + GAP), y + rows * (SQUARE + GAP))
+        return rows * (SQUARE + GAP)
+
+    def bundle(self, x1: float, y1: float, x2: float, y2: float, links: int, most: int) -> None:
+        """Draw links as one line, thicker the more there are."""
+        width = 1.5 + 8.5 * (links / max(1, most)) ** 0.5
+        self.items.append(
+            f'<path class="l" stroke-width="{width:.1f}" d="M{x1:g} {y1:g}C{x1:g} {(y1 + y2) / 2:g} {x2:g} '
+            f'{(y1 + y2) / 2:g} {x2:g} {y2:g}"/>'
+        )
+
+    def svg(self, title: str) -> str:
+        """Return the drawing."""
+        width, height = self.width + PAD, self.height + PAD
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
+            f'height="{height:g}" role="img"><title>{escape(title)}</title><style>{STYLE}</style>'
+            f'<rect width="100%" height="100%" fill="#fff"/>{"".join(self.items)}</svg>\n'
+        )
