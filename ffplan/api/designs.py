@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import UsageError
@@ -13,7 +14,6 @@ from ffplan.inputs.document import parse_document, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.schema import Design as Spec
@@ -35,8 +35,13 @@ class Design:
         """
         self.document = document
         self.catalogs = tuple(str(folder) for folder in catalogs)
-        self.catalog = Catalog(self.catalogs)
-        self.resolved: ResolvedDesign = resolve(document, self.catalog)
+        self._catalog = Catalog(self.catalogs)
+        self.resolved: ResolvedDesign = resolve(document, self._catalog)
+
+    @property
+    def catalog(self) -> Catalog:
+        """Its parts. Each study gets a fork of its own, so that no study sees what another has read."""
+        return self._catalog.fork()
 
     @property
     def name(self) -> str:
@@ -62,13 +67,23 @@ class Design:
 
         data = deepcopy(self.document.data)
         for path, value in changes.items():
-            _put(data, path, value)
-        text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+            _put(data, str(path), plain_value(value))
+        try:
+            text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+        except yaml.YAMLError as error:
+            raise UsageError(f"vary: a value cannot stand in a design: {error}") from None
         return Design(parse_document(text.encode(), self.document.file), self.catalogs)
 
     def __repr__(self) -> str:
         """Return its name, file and size."""
         return f"Design({self.name!r}, {self.document.file!r}, {self.resolved.accelerators:,} accelerators)"
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value as YAML holds it: numpy's numbers and arrays as Python's, paths as text."""
+    if isinstance(value, Path):
+        return str(value)
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def steps(path: str) -> list[str | int]:
@@ -82,7 +97,7 @@ def steps(path: str) -> list[str | int]:
         name, *places = part.split("[")
         found.append(name)
         for place in places:
-            if not (place.endswith("]") and place[:-1].isdigit()):
+            if not (place.endswith("]") and place[:-1].isdecimal()):
                 raise UsageError(f"`{path}` is no path; write one such as `nodes[0].count`")
             found.append(int(place[:-1]))
     return found
@@ -97,24 +112,30 @@ def _put(data: Any, path: str, value: Any) -> None:
             at = at[step]
         except (KeyError, IndexError, TypeError):
             raise UsageError(f"`{path}`: the design has no `{step}` there") from None
-    if isinstance(at, list) and not (isinstance(last, int) and last < len(at)):
+    held = isinstance(last, int) and last < len(at) if isinstance(at, list) else isinstance(at, dict)
+    if not held or (isinstance(at, dict) and not isinstance(last, str)):
         raise UsageError(f"`{path}`: the design has no `{last}` there")
     at[last] = value
 
 
-def load(source: str | Path | Design, *, catalogs: Iterable[str | Path] = ()) -> Design:
+def load(source: str | Path | Design, *, catalogs: str | Path | Iterable[str | Path] = ()) -> Design:
     """Return a design.
 
     Args:
         source: a path, the name of a shipped design, YAML text of several lines, or a design, which is returned.
-        catalogs: folders of your own parts, searched first.
+        catalogs: one folder of your own parts or several, searched first.
 
     Raises:
-        UsageError: where there is no such file.
+        UsageError: where there is no such file, or the source is none.
         InputError: where it is wrong, with every fault found.
     """
+    folders = (catalogs,) if isinstance(catalogs, str | Path) else tuple(catalogs or ())
     if isinstance(source, Design):
+        if folders:
+            raise UsageError("load: a design has its catalogues already; give them with its file")
         return source
+    if not isinstance(source, str | Path):
+        raise UsageError(f"load: {type(source).__name__} is no design; give a path, a name, YAML text or a design")
     if isinstance(source, str) and "\n" in source:
-        return Design(parse_document(source.encode(), "<text>"), catalogs)
-    return Design(read_document(*find_design(str(source))), catalogs)
+        return Design(parse_document(source.encode(), "<text>"), folders)
+    return Design(read_document(*find_design(str(source))), folders)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffplan.api.designs import Design, load
 from ffplan.api.studies import assess
-from ffplan.base.errors import UsageError
+from ffplan.base.errors import InputError, UsageError
 from ffplan.base.plain import leaves, plain
 from ffplan.studies.design_grid import DesignGrid, design_grid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterator
 
 CHUNK = 20_000
 """Designs whose arrays are held at once, so that they stay in the cache."""
@@ -32,8 +33,16 @@ class ManyDesigns:
         self.axes, self.columns, self.feasible = axes, columns, feasible
 
     def __getitem__(self, path: str) -> Any:
-        """Return a column."""
-        return self.columns[path] if path in self.columns else self.axes[path]
+        """Return a column of results."""
+        return self.columns[path]
+
+    def __contains__(self, path: object) -> bool:
+        """Return whether there is such a column."""
+        return path in self.columns
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the paths of the columns."""
+        return iter(self.columns)
 
     def __len__(self) -> int:
         """Return the number of designs."""
@@ -44,21 +53,24 @@ class ManyDesigns:
         built = int(self.feasible.sum())
         return f"ManyDesigns({len(self):,} designs, {built:,} can be built, {len(self.columns)} columns)"
 
+    def _table(self) -> dict[str, Any]:
+        """Return every column: axes under `axis.` and their path, results under theirs."""
+        axes = {f"axis.{path}": values for path, values in self.axes.items()}
+        return {**axes, **self.columns, "feasible": self.feasible}
+
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return lists by path."""
-        columns = {**self.axes, **self.columns, "feasible": self.feasible}
-        return {path: values.ravel().tolist() for path, values in columns.items()}
+        """Return lists by path; those of the axes begin with `axis.`."""
+        return {path: values.ravel().tolist() for path, values in self._table().items()}
 
     def to_frame(self) -> Any:
-        """Return a pandas data frame, a row for each design.
+        """Return a pandas data frame, a row for each design; columns of the axes begin with `axis.`.
 
         Raises:
             ImportError: without pandas.
         """
         import pandas as pd
 
-        columns = {**self.axes, **self.columns, "feasible": self.feasible}
-        return pd.DataFrame({path: values.ravel() for path, values in columns.items()})
+        return pd.DataFrame({path: values.ravel() for path, values in self._table().items()})
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the first rows."""
@@ -73,7 +85,7 @@ def assess_many(
 
     With axes, one design is evaluated over arrays by broadcasting: `assess_many("fire-flyer-2",
     {"nodes[0].count": np.arange(100, 1200), "qm8700.power": 300.0})`. Each result equals that of `assess` for the same
-    numbers. Without axes, designs are assessed one by one.
+    numbers. Without axes, designs are assessed one by one; those that cannot be built give NaN.
 
     Args:
         designs: one design, or with no axes several; each what `load` takes.
@@ -87,13 +99,15 @@ def assess_many(
 
     if axes is None:
         several = [designs] if isinstance(designs, str | Path | Design) else designs
+        if not isinstance(several, Iterable):
+            raise UsageError("assess_many: give one design, or several")
         return _one_by_one([load(item) for item in several])
     if not isinstance(designs, str | Path | Design):
         raise UsageError("assess_many: axes vary one design")
-    if not axes:
-        raise UsageError("assess_many: name at least one axis, or leave axes out")
+    if not isinstance(axes, Mapping) or not axes or not all(isinstance(path, str) for path in axes):
+        raise UsageError("assess_many: give axes as a mapping of paths to arrays, one at least")
     resolved = load(designs).resolved
-    arrays = np.broadcast_arrays(*(np.asarray(value) for value in axes.values()))
+    arrays = _arrays(axes)
     shape, flat = arrays[0].shape, [array.ravel() for array in arrays]
     parts: list[DesignGrid] = [
         design_grid(resolved, {path: array[at : at + CHUNK] for path, array in zip(axes, flat, strict=True)})
@@ -104,18 +118,47 @@ def assess_many(
     return ManyDesigns(dict(zip(axes, arrays, strict=True)), columns, feasible)
 
 
+def _arrays(axes: Mapping[str, Any]) -> list[Any]:
+    """Return axes as arrays of one shape, in double precision.
+
+    Raises:
+        UsageError: where they are no numbers, or do not broadcast.
+    """
+    import numpy as np
+
+    found = []
+    for path, value in axes.items():
+        try:
+            array = np.asarray(value, dtype=float)
+        except (TypeError, ValueError, OverflowError):
+            raise UsageError(f"`{path}`: no array of numbers") from None
+        if not array.size:
+            raise UsageError(f"`{path}`: an empty array")
+        found.append(array)
+    try:
+        return list(np.broadcast_arrays(*found))
+    except ValueError:
+        shapes = ", ".join(f"`{path}` {array.shape}" for path, array in zip(axes, found, strict=True))
+        raise UsageError(f"assess_many: the axes do not broadcast: {shapes}") from None
+
+
 def _one_by_one(designs: list[Design]) -> ManyDesigns:
     """Return the numbers of designs that have nothing in common."""
     import numpy as np
 
-    rows = []
+    rows: list[dict[str, Any]] = []
+    built = []
     for design in designs:
-        found = dict(leaves(plain(assess(design))))
+        try:
+            found = dict(leaves(plain(assess(design))))
+        except InputError:
+            found = {}
+        built.append(bool(found))
         rows.append({path: value for path, value in found.items() if _is_number(value)})
     paths = dict.fromkeys(path for row in rows for path in row)
     columns = {path: np.array([row.get(path, np.nan) for row in rows], float) for path in paths}
     names = np.array([design.name for design in designs])
-    return ManyDesigns({"design.name": names}, columns, np.ones(len(designs), bool))
+    return ManyDesigns({"design.name": names}, columns, np.array(built))
 
 
 def _is_number(value: Any) -> bool:

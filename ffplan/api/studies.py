@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from ffplan.api import views
-from ffplan.api.designs import Design, load
+from ffplan.api.designs import Design, load, plain_value
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
 
@@ -28,22 +28,49 @@ TOP = 5
 views.install()
 
 
-def _numbers(value: float | str | Iterable[float], kind: str) -> tuple[float, ...]:
-    """Return one number or several, with units where they are texts, such as `186MiB`."""
+def _numbers(value: Any, what: str, *, units: bool = True) -> tuple[float, ...]:
+    """Return one number or several, with units where they are texts, such as `186MiB`.
+
+    Raises:
+        UsageError: where something is no number above 0.
+    """
     from ffplan.inputs.quantities import DATA, parse_quantity
 
-    items: list[Any] = [value] if isinstance(value, str | int | float) else list(value)
+    given = plain_value(value)
+    items = [given] if isinstance(given, str | int | float) else given
     try:
-        found = tuple(parse_quantity(item, DATA) if isinstance(item, str) else float(item) for item in items)
-    except ValueError as error:
-        raise UsageError(f"{kind}: {error}") from None
-    if not found or min(found) <= 0:
-        raise UsageError(f"{kind}: give one number above 0, or several")
+        plain = [plain_value(item) for item in items]
+        found = tuple(parse_quantity(item, DATA) if units and isinstance(item, str) else float(item) for item in plain)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{what}: {error}") from None
+    if not found or not all(0 < number < float("inf") for number in found):
+        raise UsageError(f"{what}: give one number above 0, or several")
     return found
 
 
-def _counts(value: int | Iterable[int] | None) -> tuple[int, ...]:
-    return () if value is None else tuple(int(number) for number in _numbers(value, "gpus"))
+def _counts(value: Any, what: str = "gpus") -> tuple[int, ...]:
+    """Return whole numbers; none for None.
+
+    Raises:
+        UsageError: where they are not whole.
+    """
+    found = () if value is None else _numbers(value, what, units=False)
+    if any(number != int(number) for number in found):
+        raise UsageError(f"{what}: give whole numbers")
+    return tuple(int(number) for number in found)
+
+
+def _one_of(value: Any, known: Iterable[str], what: str) -> None:
+    """Refuse a name that is none of those known.
+
+    Raises:
+        UsageError: with the nearest.
+    """
+    from ffplan.inputs.suggest import did_you_mean
+
+    names = list(known)
+    if value is not None and value not in names:
+        raise UsageError(f"{what}: no {what} `{value}`; {did_you_mean(str(value), names, what=what)}")
 
 
 def assess(design: str | Path | Design) -> Assessment:
@@ -112,21 +139,29 @@ def collective(
     Raises:
         UsageError: where something cannot be done, or does not go together.
     """
+    from ffplan.collectives.algorithms import NAMES
     from ffplan.collectives.expert_dispatch import DEEPSEEK_V3, Routing
-    from ffplan.collectives.volumes import OF_TOKENS, OPERATIONS
+    from ffplan.collectives.volumes import OF_TOKENS, OPERATIONS, PROTOCOLS
     from ffplan.studies import collective as study
     from ffplan.studies.collective_rows import QueryError
     from ffplan.studies.wired import message_bytes
 
-    given, name = load(design), study.operation_name(operation)
-    if name not in OPERATIONS:
-        raise UsageError(f"collective: no operation `{operation}`; one of {', '.join(OPERATIONS)}")
+    given, name = load(design), study.operation_name(str(operation))
+    _one_of(name, OPERATIONS, "operation")
+    _one_of(library, study.LIBRARIES, "library")
+    _one_of(algorithm, NAMES, "algorithm")
+    _one_of(protocol, PROTOCOLS, "protocol")
+    if tokens is not None and name not in OF_TOKENS:
+        raise UsageError(f"collective: tokens have no effect on {name}; leave them out")
+    for key in tokens or {}:
+        _one_of(key, DEEPSEEK_V3, "field")
     libraries = [library or study.usual_library(name, given.resolved)]
-    routing = Routing(**{**DEEPSEEK_V3, **(tokens or {})}) if name in OF_TOKENS else None
+    fields = {**DEEPSEEK_V3, **{key: _counts(value, key)[0] for key, value in (tokens or {}).items()}}
+    routing = Routing(**fields) if name in OF_TOKENS else None
     wanted = study.CollectiveRequest(
         operation=name, algorithm=algorithm, protocol=protocol, in_network=sharp, routing=routing, zones=zones
     )
-    messages = (message_bytes(given.resolved),) if sizes is None else _numbers(sizes, "sizes")  # type: ignore[arg-type]
+    messages = (message_bytes(given.resolved),) if sizes is None else _numbers(sizes, "sizes")
     try:
         study.check_together(wanted, libraries, given.resolved)
         return study.collective_table(
@@ -138,21 +173,26 @@ def collective(
 
 def _asked(
     design: str | Path | Design, model: str, gpus: Any, plan: str | Path | None, memory: Any, fields: dict[str, Any]
-) -> tuple[Design, TrainRequest]:
-    """Return the design, and what is to be trained on it."""
+) -> tuple[Design, Catalog, TrainRequest]:
+    """Return the design, its parts, and what is to be trained on it."""
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.cluster import most_gpus
     from ffplan.studies.train_setup import TrainRequest
 
     given = load(design)
-    wanted = read_plan(None if plan is None else str(plan), fields)
-    return given, TrainRequest(
-        model=part_of(given.catalog, Model, model, "model"),
-        plan=wanted,
-        gpus=_counts(gpus) or (most_gpus(given.resolved),),
-        memory=None if memory is None else _numbers(memory, "memory")[0],
-        fixed=frozenset(wanted.model_fields_set),
+    parts = given.catalog
+    wanted = read_plan(None if plan is None else str(plan), {key: plain_value(item) for key, item in fields.items()})
+    return (
+        given,
+        parts,
+        TrainRequest(
+            model=part_of(parts, Model, model, "model"),
+            plan=wanted,
+            gpus=_counts(gpus) or (most_gpus(given.resolved),),
+            memory=None if memory is None else _numbers(memory, "memory")[0],
+            fixed=frozenset(wanted.model_fields_set),
+        ),
     )
 
 
@@ -198,8 +238,8 @@ def train(
     """
     from ffplan.studies import train as study
 
-    given, asked = _asked(design, model, gpus, plan, memory, fields)
-    return _answer(lambda: study.train(given.resolved, given.catalog, asked))
+    given, parts, asked = _asked(design, model, gpus, plan, memory, fields)
+    return _answer(lambda: study.train(given.resolved, parts, asked))
 
 
 def search(
@@ -229,10 +269,11 @@ def search(
     """
     from ffplan.studies import plan_search as study
 
-    given, asked = _asked(design, model, gpus, plan, memory, fields)
+    given, parts, asked = _asked(design, model, gpus, plan, memory, fields)
     if len(asked.gpus) > 1:
         raise UsageError("search: give one number of accelerators")
-    return _answer(lambda: study.search(given.resolved, given.catalog, asked, top))
+    (most,) = _counts(top, "top")
+    return _answer(lambda: study.search(given.resolved, parts, asked, most))
 
 
 def size(
@@ -266,15 +307,21 @@ def size(
     parts = catalog or Catalog()
     if unknown := set(fields) - {field.name for field in dataclasses.fields(study.SizeRequest)}:
         raise UsageError(f"size: no field `{min(unknown)}`")
-    ratio = parse_ratio(oversubscription) if isinstance(oversubscription, str) else float(oversubscription)
+    try:
+        ratio = parse_ratio(plain_value(oversubscription))
+    except ValueError as error:
+        raise UsageError(f"oversubscription: {error}") from None
+    given: dict[str, Any] = {
+        key: _counts(item, key) if key in ("tiers", "planes") else plain_value(item) for key, item in fields.items()
+    }
     try:
         return study.size(
             study.SizeRequest(
-                endpoints=endpoints,
+                endpoints=_counts(endpoints, "endpoints")[0],
                 switch=part_of(parts, Switch, switch, "switch"),
                 oversubscription=ratio,
                 prices=part_of(parts, PriceBook, prices, "prices") if prices else None,
-                **fields,
+                **given,
             )
         )
     except study.SizeError as error:

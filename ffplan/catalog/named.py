@@ -27,6 +27,8 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
     """
     from ffplan.inputs.suggest import did_you_mean
 
+    name = str(name)
+
     try:
         part = catalog.entry(name).part
     except KeyError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from copy import copy
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -122,6 +123,12 @@ class Catalog:
     def __repr__(self) -> str:
         """Return how many parts it knows."""
         return f"Catalog({len(self.ids()):,} parts)"
+
+    def fork(self) -> Catalog:
+        """Return a catalogue that has read the same parts; what it reads from now on is its own."""
+        other = copy(self)
+        other._read = dict(self._read)
+        return other
 
     @property
     def used(self) -> list[Entry]:

@@ -31,7 +31,6 @@ from ffplan.cli.series import series
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
 
-LIBRARIES = ("nccl", "hfreduce", "hfreduce-nvlink", "deepep")
 MOST_POINTS = 100_000
 
 
@@ -52,7 +51,7 @@ def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: 
 
 def _libraries(text: str | None, operation: str, design: ResolvedDesign) -> list[str]:
     """Return the libraries to time: those asked for, or the design's first that has the operation."""
-    from ffplan.studies.collective import usual_library
+    from ffplan.studies.collective import LIBRARIES, usual_library
 
     if text is not None:
         return [choice(name.strip().lower(), LIBRARIES, "--library") for name in dict.fromkeys(text.split(","))]

@@ -62,9 +62,12 @@ def _dot(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
 
 
 def _hosts(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
-    from ffplan.fabric.routing.job_loads import pick_job
+    from ffplan.fabric.routing.job_loads import StudyError, pick_job
 
-    job = pick_job(wired.design, wired.fabric, None, "aligned", 0)
+    try:
+        job = pick_job(wired.design, wired.fabric, None, "aligned", 0)
+    except StudyError as error:
+        raise UsageError(f"ffplan export: {error}") from None
     endpoints = wired.fabric.network.endpoints
     first = job.ports[:, 0]
     keep = [zone is None or z == zone for z in endpoints.zone[first].tolist()]

@@ -94,6 +94,11 @@ def bill_of_materials(
     return tuple(item for item in items if some(item.quantity))
 
 
+def _how_many(item: Item) -> str:
+    """Say how many of what; without a number where it differs between designs."""
+    return f"{item.quantity:,} {item.category}" if isinstance(item.quantity, int) else item.category
+
+
 def _lines(design: ResolvedDesign, items: list[Item]) -> Iterator[CostLine]:
     book = design.prices
     assert book is not None
@@ -139,7 +144,7 @@ def price(
                 design.document.finding(
                     "price-missing",
                     ("cost", "price_book"),
-                    f"the price book `{book.id}` has no price for `{item.part}` ({item.quantity:,} {item.category})",
+                    f"the price book `{book.id}` has no price for `{item.part}` ({_how_many(item)})",
                     f"add `{item.part}` to the book, or write `{item.category}` under `cost.exclude`",
                 )
                 for item in missing

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ffplan.fabric.sizing.plan import FabricPlan
 
 
+LIBRARIES = ("nccl", "hfreduce", "hfreduce-nvlink", "deepep")
+"""Libraries that can be timed."""
 ALIASES = {
     "all-reduce": "allreduce",
     "alltoall": "all-to-all",

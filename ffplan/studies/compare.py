@@ -136,6 +136,7 @@ def baseline_of(
             return position
     from ffplan.inputs.suggest import did_you_mean
 
+    wanted = str(wanted)
     raise UsageError(
         f"ffplan compare: --baseline `{wanted}` is not among the designs; {did_you_mean(wanted, labels, what='design')}"
     )

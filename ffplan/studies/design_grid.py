@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from ffplan.fabric.sizing.plan import FabricPlan
 
 
+MOST_NODES, MOST_RATIO, MOST_PUE = 10_000_000, 1000, 5
+"""The limits that a design file has too."""
+
+
 @record
 class DesignGrid:
     """Many designs."""
@@ -170,8 +174,8 @@ def with_arrays(design: ResolvedDesign, axes: dict[str, Floats]) -> ResolvedDesi
         if head.startswith("nodes[") and rest == "count":
             design = _with_count(design, path, array)
         elif path == "fabric.oversubscription":
-            if np.any(array < 1):
-                raise UsageError("`fabric.oversubscription`: ratios must be 1 or more")
+            if np.any((array < 1) | (array > MOST_RATIO)):
+                raise UsageError(f"`fabric.oversubscription`: ratios must be 1 or more, and at most {MOST_RATIO:,}")
             fabric = design.spec.fabric.model_copy(update={"oversubscription": array})
             design = replace(design, spec=design.spec.model_copy(update={"fabric": fabric}))
         elif path in ("site.pue", "site.electricity_price"):
@@ -184,11 +188,11 @@ def with_arrays(design: ResolvedDesign, axes: dict[str, Floats]) -> ResolvedDesi
 
 
 def _with_count(design: ResolvedDesign, path: str, array: Floats) -> ResolvedDesign:
-    place = path[len("nodes[") : path.index("]")]
-    if not place.isdigit() or int(place) >= len(design.groups):
+    place = path[len("nodes[") :].partition("]")[0]
+    if not place.isdecimal() or path != f"nodes[{place}].count" or int(place) >= len(design.groups):
         raise UsageError(f"`{path}`: the design has {len(design.groups)} groups of nodes")
-    if np.any(array != np.floor(array)) or np.any(array < 1):
-        raise UsageError(f"`{path}`: counts must be whole and at least 1")
+    if np.any(array != np.floor(array)) or np.any((array < 1) | (array > MOST_NODES)):
+        raise UsageError(f"`{path}`: counts must be whole, at least 1 and at most {MOST_NODES:,}")
     groups = list(design.groups)
     group = groups[int(place)]
     groups[int(place)] = replace(group, group=group.group.model_copy(update={"count": array.astype(np.int64)}))
@@ -202,8 +206,8 @@ def _with_site(design: ResolvedDesign, field: str, array: Floats) -> ResolvedDes
         if site.electricity_price is None:
             raise UsageError("`site.electricity_price`: the design names none, and so no currency")
         value = replace(site.electricity_price, amount=array)  # type: ignore[arg-type]
-    elif np.any(array < 1):
-        raise UsageError("`site.pue`: a facility draws no less than its IT; give 1 or more")
+    elif np.any((array < 1) | (array > MOST_PUE)):
+        raise UsageError(f"`site.pue`: a facility draws no less than its IT; give 1 or more, and at most {MOST_PUE}")
     return replace(design, spec=design.spec.model_copy(update={"site": site.model_copy(update={field: value})}))
 
 

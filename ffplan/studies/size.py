@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from ffplan.base.record import record
 from ffplan.catalog.parts import Switch
 from ffplan.catalog.prices import PriceBook
+from ffplan.design.schema import CorePolicy
 from ffplan.fabric.sizing.families import Request, candidates
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import SizeOption, SizeReport
@@ -86,6 +87,28 @@ def _option(item: Candidate, asked: int, radix: int, prices: tuple[float, float,
     )
 
 
+def _check(wish: SizeRequest) -> None:
+    """Refuse numbers that no fabric has.
+
+    Raises:
+        SizeError: for the first.
+    """
+    bounds = {
+        "endpoints": ((wish.endpoints,), 2, 100_000_000),
+        "breakout": ((wish.breakout,), 1, 8),
+        "rails": ((wish.rails,), 1, 512),
+        "tiers": (wish.tiers, 1, 3),
+        "planes": (wish.planes, 2, 64),
+    }
+    for name, (values, low, high) in bounds.items():
+        if not all(isinstance(value, int) and low <= value <= high for value in values):
+            raise SizeError(f"{name}: whole numbers from {low:,} to {high:,}")
+    if wish.oversubscription < 1:
+        raise SizeError("oversubscription: 1 or more downlinks per uplink")
+    if wish.core_policy not in get_args(CorePolicy):
+        raise SizeError(f"core_policy: one of {', '.join(get_args(CorePolicy))}")
+
+
 def size(wish: SizeRequest) -> SizeReport:
     """Return the families that hold some endpoints, fewest switches first, and those that do not.
 
@@ -95,6 +118,7 @@ def size(wish: SizeRequest) -> SizeReport:
     Raises:
         SizeError: where a port cannot be split so far, or a price is missing.
     """
+    _check(wish)
     part, breakout, book = wish.switch, wish.breakout, wish.prices
     splits = part.splits.value if part.splits else None
     if splits is not None and breakout > splits:

@@ -151,7 +151,10 @@ class DragonflyRouting:
         """
         if kind != "adaptive":
             return None
-        count, size = self.shape.groups * self.shape.routers, np.bincount(self.plane[member])
+        count, size = (
+            self.shape.groups * self.shape.routers,
+            np.bincount(self.plane[member], minlength=self.fabric.planes),
+        )
         traffic = []
         for plane in range(self.fabric.planes):
             own = self.router[member & (self.plane == plane)]

@@ -103,7 +103,8 @@ def dragonfly_groups(endpoints: Any, radix: Any) -> Any:
 def dragonfly_bisection(groups: Any, each: Any, routers: Any, link_rate: Any, endpoint_bandwidth: Any) -> Any:
     """Return the bandwidth across the worst even split of a dragonfly.
 
-    An odd number of groups splits one of them: its halves lose their local links too.
+    An odd number of groups splits one of them. Its routers may stand with the groups that their global links lead to,
+    so that only its local links are cut: the result is no more than any even split carries.
 
     Args:
         groups: groups g [1].
@@ -116,12 +117,12 @@ def dragonfly_bisection(groups: Any, each: Any, routers: Any, link_rate: Any, en
         Bandwidth in one direction [GB/s], broadcast shape.
 
     Equation:
-        min(endpoints / 2, (floor(g^2 / 4) each + (g mod 2) floor(a^2 / 4)) link rate)
+        min(endpoints / 2, (floor(g / 2)^2 each + (g mod 2) floor(a^2 / 4)) link rate)
 
     Source:
-        Derived from [1]: of g (g - 1) / 2 pairs of groups an even split cuts g^2 / 4.
+        Derived from [1]: half of the whole groups against the other half.
     """
-    links = groups**2 // 4 * each + groups % 2 * (routers**2 // 4)
+    links = (groups // 2) ** 2 * each + groups % 2 * (routers**2 // 4)
     return minimum(endpoint_bandwidth / 2, links * link_rate)
 
 

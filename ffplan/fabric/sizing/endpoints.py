@@ -56,7 +56,8 @@ def zone_demand(design: ResolvedDesign, zone: int, last: int | None = None) -> t
     return tuple(wanted)
 
 
-def _faults(design: ResolvedDesign) -> list[Finding]:
+def nic_faults(design: ResolvedDesign) -> list[Finding]:
+    """Return a fault for every node group whose NICs planes or zones cannot share evenly."""
     fabric = design.spec.fabric
     faults = []
     for group in design.groups:
@@ -82,15 +83,6 @@ def _faults(design: ResolvedDesign) -> list[Finding]:
                     f"give it a multiple of {fabric.zones} NICs per plane, or write `zones: split`",
                 )
             )
-    if not faults and min(sum(zone_demand(design, zone)) for zone in range(fabric.zones)) == 0:
-        faults.append(
-            design.document.finding(
-                "fabric-divisibility",
-                ("fabric", "zones"),
-                f"{fabric.zones} zones are more than there are nodes to fill them",
-                "use fewer zones",
-            )
-        )
     return faults
 
 
@@ -105,7 +97,17 @@ def demand(design: ResolvedDesign) -> Demand:
     Raises:
         InputError: where NICs cannot be dealt evenly over planes or zones.
     """
-    faults = _faults(design)
+    faults = nic_faults(design)
+    fabric = design.spec.fabric
+    if not faults and min(sum(zone_demand(design, zone)) for zone in range(fabric.zones)) == 0:
+        faults.append(
+            design.document.finding(
+                "fabric-divisibility",
+                ("fabric", "zones"),
+                f"{fabric.zones} zones are more than there are nodes to fill them",
+                "use fewer zones",
+            )
+        )
     if faults:
         raise InputError(*faults)
     return zone_demands(design)

@@ -13,11 +13,11 @@ import numpy as np
 from ffplan.base.array_math import maximum, minimum
 from ffplan.base.errors import InputError
 from ffplan.fabric.sizing import formulas
-from ffplan.fabric.sizing.endpoints import zone_demands
+from ffplan.fabric.sizing.endpoints import nic_faults, zone_demands
 from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree
 from ffplan.fabric.sizing.leaf_fill import leaves_of
 from ffplan.fabric.sizing.plan import rails_of
-from ffplan.fabric.sizing.tree_plan import SizedTrees, assemble, plan_trees, provisioned
+from ffplan.fabric.sizing.tree_plan import SizedTrees, assemble, provisioned
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Bools, Ints, Number
@@ -99,11 +99,8 @@ def check_divisible(design: ResolvedDesign) -> None:
     """Refuse what no counts can heal: NICs that planes or zones cannot share evenly.
 
     Raises:
-        InputError: with the faults that the design itself has beside its capacity.
+        InputError: with a fault for every such node group.
     """
-    try:
-        plan_trees(design)
-    except InputError as error:
-        kept = [item for item in error.findings if item.rule == "fabric-divisibility"]
-        if kept:
-            raise InputError(*kept) from None
+    faults = nic_faults(design)
+    if faults:
+        raise InputError(*faults)

@@ -98,6 +98,24 @@ def test_designs_vary_and_are_checked() -> None:
         (lambda: api.search("superpod-h100-4su", "llama3-8b", gpus=[8, 16]), "one number"),  # type: ignore[arg-type]
         (lambda: api.size(100, "qm8701"), "did you mean"),
         (lambda: api.size(100, "qm8700", colour="red"), "no field `colour`"),
+        (lambda: api.size(0, "qm8700"), "one number above 0"),
+        (lambda: api.size(100, "qm8700", tiers=(1, 9)), "from 1 to 3"),
+        (lambda: api.size(100, "qm8700", oversubscription=float("nan")), "out of range"),
+        (lambda: api.size(100, "qm8700", core_policy="x"), "one of minimal"),
+        (lambda: api.size(100, None), "no switch `None`"),  # type: ignore[arg-type]
+        (lambda: api.collective("fire-flyer-2", library="nope"), "no library `nope`"),
+        (lambda: api.collective("fire-flyer-2", gpus=float("nan")), "above 0"),  # type: ignore[arg-type]
+        (lambda: api.collective("fire-flyer-2", gpus=1.5), "whole numbers"),  # type: ignore[arg-type]
+        (lambda: api.collective("fire-flyer-2", tokens={"tokens": 1}), "no effect"),
+        (lambda: api.search("superpod-h100-4su", "llama3-8b", gpus=64, batch=256, top=0), "top"),
+        (lambda: api.train("superpod-h100-4su", "llama3-8b", gpus=64, batch=64, memory=float("nan")), "memory"),
+        (lambda: api.load(None), "NoneType is no design"),  # type: ignore[arg-type]
+        (lambda: api.load(api.load("fire-flyer-2"), catalogs=["x"]), "already"),
+        (lambda: api.assess_many("fire-flyer-2", {"site.pue": ["a"]}), "no array of numbers"),
+        (lambda: api.assess_many("fire-flyer-2", {"site.pue": []}), "empty array"),
+        (lambda: api.assess_many("fire-flyer-2", {"site.pue": [1, 2], "nodes[0].count": [1, 2, 3]}), "broadcast"),
+        (lambda: api.assess_many("fire-flyer-2", {"site.pue": 9}), "at most 5"),
+        (lambda: api.assess_many(3), "one design, or several"),  # type: ignore[arg-type]
         (lambda: api.assess_many(["fire-flyer-2"], {"site.pue": [1.2]}), "axes vary one design"),
         (lambda: api.assess_many("dragonfly-a100", {"site.pue": [1.2]}), "one by one"),
     ],
@@ -121,12 +139,37 @@ def test_results_become_frames_and_html() -> None:
     assert "<script" not in html
 
 
+def test_numbers_of_numpy_are_numbers() -> None:
+    assert api.load("fire-flyer-2").vary({"nodes[0].count": np.int64(5)}).resolved.accelerators == 40
+    assert len(api.collective("superpod-h100-4su", gpus=np.array([8, 16]), sizes=float(np.float32(1e6))).rows) == 2
+    small = api.assess_many("fire-flyer-2", {"prices.qm8700": np.array([200], np.uint8)})
+    assert small["cost.total"] == api.assess_many("fire-flyer-2", {"prices.qm8700": [200.0]})["cost.total"]
+
+
+def test_studies_of_one_design_do_not_see_each_other() -> None:
+    design = api.load("superpod-h100-4su")
+    before = api.assess(design).to_dict()
+    api.train(design, "llama3-8b", gpus=64, batch=256, tensor=2)
+    assert api.assess(design).to_dict() == before
+
+
+def test_what_cannot_be_built_alone_can_be_healed_by_an_axis() -> None:
+    design = api.load("fire-flyer-2").vary({"nodes[0].count": 1})
+    assert api.assess_many(design, {"nodes[0].count": [1, 900]}).feasible.tolist() == [True, True]
+    wanted = {"fabric.oversubscription": [3.0, 2.5], "nodes[0].count": [9000, 1250]}
+    table = api.assess_many("fire-flyer-2", wanted).to_dict()
+    assert table["axis.fabric.oversubscription"] == [3.0, 2.5]
+    assert table["feasible"] == [False, True]
+    mixed = api.assess_many(["fire-flyer-2", api.load("fire-flyer-2").vary({"nodes[0].count": 5000})])
+    assert mixed.feasible.tolist() == [True, False]
+
+
 def test_designs_one_by_one() -> None:
     pytest.importorskip("pandas")
     many = api.assess_many(["fire-flyer-2", "dragonfly-a100"])
     assert many["fabric.switches.total"].tolist() == [122, 1000]
     assert np.isnan(many["fabric.switches.leaf"][1])
-    assert many.to_frame()["design.name"].tolist() == ["fire-flyer-2", "dragonfly-a100"]
+    assert many.to_frame()["axis.design.name"].tolist() == ["fire-flyer-2", "dragonfly-a100"]
     assert "2 designs, 2 can be built" in repr(many)
     assert many.to_dict()["feasible"] == [True, True]
     assert plain(many["fabric.switches.router"][1]) == 1000

@@ -47,7 +47,8 @@ def test_counts_by_hand() -> None:
     assert plan.bisection_gbyte_s == pytest.approx(16 * 28 * 25)  # four groups against four
     assert plan.inter_switch_cables == 1520 + 784
     assert dragonfly_groups(201, 40) == dragonfly_groups(1, 40) == 2
-    assert dragonfly_bisection(3, 100, 20, 25.0, 1e9) == (2 * 100 + 100) * 25
+    assert dragonfly_bisection(3, 100, 20, 25.0, 1e9) == (100 + 100) * 25
+    assert dragonfly_bisection(21, 10, 20, 25.0, 1e9) == 1100 * 25  # routers of group 1 by where their links lead
     assert dragonfly_bisection(8, 28, 20, 25.0, 100.0) == 50.0
     assert dragonfly_taper(200, 25.0, 196, 25.0) == pytest.approx(200 / 196)
 
@@ -94,6 +95,18 @@ def test_a_uniform_load_takes_no_detours() -> None:
     assert outcome(fabric.network, load).share == 1.0
     across = load[2 * np.flatnonzero(fabric.network.links.tier == 5)]
     assert np.allclose(across, 200 * 200 / 28 * 1599 / 8 / 1599)
+
+
+def test_rails_of_several_planes_are_counted_apart() -> None:
+    text = DESIGN.replace("family: dragonfly", "family: dragonfly\n  planes: 4").replace("200}", "20}")
+    design = resolve(document(text), Catalog())
+    fabric = wire(design, plan_fabric(design))
+    job = job_loads.pick_job(design, fabric, None, "aligned", 0)
+    load, lost = job_loads.loads_for(
+        design, routing_of(fabric), job, "rail-all-to-all", routing="adaptive", nbytes=8e9, seed=0
+    )
+    assert lost == 0
+    assert load[: 2 * len(fabric.network.endpoints)] == pytest.approx(1e9)
 
 
 def test_a_full_dragonfly_has_as_many_groups_as_global_ports_and_one() -> None:
