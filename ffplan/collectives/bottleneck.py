@@ -213,13 +213,13 @@ def on_nics(job: RankLayout, step: str, load: Number) -> list[Line]:
     return lines
 
 
-def on_borders(job: RankLayout, load: Number | None) -> list[Line]:
-    """Return what crosses the borders: `load`, or the least that an allreduce without reduction there moves."""
+def on_cuts(job: RankLayout, load: Number | None) -> list[Line]:
+    """Return the load of every link cut: `load`, or the least that an allreduce moves without in-network reduction."""
     lines = []
-    for border in job.borders:
-        crossed = (border.sets > 1) * job.several
-        use = (ring_factor(border.sets) if load is None else load) * crossed
-        lines.append(Line("across a border", (border.name, "0"), use, use))
+    for cut in job.cuts:
+        crossed = (cut.sets > 1) * job.several
+        use = (ring_factor(cut.sets) if load is None else load) * crossed
+        lines.append(Line("across a link cut", (cut.name, "0"), use, use))
     return lines
 
 

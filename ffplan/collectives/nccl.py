@@ -140,7 +140,7 @@ def choices(
         algorithm: the only one allowed, or None.
         protocol: the only one allowed, or None.
     """
-    known = resources(job.host, job.borders, library.link_share.value if library.link_share else 1.0)
+    known = resources(job.host, job.cuts, library.link_share.value if library.link_share else 1.0)
     found = []
     for item in ALGORITHMS.values():
         asked = not item.on_request if algorithm is None else item.name == algorithm

@@ -136,18 +136,16 @@ def _network(host: Host) -> list[Resource]:
     return found
 
 
-def resources(
-    host: Host, borders: tuple[LinkCut, ...] = (), link_share: float = 1.0
-) -> dict[tuple[str, str], Resource]:
-    """Return every resource of a node and of the borders that a collective crosses, by kind and id.
+def resources(host: Host, cuts: tuple[LinkCut, ...] = (), link_share: float = 1.0) -> dict[tuple[str, str], Resource]:
+    """Return every resource of a node and of the link cuts that a collective crosses, by kind and id.
 
     Args:
         host: the inside of a node.
-        borders: links between leaves and between zones.
-        link_share: share of the scale-up links' rate that counts where nothing is measured [1].
+        cuts: links between leaves and between zones.
+        link_share: fraction of the scale-up links' rate that is used where no measurement exists [1].
     """
     found = [*_scale_up(host, link_share), *_of_gpus(host), *_of_cpus(host), *_network(host)]
-    for item in borders:
+    for item in cuts:
         plain = item.name not in ("bisection", "group_links") and isinstance(item.gbyte_s, int | float)
         basis = f"{item.links:,} links x {item.gbyte_s / item.links:g} GB/s" if plain else ""
         found.append(Resource(item.name, "0", item.label, (item.gbyte_s,) * 3, basis=basis))

@@ -86,7 +86,7 @@ def rank_layout(
     nodes = np.ceil(ranks / domain)
     span = _zones(design, boxes, zones)
     crossed = fabric_cuts(design, plan, boxes, span)
-    return RankLayout(host=node, nodes=nodes, per_node=ranks / nodes, zones=span, borders=crossed)
+    return RankLayout(host=node, nodes=nodes, per_node=ranks / nodes, zones=span, cuts=crossed)
 
 
 def _zones(design: ResolvedDesign, boxes: Floats, zones: int | None) -> Floats:

@@ -29,10 +29,10 @@ class Diagnosis:
 WORDS_OF = {
     "weights": "weights",
     "gradients": "gradients",
-    "optimizer": "states of the optimiser",
+    "optimizer": "optimizer states",
     "activations": "activations",
     "logits": "scores over the vocabulary",
-    "working": "layers gathered or computed again",
+    "working": "layers gathered or recomputed",
 }
 """Parts of the memory for people."""
 

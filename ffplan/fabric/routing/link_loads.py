@@ -41,7 +41,7 @@ class Outcome:
     time_s: float
     """Time of the busiest link [s]."""
     ideal_s: float
-    """Time of the busiest endpoint link alone: what a fabric without borders would need [s]."""
+    """Time of the busiest endpoint link alone, the time of a fabric without contention [s]."""
     hottest: int
     """Number of the busiest link."""
     tiers: tuple[TierLoad, ...]
