@@ -34,8 +34,8 @@ BOUNDS = {
 SLOWER = 3.0
 LAUNCHES = ("launch", "launch_parallel", "launch_step")
 STEADY = ("kernel", *LAUNCHES)
-"""Constants whose first value is also tried so many times as large and as small where launches are fitted: there are
-several valleys."""
+"""Constants whose first value is also tried `SLOWER` times as large and as small where launches are fitted: there are
+several minima."""
 NEEDED = ("matrix", "memory", "kernel")
 """Constants without which nothing can be timed."""
 UNFITTED = ("overlap",)
@@ -197,7 +197,7 @@ def fit(
         names: the constants to fit.
         units: multiprocessors of the accelerator.
         base: constants that are not fitted.
-        progress: told how often the runs were replayed.
+        progress: callback, called with the number of replays.
 
     Raises:
         FitError: where there are fewer rows than constants, or SciPy is missing.

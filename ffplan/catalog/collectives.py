@@ -32,7 +32,7 @@ class CollectiveRates(Frozen):
     links: CountFigure | None = None
     """Scale-up links of an accelerator, a channel of a ring on each."""
     ring: BandwidthFigure | None = None
-    """Bus bandwidth of a long ring over the scale-up links [GB/s]; left out, the library's share of `nvlink` counts."""
+    """Bus bandwidth of a long ring over the scale-up links [GB/s]; left out, a fraction of `nvlink` by library."""
     peer: BandwidthFigure | None = None
     """A copy between two accelerators over the scale-up links [GB/s]; left out, that of a ring counts."""
     alltoall: BandwidthFigure | None = None
@@ -42,6 +42,6 @@ class CollectiveRates(Frozen):
     nvls: NvlsRate | None = None
     """With reduction in the scale-up switch; left out where it has none."""
     ll: LowLatencyCeiling | None = None
-    """Ceilings of protocol LL; left out, only its share of the bandwidth counts."""
+    """Ceilings of protocol LL; left out, only its fraction of the bandwidth counts."""
     launch: DurationFigure | None = None
     """Time from call to start on the systems measured, beyond the library's own [s]; left out, none."""

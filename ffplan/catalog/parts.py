@@ -119,7 +119,7 @@ class RootPortLimits(Frozen):
     one_way: BandwidthFigure
     """Most it carries in one direction [GB/s]."""
     both_way_share: FractionFigure
-    """Sum of both directions when both run, as a share of `one_way`; a full-duplex port has 200 %."""
+    """Sum of both directions when both run, as a fraction of `one_way`; a full-duplex port has 200 %."""
 
 
 class Cpu(Part):
@@ -135,13 +135,13 @@ class Cpu(Part):
     memory_rate: TransfersFigure
     """Fastest memory it takes [MT/s]."""
     memory_efficiency: EfficiencyFigure
-    """Share of the theoretical memory bandwidth that copies and reductions reach."""
+    """Fraction of the theoretical memory bandwidth that copies and reductions reach."""
     root_port: RootPortLimits | None = None
     """Limits of one of its root ports, unless a server says otherwise; left out where unknown."""
     gpu_nic_peer: BandwidthFigure | None = None
     """GPU to NIC peer-to-peer bandwidth through the CPU, one direction [GB/s]; left out where unknown."""
     gpu_nic_peer_both_way_share: FractionFigure | None = None
-    """Sum of both directions of one GPU and NIC, as a share of `gpu_nic_peer`; left out, full duplex."""
+    """Sum of both directions of one GPU and NIC, as a fraction of `gpu_nic_peer`; left out, full duplex."""
     socket_fabric: BandwidthFigure | None = None
     """What devices exchange between two sockets, one direction [GB/s]; left out where unknown."""
     power: PowerFigure

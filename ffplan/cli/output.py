@@ -81,7 +81,7 @@ def _write_file(text: str, target: Path, name: str, option: str) -> None:
 
 
 def _replace(target: Path, text: str) -> None:
-    """Write beside the target and move into place."""
+    """Write next to the target, then move into place."""
     scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         scratch.write_text(text, encoding="utf-8")

@@ -23,7 +23,7 @@ LEAST_USE = 1e-12
 """Use per byte below which a resource does not count [1]; keeps divisions finite."""
 Key = tuple[str, str]
 FULL = 2.0
-"""Both directions together, as a share of one, of a full-duplex link [1]."""
+"""Sum of both directions over one direction, of a full-duplex link [1]."""
 
 
 @record
@@ -45,7 +45,7 @@ def port_rate(one_way: Number, both_way_share: Number, inward: Number, outward: 
 
     Args:
         one_way: most it carries in one direction [GB/s].
-        both_way_share: sum of both directions as a share of `one_way` [1].
+        both_way_share: sum of both directions as a fraction of `one_way` [1].
         inward: bytes in per byte of message [1].
         outward: bytes out per byte of message [1].
 
@@ -230,8 +230,8 @@ def on_ports(job: RankLayout, gpus: Number, nics: Number) -> list[Line]:
     """
     lines = []
     for port in job.host.ports:
-        beside = port.pcie_switch and port.gpus
-        use = gpus * (1.0 if port.gpus else 0.0) + nics * (0 if beside else len(port.nics))
+        switched = port.pcie_switch and port.gpus
+        use = gpus * (1.0 if port.gpus else 0.0) + nics * (0 if switched else len(port.nics))
         lines.append(Line("through root ports", ("root_port", port.id), use, use))
         lines.append(Line("between PCIe switches", ("pcie_switch", port.id), use, use))
     return lines

@@ -54,9 +54,9 @@ def all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[L
         half = inner / 2
         lines.append(Line("between sockets", ("socket_fabric", "0"), half * half / ranks, half * half / ranks))
     for port in host.ports:
-        here, beside = minimum(len(port.gpus), inner), port.pcie_switch and port.gpus
-        inside_node = here * ((inner if beside else ranks) - here) / ranks
-        use = inside_node + (0.0 if beside else each * len(port.nics))
+        here, switched = minimum(len(port.gpus), inner), port.pcie_switch and port.gpus
+        inside_node = here * ((inner if switched else ranks) - here) / ranks
+        use = inside_node + (0.0 if switched else each * len(port.nics))
         lines.append(Line("through root ports", ("root_port", port.id), use, use))
         lines.append(Line("between PCIe switches", ("pcie_switch", port.id), use, use))
     return lines

@@ -1,8 +1,8 @@
 """What NCCL can choose from for a collective, and what each choice takes.
 
 A choice is an algorithm with a protocol. Its stream is the rate that the algorithm's ledger leaves, its latency that of
-NCCL's own cost model. NCCL chooses by an estimate of its own, which knows neither the filling of pipelines nor what
-root ports and peer-to-peer through the CPU allow; the estimate is reckoned beside the time.
+NCCL's own cost model. NCCL chooses by an estimate of its own, which omits pipeline fill and the limits of root
+ports and of peer-to-peer through the CPU; the estimate is computed in addition to the time.
 """
 
 from __future__ import annotations

@@ -58,10 +58,10 @@ def offloaded_run_time(
     message: Number,
     each: Number,
 ) -> Number:
-    """Return the wall time of a ZeRO-3 job with offload: a common term plus communication that nothing hides.
+    """Return the wall time of a ZeRO-3 job with offload: a common term plus exposed communication.
 
     Args:
-        common: compute, offload and optimiser, the same over every transport [s].
+        common: compute, offload and optimizer, the same over every transport [s].
         parameters: parameters of the model [1].
         width: bytes of a parameter on the wire [byte].
         passes: times that all parameters move in a micro-step [1].

@@ -69,7 +69,7 @@ class Fabric(Frozen):
     """Switch tiers: 1, 2 (leaf, spine) or 3 (leaf, spine, core). Trees need it; a dragonfly has
     none."""
     zones: Annotated[int, Field(ge=1, le=64)] = 1
-    """Separate trees, each with its share of the nodes."""
+    """Separate trees, each with a part of the nodes."""
     planes: Annotated[int, Field(ge=1, le=64)] = 1
     """Separate copies of the whole network. A `rail-only` fabric has as many as a compute node has NICs."""
     planes_by: Literal["nic", "port"] = "nic"

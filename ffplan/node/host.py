@@ -27,7 +27,7 @@ def memory_bandwidth(channels: Number, megatransfers: Number, efficiency: Number
     Args:
         channels: populated memory channels [1].
         megatransfers: transfer rate [MT/s].
-        efficiency: share of the theoretical bandwidth that is reached [1].
+        efficiency: fraction of the theoretical bandwidth that is reached [1].
 
     Returns:
         Bandwidth [GB/s].

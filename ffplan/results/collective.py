@@ -103,12 +103,12 @@ class CollectiveTable(Result):
     algorithms: tuple[AlgorithmRow, ...]
     """Terms of every algorithm that is chosen somewhere, in the order of the rows."""
     assumptions: tuple[str, ...]
-    """What moves the result and is not in the design."""
+    """Assumptions behind the result that are not in the design."""
 
 
 @record
 class AccuracyRow:
-    """A measured value beside the model's."""
+    """A measured value next to the model's."""
 
     source: str
     """Id of the file of cases."""

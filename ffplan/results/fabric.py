@@ -31,15 +31,15 @@ class LaneReport:
     traffic: str
     """The second class."""
     share: float
-    """Share of every link that the job is sure of [1]."""
+    """Fraction of every link reserved for the job [1]."""
     job_rate_alone: float
-    """Rate of the job with the links to itself, as a share of the ideal [1]."""
+    """Rate of the job with the links to itself, as a fraction of the ideal [1]."""
     job_rate_together: float
-    """Rate of the job while the other runs too, as a share of the ideal [1]."""
+    """Rate of the job while the other runs too, as a fraction of the ideal [1]."""
     other_rate_alone: float
-    """Rate of the other alone, as a share of its own ideal [1]."""
+    """Rate of the other alone, as a fraction of its own ideal [1]."""
     other_rate_together: float
-    """Rate of the other while the job runs too, as a share of its own ideal [1]."""
+    """Rate of the other while the job runs too, as a fraction of its own ideal [1]."""
 
 
 @record
@@ -65,7 +65,7 @@ class RouteReport(Result):
     ideal_s: float
     """Time of the busiest endpoint link alone [s]."""
     share: float
-    """Rate as a share of the ideal [1]."""
+    """Rate as a fraction of the ideal [1]."""
     adaptive_share: float
     """The same where traffic is spread evenly over all links that lead on; what is lost beyond it are collisions
     [1]."""
@@ -78,7 +78,7 @@ class RouteReport(Result):
     unreached: int
     """Flows that do not arrive."""
     beside: LaneReport | None
-    """A second class of traffic; null where none was asked for."""
+    """A second class of traffic; null without one."""
 
 
 @record
@@ -94,7 +94,7 @@ class OrderReport:
     time_s: float
     """Time of an allreduce under static routing [s]."""
     share: float
-    """Rate as a share of the ideal [1]."""
+    """Rate as a fraction of the ideal [1]."""
     unreached: int
     """Flows that do not arrive."""
     hottest: str

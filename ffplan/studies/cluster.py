@@ -31,8 +31,8 @@ def reducer_of(design: ResolvedDesign, wanted: str | None) -> str:
 def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = None) -> Cluster:
     """Return the machine of a design's first compute group.
 
-    All groups of a node cross the fabric at the same time, each with its share of the links; a group takes as many
-    nodes as its ranks on each of them leave.
+    All groups of a node cross the fabric at the same time, each with a fraction of the links; a group takes as many
+    nodes as its ranks need.
 
     Args:
         design: the design.

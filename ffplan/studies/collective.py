@@ -90,7 +90,7 @@ def rank_layout(
 
 
 def _zones(design: ResolvedDesign, boxes: Floats, zones: int | None) -> Floats:
-    """Return the zones that jobs on so many nodes span.
+    """Return the zones that jobs of `boxes` nodes span.
 
     Raises:
         WishError: where they cannot.

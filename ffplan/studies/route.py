@@ -37,7 +37,7 @@ class RouteRequest:
     beside: str | None = None
     """A second class of traffic on the same links."""
     share: float = 0.5
-    """Fraction of a link that the job is sure of beside it [1]."""
+    """Fraction of a link reserved for the job [1]."""
     seed: int = 0
 
 

@@ -135,20 +135,20 @@ def train_report(
     Args:
         design: the design.
         catalog: the parts.
-        asked: what was asked for.
+        asked: the request.
         part: the accelerator.
         size: parameters of the model [1].
         rows: plans with time and memory.
-        assumptions: what moves the result.
-        counts: plans that a search weighed, those that can run, and the others by reason.
+        assumptions: assumptions behind the result.
+        counts: plans that a search evaluated, those that can run, and the others by reason.
         skipped: numbers of accelerators on which the plan cannot run.
     """
     rates = part.training
     assert rates is not None
     reached, precision = rates.reached(asked.plan.precision), asked.plan.precision
-    told = f"{rates.set}: {part.sources[rates.matrix.source].title}"
+    basis = f"{rates.set}: {part.sources[rates.matrix.source].title}"
     if reached is not None and reached.source != rates.matrix.source:
-        told += f"; products at {precision} derived from {part.sources[reached.source].title}"
+        basis += f"; products at {precision} derived from {part.sources[reached.source].title}"
     refused = sorted(counts[2].items(), key=lambda item: -item[1])
     return TrainReport(
         schema_version=SCHEMA_VERSION,
@@ -160,7 +160,7 @@ def train_report(
         parameters=size,
         unit="images" if asked.model.transformer is None else "tokens",
         accelerator=part.id,
-        calibration=told,
+        calibration=basis,
         searched=counts[0],
         feasible=counts[1],
         refused=tuple(Refused(name, WORDS[name], count) for name, count in refused),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ffplan.training.model_shape import ModelShape
 
 RECOMPUTE = ("none", "selective", "full")
-"""What of the activations is recomputed; a plan holds the position."""
+"""Activation recomputation; a plan holds the position."""
 NODE = 16
 """Most accelerators of a node; larger domains are several nodes on one scale-up switch."""
 LONG = 16_384

@@ -99,7 +99,7 @@ def hidden_fraction(system: Cluster, spot: GroupPlacement, share: float) -> Numb
 
 
 def contention(gpus: Number, nics: Number, per_node: Number, nodes: Number) -> Number:
-    """Return how many groups share a NIC while each is reckoned to have at least one.
+    """Return how many groups share a NIC if each is counted with at least one.
 
     Args:
         gpus: accelerators of a node G [1].

@@ -34,7 +34,7 @@ MEETING = 9.0
 DROPPED = 1.0
 """Bytes of a dropout mask."""
 SCORES = {(False, False): 5, (False, True): 6, (True, False): 9, (True, True): 10}
-"""Numbers that an unfused score of attention moves beside its dropout mask, operation by operation or not, backward or
+"""Numbers that an unfused score of attention moves next to its dropout mask, operation by operation or not, backward or
 not. Forward: written (1), softmax (2), dropout (2), and on their own scaling (2) and the causal mask (2); backward:
 gradient written (1), dropout (2), softmax with its result (3), and on their own mask (2) and scaling (2)."""
 

@@ -1,4 +1,4 @@
-"""The space of plans for a model on so many accelerators, and the best of it: one evaluation for all of them."""
+"""The space of plans for a model on a number of accelerators, and the best of them, all evaluated at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replay files of measured cases: every row beside the model's."""
+"""Replay files of measured cases: every measured row next to the model's."""
 
 from __future__ import annotations
 

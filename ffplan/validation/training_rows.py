@@ -1,4 +1,4 @@
-"""Measured training runs as data, replayed: the model's seconds, rates and memory beside what was measured."""
+"""Measured training runs as data, replayed: the model's seconds, rates and memory next to the measured ones."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def modelled_measure(replay: TrainingReplay, name: str, seconds: Floats) -> Floa
 LABEL_ORDER = ("tensor", "context", "expert", "pipeline", "chunks", "data")
 """Sizes that labels of measured rows begin with."""
 MARKS = {"zero": "zero", "shard": "shard", "sequence": "s"}
-"""How columns are told that not every label has."""
+"""Marks of columns that not every label has."""
 
 
 def _words(replay: TrainingReplay, at: int) -> str:

@@ -50,7 +50,7 @@ class Outcome:
 
     @property
     def share(self) -> float:
-        """Rate of the job as a share of the ideal [1]."""
+        """Rate of the job as a fraction of the ideal [1]."""
         return self.ideal_s / self.time_s if self.time_s else 1.0
 
 

@@ -99,7 +99,7 @@ def check_divisible(design: ResolvedDesign) -> None:
     """Refuse what no counts can heal: NICs that planes or zones cannot share evenly.
 
     Raises:
-        InputError: with the faults that the design itself has beside its capacity.
+        InputError: with the faults of the design other than its capacity.
     """
     try:
         plan_trees(design)
