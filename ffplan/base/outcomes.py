@@ -30,7 +30,7 @@ class Term:
     high_gbyte_s: float
     """At the high end of the known range [GB/s]."""
     derivation: str
-    """How it follows from the catalogue."""
+    """Derivation from the catalogue."""
 
 
 @record

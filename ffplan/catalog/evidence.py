@@ -39,7 +39,7 @@ Status = Literal["V", "VS", "DG", "D", "R"]
 
 
 class Source(Frozen, defer_build=False):
-    """Where numbers come from; figures name it by its key under `sources`."""
+    """Source of numbers; figures name it by its key under `sources`."""
 
     title: Text
     """Publication, section, page: enough to find it again."""

@@ -1,4 +1,4 @@
-"""What training reaches on one kind of accelerator: one calibrated set, saying what it was fitted on."""
+"""Constants of training on one kind of accelerator: one calibrated set, with the runs that it was fitted on."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def _discard_stdout() -> None:
 
 
 def refuse_target(name: str, option: str) -> None:
-    """Refuse a file that cannot be written to, before anything is reckoned for it.
+    """Refuse a file that cannot be written to, before any computing.
 
     Raises:
         UsageError: where it is a folder, or in none, or would replace a YAML file.

@@ -69,7 +69,7 @@ def hierarchical(operation: str, job: RankLayout) -> list[Line]:
         2 (p - 1) / p in and out of each GPU; 2 (N - 1) / N in and out of all NICs of a node together
 
     Source:
-        Definition; each of p GPUs allreduces a share of 1 / p over N nodes.
+        Definition; each of p GPUs allreduces a shard of 1 / p over N nodes.
     """
     host, inside, between = job.host, ring_factor(job.per_node), ring_factor(job.nodes)
     lines = on_nics(job, "rings on each rail", between) + on_cuts(job, between) + on_memory(job, inside, 1.5 * inside)

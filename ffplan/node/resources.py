@@ -17,7 +17,7 @@ FULL_DUPLEX: Range = (2.0, 2.0, 2.0)
 
 @record
 class Resource:
-    """One thing that messages share."""
+    """One resource that messages share."""
 
     name: str
     """Kind: hbm, pcie_link, pcie_peer, pcie_switch, root_port, socket_fabric, host_memory, nvlink, nvlink_copy,
@@ -27,7 +27,7 @@ class Resource:
     label: str
     """For people."""
     one_way: tuple[Number, Number, Number]
-    """What it carries in one direction [GB/s]: low end, value, high end."""
+    """Rate in one direction [GB/s]: low end, value, high end."""
     _: KW_ONLY
     both_ways: Range = FULL_DUPLEX
     """Sum of both directions when both run, as a fraction of `one_way` [1]: low end, value, high end."""
@@ -70,7 +70,7 @@ def _scale_up(host: Host, link_share: float) -> list[Resource]:
 
 
 def _over_pcie(host: Host, link: Range) -> Range:
-    """Return what a GPU sends to others over PCIe: what collectives reach, but no more than the server's links."""
+    """Return the rate of a GPU to others over PCIe: that of collectives, at most that of the server's links."""
     rates = host.rates
     if rates is None or rates.pcie is None:
         return link

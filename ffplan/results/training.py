@@ -1,4 +1,4 @@
-"""What `train` prints as JSON, field by field; `SCHEMA_VERSION` is shared with the assessment."""
+"""JSON output of `train`, field by field; `SCHEMA_VERSION` is shared with the assessment."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ class Skipped:
 
 @record
 class TrainReport(Result):
-    """What `ffplan train` prints."""
+    """Output of `ffplan train`."""
 
     schema_version: str
     """Version of this format."""
@@ -223,7 +223,7 @@ class TrainReport(Result):
     parameters: float
     """Parameters of the model."""
     unit: str
-    """What rates count: tokens, or images of a convolutional network."""
+    """Unit of rates: tokens, or images of a convolutional network."""
     accelerator: str
     """Id of the accelerator."""
     calibration: str
@@ -276,7 +276,7 @@ class Fitted:
 
 @record
 class CalibrationReport:
-    """What `ffplan calibrate` prints."""
+    """Output of `ffplan calibrate`."""
 
     schema_version: str
     """Version of this format."""
@@ -320,7 +320,7 @@ class LeftOut:
 
 @record
 class LeaveOneOutReport:
-    """What `ffplan accuracy training --leave-one-out` prints."""
+    """Output of `ffplan accuracy training --leave-one-out`."""
 
     schema_version: str
     """Version of this format."""

@@ -69,7 +69,7 @@ def _beside(
 
 
 def route(wired: WiredDesign, wish: RouteRequest) -> RouteReport:
-    """Return what a fabric makes of some traffic.
+    """Return the rates of traffic on a fabric.
 
     Args:
         wired: the design.

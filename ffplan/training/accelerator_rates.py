@@ -14,12 +14,12 @@ SIXTEEN = ("bf16", "fp16")
 
 
 class UncalibratedError(ValueError):
-    """Nothing is known of training on an accelerator at a precision; the message is for people."""
+    """An accelerator has no training constants at a precision; the message is for people."""
 
     def __init__(self, message: str, remedy: str = "fit it on runs of your own: `ffplan calibrate --help`") -> None:
         super().__init__(message)
         self.remedy = remedy
-        """What would help."""
+        """Remedy."""
 
 
 @record

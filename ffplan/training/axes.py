@@ -61,7 +61,7 @@ class Axis:
     """True where its size multiplies the accelerators of a plan."""
     values: Callable[..., tuple[int, ...]] | None = None
     """Values that a search tries, given the model, the accelerators at hand, and those that a scale-up switch joins;
-    0 stands for what the field is where it is left out. None where they follow from the other axes."""
+    0 stands for the default of the field. None where they follow from the other axes."""
     named: bool = True
     """True where the nearest plan that runs always names it above 1."""
     reason: Reason | None = None

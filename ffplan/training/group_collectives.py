@@ -28,7 +28,7 @@ MOST = 2_000_000
 
 @record
 class GroupPlacement:
-    """Where the ranks of a group lie; numbers of any shape."""
+    """Placement of the ranks of a group; numbers of any shape."""
 
     each: Number
     """Ranks on each node [1]."""

@@ -1,4 +1,4 @@
-"""What the element-wise operations of a layer move: with few kernels, or with one for every operation.
+"""Memory traffic of the element-wise operations of a layer: with few kernels, or with one for every operation.
 
 Sources:
     [1] Narayanan et al., arXiv 2104.04473, section 3 (how matrices are split).

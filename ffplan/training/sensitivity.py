@@ -29,7 +29,7 @@ RESOURCES = {
     "host_memory": "host memory bandwidth",
     "uplinks": "uplinks and links between zones",
 }
-"""What can be made faster, for people."""
+"""Resources that can be made faster, with labels for people."""
 SPEEDS = ("matrix", "memory", "kernels", "host")
 
 

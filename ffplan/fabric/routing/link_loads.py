@@ -36,7 +36,7 @@ class TierLoad:
 
 @record
 class Outcome:
-    """What a fabric makes of some traffic."""
+    """Times of traffic on a fabric."""
 
     time_s: float
     """Time of the busiest link [s]."""
