@@ -172,7 +172,7 @@ class Nic(Part):
 
 
 class Switch(Part):
-    """A switch as it is bought: one box, ports of one rate."""
+    """A switch as bought: one box, ports of one rate."""
 
     kind_words: ClassVar[str] = "switch"
 
@@ -228,7 +228,7 @@ class RootPort(Frozen):
     id: Identifier
     """Name of the port within the server."""
     pcie_switch: bool = False
-    """True where devices hang behind one PCIe switch and talk to each other without the CPU."""
+    """True where devices are behind one PCIe switch and communicate without the CPU."""
     limits: RootPortLimits | None = None
     """Limits of this port where they differ from the CPU's."""
 
@@ -252,7 +252,7 @@ class AcceleratorSlot(Frozen):
     id: Identifier
     """Name within the server."""
     root_port: Identifier
-    """Root port it hangs on."""
+    """Its root port."""
 
 
 class NicSlot(Frozen):
@@ -263,7 +263,7 @@ class NicSlot(Frozen):
     part: Identifier
     """Catalogue id of the NIC."""
     root_port: Identifier | None = None
-    """Root port it hangs on; a design that asks for communication refuses a NIC of its fabric without one."""
+    """Its root port; a design that asks for communication refuses a NIC of its fabric without one."""
     network: Literal["compute", "storage", "both"]
     """Which network it belongs to; `both` for an integrated one."""
 

@@ -105,7 +105,7 @@ def sustained_rate(
         lines: the ledger.
         trees: several flows meet at each NIC.
         as_library: leave out the limits that libraries do not know.
-        at_line_rate: reckon with line rates, as bounds do.
+        at_line_rate: use line rates, as bounds do.
 
     Returns:
         Algorithm bandwidth [GB/s], in the shape of the ledger's uses.
@@ -129,7 +129,7 @@ def solve(known: dict[Key, Resource], lines: Iterable[Line], *, sustained: bool 
     Args:
         known: the resources; a line on one that is not there does not count.
         lines: the ledger, of plain numbers.
-        sustained: reckon with what long messages reach in place of line rates.
+        sustained: use the rates of long messages in place of line rates.
         trees: several flows meet at each NIC.
 
     Returns:
@@ -224,7 +224,7 @@ def on_cuts(job: RankLayout, load: Number | None) -> list[Line]:
 
 
 def on_ports(job: RankLayout, gpus: Number, nics: Number) -> list[Line]:
-    """Every root port passes `gpus` each way where GPUs hang on it, and `nics` for each NIC.
+    """Every root port passes `gpus` each way where it has GPUs, and `nics` for each NIC.
 
     Behind a PCIe switch, GPU and NIC meet below the root port.
     """

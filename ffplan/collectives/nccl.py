@@ -41,7 +41,7 @@ class Choice:
     hops: Number
     slot: Number
     estimate_per_byte: Number
-    """What the library reckons with in place of `seconds_per_byte` [s/byte]."""
+    """Value of the library's own cost model in place of `seconds_per_byte` [s/byte]."""
     possible: Truth
     """True where it can run."""
 

@@ -55,7 +55,7 @@ class TimingGrid:
     time: Floats
     """Time [s]: choice x scale x size."""
     estimate: Floats
-    """Time that the library reckons with [s]: choice x scale x size; infinite where a choice cannot run."""
+    """Time in the library's own cost model [s]: choice x scale x size; infinite where a choice cannot run."""
     latency: Floats
     """Part of the time that does not grow with the message [s]: choice x scale x 1."""
     seconds_per_byte: Floats

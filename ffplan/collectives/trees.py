@@ -36,7 +36,7 @@ def tree(operation: str, job: RankLayout) -> list[Line]:
 
     Equation:
         min(p - 1, 2) in and out of the busiest GPU of p on the chain; t (N) in and out of the NICs of the busiest of N
-        nodes, t = 2 from four nodes on; where GPUs hang on PCIe, both at the GPU at the head of the chain
+        nodes, t = 2 from four nodes on; where GPUs are on PCIe, both at the GPU at the head of the chain
 
     Source:
         [2]; Sanders, Speck, Traeff, Parallel Computing 35 (2009), for t.

@@ -36,7 +36,7 @@ class Resource:
     under_trees: float | None = None
     """The same where several flows meet, as under trees [1]."""
     known: bool = True
-    """False where libraries do not know of it and so do not reckon with it."""
+    """False where the cost models of libraries leave it out."""
     basis: str = ""
     """How its capacity comes about, where there is more to say than the figure."""
 

@@ -67,8 +67,8 @@ class RouteReport(Result):
     share: float
     """Rate as a fraction of the ideal [1]."""
     adaptive_share: float
-    """Rate as a fraction of the ideal with traffic spread evenly over all usable links; collisions cause the gap to `share`
-    [1]."""
+    """Rate as a fraction of the ideal with traffic spread evenly over all usable links; the gap to `share` is due to
+    collisions [1]."""
     hottest: LinkLoad
     """The busiest link."""
     tiers: tuple[LinkLoad, ...]

@@ -91,7 +91,7 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: i
     Args:
         design: the design.
         catalog: the parts.
-        asked: model, what of the plan is fixed, and one number of accelerators.
+        asked: model, fixed fields of the plan, and one number of accelerators.
         top: how many plans.
 
     Raises:

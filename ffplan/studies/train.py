@@ -145,7 +145,7 @@ def changed(plan: PlanFields, asked: ParallelPlans, near: ParallelPlans) -> list
     """Return the options that make one plan of another: those above one, and whatever differs.
 
     Args:
-        plan: the plan that is asked for, as it is written.
+        plan: the requested plan, as written.
         asked: the same as plain numbers.
         near: the other.
     """

@@ -77,7 +77,7 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
 
     Args:
         run: workload and machine.
-        plan: the plan as it is written.
+        plan: the plan as written.
         given: True where the limit of device memory is an input.
     """
     hidden = ", ".join(plan.overlap) or "nothing"
@@ -138,7 +138,7 @@ def conv_assumptions(run: ConvRun, plan: PlanFields, *, given: bool) -> tuple[st
 
     Args:
         run: network and machine.
-        plan: the plan as it is written.
+        plan: the plan as written.
         given: True where the limit of device memory is an input.
     """
     hidden = "gradients" in plan.overlap

@@ -35,7 +35,7 @@ SHOWN = 16
 
 
 def plan_row(sequence: float, plans: ParallelPlans, system: Cluster) -> PlanRow:
-    """Return a plan as it is printed, for sequences of a length.
+    """Return a plan as printed, for sequences of a length.
 
     ZeRO 3 scatters gradients, which HFReduce cannot: the library of all other collectives does.
     """

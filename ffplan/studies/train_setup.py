@@ -1,4 +1,4 @@
-"""What a training run stands on: what is asked for, workload and machine of a design, and the report made of rows."""
+"""The basis of a training run: request, workload and machine of a design, and the report made of rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RESERVED_BYTES = 2.0 * GIB
 
 @record
 class TrainRequest:
-    """What is to be trained, and how."""
+    """The model to train, and its plan."""
 
     model: Model
     plan: PlanFields
@@ -46,7 +46,7 @@ class TrainRequest:
 
 @record
 class TrainSetup:
-    """Everything but the plan."""
+    """Workload and machine, without the plan."""
 
     shape: ModelShape
     part: Accelerator
@@ -171,7 +171,7 @@ def train_report(
 
 
 def setup_assumptions(stand: TrainSetup, asked: TrainRequest) -> tuple[str, ...]:
-    """Return what moves the result of a transformer and is not in the design, one sentence each."""
+    """Return the assumptions of a transformer that are not in the design, one sentence each."""
     found = training_assumptions(stand.run, asked.plan, given=asked.memory is not None)
     there = stand.part.memory.value
     if stand.limit > there:

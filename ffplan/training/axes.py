@@ -198,7 +198,7 @@ class ParallelPlans:
     unit_layers: Number = 1
     """Layers that ZeRO 3 gathers together, its unit."""
     gradient_bytes: Number = 2.0
-    """Bytes of a gradient as it is kept and reduced [byte]."""
+    """Bytes of a gradient as kept and reduced [byte]."""
     precision: str = "bf16"
     """fp16, bf16, tf32 or fp8."""
     schedule: str = "1f1b"

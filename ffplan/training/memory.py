@@ -29,7 +29,7 @@ WEIGHT, OPTIMIZER = 2.0, 12.0
 KEPT_SCORES = 2
 """Numbers that an unfused score of attention keeps next to its dropout mask: softmax, and the output of dropout."""
 LOGIT_BYTES = 6.0
-"""Bytes that a score over the vocabulary keeps: 2 as it is made, 4 at 32 bits."""
+"""Bytes that a score over the vocabulary keeps: 2 as computed, 4 at 32 bits."""
 ACTIVATIONS = {"zb-h1": 1.0, "zb-2p": 2.0, "zb-v": 1.0, "v-half": 1 / 2, "v-min": 1 / 3}
 """Activations of other schedules, on every stage, over those of the first stage under 1F1B."""
 PARTS = ("weights", "gradients", "optimizer", "activations", "logits", "working")

@@ -341,7 +341,7 @@ def replay(file: CaseFile, document: Document, catalog: Catalog) -> list[Accurac
         catalog: the parts.
 
     Raises:
-        InputError: where a case does not hang together.
+        InputError: where a case contradicts itself.
     """
     made = CaseReplay(CaseParts(catalog, document), file)
     rows: list[AccuracyRow] = []

@@ -150,7 +150,7 @@ def replay_training(
         names: the measures to replay: `TIMES` or `SIZES`.
 
     Raises:
-        InputError: where a table does not hang together, or nothing was calibrated for its accelerator.
+        InputError: where a table contradicts itself, or nothing was calibrated for its accelerator.
     """
     bench = CaseParts(catalog, document)
     rows: list[AccuracyRow] = []
