@@ -28,7 +28,7 @@ def article(word: str) -> str:
 
 
 def percent(value: float) -> str:
-    """Return a share as a whole percentage."""
+    """Return a fraction as a whole percentage."""
     return f"{value * 100:.0f} %"
 
 

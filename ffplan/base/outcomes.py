@@ -26,11 +26,11 @@ class Term:
     gbyte_s: float
     """Algorithm bandwidth it allows [GB/s]."""
     low_gbyte_s: float
-    """At the low end of the known range; for NICs, with the payload share of the line rate [GB/s]."""
+    """At the low end of the known range; for NICs, with the payload fraction of the line rate [GB/s]."""
     high_gbyte_s: float
     """At the high end of the known range [GB/s]."""
     derivation: str
-    """How it follows from the catalogue."""
+    """Derivation from the catalogue."""
 
 
 @record

@@ -1,4 +1,4 @@
-"""Where the shipped catalogues and designs lie: inside the wheel, or beside an editable install."""
+"""Where the shipped catalogues and designs lie: inside the wheel, or next to an editable install."""
 
 from __future__ import annotations
 

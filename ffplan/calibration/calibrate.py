@@ -93,7 +93,7 @@ def calibrate(catalog: Catalog, wish: CalibrationRequest, progress: Callable[[in
     Args:
         catalog: the parts.
         wish: accelerator, files and what is kept.
-        progress: told how often the runs were replayed.
+        progress: callback, called with the number of replays.
 
     Raises:
         InputError: where a file is wrong.

@@ -34,14 +34,14 @@ BOUNDS = {
 SLOWER = 3.0
 LAUNCHES = ("launch", "launch_parallel", "launch_step")
 STEADY = ("kernel", *LAUNCHES)
-"""Constants whose first value is also tried so many times as large and as small where launches are fitted: there are
-several valleys."""
+"""Constants whose first value is also tried `SLOWER` times as large and as small where launches are fitted: there are
+several minima."""
 NEEDED = ("matrix", "memory", "kernel")
-"""Constants without which nothing can be timed."""
+"""Constants that every step time needs."""
 UNFITTED = ("overlap",)
-"""Constants that no shipped set was fitted for: they come from elsewhere."""
+"""Constants that no shipped set fits: they come from other sources."""
 NEAR = 1e-3
-"""How near to the end of what is allowed a constant stands at it [1]."""
+"""Relative distance below which a constant counts as at the end of its range [1]."""
 SOFT = 0.05
 """Relative error from which a row counts less than its square."""
 
@@ -52,16 +52,16 @@ class FitError(ValueError):
 
 @record
 class Fit:
-    """What a fit found."""
+    """Result of a fit."""
 
     values: dict[str, float]
     notes: dict[str, str]
-    """What to know of a constant: that it stands at the end of what is allowed."""
+    """Caveats of constants: those at the end of their range."""
     rows: int
     before: float | None
     """Mean absolute error with the catalogue's constants [1]; None where it has none."""
     after: float
-    """The same with the fitted ones [1]."""
+    """Mean absolute error with the fitted constants [1]."""
 
 
 def wanted(replays: Sequence[TrainingReplay], *, launches: bool) -> tuple[str, ...]:
@@ -143,7 +143,7 @@ def errors(replays: Sequence[TrainingReplay], rates: TrainingRates | None = None
 def undetermined(
     replays: Sequence[TrainingReplay], values: dict[str, float], base: TrainingRates | None, units: float
 ) -> list[str]:
-    """Return the constants that no row depends on: half and twice as much leave every time as it is.
+    """Return the constants that no row depends on: half and twice their value leave every time unchanged.
 
     Args:
         replays: the runs.
@@ -169,7 +169,7 @@ def _start(names: tuple[str, ...], base: TrainingRates | None) -> Floats:
 
 
 def _notes(values: dict[str, float]) -> dict[str, str]:
-    """Return what to know of constants that stand at an end of what is allowed."""
+    """Return the caveats of constants at an end of their range."""
     found = {}
     for name, value in values.items():
         for end, word in zip(BOUNDS[name][:2], ("least", "most"), strict=True):
@@ -197,7 +197,7 @@ def fit(
         names: the constants to fit.
         units: multiprocessors of the accelerator.
         base: constants that are not fitted.
-        progress: told how often the runs were replayed.
+        progress: callback, called with the number of replays.
 
     Raises:
         FitError: where there are fewer rows than constants, or SciPy is missing.

@@ -28,7 +28,7 @@ def leave_one_out(
 
     Args:
         replays: every table whose rows count.
-        progress: told how far it is.
+        progress: callback for progress.
 
     Raises:
         FitError: where SciPy is missing.
@@ -56,8 +56,8 @@ def _left(name: str, source: str, mine: list[TrainingReplay], others: list[Train
     base = mine[0].accelerator.training
     assert base is not None
     launches = bool(others) and waits_for_host(others)
-    told = wanted(others, launches=launches) if others else ()
-    missing = [item for item in wanted(mine, launches=False) if item not in told]
+    determined = wanted(others, launches=launches) if others else ()
+    missing = [item for item in wanted(mine, launches=False) if item not in determined]
     missing += ["launch"] if waits_for_host(mine) and not launches else []
     count = len(errors(others)) if others else 0
     why = None
@@ -65,8 +65,8 @@ def _left(name: str, source: str, mine: list[TrainingReplay], others: list[Train
         why = "no other source has these accelerators"
     elif missing:
         why = f"no other source tells {', '.join(missing)}"
-    elif count < len(told):
-        why = f"{count} other row(s) cannot tell {len(told)} constants"
+    elif count < len(determined):
+        why = f"{count} other row(s) cannot tell {len(determined)} constants"
     if why is not None:
         return LeftOut(
             source=source,
@@ -80,7 +80,7 @@ def _left(name: str, source: str, mine: list[TrainingReplay], others: list[Train
             why=why,
         )
     given = base.model_copy(update={name: None for name in BOUNDS if name not in UNFITTED})
-    result = fit(others, names=told, units=base.units.value, base=given)
+    result = fit(others, names=determined, units=base.units.value, base=given)
     after = errors(mine, figures(result.values, given, base.units.value))
     size = np.abs(after)
     return LeftOut(

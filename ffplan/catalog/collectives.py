@@ -1,4 +1,4 @@
-"""What collectives reach between accelerators of one kind."""
+"""Rates of collectives between accelerators of one kind."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ffplan.inputs.model import Frozen
 
 
 class NvlsRate(Frozen):
-    """What reduction in the scale-up switch (NVLink SHARP) reaches."""
+    """Rate of reduction in the scale-up switch (NVLink SHARP)."""
 
     busbw: BandwidthFigure
     """Bus bandwidth of a long allreduce [GB/s]."""
@@ -27,21 +27,21 @@ class LowLatencyCeiling(Frozen):
 
 
 class CollectiveRates(Frozen):
-    """What collectives reach between accelerators of this kind; one set per kind, never per measurement."""
+    """Rates of collectives between accelerators of this kind; one set per kind, never per measurement."""
 
     links: CountFigure | None = None
     """Scale-up links of an accelerator, a channel of a ring on each."""
     ring: BandwidthFigure | None = None
-    """Bus bandwidth of a long ring over the scale-up links [GB/s]; left out, the library's share of `nvlink` counts."""
+    """Bus bandwidth of a long ring over the scale-up links [GB/s]; left out, a fraction of `nvlink` by library."""
     peer: BandwidthFigure | None = None
     """A copy between two accelerators over the scale-up links [GB/s]; left out, that of a ring counts."""
     alltoall: BandwidthFigure | None = None
     """Bus bandwidth of a long all-to-all over the scale-up links [GB/s]; left out, that of a ring counts."""
     pcie: BandwidthFigure | None = None
-    """What a GPU sends to others over PCIe, one direction [GB/s]; left out, what its PCIe link carries."""
+    """Rate of a GPU to others over PCIe, one direction [GB/s]; left out, that of its PCIe link."""
     nvls: NvlsRate | None = None
     """With reduction in the scale-up switch; left out where it has none."""
     ll: LowLatencyCeiling | None = None
-    """Ceilings of protocol LL; left out, only its share of the bandwidth counts."""
+    """Ceilings of protocol LL; left out, only its fraction of the bandwidth counts."""
     launch: DurationFigure | None = None
     """Time from call to start on the systems measured, beyond the library's own [s]; left out, none."""

@@ -39,7 +39,7 @@ Status = Literal["V", "VS", "DG", "D", "R"]
 
 
 class Source(Frozen, defer_build=False):
-    """Where numbers come from; figures name it by its key under `sources`."""
+    """Source of numbers; figures name it by its key under `sources`."""
 
     title: Text
     """Publication, section, page: enough to find it again."""
@@ -161,7 +161,7 @@ class DurationFigure(Figure):
 
 
 class FractionFigure(Figure):
-    """A share [1] with evidence."""
+    """A fraction [1] with evidence."""
 
     value: Fraction
     low: Fraction | None = None
@@ -169,7 +169,7 @@ class FractionFigure(Figure):
 
 
 class EfficiencyFigure(FractionFigure):
-    """A share of at most 1 with evidence."""
+    """A fraction of at most 1 with evidence."""
 
     value: Annotated[Fraction, Field(le=1)]
 

@@ -25,7 +25,7 @@ class Library(Part):
     latency: dict[Place, dict[Identifier, dict[Protocol, DurationFigure]]] = Field(default_factory=dict)
     """Latency of a call (base) and of each hop, by algorithm and protocol [s]."""
     share: dict[Identifier, dict[Protocol, EfficiencyFigure]] = Field(default_factory=dict)
-    """Share of the bandwidth that a protocol leaves to data; left out, all."""
+    """Fraction of the bandwidth that a protocol leaves to data; 1 if omitted."""
     fill: dict[Protocol, FractionFigure] = Field(default_factory=dict)
     """Weight of the filling of the pipeline inside a node, by protocol; left out, none."""
     slot: DataFigure | None = None
@@ -35,7 +35,7 @@ class Library(Part):
     tree_estimate: EfficiencyFigure | None = None
     """Factor by which the library marks down trees when it chooses; the time itself has no such factor."""
     link_share: EfficiencyFigure | None = None
-    """Share of the scale-up links' rate that counts where an accelerator has no measured rate of its own."""
+    """Fraction of the scale-up links' rate that is assumed where an accelerator has no measured rate."""
     overhead: dict[Literal["AMD", "Intel"], DurationFigure] = Field(default_factory=dict)
     """Least latency of a hop inside a node where a job spans several, by maker of the CPU; three times it for Simple
     [s]."""

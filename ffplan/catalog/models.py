@@ -51,7 +51,7 @@ class Experts(Frozen):
     dense_layers: Annotated[int, Field(ge=0)] = 0
     """First layers that have a plain feed-forward network of width `ffn` of the model instead."""
     every: Annotated[int, Field(ge=1, le=64)] = 1
-    """Of the layers after them, one in so many has experts; the others have the plain network."""
+    """One in `every` of the layers after them has experts; the others have the plain network."""
 
 
 class Transformer(Frozen):

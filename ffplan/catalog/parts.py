@@ -82,7 +82,7 @@ class PcieLink(Frozen):
     lanes: CountFigure
     """Lanes."""
     bandwidth: BandwidthFigure
-    """What the link really carries in one direction [GB/s]."""
+    """Rate that the link really carries in one direction [GB/s]."""
 
 
 class Accelerator(Part):
@@ -104,9 +104,9 @@ class Accelerator(Part):
     pcie: PcieLink | None = None
     """PCIe link to the host."""
     collectives: CollectiveRates | None = None
-    """What collectives reach between accelerators of this kind; left out where nothing is measured."""
+    """Rates of collectives between accelerators of this kind; left out where not measured."""
     training: TrainingRates | None = None
-    """What training reaches on accelerators of this kind; left out where nothing was calibrated."""
+    """Constants of training on accelerators of this kind; left out where not calibrated."""
     pci_ids: Many[PciId] = ()
     """PCI ids it shows, as vendor:device."""
     power: PowerFigure
@@ -114,12 +114,12 @@ class Accelerator(Part):
 
 
 class RootPortLimits(Frozen):
-    """What a PCIe root port (host bridge) passes to the inside of the CPU."""
+    """Rates of a PCIe root port (host bridge) to the inside of the CPU."""
 
     one_way: BandwidthFigure
     """Most it carries in one direction [GB/s]."""
     both_way_share: FractionFigure
-    """Sum of both directions when both run, as a share of `one_way`; a full-duplex port has 200 %."""
+    """Sum of both directions when both run, as a fraction of `one_way`; a full-duplex port has 200 %."""
 
 
 class Cpu(Part):
@@ -135,15 +135,15 @@ class Cpu(Part):
     memory_rate: TransfersFigure
     """Fastest memory it takes [MT/s]."""
     memory_efficiency: EfficiencyFigure
-    """Share of the theoretical memory bandwidth that copies and reductions reach."""
+    """Fraction of the theoretical memory bandwidth that copies and reductions reach."""
     root_port: RootPortLimits | None = None
     """Limits of one of its root ports, unless a server says otherwise; left out where unknown."""
     gpu_nic_peer: BandwidthFigure | None = None
     """GPU to NIC peer-to-peer bandwidth through the CPU, one direction [GB/s]; left out where unknown."""
     gpu_nic_peer_both_way_share: FractionFigure | None = None
-    """Sum of both directions of one GPU and NIC, as a share of `gpu_nic_peer`; left out, full duplex."""
+    """Sum of both directions of one GPU and NIC, as a fraction of `gpu_nic_peer`; left out, full duplex."""
     socket_fabric: BandwidthFigure | None = None
-    """What devices exchange between two sockets, one direction [GB/s]; left out where unknown."""
+    """Rate between devices of two sockets, one direction [GB/s]; left out where unknown."""
     power: PowerFigure
     """Thermal design power [W]."""
 
@@ -157,14 +157,14 @@ class Nic(Part):
     rate: BandwidthFigure
     """Line rate, one direction [GB/s]."""
     line_efficiency: EfficiencyFigure
-    """Share of the line rate that payload reaches."""
+    """Fraction of the line rate that payload reaches."""
     tree_efficiency: EfficiencyFigure | None = None
-    """The same under trees, where several flows meet; left out where it is no less."""
+    """Fraction of the line rate under trees, where several flows meet; left out where equal."""
     tuned: bool = False
     """True where its plugin for NCCL takes trees over two or three nodes for as fast as they are; NCCL's own estimate
     takes them for half as fast."""
     hop_latency: DurationFigure | None = None
-    """What a hop over this NIC takes beyond the library's own figure [s]; left out, nothing."""
+    """Latency of a hop over this NIC beyond the library's own figure [s]; 0 if omitted."""
     pci_ids: Many[PciId] = ()
     """PCI ids it shows, as vendor:device."""
     power: PowerFigure
@@ -172,7 +172,7 @@ class Nic(Part):
 
 
 class Switch(Part):
-    """A switch as it is bought: one box, ports of one rate."""
+    """A switch as bought: one box, ports of one rate."""
 
     kind_words: ClassVar[str] = "switch"
 
@@ -228,7 +228,7 @@ class RootPort(Frozen):
     id: Identifier
     """Name of the port within the server."""
     pcie_switch: bool = False
-    """True where devices hang behind one PCIe switch and talk to each other without the CPU."""
+    """True where devices are behind one PCIe switch and communicate without the CPU."""
     limits: RootPortLimits | None = None
     """Limits of this port where they differ from the CPU's."""
 
@@ -252,7 +252,7 @@ class AcceleratorSlot(Frozen):
     id: Identifier
     """Name within the server."""
     root_port: Identifier
-    """Root port it hangs on."""
+    """Its root port."""
 
 
 class NicSlot(Frozen):
@@ -263,7 +263,7 @@ class NicSlot(Frozen):
     part: Identifier
     """Catalogue id of the NIC."""
     root_port: Identifier | None = None
-    """Root port it hangs on; a design that asks for communication refuses a NIC of its fabric without one."""
+    """Its root port; a design that asks for communication refuses a NIC of its fabric without one."""
     network: Literal["compute", "storage", "both"]
     """Which network it belongs to; `both` for an integrated one."""
 
@@ -301,9 +301,9 @@ class Server(Part):
     accelerator: Identifier | None = None
     """Catalogue id of the accelerators; all of one kind."""
     accelerators: Many[AcceleratorSlot] = ()
-    """Where each accelerator hangs."""
+    """Attachment of each accelerator."""
     nics: Many[NicSlot] = ()
-    """Where each NIC hangs."""
+    """Attachment of each NIC."""
     accelerator_pcie: BandwidthFigure | None = None
     """PCIe link of each accelerator, one direction, where the server's is slower than the accelerator's own [GB/s]."""
     nvlink: ScaleUp | None = None

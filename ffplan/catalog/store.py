@@ -164,7 +164,7 @@ class Catalog:
         return self._read[name]
 
     def ids_of(self, kind: str) -> list[str]:
-        """Return the ids of one kind, told by the `kind:` line of each file."""
+        """Return the ids of one kind, found by the `kind:` line of each file."""
         return [name for name in self.ids() if self.kind_of(name) == kind]
 
     def kind_of(self, name: str) -> str:

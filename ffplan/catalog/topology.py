@@ -1,4 +1,4 @@
-"""Does the inside of a server hang together: unique names, root ports that exist, whole pairs?"""
+"""Consistency of the inside of a server: unique names, existing root ports, whole pairs."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _scale_up_faults(server: Server, document: Document) -> Iterator[Finding]:
 
 
 def server_faults(server: Server | StorageServer, document: Document) -> Iterator[Finding]:
-    """Yield a finding for everything in the server's tree that does not hang together."""
+    """Yield a finding for every inconsistency in the server's tree."""
     yield from _repeated(_names(server), document)
     ports = {port.id for socket in server.sockets for port in socket.root_ports}
     for position, nic in enumerate(server.nics):

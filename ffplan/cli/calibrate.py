@@ -33,10 +33,10 @@ OnlyOption = Annotated[
     typer.Option(
         "--only",
         metavar="NAMES",
-        help="Fit these constants alone, such as matrix,memory; what the runs can tell if omitted.",
+        help="Fit only these constants, such as matrix,memory; all that the runs determine if omitted.",
     ),
 ]
-LaunchesOption = Annotated[bool, typer.Option("--launches", help="Also fit what the host takes to launch.")]
+LaunchesOption = Annotated[bool, typer.Option("--launches", help="Also fit the launch times of the host.")]
 StartOption = Annotated[
     str | None,
     typer.Option(

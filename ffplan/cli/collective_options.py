@@ -54,7 +54,7 @@ ProtocolOption = Annotated[
 SharpOption = Annotated[bool, typer.Option("--sharp/--no-sharp", help="Let the network's switches reduce.")]
 NicRateOption = Annotated[
     str | None,
-    typer.Option("--nic-rate", metavar="RATE", help="Most that each NIC carries, such as 200Gb/s, to ask what if."),
+    typer.Option("--nic-rate", metavar="RATE", help="Rate limit of each NIC, such as 200Gb/s, for what-if questions."),
 ]
 ZonesOption = Annotated[
     int | None, typer.Option("--zones", min=1, help="Zones that the job spans; as few as hold it if omitted.")

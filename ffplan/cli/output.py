@@ -58,7 +58,7 @@ def _discard_stdout() -> None:
 
 
 def refuse_target(name: str, option: str) -> None:
-    """Refuse a file that cannot be written to, before anything is reckoned for it.
+    """Refuse a file that cannot be written to, before any computing.
 
     Raises:
         UsageError: where it is a folder, or in none, or would replace a YAML file.
@@ -81,7 +81,7 @@ def _write_file(text: str, target: Path, name: str, option: str) -> None:
 
 
 def _replace(target: Path, text: str) -> None:
-    """Write beside the target and move into place."""
+    """Write next to the target, then move into place."""
     scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         scratch.write_text(text, encoding="utf-8")

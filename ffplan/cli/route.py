@@ -47,11 +47,12 @@ def route(
     nodes: NodesOption = None,
     size: SizeOption = None,
     beside: Annotated[
-        str | None, typer.Option("--beside", metavar="KIND", help="A second class of traffic on the same links.")
+        str | None,
+        typer.Option("--beside", metavar="KIND", help="A second class of traffic on the same links, at the same time."),
     ] = None,
     share: Annotated[
         float,
-        typer.Option("--share", min=0.01, max=0.99, help="Share of a link that the job is sure of, with --beside."),
+        typer.Option("--share", min=0.01, max=0.99, help="Fraction of a link reserved for the job, with --beside."),
     ] = 0.5,
     seed: SeedOption = 0,
     form: FormatOption = ReportFormat.TABLE,

@@ -42,7 +42,7 @@ SpOption = Annotated[
     bool | None,
     typer.Option(
         "--sp/--no-sp",
-        help="Sequence parallelism beside tensor parallelism; on if omitted.",
+        help="Sequence parallelism, together with tensor parallelism; on if omitted.",
     ),
 ]
 BatchOption = Annotated[
@@ -87,11 +87,11 @@ OverlapOption = Annotated[
     typer.Option(
         "--overlap",
         metavar="NAMES",
-        help="What runs beside the computing: gradients, parameters, tensor, pipeline, experts, with commas, or "
+        help="Collectives overlapped with computing: gradients, parameters, tensor, pipeline, experts, with commas, or "
         "none; gradients and parameters if omitted.",
     ),
 ]
-SearchOption = Annotated[bool, typer.Option("--search", help="Find the best plans; what is given stays fixed.")]
+SearchOption = Annotated[bool, typer.Option("--search", help="Find the best plans; options given stay fixed.")]
 TopOption = Annotated[
     int | None, typer.Option("--top", min=1, max=MOST_ROWS, help=f"Plans that a search shows; {TOP} if omitted.")
 ]

@@ -76,7 +76,7 @@ class Algorithm:
     ledger: Callable[[str, RankLayout], list[Line]]
     """What it moves, given operation and ranks."""
     latency: Callable[[LatencyFigures], Latency]
-    """What it takes beside the stream."""
+    """Its latency, in addition to the stream."""
     _: KW_ONLY
     possible: Callable[[RankLayout], Truth] = anywhere
     """True where it can run."""

@@ -23,7 +23,7 @@ LEAST_USE = 1e-12
 """Use per byte below which a resource does not count [1]; keeps divisions finite."""
 Key = tuple[str, str]
 FULL = 2.0
-"""Both directions together, as a share of one, of a full-duplex link [1]."""
+"""Sum of both directions over one direction, of a full-duplex link [1]."""
 
 
 @record
@@ -45,7 +45,7 @@ def port_rate(one_way: Number, both_way_share: Number, inward: Number, outward: 
 
     Args:
         one_way: most it carries in one direction [GB/s].
-        both_way_share: sum of both directions as a share of `one_way` [1].
+        both_way_share: sum of both directions as a fraction of `one_way` [1].
         inward: bytes in per byte of message [1].
         outward: bytes out per byte of message [1].
 
@@ -105,7 +105,7 @@ def sustained_rate(
         lines: the ledger.
         trees: several flows meet at each NIC.
         as_library: leave out the limits that libraries do not know.
-        at_line_rate: reckon with line rates, as bounds do.
+        at_line_rate: use line rates, as bounds do.
 
     Returns:
         Algorithm bandwidth [GB/s], in the shape of the ledger's uses.
@@ -129,7 +129,7 @@ def solve(known: dict[Key, Resource], lines: Iterable[Line], *, sustained: bool 
     Args:
         known: the resources; a line on one that is not there does not count.
         lines: the ledger, of plain numbers.
-        sustained: reckon with what long messages reach in place of line rates.
+        sustained: use the rates of long messages in place of line rates.
         trees: several flows meet at each NIC.
 
     Returns:
@@ -213,25 +213,25 @@ def on_nics(job: RankLayout, step: str, load: Number) -> list[Line]:
     return lines
 
 
-def on_borders(job: RankLayout, load: Number | None) -> list[Line]:
-    """Return what crosses the borders: `load`, or the least that an allreduce without reduction there moves."""
+def on_cuts(job: RankLayout, load: Number | None) -> list[Line]:
+    """Return the load of every link cut: `load`, or the least that an allreduce moves without in-network reduction."""
     lines = []
-    for border in job.borders:
-        crossed = (border.sets > 1) * job.several
-        use = (ring_factor(border.sets) if load is None else load) * crossed
-        lines.append(Line("across a border", (border.name, "0"), use, use))
+    for cut in job.cuts:
+        crossed = (cut.sets > 1) * job.several
+        use = (ring_factor(cut.sets) if load is None else load) * crossed
+        lines.append(Line("across a link cut", (cut.name, "0"), use, use))
     return lines
 
 
 def on_ports(job: RankLayout, gpus: Number, nics: Number) -> list[Line]:
-    """Every root port passes `gpus` each way where GPUs hang on it, and `nics` for each NIC.
+    """Every root port passes `gpus` each way where it has GPUs, and `nics` for each NIC.
 
     Behind a PCIe switch, GPU and NIC meet below the root port.
     """
     lines = []
     for port in job.host.ports:
-        beside = port.pcie_switch and port.gpus
-        use = gpus * (1.0 if port.gpus else 0.0) + nics * (0 if beside else len(port.nics))
+        switched = port.pcie_switch and port.gpus
+        use = gpus * (1.0 if port.gpus else 0.0) + nics * (0 if switched else len(port.nics))
         lines.append(Line("through root ports", ("root_port", port.id), use, use))
         lines.append(Line("between PCIe switches", ("pcie_switch", port.id), use, use))
     return lines

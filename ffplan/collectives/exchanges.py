@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import maximum, minimum
 from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
-from ffplan.collectives.bottleneck import Line, on_borders, on_each, on_memory, on_nics, on_ports
+from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics, on_ports
 
 if TYPE_CHECKING:
     from ffplan.collectives.rank_layout import RankLayout
@@ -38,12 +38,12 @@ def all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[L
     away = (ranks - inner) / ranks
     inside = (inner - 1) / ranks + (away * (inner - 1) / inner if rail else 0.0)
     lines = on_nics(job, "to other nodes", inner * away) + on_memory(job, inside + away, inside + away)
-    for border in job.borders:
-        members = ranks / border.sets
+    for cut in job.cuts:
+        members = ranks / cut.sets
         same = members * (ranks - members) / ranks
-        lanes = 1.0 / job.nics if border.name == "leaf_uplinks" and not rail else 1.0
+        lanes = 1.0 / job.nics if cut.name == "leaf_uplinks" and not rail else 1.0
         use = (same * lanes + members * away * (1.0 - lanes)) * job.several
-        lines.append(Line("across a border", (border.name, "0"), use, use))
+        lines.append(Line("across a link cut", (cut.name, "0"), use, use))
     if host.switched:
         return lines + on_each("inside a node", "nvlink_all", host.gpus, inside, inside)
     sent = (ranks - 1) / ranks
@@ -54,9 +54,9 @@ def all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[L
         half = inner / 2
         lines.append(Line("between sockets", ("socket_fabric", "0"), half * half / ranks, half * half / ranks))
     for port in host.ports:
-        here, beside = minimum(len(port.gpus), inner), port.pcie_switch and port.gpus
-        inside_node = here * ((inner if beside else ranks) - here) / ranks
-        use = inside_node + (0.0 if beside else each * len(port.nics))
+        here, switched = minimum(len(port.gpus), inner), port.pcie_switch and port.gpus
+        inside_node = here * ((inner if switched else ranks) - here) / ranks
+        use = inside_node + (0.0 if switched else each * len(port.nics))
         lines.append(Line("through root ports", ("root_port", port.id), use, use))
         lines.append(Line("between PCIe switches", ("pcie_switch", port.id), use, use))
     return lines
@@ -99,7 +99,7 @@ def send_receive(operation: str, job: RankLayout) -> list[Line]:
     """
     host, crossing, whole = job.host, job.several, job.ranks * 0 + 1.0
     each = crossing / maximum(1.0, job.nics / job.per_node)
-    lines = on_each("to the next node", "nic", host.nic_ids[:1], each, each) + on_borders(job, crossing)
+    lines = on_each("to the next node", "nic", host.nic_ids[:1], each, each) + on_cuts(job, crossing)
     lines += on_memory(job, whole, whole)
     if host.switched:
         lines += on_each("to the NIC", "pcie_link", host.gpus[:1], crossing, crossing)

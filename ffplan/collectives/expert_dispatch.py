@@ -152,10 +152,10 @@ def _lines(job: RankLayout, network: Number, inside: Number) -> list[Line]:
     each, feeders = out / job.nics, minimum(job.per_node, job.nics)
     lines = [Line("tokens between nodes", ("nic", name), each, each) for name in host.nic_ids]
     lines += [Line("GPUs feed NICs", ("pcie_link", gpu), out / feeders, out / feeders) for gpu in host.gpus]
-    for border in job.borders:
-        members = job.nodes / border.sets
+    for cut in job.cuts:
+        members = job.nodes / cut.sets
         leaving = members * out * (job.nodes - members) / maximum(job.nodes - 1, 1)
-        lines.append(Line("tokens across a border", (border.name, "0"), leaving, leaving))
+        lines.append(Line("tokens across a link cut", (cut.name, "0"), leaving, leaving))
     return lines + [Line("tokens inside a node", ("nvlink", gpu), inside, inside) for gpu in host.gpus]
 
 

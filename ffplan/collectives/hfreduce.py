@@ -134,9 +134,9 @@ def hfreduce(
         use = sum(_share(host, gpu, nvlink=nvlink) for gpu in port.gpus) + tree * len(port.nics) / count
         lines.append(Line("D2H, H2D and network", ("root_port", port.id), use, use))
         lines.append(Line("D2H, H2D and network", ("pcie_switch", port.id), use, use))
-    for border in job.borders:
-        use = ring_factor(border.sets)
-        lines.append(Line("across a border", (border.name, "0"), use, use))
+    for cut in job.cuts:
+        use = ring_factor(cut.sets)
+        lines.append(Line("across a link cut", (cut.name, "0"), use, use))
     return lines, memory
 
 

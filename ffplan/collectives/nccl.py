@@ -1,8 +1,8 @@
 """What NCCL can choose from for a collective, and what each choice takes.
 
 A choice is an algorithm with a protocol. Its stream is the rate that the algorithm's ledger leaves, its latency that of
-NCCL's own cost model. NCCL chooses by an estimate of its own, which knows neither the filling of pipelines nor what
-root ports and peer-to-peer through the CPU allow; the estimate is reckoned beside the time.
+NCCL's own cost model. NCCL chooses by an estimate of its own, which omits pipeline fill and the limits of root
+ports and of peer-to-peer through the CPU; the estimate is computed in addition to the time.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Choice:
     hops: Number
     slot: Number
     estimate_per_byte: Number
-    """What the library reckons with in place of `seconds_per_byte` [s/byte]."""
+    """Value of the library's own cost model in place of `seconds_per_byte` [s/byte]."""
     possible: Truth
     """True where it can run."""
 
@@ -140,7 +140,7 @@ def choices(
         algorithm: the only one allowed, or None.
         protocol: the only one allowed, or None.
     """
-    known = resources(job.host, job.borders, library.link_share.value if library.link_share else 1.0)
+    known = resources(job.host, job.cuts, library.link_share.value if library.link_share else 1.0)
     found = []
     for item in ALGORITHMS.values():
         asked = not item.on_request if algorithm is None else item.name == algorithm

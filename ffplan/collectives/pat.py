@@ -40,9 +40,9 @@ def pat(operation: str, job: RankLayout) -> list[Line]:
     """
     host, load = job.host, bus_factor(operation, job.ranks)
     lines = on_nics(job, "trees between nodes", load) + on_memory(job, load, load)
-    for cut in job.borders:
+    for cut in job.cuts:
         across = (cut.sets - 1) / cut.sets * job.several
-        lines.append(Line("across a border", (cut.name, "0"), across, across))
+        lines.append(Line("across a link cut", (cut.name, "0"), across, across))
     if host.switched:
         return lines
     each = load * job.several / job.nics

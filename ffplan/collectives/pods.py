@@ -15,7 +15,7 @@ def pod_ring(host: Host, pairs: tuple[tuple[str, str], ...], load: Number) -> li
     """Return the ledger of a ring over pods of one GPU and one NIC each.
 
     A GPU and a NIC under one PCIe switch meet there; otherwise their traffic passes both root ports, and the links
-    between sockets where they hang on different ones. Those links are shared by all pods that cross them.
+    between sockets where they are on different ones. Those links are shared by all pods that cross them.
 
     Args:
         host: the server that all pods share.
@@ -58,10 +58,10 @@ def offloaded_run_time(
     message: Number,
     each: Number,
 ) -> Number:
-    """Return the wall time of a ZeRO-3 job with offload: a common term plus communication that nothing hides.
+    """Return the wall time of a ZeRO-3 job with offload: a common term plus exposed communication.
 
     Args:
-        common: compute, offload and optimiser, the same over every transport [s].
+        common: compute, offload and optimizer, the same over every transport [s].
         parameters: parameters of the model [1].
         width: bytes of a parameter on the wire [byte].
         passes: times that all parameters move in a micro-step [1].

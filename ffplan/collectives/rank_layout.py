@@ -1,4 +1,4 @@
-"""A collective's members: how many on each node, over how many nodes, across which borders."""
+"""A collective's members: how many on each node, over how many nodes, across which link cuts."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class RankLayout:
     """Ranks on each of them [1]."""
     zones: Number = 1
     """Zones that the job spans [1]."""
-    borders: tuple[LinkCut, ...] = ()
-    """Links between leaves and between zones that it crosses."""
+    cuts: tuple[LinkCut, ...] = ()
+    """Link cuts between leaves and between zones that it crosses."""
 
     @property
     def ranks(self) -> Number:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
-from ffplan.collectives.bottleneck import Line, on_borders, on_each, on_memory, on_nics, on_ports
+from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics, on_ports
 from ffplan.collectives.bounds import ring_factor
 from ffplan.collectives.latency import ring_latency
 from ffplan.collectives.volumes import PROTOCOLS, bus_factor, ring_steps
@@ -42,7 +42,7 @@ def ring(operation: str, job: RankLayout) -> list[Line]:
     inside = load * job.shared
     lines = on_nics(job, "ring between nodes", load)
     lines += on_memory(job, load, load * (1.5 if operation in ("allreduce", "reduce-scatter") else 1.0))
-    lines += on_borders(job, load)
+    lines += on_cuts(job, load)
     each = load * job.several / job.nics
     if host.switched:
         away = each * job.detour
@@ -69,12 +69,10 @@ def hierarchical(operation: str, job: RankLayout) -> list[Line]:
         2 (p - 1) / p in and out of each GPU; 2 (N - 1) / N in and out of all NICs of a node together
 
     Source:
-        Definition; each of p GPUs allreduces a share of 1 / p over N nodes.
+        Definition; each of p GPUs allreduces a shard of 1 / p over N nodes.
     """
     host, inside, between = job.host, ring_factor(job.per_node), ring_factor(job.nodes)
-    lines = (
-        on_nics(job, "rings on each rail", between) + on_borders(job, between) + on_memory(job, inside, 1.5 * inside)
-    )
+    lines = on_nics(job, "rings on each rail", between) + on_cuts(job, between) + on_memory(job, inside, 1.5 * inside)
     if host.switched:
         return lines + on_each("scatter and gather inside a node", "nvlink", host.gpus, inside, inside)
     each = between / job.nics

@@ -1,4 +1,4 @@
-"""Reductions over a hierarchy of switches, as the scaling book reckons them.
+"""Reductions over a hierarchy of switches, as in the scaling book.
 
 Source:
     [1] "How to Scale Your Model", chapter on GPUs: collectives beyond the node, sharded reductions, questions 1 and 2.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
-from ffplan.collectives.bottleneck import Line, on_borders, on_each, on_memory, on_nics
+from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics
 from ffplan.collectives.bounds import double_tree_load
 from ffplan.collectives.latency import switch_latency
 
@@ -43,7 +43,7 @@ def nvls(operation: str, job: RankLayout, between: Number = 0.0, step: str = "be
     inside = (job.per_node + 1) / job.per_node * job.shared
     lines = on_each("reduction in the scale-up switch", "nvls", job.host.gpus, inside, inside)
     crossing = between if step == IN_NETWORK else None
-    return lines + on_nics(job, step, between) + on_memory(job, inside, inside) + on_borders(job, crossing)
+    return lines + on_nics(job, step, between) + on_memory(job, inside, inside) + on_cuts(job, crossing)
 
 
 def nvls_tree(operation: str, job: RankLayout) -> list[Line]:

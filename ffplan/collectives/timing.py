@@ -55,7 +55,7 @@ class TimingGrid:
     time: Floats
     """Time [s]: choice x scale x size."""
     estimate: Floats
-    """Time that the library reckons with [s]: choice x scale x size; infinite where a choice cannot run."""
+    """Time in the library's own cost model [s]: choice x scale x size; infinite where a choice cannot run."""
     latency: Floats
     """Part of the time that does not grow with the message [s]: choice x scale x 1."""
     seconds_per_byte: Floats
@@ -76,7 +76,7 @@ def _hfreduce_choice(wish: CollectiveQuery, job: RankLayout) -> Choice:
     """Return HFReduce as a choice of one: streams at the mean load of the trees, fills them chunk by chunk."""
     load = mean_tree_load(job.nodes)
     lines, _ = hfreduce.hfreduce(job, load, nvlink=wish.nvlink, memcpy_async=wish.memcpy_async)
-    spb = 1e-9 / sustained_rate(resources(job.host, job.borders), lines)
+    spb = 1e-9 / sustained_rate(resources(job.host, job.cuts), lines)
     library = wish.library
     chunk = library.chunk.value if library.chunk else 0.0
     extra = library.zone_hops.value if library.zone_hops else 0
@@ -105,7 +105,7 @@ def _hfreduce_choice(wish: CollectiveQuery, job: RankLayout) -> Choice:
 def _dispatch_choices(wish: CollectiveQuery, job: RankLayout) -> list[Choice]:
     """Return both ways of sending tokens; the message is a GPU's tokens."""
     assert wish.routing is not None
-    known = resources(job.host, job.borders)
+    known = resources(job.host, job.cuts)
     found = []
     for name, ledger in (("node-limited", expert_dispatch.node_limited), ("straight", expert_dispatch.straight)):
         spb = 1e-9 / sustained_rate(known, ledger(job, wish.routing))

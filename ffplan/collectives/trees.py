@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import maximum, minimum
 from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
-from ffplan.collectives.bottleneck import Line, on_borders, on_each, on_memory, on_nics, on_ports
+from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics, on_ports
 from ffplan.collectives.bounds import double_tree_load
 from ffplan.collectives.latency import tree_latency
 from ffplan.collectives.volumes import PROTOCOLS
@@ -36,14 +36,14 @@ def tree(operation: str, job: RankLayout) -> list[Line]:
 
     Equation:
         min(p - 1, 2) in and out of the busiest GPU of p on the chain; t (N) in and out of the NICs of the busiest of N
-        nodes, t = 2 from four nodes on; where GPUs hang on PCIe, both at the GPU at the head of the chain
+        nodes, t = 2 from four nodes on; where GPUs are on PCIe, both at the GPU at the head of the chain
 
     Source:
         [2]; Sanders, Speck, Traeff, Parallel Computing 35 (2009), for t.
     """
     host = job.host
     between, chain = double_tree_load(job.nodes), minimum(job.per_node - 1, 2) * 1.0
-    lines = on_nics(job, "trees between nodes", between) + on_borders(job, None)
+    lines = on_nics(job, "trees between nodes", between) + on_cuts(job, None)
     lines += on_memory(job, chain + between, chain + between)
     if host.switched:
         return lines + on_each("chain inside a node", "nvlink", host.gpus, chain, chain)
@@ -68,7 +68,7 @@ def _as_estimated(library: Library, job: RankLayout) -> tuple[RankLayout, float]
     if any(nic.tuned for nic in job.host.nics):
         return job, correction
     few = (job.nodes > 1) & (job.nodes < MANY)
-    return replace(job, nodes=job.nodes + few * (MANY - job.nodes), borders=()), correction
+    return replace(job, nodes=job.nodes + few * (MANY - job.nodes), cuts=()), correction
 
 
 TREE = Algorithm("tree", ("allreduce",), tree, _latency, protocols=PROTOCOLS, trees=True, as_estimated=_as_estimated)

@@ -107,7 +107,7 @@ def depth(nodes: Number) -> Number:
 
 
 def nics_of(nics: int, gpus: int, used: Number) -> Number:
-    """Return the NICs that a job uses in a node: its share of them by GPUs, at least one.
+    """Return the NICs that a job uses in a node: a fraction by GPUs, at least one.
 
     Args:
         nics: NICs of the node [1].

@@ -22,7 +22,7 @@ class NodeGroup(Frozen):
     """A number of equal nodes."""
 
     role: Role
-    """What the nodes do."""
+    """Role of the nodes."""
     server: Identifier
     """Catalogue id of the server."""
     count: Count
@@ -36,7 +36,7 @@ class NodeGroup(Frozen):
 
 
 class InterZone(Frozen):
-    """What joins the zones; a design input, since no rule yields it."""
+    """Links between zones; a design input, since no rule yields them."""
 
     switches: SmallCount
     """Switches between the zones, per plane."""
@@ -69,7 +69,7 @@ class Fabric(Frozen):
     """Switch tiers: 1, 2 (leaf, spine) or 3 (leaf, spine, core). Trees need it; a dragonfly has
     none."""
     zones: Annotated[int, Field(ge=1, le=64)] = 1
-    """Separate trees, each with its share of the nodes."""
+    """Separate trees, each with a part of the nodes."""
     planes: Annotated[int, Field(ge=1, le=64)] = 1
     """Separate copies of the whole network. A `rail-only` fabric has as many as a compute node has NICs."""
     planes_by: Literal["nic", "port"] = "nic"
@@ -79,9 +79,9 @@ class Fabric(Frozen):
     scalable_unit: SmallCount | None = None
     """Nodes of a scalable unit of a `rail-optimised` fabric; as many as a leaf has downlinks if omitted."""
     inter_zone: InterZone | None = None
-    """What joins the zones."""
+    """Links between zones."""
     core_policy: CorePolicy = "per-rail-whole-pods"
-    """How many core switches a three-tier tree gets."""
+    """Policy for the number of core switches of a three-tier tree."""
     oversubscription: Ratio = 1.0
     """Most downlinks per uplink on a leaf switch, such as 3:1."""
     spine_oversubscription: Ratio = 1.0
@@ -109,7 +109,7 @@ class Communication(Frozen):
 
 
 class Site(Frozen):
-    """Where the cluster stands."""
+    """Site of the cluster."""
 
     pue: Annotated[float, Field(ge=1.0, le=5.0)]
     """Power usage effectiveness: facility power over IT power."""
@@ -120,7 +120,7 @@ class Site(Frozen):
 
 
 class Cost(Frozen):
-    """What is priced, and from which book."""
+    """Cost scope and price book."""
 
     price_book: Identifier
     """Catalogue id of the price book."""
@@ -129,7 +129,7 @@ class Cost(Frozen):
 
 
 class Limits(Frozen):
-    """What the design must keep; `ffplan check` reports every limit that is broken."""
+    """Limits of the design; `ffplan check` reports every limit that is broken."""
 
     capex: MoneyAmount | None = None
     """Most the priced scope may cost."""
@@ -177,7 +177,7 @@ class Design(Frozen):
     name: Identifier
     """Name of the design."""
     description: Text | None = None
-    """What it is for."""
+    """Purpose of the design."""
     nodes: Annotated[Many[NodeGroup], Field(min_length=1)]
     """Groups of nodes."""
     fabric: Fabric

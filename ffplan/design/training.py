@@ -20,20 +20,20 @@ LEAST_ZERO = {"shard": 1, "unit_layers": 3}
 
 
 class PlanFields(Frozen):
-    """How a model is spread over accelerators, and what runs beside what."""
+    """How a model is spread over accelerators, and what overlaps."""
 
     tensor: Count = 1
-    """Ways of tensor parallelism."""
+    """TP size."""
     pipeline: Count = 1
     """Pipeline stages."""
     chunks: Count = 1
     """Chunks of each stage, for interleaved 1F1B."""
     context: Count = 1
-    """Ways of context parallelism: ring attention over pieces of the sequence."""
+    """CP size: ring attention over pieces of the sequence."""
     expert: Count = 1
-    """Ways of expert parallelism, over ranks of data and context parallelism."""
+    """EP size, over ranks of data and context parallelism."""
     expert_tensor: Count | None = None
-    """Ways of tensor parallelism within experts; those of `tensor` if omitted."""
+    """TP size within experts; that of `tensor` if omitted."""
     data: Count | None = None
     """Data-parallel ranks; what the other axes leave if omitted."""
     micro_batch: Count = 1
@@ -45,34 +45,34 @@ class PlanFields(Frozen):
     schedule: Schedule = "1f1b"
     """Schedule of the pipeline."""
     sequence_parallel: bool = True
-    """Tensor parallelism also splits, along the sequence, what lies between its matrices."""
+    """Tensor parallelism also splits, along the sequence, the activations between its matrices."""
     zero: Zero = 1
-    """ZeRO stage: 0 none, 1 the optimiser's states are shared, 2 gradients too, 3 parameters too (FSDP)."""
+    """ZeRO stage: 0 none, 1 shards optimizer states, 2 gradients too, 3 parameters too (FSDP)."""
     shard: Count | None = None
-    """Ranks that ZeRO shares over (HSDP); all data-parallel ones if omitted."""
+    """Ranks that ZeRO shards over (HSDP); all data-parallel ones if omitted."""
     unit_layers: Count = 1
     """Layers that ZeRO 3 gathers and scatters together, an FSDP unit; the embedding is one of its own."""
     precision: Precision = "bf16"
-    """Of matrix products; activations have 16 bits, 32 with tf32."""
+    """Precision of GEMMs; activations have 16 bits, 32 with tf32."""
     recompute: Recompute = "none"
-    """What of the activations is computed again: none, selective (the core of attention) or full."""
+    """Activation recomputation: none, selective (the core of attention) or full."""
     gradient_bytes: Literal[2, 4] = 4
-    """Bytes of a gradient as it is kept and reduced."""
+    """Bytes of a gradient as kept and reduced."""
     attention: Literal["fused", "unfused"] = "fused"
     """Whether the scores of attention stay on the chip."""
     elementwise: Literal["fused", "eager"] = "fused"
     """Whether norms, positions, activations and the loss take few kernels, or one for every operation, as PyTorch does
     without a compiler."""
     causal_skip: bool = True
-    """Fused attention leaves out what a causal mask hides."""
+    """Fused attention skips the blocks that a causal mask removes."""
     overlap: Many[Overlap] = ("gradients", "parameters")
-    """What runs beside the computing."""
+    """Collectives overlapped with computing."""
     scatter_gather: bool = True
-    """Tensor-parallel ranks send a share each to the next stage."""
+    """Each tensor-parallel rank sends one shard to the next stage, which gathers them."""
     order: Many[Axis] = ("tensor", "context", "data", "pipeline")
     """Axes of ranks, innermost first: the first fill a node."""
     offload: Literal["none", "optimizer", "parameters"] = "none"
-    """What host memory holds."""
+    """States that host memory holds."""
     bucket_mib: Annotated[float, Field(ge=0.001, le=1e6)] = 25.0
     """Size from which a bucket of a convolutional network's gradients is full and is reduced [MiB]."""
     reducer: Literal["nccl", "hfreduce", "hfreduce-nvlink"] | None = None

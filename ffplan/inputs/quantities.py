@@ -347,7 +347,7 @@ Duration = Annotated[float, PlainValidator(_quantity_type(DURATION)), _unit_sche
 Ratio = Annotated[float, PlainValidator(parse_ratio), _schema("`3:1`", _RATIO.pattern, number=True)]
 """A ratio, down to up [1]."""
 Fraction = Annotated[float, PlainValidator(parse_fraction), _schema("`40 %`", _PERCENT.pattern, number=True)]
-"""A share [1]."""
+"""A fraction [1]."""
 
 
 def _money_value(value: Any) -> Money:

@@ -51,7 +51,7 @@ class PciDevice:
 
 @record
 class Bridge:
-    """A root port with what hangs on it."""
+    """A root port with its devices."""
 
     switch: bool
     """True where devices share a PCIe switch."""

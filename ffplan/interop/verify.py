@@ -157,7 +157,7 @@ def verify_opensm(
         fabric: its fabric.
         names: names of its devices.
         limit_s: time limit of each program [s].
-        step: told (done, total, what) as it goes.
+        step: callback for progress, called with (done, total, what).
 
     Raises:
         UsageError: where a program is missing, fails or takes too long.

@@ -1,4 +1,4 @@
-"""The inside of a compute node: what hangs on which root port, and what each part carries."""
+"""The inside of a compute node: devices of each root port, and the rate of each part."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def memory_bandwidth(channels: Number, megatransfers: Number, efficiency: Number
     Args:
         channels: populated memory channels [1].
         megatransfers: transfer rate [MT/s].
-        efficiency: share of the theoretical bandwidth that is reached [1].
+        efficiency: fraction of the theoretical bandwidth that is reached [1].
 
     Returns:
         Bandwidth [GB/s].
@@ -49,7 +49,7 @@ def spread(figure: Figure) -> Range:
 
 @record
 class Port:
-    """A root port with what hangs on it."""
+    """A root port with its devices."""
 
     id: str
     socket: str
@@ -60,7 +60,7 @@ class Port:
 
     @property
     def devices(self) -> str:
-        """What hangs on it, for people, such as GPU0+NIC0."""
+        """Its devices, for people, such as GPU0+NIC0."""
         return "+".join(name.upper() for name in self.gpus + self.nics)
 
 
@@ -126,7 +126,7 @@ class Host:
         return sum(r * nic.line_efficiency.value for r, nic in zip(self.nic_gbyte_s, self.nics, strict=True))
 
     def port_of(self, device: str) -> Port | None:
-        """Return the root port that a GPU or a NIC hangs on."""
+        """Return the root port of a GPU or a NIC."""
         return next((port for port in self.ports if device in port.gpus or device in port.nics), None)
 
 

@@ -17,7 +17,7 @@ FULL_DUPLEX: Range = (2.0, 2.0, 2.0)
 
 @record
 class Resource:
-    """One thing that messages share."""
+    """One resource that messages share."""
 
     name: str
     """Kind: hbm, pcie_link, pcie_peer, pcie_switch, root_port, socket_fabric, host_memory, nvlink, nvlink_copy,
@@ -27,7 +27,7 @@ class Resource:
     label: str
     """For people."""
     one_way: tuple[Number, Number, Number]
-    """What it carries in one direction [GB/s]: low end, value, high end."""
+    """Rate in one direction [GB/s]: low end, value, high end."""
     _: KW_ONLY
     both_ways: Range = FULL_DUPLEX
     """Sum of both directions when both run, as a fraction of `one_way` [1]: low end, value, high end."""
@@ -36,7 +36,7 @@ class Resource:
     under_trees: float | None = None
     """The same where several flows meet, as under trees [1]."""
     known: bool = True
-    """False where libraries do not know of it and so do not reckon with it."""
+    """False where the cost models of libraries leave it out."""
     basis: str = ""
     """How its capacity comes about, where there is more to say than the figure."""
 
@@ -70,7 +70,7 @@ def _scale_up(host: Host, link_share: float) -> list[Resource]:
 
 
 def _over_pcie(host: Host, link: Range) -> Range:
-    """Return what a GPU sends to others over PCIe: what collectives reach, but no more than the server's links."""
+    """Return the rate of a GPU to others over PCIe: that of collectives, at most that of the server's links."""
     rates = host.rates
     if rates is None or rates.pcie is None:
         return link
@@ -136,18 +136,16 @@ def _network(host: Host) -> list[Resource]:
     return found
 
 
-def resources(
-    host: Host, borders: tuple[LinkCut, ...] = (), link_share: float = 1.0
-) -> dict[tuple[str, str], Resource]:
-    """Return every resource of a node and of the borders that a collective crosses, by kind and id.
+def resources(host: Host, cuts: tuple[LinkCut, ...] = (), link_share: float = 1.0) -> dict[tuple[str, str], Resource]:
+    """Return every resource of a node and of the link cuts that a collective crosses, by kind and id.
 
     Args:
         host: the inside of a node.
-        borders: links between leaves and between zones.
-        link_share: share of the scale-up links' rate that counts where nothing is measured [1].
+        cuts: links between leaves and between zones.
+        link_share: fraction of the scale-up links' rate that is used where no measurement exists [1].
     """
     found = [*_scale_up(host, link_share), *_of_gpus(host), *_of_cpus(host), *_network(host)]
-    for item in borders:
+    for item in cuts:
         plain = item.name not in ("bisection", "group_links") and isinstance(item.gbyte_s, int | float)
         basis = f"{item.links:,} links x {item.gbyte_s / item.links:g} GB/s" if plain else ""
         found.append(Resource(item.name, "0", item.label, (item.gbyte_s,) * 3, basis=basis))

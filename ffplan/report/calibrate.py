@@ -33,7 +33,7 @@ def _calibrate(report: CalibrationReport) -> list[Grid]:
     fitted.append(("all", str(report.rows), _percent(report.before), _percent(report.after), ""))
     return [
         Grid("Constants", constants, ("", "before", "after", "")),
-        Grid("Mean error of the time of a step, %", tuple(fitted), ("source", "n", "before", "after", "bias")),
+        Grid("Mean error of the step time, %", tuple(fitted), ("source", "n", "before", "after", "bias")),
     ]
 
 
@@ -51,9 +51,9 @@ def _left_out(report: LeaveOneOutReport) -> list[Grid]:
         for item in report.rows
     )
     header = ("source", "set", "n", "shipped", "left out", "bias", "max")
-    untold = tuple((item.source, item.why) for item in report.rows if item.why is not None)
-    blocks = [Grid("Mean error of the time of a step, %", rows, header)]
-    return [*blocks, Grid("Cannot be told", untold)] if untold else blocks
+    unscored = tuple((item.source, item.why) for item in report.rows if item.why is not None)
+    blocks = [Grid("Mean error of the step time, %", rows, header)]
+    return [*blocks, Grid("Cannot be scored", unscored)] if unscored else blocks
 
 
 def calibrate_document(report: CalibrationReport) -> Document:

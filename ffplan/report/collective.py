@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ffplan.results.collective import AccuracyReport, AccuracyRow, CollectiveRow, CollectiveTable, Score
 
 LOSS = 1.1
-"""How much slower than another a choice is before it is worth a line [1]."""
+"""Slowdown from which a choice is listed [1]."""
 BAR = 34
 """Width of the longest bar [columns]."""
 
@@ -116,7 +116,7 @@ UNITS = {
     "ratio": "ratio",
     "seconds": "seconds",
     "tflops": "TFLOP/s a GPU",
-    "mfu": "share of the peak",
+    "mfu": "fraction of the peak",
     "tokens_s_gpu": "tokens/s a GPU",
     "memory_gib": "GiB",
     "states_gib": "GiB of states",
@@ -139,7 +139,7 @@ def _score(item: Score) -> tuple[str, ...]:
 
 
 def _case_block(rows: list[AccuracyRow]) -> Grid:
-    """Return the table of one case; what all rows share stands in its title."""
+    """Return the table of one case; values common to all rows are in its title."""
     first = rows[0]
     same = len({row.what for row in rows}) == 1
     flags = [any(row.gpus for row in rows), any(row.size_bytes for row in rows), any(row.chosen for row in rows)]
@@ -177,7 +177,7 @@ def _accuracy(report: AccuracyReport) -> list[Grid]:
         blocks.append(Grid("Sources", tuple(_score(item) for item in (*report.sources, *totals)), SCORE_HEADER))
         blocks.append(Grid("Kinds of rows", tuple(_score(item) for item in report.kinds), SCORE_HEADER))
     if any(row.unit in RATES for row in report.rows):
-        text = "errors are of the time of a step: of a rate, measured over model, less one"
+        text = "errors are of the step time; for a rate, measured over model, less one"
         blocks.append(Grid("", (("note", text),)))
     if report.bands:
         blocks.append(Grid("Message sizes", tuple(_score(item) for item in report.bands), SCORE_HEADER))
@@ -185,7 +185,7 @@ def _accuracy(report: AccuracyReport) -> list[Grid]:
 
 
 def failed(report: AccuracyReport, limit: float) -> str | None:
-    """Return what to say where the mean error exceeds a limit [1], else None."""
+    """Return the message where the mean error exceeds a limit [1], else None."""
     if report.total is None or report.total.mape <= limit:
         return None
     found, most = (f"{100 * value:.3g}" for value in (report.total.mape, limit))

@@ -59,12 +59,12 @@ def _route(report: RouteReport) -> list[Grid]:
         lane = report.beside
         blocks.append(
             Grid(
-                f"Beside {lane.traffic}, the job sure of {percent(lane.share)} of every link",
+                f"With {lane.traffic} at the same time, {percent(lane.share)} of every link reserved for the job",
                 (
                     (report.traffic, percent(lane.job_rate_alone), percent(lane.job_rate_together)),
                     (lane.traffic, percent(lane.other_rate_alone), percent(lane.other_rate_together)),
                 ),
-                ("share of the ideal", "alone", "together"),
+                ("fraction of the ideal", "alone", "together"),
             )
         )
     return blocks
@@ -88,7 +88,7 @@ def _placement(report: PlacementReport) -> list[Grid]:
     )
     return [
         Grid("", tuple(lines)),
-        Grid("What other orders cost", rows, ("order, tree", "pairs", "time", "rate", "hottest link")),
+        Grid("Cost of other orders", rows, ("order, tree", "pairs", "time", "rate", "hottest link")),
     ]
 
 
@@ -118,7 +118,7 @@ def _fault(report: FaultReport) -> list[Grid]:
             "ports: endpoints without a link; cut off: those whose leaf has no way up;",
             "nodes: not in the job any more, which runs on the largest part left;",
             "zone: bisection left of the zone hit hardest, alone; all: of the fabric;",
-            "job: allreduce rate left. Shares of the healthy fabric, mean/worst draw.",
+            "job: allreduce rate left. Fractions of the healthy fabric, mean/worst draw.",
         )
     ]
 
@@ -206,7 +206,7 @@ def placement_document(report: PlacementReport) -> Document:
 
 def fault_document(report: FaultReport) -> Document:
     """Return what `ffplan faults` prints."""
-    head = f"{report.design}: what losing something costs, {report.routing} routing, seed {report.seed}"
+    head = f"{report.design}: cost of losses, {report.routing} routing, seed {report.seed}"
     return Document(report, lambda: Body(head, _fault(report)), lambda: report.losses)
 
 

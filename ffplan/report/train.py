@@ -17,7 +17,7 @@ COLUMNS = 5
 BAR = 40
 """Width of the longest bar [columns]."""
 LEAST = 0.0005
-"""Share of a step from which a part is listed."""
+"""Fraction of a step from which a part is listed [1]."""
 
 
 def _head(report: TrainReport) -> str:
@@ -29,7 +29,7 @@ def _head(report: TrainReport) -> str:
 
 
 def plan_words(plan: PlanRow) -> str:
-    """Return a plan in short: axes above one, micro-batch, and what else is chosen."""
+    """Return a plan in short: axes above one, micro-batch, and other choices."""
     sizes = {short: getattr(plan, field) for field, short in SHORT_NAMES.items()}
     words = [f"{name}{value}" for name, value in sizes.items() if value > 1] or ["one rank"]
     words += [f"etp{plan.expert_tensor}"] if plan.expert_tensor != plan.tensor else []
@@ -96,7 +96,7 @@ def _gains(names: list[str], shown: tuple[TrainRow, ...]) -> Grid:
         for name, gain in found[0].items()
         if any(column[name].faster >= LEAST for column in found if name in column)
     ]
-    return Grid("What 10 % more of a resource would speed the step up, %", tuple(rows), ("resource", *names))
+    return Grid("Speed-up from 10 % more of a resource, %", tuple(rows), ("resource", *names))
 
 
 def _roofs(report: TrainReport) -> Grid:
@@ -157,7 +157,7 @@ def _search(report: TrainReport) -> list[Grid]:
     lost = tuple((f"#{at + 1}", "the fastest" if row.lost is None else row.lost) for at, row in enumerate(report.rows))
     idle = [(f"#{at + 1}", f"leaves {row.idle:,} idle") for at, row in enumerate(report.rows) if row.idle]
     refused = tuple((f"{item.plans:,}", item.label) for item in report.refused)
-    title = f"{report.searched:,} plans weighed, {report.feasible:,} can run; the others"
+    title = f"{report.searched:,} plans evaluated, {report.feasible:,} can run; the others"
     return [Grid("Why the others lost", (*lost, *idle)), *([Grid(title, refused)] if refused else [])]
 
 
@@ -183,9 +183,9 @@ def _train(report: TrainReport, *, chart: bool) -> list[Grid]:
         ("binds", _binds(first, alone=len(report.rows) == 1)),
         ("rates", report.calibration),
     ]
-    again = f"HFU, with what is computed again, {100 * first.hfu:.1f} %"
+    again = f"HFU, with recomputation, {100 * first.hfu:.1f} %"
     if report.unit == "tokens":
-        lines.append(("MFU", f"attention in full; in brackets half of it, as a causal mask leaves; {again}"))
+        lines.append(("MFU", f"attention in full; in brackets half of it, as with a causal mask; {again}"))
     if not report.searched:
         same = ", with the same batch" if len(batches) == 1 else ""
         lines.append(("eff %", f"{report.unit} a second and GPU over those of the first row{same}"))

@@ -1,4 +1,4 @@
-"""What `catalog list` and `catalog show` print as JSON, field by field."""
+"""JSON output of `catalog list` and `catalog show`, field by field."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FigureRow:
     grade: str
     """measured, datasheet, derived or estimate."""
     status: str
-    """How far it was followed to its source: V, VS, DG, D or R."""
+    """Status, how far it was followed to its source: V, VS, DG, D or R."""
     source: str
     """Title of the source."""
     date: str

@@ -1,4 +1,4 @@
-"""What `collective` and `accuracy` print as JSON, field by field; `SCHEMA_VERSION` is shared with the assessment."""
+"""JSON output of `collective` and `accuracy`, field by field; `SCHEMA_VERSION` is shared with the assessment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Limit:
     gbyte_s: float
     """Algorithm bandwidth that it allows [GB/s]."""
     derivation: str
-    """How it follows from the catalogue."""
+    """Derivation from the catalogue."""
 
 
 @record
@@ -35,7 +35,7 @@ class CollectiveRow:
     size_bytes: float
     """Message as nccl-tests counts it [byte]."""
     algorithm: str
-    """What the library chooses."""
+    """Algorithm that the library chooses."""
     protocol: str
     """The protocol it chooses; empty where the library has none."""
     time_s: float
@@ -53,17 +53,17 @@ class CollectiveRow:
     limited_by: str
     """latency or protocol where they take more than the tightest resource, else its kind."""
     limited_by_label: str
-    """The same for people."""
+    """Label of `limited_by`."""
     runner_up: str | None
     """Kind of the next resource."""
     runner_up_gbyte_s: float | None
-    """What the next one allows [GB/s]."""
+    """Algorithm bandwidth that the next resource allows [GB/s]."""
     fastest: str
     """Algorithm and protocol that would take least; the library's own choice where that is it."""
     fastest_time_s: float
-    """What it would take [s]."""
+    """Time of the fastest algorithm and protocol [s]."""
     deepep_gbyte_s: float | None
-    """Rate of dispatch and combine as DeepEP counts it, with tokens to a GPU's own node [GB/s]; null of others."""
+    """Rate of dispatch and combine as DeepEP counts it, with tokens to a GPU's own node [GB/s]; null for others."""
 
 
 @record
@@ -82,7 +82,7 @@ class AlgorithmRow:
 
 @record
 class CollectiveTable(Result):
-    """What `ffplan collective` prints."""
+    """Output of `ffplan collective`."""
 
     schema_version: str
     """Version of this format."""
@@ -103,12 +103,12 @@ class CollectiveTable(Result):
     algorithms: tuple[AlgorithmRow, ...]
     """Terms of every algorithm that is chosen somewhere, in the order of the rows."""
     assumptions: tuple[str, ...]
-    """What moves the result and is not in the design."""
+    """Assumptions behind the result that are not in the design."""
 
 
 @record
 class AccuracyRow:
-    """A measured value beside the model's."""
+    """A measured value next to the model's."""
 
     source: str
     """Id of the file of cases."""
@@ -121,27 +121,27 @@ class AccuracyRow:
     size_bytes: float | None
     """Message [byte]; null where it does not apply."""
     unit: str
-    """What is compared: time_us, algbw_gbyte_s, busbw_gbyte_s, deepep_gbyte_s, gbyte_s, ratio or seconds."""
+    """Unit of both values: time_us, algbw_gbyte_s, busbw_gbyte_s, deepep_gbyte_s, gbyte_s, ratio or seconds."""
     measured: float
     """Measured or published value; low end of a range."""
     measured_high: float | None
     """High end, where only a range is known."""
     model: float
-    """What the model says."""
+    """Value of the model."""
     error: float
     """Model over measured, less one [1]; 0 inside a range, else against its nearer end. Of rates of training runs
     measured over model, less one: above 0 the model is too slow in every unit."""
     chosen: str
     """Algorithm and protocol; empty where there is no choice."""
     status: str
-    """How far the source was followed."""
+    """Status: how far the source was followed."""
     kind: str
     """predicted; fitted, where a figure of the catalogue was fitted on the row or is the row; arithmetic, where the
     source computed it."""
     scored: bool
     """False where the row counts in no summary."""
     note: str | None
-    """Why not, or other conditions."""
+    """Reason why the row is not scored, or other conditions."""
 
 
 @record
@@ -161,17 +161,17 @@ class Score:
     max_error: float
     """Largest absolute error [1]."""
     worst: str
-    """Where it occurs."""
+    """Row of the largest error."""
 
 
 @record
 class AccuracyReport:
-    """What `ffplan accuracy` prints."""
+    """Output of `ffplan accuracy`."""
 
     schema_version: str
     """Version of this format."""
     subject: str
-    """What was replayed."""
+    """Kind of cases that were replayed."""
     rows: tuple[AccuracyRow, ...]
     """Every row, in the order of the files."""
     sources: tuple[Score, ...]

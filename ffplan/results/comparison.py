@@ -36,9 +36,9 @@ class Ratios:
     cost_performance: float | None
     """Relative performance over node price."""
     cost_performance_low: float | None
-    """The same over the highest node price."""
+    """Relative performance over the highest node price."""
     cost_performance_high: float | None
-    """The same over the lowest node price."""
+    """Relative performance over the lowest node price."""
     node_power: float | None
     """Power of a compute node in training."""
     it_power: float | None
@@ -60,17 +60,17 @@ class Comparison(Result):
     schema_version: str
     """Version of this format."""
     tool: ToolInfo
-    """What made the report."""
+    """The program behind the report."""
     baseline: str
     """Label of the design that ratios refer to."""
     labels: tuple[str, ...]
-    """What each design is called here: its name, or its file where two designs have one name."""
+    """Label of each design: its name, or its file where two designs have one name."""
     designs: tuple[Assessment, ...]
     """Assessments, in the order given."""
     ratios: dict[str, Ratios]
     """Ratios by label."""
     notes: tuple[str, ...]
-    """Why a ratio is missing."""
+    """Reasons for missing ratios."""
 
 
 SCHEMAS = {

@@ -17,7 +17,7 @@ SCHEMA_VERSION = "1.3"
 
 @record
 class ToolInfo:
-    """What made the report."""
+    """The program behind the report."""
 
     name: str
     """Always ffplan."""
@@ -32,7 +32,7 @@ class DesignInfo:
     name: str
     """Name of the design."""
     description: str | None
-    """What it is for."""
+    """Purpose of the design."""
     file: str
     """File as the user named it."""
     sha256: str
@@ -195,7 +195,7 @@ class ScaleUpReport:
     domains: int
     """Domains over all compute nodes."""
     gbyte_s: float | None
-    """What an accelerator carries there in one direction [GB/s]; null where it is not known."""
+    """Rate of an accelerator there in one direction [GB/s]; null where unknown."""
 
 
 @record
@@ -237,7 +237,7 @@ class FabricReport:
     zone_oversubscription: float | None
     """Endpoints of a zone per link to other zones [1]; null with one zone or none joined."""
     port_gbyte_s: float
-    """What an endpoint port of a compute node carries, one direction [GB/s]."""
+    """Rate of an endpoint port of a compute node, one direction [GB/s]."""
     scale_up: ScaleUpReport | None
     """The scale-up tier of the first compute group; null where it has none."""
     bisection_gbyte_s: float
@@ -282,7 +282,7 @@ class CollectiveReport:
 
 @record
 class CostReport:
-    """What the priced scope costs to buy."""
+    """Purchase cost of the priced scope."""
 
     currency: str
     """Currency of every amount."""
@@ -378,12 +378,12 @@ class UnverifiedFigure:
 
 @record
 class Assessment(Result):
-    """What a design gives, what binds it, what it costs and draws."""
+    """Assessment of a design: performance, binding limits, cost and power."""
 
     schema_version: str
     """Version of this format."""
     tool: ToolInfo
-    """What made the report."""
+    """The program behind the report."""
     design: DesignInfo
     """The design."""
     catalog: tuple[CatalogFile, ...]
@@ -403,21 +403,21 @@ class Assessment(Result):
     power: PowerReport
     """Power."""
     assumptions: tuple[str, ...]
-    """Everything assumed that moves a result."""
+    """Every assumption that changes a result."""
     unverified: tuple[UnverifiedFigure, ...]
     """Recalled figures in the files read."""
     findings: tuple[Finding, ...]
-    """What `ffplan check` says of the design."""
+    """Findings of `ffplan check` on the design."""
 
 
 @record
 class Findings(Result):
-    """What `ffplan check --format json` prints."""
+    """Output of `ffplan check --format json`."""
 
     schema_version: str
     """Version of this format."""
     tool: ToolInfo
-    """What made the report."""
+    """The program behind the report."""
     designs: tuple[str, ...]
     """Files checked, as the user named them."""
     findings: tuple[Finding, ...]

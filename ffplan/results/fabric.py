@@ -1,4 +1,4 @@
-"""What the commands on a wired fabric print as JSON, field by field; `SCHEMA_VERSION` is shared with the assessment."""
+"""JSON output of the commands on a wired fabric, field by field; `SCHEMA_VERSION` is shared with the assessment."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ class LaneReport:
     traffic: str
     """The second class."""
     share: float
-    """Share of every link that the job is sure of [1]."""
+    """Fraction of every link reserved for the job [1]."""
     job_rate_alone: float
-    """Rate of the job with the links to itself, as a share of the ideal [1]."""
+    """Rate of the job with the links to itself, as a fraction of the ideal [1]."""
     job_rate_together: float
-    """Rate of the job while the other runs too, as a share of the ideal [1]."""
+    """Rate of the job while the other runs too, as a fraction of the ideal [1]."""
     other_rate_alone: float
-    """Rate of the other alone, as a share of its own ideal [1]."""
+    """Rate of the other alone, as a fraction of its own ideal [1]."""
     other_rate_together: float
-    """Rate of the other while the job runs too, as a share of its own ideal [1]."""
+    """Rate of the other while the job runs too, as a fraction of its own ideal [1]."""
 
 
 @record
 class RouteReport(Result):
-    """What a fabric makes of some traffic."""
+    """Rates of traffic on a fabric."""
 
     schema_version: str
     """Version of this format."""
@@ -65,10 +65,10 @@ class RouteReport(Result):
     ideal_s: float
     """Time of the busiest endpoint link alone [s]."""
     share: float
-    """Rate as a share of the ideal [1]."""
+    """Rate as a fraction of the ideal [1]."""
     adaptive_share: float
-    """The same where traffic is spread evenly over all links that lead on; what is lost beyond it are collisions
-    [1]."""
+    """Rate as a fraction of the ideal with traffic spread evenly over all usable links; the gap to `share` is due to
+    collisions [1]."""
     hottest: LinkLoad
     """The busiest link."""
     tiers: tuple[LinkLoad, ...]
@@ -78,7 +78,7 @@ class RouteReport(Result):
     unreached: int
     """Flows that do not arrive."""
     beside: LaneReport | None
-    """A second class of traffic; null where none was asked for."""
+    """A second class of traffic; null without one."""
 
 
 @record
@@ -94,7 +94,7 @@ class OrderReport:
     time_s: float
     """Time of an allreduce under static routing [s]."""
     share: float
-    """Rate as a share of the ideal [1]."""
+    """Rate as a fraction of the ideal [1]."""
     unreached: int
     """Flows that do not arrive."""
     hottest: str
@@ -123,12 +123,12 @@ class PlacementReport(Result):
 
 @record
 class LossReport:
-    """What losing something costs."""
+    """Cost of one loss."""
 
     lost: str
-    """What is lost."""
+    """Switches or links lost."""
     samples: int
-    """How many choices were drawn, or 1 where there is nothing to choose."""
+    """Number of draws; 1 where only one choice exists."""
     endpoints_lost: float
     """Endpoint ports without a link, mean [1]."""
     endpoints_cut_off: float
@@ -138,21 +138,21 @@ class LossReport:
     zone_share: float
     """Bisection bandwidth left of the zone that is hit hardest, by itself, mean [1]."""
     zone_share_worst: float
-    """The same of the worst sample."""
+    """`zone_share` of the worst sample."""
     bisection_share: float | None
-    """Bisection bandwidth left, mean [1]; null where the healthy fabric has none, as between zones that nothing
-    joins."""
+    """Bisection bandwidth left, mean [1]; null where the healthy fabric has none, as between zones that are
+    separate."""
     bisection_share_worst: float | None
-    """The same of the worst sample."""
+    """`bisection_share` of the worst sample."""
     allreduce_share: float
     """Rate of an allreduce over the nodes left, against the healthy fabric, 1 at most, mean [1]."""
     allreduce_share_worst: float
-    """The same of the worst sample."""
+    """`allreduce_share` of the worst sample."""
 
 
 @record
 class FaultReport(Result):
-    """What losing switches and links costs."""
+    """Cost of losing switches and links."""
 
     schema_version: str
     """Version of this format."""
@@ -172,23 +172,23 @@ class FaultReport(Result):
 
 @record
 class Check:
-    """One thing that was verified."""
+    """One check."""
 
     subject: str
     """Subnet, or topology."""
     check: str
-    """What was looked at."""
+    """Property that is checked."""
     expected: str
-    """What the design says."""
+    """Value in the design."""
     found: str
-    """What the program says."""
+    """Value from the program."""
     passed: bool | None
-    """Whether they agree; null where the two stand side by side for information."""
+    """Whether they agree; null where both are listed for information only."""
 
 
 @record
 class VerifyReport:
-    """What real programs make of the fabric."""
+    """Verdict of real programs on the fabric."""
 
     schema_version: str
     """Version of this format."""
@@ -235,7 +235,7 @@ class SizeOption:
     cost_per_endpoint: float | None
     """Cost over the endpoints asked for."""
     note: str
-    """What sets the family apart."""
+    """Distinctive property of the family."""
 
 
 @record
@@ -267,14 +267,14 @@ class Miswired:
     port: str
     """The port."""
     designed: str
-    """Where it should lead."""
+    """Far end in the design."""
     found: str
-    """Where it leads."""
+    """Far end as built."""
 
 
 @record
 class DiffReport:
-    """How a fabric as built differs from the design."""
+    """Differences between a fabric as built and its design."""
 
     schema_version: str
     """Version of this format."""

@@ -1,4 +1,4 @@
-"""What `train` prints as JSON, field by field; `SCHEMA_VERSION` is shared with the assessment."""
+"""JSON output of `train`, field by field; `SCHEMA_VERSION` is shared with the assessment."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class PlanRow:
     gpus: int
     """Accelerators in use."""
     tensor: int
-    """Ways of tensor parallelism."""
+    """TP size."""
     context: int
-    """Ways of context parallelism."""
+    """CP size."""
     expert: int
-    """Ways of expert parallelism."""
+    """EP size."""
     expert_tensor: int
-    """Ways of tensor parallelism within experts."""
+    """TP size within experts."""
     pipeline: int
     """Pipeline stages."""
     chunks: int
@@ -36,31 +36,31 @@ class PlanRow:
     sequence: int
     """Length of a sequence; 1 of images."""
     sequence_parallel: bool
-    """True where tensor parallelism also splits what lies between its matrices."""
+    """True where tensor parallelism also splits the activations between its matrices."""
     zero: int
     """ZeRO stage."""
     shard: int
-    """Ranks that ZeRO shares over."""
+    """Ranks that ZeRO shards over."""
     unit_layers: int
     """Layers that ZeRO 3 gathers together."""
     recompute: str
-    """What of the activations is computed again."""
+    """Activation recomputation: none, selective or full."""
     precision: str
-    """Of matrix products."""
+    """Precision of GEMMs."""
     schedule: str
     """Schedule of the pipeline: interleaved, or as a plan names it."""
     overlap: tuple[str, ...]
-    """What runs beside the computing."""
+    """Collectives overlapped with computing."""
     order: tuple[str, ...]
     """Axes of ranks, innermost first."""
     gradient_bytes: int
-    """Bytes of a gradient as it is kept and reduced."""
+    """Bytes of a gradient as kept and reduced."""
     attention: str
     """fused or unfused."""
     elementwise: str
     """fused or eager."""
     offload: str
-    """What host memory holds."""
+    """States that host memory holds."""
     reducer: str
     """Library that reduces gradients."""
 
@@ -80,7 +80,7 @@ class StepPart:
     seconds: float
     """Time [s]."""
     share: float
-    """Of the step [1]."""
+    """Fraction of the step [1]."""
 
 
 @record
@@ -96,20 +96,20 @@ class StageMemory:
     gradients_gib: float
     """Gradients."""
     optimizer_gib: float
-    """States of the optimiser."""
+    """Optimizer states."""
     activations_gib: float
     """Activations of all micro-batches in flight."""
     logits_gib: float
     """Scores over the vocabulary."""
     working_gib: float
-    """A layer's fresh gradients, layers gathered or computed again."""
+    """A layer's fresh gradients; layers gathered or recomputed."""
     total_gib: float
     """All of it."""
 
 
 @record
 class Gain:
-    """What a resource that is 10 % faster buys."""
+    """Speed-up of the step from a resource that is 10 % faster."""
 
     resource: str
     """Stable name of the resource."""
@@ -129,13 +129,13 @@ class Roofline:
     label: str
     """For people."""
     unit: str
-    """tokens a GPU, or ways."""
+    """tokens a GPU, or ways: the TP size."""
     value: float
-    """What the plan has; tokens of a micro-batch where it reduces or gathers for each."""
+    """Value of the plan; tokens of a micro-batch where it reduces or gathers for each."""
     critical: float
-    """From which, for ways up to which, computing binds at the specified peak and link rates."""
+    """Least tokens, or largest TP size, at which computing binds at the specified peak and link rates."""
     computing_binds: bool
-    """True on that side of it."""
+    """True where computing binds."""
 
 
 @record
@@ -151,15 +151,15 @@ class TrainRow:
     tokens_s: float
     """Tokens, or images, trained in a second."""
     tokens_s_gpu: float
-    """The same of each accelerator."""
+    """Tokens, or images, a second and accelerator."""
     tflops_gpu: float
     """Model TFLOP/s of each accelerator, attention counted in full."""
     mfu: float
-    """The same over the dense peak at the plan's precision [1]."""
+    """Model FLOP/s over the dense peak at the plan's precision [1]."""
     mfu_causal: float
-    """The same with half of attention, which is what a causal mask leaves [1]."""
+    """MFU with half of attention counted, as with a causal mask [1]."""
     hfu: float
-    """With what is computed again [1]."""
+    """HFU: MFU with recomputation counted [1]."""
     efficiency: float
     """Tokens, or images, a second and accelerator over those of the first row [1]."""
     parts: tuple[StepPart, ...]
@@ -167,19 +167,19 @@ class TrainRow:
     binding: str
     """Name of the resource that a 10 % gain in would speed the step up most."""
     binding_label: str
-    """The same for people."""
+    """Its label."""
     gains: tuple[Gain, ...]
-    """What each resource would buy, the most first."""
+    """Gain from each resource, the largest first."""
     rooflines: tuple[Roofline, ...]
-    """Where it stands on rooflines, at specified rates and without latency."""
+    """The plan on rooflines, at specified rates and without latency."""
     memory_gib: float
     """Memory of the fullest stage [GiB]."""
     limit_gib: float
-    """Memory that there is [GiB]."""
+    """Memory limit [GiB]."""
     stages: tuple[StageMemory, ...]
     """Memory of every stage; where there are more than 16, of the first, second, last and the fullest."""
     lost: str | None
-    """Of a search: why it lost against the best; null of the best."""
+    """In a search: why it lost against the best; null for the best."""
 
 
 @record
@@ -201,12 +201,12 @@ class Skipped:
     gpus: int
     """Accelerators asked for."""
     why: str
-    """Why it cannot, and what would."""
+    """Why it cannot, and a plan that can."""
 
 
 @record
 class TrainReport(Result):
-    """What `ffplan train` prints."""
+    """Output of `ffplan train`."""
 
     schema_version: str
     """Version of this format."""
@@ -223,13 +223,13 @@ class TrainReport(Result):
     parameters: float
     """Parameters of the model."""
     unit: str
-    """What rates count: tokens, or images of a convolutional network."""
+    """Unit of rates: tokens, or images of a convolutional network."""
     accelerator: str
     """Id of the accelerator."""
     calibration: str
-    """The set of constants that the times rest on, and what it was fitted on."""
+    """The set of constants behind the times, and the runs that it was fitted on."""
     searched: int
-    """Plans that a search weighed; 0 without one."""
+    """Plans that a search evaluated; 0 without one."""
     feasible: int
     """Of those, plans that can run."""
     refused: tuple[Refused, ...]
@@ -239,7 +239,7 @@ class TrainReport(Result):
     skipped: tuple[Skipped, ...]
     """Numbers of accelerators on which the plan cannot run."""
     assumptions: tuple[str, ...]
-    """What moves the result and is not in the design."""
+    """Assumptions behind the result that are not in the design."""
 
 
 @record
@@ -249,13 +249,13 @@ class Constant:
     name: str
     """Its name under `training` of an accelerator."""
     before: float | None
-    """What the catalogue has [1 or s]; null where it has none."""
+    """Value in the catalogue [1 or s]; null where it has none."""
     after: float
-    """What was fitted [1 or s]."""
+    """Fitted value [1 or s]."""
     text: str
-    """The same as it is written into the catalogue."""
+    """Fitted value as written into the catalogue."""
     note: str | None
-    """What to know of it: that it stands at the end of what the fit allows."""
+    """Caveat: the value is at the end of the range that the fit allows."""
 
 
 @record
@@ -269,14 +269,14 @@ class Fitted:
     before: float | None
     """Mean of absolute errors with the catalogue's constants [1]; null where it has none."""
     after: float
-    """The same with the fitted ones [1]."""
+    """Mean of absolute errors with the fitted constants [1]."""
     bias: float
-    """Mean of signed errors with the fitted ones [1]."""
+    """Mean of signed errors with the fitted constants [1]."""
 
 
 @record
 class CalibrationReport:
-    """What `ffplan calibrate` prints."""
+    """Output of `ffplan calibrate`."""
 
     schema_version: str
     """Version of this format."""
@@ -291,7 +291,7 @@ class CalibrationReport:
     before: float | None
     """Mean of absolute errors over all rows with the catalogue's constants [1]."""
     after: float
-    """The same with the fitted ones [1]."""
+    """Mean of absolute errors with the fitted constants [1]."""
 
 
 @record
@@ -305,7 +305,7 @@ class LeftOut:
     n: int
     """Rows of it that count."""
     mape: float | None
-    """Mean of absolute errors [1]; null where the others cannot tell the constants."""
+    """Mean of absolute errors [1]; null where the others cannot determine the constants."""
     bias: float | None
     """Mean of signed errors [1]."""
     max_error: float | None
@@ -315,12 +315,12 @@ class LeftOut:
     fitted_on: int
     """Rows of the other sources."""
     why: str | None
-    """Why it cannot be told."""
+    """Why the source cannot be scored."""
 
 
 @record
 class LeaveOneOutReport:
-    """What `ffplan accuracy training --leave-one-out` prints."""
+    """Output of `ffplan accuracy training --leave-one-out`."""
 
     schema_version: str
     """Version of this format."""

@@ -20,15 +20,15 @@ BANDS = (
 
 
 KINDS = (
-    ("predicted", "rows that nothing was fitted on"),
-    ("fitted", "rows that a figure was fitted on"),
+    ("predicted", "rows not used in a fit"),
+    ("fitted", "rows used in a fit"),
     ("arithmetic", "rows that the source computed"),
 )
 """Kinds of rows."""
 
 
 def place(row: AccuracyRow) -> str:
-    """Return where a row stands: case, GPUs and size."""
+    """Return the place of a row: case, GPUs and size."""
     size = f", {data_size(row.size_bytes)}" if row.size_bytes else ""
     return f"{row.case}, {row.what}" + (f", {row.gpus:,} GPUs" if row.gpus else "") + size
 
@@ -54,7 +54,7 @@ def accuracy_report(subject: str, titles: dict[str, str], rows: list[AccuracyRow
     """Return the report over all rows.
 
     Args:
-        subject: what was replayed.
+        subject: the kind of cases replayed.
         titles: name of every source, by id.
         rows: every row.
     """

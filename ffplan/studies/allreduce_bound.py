@@ -52,7 +52,7 @@ def _faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]:
 
 def _best(job: RankLayout) -> tuple[str, Bound]:
     """Return the algorithm of NCCL that allows most, and its bound; the first of equals."""
-    known = resources(job.host, job.borders)
+    known = resources(job.host, job.cuts)
     names = ["ring", "tree"]
     if ("nvls", job.host.gpus[0]) in known and job.per_node > 1:
         names.append("nvls" if job.nodes == 1 else "nvls-tree")
@@ -69,11 +69,9 @@ def _one(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host, wan
     ledger: tuple[LedgerLine, ...] = ()
     if library == "nccl":
         domains = ceil_div(ranks, node.domain_gpus)
-        algorithm, result = _best(
-            RankLayout(host=node, nodes=domains, per_node=ranks / domains, zones=1, borders=crossed)
-        )
+        algorithm, result = _best(RankLayout(host=node, nodes=domains, per_node=ranks / domains, zones=1, cuts=crossed))
     else:
-        job = RankLayout(host=node, nodes=reachable_nodes(design), per_node=len(node.gpus), zones=1, borders=crossed)
+        job = RankLayout(host=node, nodes=reachable_nodes(design), per_node=len(node.gpus), zones=1, cuts=crossed)
         lines, ledger = hfreduce(
             job, nvlink=library == "hfreduce-nvlink", memcpy_async=wanted.hfreduce.h2d == "memcpy-async"
         )

@@ -31,8 +31,8 @@ def reducer_of(design: ResolvedDesign, wanted: str | None) -> str:
 def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = None) -> Cluster:
     """Return the machine of a design's first compute group.
 
-    All groups of a node cross the fabric at the same time, each with its share of the links; a group takes as many
-    nodes as its ranks on each of them leave.
+    All groups of a node cross the fabric at the same time, each with a fraction of the links; a group takes as many
+    nodes as its ranks need.
 
     Args:
         design: the design.
@@ -53,9 +53,9 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
         zones = np.minimum(np.asarray(zones_of(design, span), dtype=float), boxes)
         found = []
         held = spot.nodes * np.minimum(np.maximum(spot.each, 1), node.domain_nodes)  # nodes with a rank of the group
-        for border in fabric_cuts(design, plan, span, zones):
-            share = cut_fraction(node.domain_gpus, node.domain_nics, spot, border.below / node.domain_nodes)
-            found.append(replace(border, sets=np.minimum(border.sets, held), gbyte_s=border.gbyte_s * share))
+        for cut in fabric_cuts(design, plan, span, zones):
+            share = cut_fraction(node.domain_gpus, node.domain_nics, spot, cut.below / node.domain_nodes)
+            found.append(replace(cut, sets=np.minimum(cut.sets, held), gbyte_s=cut.gbyte_s * share))
         return zones, tuple(found)
 
     return Cluster(host=node, library=found[0], reducer=found[1], crossed=crossed, nvlink=name.endswith("-nvlink"))

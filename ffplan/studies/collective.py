@@ -88,11 +88,11 @@ def rank_layout(
     nodes = np.ceil(ranks / domain)
     span = _zones(design, boxes, zones)
     crossed = fabric_cuts(design, plan, boxes, span)
-    return RankLayout(host=node, nodes=nodes, per_node=ranks / nodes, zones=span, borders=crossed)
+    return RankLayout(host=node, nodes=nodes, per_node=ranks / nodes, zones=span, cuts=crossed)
 
 
 def _zones(design: ResolvedDesign, boxes: Floats, zones: int | None) -> Floats:
-    """Return the zones that jobs on so many nodes span.
+    """Return the zones that jobs of `boxes` nodes span.
 
     Raises:
         WishError: where they cannot.

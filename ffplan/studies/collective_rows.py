@@ -38,15 +38,13 @@ def _at(value: Number, job: RankLayout, at: int) -> float:
 
 def _single(job: RankLayout, at: int) -> RankLayout:
     """Return one of the jobs, with plain numbers."""
-    crossed = tuple(
-        replace(border, sets=_at(border.sets, job, at), gbyte_s=_at(border.gbyte_s, job, at)) for border in job.borders
-    )
+    crossed = tuple(replace(cut, sets=_at(cut.sets, job, at), gbyte_s=_at(cut.gbyte_s, job, at)) for cut in job.cuts)
     return RankLayout(
         host=job.host,
         nodes=_at(job.nodes, job, at),
         per_node=_at(job.per_node, job, at),
         zones=_at(job.zones, job, at),
-        borders=crossed,
+        cuts=crossed,
     )
 
 
@@ -72,7 +70,7 @@ def bound_of(wish: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
     """Return every term of an algorithm, with what long messages reach."""
     share = wish.library.link_share.value if wish.library.link_share else 1.0
     return solve(
-        resources(job.host, job.borders, share),
+        resources(job.host, job.cuts, share),
         ledger_of(wish, job, algorithm),
         sustained=True,
         trees=algorithm in ALGORITHMS and ALGORITHMS[algorithm].trees,

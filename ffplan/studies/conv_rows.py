@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def conv_run(model: Model, plan: PlanFields, part: Accelerator, system: Cluster) -> ConvRun:
-    """Return a network on a machine, with the plan as it is written.
+    """Return a network on a machine, with the plan as written.
 
     Args:
         model: the network.
@@ -40,7 +40,7 @@ def conv_run(model: Model, plan: PlanFields, part: Accelerator, system: Cluster)
 
     Raises:
         RefusedError: at 8 bits.
-        UncalibratedError: where nothing is known of training on the accelerators.
+        UncalibratedError: where the accelerators have no training constants.
     """
     if plan.precision == "fp8":
         raise RefusedError("fp8: nothing is known of convolutions at this precision; take bf16", infeasible=False)

@@ -1,4 +1,4 @@
-"""Everything an assessment assumes, in words; and the recalled figures behind it."""
+"""Assumptions of an assessment, in words, and the recalled figures behind it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
             "are inputs of the design; each such link takes a leaf port."
         )
     elif spec.zones > 1:
-        yield "The zones are not joined: no traffic passes between them, and an allreduce stays within one."
+        yield "The zones are separate: no traffic passes between them, and an allreduce stays within one."
     if spec.tiers == 3:
         yield f"Core switches follow the policy `{spec.core_policy}`."
     shape = plan.dragonfly
@@ -36,14 +36,14 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
         )
         yield (
             "Between groups, half of the global links carry a collective, as adaptive routing takes detours; links "
-            "inside a group are taken to bind nothing. Nodes fill group after group."
+            "inside a group are assumed not to bind. Nodes fill group after group."
         )
     if spec.family == "rail-only":
-        yield "Nothing joins the rails: traffic between them is forwarded inside the nodes."
+        yield "The rails are separate: traffic between them is forwarded inside the nodes."
     elif spec.planes_by == "port":
         yield f"Each NIC has one port in every one of {plan.planes} planes and spreads its traffic evenly over them."
     elif plan.planes > 1:
-        yield "Each NIC lives in one plane; NICs are dealt evenly over the planes."
+        yield "Each NIC belongs to one plane; NICs are spread evenly over the planes."
     if design.spec.floor is not None:
         yield "Cables follow the floor plan: the cheapest of `floor.links` that reaches, in place of `fabric.link`."
     group = design.compute
@@ -73,11 +73,11 @@ def _communication(design: ResolvedDesign, left_out: tuple[str, ...]) -> Iterato
 def _cost(design: ResolvedDesign) -> Iterator[str]:
     scope, book = design.spec.cost, design.prices
     if scope is None or book is None:
-        yield "Nothing is priced: the design names no price book."
+        yield "The design names no price book, so no part has a price."
         return
     if scope.exclude:
         names = ", ".join(category.replace("-", " ") for category in scope.exclude)
-        yield f"Outside the cost scope that the design declares, so not priced: {names}."
+        yield f"Not priced, as the design's cost scope excludes them: {names}."
     note = f": {book.currency_note}" if book.currency_note else "."
     yield f"Prices: `{book.id}` ({book.date}), in {book.currency}{note}"
 
@@ -94,13 +94,13 @@ def _power(plan: PowerPlan) -> Iterator[str]:
 def design_assumptions(
     design: ResolvedDesign, fabric: FabricPlan, power: PowerPlan, left_out: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return everything assumed that moves a result, one sentence each.
+    """Return every assumption that changes a result, one sentence each.
 
     Args:
         design: the design.
         fabric: its fabric.
         power: its power.
-        left_out: what the bounds on communication leave out.
+        left_out: sentences on terms that the bounds on communication leave out.
     """
     return (
         *_fabric(design, fabric),

@@ -54,14 +54,14 @@ def _rate(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host) ->
     crossed = fabric_cuts(design, plan, nodes)
     known = resources(node, crossed)
     if library != "nccl":
-        job = RankLayout(host=node, nodes=nodes, per_node=len(node.gpus), zones=1, borders=crossed)
+        job = RankLayout(host=node, nodes=nodes, per_node=len(node.gpus), zones=1, cuts=crossed)
         lines, _ = hfreduce(
             job, nvlink=library == "hfreduce-nvlink", memcpy_async=wanted.hfreduce.h2d == "memcpy-async"
         )
         return sustained_rate(known, lines, at_line_rate=True)
     ranks = nodes * len(node.gpus)
     domains = ceil_div(ranks, node.domain_gpus)
-    job = RankLayout(host=node, nodes=domains, per_node=ranks / domains, zones=1, borders=crossed)
+    job = RankLayout(host=node, nodes=domains, per_node=ranks / domains, zones=1, cuts=crossed)
     best: Number = 0.0
     for name in ("ring", "tree", "nvls", "nvls-tree"):
         algorithm = ALGORITHMS[name]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @record
 class Diagnosis:
-    """Why a plan cannot run, and what would."""
+    """Reason why a plan cannot run, and a remedy."""
 
     reason: str
     """A name of `feasible.REASONS`."""
@@ -29,10 +29,10 @@ class Diagnosis:
 WORDS_OF = {
     "weights": "weights",
     "gradients": "gradients",
-    "optimizer": "states of the optimiser",
+    "optimizer": "optimizer states",
     "activations": "activations",
     "logits": "scores over the vocabulary",
-    "working": "layers gathered or computed again",
+    "working": "layers gathered or recomputed",
 }
 """Parts of the memory for people."""
 
@@ -50,7 +50,7 @@ def _nearest(value: float, number: int) -> str:
 
 
 def _memory(shape: ModelShape, plans: ParallelPlans, limit: float) -> Diagnosis:
-    """Return what does not fit, and what would make it smaller."""
+    """Return the memory that does not fit, and its largest part."""
     stages = {name: float(at) for name, at in fullest_candidates(shape, plans).items()}
     most, name, at = max((float(np.max(stage_bytes(shape, plans, at).total)), name, at) for name, at in stages.items())
     parts = stage_bytes(shape, plans, at)
@@ -136,7 +136,7 @@ def fixed_extras(plans: ParallelPlans) -> dict[str, Any]:
 
 
 def relaxations(plans: ParallelPlans) -> list[dict[str, Any]]:
-    """Return what of a plan to leave out to find one that runs, the least first."""
+    """Return the fields of a plan to leave out to find one that runs, the fewest first."""
     there = fixed_extras(plans)
     return [{}, *({name: value} for name, value in there.items()), *([there] if len(there) > 1 else [])]
 

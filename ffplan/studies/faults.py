@@ -1,4 +1,4 @@
-"""What losing switches and links costs: each loss drawn several times, the mean and the worst of the draws."""
+"""Cost of losing switches and links: each loss drawn several times, the mean and the worst of the draws."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @record
 class FaultRequest:
-    """How losses are drawn, and how what is left is routed."""
+    """Losses to draw, and the routing of the remaining fabric."""
 
     lose: tuple[str, ...] = ()
     """Losses as `failures.parse_loss` reads them; the usual ones if empty."""
@@ -46,7 +46,7 @@ def _loss(
     wish: FaultRequest,
     step: Callable[[int, int, str], None],
 ) -> LossReport:
-    """Return what a loss costs, over some draws; one where there is nothing to choose."""
+    """Return the cost of a loss over some draws; one draw where only one choice exists."""
     random = np.random.default_rng(wish.seed)
     draws = 1 if loss.count >= len(loss.pool) else wish.samples
     left = []
@@ -75,7 +75,7 @@ def _loss(
 
 
 def faults(wired: WiredDesign, wish: FaultRequest, step: Callable[[int, int, str], None]) -> FaultReport:
-    """Return what each loss leaves of a fabric.
+    """Return the remaining fabric after each loss.
 
     Args:
         wired: the design.

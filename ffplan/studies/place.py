@@ -35,7 +35,7 @@ def _order(wired: WiredDesign, job: JobNodes, order: str, kind: str, size: float
 
 
 def place(wired: WiredDesign, order: str, nodes: int | None, size: float, seed: int = 0) -> PlacementReport:
-    """Return the ranks of a job in one order, with one pair of nodes between zones, beside other orders.
+    """Return the ranks of a job in one order, with one pair of nodes between zones, compared with other orders.
 
     Args:
         wired: the design.

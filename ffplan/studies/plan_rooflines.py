@@ -1,4 +1,4 @@
-"""A run placed on the scaling book's rooflines: from which batch, up to which ways, computing binds."""
+"""A run on the scaling book's rooflines: the least batch and the largest TP size at which computing binds."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from ffplan.training.microbatch import TrainRun
 
 NEAR = 0.01
-"""Difference from which what is here is told beside what the book has [1]."""
+"""Relative difference from which the plan's own roofline is listed next to the book's [1]."""
 
 
 def _inside(system: Cluster) -> float:
-    """Return what a GPU of a node sends to the others [GB/s]: the specified NVLink, or PCIe."""
+    """Return the rate from a GPU to the others of its node [GB/s]: the specified NVLink, or PCIe."""
     host, part = system.host, system.host.accelerator
     if host.switched and part is not None and part.nvlink is not None:
         return float(part.nvlink.range[1])
@@ -45,7 +45,7 @@ def _reduces_at(run: TrainRun) -> tuple[float, bool]:
 
 
 def _critical(run: TrainRun, plain: float, needed: float, rate: float) -> float:
-    """Return tokens from which computing binds, for the experts of a model that has them [1]."""
+    """Return the tokens from which computing binds; for a model with experts, those of its experts [1]."""
     experts = run.shape.experts
     if experts is None:
         return needed
@@ -55,7 +55,7 @@ def _critical(run: TrainRun, plain: float, needed: float, rate: float) -> float:
 
 
 def _here(run: TrainRun, rate: float, *, switched: bool) -> float:
-    """Return the tokens from which computing binds with what the plan reduces and gathers [1]."""
+    """Return the tokens from which computing binds, with the bytes that the plan reduces and gathers [1]."""
     p, peak, gradient = run.plans, run.speeds.peak, float(run.plans.gradient_bytes)
     if p.zero == 3:
         return float(sharded_tokens(peak, rate, gradient, p.width))
@@ -65,7 +65,7 @@ def _here(run: TrainRun, rate: float, *, switched: bool) -> float:
 
 
 def _data(run: TrainRun) -> list[Roofline]:
-    """Return data parallelism as the book has it, and as it is here where that differs."""
+    """Return the book's roofline of data parallelism, and the plan's own where it differs."""
     p, shape = run.plans, run.shape
     rate, switched = _reduces_at(run)
     if p.reducing <= 1 or rate <= 0:
@@ -103,7 +103,7 @@ def _data(run: TrainRun) -> list[Roofline]:
 
 
 def plan_rooflines(run: TrainRun) -> tuple[Roofline, ...]:
-    """Return where one plan stands.
+    """Return the rooflines of one plan.
 
     Args:
         run: workload, one plan of plain numbers, and machine.

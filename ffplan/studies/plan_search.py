@@ -46,8 +46,8 @@ def _fixed(asked: TrainRequest) -> dict[str, Any]:
     return found
 
 
-def _weighed(stand: TrainSetup, asked: TrainRequest, count: int) -> EvaluatedSpace:
-    """Return the space of plans on so many accelerators, weighed."""
+def _evaluated(stand: TrainSetup, asked: TrainRequest, count: int) -> EvaluatedSpace:
+    """Return the space of plans on `count` accelerators, evaluated."""
     space = search_space(stand.shape, count, stand.run.system.domain, _fixed(asked))
     if asked.plan.reduces_whole:  # ZeRO 3 needs a scatter
         space = space.without("zero", 3)
@@ -64,7 +64,7 @@ def _enough(design: ResolvedDesign, stand: TrainSetup, asked: TrainRequest, coun
     most = most_gpus(design)
     while count < most:
         count = min(2 * count, most)
-        if best(_weighed(stand, asked, count), 1):
+        if best(_evaluated(stand, asked, count), 1):
             return f"{plural(count, 'accelerator')} would do"
     return "no number of this design's accelerators would do"
 
@@ -74,7 +74,7 @@ def _hopeless(design: ResolvedDesign, stand: TrainSetup, asked: TrainRequest, fo
     count, (_, *options) = asked.gpus[0], relaxations(stand.run.plans)
     lead = f"none of {found.weighed:,} plans can run"
     for fields in options:
-        if best(_weighed(_without(stand, fields), asked, count), 1):
+        if best(_evaluated(_without(stand, fields), asked, count), 1):
             given = " and ".join(f"`{name}: {getattr(asked.plan, name)}`" for name in fields)
             return f"{lead} with {given}; leave {'it' if len(fields) == 1 else 'both'} out"
     free = options[-1] if options else {}
@@ -91,7 +91,7 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: i
     Args:
         design: the design.
         catalog: the parts.
-        asked: model, what of the plan is fixed, and one number of accelerators.
+        asked: model, fixed fields of the plan, and one number of accelerators.
         top: how many plans.
 
     Raises:
@@ -103,7 +103,7 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: i
     if transformer is None:
         raise RefusedError(f"{data_parallel_only(asked.model)}; leave out --search", infeasible=False)
     stand, count = train_setup(design, catalog, asked, transformer), asked.gpus[0]
-    found = _weighed(stand, asked, count)
+    found = _evaluated(stand, asked, count)
     winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
     if not winners:
         raise RefusedError(_hopeless(design, stand, asked, found), infeasible=True)

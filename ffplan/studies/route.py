@@ -37,7 +37,7 @@ class RouteRequest:
     beside: str | None = None
     """A second class of traffic on the same links."""
     share: float = 0.5
-    """Fraction of a link that the job is sure of beside it [1]."""
+    """Fraction of a link reserved for the job [1]."""
     seed: int = 0
 
 
@@ -69,7 +69,7 @@ def _beside(
 
 
 def route(wired: WiredDesign, wish: RouteRequest) -> RouteReport:
-    """Return what a fabric makes of some traffic.
+    """Return the rates of traffic on a fabric.
 
     Args:
         wired: the design.

@@ -127,7 +127,7 @@ def tried(
 
 
 def _nearest(stand: TrainSetup, plan: PlanFields, asked: ParallelPlans, count: int) -> str:
-    """Return the options of the nearest plan that runs on so many accelerators, in words."""
+    """Return the options of the nearest plan that runs on `count` accelerators, in words."""
     space = search_space(stand.shape, count, stand.run.system.domain, {})
     for left_out in relaxations(asked):
         base = replace(asked, **left_out)
@@ -145,7 +145,7 @@ def changed(plan: PlanFields, asked: ParallelPlans, near: ParallelPlans) -> list
     """Return the options that make one plan of another: those above one, and whatever differs.
 
     Args:
-        plan: the plan that is asked for, as it is written.
+        plan: the requested plan, as written.
         asked: the same as plain numbers.
         near: the other.
     """

@@ -1,4 +1,4 @@
-"""What moves the time of a collective and is not in the design, one sentence each."""
+"""Assumptions behind times of collectives and of training, one sentence each."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def collective_assumptions(wish: CollectiveQuery, job: RankLayout) -> tuple[str,
         "Ranks go leaf by leaf and zone by zone; no other traffic, no congestion within the fabric.",
     ]
     if library.method == "nccl":
-        found.append("NCCL chooses by its own cost model, which knows neither filling pipelines nor every limit.")
+        found.append("NCCL chooses by its own cost model, which omits pipeline fill and some of the limits.")
         if host.switched and accelerator and accelerator.nvlink and not (rates and rates.ring):
             share = library.link_share.value if library.link_share else 1.0
-            found.append(f"No collective of `{accelerator.id}` is measured: {share:.0%} of its NVLink rate is used.")
+            found.append(f"No collective of `{accelerator.id}` is measured: {share:.0%} of its NVLink rate is assumed.")
         if rates is None or rates.nvls is None:
             name = accelerator.id if accelerator else host.id
             found.append(f"No reduction in the scale-up switch (NVLS) is known of `{name}`.")
@@ -49,13 +49,11 @@ def collective_assumptions(wish: CollectiveQuery, job: RankLayout) -> tuple[str,
         if not host.switched and any(port.limits is None for port in host.ports if port.gpus):
             found.append(f"No root-port limit of `{host.cpus[0].id}` is known: that term is left out.")
         if wish.operation == "all-to-all":
-            found.append("What many small pieces of an all-to-all cost beyond one hop is not modelled.")
+            found.append("The cost of many small all-to-all messages beyond one hop is not modelled.")
         if wish.operation in ("all-gather", "reduce-scatter"):
-            found.append(
-                "Rings are timed for it unless asked otherwise; NCCL's PAT would have less latency on many nodes."
-            )
+            found.append("Rings are timed by default; NCCL's PAT (--algorithm pat) has less latency on many nodes.")
     if library.method == "hfreduce":
-        found.append("Fitted at 184 MiB; copies and additions of small messages are not in it.")
+        found.append("HFReduce is fitted at 184 MiB; copies and additions of small messages are left out.")
         found.append(
             "Nodes carry the mean load of the double binary tree, 2 (N - 1) / N; `ffplan design` bounds the busiest."
         )
@@ -68,10 +66,10 @@ def collective_assumptions(wish: CollectiveQuery, job: RankLayout) -> tuple[str,
 
 
 def _cost(speeds: AcceleratorRates) -> str:
-    """Return what overlapping costs, in words."""
+    """Return the cost of overlap, in words."""
     if speeds.overlap:
-        return f"Collectives that NCCL hides cost the computing {speeds.overlap * 100:.0f} % of their own time."
-    return "What overlaps costs the computing nothing."
+        return f"Hidden NCCL collectives slow computing by {speeds.overlap * 100:.0f} % of their own time."
+    return "Overlap does not slow computing."
 
 
 def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
@@ -79,24 +77,28 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
 
     Args:
         run: workload and machine.
-        plan: the plan as it is written.
-        given: the limit of device memory was asked for.
+        plan: the plan as written.
+        given: True where the limit of device memory is an input.
     """
     hidden = ", ".join(plan.overlap) or "nothing"
     reducer = run.system.reducer
     within = "" if reducer.id == "nccl" else " where groups fill nodes, by NCCL elsewhere"
     by = "" if plan.zero == 3 else f" by {reducer.id}{within}"
     found = [
-        f"Beside the computing run: {hidden}." + (f" {_cost(run.speeds)}" if plan.overlap else ""),
+        f"Overlapped with computing: {hidden}." + (f" {_cost(run.speeds)}" if plan.overlap else ""),
         "FLOPs count attention in full, without the halving of a causal mask, and the output layer.",
         f"Attention is {plan.attention}"
-        + (" and leaves out what a causal mask hides." if plan.attention == "fused" and plan.causal_skip else "."),
-        f"Gradients are kept and reduced at {plan.gradient_bytes} bytes{by}; the optimiser is Adam with 12 bytes a "
+        + (
+            " and skips the blocks that a causal mask removes."
+            if plan.attention == "fused" and plan.causal_skip
+            else "."
+        ),
+        f"Gradients are kept and reduced at {plan.gradient_bytes} bytes{by}; the optimizer is Adam with 12 bytes a "
         "parameter.",
         f"Ranks fill nodes in the order {', '.join(plan.order)}; no stragglers, no failures, no input stalls.",
     ]
     if plan.elementwise == "eager":
-        found.append("Every element-wise operation is a kernel of its own; memory counts as if they were fused.")
+        found.append("Every element-wise operation is a kernel of its own; memory is that of fused kernels.")
     if not given:
         found.append(LEFT)
     if run.shape.experts is not None:
@@ -110,24 +112,24 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
 
 
 def fsdp_assumption(rows: Sequence[TrainRow]) -> tuple[str, ...]:
-    """Return what to know of ZeRO 3, where a row has it, and of what it was measured to take over many ranks."""
+    """Return the assumptions of ZeRO 3 where a row has it, with its measured slowness over many ranks."""
     fully = [row.plan for row in rows if row.plan.zero == 3 and row.plan.shard > 1]
     if not fully:
         return ()
-    size, beside = fully[0].unit_layers, "parameters" in fully[0].overlap
+    size, ahead = fully[0].unit_layers, "parameters" in fully[0].overlap
     each = "a layer" if size == 1 else f"{size} layers"
     if len({plan.unit_layers for plan in fully}) > 1:
         each = "a unit"
     found = (
         f"ZeRO 3 gathers parameters and scatters gradients by {fully[0].reducer}, {each} at a time"
-        f"{' and one unit ahead' if beside else ''}; embeddings before and after everything.",
+        f"{' and one unit ahead' if ahead else ''}; embeddings before and after everything.",
     )
     if not any(plan.data >= SHARDED for plan in fully):
         return found
     return (
         *found,
-        "ZeRO 3 hides its collectives as far as they fit beside the computing; in 2021 it was measured to take far "
-        "longer (Megatron SC 21, Table 2): see megatron-sc21-zero3 in `ffplan accuracy training`.",
+        "ZeRO 3 hides its collectives as far as computing covers them; measurements of 2021 are far "
+        "slower (Megatron SC 21, Table 2): see megatron-sc21-zero3 in `ffplan accuracy training`.",
     )
 
 
@@ -136,17 +138,17 @@ def conv_assumptions(run: ConvRun, plan: PlanFields, *, given: bool) -> tuple[st
 
     Args:
         run: network and machine.
-        plan: the plan as it is written.
-        given: the limit of device memory was asked for.
+        plan: the plan as written.
+        given: True where the limit of device memory is an input.
     """
     hidden = "gradients" in plan.overlap
     found = [
         f"Gradients are reduced at {plan.gradient_bytes} bytes by {run.system.reducer.id} "
-        f"{'beside' if hidden else 'after'} the backward pass, in buckets of whole layers of {plan.bucket_mib:g} MiB "
+        f"{'during' if hidden else 'after'} the backward pass, in buckets of whole layers of {plan.bucket_mib:g} MiB "
         "or more.",
         *((_cost(run.speeds),) if hidden else ()),
-        "The optimiser is SGD with momentum at 32 bits; rectifiers, norms, additions and poolings run unfused.",
-        "Convolutions reach the rate of matrix products fitted on transformers; the host's launches are left out.",
+        "The optimizer is SGD with momentum at 32 bits; ReLUs, norms, additions and poolings run unfused.",
+        "Convolutions reach the GEMM rate fitted on transformers; the host's launches are left out.",
         "No stragglers, no failures, no input stalls.",
     ]
     return (*found, *(() if given else (LEFT,)))

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from ffplan.training.model_shape import ModelShape
 
 MORE = 1.1
-"""How much faster a resource is made to ask what it would buy."""
+"""Factor by which a resource is made faster to find its gain."""
 SHOWN = 16
 """Most stages whose memory is listed one by one."""
 
 
 def plan_row(sequence: float, plans: ParallelPlans, system: Cluster) -> PlanRow:
-    """Return a plan as it is printed, for sequences of a length.
+    """Return a plan as printed, for sequences of a length.
 
     ZeRO 3 scatters gradients, which HFReduce cannot: the library of all other collectives does.
     """
@@ -101,7 +101,7 @@ def stacked(plans: Sequence[ParallelPlans]) -> ParallelPlans:
 
 
 def gains_at(seconds: Floats, after: Mapping[str, Any], at: int) -> tuple[Gain, ...]:
-    """Return what each resource would buy one plan, the most first."""
+    """Return the gain of one plan from each resource, the largest first."""
     found = [
         Gain(name, RESOURCES[name], max(0.0, float(seconds[at] / np.broadcast_to(value, seconds.shape)[at]) - 1.0))
         for name, value in after.items()

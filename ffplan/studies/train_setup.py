@@ -1,4 +1,4 @@
-"""What a training run stands on: what is asked for, workload and machine of a design, and the report made of rows."""
+"""The basis of a training run: request, workload and machine of a design, and the report made of rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RESERVED_BYTES = 2.0 * GIB
 
 @record
 class TrainRequest:
-    """What is to be trained, and how."""
+    """The model to train, and its plan."""
 
     model: Model
     plan: PlanFields
@@ -46,7 +46,7 @@ class TrainRequest:
 
 @record
 class TrainSetup:
-    """Everything but the plan."""
+    """Workload and machine, without the plan."""
 
     shape: ModelShape
     part: Accelerator
@@ -135,20 +135,20 @@ def train_report(
     Args:
         design: the design.
         catalog: the parts.
-        asked: what was asked for.
+        asked: the request.
         part: the accelerator.
         size: parameters of the model [1].
         rows: plans with time and memory.
-        assumptions: what moves the result.
-        counts: plans that a search weighed, those that can run, and the others by reason.
+        assumptions: assumptions behind the result.
+        counts: plans that a search evaluated, those that can run, and the others by reason.
         skipped: numbers of accelerators on which the plan cannot run.
     """
     rates = part.training
     assert rates is not None
     reached, precision = rates.reached(asked.plan.precision), asked.plan.precision
-    told = f"{rates.set}: {part.sources[rates.matrix.source].title}"
+    basis = f"{rates.set}: {part.sources[rates.matrix.source].title}"
     if reached is not None and reached.source != rates.matrix.source:
-        told += f"; products at {precision} derived from {part.sources[reached.source].title}"
+        basis += f"; products at {precision} derived from {part.sources[reached.source].title}"
     refused = sorted(counts[2].items(), key=lambda item: -item[1])
     return TrainReport(
         schema_version=SCHEMA_VERSION,
@@ -160,7 +160,7 @@ def train_report(
         parameters=size,
         unit="images" if asked.model.transformer is None else "tokens",
         accelerator=part.id,
-        calibration=told,
+        calibration=basis,
         searched=counts[0],
         feasible=counts[1],
         refused=tuple(Refused(name, WORDS[name], count) for name, count in refused),
@@ -171,7 +171,7 @@ def train_report(
 
 
 def setup_assumptions(stand: TrainSetup, asked: TrainRequest) -> tuple[str, ...]:
-    """Return what moves the result of a transformer and is not in the design, one sentence each."""
+    """Return the assumptions of a transformer that are not in the design, one sentence each."""
     found = training_assumptions(stand.run, asked.plan, given=asked.memory is not None)
     there = stand.part.memory.value
     if stand.limit > there:

@@ -1,4 +1,4 @@
-"""What an accelerator reaches in training, as plain numbers that a question "what if" can scale."""
+"""Rates that an accelerator reaches in training, as plain numbers that what-if questions can scale."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SIXTEEN = ("bf16", "fp16")
 
 
 class UncalibratedError(ValueError):
-    """Nothing is known of training on an accelerator at a precision; the message is for people."""
+    """An accelerator has no training constants at a precision; the message is for people."""
 
     def __init__(self, message: str, remedy: str = "fit it on runs of your own: `ffplan calibrate --help`") -> None:
         super().__init__(message)
         self.remedy = remedy
-        """What would help."""
+        """Remedy."""
 
 
 @record
@@ -27,27 +27,27 @@ class AcceleratorRates:
     """Rates of one accelerator within a training step."""
 
     products: float
-    """Large matrix products at the plan's precision [FLOP/s]."""
+    """Large GEMMs at the plan's precision [FLOP/s]."""
     attention: float
     """Fused attention [FLOP/s]."""
     plain: float
-    """Large matrix products at 16 bits [FLOP/s]."""
+    """Large GEMMs at 16 bits [FLOP/s]."""
     memory: float
-    """Element-wise operations [byte/s]."""
+    """Element-wise kernels [byte/s]."""
     units: float
     """Multiprocessors [1]."""
     kernel: float
-    """Time that a matrix product takes beyond its operations, with the small kernels around it [s]."""
+    """Time that a GEMM takes beyond its operations, with the small kernels around it [s]."""
     launch: float
     """Time in which the host launches a layer, forward and backward [s]."""
     launch_parallel: float
-    """The same beyond it with tensor parallelism [s]."""
+    """Extra time to launch a layer with tensor parallelism [s]."""
     launch_step: float
-    """Time in which it launches the rest of a micro-batch [s]."""
+    """Time in which the host launches the rest of a micro-batch [s]."""
     peak: float
     """Dense peak at the plan's precision, for MFU [FLOP/s]."""
     overlap: float = 0.0
-    """Share of its own time that a hidden collective costs the computing [1]."""
+    """Fraction of a hidden collective's time by which computing slows down [1]."""
 
     def faster(self, name: str, factor: float) -> AcceleratorRates:
         """Return the rates with one resource faster: matrix, memory, kernels or host."""
@@ -59,11 +59,11 @@ class AcceleratorRates:
 
 
 def accelerator_rates(part: Accelerator, precision: str) -> AcceleratorRates:
-    """Return what an accelerator reaches.
+    """Return the rates that an accelerator reaches in training.
 
     Args:
         part: the accelerator.
-        precision: of the matrix products.
+        precision: precision of GEMMs.
 
     Raises:
         UncalibratedError: where nothing was calibrated, or not at this precision.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ffplan.training.model_shape import ModelShape
 
 RECOMPUTE = ("none", "selective", "full")
-"""What of the activations is recomputed; a plan holds the position."""
+"""Activation recomputation; a plan holds the position."""
 NODE = 16
 """Most accelerators of a node; larger domains are several nodes on one scale-up switch."""
 LONG = 16_384
@@ -61,7 +61,7 @@ class Axis:
     """True where its size multiplies the accelerators of a plan."""
     values: Callable[..., tuple[int, ...]] | None = None
     """Values that a search tries, given the model, the accelerators at hand, and those that a scale-up switch joins;
-    0 stands for what the field is where it is left out. None where they follow from the other axes."""
+    0 stands for the default of the field. None where they follow from the other axes."""
     named: bool = True
     """True where the nearest plan that runs always names it above 1."""
     reason: Reason | None = None
@@ -198,7 +198,7 @@ class ParallelPlans:
     unit_layers: Number = 1
     """Layers that ZeRO 3 gathers together, its unit."""
     gradient_bytes: Number = 2.0
-    """Bytes of a gradient as it is kept and reduced [byte]."""
+    """Bytes of a gradient as kept and reduced [byte]."""
     precision: str = "bf16"
     """fp16, bf16, tf32 or fp8."""
     schedule: str = "1f1b"

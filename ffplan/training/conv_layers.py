@@ -6,7 +6,7 @@ floats and arrays of images.
 Sources:
     [1] An et al., arXiv 2408.14158, section V-A: gradients are reduced while the backward pass still runs.
     [2] Li et al., "PyTorch Distributed", VLDB 2020, arXiv 2006.15704 (buckets of whole tensors, last layers first).
-    [3] Chetlur et al., "cuDNN", arXiv 1410.0759 (convolutions as matrix products whose inputs are read once).
+    [3] Chetlur et al., "cuDNN", arXiv 1410.0759 (convolutions as GEMMs whose inputs are read once).
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def buckets(layers: Sequence[Convolution], each: float, least: float) -> list[tu
         from the last layer on, whole layers until `least` is reached
 
     Source:
-        [2], section 3.2.3, takes 25 MiB unless told otherwise; that PyTorch's first bucket is full from 1 MiB on
+        [2], section 3.2.3, takes 25 MiB by default; that PyTorch's first bucket is full from 1 MiB on
         is left out.
     """
     found: list[tuple[float, int]] = []

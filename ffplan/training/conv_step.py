@@ -37,11 +37,11 @@ TAKEN = ("micro_batch", "batch", "data", "precision", "gradient_bytes", "bucket_
 NEUTRAL = {"zero": 0, "sequence": 1}
 """Values of other fields that change nothing, where they are not the defaults."""
 BESIDE = {"gradients", "parameters"}
-"""What a network may be told to overlap; there are no parameters to gather."""
+"""Overlaps that a plan may name; there are no parameters to gather."""
 WEIGHT, MOMENTUM = 4.0, 4.0
-"""Bytes of a weight and of its momentum; products at 16 bits need a copy of 2 bytes besides."""
+"""Bytes of a weight and of its momentum; GEMMs at 16 bits also need a copy of 2 bytes."""
 KERNELS = 3
-"""Products of a convolution: one forward, two backward."""
+"""GEMMs of a convolution: one forward, two backward."""
 
 
 @record
@@ -53,7 +53,7 @@ class ConvRun:
     speeds: AcceleratorRates
     system: Cluster
     gradient: float
-    """Bytes of a gradient as it is kept and reduced [byte]."""
+    """Bytes of a gradient as kept and reduced [byte]."""
     bucket: float
     """Size from which a bucket of gradients is full [byte]."""
 
@@ -64,11 +64,11 @@ def data_parallel_only(model: Model) -> str:
 
 
 def conv_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
-    """Return a plan with its batch and micro-batch for so many accelerators.
+    """Return a plan with its batch and micro-batch for `gpus` accelerators.
 
     Args:
         model: the network.
-        plan: the plan as it is written.
+        plan: the plan as written.
         gpus: accelerators.
 
     Raises:
@@ -98,7 +98,7 @@ def conv_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
 
 
 def _reduced(run: ConvRun, behind: list[Number]) -> Number:
-    """Return what reducing the gradients adds to a step, bucket by bucket beside the layers' backward passes [s]."""
+    """Return the exposed time of gradient reduction, bucket by bucket during the backward pass [s]."""
     gpus, cut = np.asarray(run.plans.gpus, dtype=float), buckets(run.layers, run.gradient, run.bucket)
     spot = place_group(run.system, gpus, gpus, 1.0)
     sizes = np.array([size for size, _ in cut]).reshape(-1, *(1 for _ in gpus.shape))
@@ -112,9 +112,9 @@ def _reduced(run: ConvRun, behind: list[Number]) -> Number:
 
 
 def conv_step_parts(run: ConvRun) -> dict[str, Floats]:
-    """Return the parts of a step [s], by the names of `train.PARTS`; their sum is the step.
+    """Return the parts of a step [s], by the names of `step.PARTS`; their sum is the step.
 
-    Gradients are reduced beside the backward pass of the last micro-batch, bucket by bucket.
+    Gradients are reduced during the backward pass of the last micro-batch, bucket by bucket.
 
     Args:
         run: network, plans and machine.

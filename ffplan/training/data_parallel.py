@@ -1,4 +1,4 @@
-"""What data parallelism adds to a step: gradients reduced, parameters gathered, the optimiser, here or on the host."""
+"""What data parallelism adds to a step: gradient reduction, parameter all-gather, optimizer on accelerator or host."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _group(run: TrainRun, weights: Number, ranks: Number, stride: Number) -> Uni
 
 
 def data_parallel_exposed(run: TrainRun, each: MicroBatch, count: Number, extra: Number) -> ExposedCollectives:
-    """Return what reducing gradients and gathering parameters takes that nothing hides [s]."""
+    """Return the exposed time of gradient reduction and parameter all-gather [s]."""
     fully = np.asarray(run.plans.zero) == 3
     if fully.all():
         return fsdp_exposed(run, each, count, extra)
@@ -44,9 +44,9 @@ def data_parallel_exposed(run: TrainRun, each: MicroBatch, count: Number, extra:
 
 
 def _reduced(run: TrainRun, each: MicroBatch, count: Number, extra: Number) -> ExposedCollectives:
-    """Return the same of plans below ZeRO 3.
+    """Return the exposed time for plans below ZeRO 3.
 
-    Everything that runs beside the same computing is summed before it is compared with it.
+    Collectives that overlap the same computing are summed before they are compared with it.
     """
     p, parts = run.plans, rank_parameters(run.shape, run.plans, pace_fraction(run.shape, run.plans))
     stride, pieces, zero = inner_stride(p), count + (np.asarray(extra) > 0), np.asarray(p.zero)
@@ -67,7 +67,7 @@ def _reduced(run: TrainRun, each: MicroBatch, count: Number, extra: Number) -> E
 
 
 def _host_rates(run: TrainRun) -> tuple[float, float]:
-    """Return what a rank moves to its host while all do, and its share of host memory bandwidth [byte/s]."""
+    """Return the rate of a rank to its host while all ranks send, and its host memory bandwidth [byte/s]."""
     host = run.system.host
     memory = host.memory_gbyte_s[1] / max(1, len(host.gpus)) * 1e9
     link = (host.pcie[1] if host.pcie else float("inf")) * 1e9
@@ -78,7 +78,7 @@ def _host_rates(run: TrainRun) -> tuple[float, float]:
 
 
 def optimizer(run: TrainRun, count: Number, extra: Number) -> tuple[Number, Number]:
-    """Return the times of the optimiser, on the accelerator and on the host [s]."""
+    """Return the times of the optimizer, on the accelerator and on the host [s]."""
     p, parts = run.plans, rank_parameters(run.shape, run.plans, pace_fraction(run.shape, run.plans))
     zero, shard = np.asarray(p.zero) > 0, p.sharing
     plain, experts = np.where(zero, shard, 1.0), np.where(zero, np.minimum(shard, p.expert_data), 1.0)

@@ -1,11 +1,11 @@
-"""ZeRO 3: units whose parameters are gathered for computing and whose gradients are scattered, beside other units.
+"""ZeRO 3: unit by unit, parameter gathers and gradient scatters overlap with the computing of other units.
 
 A unit is one layer or several. Embeddings are the root: gathered before anything can run, scattered after everything.
 Every unit is freed after its forward pass and gathered again for the backward one. One communicator carries gathers and
 scatters in the order in which they are issued, gathers one unit ahead.
 
 Sources:
-    [1] Rajbhandari et al., "ZeRO", SC'20, arXiv 1910.02054 (what is gathered and scattered).
+    [1] Rajbhandari et al., "ZeRO", SC'20, arXiv 1910.02054 (gathers and scatters).
     [2] Zhao et al., "PyTorch FSDP", arXiv 2304.11277, and torch 1.12.1, fully_sharded_data_parallel.py, with
         BACKWARD_PRE: all units but the root are freed, one process group, the next unit is gathered as computing of one
         begins.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @record
 class UnitCollectives:
-    """Collectives over the ranks that share so many parameters [s]."""
+    """Collectives of some parameters over the ranks that shard them [s]."""
 
     gather: Number
     """Of parameters."""
@@ -47,15 +47,15 @@ class UnitCollectives:
 
 @record
 class ExposedCollectives:
-    """Collectives of data parallelism in a step that nothing hides [s]."""
+    """Exposed time of data parallelism's collectives in a step [s]."""
 
     gradients: Number
     gathers: Number
-    """Parameters, brought together for computing."""
+    """All-gathers of parameters."""
 
 
 def forward_wait(gather: Number, computing: Number, units: Number) -> Number:
-    """Return what gathering parameters adds to a forward pass.
+    """Return the exposed time of parameter gathers in a forward pass.
 
     Args:
         gather: gathering a unit g [s].
@@ -69,13 +69,13 @@ def forward_wait(gather: Number, computing: Number, units: Number) -> Number:
         g + (U - 1) max(0, g - w / U)
 
     Source:
-        [2]. The first unit has nothing beside it; the next is gathered while a unit computes.
+        [2]. The gather of the first unit is exposed; the next is gathered while a unit computes.
     """
     return gather + (units - 1) * maximum(0.0, gather - computing / units)
 
 
 def backward_wait(gather: Number, scatter: Number, computing: Number, units: Number) -> Number:
-    """Return what gathering parameters and scattering gradients adds to a backward pass.
+    """Return the exposed time of parameter gathers and gradient scatters in a backward pass.
 
     Args:
         gather: gathering a unit g [s].
@@ -90,8 +90,8 @@ def backward_wait(gather: Number, scatter: Number, computing: Number, units: Num
         g + max(b, g) + (U - 2) max(b, g + s) + max(b, s) + s - U b; g + s for one unit
 
     Source:
-        [2]. The first unit is gathered with nothing beside it. Then, unit by unit, computing runs beside the gradients
-        of the unit before and the parameters of the next. A test holds it to a simulation of the events.
+        [2]. The gather of the first unit is exposed. Then, unit by unit, computing overlaps the gradients of the unit
+        before and the parameters of the next. A test compares it with a simulation of the events.
     """
     each = computing / units
     between = maximum(0.0, gather - each) + maximum(0.0, scatter - each)
@@ -100,7 +100,7 @@ def backward_wait(gather: Number, scatter: Number, computing: Number, units: Num
 
 
 def unit_collectives(run: TrainRun, weights: Number, ranks: Number, stride: Number) -> UnitCollectives:
-    """Return the collectives of so many parameters over the ranks that share them."""
+    """Return the collectives of `weights` parameters over the ranks that shard them."""
     p, system = run.plans, run.system
     shared = np.minimum(np.where(np.asarray(p.shard) > 0, p.shard, ranks), ranks)
     spot, outer = placement_of(run, shared, stride), placement_of(run, ranks / shared, stride * shared)
@@ -112,7 +112,7 @@ def unit_collectives(run: TrainRun, weights: Number, ranks: Number, stride: Numb
 
 
 def fsdp_exposed(run: TrainRun, each: MicroBatch, count: Number, extra: Number) -> ExposedCollectives:
-    """Return what nothing hides of the collectives of ZeRO 3 in a step.
+    """Return the exposed time of the collectives of ZeRO 3 in a step.
 
     Args:
         run: workload, plans and machine.
@@ -138,7 +138,7 @@ def fsdp_exposed(run: TrainRun, each: MicroBatch, count: Number, extra: Number) 
         forward = with_overlap_cost(waiting, forward, share)
 
     def backward(scatter: Number, at_end: Number) -> tuple[Number, Number]:
-        """Return what gathers, and what scatters add in the backward pass of a micro-batch."""
+        """Return the times that gathers and scatters add to the backward pass of a micro-batch."""
         hidden = (unit.gather if hide_gathers else 0.0, scatter if hide_gradients else 0.0)
         carried = units * (hidden[0] + hidden[1])
         added = v * with_overlap_cost(backward_wait(*hidden, behind, units), carried, share)

@@ -1,4 +1,4 @@
-"""Matrix products of a layer: their shapes on one rank, and their time in tiles and in bytes.
+"""GEMMs of a layer: their shapes on one rank, and their time in tiles and in bytes.
 
 Sources:
     [1] Narayanan et al., arXiv 2104.04473, section 3 (how matrices are split).
@@ -24,15 +24,15 @@ TILE = 128
 def matrix_time(
     rows: Number, columns: Number, inner: Number, at: AcceleratorRates, count: Number = 1, *, rate: Number | None = None
 ) -> Number:
-    """Return the time of the operations of matrix products that run together.
+    """Return the time of the operations of GEMMs that run together.
 
     Args:
         rows: rows of a result M [1].
         columns: columns of a result N [1].
         inner: inner dimension K [1].
-        at: rates: of large products, and u multiprocessors.
-        count: products that run as one, such as those of a rank's experts [1].
-        rate: of large products, in place of that of the plan's precision [FLOP/s].
+        at: rates: of large GEMMs, and u multiprocessors.
+        count: GEMMs that run as one, such as those of a rank's experts [1].
+        rate: of large GEMMs, in place of that at the plan's precision [FLOP/s].
 
     Returns:
         Time [s].
@@ -59,7 +59,7 @@ def both_ways(
     *,
     plain: bool = False,
 ) -> tuple[Number, Number]:
-    """Return the times of products forward, and backward for inputs and weights.
+    """Return the times of GEMMs forward, and backward for inputs and weights.
 
     Args:
         rows: tokens M [1].
@@ -67,7 +67,7 @@ def both_ways(
         inner: rows of the weights K [1].
         at: rates.
         plans: bytes of a number w and of a gradient g.
-        count: products that run as one [1].
+        count: GEMMs that run as one [1].
         plain: at 16 bits.
 
     Returns:
@@ -75,7 +75,7 @@ def both_ways(
 
     Equation:
         M x N over K; M x K over N and N x K over M; each no less than its bytes take: w (M N + M K + N K), and
-        w (M N + M K) + 2 g N K where gradients of weights are added to what there is
+        w (M N + M K) + 2 g N K where gradients of weights are accumulated
 
     Source:
         Backpropagation: dX = dY W^T, dW = X^T dY; Williams et al., "Roofline", CACM 2009.
@@ -91,11 +91,11 @@ def both_ways(
 
 
 def around_attention(shape: ModelShape, tensor: Number) -> tuple[tuple[Number, Number], ...]:
-    """Return columns and inner width of the products around attention on one rank.
+    """Return columns and inner width of the GEMMs around attention on one rank.
 
     Args:
         shape: the model.
-        tensor: ways of tensor parallelism t [1].
+        tensor: TP size t [1].
 
     Returns:
         Columns and inner width of each [1].
@@ -119,12 +119,12 @@ def around_attention(shape: ModelShape, tensor: Number) -> tuple[tuple[Number, N
 
 
 def feed_forward(shape: ModelShape, inner: Number, tensor: Number) -> tuple[tuple[Number, Number], ...]:
-    """Return columns and inner width of the products of a feed-forward network on one rank.
+    """Return columns and inner width of the GEMMs of a feed-forward network on one rank.
 
     Args:
         shape: the model.
         inner: inner width f [1].
-        tensor: ways of tensor parallelism t [1].
+        tensor: TP size t [1].
 
     Returns:
         Columns and inner width of each [1].

@@ -28,7 +28,7 @@ MOST = 2_000_000
 
 @record
 class GroupPlacement:
-    """Where the ranks of a group lie; numbers of any shape."""
+    """Placement of the ranks of a group; numbers of any shape."""
 
     each: Number
     """Ranks on each node [1]."""
@@ -53,7 +53,7 @@ class Cluster:
     reducer: Library
     """The library that reduces gradients."""
     crossed: CutsCrossed | None = None
-    """Zones, and links between leaves and zones, that groups cross, each with its share of them."""
+    """Zones and link cuts that groups cross, with the rate that each group has of every cut."""
     nvlink: bool = False
     """HFReduce reduces over NVLink first."""
     known: dict[tuple[Any, ...], Floats] = field(default_factory=dict)
@@ -90,7 +90,7 @@ def place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> 
 
 
 def hidden_fraction(system: Cluster, spot: GroupPlacement, share: float) -> Number:
-    """Return the share of its own time that a hidden reduction costs the computing [1].
+    """Return the fraction of a hidden reduction's time by which computing slows down [1].
 
     HFReduce adds on the host, which costs none; where groups do not fill nodes NCCL reduces in its place.
     """
@@ -99,7 +99,7 @@ def hidden_fraction(system: Cluster, spot: GroupPlacement, share: float) -> Numb
 
 
 def contention(gpus: Number, nics: Number, per_node: Number, nodes: Number) -> Number:
-    """Return how many groups share a NIC while each is reckoned to have at least one.
+    """Return how many groups share a NIC if each is counted with at least one.
 
     Args:
         gpus: accelerators of a node G [1].
@@ -121,22 +121,22 @@ def contention(gpus: Number, nics: Number, per_node: Number, nodes: Number) -> N
 
 
 def cut_fraction(gpus: int, nics: int, spot: GroupPlacement, below: Number) -> Number:
-    """Return the share of a border's links that a group has while all groups cross it.
+    """Return the fraction of a link cut's rate that a group has while all groups cross it.
 
     Args:
         gpus: accelerators of a node G [1].
         nics: NICs of a node [1].
         spot: where the group lies: r ranks on a node, d nodes apart.
-        below: nodes, or scale-up domains, below the border b [1].
+        below: nodes, or scale-up domains, below the link cut b [1].
 
     Returns:
-        Share [1]. Messages count as often as groups share a NIC, so the share counts as often too.
+        Fraction [1]. Messages count as often as groups share a NIC, so the fraction counts as often too.
 
     Equation:
         min(1, r / G) / min(d, b) x contention
 
     Source:
-        G / r groups of every node cross the border, and the nodes between those of one group belong to others.
+        G / r groups of every node cross the link cut, and the nodes between those of one group belong to others.
     """
     mine = np.minimum(1.0, spot.each / gpus) / np.minimum(spot.apart, np.maximum(below, 1.0))
     return mine * contention(gpus, nics, spot.each, spot.nodes)
@@ -196,9 +196,9 @@ def _grid(system: Cluster, library: Library, operation: str, spot: GroupPlacemen
     Raises:
         ValueError: where the library has no such operation.
     """
-    zones, borders = system.crossed(spot) if system.crossed else (spot.nodes * 0 + 1, ())
+    zones, cuts = system.crossed(spot) if system.crossed else (spot.nodes * 0 + 1, ())
     safe = np.where(spot.each * spot.nodes < 2, 2.0, spot.each)
-    job = RankLayout(host=system.host, nodes=spot.nodes, per_node=safe, zones=zones, borders=borders)
+    job = RankLayout(host=system.host, nodes=spot.nodes, per_node=safe, zones=zones, cuts=cuts)
     grid = time_grid(
         CollectiveQuery(operation=operation, library=library, nvlink=system.nvlink), job, np.maximum(sizes, 1.0)
     )
@@ -227,7 +227,7 @@ def send_time(system: Cluster, size: Number, stages: Number, spot: GroupPlacemen
         latency + size / min(NICs / G, W), W what a rank has of the links between leaves or zones that stages cross
 
     Source:
-        Every rank has its share of the node's NICs; all ranks of a node send at once.
+        Every rank has an equal fraction of the node's NICs; all ranks of a node send at once.
     """
     host, gpus = system.host, max(1, system.domain)
     rates, part = host.rates, host.accelerator
@@ -239,8 +239,8 @@ def send_time(system: Cluster, size: Number, stages: Number, spot: GroupPlacemen
     whole = GroupPlacement(
         0.0 * np.asarray(spot.nodes) + gpus, spot.nodes, spot.apart
     )  # all ranks of a node cross together
-    for border in system.crossed(whole)[1] if system.crossed else ():
-        rate = np.where(border.sets > 1, np.minimum(rate, border.gbyte_s / gpus), rate)
+    for cut in system.crossed(whole)[1] if system.crossed else ():
+        rate = np.where(cut.sets > 1, np.minimum(rate, cut.gbyte_s / gpus), rate)
     known: object = system.library.latency.get("network", {}).get("ring", {}).get("simple")
     away = getattr(known, "value", 0.0) + size / (np.maximum(rate, 1e-9) * 1e9)
     return np.where(spot.each >= stages, size / (peer * 1e9), away)

@@ -1,10 +1,10 @@
-"""What one layer costs a rank, forward, for one micro-batch: products, attention, memory, kernels.
+"""Times of one layer on a rank, forward, for one micro-batch: GEMMs, attention, memory, kernels.
 
 Every function takes floats and arrays. Tensor parallelism splits every matrix by columns or by rows.
 
 Sources:
     [1] Narayanan et al., arXiv 2104.04473, section 3 (how matrices are split).
-    [2] Korthikanti et al., arXiv 2205.05198, section 4 (what lies between the matrices; sequence parallelism).
+    [2] Korthikanti et al., arXiv 2205.05198, section 4 (activations between the matrices; sequence parallelism).
     [3] Dao, "FlashAttention-2", arXiv 2307.08691 (fused attention: 2.5 times the operations backward).
 """
 
@@ -35,22 +35,22 @@ class LayerTimes:
     """Times of a layer forward on one rank [s]."""
 
     products: Number
-    """Matrix products."""
+    """GEMMs."""
     products_back: Number
-    """Those of the backward pass."""
+    """GEMMs of the backward pass."""
     attention: Number
     """Scores and weighted values."""
     scores: Number
     """Memory traffic of unfused scores."""
     moved: Number
-    """Element-wise operations."""
+    """Element-wise kernels."""
     back: Number
-    """Element-wise operations of the backward pass."""
+    """Element-wise kernels of the backward pass."""
     kernels: Number
-    """What products take beyond their operations."""
+    """Time of GEMMs beyond their operations."""
 
     def scaled(self, factor: Number) -> LayerTimes:
-        """Return a share of it."""
+        """Return the times scaled."""
         return LayerTimes(**{name: factor * getattr(self, name) for name in LAYER_PARTS})
 
     def plus(self, other: LayerTimes) -> LayerTimes:
@@ -73,8 +73,8 @@ def attention_time(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates
         Times [s].
 
     Equation:
-        2 b s^2 (q + v') / (t c) / rate, half of it where the kernel skips what a causal mask hides; b a s^2 / (t c)
-        scores x bytes of each / memory where it is not fused
+        2 b s^2 (q + v') / (t c) / rate, half of it where the kernel skips the blocks that a causal mask removes;
+        b a s^2 / (t c) scores x bytes of each / memory where it is not fused
 
     Source:
         [2]; [3].
@@ -96,7 +96,7 @@ def _sum(found: Iterable[tuple[Number, Number]]) -> tuple[Number, Number]:
 
 
 def dense_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> LayerTimes:
-    """Return what a layer without experts costs forward.
+    """Return the times of a layer without experts, forward.
 
     Args:
         shape: the model.
@@ -107,8 +107,8 @@ def dense_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -
         Times [s].
 
     Equation:
-        products of attention and feed-forward network, the core of attention, element-wise operations, a kernel's time
-        for each product
+        GEMMs of attention and feed-forward network, the core of attention, element-wise kernels, a kernel's time
+        for each GEMM
 
     Source:
         [1]; [2].
@@ -130,7 +130,7 @@ def dense_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -
 
 
 def expert_rows(shape: ModelShape, plans: ParallelPlans) -> Number:
-    """Return the tokens that a rank's experts compute for a micro-batch, were they spread evenly.
+    """Return the tokens that a rank's experts compute for a micro-batch, if spread evenly.
 
     Args:
         shape: the model, with experts: k of a token.
@@ -143,7 +143,7 @@ def expert_rows(shape: ModelShape, plans: ParallelPlans) -> Number:
         b s / c k t_e / t
 
     Source:
-        What ranks send away they receive from others, in the mean; DeepSeekMoE, arXiv 2401.06066, balances the load.
+        On average a rank receives as many tokens as it sends; DeepSeekMoE, arXiv 2401.06066, balances the load.
     """
     assert shape.experts is not None
     tokens = plans.tokens(shape.sequence)
@@ -151,7 +151,7 @@ def expert_rows(shape: ModelShape, plans: ParallelPlans) -> Number:
 
 
 def expert_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> LayerTimes:
-    """Return what a layer with experts costs forward.
+    """Return the times of a layer with experts, forward.
 
     Args:
         shape: the model, with experts.
@@ -163,7 +163,7 @@ def expert_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) 
 
     Equation:
         attention as in `dense_layer`; a router; shared experts; R / (E / e) tokens for each of E / e experts, whose
-        products run together; tokens sorted and brought back: 4 w R h bytes
+        GEMMs run together; tokens sorted and brought back: 4 w R h bytes
 
     Source:
         DeepSeekMoE, arXiv 2401.06066 (shared and routed experts); [1].
@@ -198,7 +198,7 @@ def expert_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) 
 
 
 def output_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> LayerTimes:
-    """Return what the output layer over the vocabulary costs with its loss, forward and backward.
+    """Return the times of the output layer over the vocabulary with its loss, forward and backward.
 
     Args:
         shape: the model: vocabulary V, width h.
@@ -209,11 +209,11 @@ def output_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) 
         Times [s].
 
     Equation:
-        3 products T x V / t x h at 16 bits, 14 T V / t bytes / memory, 3 kernels; operation by operation 36 bytes, and
-        24 where products have 32 bits
+        3 GEMMs T x V / t x h at 16 bits, 14 T V / t bytes / memory, 3 kernels; operation by operation 36 bytes, and
+        24 where GEMMs have 32 bits
 
     Source:
-        [1] for the products. The scores are written and read at 16 and at 32 bits: 2 + 4 bytes for the loss, 4 + 4 for
+        [1] for the GEMMs. The scores are written and read at 16 and at 32 bits: 2 + 4 bytes for the loss, 4 + 4 for
         its gradient. Operation by operation they are cast (6), their logarithms taken (8), and backward the gradient of
         the loss is written (4), read with them, written (12), and cast (6).
     """

@@ -1,8 +1,8 @@
 """Device memory of every stage of a plan, part by part; takes floats and arrays.
 
 Sources:
-    [1] Korthikanti et al., arXiv 2205.05198, section 4 (what a layer keeps, tensor by tensor).
-    [2] Rajbhandari et al., "ZeRO", SC'20, arXiv 1910.02054 (what is shared).
+    [1] Korthikanti et al., arXiv 2205.05198, section 4 (activations kept by a layer, tensor by tensor).
+    [2] Rajbhandari et al., "ZeRO", SC'20, arXiv 1910.02054 (sharded states).
     [3] Qi et al., arXiv 2401.10241, and its repository; deepseek-ai/DualPipe (activations of other schedules).
 """
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 WEIGHT, OPTIMIZER = 2.0, 12.0
 """Bytes of a parameter under mixed-precision Adam: weight, and master weight with two moments [byte]."""
 KEPT_SCORES = 2
-"""Numbers that an unfused score of attention keeps beside its dropout mask: softmax, and what dropout leaves."""
+"""Numbers that an unfused score of attention keeps next to its dropout mask: softmax, and the output of dropout."""
 LOGIT_BYTES = 6.0
-"""Bytes that a score over the vocabulary keeps: 2 as it is made, 4 at 32 bits."""
+"""Bytes that a score over the vocabulary keeps: 2 as computed, 4 at 32 bits."""
 ACTIVATIONS = {"zb-h1": 1.0, "zb-2p": 2.0, "zb-v": 1.0, "v-half": 1 / 2, "v-min": 1 / 3}
 """Activations of other schedules, on every stage, over those of the first stage under 1F1B."""
 PARTS = ("weights", "gradients", "optimizer", "activations", "logits", "working")
@@ -52,9 +52,9 @@ def rank_parameters(shape: ModelShape, plans: ParallelPlans, share: Number) -> R
     """Return the parameters that a rank holds of a layer and of the vocabulary.
 
     Args:
-        shape: the model: E routed experts in a share of its layers, vocabulary V.
+        shape: the model: E routed experts in a fraction of its layers, vocabulary V.
         plans: the plans: tensor parallelism t, within experts t_e, expert parallelism e.
-        share: share of layers with experts [1].
+        share: fraction of layers with experts [1].
 
     Returns:
         Parameters [1] before ZeRO.
@@ -88,7 +88,7 @@ class StageBytes:
     activations: Number
     logits: Number
     working: Number
-    """A layer's fresh gradients, layers gathered under ZeRO 3, a layer computed again."""
+    """A layer's fresh gradients, layers gathered under ZeRO 3, a recomputed layer."""
 
     @property
     def total(self) -> Number:
@@ -98,12 +98,12 @@ class StageBytes:
 
 
 def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0.0) -> Number:
-    """Return the bytes that the mean layer keeps of a micro-batch for the backward pass, nothing computed again.
+    """Return the bytes that the mean layer keeps of a micro-batch for the backward pass, without recomputation.
 
     Args:
         shape: the model: width h, queries q, keys k, values v, attention's output v', feed-forward f, heads a.
         plans: the plans: tensor parallelism t, bytes of a number w.
-        share: share of layers with experts [1].
+        share: fraction of layers with experts [1].
 
     Returns:
         Size [byte].
@@ -111,7 +111,7 @@ def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0.
     Equation:
         b s / c (w (4 h / u + (q + k + v + v' + 2 f) / t) + 2 h / u) + (2 w + 1) b a s^2 / (t c), 3 f with a gate, u = t
         with sequence parallelism, else 1; the bytes of dropout masks, 2 h, only with biases; the scores only unfused;
-        at FP8 the inputs of products, 2 h / u + (v' + f) / t, take a byte less.
+        at FP8 the inputs of GEMMs, 2 h / u + (v' + f) / t, take a byte less.
         Experts: R (2 h + 3 f_e / t_e) for R routed tokens, and the shared ones
 
     Source:
@@ -182,13 +182,13 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
         Memory [byte].
 
     Equation:
-        weights 2 N, gradients g N, optimiser 12 N, shared from ZeRO 3, 2, 1 on; layers x kept x micro-batches in
+        weights 2 N, gradients g N, optimizer 12 N, sharded from ZeRO 3, 2, 1 on; layers x kept x micro-batches in
         flight; 6 T V / t for the output layer on the last stage; a layer's gradients at 16 bits before they are added
         up; under ZeRO 3 two units whole with their gradients, the embeddings, and the output layer's gradient; one
-        whole layer where all is computed again
+        whole layer with full recomputation
 
     Source:
-        [1]; [2]. What a framework reserves beyond what it has allocated, and buffers of its libraries, are not in it.
+        [1]; [2]. Memory that a framework reserves beyond its allocations, and buffers of its libraries, are left out.
     """
     p, (full, last) = plans, layers_of(shape.layers, plans)
     first_stage, last_stage = np.asarray(stage) == 0, np.asarray(stage) == p.pipeline - 1

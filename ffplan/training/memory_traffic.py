@@ -1,9 +1,9 @@
-"""What the element-wise operations of a layer move: with few kernels, or with one for every operation.
+"""Memory traffic of the element-wise operations of a layer: with few kernels, or with one for every operation.
 
 Sources:
     [1] Narayanan et al., arXiv 2104.04473, section 3 (how matrices are split).
     [2] Korthikanti et al., arXiv 2205.05198, section 4 (what lies between the matrices; sequence parallelism).
-    [3] Operations of PyTorch without a compiler, counted: RMS norms and rotary positions are reckoned at 32 bits, GELU
+    [3] Operations of PyTorch without a compiler, counted: RMS norms and rotary positions are computed at 32 bits, GELU
         is written out, and autograd runs an operation for each of them.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ffplan.training.model_shape import ModelShape
 
 SINGLE = 4.0
-"""Bytes of a number at 32 bits, at which losses, norms and rotary positions are reckoned."""
+"""Bytes of a number at 32 bits, at which losses, norms and rotary positions are computed."""
 CAST_BYTES = 4.0
 """Bytes that casting a number to FP8 moves: read at 16 bits, written twice, as it is and transposed."""
 ACTIVATION = {(False, False): (2, 3), (True, False): (3, 5), (False, True): (18, 28), (True, True): (5, 9)}
@@ -34,7 +34,7 @@ MEETING = 9.0
 DROPPED = 1.0
 """Bytes of a dropout mask."""
 SCORES = {(False, False): 5, (False, True): 6, (True, False): 9, (True, True): 10}
-"""Numbers that an unfused score of attention moves beside its dropout mask, operation by operation or not, backward or
+"""Numbers that an unfused score of attention moves next to its dropout mask, operation by operation or not, backward or
 not. Forward: written (1), softmax (2), dropout (2), and on their own scaling (2) and the causal mask (2); backward:
 gradient written (1), dropout (2), softmax with its result (3), and on their own mask (2) and scaling (2)."""
 

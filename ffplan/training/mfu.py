@@ -1,4 +1,4 @@
-"""From seconds of a step to rates: tokens, operations, and the shares of the peak that they make."""
+"""From seconds of a step to rates: tokens, operations, and fractions of the peak."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def step_flops(shape: ModelShape, plans: ParallelPlans, convention: str) -> Numb
 
     Args:
         shape: the model.
-        plans: the plans: batch, and what is computed again.
-        convention: model (attention in full), causal (half of it), hardware (with what is computed again) or 6n.
+        plans: the plans: batch and recomputation.
+        convention: model (attention in full), causal (half of it), hardware (with recomputation) or 6n.
 
     Returns:
         Operations [FLOP].
@@ -28,7 +28,7 @@ def step_flops(shape: ModelShape, plans: ParallelPlans, convention: str) -> Numb
         batch x operations of a sequence; 6 N s with N the parameters that a token meets
 
     Source:
-        `shapes.sequence_flops`; Kaplan et al., arXiv 2001.08361, for 6 N.
+        `model_flops.sequence_flops`; Kaplan et al., arXiv 2001.08361, for 6 N.
     """
     if convention == "6n":
         return 6.0 * plans.batch * shape.sequence * parameters(shape, active=True)
@@ -49,7 +49,7 @@ def achieved(flops: Number, seconds: Number, gpus: Number) -> Number:
         gpus: accelerators [1].
 
     Returns:
-        Rate [FLOP/s]; over the peak it is MFU, or HFU with what is computed again.
+        Rate [FLOP/s]; over the peak it is MFU, or HFU with recomputation.
 
     Equation:
         operations / (seconds x accelerators)

@@ -1,4 +1,4 @@
-"""A micro-batch in one layer, both ways: computing, what is computed again, collectives that nothing hides."""
+"""A micro-batch in one layer, forward and backward: computing, recomputation, exposed collectives."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class MicroBatch:
     forward: LayerTimes
     back: LayerTimes
     again: LayerTimes
-    """What is computed again."""
+    """Activation recomputation."""
     exposed: dict[str, Number]
-    """Collectives that computing does not hide, by the names of `COLLECTIVES`."""
+    """Exposed time of collectives, by the names of `COLLECTIVES`."""
 
     @property
     def ahead(self) -> Number:
@@ -55,7 +55,7 @@ class MicroBatch:
 
     @property
     def behind(self) -> Number:
-        """Computing backward, with what is computed again."""
+        """Computing backward, with recomputation."""
         return pass_time(self.back) + pass_time(self.again)
 
     @property
@@ -70,13 +70,13 @@ def pass_time(work: LayerTimes) -> Number:
 
 
 def pace_fraction(shape: ModelShape, plans: ParallelPlans) -> Number:
-    """Return the share of layers with experts on the stages that set the pace, behind those without any."""
+    """Return the fraction of layers with experts on the slowest stages, those behind the dense layers."""
     full, _ = layers_of(shape.layers, plans)
     return moe_fraction(shape, plans.pipeline, full)
 
 
 def _mean_layer(run: TrainRun) -> LayerTimes:
-    """Return the mean layer of the stages that set the pace: those behind the first, where few layers have experts."""
+    """Return the mean layer of the slowest stages: those behind the first, where few layers have experts."""
     dense = layer.dense_layer(run.shape, run.plans, run.speeds)
     if run.shape.experts is None:
         return dense
@@ -99,7 +99,7 @@ def _backward(forward: LayerTimes, plans: ParallelPlans) -> LayerTimes:
 
 
 def _again(forward: LayerTimes, recompute: Number) -> LayerTimes:
-    """Return what is computed again: nothing, the core of attention, or all."""
+    """Return the recomputed part of a layer: nothing, the core of attention, or all."""
     full, core = (recompute == 2) * 1.0, (recompute > 0) * 1.0
     return LayerTimes(
         products=full * forward.products,
@@ -113,7 +113,7 @@ def _again(forward: LayerTimes, recompute: Number) -> LayerTimes:
 
 
 def _tensor(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
-    """Return the collectives of tensor parallelism in a layer that nothing hides [s]."""
+    """Return the exposed time of tensor parallelism's collectives in a layer [s]."""
     p, system = run.plans, run.system
     spot = placement_of(run, p.tensor, strides(p)["tensor"])
     size = p.width * p.tokens(run.shape.sequence) * run.shape.hidden
@@ -130,7 +130,7 @@ def _tensor(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
 
 
 def _context(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
-    """Return what passing keys and values around takes in a layer that attention does not hide [s]."""
+    """Return the exposed time of passing keys and values around in a layer [s]."""
     p, width = run.plans, attention_widths(run.shape)
     spot = placement_of(run, p.context, strides(p)["context"])
     keys = p.width * p.micro * run.shape.sequence * (width.key + width.value) / p.tensor
@@ -150,7 +150,7 @@ def inner_stride(plans: ParallelPlans) -> Number:
 
 
 def _experts(run: TrainRun, forward: LayerTimes, back: LayerTimes) -> Number:
-    """Return what bringing tokens to experts and back takes in a layer that nothing hides [s].
+    """Return the exposed time of bringing tokens to experts and back in a layer [s].
 
     A rank sends the tokens that it holds under sequence parallelism; ranks that split an expert gather them.
     """
@@ -174,7 +174,7 @@ COLLECTIVES: dict[str, tuple[str, Callable[[TrainRun, LayerTimes, LayerTimes], N
     "context": ("context parallelism", _context),
     "experts": ("tokens to experts", _experts),
 }
-"""What axes add to a layer: for people, and the time that computing does not hide, of a layer forward and backward."""
+"""Label and exposed time of each axis's collectives in a layer, forward and backward."""
 
 
 def micro_batch(run: TrainRun) -> MicroBatch:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @record
 class AttentionWidths:
-    """The widths by which a layer is reckoned."""
+    """The widths behind the FLOPs of a layer."""
 
     query: Number
     """All heads of the queries together."""

@@ -90,7 +90,7 @@ def moe_layers(shape: ModelShape) -> Number:
 
 
 def moe_fraction(shape: ModelShape, pipeline: Number, count: Number, stage: Number | None = None) -> Number:
-    """Return the share of a stage's layers that have experts.
+    """Return the fraction of a stage's layers that have experts.
 
     Args:
         shape: the model; layers without experts come first.
@@ -99,7 +99,7 @@ def moe_fraction(shape: ModelShape, pipeline: Number, count: Number, stage: Numb
         stage: position of the stage i, the first 0 [1]; one behind all layers without experts if omitted.
 
     Returns:
-        Share [1].
+        Fraction [1].
 
     Equation:
         mixed layers / L with one stage; else ceil((n - d) / every) / n, d = min(n, max(0, dense - i n)) layers of it

@@ -1,8 +1,8 @@
-"""How the parts of a step come together: overlap, pipeline, optimiser; every function takes floats and arrays.
+"""How the parts of a step come together: overlap, pipeline, optimizer; every function takes floats and arrays.
 
 Sources:
     [1] Narayanan et al., arXiv 2104.04473, section 2.2 (schedules).
-    [2] Rajbhandari et al., "ZeRO", SC'20, arXiv 1910.02054 (what is gathered and reduced).
+    [2] Rajbhandari et al., "ZeRO", SC'20, arXiv 1910.02054 (gathers and reductions).
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ ADAM_BYTES = 38.0
 """Bytes that Adam moves for a parameter: gradient read for its norm and for the update and zeroed (12), three states
 read and written (24), weight written (2)."""
 HOST_ADAM_BYTES = 30.0
-"""The same on the host: gradient read (4), three states read and written (24), weight written (2)."""
+"""Bytes that Adam moves on the host: gradient read (4), three states read and written (24), weight written (2)."""
 
 
 def exposed(communication: Number, computing: Number, pieces: Number, share: Number = 0.0) -> Number:
-    """Return what a communication that runs beside computing adds to it.
+    """Return the time that a communication overlapped with computing adds to it.
 
     Args:
         communication: its time c [s].
-        computing: time of what runs beside it w [s].
+        computing: time of the computing that overlaps w [s].
         pieces: pieces n that it is cut into; the first, or the last, runs alone [1].
-        share: share of its own time that it costs the computing while it is hidden f [1].
+        share: fraction of its hidden time by which computing slows down f [1].
 
     Returns:
         Time [s].
@@ -32,7 +32,7 @@ def exposed(communication: Number, computing: Number, pieces: Number, share: Num
         e + f (c - e), e = max(c / n, c - w)
 
     Source:
-        Pipelining of n pieces: one has nothing to run beside it. Collectives of accelerators take multiprocessors and
+        Pipelining of n pieces: one piece is always exposed. Collectives of accelerators take multiprocessors and
         memory bandwidth from the computing: 20 of 132 multiprocessors in DeepSeek-V3, arXiv 2412.19437.
     """
     return with_overlap_cost(
@@ -41,12 +41,12 @@ def exposed(communication: Number, computing: Number, pieces: Number, share: Num
 
 
 def with_overlap_cost(alone: Number, whole: Number, share: Number) -> Number:
-    """Return what collectives add where hiding the rest of them costs the computing a share of their time.
+    """Return the time that collectives add: the exposed part, and the slowdown of computing by the hidden part.
 
     Args:
-        alone: what nothing hides e [s].
-        whole: all that they take c [s].
-        share: share that what is hidden costs f [1].
+        alone: exposed time e [s].
+        whole: time of the collectives c [s].
+        share: fraction of the hidden time by which computing slows down f [1].
 
     Returns:
         Time [s].
@@ -67,7 +67,7 @@ def launch_wait(stage: Number, layers: Number, launch: Number, launch_step: Numb
         stage: time in which the accelerator computes and communicates [s].
         layers: layers of the stage [1].
         launch: time in which the host launches a layer, forward and backward [s].
-        launch_step: time in which it launches the rest [s].
+        launch_step: time in which it launches everything else [s].
 
     Returns:
         Time [s].
@@ -76,7 +76,7 @@ def launch_wait(stage: Number, layers: Number, launch: Number, launch_step: Numb
         max(0, layers launch + rest - stage)
 
     Source:
-        Launches and kernels run side by side; the longer counts.
+        Launches and kernels overlap; the longer counts.
     """
     return maximum(0.0, layers * launch + launch_step - stage)
 
@@ -106,8 +106,8 @@ def optimizer_time(parameters: Number, ranks: Number, memory: Number) -> Number:
 
     Args:
         parameters: parameters of the rank without sharding N [1].
-        ranks: ranks that share the states under ZeRO d [1].
-        memory: rate of element-wise operations [byte/s].
+        ranks: ranks that shard the states under ZeRO d [1].
+        memory: rate of element-wise kernels [byte/s].
 
     Returns:
         Time [s].
@@ -116,7 +116,7 @@ def optimizer_time(parameters: Number, ranks: Number, memory: Number) -> Number:
         38 N / (d memory)
 
     Source:
-        Counting what mixed-precision Adam with a clipped norm reads and writes; [2] for the sharing.
+        Counting what mixed-precision Adam with a clipped norm reads and writes; [2] for sharding.
     """
     return ADAM_BYTES * parameters / (ranks * memory)
 
@@ -124,14 +124,14 @@ def optimizer_time(parameters: Number, ranks: Number, memory: Number) -> Number:
 def host_optimizer_time(
     parameters: Number, ranks: Number, gradient: Number, link: Number, host_memory: Number
 ) -> Number:
-    """Return the time of an optimiser that runs on the host.
+    """Return the time of an optimizer that runs on the host.
 
     Args:
         parameters: parameters of the rank without sharding N [1].
-        ranks: ranks that share the states under ZeRO d [1].
+        ranks: ranks that shard the states under ZeRO d [1].
         gradient: bytes of a gradient g [byte].
-        link: what a rank moves to the host while all do [byte/s].
-        host_memory: host memory bandwidth of a rank's share [byte/s].
+        link: rate of a rank to the host while all ranks send [byte/s].
+        host_memory: host memory bandwidth of one rank [byte/s].
 
     Returns:
         Time [s].

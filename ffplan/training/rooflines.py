@@ -1,4 +1,4 @@
-"""When training waits for communication: rooflines of parallelism, as the scaling book states them.
+"""When training waits for communication: the scaling book's rooflines of parallelism.
 
 Source:
     [1] "How to Scale Your Model", chapter on GPUs, key takeaways for LLM scaling and questions.
@@ -43,13 +43,13 @@ def sharded_tokens(flops: Number, gbyte_s: Number, gradient: Number = 2.0, param
         flops: peak of a GPU C [FLOP/s].
         gbyte_s: bandwidth of gathers and scatters W [GB/s].
         gradient: bytes of a gradient g [byte].
-        parameter: bytes of a parameter as it is gathered w [byte].
+        parameter: bytes of a parameter as gathered w [byte].
 
     Returns:
         Tokens [1].
 
     Equation:
-        C max(w / 2, (w + g) / 4) / W: parameters beside 2 operations each forward, with gradients beside 4 backward
+        C max(w / 2, (w + g) / 4) / W: parameters against 2 operations each forward, with gradients against 4 backward
 
     Source:
         [1]: twice that of data parallelism, 2,472 across nodes, with gradients of 2 bytes.
@@ -58,38 +58,38 @@ def sharded_tokens(flops: Number, gbyte_s: Number, gradient: Number = 2.0, param
 
 
 def scattered_tokens(flops: Number, gbyte_s: Number, gradient: Number, parameter: Number = 0.0) -> Number:
-    """Return the batch per GPU from which data parallelism with shared optimiser states is bound by compute.
+    """Return the batch per GPU from which data parallelism with sharded optimizer states is bound by compute.
 
     Args:
         flops: peak of a GPU C [FLOP/s].
         gbyte_s: bandwidth of gathers and scatters W [GB/s].
         gradient: bytes of a gradient g [byte].
-        parameter: bytes of a parameter that is gathered beside the same computing w [byte].
+        parameter: bytes of a parameter whose gather overlaps the same computing w [byte].
 
     Returns:
         Tokens [1].
 
     Equation:
-        C max(g / 4, w / 2) / W: gradients scattered beside 4 operations backward, parameters beside 2 forward
+        C max(g / 4, w / 2) / W: gradients against 4 operations backward, parameters against 2 forward
 
     Source:
         Rajbhandari et al., "ZeRO", SC'20, arXiv 1910.02054, section 7: a scatter and a gather in place of an allreduce;
-        the form is that of [1].
+        the form follows [1].
     """
     return flops * maximum(gradient / 4, parameter / 2) / (gbyte_s * 1e9)
 
 
 def tensor_parallel_ways(inner: Number, flops: Number, gbyte_s: Number, node: Number) -> Number:
-    """Return the ways of tensor parallelism up to which it is bound by compute.
+    """Return the largest TP size that is bound by compute.
 
     Args:
         inner: inner width of the feed-forward network F [1].
         flops: peak of a GPU C [FLOP/s].
-        gbyte_s: what a GPU sends [GB/s].
+        gbyte_s: rate of a GPU to the others [GB/s].
         node: GPUs of a node N [1].
 
     Returns:
-        Ways [1].
+        TP size [1].
 
     Equation:
         F / (C (N - 1) / (N W))
@@ -111,7 +111,8 @@ def expert_parallel_tokens(
         top_k: experts of a token k [1].
         flops: peak of a GPU C [FLOP/s].
         gbyte_s: allreduce bandwidth W [GB/s].
-        speedup: of the reduction, since experts are sharded over an inner axis [1]; see `levels.sharded_speedup`.
+        speedup: of the reduction, since experts are sharded over an inner axis [1]; see
+            `switch_hierarchy.sharded_speedup`.
 
     Returns:
         Tokens [1].

@@ -1,4 +1,4 @@
-"""The space of plans for a model on so many accelerators, and the best of it: one evaluation for all of them."""
+"""The space of plans for a model on a number of accelerators, and the best of them, all evaluated at once."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class SearchSpace:
     """Values to try, by fields of `ParallelPlans`."""
 
     structure: dict[str, tuple[int, ...]]
-    """Of every axis of the structure; 0 stands for what the field is where it is left out."""
+    """Values of every axis of the structure; 0 stands for the default of the field."""
     options: dict[str, tuple[int, ...]]
-    """Of every option that is tried with each structure."""
+    """Values of every option that is tried with each structure."""
 
     def without(self, option: str, value: int) -> SearchSpace:
         """Return the space without one value of an option."""
@@ -36,7 +36,7 @@ class SearchSpace:
 
 @record
 class EvaluatedSpace:
-    """A space weighed: feasible plans and their times."""
+    """An evaluated space: feasible plans and their times."""
 
     plans: ParallelPlans
     """Structure and options of every plan: structures x recompute x sequence parallelism x ZeRO."""
@@ -98,7 +98,7 @@ def evaluate_space(
 ) -> EvaluatedSpace:
     """Return every plan of a space with its time, in one evaluation.
 
-    Structures are sorted out first; those that can be are weighed with all their options at once.
+    Structures are sorted out first; possible ones are evaluated with all their options at once.
 
     Args:
         run: workload and machine; its plans give what no axis has.
@@ -172,7 +172,7 @@ def nearest(found: EvaluatedSpace, asked: ParallelPlans) -> tuple[int, ...] | No
     a step, idle accelerators ten.
 
     Args:
-        found: a space weighed.
+        found: an evaluated space.
         asked: the plan that does not run, of plain numbers.
     """
     if not np.isfinite(found.step).any():

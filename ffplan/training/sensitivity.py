@@ -29,7 +29,7 @@ RESOURCES = {
     "host_memory": "host memory bandwidth",
     "uplinks": "uplinks and links between zones",
 }
-"""What can be made faster, for people."""
+"""Resources that can be made faster, with labels for people."""
 SPEEDS = ("matrix", "memory", "kernels", "host")
 
 
@@ -100,8 +100,8 @@ def _uplinks(system: Cluster, factor: float) -> Cluster:
         return system
 
     def crossed(spot: GroupPlacement) -> tuple[Number, tuple[LinkCut, ...]]:
-        zones, borders = before(spot)
-        return zones, tuple(replace(border, gbyte_s=border.gbyte_s * factor) for border in borders)
+        zones, cuts = before(spot)
+        return zones, tuple(replace(cut, gbyte_s=cut.gbyte_s * factor) for cut in cuts)
 
     return replace(system, crossed=crossed, known=_untouched(system, "uplinks"))
 

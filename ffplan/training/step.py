@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Number
 
 LABELS = {
-    "products": "matrix products",
+    "products": "GEMM",
     "attention": "attention",
-    "memory": "element-wise operations",
+    "memory": "element-wise kernels",
     "kernels": "small kernels",
-    "recompute": "computed again",
+    "recompute": "activation recomputation",
     "output": "output layer and loss",
     **{name: label for name, (label, _) in COLLECTIVES.items()},
     "launches": "waiting for the host",
-    "sends": "between stages",
+    "sends": "pipeline point-to-point",
     "bubble": "pipeline bubble",
-    "parameters": "gathering parameters",
-    "gradients": "reducing gradients",
-    "optimizer": "optimiser",
-    "offload": "optimiser on the host",
+    "parameters": "parameter all-gather",
+    "gradients": "gradient reduction",
+    "optimizer": "optimizer",
+    "offload": "optimizer on the host",
 }
 """Parts of a step for people, in the order in which they are listed."""
 PARTS = tuple(LABELS)
@@ -51,7 +51,7 @@ def _bubble(run: TrainRun, stage: Number, each: MicroBatch, count: Number) -> Nu
 
 
 def _sends(run: TrainRun) -> Number:
-    """Return the time in which a micro-batch passes from a stage to the next, one way [s]."""
+    """Return the time of sending a micro-batch to the next stage, one way [s]."""
     p, system = run.plans, run.system
     size = p.width * p.tokens(run.shape.sequence) * run.shape.hidden
     shared = p.tensor if p.scatter_gather else np.where(np.asarray(p.sequence_parallel) > 0, p.tensor, 1)
@@ -62,11 +62,12 @@ def _sends(run: TrainRun) -> Number:
     return twice * (p.pipeline > 1) * (send_time(system, size / shared, p.pipeline, spot) + joined)
 
 
-def _borders(run: TrainRun, send: Number) -> tuple[Number, Number]:
-    """Return what passing a micro-batch on takes a stage at an end, and one in the middle [s].
+def _point_to_point(run: TrainRun, send: Number) -> tuple[Number, Number]:
+    """Return the point-to-point time of a micro-batch on a stage at an end, and on one in the middle [s].
 
-    A border is passed there and back at the same time. Of v chunks the stages at the ends have 2 v - 1 borders, the
-    others 2 v; of two stages both are ends. Hidden, it costs the computing a share of its time.
+    Activations and gradients pass a stage boundary at the same time. With v chunks, the stages at the ends have
+    2 v - 1 boundaries, the others 2 v; of two stages both are ends. Hidden transfers slow computing by a fraction of
+    their time.
     """
     p = run.plans
     cost = run.speeds.overlap if "pipeline" in p.overlap else 1.0
@@ -87,7 +88,7 @@ def step_parts(run: TrainRun) -> dict[str, Floats]:
     output = layer.output_layer(run.shape, p, at)
     full, last = layers_of(run.shape.layers, p)
     send = _sends(run)
-    at_end, between = _borders(run, send)
+    at_end, between = _point_to_point(run, send)
     regular = full * each.whole
     ends = last * each.whole + pass_time(output)
     single = np.asarray(p.pipeline) <= 1

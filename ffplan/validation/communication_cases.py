@@ -86,7 +86,7 @@ class System(Frozen):
     nic: Identifier | None = None
     """NIC in place of the server's own, on every slot."""
     nics: Count | None = None
-    """NICs in use on each node: the first so many; all on the compute network if omitted."""
+    """NICs in use on each node: the first ones; all on the compute network if omitted."""
     nic_rate: Bandwidth | None = None
     """Most that a NIC carries at its switch port [GB/s]."""
     forwarding: bool = True

@@ -1,4 +1,4 @@
-"""Replay files of measured cases: every row beside the model's."""
+"""Replay files of measured cases: every measured row next to the model's."""
 
 from __future__ import annotations
 
@@ -341,7 +341,7 @@ def replay(file: CaseFile, document: Document, catalog: Catalog) -> list[Accurac
         catalog: the parts.
 
     Raises:
-        InputError: where a case does not hang together.
+        InputError: where a case contradicts itself.
     """
     made = CaseReplay(CaseParts(catalog, document), file)
     rows: list[AccuracyRow] = []

@@ -125,23 +125,23 @@ class CaseParts:
             nodes=nodes,
             per_node=per_node,
             zones=nodes * 0 + system.zones,
-            borders=_borders(system, host, nodes),
+            cuts=_uplink_cuts(system, host, nodes),
         )
 
     def crossed(self, system: System, host: Host) -> CutsCrossed:
-        """Return zones and borders of the groups of a training run; all groups of a node cross at the same time."""
+        """Return zones and link cuts of the groups of a training run; all groups of a node cross at the same time."""
 
         def found(spot: GroupPlacement) -> tuple[Number, tuple[LinkCut, ...]]:
             share = cut_fraction(host.domain_gpus, host.domain_nics, spot, system.leaf_nodes or 1)
-            return spot.nodes * 0 + system.zones, _borders(system, host, spot.nodes, spot.apart, share)
+            return spot.nodes * 0 + system.zones, _uplink_cuts(system, host, spot.nodes, spot.apart, share)
 
         return found
 
 
-def _borders(
+def _uplink_cuts(
     system: System, host: Host, nodes: Number, apart: Number = 1.0, share: Number = 1.0
 ) -> tuple[LinkCut, ...]:
-    """Return the uplinks of a leaf that jobs cross, their nodes so far apart; a share where several jobs cross."""
+    """Return the uplinks of a leaf that jobs cross, with nodes `apart`; each job has a fraction `share` of them."""
     if system.leaf_nodes is None:
         return ()
     links = max(1, round(system.leaf_nodes * len(host.nics) / system.oversubscription))

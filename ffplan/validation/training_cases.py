@@ -20,7 +20,7 @@ PLAN = ("batch", *(axis.field for axis in AXES), "zero", "shard")
 TIMES = ("seconds", "tflops", "mfu", "tokens_s_gpu")
 """Measures of time."""
 SIZES = ("memory_gib", "states_gib", "activations_gib")
-"""Measures of memory on the fullest stage: all of it; weights, gradients and optimiser; activations of the first."""
+"""Measures of memory on the fullest stage: all of it; weights, gradients and optimizer; activations of the first."""
 MEASURES = (*TIMES, *SIZES)
 """Columns that were measured."""
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Table(Frozen):
     plan: PlanFields = PlanFields()
     """What all rows have in common of their plans."""
     flops: Literal["model", "causal", "hardware", "6n"] = "model"
-    """What `tflops` and `mfu` count: attention in full, half of it, with what is computed again, or 6 operations a
+    """What `tflops` and `mfu` count: attention in full, half of it, with recomputation, or 6 operations a
     parameter."""
     columns: Many[Column]
     """What each column holds; several may be measured."""

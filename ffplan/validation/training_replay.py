@@ -154,7 +154,7 @@ def prepare_replay(bench: CaseParts, file: TrainingFile, table: Table, path: Pat
     """Return a table made ready.
 
     Raises:
-        InputError: where it does not hang together.
+        InputError: where it contradicts itself.
     """
     cells = _cells(bench, table, path)
     if table.system.gpus_per_node is not None:
@@ -191,7 +191,7 @@ BELIEVED = ("widths", "rounds", "context", "schedule", "chunks")
 
 
 def _checked(bench: CaseParts, shape: ModelShape, plans: ParallelPlans, path: Path, count: int) -> None:
-    """Refuse a row that the model cannot reckon; what ran is believed otherwise.
+    """Refuse a row that the model cannot compute; all other rows are believed.
 
     Raises:
         InputError: where there is one; says what would be right.

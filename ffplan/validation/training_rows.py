@@ -1,4 +1,4 @@
-"""Measured training runs as data, replayed: the model's seconds, rates and memory beside what was measured."""
+"""Measured training runs as data, replayed: the model's seconds, rates and memory next to the measured ones."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def modelled_measure(replay: TrainingReplay, name: str, seconds: Floats) -> Floa
 LABEL_ORDER = ("tensor", "context", "expert", "pipeline", "chunks", "data")
 """Sizes that labels of measured rows begin with."""
 MARKS = {"zero": "zero", "shard": "shard", "sequence": "s"}
-"""How columns are told that not every label has."""
+"""Marks of columns that not every label has."""
 
 
 def _words(replay: TrainingReplay, at: int) -> str:
@@ -150,7 +150,7 @@ def replay_training(
         names: the measures to replay: `TIMES` or `SIZES`.
 
     Raises:
-        InputError: where a table does not hang together, or nothing was calibrated for its accelerator.
+        InputError: where a table contradicts itself, or nothing was calibrated for its accelerator.
     """
     bench = CaseParts(catalog, document)
     rows: list[AccuracyRow] = []

@@ -162,9 +162,9 @@ def test_oversubscribed_leaves_never_help(leaves: int, ratio: float) -> None:
             nodes=leaves * 4.0,
             per_node=8.0,
             zones=1,
-            borders=(LinkCut(name="leaf_uplinks", label="", sets=float(leaves), links=32, gbyte_s=gbyte_s),),
+            cuts=(LinkCut(name="leaf_uplinks", label="", sets=float(leaves), links=32, gbyte_s=gbyte_s),),
         )
-        return float(sustained_rate(resources(here, job.borders), ALGORITHMS["direct"].ledger("all-to-all", job)))
+        return float(sustained_rate(resources(here, job.cuts), ALGORITHMS["direct"].ledger("all-to-all", job)))
 
     assert rate(1600 / ratio) <= rate(1600) * (1 + 1e-12)
 

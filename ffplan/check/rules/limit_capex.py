@@ -30,7 +30,7 @@ def check(study: DesignStudy) -> Iterator[Finding]:
 RULE = Rule(
     id="limit-capex",
     title="The priced scope costs more than `limits.capex`",
-    why="The design declares what it may cost to buy.",
+    why="The design declares the most that it may cost to buy.",
     example="limits: {capex: 11000 paper-unit}  # fire-flyer-2 costs 11,606",
     fix="Change the design, or the limit. A limit without a price book cannot be checked and is reported too.",
     check=check,

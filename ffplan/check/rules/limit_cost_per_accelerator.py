@@ -30,7 +30,7 @@ def check(study: DesignStudy) -> Iterator[Finding]:
 RULE = Rule(
     id="limit-cost-per-accelerator",
     title="An accelerator costs more than `limits.cost_per_accelerator`",
-    why="The design declares what an accelerator may cost with its share of servers and network.",
+    why="The design declares the most that an accelerator may cost, servers and network included.",
     example="limits: {cost_per_accelerator: 1 paper-unit}  # fire-flyer-2 costs 1.161",
     fix="Change the design, or the limit.",
     check=check,

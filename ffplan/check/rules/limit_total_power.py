@@ -32,7 +32,7 @@ def check(study: DesignStudy) -> Iterator[Finding]:
 RULE = Rule(
     id="limit-total-power",
     title="The IT power in training exceeds `limits.total_power`",
-    why="A site is contracted for a number of megawatts.",
+    why="A site's power contract is limited.",
     example="limits: {total_power: 3 MW}  # fire-flyer-2 draws 3,276 kW",
     fix="Change the design, or the limit. The limit is on IT power; facility power is IT power times PUE.",
     check=check,

@@ -45,7 +45,7 @@ def check(study: DesignStudy) -> Iterator[Finding]:
 RULE = Rule(
     id="uneven-striping",
     title="Spines and cores of a three-tier tree are not joined evenly",
-    why="Fat-tree routing counts on every spine having as many links to each of its cores; where it has not, OpenSM "
+    why="Fat-tree routing needs the same number of links from a spine to each of its cores. Without that, OpenSM "
     "falls back to another engine, and some links carry more.",
     example="fabric: {tiers: 3, switch: qm8700, core_policy: minimal, ...}  # 10,000 endpoints, 12.5 cores a group",
     fix="Stripe evenly and fill whole pods, or accept it knowingly.",

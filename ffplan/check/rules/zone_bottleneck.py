@@ -45,7 +45,7 @@ def check(study: DesignStudy) -> Iterator[Finding]:
 RULE = Rule(
     id="zone-bottleneck",
     title="Traffic between zones meets a bottleneck",
-    why="The bisection of the cluster is that of the links between zones, not of the trees inside them.",
+    why="The links between zones set the bisection of the cluster, not the trees inside them.",
     example="fabric: {zones: 2, inter_zone: {switches: 2, links_per_zone: 40}, ...}",
     fix="Let the scheduler keep jobs inside a zone, or let only one pair of nodes of a job cross.",
     severity=Severity.INFO,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class CutTraffic:
-    """Bytes that cross the borders of leaves, pods and zones."""
+    """Bytes that cross the boundaries of leaves, pods and zones."""
 
     def __init__(self, router: Router) -> None:
         self.router = router
@@ -113,9 +113,9 @@ def adaptive_loads(router: Router, src: Ints, dst: Ints, nbytes: Floats) -> Floa
         dst: receiving endpoints, same shape.
         nbytes: bytes of each flow, same shape.
     """
-    borders = CutTraffic(router)
-    borders.flows(src, dst, nbytes)
-    load = borders.loads()
+    traffic = CutTraffic(router)
+    traffic.flows(src, dst, nbytes)
+    load = traffic.loads()
     for end, way in ((src, 0), (dst, 1)):
         load += np.bincount(2 * end + way, weights=nbytes, minlength=len(load))
     return load

@@ -102,7 +102,7 @@ def bisection(fabric: WiredFabric, alive: Bools) -> Floats:
         `formulas.zone_bisection`
 
     Source:
-        Derived: the worst even split follows the borders of zones where there are several.
+        Derived: the worst even split follows the boundaries of zones where there are several.
     """
     return _across(fabric, alive, zone_cuts(fabric, alive))
 
@@ -121,8 +121,8 @@ def _across(fabric: WiredFabric, alive: Bools, cuts: Floats) -> Floats:
     rate = k.gbyte_s * alive
     plane = s.plane[k.b[trunk]]
     zone = s.zone[k.a[trunk]]
-    border = np.bincount(plane * zones + zone, weights=rate[trunk], minlength=fabric.planes * zones)
-    half = np.sort(border.reshape(fabric.planes, zones), axis=1)[:, : zones // 2].sum(axis=1)
+    zone_rate = np.bincount(plane * zones + zone, weights=rate[trunk], minlength=fabric.planes * zones)
+    half = np.sort(zone_rate.reshape(fabric.planes, zones), axis=1)[:, : zones // 2].sum(axis=1)
     joined: Floats = np.minimum(cuts.sum(axis=1), half + (zones % 2) * cuts.min(axis=1))
     return joined
 

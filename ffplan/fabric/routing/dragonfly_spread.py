@@ -60,7 +60,7 @@ class GroupTraffic:
 
 
 def _holders(shape: DragonflyShape) -> Floats:
-    """Return the share of the links of two groups that each router holds, shape (groups, routers, groups)."""
+    """Return the fraction of the links of two groups that each router holds, shape (groups, routers, groups)."""
     g, a, h, each = shape.groups, shape.routers, shape.global_links, shape.each
     here, there, turn = (array.ravel() for array in np.indices((g, g, each)))
     apart = here != there

@@ -36,12 +36,12 @@ class TierLoad:
 
 @record
 class Outcome:
-    """What a fabric makes of some traffic."""
+    """Times of traffic on a fabric."""
 
     time_s: float
     """Time of the busiest link [s]."""
     ideal_s: float
-    """Time of the busiest endpoint link alone: what a fabric without borders would need [s]."""
+    """Time of the busiest endpoint link alone, the time of a fabric without contention [s]."""
     hottest: int
     """Number of the busiest link."""
     tiers: tuple[TierLoad, ...]
@@ -50,7 +50,7 @@ class Outcome:
 
     @property
     def share(self) -> float:
-        """Rate of the job as a share of the ideal [1]."""
+        """Rate of the job as a fraction of the ideal [1]."""
         return self.ideal_s / self.time_s if self.time_s else 1.0
 
 

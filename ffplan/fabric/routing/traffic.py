@@ -1,7 +1,7 @@
 """Who sends how much to whom: flows between endpoints.
 
 A job is a table of endpoints, one row per rank (node) and one column per rail: the node's NIC ports on this fabric.
-Each rail carries an equal share of a collective between the same NICs of two nodes, as rail-aligned libraries do.
+Each rail carries an equal part of a collective between the same NICs of two nodes, as rail-aligned libraries do.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def ring(job: Ints, nbytes: float) -> Flows:
 
 
 def tree(job: Ints, parent: Ints, nbytes: float) -> Flows:
-    """Return an allreduce over trees: each carries its share up to the root and down again.
+    """Return an allreduce over trees: each carries its part up to the root and down again.
 
     Args:
         job: endpoints, shape (ranks, rails).
@@ -116,7 +116,7 @@ def incast(compute: Ints, storage: Ints, zone: Ints, plane: Ints, nbytes: float)
         nbytes: bytes that each compute node reads [byte].
 
     Equation:
-        each port of a reader gets an equal share from every storage port of its zone and plane
+        each port of a reader gets an equal part from every storage port of its zone and plane
 
     Source:
         An et al., arXiv 2408.14158, section VI-B3: files are striped over all storage targets.
@@ -145,7 +145,7 @@ def one_by_one(job: Ints, plane: Ints, nbytes: float) -> Flows:
         nbytes: bytes that each endpoint sends, over all others of its plane [byte].
 
     Equation:
-        each endpoint sends an equal share to every other endpoint of its plane
+        each endpoint sends an equal part to every other endpoint of its plane
 
     Source:
         Definition of all-to-all.

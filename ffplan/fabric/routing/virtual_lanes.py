@@ -1,4 +1,4 @@
-"""Two classes of traffic on shared links, each with a share of its own (InfiniBand virtual lanes, Ethernet queues)."""
+"""Two classes of traffic on shared links, each with a reserved fraction (InfiniBand virtual lanes, Ethernet queues)."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class LaneRates:
 def lane_rates(one: Any, two: Any, rate: Any, share: float) -> LaneRates:
     """Return the rates of two classes that share links.
 
-    On every link a class gets its share, and what the other leaves of its own.
+    On every link a class gets its reserved fraction, and the capacity that the other class leaves unused.
 
     Args:
         one: bytes of the first class on each directed link for one unit of its work [byte].
-        two: the same of the second class [byte].
+        two: bytes of the second class on each directed link for one unit of its work [byte].
         rate: rate of each directed link [byte/s].
-        share: share of a link that the first class is sure of, between 0 and 1 [1].
+        share: fraction of a link reserved for the first class, between 0 and 1 [1].
 
     Equation:
         r1 = min over links of max(share C, C - r2 l2) / l1; r2 likewise with 1 - share; the fixed point reached from

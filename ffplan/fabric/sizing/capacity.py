@@ -23,7 +23,7 @@ def _group_words(design: ResolvedDesign, counts: tuple[int, ...]) -> str:
 
 
 def _that_fit(design: ResolvedDesign, room: int) -> str:
-    """Say how many nodes of the last group fit beside the others, where any do."""
+    """Say how many nodes of the last group fit next to the others, where any do."""
     zones, last = range(design.spec.fabric.zones), design.groups[-1].group
 
     def fits(count: int) -> bool:

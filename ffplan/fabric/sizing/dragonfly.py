@@ -142,6 +142,6 @@ def dragonfly_taper(shape_ports: Any, endpoint_rate: Any, links: Any, link_rate:
         a p r / (each (g - 1) R)
 
     Source:
-        Definition of oversubscription, at the border of a group.
+        Definition of oversubscription, at the boundary of a group.
     """
     return shape_ports * endpoint_rate / (links * link_rate)

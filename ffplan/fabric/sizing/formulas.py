@@ -285,7 +285,7 @@ def zone_bisection(
 ) -> Number:
     """Return the bandwidth across the worst even split of several zones joined by a few links.
 
-    With an even number of zones the split follows zone borders. With an odd number, one zone is split too.
+    With an even number of zones the split follows zone boundaries. With an odd number, one zone is split too.
 
     Args:
         zones: zones Z [1].

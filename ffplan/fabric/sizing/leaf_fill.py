@@ -33,7 +33,7 @@ def leaves_of(design: ResolvedDesign, rule: TreeRule, ports: int) -> int | None:
 
 
 def leaf_fill(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Return (leaves, endpoints on each) of a tree with several leaves; nodes beside the rails count as on leaves of
+    """Return (leaves, endpoints on each) of a tree with several leaves; nodes outside the rails count as on leaves of
     their own.
 
     Args:

@@ -170,7 +170,7 @@ def test_every_row_counts_with_the_first_measure_that_it_has(tmp_path: Path) -> 
     assert run.code == 0, run.err
     assert json.loads(run.out)["rows"] == 4
     assert json.loads(run.out)["before"] == pytest.approx(json.loads(scored.out)["total"]["mape"])
-    assert "of a rate, measured over model" in ffplan("accuracy", "training", "--cases", str(file)).out
+    assert "for a rate, measured over model" in ffplan("accuracy", "training", "--cases", str(file)).out
 
 
 @pytest.mark.parametrize(

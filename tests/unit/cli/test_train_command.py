@@ -426,7 +426,7 @@ def test_what_is_chosen_is_told(tmp_path: Path) -> None:
         "offload-optimizer",
         "256 sequences of 8,192 tokens, bf16",
         "Megatron SC 21, Table 2",
-        "memory counts as if they were fused",
+        "memory is that of fused kernels",
     )
     for words in told:
         assert words in text

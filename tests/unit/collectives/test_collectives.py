@@ -159,11 +159,9 @@ def test_all_to_all() -> None:
     assert use(direct, "nic") == use(rail, "nic") == (0.75, 0.75)
     assert use(direct, "nvlink_all") == pytest.approx((7 / 32, 7 / 32))
     assert use(rail, "nvlink_all") == pytest.approx((7 / 32 + 0.75 * 7 / 8,) * 2)
-    border = (LinkCut(name="leaf_uplinks", label="", sets=2, links=1, gbyte_s=1.0),)
+    cut = (LinkCut(name="leaf_uplinks", label="", sets=2, links=1, gbyte_s=1.0),)
     crossing = [
-        use(ledger("all-to-all", RankLayout(host=host, nodes=4, per_node=8, zones=1, borders=border)), "leaf_uplinks")[
-            0
-        ]
+        use(ledger("all-to-all", RankLayout(host=host, nodes=4, per_node=8, zones=1, cuts=cut)), "leaf_uplinks")[0]
         for ledger in (all_to_all, rail_all_to_all)
     ]
     assert crossing[1] == pytest.approx(16 * 16 / 32)  # only what goes to the other leaf of the rail
@@ -173,7 +171,7 @@ def test_all_to_all() -> None:
 def test_pat() -> None:
     """32 nodes, one rank each: 31/32 through the NIC, 3/4 out of each of four leaves; 8 + 5 x 14 us."""
     cut = (LinkCut(name="leaf_uplinks", label="", sets=4, links=1, gbyte_s=1.0),)
-    job = RankLayout(host=host_named("hgx-h100-8nic"), nodes=32, per_node=1, borders=cut)
+    job = RankLayout(host=host_named("hgx-h100-8nic"), nodes=32, per_node=1, cuts=cut)
     lines = pat("all-gather", job)
     assert use(lines, "leaf_uplinks") == (0.75, 0.75)
     assert use(lines, "nic") == pytest.approx((31 / 32, 31 / 32))

@@ -205,7 +205,7 @@ def test_zones_that_nothing_joins_bound_an_allreduce_inside_one(tmp_path: Path) 
     assert any("stays within one" in text for text in a.assumptions)
 
 
-def test_one_leaf_has_no_border(tmp_path: Path) -> None:
+def test_one_leaf_has_no_link_cut(tmp_path: Path) -> None:
     report = collective(plan(tmp_path, "tiers: 1", "role: compute, server: hgx-h100-8nic, count: 8"), "nccl")
     assert not {"leaf_uplinks", "zone_links"} & {item.name for item in report.terms}
 
@@ -435,7 +435,7 @@ def test_one_switch_uses_all_its_ports(tmp_path: Path) -> None:
 
 
 def test_eight_zones_load_their_links_more_than_two(tmp_path: Path) -> None:
-    """Without in-network reduction, 2 x 7/8 bytes cross the border of each of eight zones."""
+    """Without in-network reduction, 2 x 7/8 bytes leave each of eight zones."""
     fabric = "tiers: 2; zones: 8; inter_zone: {switches: 1, links_per_zone: 1}"
     a = plan(tmp_path, fabric, "role: compute, server: hgx-h100-8nic, count: 64", libraries="hfreduce-nvlink, nccl")
     assert term(collective(a, "hfreduce-nvlink"), "zone_links").gbyte_s == pytest.approx(50 / 1.75)

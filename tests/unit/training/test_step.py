@@ -133,9 +133,10 @@ def test_groups_share_nics() -> None:
     assert contention(8, 1, 1, 1) == 1
 
 
-def test_groups_share_borders() -> None:
+def test_groups_share_link_cuts() -> None:
     """Side by side a group of whole nodes has all links, one rank a node an eighth; four nodes apart a quarter of that,
-    and 64 apart with 16 nodes below the border a sixteenth. With one NIC messages count eight times, as does the share.
+    and 64 apart with 16 nodes below the link cut a sixteenth. With one NIC messages count eight times, as does the
+    fraction.
     """
     assert cut_fraction(8, 8, GroupPlacement(8.0, 4.0), 16) == 1
     assert cut_fraction(8, 8, GroupPlacement(1.0, 4.0), 16) == 1 / 8
@@ -153,8 +154,8 @@ def test_groups_far_apart_cross_zones() -> None:
     assert item.crossed is not None
     zones, _ = item.crossed(GroupPlacement(8.0, 2.0))
     assert float(zones) == 1
-    zones, borders = item.crossed(GroupPlacement(8.0, 2.0, 700.0))
-    links = {border.name: border for border in borders}["zone_links"]
+    zones, cuts = item.crossed(GroupPlacement(8.0, 2.0, 700.0))
+    links = {cut.name: cut for cut in cuts}["zone_links"]
     below = ceil(design.compute.group.count / 2)
     assert (float(zones), float(links.sets), links.below) == (2, 2, below)
     assert float(links.gbyte_s) == pytest.approx(40 * 25 / below)
@@ -236,7 +237,7 @@ def test_sends_between_stages() -> None:
     assert float(send_time(system(), 1e9, 4.0, GroupPlacement(4.0, 1.0))) == pytest.approx(1e9 / 274e9)
 
 
-def test_the_last_stage_has_one_border() -> None:
+def test_the_last_stage_has_one_stage_boundary() -> None:
     """Where its output layer makes the last stage the slowest, a micro-batch is passed once, there and back at the same
     time; where other stages are, twice. Filling and draining pass it p - 1 times each.
     """
@@ -254,17 +255,17 @@ def test_the_last_stage_has_one_border() -> None:
     assert float(parts["sends"]) == pytest.approx(float(sent["sends"]) / 6 * (2 * m + 6))
 
 
-def test_interleaved_pipelines_pass_more_borders() -> None:
-    """Of v chunks a stage at an end has 2 v - 1 borders, one in the middle 2 v; of two stages both are ends. What the
-    last stage does beyond the others is never lost.
+def test_interleaved_pipelines_pass_more_stage_boundaries() -> None:
+    """With v chunks a stage at an end has 2 v - 1 boundaries, one in the middle 2 v; of two stages both are ends. The
+    extra work of the last stage is never lost.
     """
-    for chunks, stages, borders in ((2.0, 4.0, 3.0), (1.0, 2.0, 1.0), (3.0, 2.0, 5.0)):
+    for chunks, stages, boundaries in ((2.0, 4.0, 3.0), (1.0, 2.0, 1.0), (3.0, 2.0, 5.0)):
         item = run(chunks=chunks, pipeline=stages, data=16.0 / stages)
         fill = float(step_parts(filling(item))["sends"])
         m, each = float(item.plans.micro_batches), fill / (2 * (stages - 1))
         parts = step_parts(item)
         assert float(parts["output"]) > 0
-        assert float(parts["sends"]) == pytest.approx(fill + m * borders * each)
+        assert float(parts["sends"]) == pytest.approx(fill + m * boundaries * each)
 
 
 def test_operations_of_a_step() -> None:
