@@ -36,8 +36,17 @@ CASES = sorted((ROOT / "catalogs" / "measurements").rglob("*.yaml"))
 FILES = sorted(set((ROOT / "catalogs").rglob("*.yaml")) - set(CASES))
 
 
+CATALOG = Catalog()
+
+
 def part(path: Path) -> Part:
-    return Catalog().entry(path.stem).part
+    return CATALOG.entry(path.stem).part
+
+
+def files_of(kind: str) -> list[Path]:
+    found = [path for path in FILES if path.relative_to(ROOT / "catalogs").parts[0] == FOLDERS[kind]]
+    assert found
+    return found
 
 
 def schema(name: str) -> dict[str, object]:
@@ -50,44 +59,48 @@ def test_every_kind_has_a_folder_and_a_part() -> None:
     assert {part(path).kind for path in FILES} == set(KINDS)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_catalogue_file(path: Path) -> None:
-    loaded = part(path)
-    assert path.relative_to(ROOT / "catalogs").parts[0] == FOLDERS[loaded.kind]
-    jsonschema.validate(read_document(path).data, schema("catalog"))
-    figures = list(loaded.figures())
-    assert figures
-    used = {figure.source for _, figure in figures}
-    assert used == set(loaded.sources), "every source listed is used, every source used is listed"
-    for source in loaded.sources.values():
-        assert ("recalled" in source.title) == (source.status == "R"), "a recalled figure says so"
+@pytest.mark.parametrize("kind", FOLDERS)
+def test_catalogue_files(kind: str) -> None:
+    check = jsonschema.Draft202012Validator(schema("catalog"))
+    for path in files_of(kind):
+        loaded = part(path)
+        assert loaded.kind == kind, path
+        check.validate(read_document(path).data)
+        figures = list(loaded.figures())
+        assert figures, path
+        used = {figure.source for _, figure in figures}
+        assert used == set(loaded.sources), f"{path}: every source listed is used, every source used is listed"
+        for source in loaded.sources.values():
+            assert ("recalled" in source.title) == (source.status == "R"), f"{path}: a recalled figure says so"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_every_id_in_a_part_exists(path: Path) -> None:
-    catalog, loaded = Catalog(), part(path)
-    names: set[str] = set()
-    if isinstance(loaded, PriceBook):
-        names |= set(loaded.items)
-    if isinstance(loaded, Server | StorageServer):
-        names |= {socket.cpu for socket in loaded.sockets} | {nic.part for nic in loaded.nics}
-    if isinstance(loaded, Server) and loaded.accelerator:
-        names.add(loaded.accelerator)
-    assert names <= set(catalog.ids())
+def test_every_id_in_a_part_exists() -> None:
+    known = set(CATALOG.ids())
+    for path in FILES:
+        loaded = part(path)
+        names: set[str] = set()
+        if isinstance(loaded, PriceBook):
+            names |= set(loaded.items)
+        if isinstance(loaded, Server | StorageServer):
+            names |= {socket.cpu for socket in loaded.sockets} | {nic.part for nic in loaded.nics}
+        if isinstance(loaded, Server) and loaded.accelerator:
+            names.add(loaded.accelerator)
+        assert names <= known, path
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_case_file(path: Path) -> None:
-    document = read_document(path)
-    subject = path.parent.name
-    loaded: CaseFile | TrainingFile
-    loaded = validate(TrainingFile, document) if subject == "training" else validate(CaseFile, document)
-    assert loaded.id == path.stem
-    jsonschema.validate(document.data, schema(f"{subject}-cases"))
-    if isinstance(loaded, CaseFile):
-        assert loaded.collectives or loaded.hierarchies or loaded.offloads
+@pytest.mark.parametrize("subject", ["communication", "training"])
+def test_case_files(subject: str) -> None:
+    check = jsonschema.Draft202012Validator(schema(f"{subject}-cases"))
     first = f"# yaml-language-server: $schema=../../../schema/{subject}-cases.schema.json\n"
-    assert path.read_text().startswith(first)
+    for path in (item for item in CASES if item.parent.name == subject):
+        document = read_document(path)
+        loaded: CaseFile | TrainingFile
+        loaded = validate(TrainingFile, document) if subject == "training" else validate(CaseFile, document)
+        assert loaded.id == path.stem
+        check.validate(document.data)
+        if isinstance(loaded, CaseFile):
+            assert loaded.collectives or loaded.hierarchies or loaded.offloads, path
+        assert path.read_text().startswith(first), path
 
 
 @pytest.mark.parametrize("name", DESIGNS)
