@@ -27,10 +27,6 @@ class FabricFamily:
 
     names: tuple[str, ...]
     """What `fabric.family` of a design calls it."""
-    roles: tuple[str, ...]
-    """Roles of its switches, as they are named; endpoints join the first."""
-    tiers: tuple[str, ...]
-    """Tiers of its links."""
     count: Callable[[ResolvedDesign], FabricPlan]
     """Sizes it for a design."""
     cuts: Callable[[ResolvedDesign, FabricPlan, Number, Number | None], tuple[LinkCut, ...]]
@@ -67,8 +63,6 @@ def _route_dragonfly(fabric: WiredFabric, alive: Bools | None) -> Routing:
 
 TREES = FabricFamily(
     names=("fat-tree", "rail-optimised", "rail-only"),
-    roles=("leaf", "spine", "core", "interzone"),
-    tiers=("endpoint", "leaf_spine", "spine_core", "interzone"),
     count=tree_plan.plan_trees,
     cuts=link_cuts.tree_cuts,
     wire=_wire_trees,
@@ -76,8 +70,6 @@ TREES = FabricFamily(
 )
 DRAGONFLY = FabricFamily(
     names=("dragonfly",),
-    roles=("router",),
-    tiers=("endpoint", "intra_group", "inter_group"),
     count=dragonfly_plan.plan_dragonfly,
     cuts=link_cuts.dragonfly_cuts,
     wire=_wire_dragonfly,

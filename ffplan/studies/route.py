@@ -87,7 +87,8 @@ def route(wired: WiredDesign, wish: RouteRequest) -> RouteReport:
             return job_loads.loads_of(router, wish.flows, routing, wish.seed)
         return job_loads.loads_for(design, router, job, wish.traffic, routing=routing, nbytes=wish.size, seed=wish.seed)
 
-    (load, lost), (even, _) = loads(wish.routing), loads("adaptive")
+    load, lost = loads(wish.routing)
+    even = load if wish.routing == "adaptive" else loads("adaptive")[0]
     result, known = outcome(network, load, lost), wish.flows is None
     return RouteReport(
         schema_version=SCHEMA_VERSION,

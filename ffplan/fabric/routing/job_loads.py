@@ -133,6 +133,16 @@ def flows_of(
     return traffic.one_by_one(job.ports, e.plane, nbytes / job.ports.shape[1])
 
 
+def check_kind(router: Routing, routing: str) -> None:
+    """Refuse a kind of routing that the fabric has not.
+
+    Raises:
+        StudyError: with those that it has.
+    """
+    if routing not in router.kinds:
+        raise StudyError(f"a {router.fabric.family} has no {routing} routing; it has {', '.join(router.kinds)}")
+
+
 def loads_of(router: Routing, flows: traffic.Flows, routing: str, seed: int) -> tuple[Floats, int]:
     """Return the bytes on every directed link under one kind of routing, and how many flows do not arrive.
 
@@ -145,8 +155,7 @@ def loads_of(router: Routing, flows: traffic.Flows, routing: str, seed: int) -> 
     Raises:
         StudyError: where the fabric has no such routing.
     """
-    if routing not in router.kinds:
-        raise StudyError(f"a {router.fabric.family} has no {routing} routing; it has {', '.join(router.kinds)}")
+    check_kind(router, routing)
     if routing != "adaptive":
         hashed = None if routing == "static" else seed
         return flow_loads(router, flows.src, flows.dst, flows.nbytes, hashed, detour=routing == "valiant")
@@ -192,6 +201,7 @@ def loads_for(
     Raises:
         StudyError: as `flows_of` and `loads_of` do.
     """
+    check_kind(router, routing)
     if kind in ("all-to-all", "rail-all-to-all"):
         rails = job.ports.shape[1] if kind == "rail-all-to-all" else 1
         parts = [JobNodes(job.ports[:, rail::rails], job.zone) for rail in range(rails)]

@@ -31,7 +31,7 @@ class TreeRouting(Router):
             nbytes: bytes from each to each [byte].
             kind: kind of routing.
         """
-        if self.alive is not None or kind == "ecmp":
+        if self.alive is not None or kind not in ("static", "adaptive"):
             return None
         if kind == "static":
             return all_to_all_loads(self, member, nbytes)

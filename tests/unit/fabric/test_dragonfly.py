@@ -130,3 +130,13 @@ def test_what_a_dragonfly_refuses(tmp_path: Path) -> None:
         assert done.code == 2
         assert "is a dragonfly" in done.err
     assert ffplan("route", "fire-flyer-2", "-r", "valiant").code == 2
+    done = ffplan("route", "fire-flyer-2", "-t", "all-to-all", "-r", "valiant")
+    assert done.code == 2
+    assert "a fat-tree has no valiant routing; it has static, ecmp, adaptive" in done.err
+
+
+def test_one_node_has_no_hosts_in_order(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text(DESIGN.replace("200}", "1}"))
+    done = ffplan("export", str(tmp_path / "one.yaml"), "--to", "hosts")
+    assert done.code == 2
+    assert "a job needs two nodes or more" in done.err
