@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import ceil_div
+from ffplan.base.array_math import Truth, ceil_div, some
 from ffplan.base.errors import InputError
+from ffplan.base.outcomes import LedgerLine
+from ffplan.base.record import record
 from ffplan.collectives.algorithms import ALGORITHMS
-from ffplan.collectives.bottleneck import solve
-from ffplan.collectives.bounds import Bound, ring_factor
+from ffplan.collectives.bottleneck import Line, solve
+from ffplan.collectives.bounds import ring_factor
 from ffplan.collectives.hfreduce import hfreduce, ledger_total
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.fabric.family import fabric_cuts
@@ -19,10 +21,14 @@ from ffplan.results.design import CollectiveReport
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
-    from ffplan.base.outcomes import LedgerLine
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.schema import Communication
+    from ffplan.fabric.sizing.link_cuts import LinkCut
     from ffplan.fabric.sizing.plan import FabricPlan
+
+
+OF_NCCL = ("ring", "tree", "nvls", "nvls-tree")
+"""Algorithms of NCCL whose bounds are compared."""
 
 
 def _faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]:
@@ -50,14 +56,40 @@ def _faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]:
     ]
 
 
-def _best(job: RankLayout) -> tuple[str, Bound]:
-    """Return the algorithm of NCCL that allows most, and its bound; the first of equals."""
-    known = resources(job.host, job.cuts)
-    names = ["ring", "tree"]
-    if ("nvls", job.host.gpus[0]) in known and job.per_node > 1:
-        names.append("nvls" if job.nodes == 1 else "nvls-tree")
-    found = [(name, solve(known, ALGORITHMS[name].ledger("allreduce", job))) for name in names]
-    return max(found, key=lambda item: item[1].gbyte_s if item[1].terms else 0.0)
+@record
+class BoundLedger:
+    """What one algorithm moves in the allreduce that a design asks for."""
+
+    algorithm: str
+    lines: list[Line]
+    possible: Truth
+    """Where it can run."""
+    ledger: tuple[LedgerLine, ...] = ()
+    """Memory operations of HFReduce."""
+
+
+def bound_ledgers(library: str, design: ResolvedDesign, node: Host, crossed: tuple[LinkCut, ...]) -> list[BoundLedger]:
+    """Return the ledgers that a library may run, for one design or for arrays of them.
+
+    Args:
+        library: hfreduce, hfreduce-nvlink or nccl.
+        design: the design.
+        node: a compute node.
+        crossed: the links between leaves, groups or zones that it crosses.
+    """
+    nodes, wanted = reachable_nodes(design), design.spec.communication
+    assert wanted is not None
+    if library != "nccl":
+        job = RankLayout(host=node, nodes=nodes, per_node=len(node.gpus), zones=1, cuts=crossed)
+        lines, ledger = hfreduce(
+            job, nvlink=library == "hfreduce-nvlink", memcpy_async=wanted.hfreduce.h2d == "memcpy-async"
+        )
+        return [BoundLedger("hfreduce", lines, True, ledger)]
+    ranks = nodes * len(node.gpus)
+    domains = ceil_div(ranks, node.domain_gpus)
+    job = RankLayout(host=node, nodes=domains, per_node=ranks / domains, zones=1, cuts=crossed)
+    found = [(ALGORITHMS[name], ALGORITHMS[name].possible(job)) for name in OF_NCCL]
+    return [BoundLedger(item.name, item.ledger("allreduce", job), at) for item, at in found if some(at)]
 
 
 def _one(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host, wanted: Communication) -> CollectiveReport:
@@ -66,16 +98,9 @@ def _one(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host, wan
     assert accelerator is not None
     ranks = reachable_nodes(design) * len(node.gpus)
     crossed = fabric_cuts(design, plan, reachable_nodes(design))
-    ledger: tuple[LedgerLine, ...] = ()
-    if library == "nccl":
-        domains = ceil_div(ranks, node.domain_gpus)
-        algorithm, result = _best(RankLayout(host=node, nodes=domains, per_node=ranks / domains, zones=1, cuts=crossed))
-    else:
-        job = RankLayout(host=node, nodes=reachable_nodes(design), per_node=len(node.gpus), zones=1, cuts=crossed)
-        lines, ledger = hfreduce(
-            job, nvlink=library == "hfreduce-nvlink", memcpy_async=wanted.hfreduce.h2d == "memcpy-async"
-        )
-        algorithm, result = "hfreduce", solve(resources(node, crossed), lines)
+    known = resources(node, crossed)
+    found = [(item, solve(known, item.lines)) for item in bound_ledgers(library, design, node, crossed)]
+    best, result = max(found, key=lambda item: item[1].gbyte_s if item[1].terms else 0.0)  # the first of equals
     if all(term.name == "hbm" for term in result.terms):
         raise InputError(
             design.document.finding(
@@ -88,7 +113,7 @@ def _one(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host, wan
     algbw, runner_up = float(result.gbyte_s), result.runner_up
     return CollectiveReport(
         library=library,
-        algorithm=algorithm,
+        algorithm=best.algorithm,
         operation="allreduce",
         ranks=ranks,
         nodes=reachable_nodes(design),
@@ -100,8 +125,8 @@ def _one(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host, wan
         limited_by_label=result.binding.label,
         runner_up=runner_up.name if runner_up else None,
         terms=result.terms,
-        ledger=ledger,
-        ledger_operations=float(ledger_total(ledger)) if ledger else None,
+        ledger=best.ledger,
+        ledger_operations=float(ledger_total(best.ledger)) if best.ledger else None,
     )
 
 

@@ -11,22 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.array_math import Bools, Floats, Number, ceil_div, choose, maximum
+from ffplan.base.array_math import Bools, Floats, Number, choose, maximum
 from ffplan.base.errors import UsageError
 from ffplan.base.record import record
-from ffplan.collectives.algorithms import ALGORITHMS
 from ffplan.collectives.bottleneck import sustained_rate
-from ffplan.collectives.hfreduce import hfreduce
-from ffplan.collectives.rank_layout import RankLayout
-from ffplan.cost.bom import price
+from ffplan.cost.bom import cable_items, price
 from ffplan.cost.power import annual_energy, plan_power
 from ffplan.fabric.family import fabric_cuts
 from ffplan.fabric.sizing.link_cuts import reachable_nodes
 from ffplan.fabric.sizing.tree_grid import check_divisible, plan_tree_grid
 from ffplan.node.host import Host, host
 from ffplan.node.resources import resources
+from ffplan.studies.allreduce_bound import bound_ledgers
 
 if TYPE_CHECKING:
+    from ffplan.catalog.parts import Link
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
 
@@ -49,26 +48,11 @@ class DesignGrid:
 
 def _rate(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host) -> Number:
     """Return the bound of an allreduce with one library [GB/s], as `allreduce_bound` has it for one design."""
-    nodes, wanted = reachable_nodes(design), design.spec.communication
-    assert wanted is not None
-    crossed = fabric_cuts(design, plan, nodes)
+    crossed = fabric_cuts(design, plan, reachable_nodes(design))
     known = resources(node, crossed)
-    if library != "nccl":
-        job = RankLayout(host=node, nodes=nodes, per_node=len(node.gpus), zones=1, cuts=crossed)
-        lines, _ = hfreduce(
-            job, nvlink=library == "hfreduce-nvlink", memcpy_async=wanted.hfreduce.h2d == "memcpy-async"
-        )
-        return sustained_rate(known, lines, at_line_rate=True)
-    ranks = nodes * len(node.gpus)
-    domains = ceil_div(ranks, node.domain_gpus)
-    job = RankLayout(host=node, nodes=domains, per_node=ranks / domains, zones=1, cuts=crossed)
     best: Number = 0.0
-    for name in ("ring", "tree", "nvls", "nvls-tree"):
-        algorithm = ALGORITHMS[name]
-        possible = algorithm.possible(job)
-        if bool(np.any(possible)):
-            rate = sustained_rate(known, algorithm.ledger("allreduce", job), at_line_rate=True)
-            best = maximum(best, choose(possible, rate, 0.0))
+    for item in bound_ledgers(library, design, node, crossed):
+        best = maximum(best, choose(item.possible, sustained_rate(known, item.lines, at_line_rate=True), 0.0))
     return best
 
 
@@ -83,8 +67,8 @@ def _communication(design: ResolvedDesign, plan: FabricPlan) -> dict[str, Number
     }
 
 
-def _cost(design: ResolvedDesign, plan: FabricPlan) -> dict[str, Number]:
-    cost = price(design, plan)
+def _cost(design: ResolvedDesign, plan: FabricPlan, links: list[tuple[str, Link, int]]) -> dict[str, Number]:
+    cost = price(design, plan, links)
     if cost is None:
         return {}
     total = sum(line.total for line in cost.lines)
@@ -99,8 +83,8 @@ def _cost(design: ResolvedDesign, plan: FabricPlan) -> dict[str, Number]:
     return found | ({"cost.per_accelerator": total / accelerators} if np.all(accelerators) else {})
 
 
-def _power(design: ResolvedDesign, plan: FabricPlan) -> dict[str, Number]:
-    power, tariff = plan_power(design, plan), design.spec.site.electricity_price
+def _power(design: ResolvedDesign, plan: FabricPlan, links: list[tuple[str, Link, int]]) -> dict[str, Number]:
+    power, tariff = plan_power(design, plan, links), design.spec.site.electricity_price
     energy = annual_energy(power.facility_w)
     found = {
         "power.it_kw": power.it_w / 1e3,
@@ -145,7 +129,8 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any]) -> DesignGrid:
             "fabric.oversubscription": plan.oversubscription,
             "fabric.bisection_gbyte_s": plan.bisection_gbyte_s,
         }
-        columns |= _communication(varied, plan) | _cost(varied, plan) | _power(varied, plan)
+        links = cable_items(varied, plan)
+        columns |= _communication(varied, plan) | _cost(varied, plan, links) | _power(varied, plan, links)
     count = len(arrays[0].ravel())
     feasible = np.broadcast_to(np.asarray(fits), (count,)).reshape(shape)
     table = {

@@ -12,12 +12,10 @@ import numpy as np
 
 from ffplan.base.array_math import maximum, minimum
 from ffplan.base.errors import InputError
-from ffplan.fabric.sizing import formulas
 from ffplan.fabric.sizing.endpoints import nic_faults, zone_demands
 from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree
 from ffplan.fabric.sizing.leaf_fill import leaves_of
-from ffplan.fabric.sizing.plan import rails_of
-from ffplan.fabric.sizing.tree_plan import SizedTrees, assemble, provisioned
+from ffplan.fabric.sizing.tree_plan import SizedTrees, assemble, base_rule, provisioned
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Bools, Ints, Number
@@ -74,15 +72,7 @@ def plan_tree_grid(design: ResolvedDesign) -> tuple[FabricPlan, Bools]:
     fabric = design.spec.fabric
     wanted = zone_demands(design)
     ports = provisioned(design, wanted)
-    radix, rails = design.radix, max(rails_of(design, g) for g in design.groups if g.group.role == "compute")
-    base = TreeRule(
-        tiers=fabric.tiers,
-        radix=radix,
-        uplinks=formulas.leaf_uplinks(radix, fabric.oversubscription) if fabric.tiers > 1 else 0,  # type: ignore[arg-type]
-        rails=rails,
-        core_policy=fabric.core_policy,
-        spine_ratio=fabric.spine_oversubscription,
-    )
+    base = base_rule(design)
     rule = _chosen_rule(design, base, ports, fabric.oversubscription)
     trees, fits = _trees(design, rule, ports)
     fits = fits & (minimum(*wanted.totals) > 0)
@@ -90,7 +80,7 @@ def plan_tree_grid(design: ResolvedDesign) -> tuple[FabricPlan, Bools]:
         fits = fits & ((fabric.scalable_unit or 1) <= rule.downlinks)
     if fabric.access_points is not None:
         fits = fits & (fabric.access_points >= design.planes * sum(wanted.totals))
-    if fabric.inter_zone and fabric.zones * design.trunk_links > fabric.inter_zone.switches * radix:
+    if fabric.inter_zone and fabric.zones * design.trunk_links > fabric.inter_zone.switches * base.radix:
         fits = fits & False
     return assemble(design, SizedTrees(rule, wanted, ports, trees)), fits
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.array_math import choose, maximum, real
+from ffplan.base.array_math import choose, maximum, minimum, real, whole
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.fabric.sizing import formulas
@@ -18,6 +18,20 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
 
 
+def base_rule(design: ResolvedDesign) -> TreeRule:
+    """Return what every tree of the design's fabric has in common, with the fewest uplinks that keep the ratio."""
+    fabric = design.spec.fabric
+    rails = max(rails_of(design, group) for group in design.groups if group.group.role == "compute")
+    return TreeRule(
+        tiers=fabric.tiers,
+        radix=design.radix,
+        uplinks=whole(formulas.leaf_uplinks(design.radix, fabric.oversubscription)) if fabric.tiers > 1 else 0,
+        rails=rails,
+        core_policy=fabric.core_policy,
+        spine_ratio=fabric.spine_oversubscription,
+    )
+
+
 def tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> TreeRule:
     """Return what every tree of the design's fabric has in common.
 
@@ -25,18 +39,7 @@ def tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> TreeRule:
         design: the design.
         ports: endpoint ports to build in each zone of one plane [1].
     """
-    fabric = design.spec.fabric
-    radix = design.radix
-    uplinks = int(formulas.leaf_uplinks(radix, fabric.oversubscription)) if fabric.tiers > 1 else 0
-    rails = max(rails_of(design, group) for group in design.groups if group.group.role == "compute")
-    rule = TreeRule(
-        tiers=fabric.tiers,
-        radix=radix,
-        uplinks=uplinks,
-        rails=rails,
-        core_policy=fabric.core_policy,
-        spine_ratio=fabric.spine_oversubscription,
-    )
+    fabric, rule = design.spec.fabric, base_rule(design)
 
     def switches(choice: TreeRule) -> float:
         """Return the switches of all zones; infinite where they do not fit."""
@@ -158,14 +161,13 @@ def _bisection(design: ResolvedDesign, wanted: Demand, trees: list[Tree], link_r
     Where every compute node is in every zone, the zones carry its traffic side by side, as planes do.
     """
     rates = [port_rate(design, group) for group in design.groups]
-    smallest: Any = None
-    cut: Any = None
+    found = []
     for zone, tree in zip(wanted.by_zone, trees, strict=True):
         bandwidth = sum(n * rate for n, rate in zip(zone, rates, strict=True))
-        here = _tree_cut(design, tree, zone, bandwidth, link_rate)
-        first = smallest is None
-        less = True if first else bandwidth < smallest
-        smallest, cut = (bandwidth, here) if first else (choose(less, bandwidth, smallest), choose(less, here, cut))
+        found.append((bandwidth, _tree_cut(design, tree, zone, bandwidth, link_rate)))
+    smallest, cut = found[0]
+    for bandwidth, here in found[1:]:
+        cut, smallest = choose(bandwidth < smallest, here, cut), minimum(bandwidth, smallest)
     if design.side_by_side:
         return real(design.spec.fabric.zones * cut)
     return real(formulas.zone_bisection(design.spec.fabric.zones, design.trunk_links, link_rate, smallest, cut))
