@@ -31,10 +31,16 @@ OF_NCCL = ("ring", "tree", "nvls", "nvls-tree")
 """Algorithms of NCCL whose bounds are compared."""
 
 
-def _faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]:
+def bound_faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]:
+    """Return what keeps libraries from running on the compute nodes, for one design or for all of an array.
+
+    Args:
+        design: the design.
+        wanted: what it asks for.
+    """
     group = design.compute
     document = design.document
-    if group.accelerator is None or group.accelerators_per_node * reachable_nodes(design) < 2:
+    if group.accelerator is None or not some(group.accelerators_per_node * reachable_nodes(design) >= 2):
         return [
             document.finding(
                 "communication-nodes",
@@ -145,7 +151,7 @@ def allreduce_bounds(design: ResolvedDesign, plan: FabricPlan | None) -> tuple[C
     wanted = design.spec.communication
     if wanted is None:
         return ()
-    faults = _faults(design, wanted)
+    faults = bound_faults(design, wanted)
     if faults:
         raise InputError(*faults)
     if plan is None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.array_math import Bools, Floats, Number, choose, maximum
-from ffplan.base.errors import UsageError
+from ffplan.base.array_math import Bools, Floats, Number, Truth, choose, maximum
+from ffplan.base.errors import InputError, UsageError
 from ffplan.base.record import record
 from ffplan.collectives.bottleneck import sustained_rate
 from ffplan.cost.bom import cable_items, price
@@ -22,7 +22,7 @@ from ffplan.fabric.sizing.link_cuts import reachable_nodes
 from ffplan.fabric.sizing.tree_grid import check_divisible, plan_tree_grid
 from ffplan.node.host import Host, host
 from ffplan.node.resources import resources
-from ffplan.studies.allreduce_bound import bound_ledgers
+from ffplan.studies.allreduce_bound import bound_faults, bound_ledgers
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Link
@@ -56,9 +56,24 @@ def _rate(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host) ->
     return best
 
 
+def _can_communicate(design: ResolvedDesign) -> Truth:
+    """Return which designs have the two accelerators that an allreduce needs, where one is asked for.
+
+    Raises:
+        InputError: where a library cannot run on the compute nodes.
+    """
+    wanted = design.spec.communication
+    if wanted is None:
+        return True
+    faults = bound_faults(design, wanted)
+    if faults:
+        raise InputError(*faults)
+    return design.compute.accelerators_per_node * reachable_nodes(design) >= 2
+
+
 def _communication(design: ResolvedDesign, plan: FabricPlan) -> dict[str, Number]:
     wanted = design.spec.communication
-    if wanted is None or design.compute.accelerator is None:
+    if wanted is None:
         return {}
     node = host(design.compute, design.port_gbyte_s * design.stripes)
     return {
@@ -129,6 +144,7 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any]) -> DesignGrid:
             "fabric.oversubscription": plan.oversubscription,
             "fabric.bisection_gbyte_s": plan.bisection_gbyte_s,
         }
+        fits = fits & _can_communicate(varied)
         links = cable_items(varied, plan)
         columns |= _communication(varied, plan) | _cost(varied, plan, links) | _power(varied, plan, links)
     count = len(arrays[0].ravel())

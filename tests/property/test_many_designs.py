@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import ffplan
 from ffplan.base.plain import leaves, plain
+from tests.support import ROOT
 
 DESIGNS = ("fire-flyer-2", "dgx-a100-10k", "fire-flyer-next", "pcie-a100-three-tier", "fire-flyer-2-nvlink")
 
@@ -64,6 +65,12 @@ def test_rail_optimised_units() -> None:
         for path, values in many.columns.items():
             if single is not None:
                 assert values[place] == pytest.approx(single[path], rel=1e-11), (count, path)
+
+
+def test_what_a_library_refuses_is_refused_for_many() -> None:
+    text = (ROOT / "designs" / "fire-flyer-2.yaml").read_text()
+    with pytest.raises(ffplan.InputError, match="needs NVLink"):
+        ffplan.assess_many(text.replace("[hfreduce, nccl]", "[hfreduce-nvlink]"), {"site.pue": [1.2]})
 
 
 def test_prices_rates_and_power_scale_as_they_should() -> None:

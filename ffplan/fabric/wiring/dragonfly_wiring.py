@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.array_math import Floats, Ints
+from ffplan.base.array_math import Ints
 from ffplan.base.record import record
 from ffplan.fabric.sizing.endpoints import ports_per_plane
 from ffplan.fabric.wiring.dragonfly_links import WiredDragonfly, dragonfly_links
-from ffplan.fabric.wiring.network import ROUTER, TIERS, EndpointTable, LinkTable, Network, SwitchTable, join
-from ffplan.fabric.wiring.wiring import WiredFabric
+from ffplan.fabric.wiring.leaf_ports import ports_in_plane
+from ffplan.fabric.wiring.network import ROUTER, TIERS, EndpointTable, Network, SwitchTable, join
+from ffplan.fabric.wiring.wiring import WiredFabric, make_links
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
@@ -54,15 +55,6 @@ def _seats(design: ResolvedDesign, shape: DragonflyShape) -> _Seats:
     )
 
 
-def _rates(design: ResolvedDesign, seats: _Seats, nic: Ints) -> Floats:
-    """Return the rate of each endpoint link [GB/s]."""
-    rate = np.zeros(len(nic))
-    for position, group in enumerate(design.groups):
-        own = seats.group == position
-        rate[own] = np.asarray(group.nic_rates(design.port_gbyte_s, design.stripes))[nic[own]] / design.stripes
-    return rate
-
-
 def _switches(shape: DragonflyShape, plane: int) -> SwitchTable:
     count = shape.groups * shape.routers
     number = np.arange(count, dtype=np.int32)
@@ -86,41 +78,26 @@ def wire_dragonfly(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
     assert shape is not None
     seats, inside = _seats(design, shape), dragonfly_links(shape)
     routers, planes, count = shape.groups * shape.routers, design.planes, len(seats.node)
-    per_plane = np.array([0 if design.stripes > 1 else ports_per_plane(design, group) for group in design.groups])
     endpoints, ends, between = [], [], []
     for plane in range(planes):
-        nic = seats.port + plane * per_plane[seats.group]
-        port = nic * design.stripes + plane if design.stripes > 1 else nic
-        zeros, first = np.zeros(count, np.int16), plane * routers
+        port, rate = ports_in_plane(design, seats.group, seats.port, plane)
+        first, device = plane * routers, planes * routers + plane * count + np.arange(count)
         endpoints.append(
             EndpointTable(
                 group=seats.group,
                 node=seats.node,
                 port=port.astype(np.int16),
                 plane=np.full(count, plane, np.int16),
-                zone=zeros,
+                zone=np.zeros(count, np.int16),
                 leaf=seats.router + np.int32(first),
                 slot=seats.slot,
             )
         )
-        ends.append(
-            LinkTable(
-                a=(planes * routers + plane * count + np.arange(count)).astype(np.int32),
-                a_port=zeros,
-                b=seats.router + np.int32(first),
-                b_port=seats.slot,
-                tier=np.zeros(count, np.int8),
-                gbyte_s=_rates(design, seats, nic).astype(np.float32),
-            )
-        )
+        ends.append(make_links(device, np.zeros(count), seats.router + first, seats.slot, tier=0, rate=rate))
+        tier = np.where(inside.inter_group, INTER_GROUP, INTRA_GROUP)
         between.append(
-            LinkTable(
-                a=(inside.a + first).astype(np.int32),
-                a_port=inside.a_port.astype(np.int16),
-                b=(inside.b + first).astype(np.int32),
-                b_port=inside.b_port.astype(np.int16),
-                tier=np.where(inside.inter_group, INTER_GROUP, INTRA_GROUP).astype(np.int8),
-                gbyte_s=np.full(len(inside.a), design.link_gbyte_s, np.float32),
+            make_links(
+                inside.a + first, inside.a_port, inside.b + first, inside.b_port, tier=tier, rate=design.link_gbyte_s
             )
         )
     switches = join([_switches(shape, plane) for plane in range(planes)])

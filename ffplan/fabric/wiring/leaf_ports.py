@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.array_math import Ints
+from ffplan.base.array_math import Floats, Ints
 from ffplan.base.record import record
 from ffplan.fabric.sizing.endpoints import deal, ports_per_plane
 from ffplan.fabric.sizing.leaf_fill import railed, unit_nodes
@@ -133,3 +133,22 @@ def leaf_ports(design: ResolvedDesign, tree: Tree, zone: int) -> LeafPorts:
         trunk_leaf=trunk_leaf.astype(np.int32),
         trunk_slot=trunk_slot.astype(np.int16),
     )
+
+
+def ports_in_plane(design: ResolvedDesign, group: Ints, rail: Ints, plane: int) -> tuple[Ints, Floats]:
+    """Return the port of each endpoint on its node, and what it carries [GB/s], both in the shape of the endpoints.
+
+    Args:
+        design: the design.
+        group: node group of each endpoint.
+        rail: which of the node's ports in this plane each endpoint is.
+        plane: position of the plane.
+    """
+    striped = design.stripes > 1
+    per_plane = np.array([0 if striped else ports_per_plane(design, item) for item in design.groups])
+    nic = rail + plane * per_plane[group]
+    rate = np.zeros(len(nic))
+    for position, item in enumerate(design.groups):
+        own = group == position
+        rate[own] = np.asarray(item.nic_rates(design.port_gbyte_s, design.stripes))[nic[own]] / design.stripes
+    return (nic * design.stripes + plane if striped else nic), rate

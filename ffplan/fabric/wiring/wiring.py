@@ -9,10 +9,9 @@ import numpy as np
 
 from ffplan.base.array_math import Ints
 from ffplan.base.record import record
-from ffplan.fabric.sizing.endpoints import ports_per_plane
 from ffplan.fabric.sizing.fat_tree import Tree
 from ffplan.fabric.wiring.dragonfly_links import WiredDragonfly
-from ffplan.fabric.wiring.leaf_ports import LeafPorts, leaf_ports, packed
+from ffplan.fabric.wiring.leaf_ports import LeafPorts, leaf_ports, packed, ports_in_plane
 from ffplan.fabric.wiring.network import (
     CORE,
     INTERZONE,
@@ -71,20 +70,21 @@ class WiredFabric:
     """Whether every compute node is in every zone, so that zones carry its traffic side by side, as planes do."""
 
 
-def _links(a: Any, a_port: Any, b: Any, b_port: Any, tier: int, rate: Any) -> LinkTable:
+def make_links(a: Any, a_port: Any, b: Any, b_port: Any, tier: Any, rate: Any) -> LinkTable:
+    """Return links with their columns in the types of the table; tier and rate may be one for all."""
     count = len(a)
     return LinkTable(
         a=np.asarray(a, np.int32),
         a_port=np.asarray(a_port, np.int16),
         b=np.asarray(b, np.int32),
         b_port=np.asarray(b_port, np.int16),
-        tier=np.full(count, tier, np.int8),
+        tier=np.broadcast_to(np.asarray(tier, np.int8), count),
         gbyte_s=np.broadcast_to(np.asarray(rate, np.float32), count),
     )
 
 
 def _shifted(wires: Wires, first: int, tier: int, rate: float) -> LinkTable:
-    return _links(wires.a + np.int32(first), wires.a_port, wires.b + np.int32(first), wires.b_port, tier, rate)
+    return make_links(wires.a + np.int32(first), wires.a_port, wires.b + np.int32(first), wires.b_port, tier, rate)
 
 
 def _tree_switches(tree: Tree, plane: int, zone: int, pods: Ints) -> SwitchTable:
@@ -138,7 +138,7 @@ class _Builder:
             )
         )
         zeros = np.zeros(count, np.int16)
-        self.parts[0].append(_links(np.zeros(count, np.int32), zeros, seat.leaf + first, seat.slot, 0, rates))
+        self.parts[0].append(make_links(np.zeros(count, np.int32), zeros, seat.leaf + first, seat.slot, 0, rates))
         self.parts[1].append(_shifted(down, first, 1, self.link_rate))
         if up is not None:
             self.parts[2].append(_shifted(up, first, 2, self.link_rate))
@@ -177,7 +177,7 @@ class _Builder:
             number = np.arange(len(seat[zone].trunk_leaf))
             first = self.trees[plane * zones + zone].first_switch
             self.parts[3].append(
-                _links(
+                make_links(
                     seat[zone].trunk_leaf + first,
                     seat[zone].trunk_slot,
                     self.switch_count + number % switches,
@@ -223,18 +223,10 @@ def wire_trees(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
     builder = _Builder(design.link_gbyte_s)
     trunk = spec.inter_zone
     zone_seats = [leaf_ports(design, tree, zone) for zone, tree in enumerate(trees)]
-    rates = [np.asarray(group.nic_rates(design.port_gbyte_s, design.stripes)) for group in design.groups]
-    striped = design.stripes > 1
     for plane in range(design.planes):
         for zone, tree in enumerate(trees):
             seat = zone_seats[zone]
-            per_plane = np.array([0 if striped else ports_per_plane(design, group) for group in design.groups])
-            nic = seat.rail + plane * per_plane[seat.group]
-            rate = np.zeros(len(nic))
-            for position, group_rates in enumerate(rates):
-                own = seat.group == position
-                rate[own] = group_rates[nic[own]] / design.stripes
-            ports = nic * design.stripes + plane if striped else nic
+            ports, rate = ports_in_plane(design, seat.group, seat.rail, plane)
             builder.tree(tree, plane, zone, seat, ports, rate)
         if trunk:
             builder.inter_zone(plane, spec.zones, trunk.switches, zone_seats, design.link_gbyte_s)

@@ -46,6 +46,17 @@ def test_training_and_memory_are_replayed(tmp_path: Path) -> None:
     assert max(len(line) for line in ffplan("accuracy", "training", "--cases", str(file)).out.splitlines()) <= 80
 
 
+def test_heads_of_keys_may_be_a_column(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    rows = RUNS.replace("pipeline, seconds]", "pipeline, kv_heads, seconds]").replace(
+        "2, 2, 2, 2.5]", "2, 2, 2, 8, 2.5]"
+    )
+    file.write_text(rows.replace("32, 1, 3.5]", "32, 1, 24, 3.5]"))
+    done = ffplan("accuracy", "training", "--cases", str(file), "--format", "json")
+    assert done.code == 0, done.err
+    assert len(json.loads(done.out)["rows"]) == 2
+
+
 def test_every_measure_is_told_from_the_same_step(tmp_path: Path) -> None:
     """Seconds, TFLOP/s, MFU and tokens of one run agree with one another."""
     file = tmp_path / "mine.yaml"

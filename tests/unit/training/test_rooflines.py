@@ -30,6 +30,14 @@ def test_batches_of_larger_gradients_and_rings() -> None:
     assert sharded_tokens(H100, 400, 4.0, 4.0) == pytest.approx(2 * H100 / 400e9)
 
 
+def test_bytes_may_be_arrays() -> None:
+    each = np.array([2.0, 4.0])
+    assert sharded_tokens(H100, 400, each) == pytest.approx([sharded_tokens(H100, 400, g) for g in (2.0, 4.0)])
+    assert scattered_tokens(H100, 400, each, 2.0) == pytest.approx(
+        [scattered_tokens(H100, 400, g, 2.0) for g in (2.0, 4.0)]
+    )
+
+
 def test_batches_of_shared_optimiser_states() -> None:
     """Scattered gradients of 4 bytes beside 4 operations, gathered parameters of 2 beside 2: C / W both."""
     assert scattered_tokens(H100, 400, 4.0) == pytest.approx(H100 / 400e9)
