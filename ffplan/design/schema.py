@@ -15,6 +15,7 @@ Family = Literal["fat-tree", "rail-optimised", "rail-only", "dragonfly"]
 Library = Literal["hfreduce", "hfreduce-nvlink", "nccl"]
 CorePolicy = Literal["minimal", "per-rail-whole-pods", "equal-stripe"]
 CostCategory = Literal["servers", "storage", "switches", "endpoint-links", "inter-switch-links"]
+MOST_PUE = 5.0
 SmallCount = Annotated[int, Field(ge=1, le=10_000)]
 
 
@@ -111,7 +112,7 @@ class Communication(Frozen):
 class Site(Frozen):
     """Site of the cluster."""
 
-    pue: Annotated[float, Field(ge=1.0, le=5.0)]
+    pue: Annotated[float, Field(ge=1.0, le=MOST_PUE)]
     """Power usage effectiveness: facility power over IT power."""
     currency: Currency | None = None
     """Currency of the report; must equal that of every price used."""

@@ -19,7 +19,10 @@ Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]*$",
 Text = Annotated[str, StringConstraints(min_length=1, max_length=2000)]
 """Free text."""
 
-Count = Annotated[int, Field(ge=1, le=10_000_000)]
+MOST_COUNT = 10_000_000
+"""Most of anything that is counted."""
+
+Count = Annotated[int, Field(ge=1, le=MOST_COUNT)]
 """A whole number of things, at least one."""
 
 T = TypeVar("T")

@@ -237,6 +237,10 @@ def is_ratio(value: Any) -> bool:
     return isinstance(value, str) and _RATIO.fullmatch(value.strip()) is not None
 
 
+LARGEST_RATIO = 1e3
+"""Largest ratio of downlinks to uplinks, or the other way round [1]."""
+
+
 def parse_ratio(value: Any) -> float:
     """Return `a:b` as a / b; a plain number n stands for n:1."""
     remedy = "write a ratio such as `3:1` (down to up)"
@@ -248,7 +252,7 @@ def parse_ratio(value: Any) -> float:
         result = float(value)
     else:
         raise _fault("unit", f"{describe(value)} is not a ratio", remedy)
-    if not 1e-3 <= result <= 1e3:
+    if not 1 / LARGEST_RATIO <= result <= LARGEST_RATIO:
         raise _fault("range", f"{describe(value)} is out of range", "write a ratio from 1:1000 to 1000:1")
     return result
 

@@ -17,9 +17,12 @@ from ffplan.base.record import record
 from ffplan.collectives.bottleneck import sustained_rate
 from ffplan.cost.bom import cable_items, price
 from ffplan.cost.power import annual_energy, plan_power
+from ffplan.design.schema import MOST_PUE
 from ffplan.fabric.family import fabric_cuts
 from ffplan.fabric.sizing.link_cuts import reachable_nodes
 from ffplan.fabric.sizing.tree_grid import check_divisible, plan_tree_grid
+from ffplan.inputs.model import MOST_COUNT
+from ffplan.inputs.quantities import LARGEST_RATIO
 from ffplan.node.host import Host, host
 from ffplan.node.resources import resources
 from ffplan.studies.allreduce_bound import bound_faults, bound_ledgers
@@ -28,10 +31,6 @@ if TYPE_CHECKING:
     from ffplan.catalog.parts import Link
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
-
-
-MOST_NODES, MOST_RATIO, MOST_PUE = 10_000_000, 1000, 5
-"""The limits that a design file has too."""
 
 
 @record
@@ -175,8 +174,10 @@ def with_arrays(design: ResolvedDesign, axes: dict[str, Floats]) -> ResolvedDesi
         if head.startswith("nodes[") and rest == "count":
             design = _with_count(design, path, array)
         elif path == "fabric.oversubscription":
-            if np.any((array < 1) | (array > MOST_RATIO)):
-                raise UsageError(f"`fabric.oversubscription`: ratios must be 1 or more, and at most {MOST_RATIO:,}")
+            if np.any((array < 1) | (array > LARGEST_RATIO)):
+                raise UsageError(
+                    f"`fabric.oversubscription`: ratios must be 1 or more, and at most {LARGEST_RATIO:,.0f}"
+                )
             fabric = design.spec.fabric.model_copy(update={"oversubscription": array})
             design = replace(design, spec=design.spec.model_copy(update={"fabric": fabric}))
         elif path in ("site.pue", "site.electricity_price"):
@@ -192,8 +193,8 @@ def _with_count(design: ResolvedDesign, path: str, array: Floats) -> ResolvedDes
     place = path[len("nodes[") :].partition("]")[0]
     if not place.isdecimal() or path != f"nodes[{place}].count" or int(place) >= len(design.groups):
         raise UsageError(f"`{path}`: the design has {len(design.groups)} groups of nodes")
-    if np.any(array != np.floor(array)) or np.any((array < 1) | (array > MOST_NODES)):
-        raise UsageError(f"`{path}`: counts must be whole, at least 1 and at most {MOST_NODES:,}")
+    if np.any(array != np.floor(array)) or np.any((array < 1) | (array > MOST_COUNT)):
+        raise UsageError(f"`{path}`: counts must be whole, at least 1 and at most {MOST_COUNT:,}")
     groups = list(design.groups)
     group = groups[int(place)]
     groups[int(place)] = replace(group, group=group.group.model_copy(update={"count": array.astype(np.int64)}))
@@ -208,7 +209,7 @@ def _with_site(design: ResolvedDesign, field: str, array: Floats) -> ResolvedDes
             raise UsageError("`site.electricity_price`: the design names none, and so no currency")
         value = replace(site.electricity_price, amount=array)  # type: ignore[arg-type]
     elif np.any((array < 1) | (array > MOST_PUE)):
-        raise UsageError(f"`site.pue`: a facility draws no less than its IT; give 1 or more, and at most {MOST_PUE}")
+        raise UsageError(f"`site.pue`: a facility draws no less than its IT; give 1 or more, and at most {MOST_PUE:g}")
     return replace(design, spec=design.spec.model_copy(update={"site": site.model_copy(update={field: value})}))
 
 
