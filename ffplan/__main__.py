@@ -6,10 +6,11 @@ import gc
 import io
 import os
 import sys
+from contextlib import suppress
 
 
 def main() -> None:
-    """Run ffplan on the arguments of the process and exit."""
+    """Run ffplan on the arguments of the process; `SystemExit` carries the exit code."""
     if sys.argv[1:] == ["--version"]:
         from ffplan import __version__
 
@@ -25,5 +26,46 @@ def main() -> None:
     sys.exit(run())
 
 
+def entry() -> None:
+    """Run `main`, and leave at once.
+
+    The interpreter would take its modules apart one by one, a seventh of a short command's time. Every file that
+    ffplan writes is closed by then, so only the two streams are left to empty.
+    """
+    code: str | int | None = 0
+    try:
+        main()
+    except SystemExit as stop:
+        code = stop.code
+    except KeyboardInterrupt:
+        print("ffplan: interrupted", file=sys.stderr)
+        code = 130
+    except OSError as error:
+        code = _unwritten(error)
+    _leave(code if isinstance(code, int) else int(code is not None))
+
+
+def _leave(code: int) -> None:
+    """End the process with an exit code; results that the system does not take are an error."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            if stream is not None:
+                stream.flush()
+        except OSError as error:
+            code = code or _unwritten(error)
+    os._exit(code)
+
+
+def _unwritten(error: OSError) -> int:
+    """Return the exit code of a stream that takes nothing more; a reader that has left needs no message."""
+    from ffplan.base.errors import EXIT_INVALID, EXIT_PIPE
+
+    if isinstance(error, BrokenPipeError):
+        return EXIT_PIPE
+    with suppress(OSError):
+        print(f"ffplan: standard output: cannot be written: {error.strerror}", file=sys.stderr, flush=True)
+    return EXIT_INVALID
+
+
 if __name__ == "__main__":
-    main()
+    entry()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -105,6 +106,10 @@ def run() -> int:
     except KeyboardInterrupt:
         print("ffplan: interrupted", file=sys.stderr)
         return 130
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EPIPE):
+            raise  # the help found no room on standard output
+        return _report_bug(error)
     except Exception as error:
         return _report_bug(error)
     return 0

@@ -104,7 +104,15 @@ def test_a_closed_pipe_is_neither_a_finding_nor_a_bug() -> None:
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("command", ["ffplan design fire-flyer-2 >&-", "ffplan check fire-flyer-2 > /dev/full"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ffplan design fire-flyer-2 >&-",
+        "ffplan check fire-flyer-2 > /dev/full",
+        "ffplan --help > /dev/full",
+        "ffplan --version > /dev/full",
+    ],
+)
 def test_standard_output_that_takes_nothing_is_bad_usage(command: str) -> None:
     done = shell(command)
     assert done.returncode == 2
