@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ffplan.check.rule import Rule
-    from ffplan.results.collective import Score
+    from ffplan.results.accuracy import Score
 
 SCHEMAS = (
     "design",

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ffplan.base.outcomes import Term
     from ffplan.catalog.models import Model
     from ffplan.node.host import Host
-    from ffplan.results.design import Assessment, CollectiveReport
+    from ffplan.results.collective import CollectiveReport
+    from ffplan.results.design import Assessment
     from ffplan.training.model_shape import ModelShape
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,7 +47,7 @@ def collective(assessment: Assessment, library: str) -> CollectiveReport:
 
 def term(report: CollectiveReport, name: str) -> Term:
     """Return the tightest term of one kind."""
-    return next(item for item in report.terms if item.name == name)
+    return next(item for item in report.bound.terms if item.name == name)
 
 
 def host_named(name: str) -> Host:

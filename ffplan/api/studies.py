@@ -177,7 +177,7 @@ def _asked(
     """Return the design, its parts, and what is to be trained on it."""
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
-    from ffplan.studies.cluster import most_gpus
+    from ffplan.studies.job_layout import most_gpus
     from ffplan.studies.train_setup import TrainRequest
 
     given = load(design)

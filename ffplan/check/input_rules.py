@@ -244,6 +244,13 @@ _ROWS = (
         "Remove `communication`, or add accelerators.",
     ),
     (
+        "catalog-library",
+        "A communication library works in another way than its name says",
+        "NCCL passes messages between accelerators, HFReduce reduces in host memory: their times have other terms.",
+        "id: nccl, method: hfreduce",
+        "Give the library the method of its name.",
+    ),
+    (
         "communication-unbounded",
         "Nothing in the catalogue bounds a collective",
         "A bound needs at least one term.",

@@ -22,33 +22,35 @@ if TYPE_CHECKING:
     from ffplan.results.design import Assessment
 
 
-def examine(design: ResolvedDesign, catalog: Catalog) -> Assessment:
+def examine(design: ResolvedDesign, catalog: Catalog, *, all_scales: bool = True) -> Assessment:
     """Return the assessment of a design, with the findings of every rule.
 
     Args:
         design: the design.
         catalog: where its parts were looked up.
+        all_scales: time the allreduce over fewer accelerators too.
 
     Raises:
         InputError: where the design cannot be assessed, with every fault found.
     """
-    study = study_design(design, catalog)
+    study = study_design(design, catalog, all_scales=all_scales)
     found = [item for rule in RULES if rule.check for item in rule.check(study)]
     return replace(study.assessment, findings=tuple(sorted(found, key=lambda item: item.sort_key)))
 
 
-def examine_file(path: Path, file: str, catalog: Catalog) -> Assessment:
+def examine_file(path: Path, file: str, catalog: Catalog, *, all_scales: bool = True) -> Assessment:
     """Return the assessment of a design file, with the findings of every rule.
 
     Args:
         path: where the file lies.
         file: its name in messages.
         catalog: where its parts are looked up.
+        all_scales: time the allreduce over fewer accelerators too.
 
     Raises:
         InputError: where the design cannot be assessed, with every fault found.
     """
-    return examine(resolve(read_document(path, file), catalog), catalog)
+    return examine(resolve(read_document(path, file), catalog), catalog, all_scales=all_scales)
 
 
 def findings_report(files: Sequence[str], findings: Iterable[Finding]) -> Findings:

@@ -12,7 +12,7 @@ from ffplan.cli.options import CatalogOption, OutputOption
 from ffplan.cli.output import emit, write
 
 if TYPE_CHECKING:
-    from ffplan.results.collective import AccuracyReport
+    from ffplan.results.accuracy import AccuracyReport
 
 app = typer.Typer(no_args_is_help=True, help="Replay the model against measurements; print the error of every row.")
 

@@ -23,7 +23,7 @@ class CheckFormat(StrEnum):
 def _check(file: str, catalogs: list[str] | None) -> tuple[tuple[Finding, ...], bool]:
     """Return the findings on one design, and whether it could be assessed."""
     try:
-        return examined_design(file, catalogs).findings, True
+        return examined_design(file, catalogs, all_scales=False).findings, True
     except InputError as error:
         return error.findings, False
 

@@ -58,7 +58,7 @@ def _report(
         UsageError: where there is no such model, or the plan is none.
     """
     from ffplan.catalog.models import Model
-    from ffplan.studies.cluster import most_gpus
+    from ffplan.studies.job_layout import most_gpus
     from ffplan.studies.plan_search import search
     from ffplan.studies.train import train
     from ffplan.training.accelerator_rates import UncalibratedError

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.array_math import Number
+from ffplan.base.array_math import Number, maximum, real
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ class LatencyFigures:
     def between(self) -> float:
         """Of a hop between nodes, with what the NIC adds [s]."""
         extra = [nic.hop_latency.value for nic in self.job.host.nics if nic.hop_latency]
-        return self._figure("network") + (max(extra) if extra else 0.0)
+        return self._figure("network") + (real(maximum(*extra)) if extra else 0.0)
 
 
 def anywhere(job: RankLayout) -> Truth:

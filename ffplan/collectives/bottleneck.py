@@ -162,7 +162,7 @@ def _derivation(items: list[Resource], use: tuple[float, float], share: float) -
     first, count = items[0], len(items)
     one, both, most, total = first.one_way[1], first.both_ways[1], max(use), sum(use)
     if first.name == "host_memory":
-        return f"{first.basis} / {total * count:g} operations per byte"
+        return f"{first.basis} / {total * count:.4g} operations per byte"
     if first.name == "nic":
         return (
             f"{one * count:g} GB/s line rate / {most * count:.4g} sent (and received) per byte; "

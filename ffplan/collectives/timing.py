@@ -1,16 +1,18 @@
-"""One call for a grid: sizes x scales x algorithms of a collective."""
+"""Time of a collective: for one message on one job, or one call for a grid of sizes x scales x algorithms.
+
+Both take the same choices and the same formula; a single time needs no arrays.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ffplan.base.array_math import Bools, Floats, Ints, Number
+from ffplan.base.array_math import Bools, Floats, Ints, Number, choose, minimum
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.collectives import expert_dispatch, hfreduce, nccl
 from ffplan.collectives.bottleneck import sustained_rate
+from ffplan.collectives.expert_dispatch import Routing
 from ffplan.collectives.latency import transfer_time
 from ffplan.collectives.nccl import Choice
 from ffplan.collectives.volumes import OF_TOKENS, bus_factor, mean_tree_load
@@ -42,7 +44,7 @@ class CollectiveQuery:
     """The only algorithm allowed."""
     protocol: str | None = None
     """The only protocol allowed."""
-    routing: expert_dispatch.Routing | None = None
+    routing: Routing | None = None
     """How tokens find experts, for dispatch and combine."""
 
 
@@ -67,6 +69,8 @@ class TimingGrid:
 
     def pick(self, values: Floats) -> Floats:
         """Return the values of what is chosen: scale x size."""
+        import numpy as np
+
         whole = np.broadcast_to(values, self.time.shape)
         picked: Floats = np.take_along_axis(whole, self.chosen[None], axis=0)[0]
         return picked
@@ -75,7 +79,7 @@ class TimingGrid:
 def _hfreduce_choice(wish: CollectiveQuery, job: RankLayout) -> Choice:
     """Return HFReduce as a choice of one: streams at the mean load of the trees, fills them chunk by chunk."""
     load = mean_tree_load(job.nodes)
-    lines, _ = hfreduce.hfreduce(job, load, nvlink=wish.nvlink, memcpy_async=wish.memcpy_async)
+    lines, _ = hfreduce.hfreduce(job, nvlink=wish.nvlink, memcpy_async=wish.memcpy_async)
     spb = 1e-9 / sustained_rate(resources(job.host, job.cuts), lines)
     library = wish.library
     chunk = library.chunk.value if library.chunk else 0.0
@@ -143,6 +147,7 @@ def choices(wish: CollectiveQuery, job: RankLayout) -> list[Choice]:
 
 def stack(found: list[Choice], scales: int) -> dict[str, Floats]:
     """Return the coefficients of choices as arrays of choice x scale x 1."""
+    import numpy as np
 
     def column(name: str) -> Floats:
         rows = [np.broadcast_to(np.asarray(getattr(item, name), dtype=float), (scales,)) for item in found]
@@ -163,6 +168,8 @@ def time_grid(wish: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingGr
     Returns:
         The grid, or None where the library has no such operation or algorithm.
     """
+    import numpy as np
+
     found = choices(wish, job)
     if not found:
         return None
@@ -182,7 +189,78 @@ def time_grid(wish: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingGr
     )
 
 
+@record
+class Timed:
+    """Time of one message with one choice."""
+
+    algorithm: str
+    protocol: str
+    time: float
+    """Time [s]."""
+    latency: float
+    """Part that does not grow with the message [s]."""
+    stream: float
+    """Part that the tightest resource takes [s]."""
+    estimate: float
+    """Time in the library's own cost model [s]."""
+
+
+def time_choices(wish: CollectiveQuery, job: RankLayout, size: float) -> list[Timed]:
+    """Return the time of one message with each choice that can run, as `time_grid` has it for many.
+
+    Args:
+        wish: operation, library and what is forced.
+        job: the ranks, plain numbers.
+        size: message [byte].
+    """
+    found = []
+    for item in choices(wish, job):
+        if item.possible:
+            coefficients = {name: getattr(item, name) for name in COEFFICIENTS}
+            found.append(
+                Timed(
+                    algorithm=item.algorithm,
+                    protocol=item.protocol,
+                    time=float(transfer_time(size, **coefficients)),
+                    latency=float(item.latency),
+                    stream=float(size * item.seconds_per_byte),
+                    estimate=float(item.latency + size * item.estimate_per_byte),
+                )
+            )
+    return found
+
+
+def chosen_time(wish: CollectiveQuery, job: RankLayout, size: Number) -> Number:
+    """Return the time of what a library chooses [s], for one job or for arrays of them; infinite where none can run.
+
+    Args:
+        wish: operation, library and what is forced.
+        job: the ranks, any shape.
+        size: message [byte].
+    """
+    least: Number = float("inf")
+    time: Number = float("inf")
+    for item in choices(wish, job):
+        estimate = choose(item.possible, item.latency + size * item.estimate_per_byte, float("inf"))
+        takes = transfer_time(size, **{name: getattr(item, name) for name in COEFFICIENTS})
+        time = choose(estimate < least, takes, time)
+        least = minimum(least, estimate)
+    return time
+
+
+def chosen(found: list[Timed]) -> Timed:
+    """Return what the library chooses: the least in its own cost model, the first of equals."""
+    return min(found, key=lambda item: item.estimate)
+
+
+def fastest(found: list[Timed]) -> Timed:
+    """Return what takes least, the first of equals."""
+    return min(found, key=lambda item: item.time)
+
+
 def bus_bandwidth(operation: str, ranks: Number, algbw: Floats) -> Floats:
     """Return the bus bandwidth as nccl-tests defines it [GB/s]: scale x size."""
+    import numpy as np
+
     factor: Floats = np.asarray(bus_factor(operation, np.asarray(ranks, dtype=float)))
     return algbw * factor[:, None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from ffplan.base.errors import InputError
+from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
 from ffplan.design.faults import currency_faults, group_faults, split_faults, whole_faults
@@ -80,6 +81,26 @@ class _Resolver:
             fabric_nics=fabric_nics,
         )
 
+    def libraries(self, spec: Design) -> tuple[Library, ...]:
+        """Resolve the communication libraries; one that works in another way than its name says is a fault."""
+        found = []
+        for position, name in enumerate(spec.communication.libraries if spec.communication else ()):
+            method = name.removesuffix("-nvlink")
+            library = self.part(Library, method, ("communication", "libraries", position))
+            if library is None:
+                continue
+            found.append(library)
+            if library.method != method:
+                self.faults.append(
+                    self.catalog.entry(method).document.finding(
+                        "catalog-library",
+                        ("method",),
+                        f"the library `{method}` has the method `{library.method}`",
+                        f"write `method: {method}`",
+                    )
+                )
+        return tuple(found)
+
 
 def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     """Return the design of `document` with every id resolved in `catalog`.
@@ -101,6 +122,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
         resolver.part(Link, name, ("floor", "links", position))
         for position, name in enumerate(floor.links if floor else ())
     ]
+    libraries = resolver.libraries(spec)
     prices = resolver.part(PriceBook, spec.cost.price_book, ("cost", "price_book")) if spec.cost else None
     resolver.faults += split_faults(spec, document, switch)
     resolver.faults += currency_faults(spec, document, prices)
@@ -122,6 +144,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
         switch=switch,
         endpoint_link=endpoint_link,
         inter_switch_link=inter_switch_link,
+        libraries=libraries,
         prices=prices,
         cable_choices=found,
     )

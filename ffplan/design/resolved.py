@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from ffplan.base.array_math import minimum, real
 from ffplan.base.record import record
+from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
 from ffplan.design.schema import Design, NodeGroup
@@ -50,6 +51,8 @@ class ResolvedDesign:
     endpoint_link: Link
     inter_switch_link: Link
     """Equal to the endpoint link where the design names none, and then not used."""
+    libraries: tuple[Library, ...]
+    """Constants of the libraries under `communication`, in their order."""
     prices: PriceBook | None
     cable_choices: tuple[Link, ...]
     """Cables and optics that the floor plan may choose from."""

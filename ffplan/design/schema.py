@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -99,12 +99,12 @@ class HfReduceOptions(Frozen):
 
 
 class Communication(Frozen):
-    """Which collectives to bound."""
+    """The collectives to time, and their bounds."""
 
     libraries: Annotated[Many[Library], Field(min_length=1)]
-    """Libraries to report; the first is the one that limits refer to."""
+    """Libraries to time; the first is the one that limits refer to."""
     message_size: Data
-    """Message per accelerator to report the time of [byte]."""
+    """Message of an accelerator that is timed [byte]."""
     hfreduce: HfReduceOptions = HfReduceOptions.model_construct(h2d="gdrcopy")
     """Options of HFReduce."""
 
@@ -132,18 +132,24 @@ class Cost(Frozen):
 class Limits(Frozen):
     """Limits of the design; `ffplan check` reports every limit that is broken."""
 
+    replaced: ClassVar[dict[str, str]] = {
+        "total_power": "write `it_power` for servers, network and storage, or `facility_power` for what the site draws"
+    }
+
     capex: MoneyAmount | None = None
     """Most the priced scope may cost."""
     cost_per_accelerator: MoneyAmount | None = None
     """Most it may cost per accelerator."""
-    total_power: Power | None = None
-    """Most IT power in training [W]."""
+    it_power: Power | None = None
+    """Most IT power in training: servers, network and storage [W]."""
+    facility_power: Power | None = None
+    """Most facility power in training: IT power times PUE, at the meter [W]."""
     power_per_rack: Power | None = None
     """Most power of one rack, at the nodes' rated maximum where known [W]."""
     oversubscription: Ratio | None = None
     """Most oversubscription of a leaf switch."""
     allreduce_bandwidth: Bandwidth | None = None
-    """Least allreduce algorithm bandwidth of the first library [GB/s]."""
+    """Least algorithm bandwidth of the first library's allreduce, at the design's message over all nodes [GB/s]."""
 
 
 class Floor(Frozen):

@@ -86,6 +86,10 @@ def _fault(model: type[BaseModel], document: Document, error: Any) -> Finding:
     if kind == "extra_forbidden":
         owner = _model_at(model, path[:-1])
         known = list(owner.model_fields) if owner else []
+        replaced = getattr(owner, "replaced", {}).get(name)
+        if replaced:
+            message = f"the field `{name}` was replaced"
+            return document.finding("schema-unknown-field", path, message, replaced, key=True)
         return document.finding(
             "schema-unknown-field",
             path,

@@ -118,7 +118,7 @@ class Host:
     @property
     def launch_s(self) -> float:
         """Time from call to start of a collective beyond the library's own [s]."""
-        return float(self.rates.launch.value) if self.rates and self.rates.launch else 0.0
+        return real(self.rates.launch.value) if self.rates and self.rates.launch else 0.0
 
     @property
     def payload_gbyte_s(self) -> float:

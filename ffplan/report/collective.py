@@ -9,7 +9,8 @@ from ffplan.base.formatting import data_size, duration, number, plural
 from ffplan.report.document import Body, Document, Grid
 
 if TYPE_CHECKING:
-    from ffplan.results.collective import AccuracyReport, AccuracyRow, CollectiveRow, CollectiveTable, Score
+    from ffplan.results.accuracy import AccuracyReport, AccuracyRow, Score
+    from ffplan.results.collective import CollectiveRow, CollectiveTable
 
 LOSS = 1.1
 """Slowdown from which a choice is listed [1]."""

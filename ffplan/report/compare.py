@@ -68,6 +68,10 @@ def _allreduce(a: Assessment) -> str | None:
     return f"{number(first.algbw_gbyte_s, 3)} {first.library}"
 
 
+def _allreduce_bound(a: Assessment) -> str | None:
+    return number(a.communication[0].bound.algbw_gbyte_s, 3) if a.communication else None
+
+
 def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
     """Return the comparison as titled groups of rows."""
     node = (
@@ -82,7 +86,7 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
         _valued(c, "FP16 GEMM [TFLOP/s]", _gemm("fp16"), "gemm_fp16"),
         _ratio_row(c, "relative performance", "relative_performance", percent),
         _ratio_row(c, "node relative price", "node_price", percent),
-        _ratio_row(c, "cost-performance", "cost_performance", lambda v: f"{v:.2f}"),
+        _ratio_row(c, "GEMM cost-performance", "cost_performance", lambda v: f"{v:.2f}"),
         _valued(c, "node in training [W]", lambda a: number(a.power.per_node_w), "node_power"),
         _valued(c, "component sum [W]", lambda a: number(a.power.per_node_component_sum_w)),
     )
@@ -92,6 +96,7 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
         _valued(c, "links", lambda a: number(a.fabric.links.total), "links"),
         _valued(c, "bisection [GB/s]", lambda a: number(a.fabric.bisection_gbyte_s), "bisection"),
         _valued(c, "allreduce [GB/s]", _allreduce, "allreduce"),
+        _valued(c, "its bound [GB/s]", _allreduce_bound, "allreduce_bound"),
         _valued(c, "IT power [kW]", lambda a: number(a.power.it_kw), "it_power"),
         _valued(c, "currency", lambda a: a.cost.currency if a.cost else None),
         _priced(c, "network price", lambda cost: cost.network, "cost_network"),
@@ -125,6 +130,7 @@ def _rows(c: Comparison) -> list[dict[str, object]]:
             "links": design.fabric.links.total,
             "bisection": design.fabric.bisection_gbyte_s,
             "allreduce": design.communication[0].algbw_gbyte_s if design.communication else None,
+            "allreduce_bound": design.communication[0].bound.algbw_gbyte_s if design.communication else None,
             "gemm_tf32": design.hardware.gemm_tflops.get("tf32"),
             "gemm_fp16": design.hardware.gemm_tflops.get("fp16"),
             "node_price": cost and cost.node_price,

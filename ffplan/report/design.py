@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import Severity
 from ffplan.base.formatting import data_size, duration, number, plural
 from ffplan.base.plain import plain
-from ffplan.report.document import Body, Document, Lines
+from ffplan.report.document import Body, Document, Grid, Lines
 from ffplan.results.design import RouterSwitches
 
 if TYPE_CHECKING:
     from ffplan.base.outcomes import Term
+    from ffplan.results.collective import CollectiveReport, CollectiveRow
     from ffplan.results.design import (
         Assessment,
-        CollectiveReport,
         CostReport,
         FabricReport,
         Hardware,
         PowerReport,
         ScaleUpReport,
     )
+
+SMALL = 0.01
+"""Part of a time below which it is not listed [1]."""
 
 
 def _nodes(a: Assessment) -> Lines:
@@ -88,24 +91,66 @@ def _term(term: Term) -> str:
     return f"{term.label} {value}{span}"
 
 
+def choice_words(row: CollectiveRow | CollectiveReport) -> str:
+    """Return algorithm and protocol, or the library where it has one way only."""
+    return row.library if row.algorithm == "hfreduce" else f"{row.algorithm} {row.protocol}".strip()
+
+
+def _parts(row: CollectiveRow) -> str:
+    """Return the parts of a time, the longest first, with the resource that the stream passes."""
+    through = "" if row.limited_by == "latency" else f" ({row.limited_by_label})"
+    parts = [
+        (row.stream_s, f"stream {duration(row.stream_s)}{through}"),
+        (row.latency_s, f"latency {duration(row.latency_s)}"),
+        (row.fill_s, f"pipeline fill {duration(row.fill_s)}"),
+    ]
+    return ", ".join(text for seconds, text in sorted(parts, reverse=True) if seconds > row.time_s * SMALL)
+
+
 def _collective(c: CollectiveReport) -> list[tuple[str, str]]:
-    way = f" with {c.algorithm}" if c.library == "nccl" else ""
-    text = f"{number(c.algbw_gbyte_s, 3)} GB/s{way}, bound by {_term(c.terms[0])}"
-    if len(c.terms) > 1:
-        text += f"; next {_term(c.terms[1])}"
-    memory = next((term for term in c.terms[2:] if term.name == "host_memory"), None)
+    way = f" with {choice_words(c)}" if c.library == "nccl" else ""
+    text = f"{duration(c.time_s)}{way}, {number(c.algbw_gbyte_s, 3)} GB/s: {_parts(c.scales[-1])}"
+    if c.time_s > c.fastest_time_s * (1 + SMALL):
+        text += f"; {c.fastest} would take {duration(c.fastest_time_s)}"
+    bound = c.bound
+    most = f"{number(bound.algbw_gbyte_s, 3)} GB/s"
+    if c.library == "nccl":
+        most += f" with {bound.algorithm}"
+    most += f" by {_term(bound.terms[0])}"
+    if len(bound.terms) > 1:
+        most += f"; next {_term(bound.terms[1])}"
+    memory = next((term for term in bound.terms[2:] if term.name == "host_memory"), None)
     if memory and c.ledger_operations:
-        text += f"; {_term(memory)} from {number(c.ledger_operations)} operations per byte"
-    text += f". {data_size(c.message_bytes)} in {duration(c.time_s)}"
-    return [(c.library, text)]
+        most += f"; {_term(memory)} from {number(c.ledger_operations)} operations per byte"
+    return [(c.library, text), ("  bound", most)]
 
 
-def _communication(a: Assessment) -> Lines | None:
+def _communication(a: Assessment) -> list[Lines | Grid]:
     if not a.communication:
-        return None
+        return []
     first = a.communication[0]
     lines = [line for item in a.communication for line in _collective(item)]
-    return Lines(f"Allreduce over {first.ranks:,} accelerators (algorithm bandwidth)", tuple(lines))
+    title = f"Allreduce of {data_size(first.message_bytes)} over {first.ranks:,} accelerators"
+    found: list[Lines | Grid] = [Lines(title, tuple(lines))]
+    if len(first.scales) > 1:
+        found.append(_scales(a.communication))
+    return found
+
+
+def _scales(reports: tuple[CollectiveReport, ...]) -> Grid:
+    """Return algorithm bandwidth by scale and library."""
+    by = [{row.gpus: row for row in report.scales} for report in reports]
+    counts = sorted({gpus for rows in by for gpus in rows})
+
+    def cell(row: CollectiveRow | None) -> str:
+        if row is None:
+            return "-"
+        way = f" {choice_words(row)}" if row.library == "nccl" else ""
+        return f"{number(row.algbw_gbyte_s, 3)}{way}"
+
+    rows = tuple((f"{gpus:,}", *(cell(found.get(gpus)) for found in by)) for gpus in counts)
+    title = f"Allreduce of {data_size(reports[0].message_bytes)} by scale, GB/s"
+    return Grid(title, rows, ("GPUs", *(report.library for report in reports)))
 
 
 def _power(p: PowerReport) -> Lines:
@@ -196,7 +241,7 @@ def _body(a: Assessment) -> Body:
     every = (
         _nodes(a),
         _fabric(a.fabric),
-        _communication(a),
+        *_communication(a),
         _power(a.power),
         _cost(a.cost, a),
         _findings(a),

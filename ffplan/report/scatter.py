@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import data_size
 
 if TYPE_CHECKING:
-    from ffplan.results.collective import AccuracyReport
+    from ffplan.results.accuracy import AccuracyReport
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7f7f7f", "#8b4513", "#6a3d9a")
 """Colours that colour-blind readers tell apart, then some more."""

@@ -1,7 +1,8 @@
-"""JSON output of `collective` and `accuracy`, field by field; `SCHEMA_VERSION` is shared with the assessment."""
+"""JSON output of `collective`, field by field; `SCHEMA_VERSION` is shared with the assessment."""
 
 from __future__ import annotations
 
+from ffplan.base.outcomes import LedgerLine, Term
 from ffplan.base.record import record
 from ffplan.results.result import Result
 
@@ -67,6 +68,70 @@ class CollectiveRow:
 
 
 @record
+class CollectiveBound:
+    """The most that the tightest resource allows long messages, without latency or pipelines to fill."""
+
+    algorithm: str
+    """The algorithm that allows most: ring, tree, nvls, nvls-tree or hfreduce."""
+    time_s: float
+    """Message over algorithm bandwidth [s]."""
+    algbw_gbyte_s: float
+    """Algorithm bandwidth: the tightest term [GB/s]."""
+    busbw_gbyte_s: float
+    """Bus bandwidth as nccl-tests defines it [GB/s]."""
+    limited_by: str
+    """Name of the tightest term."""
+    limited_by_label: str
+    """The tightest resource for people."""
+    runner_up: str | None
+    """Name of the next term."""
+    terms: tuple[Term, ...]
+    """Every term, the tightest first."""
+
+
+@record
+class CollectiveReport:
+    """One collective with one library: its time at the design's message and scale, and its bound."""
+
+    library: str
+    """hfreduce, hfreduce-nvlink or nccl."""
+    algorithm: str
+    """The algorithm that the library chooses."""
+    protocol: str
+    """The protocol it chooses; empty where the library has none."""
+    operation: str
+    """Collective operation."""
+    ranks: int
+    """Accelerators that take part."""
+    nodes: int
+    """Nodes that take part."""
+    message_bytes: float
+    """Message per accelerator [byte]."""
+    time_s: float
+    """Time [s]."""
+    algbw_gbyte_s: float
+    """Message over time [GB/s]."""
+    busbw_gbyte_s: float
+    """Bus bandwidth as nccl-tests defines it [GB/s]."""
+    limited_by: str
+    """latency or protocol where they take more than the tightest resource, else its kind."""
+    limited_by_label: str
+    """Label of `limited_by`."""
+    fastest: str
+    """Algorithm and protocol that would take least; the library's own choice where that is it."""
+    fastest_time_s: float
+    """Its time [s]."""
+    bound: CollectiveBound
+    """What long messages reach at most."""
+    scales: tuple[CollectiveRow, ...]
+    """The same message over fewer accelerators, up to all; rows as `ffplan collective` has them."""
+    ledger: tuple[LedgerLine, ...]
+    """Host-memory ledger of the busiest node, where the library has one."""
+    ledger_operations: float | None
+    """Its sum [1]."""
+
+
+@record
 class AlgorithmRow:
     """One algorithm at one number of GPUs, every term listed."""
 
@@ -106,86 +171,7 @@ class CollectiveTable(Result):
     """Assumptions behind the result that are not in the design."""
 
 
-@record
-class AccuracyRow:
-    """A measured value next to the model's."""
-
-    source: str
-    """Id of the file of cases."""
-    case: str
-    """Id of the case in it."""
-    what: str
-    """Operation, level or transport, with what was forced."""
-    gpus: int | None
-    """Ranks; null where it does not apply."""
-    size_bytes: float | None
-    """Message [byte]; null where it does not apply."""
-    unit: str
-    """Unit of both values: time_us, algbw_gbyte_s, busbw_gbyte_s, deepep_gbyte_s, gbyte_s, ratio or seconds."""
-    measured: float
-    """Measured or published value; low end of a range."""
-    measured_high: float | None
-    """High end, where only a range is known."""
-    model: float
-    """Value of the model."""
-    error: float
-    """Model over measured, less one [1]; 0 inside a range, else against its nearer end. Of rates of training runs
-    measured over model, less one: above 0 the model is too slow in every unit."""
-    chosen: str
-    """Algorithm and protocol; empty where there is no choice."""
-    status: str
-    """Status: how far the source was followed."""
-    kind: str
-    """predicted; fitted, where a figure of the catalogue was fitted on the row or is the row; arithmetic, where the
-    source computed it."""
-    scored: bool
-    """False where the row counts in no summary."""
-    note: str | None
-    """Reason why the row is not scored, or other conditions."""
-
-
-@record
-class Score:
-    """Errors of a set of rows."""
-
-    name: str
-    """Source, or band of sizes."""
-    title: str
-    """For people."""
-    n: int
-    """Rows that count."""
-    mape: float
-    """Mean of absolute errors [1]."""
-    bias: float
-    """Mean of signed errors [1]."""
-    max_error: float
-    """Largest absolute error [1]."""
-    worst: str
-    """Row of the largest error."""
-
-
-@record
-class AccuracyReport:
-    """Output of `ffplan accuracy`."""
-
-    schema_version: str
-    """Version of this format."""
-    subject: str
-    """Kind of cases that were replayed."""
-    rows: tuple[AccuracyRow, ...]
-    """Every row, in the order of the files."""
-    sources: tuple[Score, ...]
-    """A summary for each file of cases."""
-    kinds: tuple[Score, ...]
-    """A summary of the rows predicted, fitted and computed."""
-    bands: tuple[Score, ...]
-    """A summary for each band of message sizes, over collectives with a size."""
-    total: Score | None
-    """Over all rows that count; null where none does."""
-
-
 SCHEMAS = {
     "collective": (CollectiveTable, "Output of `ffplan collective --format json`"),
-    "accuracy": (AccuracyReport, "Output of `ffplan accuracy --format json`"),
 }
 """Files and outputs of this module, with their titles."""

@@ -20,7 +20,9 @@ class Ratios:
     bisection: float | None
     """Bisection bandwidth."""
     allreduce: float | None
-    """Allreduce bound of the first library of each design."""
+    """Allreduce with the first library of each design: message over time."""
+    allreduce_bound: float | None
+    """The bound of the same."""
     gemm_tf32: float | None
     """Measured TF32 matrix multiplication per accelerator."""
     gemm_fp16: float | None
@@ -34,7 +36,7 @@ class Ratios:
     node_price_high: float | None
     """Node price at the ends of the known ranges that make it highest."""
     cost_performance: float | None
-    """Relative performance over node price."""
+    """GEMM cost-performance, as in Table II of the Fire-Flyer paper: relative performance over node price."""
     cost_performance_low: float | None
     """Relative performance over the highest node price."""
     cost_performance_high: float | None

@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ffplan.base.errors import Finding
-from ffplan.base.outcomes import CostLine, LedgerLine, Term
+from ffplan.base.outcomes import CostLine
 from ffplan.base.record import record
+from ffplan.results.collective import CollectiveReport
 from ffplan.results.result import Result
 
-SCHEMA_VERSION = "1.3"
+SCHEMA_VERSION = "2"
 
 
 @record
@@ -245,42 +246,6 @@ class FabricReport:
 
 
 @record
-class CollectiveReport:
-    """One collective with one library."""
-
-    library: str
-    """hfreduce, hfreduce-nvlink or nccl."""
-    algorithm: str
-    """The algorithm that allows most: ring, tree, nvls, nvls-tree or hfreduce."""
-    operation: str
-    """Collective operation."""
-    ranks: int
-    """Accelerators that take part."""
-    nodes: int
-    """Nodes that take part."""
-    message_bytes: float
-    """Message per accelerator [byte]."""
-    time_s: float
-    """Message over algorithm bandwidth, without latency [s]."""
-    algbw_gbyte_s: float
-    """Algorithm bandwidth: the tightest term [GB/s]."""
-    busbw_gbyte_s: float
-    """Bus bandwidth as nccl-tests defines it [GB/s]."""
-    limited_by: str
-    """Name of the tightest term."""
-    limited_by_label: str
-    """The tightest resource for people."""
-    runner_up: str | None
-    """Name of the next term."""
-    terms: tuple[Term, ...]
-    """Every term, the tightest first."""
-    ledger: tuple[LedgerLine, ...]
-    """Host-memory ledger, where the library has one."""
-    ledger_operations: float | None
-    """Its sum [1]."""
-
-
-@record
 class CostReport:
     """Purchase cost of the priced scope."""
 
@@ -397,7 +362,7 @@ class Assessment(Result):
     fabric: FabricReport
     """The fabric."""
     communication: tuple[CollectiveReport, ...]
-    """Bounds on collectives, in the order of the design."""
+    """Times and bounds of collectives, by library in the order of the design."""
     cost: CostReport | None
     """Cost; null where the design names no price book."""
     power: PowerReport

@@ -16,6 +16,7 @@ from ffplan.catalog import any_part
 from ffplan.design import schema as design
 from ffplan.design import training as plans
 from ffplan.inputs.model import Frozen
+from ffplan.results import accuracy as accuracies
 from ffplan.results import collective as tables
 from ffplan.results import comparison
 from ffplan.results import design as assessment
@@ -26,6 +27,7 @@ from ffplan.validation import communication_cases, training_cases
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 OWNERS = (
+    accuracies,
     design,
     any_part,
     assessment,
@@ -71,7 +73,7 @@ def _classes(base: type[Frozen]) -> list[type[Frozen]]:
 
 def _known_classes() -> dict[str, type]:
     known: dict[str, type] = {model.__name__: model for model in _classes(Frozen)}
-    for module in (assessment, comparison, results, tables, trainings):
+    for module in (accuracies, assessment, comparison, results, tables, trainings):
         known |= {n: item for n, item in vars(module).items() if is_dataclass(item) and isinstance(item, type)}
     return known | {"Finding": Finding}
 

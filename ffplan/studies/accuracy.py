@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size
-from ffplan.results.collective import AccuracyReport, AccuracyRow, Score
+from ffplan.results.accuracy import AccuracyReport, AccuracyRow, Score
 from ffplan.results.design import SCHEMA_VERSION
 
 if TYPE_CHECKING:

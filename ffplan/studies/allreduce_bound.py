@@ -1,30 +1,27 @@
-"""The allreduce that a design asks for, bounded for each of its libraries."""
+"""What an allreduce reaches at most, whatever its latency: the bound of each library."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import Truth, ceil_div, some
-from ffplan.base.errors import InputError
+from ffplan.base.array_math import Truth, some
 from ffplan.base.outcomes import LedgerLine
 from ffplan.base.record import record
 from ffplan.collectives.algorithms import ALGORITHMS
 from ffplan.collectives.bottleneck import Line, solve
 from ffplan.collectives.bounds import ring_factor
-from ffplan.collectives.hfreduce import hfreduce, ledger_total
-from ffplan.collectives.rank_layout import RankLayout
-from ffplan.fabric.family import fabric_cuts
+from ffplan.collectives.hfreduce import hfreduce
 from ffplan.fabric.sizing.link_cuts import reachable_nodes
-from ffplan.node.host import Host, host
 from ffplan.node.resources import resources
-from ffplan.results.design import CollectiveReport
+from ffplan.results.collective import CollectiveBound
+from ffplan.studies.job_layout import node_of
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
+    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.collectives.timing import CollectiveQuery
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.schema import Communication
-    from ffplan.fabric.sizing.link_cuts import LinkCut
-    from ffplan.fabric.sizing.plan import FabricPlan
 
 
 OF_NCCL = ("ring", "tree", "nvls", "nvls-tree")
@@ -74,90 +71,45 @@ class BoundLedger:
     """Memory operations of HFReduce."""
 
 
-def bound_ledgers(library: str, design: ResolvedDesign, node: Host, crossed: tuple[LinkCut, ...]) -> list[BoundLedger]:
-    """Return the ledgers that a library may run, for one design or for arrays of them.
+def bound_ledgers(query: CollectiveQuery, job: RankLayout) -> list[BoundLedger]:
+    """Return the ledgers that a library may run, for one job or for arrays of them.
 
     Args:
-        library: hfreduce, hfreduce-nvlink or nccl.
-        design: the design.
-        node: a compute node.
-        crossed: the links between leaves, groups or zones that it crosses.
+        query: the allreduce and its library.
+        job: the ranks.
     """
-    nodes, wanted = reachable_nodes(design), design.spec.communication
-    assert wanted is not None
-    if library != "nccl":
-        job = RankLayout(host=node, nodes=nodes, per_node=len(node.gpus), zones=1, cuts=crossed)
-        lines, ledger = hfreduce(
-            job, nvlink=library == "hfreduce-nvlink", memcpy_async=wanted.hfreduce.h2d == "memcpy-async"
-        )
+    if query.library.method == "hfreduce":
+        lines, ledger = hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async)
         return [BoundLedger("hfreduce", lines, True, ledger)]
-    ranks = nodes * len(node.gpus)
-    domains = ceil_div(ranks, node.domain_gpus)
-    job = RankLayout(host=node, nodes=domains, per_node=ranks / domains, zones=1, cuts=crossed)
     found = [(ALGORITHMS[name], ALGORITHMS[name].possible(job)) for name in OF_NCCL]
     return [BoundLedger(item.name, item.ledger("allreduce", job), at) for item, at in found if some(at)]
 
 
-def _one(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host, wanted: Communication) -> CollectiveReport:
-    group = design.compute
-    accelerator = group.accelerator
-    assert accelerator is not None
-    ranks = reachable_nodes(design) * len(node.gpus)
-    crossed = fabric_cuts(design, plan, reachable_nodes(design))
-    known = resources(node, crossed)
-    found = [(item, solve(known, item.lines)) for item in bound_ledgers(library, design, node, crossed)]
+def allreduce_bound(query: CollectiveQuery, job: RankLayout, size: float) -> tuple[CollectiveBound, BoundLedger] | None:
+    """Return the bound of an allreduce with the ledger that allows most; None where nothing bounds it.
+
+    Args:
+        query: the allreduce and its library.
+        job: the ranks, plain numbers.
+        size: message [byte].
+    """
+    known = resources(job.host, job.cuts)
+    found = [(item, solve(known, item.lines)) for item in bound_ledgers(query, job)]
     best, result = max(found, key=lambda item: item[1].gbyte_s if item[1].terms else 0.0)  # the first of equals
     if all(term.name == "hbm" for term in result.terms):
-        raise InputError(
-            design.document.finding(
-                "communication-unbounded",
-                ("communication", "libraries"),
-                f"nothing in the catalogue bounds `{library}` on `{group.server.id}`",
-                f"add `pcie` or `nvlink` to `{accelerator.id}`",
-            )
-        )
+        return None
     algbw, runner_up = float(result.gbyte_s), result.runner_up
-    return CollectiveReport(
-        library=library,
+    made = CollectiveBound(
         algorithm=best.algorithm,
-        operation="allreduce",
-        ranks=ranks,
-        nodes=reachable_nodes(design),
-        message_bytes=wanted.message_size,
-        time_s=wanted.message_size / (algbw * 1e9),
+        time_s=size / (algbw * 1e9),
         algbw_gbyte_s=algbw,
-        busbw_gbyte_s=float(result.gbyte_s * ring_factor(ranks)),
+        busbw_gbyte_s=float(algbw * ring_factor(job.ranks)),
         limited_by=result.binding.name,
         limited_by_label=result.binding.label,
         runner_up=runner_up.name if runner_up else None,
         terms=result.terms,
-        ledger=best.ledger,
-        ledger_operations=float(ledger_total(best.ledger)) if best.ledger else None,
     )
-
-
-def allreduce_bounds(design: ResolvedDesign, plan: FabricPlan | None) -> tuple[CollectiveReport, ...]:
-    """Return the bound of an allreduce over the first compute group, for each library the design names.
-
-    It spans all nodes of the group, or those of one zone where nothing joins the zones.
-
-    Args:
-        design: the design.
-        plan: its fabric; None where it has none that could be built, and then only faults are looked for.
-
-    Raises:
-        InputError: where a library cannot run on the compute nodes, or nothing bounds it.
-    """
-    wanted = design.spec.communication
-    if wanted is None:
-        return ()
-    faults = bound_faults(design, wanted)
-    if faults:
-        raise InputError(*faults)
-    if plan is None:
-        return ()
-    node = host(design.compute, design.port_gbyte_s * design.stripes)
-    return tuple(_one(library, design, plan, node, wanted) for library in wanted.libraries)
+    return made, best
 
 
 def left_out(design: ResolvedDesign) -> tuple[str, ...]:
@@ -165,7 +117,7 @@ def left_out(design: ResolvedDesign) -> tuple[str, ...]:
     wanted, group = design.spec.communication, design.compute
     if wanted is None:
         return ()
-    node, accelerator = host(group, design.port_gbyte_s * design.stripes), group.accelerator
+    node, accelerator = node_of(design), group.accelerator
     sentences = []
     bare = [
         cpu.id

@@ -59,8 +59,3 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
         return zones, tuple(found)
 
     return Cluster(host=node, library=found[0], reducer=found[1], crossed=crossed, nvlink=name.endswith("-nvlink"))
-
-
-def most_gpus(design: ResolvedDesign) -> int:
-    """Return the accelerators that one job can span."""
-    return int(reachable_nodes(design)) * design.compute.accelerators_per_node

@@ -9,20 +9,19 @@ import numpy as np
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.collectives import expert_dispatch
-from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, choices
 from ffplan.collectives.volumes import OF_TOKENS
-from ffplan.fabric.family import fabric_cuts, plan_fabric
-from ffplan.fabric.sizing.link_cuts import reachable_nodes, zones_of
-from ffplan.node.host import host
+from ffplan.fabric.family import plan_fabric
 from ffplan.results.collective import AlgorithmRow, CollectiveRow, CollectiveTable
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.studies.collective_rows import QueryError, tabulate
+from ffplan.studies.job_layout import job_layout, most_gpus, node_of
 from ffplan.studies.train_assumptions import collective_assumptions
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
     from ffplan.catalog.store import Catalog
+    from ffplan.collectives.rank_layout import RankLayout
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
 
@@ -53,7 +52,13 @@ class CollectiveRequest:
 
 
 def rank_layout(
-    design: ResolvedDesign, plan: FabricPlan, gpus: tuple[int, ...], zones: int | None, nic_gbyte_s: float | None = None
+    design: ResolvedDesign,
+    plan: FabricPlan,
+    gpus: tuple[int, ...],
+    zones: int | None,
+    nic_gbyte_s: float | None = None,
+    *,
+    by_domain: bool = True,
 ) -> RankLayout:
     """Return the ranks of jobs on a design's first compute group; numbers are arrays over the jobs.
 
@@ -63,16 +68,15 @@ def rank_layout(
         gpus: ranks of each job.
         zones: zones that each job spans; as few as hold it if omitted.
         nic_gbyte_s: most that each NIC carries [GB/s].
+        by_domain: a scale-up switch makes one of several nodes.
 
     Raises:
-        WishError: where ranks do not fill whole nodes, or more are asked for than there are.
+        QueryError: where ranks do not fill whole nodes, or more are asked for than there are.
     """
-    rate = design.port_gbyte_s * design.stripes
-    node = host(design.compute, min(rate, nic_gbyte_s or rate))
-    most, each = reachable_nodes(design) * len(node.gpus), len(node.gpus)
+    node, most = node_of(design, nic_gbyte_s), most_gpus(design)
     if not node.gpus:
         raise QueryError(f"`{node.id}` has no accelerators")
-    domain = node.domain_gpus
+    domain = node.domain_gpus if by_domain else len(node.gpus)
     for count in gpus:
         if count < 2:
             raise QueryError(f"--gpus {count}: a collective needs at least two accelerators")
@@ -84,21 +88,17 @@ def rank_layout(
                 f"--gpus {count:,}: does not split evenly over nodes of {domain}; {low:,} or {high:,} would"
             )
     ranks: Floats = np.asarray(gpus, dtype=float)
-    boxes = np.ceil(ranks / each)
-    nodes = np.ceil(ranks / domain)
-    span = _zones(design, boxes, zones)
-    crossed = fabric_cuts(design, plan, boxes, span)
-    return RankLayout(host=node, nodes=nodes, per_node=ranks / nodes, zones=span, cuts=crossed)
+    if zones is not None:
+        _check_zones(design, np.ceil(ranks / len(node.gpus)), zones)
+    return job_layout(design, plan, node, ranks, zones, by_domain=by_domain)
 
 
-def _zones(design: ResolvedDesign, boxes: Floats, zones: int | None) -> Floats:
-    """Return the zones that jobs of `boxes` nodes span.
+def _check_zones(design: ResolvedDesign, boxes: Floats, zones: int) -> None:
+    """Refuse zones that jobs of `boxes` nodes cannot span.
 
     Raises:
-        WishError: where they cannot.
+        QueryError: where they cannot.
     """
-    if zones is None:
-        return np.asarray(zones_of(design, boxes), dtype=float)
     fabric, count = design.spec.fabric, design.compute.group.count
     if zones > fabric.zones or bool((boxes < zones).any()):
         raise QueryError(f"--zones {zones}: the fabric has {fabric.zones}, and every zone needs a node")
@@ -109,7 +109,6 @@ def _zones(design: ResolvedDesign, boxes: Floats, zones: int | None) -> Floats:
     held = -(-count // fabric.zones) * zones
     if bool((boxes > held).any()):
         raise QueryError(f"--zones {zones}: {zones} zone(s) hold {held:,} nodes, the job has {int(boxes.max()):,}")
-    return boxes * 0 + zones
 
 
 def _wish(design: ResolvedDesign, catalog: Catalog, name: str, wanted: CollectiveRequest) -> CollectiveQuery:
@@ -190,18 +189,19 @@ def collective_table(
         sizes: messages [byte]; the tokens of a GPU for dispatch and combine.
 
     Raises:
-        WishError: where something cannot be done.
+        QueryError: where something cannot be done.
     """
     plan = plan_fabric(design)
-    ranks = gpus or (reachable_nodes(design) * design.compute.accelerators_per_node,)
+    ranks = gpus or (most_gpus(design),)
     if wanted.routing is not None:
         sizes = (wanted.routing.message_bytes(wanted.operation),)
-    job = rank_layout(design, plan, ranks, wanted.zones, wanted.nic_gbyte_s)
     rows: list[CollectiveRow] = []
     terms: list[AlgorithmRow] = []
     assumed: list[str] = []
     for name in libraries:
         wish = _wish(design, catalog, name, wanted)
+        by_domain = wish.library.method != "hfreduce"
+        job = rank_layout(design, plan, ranks, wanted.zones, wanted.nic_gbyte_s, by_domain=by_domain)
         if fault := _fault(wish, job):
             raise QueryError(fault)
         found, listed = tabulate(wish, job, ranks, np.array(sizes))

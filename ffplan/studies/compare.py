@@ -32,6 +32,10 @@ def _allreduce(assessment: Assessment) -> float | None:
     return assessment.communication[0].algbw_gbyte_s if assessment.communication else None
 
 
+def _allreduce_bound(assessment: Assessment) -> float | None:
+    return assessment.communication[0].bound.algbw_gbyte_s if assessment.communication else None
+
+
 def _node_price(design: Assessment, base: Assessment) -> tuple[float | None, float | None, float | None]:
     """Return the node price ratio, its lowest and its highest value."""
     one, two = design.cost, base.cost
@@ -70,6 +74,7 @@ def _ratios(design: Assessment, base: Assessment) -> Ratios:
         links=_over(lambda a: a.fabric.links.total, design, base),
         bisection=_over(lambda a: a.fabric.bisection_gbyte_s, design, base),
         allreduce=_over(_allreduce, design, base),
+        allreduce_bound=_over(_allreduce_bound, design, base),
         gemm_tf32=_over(lambda a: a.hardware.gemm_tflops.get("tf32"), design, base),
         gemm_fp16=_over(lambda a: a.hardware.gemm_tflops.get("fp16"), design, base),
         relative_performance=performance,

@@ -14,7 +14,8 @@ from ffplan.design.resolved import ResolvedDesign
 from ffplan.fabric.family import plan_fabric
 from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.results import design as out
-from ffplan.studies.allreduce_bound import allreduce_bounds, left_out
+from ffplan.studies.allreduce import allreduces
+from ffplan.studies.allreduce_bound import left_out
 from ffplan.studies.design_assumptions import design_assumptions, recalled_figures
 
 if TYPE_CHECKING:
@@ -181,12 +182,13 @@ class DesignStudy:
     assessment: out.Assessment
 
 
-def study_design(design: ResolvedDesign, catalog: Catalog) -> DesignStudy:
+def study_design(design: ResolvedDesign, catalog: Catalog, *, all_scales: bool = True) -> DesignStudy:
     """Return the study of a resolved design; its assessment has no findings yet.
 
     Args:
         design: the design.
         catalog: where its parts were looked up.
+        all_scales: time the allreduce over fewer accelerators too; no rule needs it.
 
     Raises:
         InputError: where the fabric cannot hold the design, a library cannot run on it, or a price is missing;
@@ -194,7 +196,7 @@ def study_design(design: ResolvedDesign, catalog: Catalog) -> DesignStudy:
     """
     faults: list[Finding] = []
     fabric = _attempt(faults, lambda: plan_fabric(design))
-    collectives = _attempt(faults, lambda: allreduce_bounds(design, fabric))
+    collectives = _attempt(faults, lambda: allreduces(design, fabric, all_scales=all_scales))
     links = _attempt(faults, lambda: cable_items(design, fabric)) if fabric else None
     cost = _attempt(faults, lambda: price(design, fabric, links)) if fabric and links is not None else None
     if faults or fabric is None or collectives is None:

@@ -62,8 +62,9 @@ def _communication(design: ResolvedDesign, left_out: tuple[str, ...]) -> Iterato
     several = any(g.group.role == "compute" for g in design.groups if g is not design.compute)
     group = f" of the first compute group, `{design.compute.server.id}`" if several else ""
     yield (
-        f"Allreduce: all nodes{group}, ranks in the order of leaves and zones, each rail on leaves of its own; long "
-        "messages, no latency, no congestion (`ffplan route` shows static routing), in-network reduction (SHARP) off."
+        f"Allreduce: all nodes{group}, ranks in the order of leaves and zones, each rail on leaves of its own; no "
+        "congestion (`ffplan route` shows static routing), in-network reduction (SHARP) off. The bound leaves out "
+        "latency and the filling of pipelines."
     )
     yield from left_out
     if any(library != "nccl" for library in wanted.libraries):

@@ -15,20 +15,22 @@ from ffplan.base.array_math import Bools, Floats, Number, Truth, choose, maximum
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.record import record
 from ffplan.collectives.bottleneck import sustained_rate
+from ffplan.collectives.timing import CollectiveQuery, chosen_time
 from ffplan.cost.bom import cable_items, price
 from ffplan.cost.power import annual_energy, plan_power
 from ffplan.design.schema import MOST_PUE
-from ffplan.fabric.family import fabric_cuts
 from ffplan.fabric.sizing.link_cuts import reachable_nodes
 from ffplan.fabric.sizing.tree_grid import check_divisible, plan_tree_grid
 from ffplan.inputs.model import MOST_COUNT
 from ffplan.inputs.quantities import LARGEST_RATIO
-from ffplan.node.host import Host, host
 from ffplan.node.resources import resources
+from ffplan.studies.allreduce import allreduce_query
 from ffplan.studies.allreduce_bound import bound_faults, bound_ledgers
+from ffplan.studies.job_layout import job_layout, most_gpus, node_of
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Link
+    from ffplan.collectives.rank_layout import RankLayout
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
 
@@ -45,12 +47,11 @@ class DesignGrid:
     """Which designs can be built."""
 
 
-def _rate(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host) -> Number:
+def _bound(query: CollectiveQuery, job: RankLayout) -> Number:
     """Return the bound of an allreduce with one library [GB/s], as `allreduce_bound` has it for one design."""
-    crossed = fabric_cuts(design, plan, reachable_nodes(design))
-    known = resources(node, crossed)
+    known = resources(job.host, job.cuts)
     best: Number = 0.0
-    for item in bound_ledgers(library, design, node, crossed):
+    for item in bound_ledgers(query, job):
         best = maximum(best, choose(item.possible, sustained_rate(known, item.lines, at_line_rate=True), 0.0))
     return best
 
@@ -74,11 +75,16 @@ def _communication(design: ResolvedDesign, plan: FabricPlan) -> dict[str, Number
     wanted = design.spec.communication
     if wanted is None:
         return {}
-    node = host(design.compute, design.port_gbyte_s * design.stripes)
-    return {
-        f"communication[{position}].algbw_gbyte_s": _rate(library, design, plan, node)
-        for position, library in enumerate(wanted.libraries)
-    }
+    node, size, ranks = node_of(design), wanted.message_size, most_gpus(design)
+    found: dict[str, Number] = {}
+    for position, (name, library) in enumerate(zip(wanted.libraries, design.libraries, strict=True)):
+        query = allreduce_query(design, library, name)
+        job = job_layout(design, plan, node, ranks, by_domain=library.method != "hfreduce")
+        time = chosen_time(query, job, size)
+        found[f"communication[{position}].time_s"] = time
+        found[f"communication[{position}].algbw_gbyte_s"] = size / time / 1e9
+        found[f"communication[{position}].bound.algbw_gbyte_s"] = _bound(query, job)
+    return found
 
 
 def _cost(design: ResolvedDesign, plan: FabricPlan, links: list[tuple[str, Link, int]]) -> dict[str, Number]:

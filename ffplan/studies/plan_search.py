@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.formatting import plural
-from ffplan.studies.cluster import most_gpus
 from ffplan.studies.diagnosis import relaxations
+from ffplan.studies.job_layout import most_gpus
 from ffplan.studies.train_rows import train_rows
 from ffplan.studies.train_setup import (
     TrainRequest,

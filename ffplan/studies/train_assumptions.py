@@ -54,9 +54,7 @@ def collective_assumptions(wish: CollectiveQuery, job: RankLayout) -> tuple[str,
             found.append("Rings are timed by default; NCCL's PAT (--algorithm pat) has less latency on many nodes.")
     if library.method == "hfreduce":
         found.append("HFReduce is fitted at 184 MiB; copies and additions of small messages are left out.")
-        found.append(
-            "Nodes carry the mean load of the double binary tree, 2 (N - 1) / N; `ffplan design` bounds the busiest."
-        )
+        found.append("Nodes carry the mean load of the double binary tree, 2 (N - 1) / N.")
     if library.method == "deepep" and wish.routing is not None:
         found.append("The fixed time of a call was fitted on H800 with 400 Gb/s NICs.")
         found.append("Every expert is as likely as any other; tokens are FP8 with scales out, BF16 back.")

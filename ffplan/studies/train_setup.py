@@ -12,7 +12,8 @@ from ffplan.catalog.parts import Accelerator
 from ffplan.design.training import PlanFields
 from ffplan.results.design import SCHEMA_VERSION, CatalogFile
 from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
-from ffplan.studies.cluster import cluster_of, most_gpus
+from ffplan.studies.cluster import cluster_of
+from ffplan.studies.job_layout import most_gpus
 from ffplan.studies.train_assumptions import fsdp_assumption, training_assumptions
 from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.constraints import WORDS, RefusedError

@@ -17,7 +17,7 @@ from ffplan.collectives.pods import offloaded_run_time, pod_ring
 from ffplan.collectives.timing import CollectiveQuery, TimingGrid, bus_bandwidth, time_grid
 from ffplan.collectives.volumes import OF_TOKENS, bus_factor, ring_steps
 from ffplan.node.resources import resources
-from ffplan.results.collective import AccuracyRow
+from ffplan.results.accuracy import AccuracyRow
 from ffplan.validation.communication_cases import CaseFile, Collective, Hierarchy, Offload
 from ffplan.validation.measured_system import CaseParts
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.document import Document
-    from ffplan.results.collective import AccuracyReport
+    from ffplan.results.accuracy import AccuracyReport
 
 FOLDERS = {"memory": "training"}
 """Subjects whose cases are among those of another."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.base.formatting import GIB
-from ffplan.results.collective import AccuracyRow
+from ffplan.results.accuracy import AccuracyRow
 from ffplan.results.training import SHORT_NAMES
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.axes import AXES

@@ -16,7 +16,7 @@ from ffplan.validation.communication_replay import replay
 from tests.support import ROOT
 
 if TYPE_CHECKING:
-    from ffplan.results.collective import AccuracyRow, Score
+    from ffplan.results.accuracy import AccuracyRow, Score
 
 FOLDER = ROOT / "catalogs" / "measurements" / "communication"
 SWEEPS = ("nccl-h100-node", "nccl-a100-node", "nccl-aws-two-nodes", "nccl-nvls-tree", "nccl-aws-p5en")

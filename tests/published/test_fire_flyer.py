@@ -93,13 +93,13 @@ def test_the_whole_cluster_draws_over_3_and_under_4_megawatts() -> None:
 
 def test_hfreduce() -> None:
     report = collective(shipped("fire-flyer-2"), "hfreduce")
-    assert report.limited_by == "root_port"
-    assert report.limited_by_label == "root port shared by GPU5+GPU6"
-    assert report.algbw_gbyte_s == pytest.approx(8.1)  # measured on 16 GPUs: 8.10
-    assert report.runner_up == "nic"
+    assert report.bound.limited_by == "root_port"
+    assert report.bound.limited_by_label == "root port shared by GPU5+GPU6"
+    assert report.bound.algbw_gbyte_s == pytest.approx(8.1)  # measured on 16 GPUs: 8.10
+    assert report.bound.runner_up == "nic"
     port, nic, memory = (term(report, name) for name in ("root_port", "nic", "host_memory"))
     assert [port.gbyte_s, port.high_gbyte_s] == pytest.approx([8.1, 9.375])
-    assert [nic.gbyte_s, nic.low_gbyte_s] == pytest.approx([12.5, 12.0])
+    assert [nic.gbyte_s, nic.low_gbyte_s] == pytest.approx([12.5, 12.0], rel=1e-3)
     assert memory.gbyte_s == pytest.approx(13.33, abs=0.01)
     assert report.ledger_operations == 24
     assert [line.operations for line in report.ledger] == [8, 8, 1, 2, 2, 1, 2]
@@ -107,33 +107,42 @@ def test_hfreduce() -> None:
 
 def test_hfreduce_with_nvlink() -> None:
     report = collective(shipped("fire-flyer-2-nvlink"), "hfreduce-nvlink")
-    assert report.limited_by == "nic"
-    assert report.algbw_gbyte_s == pytest.approx(12.5)  # measured on 64 GPUs: 12.07
+    assert report.bound.limited_by == "nic"
+    assert report.bound.algbw_gbyte_s == pytest.approx(12.5, rel=1e-3)  # measured on 64 GPUs: 12.07
     assert report.ledger_operations == 16
-    assert term(report, "host_memory").gbyte_s == pytest.approx(20.0)
+    assert term(report, "host_memory").gbyte_s == pytest.approx(20.0, rel=1e-3)
     port = term(report, "root_port")
-    assert [port.gbyte_s, port.high_gbyte_s] == pytest.approx([16.2, 18.75])
+    assert [port.gbyte_s, port.high_gbyte_s] == pytest.approx([16.2, 18.75], rel=1e-3)
 
 
 def test_nccl() -> None:
     report = collective(shipped("fire-flyer-2"), "nccl")
-    assert report.limited_by == "gpu_nic_peer"
-    assert report.algbw_gbyte_s == pytest.approx(4.83, abs=0.005)  # 4.83 is the most that was measured
+    assert report.bound.limited_by == "gpu_nic_peer"
+    assert report.bound.algbw_gbyte_s == pytest.approx(4.83, abs=0.005)  # 4.83 is the most that was measured
 
 
 def test_nccl_on_dgx_is_bound_by_its_eight_nics() -> None:
     """GTC24 S62129: 192 GB/s of bus bandwidth on 32 GPUs, 96 % of eight NICs."""
     report = collective(shipped("dgx-a100-10k"), "nccl")
-    assert report.limited_by == "nic"
-    assert report.busbw_gbyte_s == pytest.approx(200.0)
+    assert report.bound.limited_by == "nic"
+    assert report.bound.busbw_gbyte_s == pytest.approx(200.0)
     assert term(report, "nic").low_gbyte_s * 1.9998 == pytest.approx(192.0)
 
 
 def test_order_of_the_libraries() -> None:
     """Fig. 7: HFReduce with NVLink above HFReduce above NCCL."""
     a = shipped("fire-flyer-2-nvlink")
-    rates = [collective(a, name).algbw_gbyte_s for name in ("hfreduce-nvlink", "hfreduce", "nccl")]
-    assert rates == sorted(rates, reverse=True)
+    reports = [collective(a, name) for name in ("hfreduce-nvlink", "hfreduce", "nccl")]
+    for rates in ([item.algbw_gbyte_s for item in reports], [item.bound.algbw_gbyte_s for item in reports]):
+        assert rates == sorted(rates, reverse=True)
+
+
+def test_hfreduce_is_several_times_as_fast_as_nccl() -> None:
+    """Section IV-B: NCCL reaches 1.6 GB/s from 1,024 GPUs on; HFReduce 6.3. Bounds alone would say 1.7 times."""
+    a = shipped("fire-flyer-2")
+    fast, slow = collective(a, "hfreduce"), collective(a, "nccl")
+    assert slow.algbw_gbyte_s == pytest.approx(1.65, abs=0.01)
+    assert fast.algbw_gbyte_s / slow.algbw_gbyte_s == pytest.approx(3.37, abs=0.01)
 
 
 def test_half_the_cost_and_a_tenth_of_the_switches() -> None:

@@ -26,7 +26,7 @@ from ffplan.validation.training_rows import replay_training, replayed_times
 from tests.support import ROOT, model_named
 
 if TYPE_CHECKING:
-    from ffplan.results.collective import AccuracyRow, Score
+    from ffplan.results.accuracy import AccuracyRow, Score
 
 
 @cache

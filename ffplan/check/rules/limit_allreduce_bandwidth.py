@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def check(study: DesignStudy) -> Iterator[Finding]:
-    """Hold the bound of the first library against `limits.allreduce_bandwidth`."""
+    """Hold the time of the first library against `limits.allreduce_bandwidth`."""
     design, assessment = study.design, study.assessment
     first = assessment.communication[0] if assessment.communication else None
     what = f"the allreduce bandwidth of {first.library}" if first else "the allreduce bandwidth"
@@ -36,9 +36,9 @@ def check(study: DesignStudy) -> Iterator[Finding]:
 
 RULE = Rule(
     id="limit-allreduce-bandwidth",
-    title="The allreduce bound falls short of `limits.allreduce_bandwidth`",
-    why="The design declares the algorithm bandwidth that its training needs.",
-    example="limits: {allreduce_bandwidth: 10 GB/s}  # HFReduce on fire-flyer-2 is bound at 8.1",
+    title="The allreduce falls short of `limits.allreduce_bandwidth`",
+    why="The design declares the algorithm bandwidth that its training needs, at its message size over all nodes.",
+    example="limits: {allreduce_bandwidth: 8 GB/s}  # HFReduce on fire-flyer-2 reaches 5.6, its bound is 8.1",
     fix="Relieve the resource that binds, which the finding names, or lower the limit.",
     check=check,
 )

@@ -20,8 +20,9 @@ LIMITS = "limits:\n"
     [
         ("capex: 11000 paper-unit", "limit-capex", "is 11,606 paper-unit, above the limit of at most 11,000"),
         ("cost_per_accelerator: 1 paper-unit", "limit-cost-per-accelerator", "1.1606 paper-unit, above"),
-        ("total_power: 3 MW", "limit-total-power", "3,276 kW, above the limit of at most 3,000 kW"),
-        ("allreduce_bandwidth: 10 GB/s", "limit-allreduce-bandwidth", "is 8.1 GB/s, below the limit of at least 10"),
+        ("it_power: 3 MW", "limit-it-power", "3,276 kW, above the limit of at most 3,000 kW"),
+        ("facility_power: 4 MW", "limit-facility-power", "is 4,095 kW, above the limit of at most 4,000 kW"),
+        ("allreduce_bandwidth: 8 GB/s", "limit-allreduce-bandwidth", "is 5.5622 GB/s, below the limit of at least 8"),
         ("power_per_rack: 10 kW", "limit-power-per-rack", "the limit cannot be checked"),
         ("oversubscription: 1:2", "limit-oversubscription", "is 1 to 1, above"),
     ],
@@ -49,7 +50,7 @@ def test_limits_without_prices_cannot_be_checked(tmp_path: Path) -> None:
         "fire-flyer-2",
         ("cost:\n  price_book: fire-flyer-2-relative\n", ""),
         ("  exclude: [storage, endpoint-links]  # the paper prices neither\n", ""),
-        ("  total_power: 4 MW", "  capex: 5 paper-unit\n  total_power: 4 MW"),
+        ("  it_power: 4 MW", "  capex: 5 paper-unit\n  it_power: 4 MW"),
     )
     a = assess_file(path)
     assert a.cost is None

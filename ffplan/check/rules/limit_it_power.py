@@ -1,4 +1,4 @@
-"""limit-total-power."""
+"""limit-it-power."""
 
 from __future__ import annotations
 
@@ -15,25 +15,24 @@ if TYPE_CHECKING:
 
 
 def check(study: DesignStudy) -> Iterator[Finding]:
-    """Hold the IT power in training against `limits.total_power`."""
+    """Hold the IT power in training against `limits.it_power`."""
     design, assessment = study.design, study.assessment
-    limit = design.spec.limits.total_power
     yield from hold(
         design,
-        "total_power",
+        "it_power",
         assessment.power.it_kw * 1e3,
-        limit,
+        design.spec.limits.it_power,
         "W",
         what="the IT power in training, network and storage included",
-        remedy="use fewer or thriftier nodes, or raise the limit",
+        remedy="use fewer nodes or nodes of less power, or raise the limit",
     )
 
 
 RULE = Rule(
-    id="limit-total-power",
-    title="The IT power in training exceeds `limits.total_power`",
-    why="A site's power contract is limited.",
-    example="limits: {total_power: 3 MW}  # fire-flyer-2 draws 3,276 kW",
-    fix="Change the design, or the limit. The limit is on IT power; facility power is IT power times PUE.",
+    id="limit-it-power",
+    title="The IT power in training exceeds `limits.it_power`",
+    why="A hall's power distribution is built for a load of servers, switches and storage.",
+    example="limits: {it_power: 3 MW}  # fire-flyer-2 draws 3,276 kW",
+    fix="Change the design, or the limit. What the site draws at the meter is `limits.facility_power`.",
     check=check,
 )

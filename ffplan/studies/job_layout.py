@@ -1,0 +1,62 @@
+"""The ranks of a job on a design's first compute group, for one job or for arrays of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.array_math import Number, ceil_div, minimum
+from ffplan.collectives.rank_layout import RankLayout
+from ffplan.fabric.family import fabric_cuts
+from ffplan.fabric.sizing.link_cuts import reachable_nodes, zones_of
+from ffplan.node.host import Host, host
+
+if TYPE_CHECKING:
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.fabric.sizing.plan import FabricPlan
+
+
+def node_of(design: ResolvedDesign, nic_gbyte_s: float | None = None) -> Host:
+    """Return a compute node of a design.
+
+    Args:
+        design: the design.
+        nic_gbyte_s: most that each NIC carries [GB/s]; its port's rate if omitted.
+    """
+    rate = design.port_gbyte_s * design.stripes
+    return host(design.compute, rate if nic_gbyte_s is None else minimum(rate, nic_gbyte_s))
+
+
+def most_gpus(design: ResolvedDesign) -> int:
+    """Return the accelerators that one job can span [1]."""
+    return reachable_nodes(design) * design.compute.accelerators_per_node
+
+
+def job_layout(
+    design: ResolvedDesign,
+    plan: FabricPlan,
+    node: Host,
+    ranks: Number,
+    zones: Number | None = None,
+    *,
+    by_domain: bool = True,
+) -> RankLayout:
+    """Return the layout of jobs that fill node after node, leaf after leaf, zone after zone.
+
+    Args:
+        design: the design.
+        plan: its fabric.
+        node: a compute node.
+        ranks: ranks of each job [1], any shape; whole scale-up domains, or a part of one.
+        zones: zones that each job spans [1]; as few as hold it if omitted.
+        by_domain: a scale-up switch makes one of several nodes, as NCCL sees it; HFReduce works node by node.
+    """
+    boxes = ceil_div(ranks, len(node.gpus))
+    domains = ceil_div(ranks, node.domain_gpus) if by_domain else boxes
+    spanned = zones_of(design, boxes) if zones is None else boxes * 0 + zones
+    return RankLayout(
+        host=node,
+        nodes=domains,
+        per_node=ranks / domains,
+        zones=spanned,
+        cuts=fabric_cuts(design, plan, boxes, spanned),
+    )
