@@ -13,38 +13,16 @@ import pytest
 from ffplan.base.errors import UsageError
 from ffplan.cli.series import series
 from ffplan.collectives.bounds import ring_factor
-from ffplan.validation.communication_replay import signed_error
 from tests.support import ROOT, ffplan
+from tests.unit.validation.test_communication import CASE
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-CASE = """\
-kind: communication-cases
-id: mine
-name: my cluster
-source: {title: "nccl-tests of ours", date: "2026-11", grade: measured, status: V}
-collectives:
-  - id: sweep
-    system: {server: hgx-h100-8nic}
-    operation: allreduce
-    gpus: [8, 16]
-    sizes: [1 MiB, 1 GiB]
-    metric: busbw_gbyte_s
-    values: [[65, 440], [null, [400, 500]]]
-"""
 
 
 def schema(name: str) -> dict[str, object]:
     loaded: dict[str, object] = json.loads((ROOT / "schema" / f"{name}.schema.json").read_text())
     return loaded
-
-
-def test_signed_error() -> None:
-    assert signed_error(11, 10, 10) == pytest.approx(0.1)
-    assert signed_error(4, 3, 5) == 0
-    assert signed_error(6, 3, 5) == pytest.approx(0.2)
-    assert signed_error(2, 4, 5) == pytest.approx(-0.5)
 
 
 def test_series() -> None:
@@ -180,48 +158,6 @@ def test_a_users_own_cases(tmp_path: Path) -> None:
     assert chart.read_text().count("<circle") == 3 + 1  # and the legend's
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("gpus: [8, 16]", "gpus: [8, 17]", "17 GPUs do not split evenly over nodes of 8"),
-        ("gpus: [8, 16]", "gpus: [1, 16]", "at least 2"),
-        ("[65, 440]", "[0, 440]", "no measured value"),
-        ("[400, 500]", "[500, 400]", "no measured value"),
-        (
-            "operation: allreduce",
-            "operation: allreduce\n    library: hfreduce-nvlink\n    algorithm: tree",
-            "has no tree",
-        ),
-        ("kind: communication-cases", "kind: server", "of kind `server`"),
-        ("kind: communication-cases\n", "", "no file of measured cases"),
-        ("[null, [400, 500]]", "[null]", "write 2 list(s) of 2 value(s)"),
-        ("server: hgx-h100-8nic", "server: hgx-h100", "hgx-h100-8nic"),
-        ("server: hgx-h100-8nic", "server: hgx-h100-8nic, nics: 9", "has 8 NIC(s)"),
-        ("server: hgx-h100-8nic", "server: hgx-h100-8nic, zones: 2", "HFReduce only"),
-        ("server: hgx-h100-8nic", "server: hgx-h100-8nic, oversubscription: 4:1", "without `leaf_nodes`"),
-        ("operation: allreduce", "operation: broadcast\n    in_network: true", "no effect"),
-        ("[[65, 440], [null, [400, 500]]]", "[[null, null], [null, null]]", "no case of this file has a value"),
-        ("[65, 440]", "[1.0e-9, 440]", "no measured value"),
-        ("server: hgx-h100-8nic", "server: hgx-h100-8nic, gpus_per_node: 9", "has 8 GPUs"),
-        ("operation: allreduce", "operation: dispatch", "needs `experts` alone"),
-        ("operation: allreduce", "operation: allreduce\n    library: deepep", "has no allreduce"),
-        ("operation: allreduce", "operation: allreduce\n    algorithm: nvls", "has no nvls allreduce"),
-        ("metric: busbw_gbyte_s", "metric: deepep_gbyte_s", "name another metric"),
-        ("metric: busbw_gbyte_s", "metric: busbw", "busbw_gbyte_s"),
-        ("sizes: [1 MiB, 1 GiB]", "sizes: [1, 2]", "no unit"),
-        ("id: sweep", "id: sweep\n    speed: 3", "speed"),
-    ],
-)
-def test_wrong_cases_are_located(tmp_path: Path, old: str, new: str, words: str) -> None:
-    file = tmp_path / "mine.yaml"
-    assert old in CASE
-    file.write_text(CASE.replace(old, new))
-    run = ffplan("accuracy", "communication", "--cases", str(file))
-    assert run.code == 2
-    assert f"{file}:" in run.err
-    assert words in run.err
-
-
 def test_several_libraries_and_another_rate_of_the_nics() -> None:
     asked = ("collective", "fire-flyer-2-nvlink", "--gpus", "128", "--format", "json", "--size", "186MiB")
     report = json.loads(ffplan(*asked, "--library", "nccl,hfreduce,hfreduce-nvlink").out)
@@ -270,46 +206,6 @@ def test_two_files_of_one_id_and_a_wrong_limit(tmp_path: Path) -> None:
     twice.write_text(CASE + CASE.partition("collectives:\n")[2])
     assert "two cases have the id" in ffplan("accuracy", "communication", "--cases", str(twice)).err
     assert ffplan("accuracy", "communication", "--cases", str(tmp_path / "none.yaml")).code == 2
-
-
-OFFLOAD = """\
-kind: communication-cases
-id: mine
-name: offload
-source: {title: ours, date: "2026-11", grade: measured, status: V}
-offloads:
-  - id: a
-    parameters: 8030261248
-    ranks: 4
-    micro_steps: 200
-    message: 100 MB
-    transports:
-      - {name: A, system: {server: p4d-24xlarge}, wall: 900 s}
-      - name: B
-        system: {server: p4d-24xlarge}
-        pods: [[gpu0, nic0], [gpu1, nic1], [gpu2, nic2], [gpu3, nic3]]
-        wall: 2000 s
-"""
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("wall: 900 s", "wall: 1 s", "communication alone takes"),
-        ("[gpu3, nic3]]", "[gpu2, nic2]]", "3 different pod(s) for 4 ranks"),
-        ("[gpu3, nic3]", "[nic3, gpu3]", "has no `nic3` there"),
-        ("ranks: 4", "ranks: 1000000000", "at most 10,000,000"),
-        (", wall: 900 s", "", "`wall` is missing"),
-    ],
-)
-def test_wrong_offloads_are_located(tmp_path: Path, old: str, new: str, words: str) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text(OFFLOAD)
-    assert ffplan("accuracy", "communication", "--cases", str(file)).code == 0
-    file.write_text(OFFLOAD.replace(old, new))
-    run = ffplan("accuracy", "communication", "--cases", str(file))
-    assert run.code == 2
-    assert words in run.err
 
 
 def test_zones_that_nothing_joins_on_three_tiers(tmp_path: Path) -> None:

@@ -9,25 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support import ROOT, ffplan, valid
+from tests.unit.validation.test_training import RUNS
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-RUNS = """\
-kind: training-cases
-id: mine
-name: our runs
-source: {title: "our cluster", date: "2026-11", grade: measured, status: V}
-tables:
-  - id: gpt
-    system: {server: dgx-a100-320gb}
-    model: megatron-1.7b
-    plan: {recompute: full}
-    columns: [gpus, batch, micro_batch, tensor, data, pipeline, seconds]
-    rows:
-      - [8, 64, 2, 2, 2, 2, 2.5]
-      - [32, 512, 16, 1, 32, 1, 3.5]
-"""
 
 
 def test_training_and_memory_are_replayed(tmp_path: Path) -> None:
@@ -44,70 +29,6 @@ def test_training_and_memory_are_replayed(tmp_path: Path) -> None:
     own = json.loads(ffplan("accuracy", "training", "--cases", str(file), "--format", "json").out)
     assert [row["gpus"] for row in own["rows"]] == [8, 32]
     assert max(len(line) for line in ffplan("accuracy", "training", "--cases", str(file)).out.splitlines()) <= 80
-
-
-def test_heads_of_keys_may_be_a_column(tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
-    rows = RUNS.replace("pipeline, seconds]", "pipeline, kv_heads, seconds]").replace(
-        "2, 2, 2, 2.5]", "2, 2, 2, 8, 2.5]"
-    )
-    file.write_text(rows.replace("32, 1, 3.5]", "32, 1, 24, 3.5]"))
-    done = ffplan("accuracy", "training", "--cases", str(file), "--format", "json")
-    assert done.code == 0, done.err
-    assert len(json.loads(done.out)["rows"]) == 2
-
-
-def test_every_measure_is_told_from_the_same_step(tmp_path: Path) -> None:
-    """Seconds, TFLOP/s, MFU and tokens of one run agree with one another."""
-    file = tmp_path / "mine.yaml"
-    text = RUNS.replace("pipeline, seconds]", "pipeline, seconds, tflops, mfu, tokens_s_gpu, memory_gib]")
-    text = text.replace("2, 2.5]", "2, 2.5, 100, 0.3, 5000, null]").replace("1, 3.5]", "1, 3.5, null, null, null, 30]")
-    file.write_text(text.replace("plan: {recompute: full}", "plan: {recompute: full}\n    flops: 6n"))
-    rows = json.loads(ffplan("accuracy", "training", "--cases", str(file), "--format", "json").out)["rows"]
-    model = {row["unit"]: row["model"] for row in rows if row["gpus"] == 8}
-    assert model["tokens_s_gpu"] == pytest.approx(64 * 2048 / model["seconds"] / 8)
-    assert model["mfu"] == pytest.approx(model["tflops"] / 312)
-    assert len(rows) == 5
-    sizes = json.loads(ffplan("accuracy", "memory", "--cases", str(file), "--format", "json").out)["rows"]
-    assert [row["unit"] for row in sizes] == ["memory_gib"]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "words"),
-    [
-        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2, 1, 2.5]", "is not 8 accelerators"),
-        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 3, 2, 2, 2, 2.5]", "no whole number of micro-batches"),
-        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2, 2]", "6 value(s) for 7 columns"),
-        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2.5, 2, 2.5]", "`data` is no whole number"),
-        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, null, 2, 2.5]", "`data` is no whole number"),
-        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2, 2, 0]", "`seconds` is not above 0"),
-        ("[8, 64, 2, 2, 2, 2, 2.5]", "[56, 64, 2, 7, 4, 2, 2.5]", "7 does not divide 24 heads"),
-        ("[32, 512, 16, 1, 32, 1, 3.5]", "[32, 512, 16, 1, 1, 32, 3.5]", "32 pipeline stages for 24 layers"),
-        ("seconds]", "hours]", "`hours` is not a choice"),
-        (", seconds]", "]", "no column was measured"),
-        ("gpus, batch", "sequence, batch", "the column `gpus` is missing"),
-        ("gpus, batch", "gpus, gpus", "`batch` is missing"),
-        ("pipeline, seconds", "seconds, seconds", "a column stands there twice"),
-        ("model: megatron-1.7b", "model: vgg16", "is no transformer"),
-        ("    model: megatron-1.7b\n", "", "neither `model` nor `shape`"),
-        ("server: dgx-a100-320gb", "server: mi300x-8nic", "nothing was calibrated"),
-        ("kind: training-cases", "kind: communication-cases", "of kind `communication-cases`"),
-        ("recompute: full", "recompute: full, chunks: 2", "`chunks` need several stages"),
-        ("recompute: full", "recompute: full, shard: 3", "ZeRO over 3 ranks does not divide 2"),
-        ("recompute: full", "recompute: full, expert: 2", "of a model without experts"),
-        ("recompute: full", "recompute: full, offload: parameters", "offloaded parameters need ZeRO 3"),
-        ("server: dgx-a100-320gb", "server: dgx-a100-320gb, gpus_per_node: 4", "`gpus_per_node` has no effect"),
-        ("seconds]", "mfu]", "`mfu` is 2.5, more than the peak"),
-    ],
-)
-def test_wrong_runs_are_located(tmp_path: Path, old: str, new: str, words: str) -> None:
-    file = tmp_path / "mine.yaml"
-    assert old in RUNS
-    file.write_text(RUNS.replace(old, new))
-    run = ffplan("accuracy", "training", "--cases", str(file))
-    assert run.code == 2
-    assert f"{file}:" in run.err
-    assert words in run.err
 
 
 CASES = str(ROOT / "catalogs" / "measurements" / "training" / "simumax-b200.yaml")

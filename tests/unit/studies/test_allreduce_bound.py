@@ -9,12 +9,6 @@ from ffplan.base.outcomes import Term
 from ffplan.collectives.bottleneck import port_rate
 from ffplan.collectives.bounds import bound, double_tree_load, rate, ring_factor
 from ffplan.collectives.hfreduce import hfreduce_ledger, ledger_total
-from ffplan.node.host import memory_bandwidth
-
-
-def test_memory_bandwidth() -> None:
-    assert memory_bandwidth(16, 3200, 1.0) == pytest.approx(409.6)
-    assert memory_bandwidth(16, 3200, 0.78125) == pytest.approx(320.0)
 
 
 @pytest.mark.parametrize(

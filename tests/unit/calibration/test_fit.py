@@ -1,0 +1,147 @@
+"""Fits of runs that the model itself timed, with constants that are known: a fit must find them again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from ffplan.calibration.fit import (
+    BOUNDS,
+    FitError,
+    errors,
+    figures,
+    fit,
+    timed,
+    undetermined,
+    waits_for_host,
+    wanted,
+)
+from ffplan.calibration.leave_one_out import leave_one_out
+from ffplan.validation.training_rows import modelled_measure, replayed_times
+from tests.unit.validation.test_training import RUNS, prepared
+
+if TYPE_CHECKING:
+    from ffplan.validation.training_replay import TrainingReplay
+
+H100 = RUNS.replace("dgx-a100-320gb", "hgx-h100-8nic")
+TRUE = {"matrix": 0.5, "kernel": 1e-5}
+
+
+def made(constants: dict[str, float] | None = None, source: str = "mine", text: str = H100) -> TrainingReplay:
+    """Return runs with the seconds that the model takes with these constants in place of the catalogue's."""
+    table = prepared(text.replace("id: mine", f"id: {source}"))
+    rates = figures(constants or {}, table.accelerator.training, 132)
+    return replace(table, columns={**table.columns, "seconds": replayed_times(table, rates)[0]})
+
+
+def test_a_fit_finds_the_constants_again() -> None:
+    pytest.importorskip("scipy")
+    table, calls = made(TRUE), list[int]()
+    base = table.accelerator.training
+    found = fit([table], names=("matrix", "kernel"), units=132, base=base, progress=calls.append)
+    assert found.values == pytest.approx(TRUE, rel=1e-4)
+    assert (found.rows, found.notes) == (2, {})
+    assert found.before is not None
+    assert found.after < 1e-5 < found.before
+    assert found.before == pytest.approx(np.abs(errors([table])).mean())
+    assert calls == list(range(1, len(calls) + 1))
+
+
+def test_a_constant_at_the_end_of_its_range_is_noted() -> None:
+    pytest.importorskip("scipy")
+    table = made({"matrix": 1.0})
+    table = replace(table, columns={**table.columns, "seconds": table.columns["seconds"] / 2})
+    found = fit([table], names=("matrix",), units=132, base=table.accelerator.training)
+    assert found.values["matrix"] == pytest.approx(BOUNDS["matrix"][1], rel=1e-3)
+    assert found.notes == {"matrix": "the most that the fit allows"}
+
+
+def test_more_constants_than_rows_are_refused() -> None:
+    pytest.importorskip("scipy")
+    with pytest.raises(FitError, match=r"2 row\(s\) cannot tell 3 constants: matrix, memory, kernel"):
+        fit([made()], names=("matrix", "memory", "kernel"), units=132)
+
+
+def test_errors_are_of_the_time_in_every_unit() -> None:
+    """Twice the seconds measured: the model is at half, -50 %; half the rate says the same."""
+    table = made()
+    seconds = table.columns["seconds"]
+    slow = replace(table, columns={**table.columns, "seconds": 2 * seconds})
+    assert errors([table]).tolist() == pytest.approx([0, 0])
+    assert errors([slow]).tolist() == pytest.approx([-0.5, -0.5])
+    kept = {name: value for name, value in table.columns.items() if name != "seconds"}
+    rate = modelled_measure(table, "tflops", seconds) / 2
+    assert errors([replace(table, columns={**kept, "tflops": rate})]).tolist() == pytest.approx([-0.5, -0.5])
+
+
+def test_a_row_counts_by_its_first_measure() -> None:
+    table = made()
+    seconds = table.columns["seconds"]
+    mixed = {"seconds": np.array([seconds[0], np.nan]), "mfu": modelled_measure(table, "mfu", seconds) / 4}
+    both = replace(table, columns={**table.columns, **mixed})
+    assert errors([both]).tolist() == pytest.approx([0.0, -0.75])
+    assert timed(both) == 2
+    assert timed(replace(table, columns={**table.columns, "seconds": np.array([np.nan, 1.0])})) == 1
+    assert timed(replace(table, columns={"gpus": np.array([8.0, 8.0])})) == 0
+
+
+def test_constants_that_runs_can_tell() -> None:
+    def names(plan: str) -> tuple[str, ...]:
+        return wanted([prepared(H100.replace("recompute: full", plan))], launches=False)
+
+    assert names("recompute: full") == ("matrix", "attention", "memory", "kernel")
+    assert names("attention: unfused") == ("matrix", "memory", "kernel")
+    assert names("precision: fp8") == ("matrix", "matrix_fp8", "attention", "memory", "kernel")
+    assert names("precision: tf32") == ("matrix_tf32", "memory", "kernel")
+    assert wanted([prepared(H100)], launches=True)[-3:] == ("launch", "launch_parallel", "launch_step")
+
+
+def test_what_no_row_depends_on_is_undetermined() -> None:
+    """Runs at bf16 tell nothing of FP8."""
+    table = made()
+    values = {"matrix": 0.5, "matrix_fp8": 0.6}
+    assert undetermined([table], values, table.accelerator.training, 132) == ["matrix_fp8"]
+
+
+def test_what_is_not_fitted_stays() -> None:
+    base = prepared(H100).accelerator.training
+    assert base is not None
+    found = figures({"matrix": 0.5}, base, 99)
+    assert (found.matrix.value, found.memory, found.kernel) == (0.5, base.memory, base.kernel)
+    assert found.units.value == 132  # the catalogue's
+    bare = figures({"matrix": 0.5}, None, 99)
+    assert (bare.units.value, bare.memory.value, bare.kernel.value, bare.attention) == (99, 0.8, 2e-5, None)
+
+
+def test_runs_wait_for_a_host_that_launches_slowly() -> None:
+    """The set of H100 has no time to launch; that of A100 has 3.3 ms a layer, more than an eighth of one computes."""
+    assert not waits_for_host([prepared(H100)])
+    assert waits_for_host([prepared(RUNS.replace("[8, 64, 2, 2, 2, 2,", "[8, 8, 1, 8, 1, 1,"))])
+
+
+def test_a_source_is_scored_by_the_others_alone() -> None:
+    """The other source reached half of the matrix rate: with its constants the model is too slow for this one."""
+    pytest.importorskip("scipy")
+    more, calls = H100 + "      - [64, 512, 4, 4, 8, 2, 1]\n      - [16, 32, 1, 8, 2, 1, 1]\n", []
+    replays = [made({"matrix": rate}, name, more) for name, rate in (("fast", 0.6), ("slow", 0.3))]
+    fast, slow = leave_one_out(replays, lambda *step: calls.append(step)).rows
+    assert calls == [(0, 2, "fast"), (1, 2, "slow")]
+    for row in (fast, slow):
+        assert (row.set, row.n, row.fitted_on, row.why) == ("h100-sxm", 4, 4, None)
+    assert fast.bias is not None
+    assert slow.bias is not None
+    assert slow.bias < -0.2 < 0.2 < fast.bias
+    assert (fast.mape, slow.mape) == pytest.approx((fast.bias, -slow.bias))
+    assert fast.shipped == pytest.approx(np.abs(errors(replays[:1])).mean())
+
+
+def test_why_a_source_cannot_be_scored() -> None:
+    (alone,) = leave_one_out([made()]).rows
+    assert (alone.why, alone.mape, alone.fitted_on) == ("no other source has these accelerators", None, 0)
+    eight = made({}, "eight", H100.replace("recompute: full", "precision: fp8"))
+    one, two = leave_one_out([made({}, "sixteen"), eight]).rows
+    assert two.why == "no other source tells matrix_fp8"
+    assert one.why == "2 other row(s) cannot tell 5 constants"

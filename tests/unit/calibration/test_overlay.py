@@ -1,0 +1,89 @@
+"""The file that a calibration writes: the part's own text, with another `training`."""
+
+from __future__ import annotations
+
+import pytest
+
+from ffplan.calibration.fit import Fit
+from ffplan.calibration.overlay import figure_text, source_line, training_block, with_training
+from ffplan.catalog.parts import Accelerator
+from ffplan.inputs.validate import validate
+from tests.support import ROOT, document
+
+TEXT = (ROOT / "catalogs" / "accelerators" / "nvidia" / "h100-sxm-80gb.yaml").read_text()
+FITTED = Fit(
+    values={"matrix": 0.5, "kernel": 1.25e-5}, notes={"kernel": 'a "note"\nof two'}, rows=1, before=None, after=0.0
+)
+
+
+def part(text: str) -> Accelerator:
+    return validate(Accelerator, document(text))
+
+
+def overlaid(*, own: bool = True) -> str:
+    base = part(TEXT).training
+    sources = [source_line("calibration", "ours", "2026-11"), source_line("calibration-start", "theirs", "2025")]
+    return with_training(TEXT, sources, training_block(FITTED, base, 132, own=own, set_name="mine"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("matrix", 0.678, "67.8 %"),
+        ("matrix", 1 / 3, "33.33 %"),
+        ("kernel", 6.667e-5, "66.67 us"),
+        ("launch_step", 5.135e-3, "5135 us"),
+        ("units", 132.0, "132"),
+    ],
+)
+def test_constants_as_people_write_them(name: str, value: float, text: str) -> None:
+    assert figure_text(name, value) == text
+
+
+def test_what_was_fitted_is_read_back() -> None:
+    found, before = part(overlaid()), part(TEXT)
+    assert found.training is not None
+    assert before.training is not None
+    assert found.training.set == "mine"
+    assert (found.training.matrix.value, found.training.kernel.value) == pytest.approx((0.5, 1.25e-5))
+    assert (found.training.matrix.source, found.training.kernel.note) == ("calibration", "a 'note' of two")
+    assert found.training.memory.value == before.training.memory.value
+    assert (found.peak, found.collectives, found.power) == (before.peak, before.collectives, before.power)
+
+
+def test_sources_of_what_was_kept() -> None:
+    """An older fit becomes the start; what came from elsewhere keeps its source, but not in another part's file."""
+    own, other = part(overlaid()).training, part(overlaid(own=False)).training
+    assert own is not None
+    assert other is not None
+    assert (own.memory.source, own.units.source) == ("calibration-start", "chapter")
+    assert other.units.source == "calibration-start"
+    assert own.overlap is not None
+    assert str(own.overlap.note).endswith("range 1 % to 37 %")
+    assert part(overlaid()).sources["calibration"].title == "ours"
+
+
+def test_a_second_calibration_replaces_the_first() -> None:
+    twice = with_training(
+        overlaid(),
+        [source_line("calibration", "again", "2027")],
+        training_block(FITTED, None, 99, own=True, set_name="next"),
+    )
+    assert (twice.count("training:\n"), twice.count("  calibration: "), twice.count("  calibration-start: ")) == (
+        1,
+        1,
+        0,
+    )
+    assert "units: {value: 99, source: calibration}" in twice
+
+
+def test_titles_stand_on_one_line_between_quotes() -> None:
+    line = source_line("k", 'C:\\runs "of"\nours', "2026")
+    assert line == '  k: {title: "C:/runs \'of\' ours", date: "2026", grade: derived, status: D}'
+
+
+def test_text_behind_the_block_is_kept() -> None:
+    text = "sources:\n  a: {}\ntraining:\n  set: x\n\n  matrix: {}\n# end\npower: 1\n"
+    assert with_training(text, ["  b: {}"], ["training:", "  set: y"]) == (
+        "sources:\n  b: {}\n  a: {}\npower: 1\ntraining:\n  set: y\n"
+    )

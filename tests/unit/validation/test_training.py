@@ -1,0 +1,155 @@
+"""Measured training runs replayed: every measure of one step, and what is refused of a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from ffplan.base.errors import InputError
+from ffplan.catalog.store import Catalog
+from ffplan.inputs.validate import validate
+from ffplan.validation.measured_system import CaseParts
+from ffplan.validation.replay import replay_files
+from ffplan.validation.training_cases import SIZES, TIMES, TrainingFile
+from ffplan.validation.training_replay import prepare_replay
+from ffplan.validation.training_rows import modelled_measure, replay_training
+from tests.support import document
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ffplan.results.collective import AccuracyRow
+    from ffplan.validation.training_replay import TrainingReplay
+
+CATALOG = Catalog()
+RUNS = """\
+kind: training-cases
+id: mine
+name: our runs
+source: {title: "our cluster", date: "2026-11", grade: measured, status: V}
+tables:
+  - id: gpt
+    system: {server: dgx-a100-320gb}
+    model: megatron-1.7b
+    plan: {recompute: full}
+    columns: [gpus, batch, micro_batch, tensor, data, pipeline, seconds]
+    rows:
+      - [8, 64, 2, 2, 2, 2, 2.5]
+      - [32, 512, 16, 1, 32, 1, 3.5]
+"""
+
+
+def prepared(text: str = RUNS) -> TrainingReplay:
+    """Return the first table of a file, made ready."""
+    source = document(text)
+    file = validate(TrainingFile, source)
+    return prepare_replay(CaseParts(CATALOG, source), file, file.tables[0], ("tables", 0))
+
+
+def rows_of(text: str, names: tuple[str, ...] = TIMES) -> list[AccuracyRow]:
+    source = document(text)
+    return replay_training(validate(TrainingFile, source), source, CATALOG, names)
+
+
+def test_measures_of_a_step_by_hand() -> None:
+    """64 and 512 sequences of 2,048 tokens in 2 s on 8 and 32 A100 of 312 TFLOP/s, 6 operations a parameter and token.
+
+    A layer has 12 h^2 + 13 h parameters, the embeddings (51,200 + 2,048) h, the last norm 2 h; h = 2,304.
+    """
+    table = prepared(RUNS.replace("plan: {recompute: full}", "plan: {recompute: full}\n    flops: 6n"))
+    two = np.array([2.0, 2.0])
+    tokens, gpus = np.array([64, 512]) * 2048, np.array([8, 32])
+    assert modelled_measure(table, "seconds", two) is two
+    assert modelled_measure(table, "tokens_s_gpu", two) == pytest.approx(tokens / 2 / gpus)
+    weights = 24 * (12 * 2304**2 + 13 * 2304) + (51200 + 2048) * 2304 + 2 * 2304
+    tflops = 6 * weights * tokens / 2 / gpus / 1e12
+    assert modelled_measure(table, "tflops", two) == pytest.approx(tflops, rel=1e-3)
+    mfu = modelled_measure(table, "mfu", two)
+    assert mfu == pytest.approx(modelled_measure(table, "tflops", two) / 312)
+
+
+def test_columns_replace_what_the_plan_and_the_model_say() -> None:
+    table = prepared()
+    assert np.asarray(table.plans.tensor).tolist() == [2, 1]
+    assert np.asarray(table.plans.data).tolist() == [2, 32]
+    assert table.accelerator.id == "a100-sxm-40gb"
+    text = RUNS.replace("pipeline, seconds]", "pipeline, kv_heads, seconds]").replace("2, 2, 2.5]", "2, 2, 8, 2.5]")
+    wide = prepared(text.replace("32, 1, 3.5]", "32, 1, 24, 3.5]"))
+    assert np.asarray(wide.shape.kv_heads).tolist() == [8, 24]
+    assert np.asarray(table.shape.kv_heads).tolist() == 24
+
+
+def test_every_measure_is_told_from_the_same_step() -> None:
+    """Seconds, TFLOP/s, MFU and tokens of one run agree with one another."""
+    text = RUNS.replace("pipeline, seconds]", "pipeline, seconds, tflops, mfu, tokens_s_gpu, memory_gib]")
+    text = text.replace("2, 2.5]", "2, 2.5, 100, 0.3, 5000, null]").replace("1, 3.5]", "1, 3.5, null, null, null, 30]")
+    text = text.replace("plan: {recompute: full}", "plan: {recompute: full}\n    flops: 6n")
+    rows = rows_of(text)
+    model = {row.unit: row.model for row in rows if row.gpus == 8}
+    assert model["tokens_s_gpu"] == pytest.approx(64 * 2048 / model["seconds"] / 8)
+    assert model["mfu"] == pytest.approx(model["tflops"] / 312)
+    assert len(rows) == 5
+    assert [row.unit for row in rows_of(text, SIZES)] == ["memory_gib"]
+
+
+def test_a_model_too_slow_is_above_0_in_every_unit() -> None:
+    """Measured twice as fast as the model: 2 s for 1, or half of the rate: both +100 %."""
+    seconds = rows_of(RUNS)[0].model
+    fast = rows_of(RUNS.replace("2, 2.5]", f"2, {seconds / 2!r}]"))[0]
+    assert fast.error == pytest.approx(1.0)
+    rate = rows_of(RUNS.replace("seconds]", "tflops]"))[0].model
+    faster = rows_of(RUNS.replace("seconds]", "tflops]").replace("2, 2.5]", f"2, {2 * rate!r}]"))[0]
+    assert faster.error == pytest.approx(1.0)
+
+
+def test_rows_say_what_they_are() -> None:
+    first, second = rows_of(RUNS)
+    assert (first.what, first.kind, first.scored, first.chosen != "") == (
+        "tp2 pp2 dp2 mb2 b64",
+        "predicted",
+        True,
+        True,
+    )
+    assert (second.what, second.gpus, second.measured) == ("dp32 mb16 b512", 32, 3.5)
+    for field, kind in (("fitted", "fitted"), ("arithmetic", "arithmetic")):
+        assert rows_of(RUNS.replace("  - id: gpt", f"  - id: gpt\n    {field}: true"))[0].kind == kind
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2, 1, 2.5]", "is not 8 accelerators"),
+        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 3, 2, 2, 2, 2.5]", "no whole number of micro-batches"),
+        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2, 2]", "6 value(s) for 7 columns"),
+        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2.5, 2, 2.5]", "`data` is no whole number"),
+        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, null, 2, 2.5]", "`data` is no whole number"),
+        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2, 2, 0]", "`seconds` is not above 0"),
+        ("[8, 64, 2, 2, 2, 2, 2.5]", "[56, 64, 2, 7, 4, 2, 2.5]", "7 does not divide 24 heads"),
+        ("[32, 512, 16, 1, 32, 1, 3.5]", "[32, 512, 16, 1, 1, 32, 3.5]", "32 pipeline stages for 24 layers"),
+        ("seconds]", "hours]", "`hours` is not a choice"),
+        (", seconds]", "]", "no column was measured"),
+        ("gpus, batch", "sequence, batch", "the column `gpus` is missing"),
+        ("gpus, batch", "gpus, gpus", "`batch` is missing"),
+        ("pipeline, seconds", "seconds, seconds", "a column stands there twice"),
+        ("model: megatron-1.7b", "model: vgg16", "is no transformer"),
+        ("    model: megatron-1.7b\n", "", "neither `model` nor `shape`"),
+        ("server: dgx-a100-320gb", "server: mi300x-8nic", "nothing was calibrated"),
+        ("kind: training-cases", "kind: communication-cases", "of kind `communication-cases`"),
+        ("recompute: full", "recompute: full, chunks: 2", "`chunks` need several stages"),
+        ("recompute: full", "recompute: full, shard: 3", "ZeRO over 3 ranks does not divide 2"),
+        ("recompute: full", "recompute: full, expert: 2", "of a model without experts"),
+        ("recompute: full", "recompute: full, offload: parameters", "offloaded parameters need ZeRO 3"),
+        ("server: dgx-a100-320gb", "server: dgx-a100-320gb, gpus_per_node: 4", "`gpus_per_node` has no effect"),
+        ("seconds]", "mfu]", "`mfu` is 2.5, more than the peak"),
+    ],
+)
+def test_wrong_runs_are_located(tmp_path: Path, old: str, new: str, words: str) -> None:
+    assert old in RUNS
+    file = tmp_path / "mine.yaml"
+    file.write_text(RUNS.replace(old, new))
+    with pytest.raises(InputError) as caught:
+        replay_files("training", [(str(file), str(file))], CATALOG)
+    assert all(found.file == str(file) for found in caught.value.findings)
+    assert words in str(caught.value)
