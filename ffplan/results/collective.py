@@ -31,7 +31,7 @@ class CollectiveRow:
     nodes: int
     """Nodes, or scale-up domains where one switch joins several nodes."""
     zones: int
-    """Zones of the fabric that they sit in."""
+    """Zones of the fabric that they span."""
     size_bytes: float
     """Message as nccl-tests counts it [byte]."""
     algorithm: str
@@ -95,9 +95,9 @@ class CollectiveTable(Result):
     in_network_allowed: bool
     """True where the network's switches may reduce (SHARP)."""
     in_network_reduction: bool
-    """True where they do in a row."""
+    """True where they reduce in at least one row."""
     in_switch_reduction: bool
-    """True where the scale-up switch reduces (NVLS) in a row."""
+    """True where the scale-up switch reduces (NVLS) in at least one row."""
     rows: tuple[CollectiveRow, ...]
     """A row for each number of GPUs and size."""
     algorithms: tuple[AlgorithmRow, ...]
@@ -115,7 +115,7 @@ class AccuracyRow:
     case: str
     """Id of the case in it."""
     what: str
-    """Operation, level or transport, with what was forced."""
+    """Operation, level or transport, with forced choices."""
     gpus: int | None
     """Ranks; null where it does not apply."""
     size_bytes: float | None
@@ -177,11 +177,11 @@ class AccuracyReport:
     sources: tuple[Score, ...]
     """A summary for each file of cases."""
     kinds: tuple[Score, ...]
-    """A summary of the rows predicted, fitted and computed."""
+    """Summaries of the rows predicted, fitted and computed."""
     bands: tuple[Score, ...]
     """A summary for each band of message sizes, over collectives with a size."""
     total: Score | None
-    """Over all rows that count; null where none does."""
+    """Summary of all rows that count; null where there is none."""
 
 
 SCHEMAS = {

@@ -1,4 +1,4 @@
-"""The allreduce that a design asks for, bounded for each of its libraries."""
+"""Bounds of the allreduce that a design asks for, for each of its libraries."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ OF_NCCL = ("ring", "tree", "nvls", "nvls-tree")
 
 
 def bound_faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]:
-    """Return what keeps libraries from running on the compute nodes, for one design or for all of an array.
+    """Return faults of libraries that cannot run on the compute nodes, for one design or for all of an array.
 
     Args:
         design: the design.
-        wanted: what it asks for.
+        wanted: the libraries and message of the design.
     """
     group = design.compute
     document = design.document
@@ -64,12 +64,12 @@ def bound_faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]
 
 @record
 class BoundLedger:
-    """What one algorithm moves in the allreduce that a design asks for."""
+    """Ledger of one algorithm for the allreduce that a design asks for."""
 
     algorithm: str
     lines: list[Line]
     possible: Truth
-    """Where it can run."""
+    """True where it can run."""
     ledger: tuple[LedgerLine, ...] = ()
     """Memory operations of HFReduce."""
 
@@ -139,14 +139,14 @@ def _one(library: str, design: ResolvedDesign, plan: FabricPlan, node: Host, wan
 def allreduce_bounds(design: ResolvedDesign, plan: FabricPlan | None) -> tuple[CollectiveReport, ...]:
     """Return the bound of an allreduce over the first compute group, for each library the design names.
 
-    It spans all nodes of the group, or those of one zone where nothing joins the zones.
+    It spans all nodes of the group, or the nodes of one zone where the zones are not joined.
 
     Args:
         design: the design.
         plan: its fabric; None where it has none that could be built, and then only faults are looked for.
 
     Raises:
-        InputError: where a library cannot run on the compute nodes, or nothing bounds it.
+        InputError: where a library cannot run on the compute nodes, or no term bounds it.
     """
     wanted = design.spec.communication
     if wanted is None:

@@ -1,4 +1,4 @@
-"""From a grid of times to the rows of a table: what is chosen, what it waits for, every term."""
+"""Rows of a table from a grid of times: the choice, its limiting resource, every term."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class QueryError(ValueError):
-    """The design cannot do what is asked."""
+    """The design cannot run the query."""
 
 
 MARGIN = 1.01
@@ -67,7 +67,7 @@ def ledger_of(wish: CollectiveQuery, job: RankLayout, algorithm: str) -> list[Li
 
 
 def bound_of(wish: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
-    """Return every term of an algorithm, with what long messages reach."""
+    """Return every term of an algorithm, at the rates of long messages."""
     share = wish.library.link_share.value if wish.library.link_share else 1.0
     return solve(
         resources(job.host, job.cuts, share),
@@ -83,7 +83,7 @@ def tabulate(
     """Return a row for each number of GPUs and size, and the terms of every algorithm chosen.
 
     Args:
-        wish: operation, library and what is forced.
+        wish: operation, library and forced choices.
         job: the ranks; numbers are arrays over `gpus`.
         gpus: ranks of each job.
         sizes: messages [byte].
@@ -110,7 +110,7 @@ def tabulate(
 
 
 def _limit(item: Bound, parts: tuple[float, float], size: float) -> tuple[str, str]:
-    """Return what a row waits for most: latency, its protocol, or the tightest resource."""
+    """Return the limit of a row: latency, its protocol, or the tightest resource."""
     latency, stream = parts
     if latency > stream:
         return "latency", "latency"
