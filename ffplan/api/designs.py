@@ -40,7 +40,7 @@ class Design:
 
     @property
     def catalog(self) -> Catalog:
-        """Its parts. Each study gets a fork of its own, so that no study sees what another has read."""
+        """Its parts. Each study gets a separate fork, so that studies do not see the reads of each other."""
         return self._catalog.fork()
 
     @property
@@ -50,7 +50,7 @@ class Design:
 
     @property
     def spec(self) -> Spec:
-        """What the file says, as validated fields."""
+        """The fields of the file, validated."""
         return self.resolved.spec
 
     def vary(self, changes: Mapping[str, Any]) -> Design:

@@ -73,7 +73,7 @@ class ManyDesigns:
         return pd.DataFrame({path: values.ravel() for path, values in self._table().items()})
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the first rows."""
+        """Return the first rows as HTML, for a notebook."""
         html: str = self.to_frame().head(10).to_html()
         return html
 
@@ -143,7 +143,7 @@ def _arrays(axes: Mapping[str, Any]) -> list[Any]:
 
 
 def _one_by_one(designs: list[Design]) -> ManyDesigns:
-    """Return the numbers of designs that have nothing in common."""
+    """Return the numbers of designs that are evaluated one by one."""
     import numpy as np
 
     rows: list[dict[str, Any]] = []

@@ -61,7 +61,7 @@ def _counts(value: Any, what: str = "gpus") -> tuple[int, ...]:
 
 
 def _one_of(value: Any, known: Iterable[str], what: str) -> None:
-    """Refuse a name that is none of those known.
+    """Refuse an unknown name.
 
     Raises:
         UsageError: with the nearest.
@@ -74,7 +74,7 @@ def _one_of(value: Any, known: Iterable[str], what: str) -> None:
 
 
 def assess(design: str | Path | Design) -> Assessment:
-    """Return what a design is made of, bounds, cost and power, with the findings of every rule.
+    """Return the fabric, bounds, cost and power of a design, with the findings of every rule.
 
     Args:
         design: what `load` takes.
@@ -134,7 +134,7 @@ def collective(
         protocol: force one.
         sharp: let the network's switches reduce.
         zones: zones that the job spans; as few as hold it if omitted.
-        tokens: for dispatch and combine, fields of `expert_dispatch.Routing` in place of those of DeepSeek-V3.
+        tokens: for dispatch and combine, fields of `expert_dispatch.Routing` in place of DeepSeek-V3's values.
 
     Raises:
         UsageError: where something cannot be done, or does not go together.
@@ -174,7 +174,7 @@ def collective(
 def _asked(
     design: str | Path | Design, model: str, gpus: Any, plan: str | Path | None, memory: Any, fields: dict[str, Any]
 ) -> tuple[Design, Catalog, TrainRequest]:
-    """Return the design, its parts, and what is to be trained on it."""
+    """Return the design, its parts, and the training request."""
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.job_layout import most_gpus
@@ -252,7 +252,7 @@ def search(
     memory: float | str | None = None,
     **fields: Any,
 ) -> TrainReport:
-    """Return the best plans of a model on some accelerators; what is given stays fixed.
+    """Return the best plans of a model on some accelerators; given fields stay fixed.
 
     Args:
         design: what `load` takes.

@@ -1,4 +1,4 @@
-"""How results show themselves in Python: data frames, and HTML for notebooks, from the documents of the reports."""
+"""Views of results in Python: data frames, and HTML for notebooks, from the documents of the reports."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What everything stands on: errors, the record decorator, array maths, numbers as people read them, paths."""
+"""The base of all rooms: errors, the record decorator, array maths, number formatting, paths."""

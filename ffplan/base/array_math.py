@@ -1,4 +1,4 @@
-"""Types of numbers and arrays, and element-wise minimum and rounding that take floats or numpy arrays alike.
+"""Types of numbers and arrays, and minimum, maximum and rounding by element, for floats and numpy arrays.
 
 A formula is written once, for floats and for broadcastable arrays. numpy is imported only when an argument
 is an array; a single design never pays for it.

@@ -18,7 +18,7 @@ EXIT_PIPE = 141
 
 
 class Severity(StrEnum):
-    """How much a finding weighs; ordered info < warning < error."""
+    """Severity of a finding; ordered info < warning < error."""
 
     INFO = "info"
     WARNING = "warning"
@@ -45,9 +45,9 @@ class Finding:
     column: int
     """Column, counted from 1."""
     message: str
-    """What is wrong."""
+    """The fault."""
     remedy: str
-    """What would be right."""
+    """The way to correct it."""
 
     def __str__(self) -> str:
         file = "".join(character if character.isprintable() else "?" for character in self.file)

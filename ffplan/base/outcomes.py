@@ -1,6 +1,7 @@
 """Records that a formula makes and a report prints as they are: one class serves both.
 
-A room of formulas may not import a contract, and a contract no formula; what both speak of stands below both.
+A room of formulas may not import a contract, and a contract no formula. The terms that they share are defined here,
+below both.
 """
 
 from __future__ import annotations

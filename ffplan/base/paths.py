@@ -1,4 +1,4 @@
-"""Where the shipped catalogues and designs lie: inside the wheel, or next to an editable install."""
+"""Folders of the shipped catalogues and designs: inside the wheel, or next to an editable install."""
 
 from __future__ import annotations
 

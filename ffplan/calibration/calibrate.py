@@ -45,7 +45,7 @@ WORST = 0.5
 
 @record
 class CalibrationRequest:
-    """What is to be fitted."""
+    """A request to fit the constants of an accelerator."""
 
     accelerator: str
     cases: tuple[str, ...]
@@ -57,7 +57,7 @@ class CalibrationRequest:
 
 @record
 class Calibration:
-    """What came out."""
+    """The result of a fit."""
 
     report: CalibrationReport
     overlay: str
@@ -92,7 +92,7 @@ def calibrate(catalog: Catalog, wish: CalibrationRequest, progress: Callable[[in
 
     Args:
         catalog: the parts.
-        wish: accelerator, files and what is kept.
+        wish: accelerator, files and the constants to keep.
         progress: callback, called with the number of replays.
 
     Raises:
@@ -127,7 +127,7 @@ def _units(wish: CalibrationRequest, base: TrainingRates | None) -> tuple[Traini
     """Return the base with the multiprocessors that are asked for, and their number.
 
     Raises:
-        FitError: where nobody knows them, or they are known already.
+        FitError: where they are unknown, or the catalogue has them already.
     """
     if wish.units is not None and base is not None:
         if wish.start is None:

@@ -69,7 +69,7 @@ def wanted(replays: Sequence[TrainingReplay], *, launches: bool) -> tuple[str, .
 
     Args:
         replays: the runs.
-        launches: also what the host takes to launch.
+        launches: also fit the launch times of the host.
     """
     kinds = {replay.plans.precision for replay in replays}
     fused = any(replay.plans.fused_attention for replay in replays)
@@ -82,7 +82,7 @@ def wanted(replays: Sequence[TrainingReplay], *, launches: bool) -> tuple[str, .
 
 
 def figures(values: dict[str, float], base: TrainingRates | None, units: float) -> TrainingRates:
-    """Return rates with fitted values; what is not fitted stays as it was."""
+    """Return rates with the fitted values; the other rates stay as they were."""
     kept: dict[str, Any] = {}
     if base is not None:
         kept = {name: getattr(base, name) for name in TrainingRates.model_fields if name != "set"}
@@ -161,7 +161,7 @@ def undetermined(
 
 
 def _start(names: tuple[str, ...], base: TrainingRates | None) -> Floats:
-    """Return logarithms of the values that a fit starts from: those of the base, or the usual ones."""
+    """Return logarithms of the values that a fit starts from: the base's values, or the usual ones."""
     known = [getattr(base, name, None) for name in names]
     return np.array(
         [np.log(BOUNDS[name][2] if item is None else item.value) for name, item in zip(names, known, strict=True)]

@@ -42,7 +42,7 @@ def training_block(fitted: Fit, base: TrainingRates | None, units: int, *, own: 
     """Return the lines of `training`.
 
     Args:
-        fitted: what was fitted.
+        fitted: the fitted constants.
         base: constants that were not.
         units: multiprocessors, where `base` has none.
         own: the constants of `base` are the part's own, and keep their sources.

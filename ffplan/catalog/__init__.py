@@ -1,1 +1,1 @@
-"""What can be bought: part models with evidence, price books, lookup by id."""
+"""The catalogue: part models with evidence, price books, lookup by id."""

@@ -1,4 +1,4 @@
-"""Any part: what a file of the catalogue holds."""
+"""Any part: the content of a catalogue file."""
 
 from __future__ import annotations
 

@@ -32,16 +32,16 @@ class CollectiveRates(Frozen):
     links: CountFigure | None = None
     """Scale-up links of an accelerator, a channel of a ring on each."""
     ring: BandwidthFigure | None = None
-    """Bus bandwidth of a long ring over the scale-up links [GB/s]; left out, a fraction of `nvlink` by library."""
+    """Bus bandwidth of a long ring over the scale-up links [GB/s]; if omitted, a fraction of `nvlink` by library."""
     peer: BandwidthFigure | None = None
-    """A copy between two accelerators over the scale-up links [GB/s]; left out, that of a ring counts."""
+    """Rate of a copy between two accelerators over the scale-up links [GB/s]; the ring's rate if omitted."""
     alltoall: BandwidthFigure | None = None
-    """Bus bandwidth of a long all-to-all over the scale-up links [GB/s]; left out, that of a ring counts."""
+    """Bus bandwidth of a long all-to-all over the scale-up links [GB/s]; the ring's rate if omitted."""
     pcie: BandwidthFigure | None = None
-    """Rate of a GPU to others over PCIe, one direction [GB/s]; left out, that of its PCIe link."""
+    """Rate of a GPU to others over PCIe, one direction [GB/s]; the rate of its PCIe link if omitted."""
     nvls: NvlsRate | None = None
-    """With reduction in the scale-up switch; left out where it has none."""
+    """Rates with reduction in the scale-up switch; omitted where it has none."""
     ll: LowLatencyCeiling | None = None
-    """Ceilings of protocol LL; left out, only its fraction of the bandwidth counts."""
+    """Most bandwidth of protocol LL; if omitted, only its fraction of the bandwidth limits it."""
     launch: DurationFigure | None = None
-    """Time from call to start on the systems measured, beyond the library's own [s]; left out, none."""
+    """Time from call to start on the systems measured, beyond the library's own [s]; 0 if omitted."""

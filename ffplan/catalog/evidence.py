@@ -1,6 +1,6 @@
 """A number with its evidence: value, range, source, date, grade, status.
 
-`grade` says what kind of number it is; `status` says how far we have followed it to its source:
+`grade` is the kind of the number. `status` is how far the number has been followed to its source:
 
 | status | meaning |
 | --- | --- |
@@ -48,7 +48,7 @@ class Source(Frozen, defer_build=False):
     grade: Grade
     """Grade of its figures, unless a figure says otherwise."""
     status: Status
-    """How far we have followed it, unless a figure says otherwise."""
+    """Status of its figures, unless a figure says otherwise."""
     note: Text | None = None
     """Contradictions and caveats."""
 

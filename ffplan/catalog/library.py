@@ -1,4 +1,4 @@
-"""Communication libraries: the constants by which they take time and choose."""
+"""Communication libraries: the constants of their times and of their choice of algorithm."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Library(Part):
 
     kind: Literal["library"]
     method: Literal["nccl", "hfreduce", "deepep"]
-    """How it works: rings and trees between accelerators, reduction in host memory, or tokens sent to experts."""
+    """Method: rings and trees between accelerators, reduction in host memory, or tokens sent to experts."""
     latency: dict[Place, dict[Identifier, dict[Protocol, DurationFigure]]] = Field(default_factory=dict)
     """Latency of a call (base) and of each hop, by algorithm and protocol [s]."""
     share: dict[Identifier, dict[Protocol, EfficiencyFigure]] = Field(default_factory=dict)
     """Fraction of the bandwidth that a protocol leaves to data; 1 if omitted."""
     fill: dict[Protocol, FractionFigure] = Field(default_factory=dict)
-    """Weight of the filling of the pipeline inside a node, by protocol; left out, none."""
+    """Weight of the filling of the pipeline inside a node, by protocol; 0 if omitted."""
     slot: DataFigure | None = None
     """Largest piece that a hop between nodes holds, per NIC channel [byte]."""
     ring_plateau: FractionFigure | None = None

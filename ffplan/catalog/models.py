@@ -24,7 +24,7 @@ class Latent(Frozen):
     """Multi-head latent attention: keys and values through a narrow latent vector."""
 
     query_rank: Count | None = None
-    """Rank of the compressed queries; left out, queries are not compressed."""
+    """Rank of the compressed queries; if omitted, queries are not compressed."""
     key_value_rank: Count
     """Rank of the compressed keys and values."""
     rope_dim: Count
@@ -64,7 +64,7 @@ class Transformer(Frozen):
     heads: Count
     """Attention heads."""
     kv_heads: Count | None = None
-    """Heads of keys and values (grouped-query attention); as many as `heads` if omitted."""
+    """Heads of keys and values (grouped-query attention); equal to `heads` if omitted."""
     head_dim: Count | None = None
     """Width of a head; `hidden` over `heads` if omitted."""
     ffn: Count
@@ -78,7 +78,7 @@ class Transformer(Frozen):
     sequence: Count
     """Usual length of a sequence in training."""
     positions: Annotated[int, Field(ge=0)] = 0
-    """Learned position embeddings; 0 for rotary or ALiBi."""
+    """Number of learned position embeddings; 0 for rotary or ALiBi."""
     tied: bool = False
     """True where input and output share one embedding."""
     latent: Latent | None = None
@@ -109,7 +109,7 @@ class Convolution(Frozen):
     """Convolutions of one kind, or fully connected layers, of a network."""
 
     name: Text
-    """What it is."""
+    """Name of the layers."""
     inputs: Count
     """Channels in."""
     outputs: Count
@@ -119,7 +119,7 @@ class Convolution(Frozen):
     size: Count = 1
     """Width of the square output; 1 for fully connected layers."""
     count: Count = 1
-    """Such layers."""
+    """Number of such layers."""
     bias: bool = False
     """True with a bias for each output channel."""
     norm: bool = False
@@ -141,7 +141,7 @@ class Model(Part):
     parameters: ParameterFigure
     """Published number of parameters."""
     active: ParameterFigure | None = None
-    """Published number of parameters that a token meets, of a mixture of experts."""
+    """Published number of active parameters per token, of a mixture of experts."""
     transformer: Transformer | None = None
     """Dimensions of a transformer."""
     convolutions: Many[Convolution] = ()

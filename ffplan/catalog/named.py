@@ -23,7 +23,7 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
         option: command and option, for messages.
 
     Raises:
-        UsageError: where there is none of that kind, with the nearest.
+        UsageError: where the catalogue has no such part; the message suggests the nearest.
     """
     from ffplan.inputs.suggest import did_you_mean
 

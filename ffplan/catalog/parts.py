@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Part(Frozen):
-    """What every part has."""
+    """Fields of every part."""
 
     kind_words: ClassVar[str] = "part"
 
@@ -82,7 +82,7 @@ class PcieLink(Frozen):
     lanes: CountFigure
     """Lanes."""
     bandwidth: BandwidthFigure
-    """Rate that the link really carries in one direction [GB/s]."""
+    """Practical rate of the link, one direction [GB/s]."""
 
 
 class Accelerator(Part):
@@ -117,9 +117,9 @@ class RootPortLimits(Frozen):
     """Rates of a PCIe root port (host bridge) to the inside of the CPU."""
 
     one_way: BandwidthFigure
-    """Most it carries in one direction [GB/s]."""
+    """Largest rate in one direction [GB/s]."""
     both_way_share: FractionFigure
-    """Sum of both directions when both run, as a fraction of `one_way`; a full-duplex port has 200 %."""
+    """Sum of both directions when both are active, as a fraction of `one_way`; a full-duplex port has 200 %."""
 
 
 class Cpu(Part):
@@ -133,7 +133,7 @@ class Cpu(Part):
     memory_channels: CountFigure
     """Memory channels."""
     memory_rate: TransfersFigure
-    """Fastest memory it takes [MT/s]."""
+    """Largest memory transfer rate that it supports [MT/s]."""
     memory_efficiency: EfficiencyFigure
     """Fraction of the theoretical memory bandwidth that copies and reductions reach."""
     root_port: RootPortLimits | None = None
@@ -161,8 +161,8 @@ class Nic(Part):
     tree_efficiency: EfficiencyFigure | None = None
     """Fraction of the line rate under trees, where several flows meet; left out where equal."""
     tuned: bool = False
-    """True where its plugin for NCCL takes trees over two or three nodes for as fast as they are; NCCL's own estimate
-    takes them for half as fast."""
+    """True where its plugin for NCCL rates trees over two or three nodes at their actual speed; NCCL's own estimate
+    rates them at half of it."""
     hop_latency: DurationFigure | None = None
     """Latency of a hop over this NIC beyond the library's own figure [s]; 0 if omitted."""
     pci_ids: Many[PciId] = ()
@@ -234,7 +234,7 @@ class RootPort(Frozen):
 
 
 class Socket(Frozen):
-    """One CPU socket with what belongs to it."""
+    """One CPU socket with its memory and root ports."""
 
     id: Identifier
     """Name of the socket within the server."""
@@ -265,11 +265,11 @@ class NicSlot(Frozen):
     root_port: Identifier | None = None
     """Its root port; a design that asks for communication refuses a NIC of its fabric without one."""
     network: Literal["compute", "storage", "both"]
-    """Which network it belongs to; `both` for an integrated one."""
+    """Network of the NIC; `both` where one network carries compute and storage."""
 
 
 class ScaleUp(Frozen):
-    """How accelerators of one server reach each other apart from PCIe."""
+    """Scale-up network between the accelerators of one server."""
 
     pairs: Many[Annotated[tuple[Identifier, Identifier], Field(strict=False)]] = ()
     """Bridged pairs of accelerators."""

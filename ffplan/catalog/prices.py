@@ -23,7 +23,7 @@ class PriceBook(Part):
     currency: Currency
     """Currency of every price in the book."""
     currency_note: Text | None = None
-    """What the currency is, where it is not a national one."""
+    """Meaning of the currency, where it is not a national one."""
     date: Annotated[str, StringConstraints(pattern=r"^\d{4}(-\d{2}){0,2}$")]
     """Date of the prices: year or year-month."""
     items: dict[str, PriceFigure]

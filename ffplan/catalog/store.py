@@ -33,7 +33,7 @@ KINDS = {
     "library": "library.Library",
     "model": "models.Model",
 }
-"""Model of each kind of part: where it is, since most runs need few of them."""
+"""Module of the model of each kind of part; most runs need few of them."""
 
 
 def model_of(kind: str) -> type[Part]:
@@ -121,11 +121,11 @@ class Catalog:
         self._read: dict[str, Entry] = {}
 
     def __repr__(self) -> str:
-        """Return how many parts it knows."""
+        """Return the number of parts."""
         return f"Catalog({len(self.ids()):,} parts)"
 
     def fork(self) -> Catalog:
-        """Return a catalogue that has read the same parts; what it reads from now on is its own."""
+        """Return a copy that has read the same parts; its later reads do not reach the original."""
         other = copy(self)
         other._read = dict(self._read)
         return other

@@ -18,9 +18,9 @@ class TrainingRates(Frozen):
     matrix_tf32: EfficiencyFigure | None = None
     """Fraction of the TF32 peak that large GEMMs reach."""
     attention: EfficiencyFigure | None = None
-    """Fraction of the dense 16-bit peak that fused attention reaches; that of GEMMs if omitted."""
+    """Fraction of the dense 16-bit peak that fused attention reaches; the fraction of GEMMs if omitted."""
     memory: EfficiencyFigure
-    """Fraction of the memory bandwidth that element-wise kernels reach."""
+    """Fraction of the memory bandwidth that kernels other than GEMM and attention reach."""
     units: CountFigure
     """Multiprocessors, over which the tiles of a GEMM are spread."""
     kernel: DurationFigure
@@ -28,7 +28,7 @@ class TrainingRates(Frozen):
     overlap: EfficiencyFigure | None = None
     """Fraction of a hidden collective's time by which computing slows down; 0 if omitted."""
     launch: DurationFigure | None = None
-    """Time in which the host launches one layer, forward and backward [s]; none where it never delays a step."""
+    """Time in which the host launches one layer, forward and backward [s]; omitted where it never delays a step."""
     launch_parallel: DurationFigure | None = None
     """Extra time to launch a layer with tensor parallelism [s]."""
     launch_step: DurationFigure | None = None

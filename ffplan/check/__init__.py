@@ -1,1 +1,1 @@
-"""An assessment turned into findings: what a design breaks, and what a planner should look at."""
+"""An assessment turned into findings: broken rules, and points that a planner should look at."""

@@ -1,4 +1,4 @@
-"""What the limit rules share: a finding at the limit that is broken or cannot be checked."""
+"""Shared code of the limit rules: a finding at a limit that is broken or cannot be checked."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def hold(
     Args:
         design: the design, for places.
         field: field under `limits`.
-        actual: what the assessment gives, in `unit`; None where it gives nothing.
-        limit: what the design declares, in `unit`; None where it declares nothing.
+        actual: the value of the assessment, in `unit`; None where it has none.
+        limit: the limit that the design declares, in `unit`; None where it declares none.
         unit: unit for the message.
         what: the quantity, with its reason, for the message.
         remedy: what would be right.
@@ -62,13 +62,13 @@ def hold(
 def hold_money(
     design: ResolvedDesign, field: str, actual: float | None, limit: Money | None, *, what: str
 ) -> Iterator[Finding]:
-    """Yield a finding where an amount of money breaks its limit, or where nothing is priced.
+    """Yield a finding where an amount of money breaks its limit, or where the design has no prices.
 
     Args:
         design: the design, for places.
         field: field under `limits`.
-        actual: the amount, in the currency of the limit; None where nothing is priced.
-        limit: what the design declares; None where it declares nothing.
+        actual: the amount, in the currency of the limit; None where the design has no prices.
+        limit: the limit that the design declares; None where it declares none.
         what: the quantity, for the message.
     """
     if limit is not None:

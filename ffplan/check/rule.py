@@ -1,4 +1,4 @@
-"""What a rule is."""
+"""The record of a rule."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ class Rule:
     id: str
     """Stable id."""
     title: str
-    """What it finds."""
+    """The condition that it finds."""
     why: str
-    """Why that matters."""
+    """The reason."""
     example: str
     """A design, or part of one, that breaks it."""
     fix: str
-    """What to do."""
+    """The remedy."""
     severity: Severity = Severity.ERROR
     """Weight of its findings."""
     check: Callable[[DesignStudy], Iterable[Finding]] | None = None

@@ -89,7 +89,7 @@ def communication(
 
 
 def _leave_one_out(cases: list[str] | None, form: ReportFormat, output: str | None, catalog: list[str] | None) -> None:
-    """Fit without each source in turn and print how it is met.
+    """Fit without each source in turn, and print its error.
 
     Raises:
         UsageError: where SciPy is missing.

@@ -48,7 +48,7 @@ def _main(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Plan a GPU cluster: the fabric it needs, what binds its bandwidth, what it costs, how it compares."""
+    """Plan a GPU cluster: fabric, bandwidth and the resource that limits it, cost, and comparison of designs."""
 
 
 def build(only: str | None = None) -> typer.Typer:

@@ -42,7 +42,7 @@ StartOption = Annotated[
     typer.Option(
         "--start",
         metavar="ID",
-        help="Accelerator whose constants stand for those that are not fitted; the accelerator itself if omitted.",
+        help="Accelerator that gives the constants that are not fitted; the accelerator itself if omitted.",
     ),
 ]
 UnitsOption = Annotated[
@@ -103,7 +103,7 @@ def calibrate(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Fit what training reaches on an accelerator to your own measured runs: before, after, a catalogue file.
+    """Fit the training constants of an accelerator to your own runs: errors before and after, a catalogue file.
 
     Needs SciPy: install `ffplan[fit]`.
     """

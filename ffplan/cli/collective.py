@@ -79,7 +79,7 @@ def collective(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Time a collective over sizes and scales: what the library chooses, what binds, algbw and busbw."""
+    """Time a collective over sizes and scales: the algorithm chosen, the limiting resource, algbw and busbw."""
     from ffplan.collectives.algorithms import NAMES
     from ffplan.collectives.expert_dispatch import DEEPSEEK_V3, Routing
     from ffplan.collectives.volumes import OF_TOKENS, OPERATIONS, PROTOCOLS

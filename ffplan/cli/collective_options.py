@@ -60,18 +60,19 @@ ZonesOption = Annotated[
     int | None, typer.Option("--zones", min=1, help="Zones that the job spans; as few as hold it if omitted.")
 ]
 TokensOption = Annotated[
-    int | None, typer.Option("--tokens", min=1, max=MOST, help="dispatch, combine: tokens of a GPU; 4,096.")
+    int | None, typer.Option("--tokens", min=1, max=MOST, help="dispatch, combine: tokens of a GPU; 4,096 if omitted.")
 ]
 HiddenOption = Annotated[
-    int | None, typer.Option("--hidden", min=1, max=MOST, help="dispatch, combine: width of a token; 7,168.")
+    int | None, typer.Option("--hidden", min=1, max=MOST, help="dispatch, combine: width of a token; 7,168 if omitted.")
 ]
 TopKOption = Annotated[
-    int | None, typer.Option("--top-k", min=1, max=64, help="dispatch, combine: experts of a token; 8.")
+    int | None, typer.Option("--top-k", min=1, max=64, help="dispatch, combine: experts of a token; 8 if omitted.")
 ]
 ExpertsOption = Annotated[
-    int | None, typer.Option("--experts", min=1, max=MOST, help="dispatch, combine: experts altogether; 256.")
+    int | None, typer.Option("--experts", min=1, max=MOST, help="dispatch, combine: experts in total; 256 if omitted.")
 ]
 MaxNodesOption = Annotated[
-    int | None, typer.Option("--max-nodes", min=1, max=MOST, help="dispatch, combine: most nodes of a token; 4.")
+    int | None,
+    typer.Option("--max-nodes", min=1, max=MOST, help="dispatch, combine: most nodes of a token; 4 if omitted."),
 ]
 ChartOption = Annotated[bool, typer.Option("--chart", help="Add a chart of bus bandwidth to the table.")]

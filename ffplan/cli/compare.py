@@ -46,7 +46,7 @@ def compare(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Lay designs side by side, with ratios to a baseline."""
+    """Compare designs in adjacent columns, with ratios to a baseline."""
     if len(files) < 2:
         raise UsageError("ffplan compare: name at least two designs")
     from ffplan.report.compare import compare_document

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _same_fabric(built: AsBuilt, known: set[str], file: str) -> None:
-    """Refuse a fabric none of whose devices the design knows."""
+    """Refuse a fabric that shares no device with the design."""
     if not known & set(built.devices):
         some = next(iter(built.devices))
         raise UsageError(

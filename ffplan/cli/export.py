@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Target(StrEnum):
-    """What a fabric can be exported to."""
+    """Targets of an export."""
 
     IBSIM = "ibsim"
     SLURM = "slurm"

@@ -23,7 +23,7 @@ LoseOption = Annotated[
 ]
 RoutingOption = Annotated[
     str,
-    typer.Option("--routing", "-r", metavar="KIND", help="Of the allreduce: adaptive, or static with collisions."),
+    typer.Option("--routing", "-r", metavar="KIND", help="Allreduce routing: adaptive, or static with collisions."),
 ]
 SamplesOption = Annotated[int, typer.Option("--samples", min=1, max=100_000, help="Draws for each loss.")]
 
@@ -38,7 +38,7 @@ def faults(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Lose switches and links: endpoints lost, bisection and allreduce rate left."""
+    """Remove switches and links: endpoints lost, remaining bisection and allreduce rate."""
     from ffplan.fabric.routing.failures import LossError
     from ffplan.report.fabric import fault_document
     from ffplan.studies import faults as study

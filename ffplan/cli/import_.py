@@ -37,7 +37,7 @@ def import_nccl(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Turn NCCL topology XML into a server file, and say what it still lacks."""
+    """Turn NCCL topology XML into a server file, and name the figures that the file still lacks."""
     from ffplan.catalog.store import Catalog
     from ffplan.interop.nccl import read_inside, server_yaml
 

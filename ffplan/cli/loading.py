@@ -1,4 +1,4 @@
-"""From what stands on the command line to designs, parts, files and numbers."""
+"""Arguments of the command line turned into designs, parts, files and numbers."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def wired_trees(name: str, catalogs: list[str] | None, what: str) -> WiredDesign
     Args:
         name: path or name.
         catalogs: folders of parts.
-        what: the command, and what it does with trees only.
+        what: the command, with the part of it that needs trees.
 
     Raises:
         UsageError: for a dragonfly.
@@ -103,7 +103,7 @@ def parsed(parse: Callable[[], float], option: str) -> float:
 
     Args:
         parse: reads it.
-        option: where it stands.
+        option: the option that holds it, for messages.
 
     Raises:
         UsageError: where it is none.

@@ -1,4 +1,4 @@
-"""Where results go: standard output or a file, in one of the formats; and how far a long piece of work is."""
+"""Output of results: standard output or a file, in one of the formats; and progress of long work."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _print(text: str) -> None:
 
 
 def _discard_stdout() -> None:
-    """Point standard output elsewhere, so that what is left in its buffer troubles nobody at exit."""
+    """Point standard output elsewhere, so that the rest of its buffer raises no error at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -106,19 +106,19 @@ def emit(document: Document, form: StrEnum, output: str | None) -> None:
 
 
 class Progress:
-    """A line on standard error that says how far a long piece of work is; silent unless that is a terminal."""
+    """A progress line on standard error; silent unless that is a terminal."""
 
     def __init__(self, what: str) -> None:
         self.what = what
         self.shown = sys.stderr is not None and sys.stderr.isatty()
 
     def step(self, done: int, total: int, detail: str = "") -> None:
-        """Say how far it is."""
+        """Print the progress."""
         if self.shown:
             print(f"\r\x1b[K{self.what}: {done} of {total} {detail}", end="", file=sys.stderr, flush=True)
 
     def count(self, done: int) -> None:
-        """Say how often it was done, where nobody knows how often it will be."""
+        """Print a count, where the total is unknown."""
         if self.shown:
             print(f"\r\x1b[K{self.what}: {done} times", end="", file=sys.stderr, flush=True)
 

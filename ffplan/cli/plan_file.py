@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def overlap_names(text: str | None) -> tuple[str, ...] | None:
-    """Return names given with commas between; none of them for `none`.
+    """Return names separated by commas; no names for `none`.
 
     Raises:
         UsageError: where `none` is one of several.
@@ -27,7 +27,7 @@ def overlap_names(text: str | None) -> tuple[str, ...] | None:
 
 
 def plan_text(base: PlanFields, plan: PlanRow) -> str:
-    """Return a plan as a file: what was asked for, with what the row has of it, but ranks of data parallelism."""
+    """Return a plan as a file: the fields asked for, with the values of the row; data-parallel ranks are left out."""
     from ffplan.design.training import LEAST_ZERO
 
     sizes = (axis.field for axis in AXES if axis.values is not None)

@@ -48,7 +48,7 @@ def route(
     size: SizeOption = None,
     beside: Annotated[
         str | None,
-        typer.Option("--beside", metavar="KIND", help="A second class of traffic on the same links, at the same time."),
+        typer.Option("--beside", metavar="KIND", help="Second class of traffic, on the same links at the same time."),
     ] = None,
     share: Annotated[
         float,

@@ -12,7 +12,7 @@ from ffplan.cli.output import write
 
 
 class SchemaName(StrEnum):
-    """What there is a JSON Schema of."""
+    """Files and outputs with a JSON Schema."""
 
     DESIGN = "design"
     CATALOG = "catalog"
@@ -38,7 +38,7 @@ class SchemaName(StrEnum):
 
 
 def schema(
-    name: Annotated[SchemaName, typer.Argument(help="What to describe.")],
+    name: Annotated[SchemaName, typer.Argument(help="File or output to describe.")],
     output: OutputOption = None,
 ) -> None:
     """Print the JSON Schema of design files, catalogue files, or a JSON output."""

@@ -24,7 +24,7 @@ PlanesOption = Annotated[
 ]
 BreakoutOption = Annotated[int, typer.Option("--breakout", min=1, max=8, help="Ports that each port is split into.")]
 OversubscriptionOption = Annotated[
-    str, typer.Option("--oversubscription", metavar="RATIO", help="Most downlinks per uplink of a leaf.")
+    str, typer.Option("--oversubscription", metavar="RATIO", help="Largest number of downlinks per uplink of a leaf.")
 ]
 CorePolicyOption = Annotated[
     str, typer.Option("--core-policy", metavar="POLICY", help="minimal, per-rail-whole-pods or equal-stripe.")
@@ -54,7 +54,7 @@ def size(
 ) -> None:
     """List every family of networks that holds a number of endpoints: switches, links, spare ports, next step, cost.
 
-    Exit code 1 where none does.
+    Exit code 1 where no family holds them.
     """
     from ffplan.catalog.parts import Switch
     from ffplan.catalog.prices import PriceBook

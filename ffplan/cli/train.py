@@ -80,7 +80,7 @@ def _report(
 
 
 def _numbers(gpus: str | None, *, search: bool) -> tuple[int, ...]:
-    """Return the numbers of accelerators asked for; none for all that one job can span.
+    """Return the numbers of accelerators asked for; an empty tuple for all that one job can span.
 
     Raises:
         UsageError: where they are none, or too many.
@@ -128,7 +128,7 @@ def train(
     catalog: CatalogOption = None,
     **axes: int | None,
 ) -> None:
-    """Train a model on a design: seconds a step, where they go, memory, what binds; or search the best plan.
+    """Time training on a design: seconds per step and their parts, memory, limiting resource; or search plans.
 
     Exit code 1 where a plan does not fit the machine, or runs on some of the numbers of accelerators only.
     """

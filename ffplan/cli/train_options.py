@@ -115,7 +115,7 @@ ChartOption = Annotated[bool, typer.Option("--chart", help="Add a chart of token
 
 
 def with_axes(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for every axis of plans, in place of its keyword arguments of no name.
+    """Give a command an option for every axis of plans, in place of its variable keyword arguments.
 
     Args:
         command: takes the axes as `**axes`, by the names of their options.

@@ -15,7 +15,7 @@ from ffplan.cli.output import Progress, emit
 
 
 class Program(StrEnum):
-    """Programs that can judge a fabric."""
+    """Programs that can check a fabric."""
 
     OPENSM = "opensm"
     SLURM = "slurm"
@@ -23,13 +23,13 @@ class Program(StrEnum):
 
 def verify(
     file: DesignArgument,
-    program: Annotated[Program, typer.Option("--with", help="Which program judges the fabric.")],
+    program: Annotated[Program, typer.Option("--with", help="Program that checks the fabric.")],
     limit: Annotated[float, typer.Option("--limit", min=1, max=3600, help="Seconds that a program may take.")] = 120.0,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Let a real program judge the wired fabric: OpenSM on a simulated subnet, or slurmctld.
+    """Check the wired fabric with a real program: OpenSM on a simulated subnet, or slurmctld.
 
     Exit code 1 where it disagrees, 2 where the program is missing.
     """

@@ -1,4 +1,4 @@
-"""What an algorithm between accelerators is: one record with its ledger, its latency, its protocols, and when it runs.
+"""The record of an algorithm between accelerators: ledger, latency, protocols, and the ranks on which it runs.
 
 A new algorithm is a module with its ledger and its record, a line in `algorithms.ALGORITHMS`, and its latency constants
 in the library's catalogue file. Solver, resources, time model, command line and case files read the record.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ffplan.collectives.rank_layout import RankLayout
 
 SIMPLE = ("simple",)
-"""Protocols of an algorithm that has Simple alone."""
+"""Protocols of an algorithm that has only Simple."""
 Latency = tuple[Number, Number]
 """Latency of a call, and the part of it inside a node [s]."""
 
@@ -40,17 +40,17 @@ class LatencyFigures:
 
     @property
     def base(self) -> float:
-        """Of the call [s]."""
+        """Latency of the call [s]."""
         return self._figure("base")
 
     @property
     def inside(self) -> float:
-        """Of a hop inside a node [s]."""
+        """Latency of a hop inside a node [s]."""
         return self._figure("nvlink" if self.job.host.switched else "pcie")
 
     @property
     def between(self) -> float:
-        """Of a hop between nodes, with what the NIC adds [s]."""
+        """Latency of a hop between nodes, including the NIC's [s]."""
         extra = [nic.hop_latency.value for nic in self.job.host.nics if nic.hop_latency]
         return self._figure("network") + (real(maximum(*extra)) if extra else 0.0)
 
@@ -74,14 +74,14 @@ class Algorithm:
     operations: tuple[str, ...]
     """Collectives that it can do."""
     ledger: Callable[[str, RankLayout], list[Line]]
-    """What it moves, given operation and ranks."""
+    """Its ledger, given operation and ranks."""
     latency: Callable[[LatencyFigures], Latency]
     """Its latency, in addition to the stream."""
     _: KW_ONLY
     possible: Callable[[RankLayout], Truth] = anywhere
     """True where it can run."""
     runs_on: str = ""
-    """Where it can run, in words, for those whose ranks it refuses."""
+    """Ranks on which it can run, in words, for error messages."""
     protocols: tuple[str, ...] = SIMPLE
     """Protocols that it runs."""
     figures: str = ""

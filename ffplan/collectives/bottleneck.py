@@ -31,7 +31,7 @@ class Line:
     """One line of a ledger."""
 
     step: str
-    """What happens."""
+    """Name of the step."""
     resource: Key
     """Kind and id of the resource."""
     inward: Number
@@ -86,7 +86,7 @@ def totals(lines: Iterable[Line]) -> dict[Key, tuple[Number, Number]]:
 
 
 def _mark(value: Number) -> float:
-    """Return what tells numbers apart: a number itself, an array by its identity."""
+    """Return a key of a number: the number itself, or the identity of an array."""
     return value if isinstance(value, int | float) else id(value)
 
 
@@ -238,5 +238,5 @@ def on_ports(job: RankLayout, gpus: Number, nics: Number) -> list[Line]:
 
 
 def on_memory(job: RankLayout, inward: Number, outward: Number) -> list[Line]:
-    """Return what passes the memory of each GPU."""
+    """Return the bytes that pass the memory of each GPU."""
     return on_each("in GPU memory", "hbm", job.host.gpus, inward, outward)

@@ -1,4 +1,4 @@
-"""A throughput is the minimum of named terms; the answer says which term binds and how far off the next is."""
+"""A throughput is the minimum of named terms; the result names the term that binds and the next one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Bound:
 
 
 def bound(*terms: Term | None) -> Bound:
-    """Return the bound over the terms that exist, sorted by what they allow, then by name."""
+    """Return the bound over the terms that exist, sorted by rate, then by name."""
     present = [term for term in terms if term is not None]
     return Bound(tuple(sorted(present, key=lambda term: (term.gbyte_s, term.name, term.label))))
 
@@ -39,7 +39,7 @@ def rate(capacity: Number, use: Number) -> Number:
     """Return the message rate that a resource allows.
 
     Args:
-        capacity: what the resource carries [GB/s].
+        capacity: rate of the resource [GB/s].
         use: bytes it carries per byte of message [1], above 0.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Tokens to experts and back: how many nodes and GPUs a token reaches, and the ledgers that follow."""
+"""Dispatch and combine of tokens: the nodes and GPUs that a token reaches, and the ledgers that follow."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ SCALE_BLOCK = 128
 
 
 DEEPSEEK_V3 = {"tokens": 4096, "hidden": 7168, "top_k": 8, "experts": 256, "groups": 4}
-"""Tokens, width, experts of a token, experts, most nodes, where dispatch and combine are given none."""
+"""Default tokens, width, experts of a token, experts, and most nodes of dispatch and combine."""
 
 
 @record
 class Routing:
-    """How tokens find their experts."""
+    """Routing of tokens to experts."""
 
     tokens: int
     """Tokens of a GPU in one call."""
@@ -87,7 +87,7 @@ def expected_reach(job: RankLayout, routing: Routing) -> tuple[Number, Number]:
 
     Args:
         job: the ranks.
-        routing: how tokens find experts.
+        routing: routing of tokens to experts.
 
     Returns:
         Nodes, and GPUs over all of them [1].
@@ -104,7 +104,7 @@ def routing_fault(job: RankLayout, routing: Routing) -> str | None:
 
     Args:
         job: the ranks, plain numbers or arrays.
-        routing: how tokens find experts.
+        routing: routing of tokens to experts.
     """
     import numpy as np
 
@@ -127,7 +127,7 @@ def counted_copies(job: RankLayout, routing: Routing, algorithm: str) -> Number:
 
     Args:
         job: the ranks.
-        routing: how tokens find experts.
+        routing: routing of tokens to experts.
         algorithm: node-limited or straight.
 
     Returns:
@@ -164,7 +164,7 @@ def node_limited(job: RankLayout, routing: Routing) -> list[Line]:
 
     Args:
         job: the ranks.
-        routing: how tokens find experts.
+        routing: routing of tokens to experts.
 
     Returns:
         Lines in bytes per byte of a GPU's tokens [1].
@@ -185,7 +185,7 @@ def straight(job: RankLayout, routing: Routing) -> list[Line]:
 
     Args:
         job: the ranks.
-        routing: how tokens find experts.
+        routing: routing of tokens to experts.
 
     Returns:
         Lines in bytes per byte of a GPU's tokens [1].

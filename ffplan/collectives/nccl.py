@@ -1,8 +1,8 @@
-"""What NCCL can choose from for a collective, and what each choice takes.
+"""NCCL's choices for a collective, and the time of each.
 
-A choice is an algorithm with a protocol. Its stream is the rate that the algorithm's ledger leaves, its latency that of
-NCCL's own cost model. NCCL chooses by an estimate of its own, which omits pipeline fill and the limits of root
-ports and of peer-to-peer through the CPU; the estimate is computed in addition to the time.
+A choice is an algorithm with a protocol. Its stream is the rate that the algorithm's ledger leaves. Its latency comes
+from NCCL's own cost model. NCCL chooses by a separate estimate, which omits pipeline fill and the limits of root ports
+and of peer-to-peer through the CPU; the estimate is computed in addition to the time.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _inner_most(library: Library, job: RankLayout, operation: str) -> Number:
 def _rates(
     library: Library, job: RankLayout, known: dict[Key, Resource], operation: str, algorithm: Algorithm
 ) -> tuple[Number, Number]:
-    """Return the rate of a long message, and what the library takes it for [GB/s], before any protocol."""
+    """Return the rate of a long message, and the library's own estimate of it [GB/s], before any protocol."""
     lines = algorithm.ledger(operation, job)
     real = sustained_rate(known, lines, trees=algorithm.trees)
     guessed, correction = lines, 1.0
@@ -89,7 +89,7 @@ def choices_of(
     algorithm: Algorithm,
     protocols: Iterable[str],
 ) -> list[Choice]:
-    """Return the coefficients of one algorithm with some protocols; ledger and rates are those of all of them.
+    """Return the coefficients of one algorithm with some protocols, which share its ledger and rates.
 
     Args:
         library: constants.
@@ -130,7 +130,7 @@ def choices_of(
 def choices(
     library: Library, job: RankLayout, operation: str, *, in_network: bool, algorithm: str | None, protocol: str | None
 ) -> list[Choice]:
-    """Return what NCCL may choose from.
+    """Return the algorithms and protocols that NCCL may choose from.
 
     Args:
         library: constants.

@@ -1,4 +1,4 @@
-"""Pods on one server that talk through their NICs: a ring over pairs of GPU and NIC, wherever each hangs."""
+"""Pods on one server that communicate through their NICs: a ring over pairs of GPU and NIC."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from ffplan.node.host import Host
 
 @record
 class RankLayout:
-    """Where the ranks sit; numbers may be arrays of one shape."""
+    """Layout of the ranks on nodes; numbers may be arrays of one shape."""
 
     host: Host
     """The inside of a node."""

@@ -1,7 +1,7 @@
 """Rings, plain and hierarchical.
 
 Sources:
-    [1] NVIDIA nccl-tests, doc/PERFORMANCE.md (what a ring moves).
+    [1] NVIDIA nccl-tests, doc/PERFORMANCE.md (bytes that a ring moves).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def ring(operation: str, job: RankLayout) -> list[Line]:
     """Return the ledger of rings, one through each NIC, that together carry the load once.
 
-    Neighbours inside a node talk over NVLink where a switch joins all GPUs, over PCIe otherwise; GPUs of one root port
-    are neighbours, so that one flow enters and one leaves each port.
+    Neighbours inside a node communicate over NVLink where a switch joins all GPUs, over PCIe otherwise; GPUs of one
+    root port are neighbours, so that one flow enters and one leaves each port.
 
     Args:
         operation: allreduce, reduce-scatter, all-gather or broadcast.

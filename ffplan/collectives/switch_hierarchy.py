@@ -10,10 +10,10 @@ from ffplan.base.array_math import Number, maximum, minimum
 
 
 def level_bandwidth(egress: Number, switches: Number, ports: Number, port_gbyte_s: Number) -> Number:
-    """Return what a level of switches passes on.
+    """Return the bandwidth that a level of switches passes on.
 
     Args:
-        egress: what its members send together [GB/s].
+        egress: rate at which its members send together [GB/s].
         switches: switches of the level [1].
         ports: ports of a switch [1].
         port_gbyte_s: rate of a port, one direction [GB/s].

@@ -28,12 +28,12 @@ COEFFICIENTS = ("seconds_per_byte", "latency", "inner_latency", "fill", "inner_m
 
 @record
 class CollectiveQuery:
-    """What is asked for."""
+    """A query: operation, library and forced choices."""
 
     operation: str
     library: Library
     name: str = ""
-    """Name of the library for people, where it says more than its id."""
+    """Name of the library for people, where it differs from its id."""
     nvlink: bool = False
     """HFReduce: reduce over NVLink first."""
     memcpy_async: bool = False
@@ -63,9 +63,9 @@ class TimingGrid:
     seconds_per_byte: Floats
     """1 / B of a long message [s/byte]: choice x scale x 1."""
     chosen: Ints
-    """Position of what the library chooses: scale x size."""
+    """Position of the library's choice: scale x size."""
     possible: Bools
-    """True where anything can run: scale."""
+    """True where at least one choice can run: scale."""
 
     def pick(self, values: Floats) -> Floats:
         """Return the values of what is chosen: scale x size."""
@@ -134,7 +134,7 @@ def _dispatch_choices(wish: CollectiveQuery, job: RankLayout) -> list[Choice]:
 
 
 def choices(wish: CollectiveQuery, job: RankLayout) -> list[Choice]:
-    """Return what the library may choose from."""
+    """Return the algorithms and protocols that the library may choose from."""
     if wish.library.method == "hfreduce":
         runs = wish.operation == "allreduce" and wish.algorithm is None and wish.protocol is None
         return [_hfreduce_choice(wish, job)] if runs else []
@@ -161,7 +161,7 @@ def time_grid(wish: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingGr
     """Return the times of every choice at every scale and size, in one broadcast.
 
     Args:
-        wish: operation, library and what is forced.
+        wish: operation, library and forced choices.
         job: the ranks; its numbers are arrays of one axis, the scales.
         sizes: messages [byte], one axis.
 

@@ -1,4 +1,4 @@
-"""What each collective moves, whatever the algorithm: bus bandwidth factors and loads of rings and trees."""
+"""Bytes that each collective moves: bus bandwidth factors, and loads of rings and trees."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Operation = Literal[
 OPERATIONS: tuple[str, ...] = get_args(Operation)
 """Collectives by the names that the command line takes."""
 OF_TOKENS = ("dispatch", "combine")
-"""Those that send tokens to experts and back."""
+"""Collectives that send tokens to experts and back."""
 
 PROTOCOLS: tuple[str, ...] = get_args(Protocol)
 """Protocols that can be forced."""
@@ -45,7 +45,7 @@ def bus_factor(operation: str, ranks: Number) -> Number:
 
 
 def ring_steps(operation: str, ranks: Number) -> Number:
-    """Return how many hops a piece makes on a ring.
+    """Return the number of hops of a piece on a ring.
 
     Args:
         operation: allreduce, reduce-scatter, all-gather or broadcast.

@@ -1,1 +1,1 @@
-"""What it costs to buy and to run: bill of materials, power, energy."""
+"""Cost to buy and to run: bill of materials, power, energy."""

@@ -29,7 +29,7 @@ class Item:
 
 @record
 class CostPlan:
-    """What the priced scope costs, in one currency."""
+    """Cost of the priced scope, in one currency."""
 
     currency: str
     price_book: str

@@ -1,4 +1,4 @@
-"""What the money buys: relative performance and cost-performance of a node."""
+"""Value for money: relative performance and cost-performance of a node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def relative_performance(rates: list[Any], base_rates: list[Any]) -> Number:
 
     Args:
         rates: measured matrix-multiplication rates, one per precision [TFLOP/s].
-        base_rates: those of the baseline, same precisions [TFLOP/s].
+        base_rates: rates of the baseline, same precisions [TFLOP/s].
 
     Returns:
         Mean of the ratios [1], broadcast shape.

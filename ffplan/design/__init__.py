@@ -1,1 +1,1 @@
-"""What is planned: the design schema, and its resolution against the catalogue."""
+"""The design: its schema, and its resolution against the catalogue."""

@@ -1,4 +1,4 @@
-"""Faults of a design that its schema cannot see: roles, tiers, zones, currencies, insides that do not match."""
+"""Faults of a design that its schema cannot see: roles, tiers, zones, currencies, servers whose parts do not match."""
 
 from __future__ import annotations
 

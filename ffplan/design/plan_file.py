@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def read_plan(file: str | None, given: dict[str, Any]) -> PlanFields:
-    """Return the plan of a file, or the default one, with what the command line gives in its place.
+    """Return the plan of a file, or the default plan, with the values of the command line in place.
 
     Raises:
         UsageError: where the two do not go together.

@@ -1,4 +1,4 @@
-"""From a design file to a frozen object in which every id has become a part."""
+"""Resolution of a design file: a frozen object in which every id has become a part."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ P = TypeVar("P", bound=Part)
 
 
 class _Resolver:
-    """Collects every wrong reference before giving up."""
+    """Collects every wrong reference before the design is refused."""
 
     def __init__(self, document: Document, catalog: Catalog) -> None:
         self.document = document

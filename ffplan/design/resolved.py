@@ -23,15 +23,15 @@ class ResolvedGroup:
     """Position under `nodes` in the design file."""
     server: Server | StorageServer
     cpus: tuple[Cpu, ...]
-    """One per socket."""
+    """CPUs, one per socket."""
     nics: tuple[Nic, ...]
-    """One per NIC slot."""
+    """NICs, one per NIC slot."""
     accelerator: Accelerator | None
     fabric_nics: tuple[int, ...]
     """Positions of the NIC slots that this fabric joins."""
 
     def nic_rates(self, port_gbyte_s: float, stripes: int = 1) -> tuple[float, ...]:
-        """Return what each NIC on the fabric carries over `stripes` ports of that rate [GB/s]."""
+        """Return the rate of each NIC on the fabric over `stripes` ports of that rate [GB/s]."""
         return tuple(minimum(stripes * port_gbyte_s, self.nics[slot].rate.value) for slot in self.fabric_nics)
 
     @property
@@ -64,7 +64,7 @@ class ResolvedDesign:
 
     @property
     def planes(self) -> int:
-        """Planes; with rails alone, one for each NIC of a compute node."""
+        """Planes; of a `rail-only` fabric, one for each NIC of a compute node."""
         if self.spec.fabric.family == "rail-only":
             return max(len(group.fabric_nics) for group in self.groups if group.group.role == "compute")
         return self.spec.fabric.planes
@@ -77,7 +77,7 @@ class ResolvedDesign:
 
     @property
     def side_by_side(self) -> bool:
-        """True where every compute node is in every zone: zones carry its traffic side by side, as planes do."""
+        """True where every compute node is in every zone: zones carry its traffic in parallel, as planes do."""
         return all(group.group.zones == "every" for group in self.groups if group.group.role == "compute")
 
     @property
@@ -87,12 +87,12 @@ class ResolvedDesign:
 
     @property
     def port_gbyte_s(self) -> float:
-        """What a switch port and the link to a NIC carry in one direction, after breakout [GB/s]."""
+        """Rate of a switch port with its link to a NIC, one direction, after breakout [GB/s]."""
         return real(minimum(self.switch.rate.value, self.endpoint_link.rate.value)) / self.spec.fabric.breakout
 
     @property
     def link_gbyte_s(self) -> float:
-        """What a link between switches carries in one direction, after breakout [GB/s]."""
+        """Rate of a link between switches, one direction, after breakout [GB/s]."""
         return real(minimum(self.switch.rate.value, self.inter_switch_link.rate.value)) / self.spec.fabric.breakout
 
     @property

@@ -1,4 +1,4 @@
-"""The design file: what a planner writes."""
+"""The schema of the design file."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class NodeGroup(Frozen):
     zones: Literal["split", "every"] = "split"
     """`split`: the nodes are divided over the zones. `every`: each node has NICs in every zone."""
     per_rack: SmallCount | None = None
-    """Nodes per rack, needed where `limits.power_per_rack` is set; with a `floor`, as many as fit if omitted."""
+    """Nodes per rack, required with `limits.power_per_rack`. If omitted, a `floor` fills each rack."""
     rack_units: SmallCount | None = None
-    """Height of one node in rack units, needed where the design has a `floor`."""
+    """Height of one node in rack units, required where the design has a `floor`."""
 
 
 class InterZone(Frozen):
@@ -59,7 +59,7 @@ class Fabric(Frozen):
 
     family: Family
     """Topology. `fat-tree` fills leaf after leaf, NIC by NIC. `rail-optimised` puts NIC r of the nodes of a scalable
-    unit on leaf r of that unit. `rail-only` gives NIC r of all nodes a tree of its own; nothing joins the rails.
+    unit on leaf r of that unit. `rail-only` gives NIC r of all nodes a separate tree; the rails are not joined.
     `dragonfly` is balanced: groups of routers, all joined inside, every two groups joined; nodes fill group after
     group."""
     switch: Identifier
@@ -72,30 +72,30 @@ class Fabric(Frozen):
     zones: Annotated[int, Field(ge=1, le=64)] = 1
     """Separate trees, each with a part of the nodes."""
     planes: Annotated[int, Field(ge=1, le=64)] = 1
-    """Separate copies of the whole network. A `rail-only` fabric has as many as a compute node has NICs."""
+    """Separate copies of the whole network. A `rail-only` fabric has one for each NIC of a compute node."""
     planes_by: Literal["nic", "port"] = "nic"
-    """`nic`: each NIC lives in exactly one plane. `port`: each NIC has one port in every plane."""
+    """`nic`: each NIC is in exactly one plane. `port`: each NIC has one port in every plane."""
     breakout: Annotated[int, Field(ge=1, le=8)] = 1
     """Ports that each port of the switch is split into, such as 2 for 64 x 800G used as 128 x 400G."""
     scalable_unit: SmallCount | None = None
-    """Nodes of a scalable unit of a `rail-optimised` fabric; as many as a leaf has downlinks if omitted."""
+    """Nodes of a scalable unit of a `rail-optimised` fabric; the number of downlinks of a leaf if omitted."""
     inter_zone: InterZone | None = None
     """Links between zones."""
     core_policy: CorePolicy = "per-rail-whole-pods"
     """Policy for the number of core switches of a three-tier tree."""
     oversubscription: Ratio = 1.0
-    """Most downlinks per uplink on a leaf switch, such as 3:1."""
+    """Largest number of downlinks per uplink of a leaf switch, such as 3:1."""
     spine_oversubscription: Ratio = 1.0
-    """Most downlinks per uplink on a spine switch of a three-tier tree."""
+    """Largest number of downlinks per uplink of a spine switch, in a three-tier tree."""
     access_points: Count | None = None
-    """Endpoint ports to build for, over all zones and planes, where more than the nodes need."""
+    """Endpoint ports to build, over all zones and planes, where this is more than the nodes need."""
 
 
 class HfReduceOptions(Frozen):
-    """How HFReduce is run."""
+    """Options of HFReduce."""
 
     h2d: Literal["gdrcopy", "memcpy-async"] = "gdrcopy"
-    """How results return to the GPUs: GDRCopy reads host memory once per socket, MemcpyAsync once per copy."""
+    """Copy of the results to the GPUs: GDRCopy reads host memory once per socket, MemcpyAsync once per copy."""
 
 
 class Communication(Frozen):
@@ -115,7 +115,7 @@ class Site(Frozen):
     pue: Annotated[float, Field(ge=1.0, le=MOST_PUE)]
     """Power usage effectiveness: facility power over IT power."""
     currency: Currency | None = None
-    """Currency of the report; must equal that of every price used."""
+    """Currency of the report; every price used must have it."""
     electricity_price: EnergyPrice | None = None
     """Price of electrical energy."""
 
@@ -126,18 +126,18 @@ class Cost(Frozen):
     price_book: Identifier
     """Catalogue id of the price book."""
     exclude: Many[CostCategory] = ()
-    """Categories left outside the cost; the report says so."""
+    """Categories excluded from the cost; the report states them."""
 
 
 class Limits(Frozen):
-    """Limits of the design; `ffplan check` reports every limit that is broken."""
+    """Limits of the design; `ffplan check` reports every limit that the design exceeds."""
 
     replaced: ClassVar[dict[str, str]] = {
         "total_power": "write `it_power` for servers, network and storage, or `facility_power` for what the site draws"
     }
 
     capex: MoneyAmount | None = None
-    """Most the priced scope may cost."""
+    """Largest cost of the priced scope."""
     cost_per_accelerator: MoneyAmount | None = None
     """Most it may cost per accelerator."""
     it_power: Power | None = None
@@ -145,33 +145,33 @@ class Limits(Frozen):
     facility_power: Power | None = None
     """Most facility power in training: IT power times PUE, at the meter [W]."""
     power_per_rack: Power | None = None
-    """Most power of one rack, at the nodes' rated maximum where known [W]."""
+    """Largest power of a rack, at the nodes' rated maximum where known [W]."""
     oversubscription: Ratio | None = None
-    """Most oversubscription of a leaf switch."""
+    """Largest oversubscription of a leaf switch."""
     allreduce_bandwidth: Bandwidth | None = None
     """Least algorithm bandwidth of the first library's allreduce, at the design's message over all nodes [GB/s]."""
 
 
 class Floor(Frozen):
-    """Where the racks stand: equal rows, leaf switches in the middle of each, all other switches in rows of their own
-    in the middle of the floor."""
+    """Floor plan: equal rows, leaf switches in the middle of each, all other switches in separate rows in the middle
+    of the floor."""
 
     racks_per_row: Annotated[int, Field(ge=1, le=1000)]
-    """Racks of a row, those with switches included."""
+    """Racks of a row, including racks of switches."""
     switch_racks_per_row: Annotated[int, Field(ge=1, le=100)] = 1
     """Racks in the middle of each row that hold leaf switches."""
     rack_units: Annotated[int, Field(ge=1, le=100)] = 42
     """Rack units of a rack."""
     switch_units: Annotated[int, Field(ge=1, le=40)] = 1
-    """Rack units of a switch, with those that its cables need."""
+    """Rack units of a switch, including the space for its cables."""
     power_per_rack: Power | None = None
-    """Most power of a rack, at the nodes' rated maximum where known [W]."""
+    """Power limit of a rack, at the nodes' rated maximum where known [W]."""
     rack_width: Length
     """Distance from rack to rack along a row [m]."""
     row_pitch: Length
     """Distance from row to row [m]."""
     riser: Length
-    """Way from a port up to the cable tray, at each end [m]."""
+    """Length from a port up to the cable tray, at each end [m]."""
     slack: Length
     """Spare length of every cable [m]."""
     links: Annotated[Many[Identifier], Field(min_length=1)]
@@ -198,7 +198,7 @@ class Design(Frozen):
     floor: Floor | None = None
     """The floor plan; with it, cables have lengths, and the bill of materials the types that reach."""
     limits: Limits = Limits.model_construct()
-    """Limits that `ffplan check` holds the design to."""
+    """Limits that `ffplan check` compares the design with."""
 
 
 SCHEMAS = {

@@ -1,4 +1,4 @@
-"""A training plan as people write it."""
+"""The schema of a training plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LEAST_ZERO = {"shard": 1, "unit_layers": 3}
 
 
 class PlanFields(Frozen):
-    """How a model is spread over accelerators, and what overlaps."""
+    """Parallelism of a model over accelerators, and overlap of its collectives."""
 
     tensor: Count = 1
     """TP size."""
@@ -33,9 +33,9 @@ class PlanFields(Frozen):
     expert: Count = 1
     """EP size, over ranks of data and context parallelism."""
     expert_tensor: Count | None = None
-    """TP size within experts; that of `tensor` if omitted."""
+    """TP size within experts; equal to `tensor` if omitted."""
     data: Count | None = None
-    """Data-parallel ranks; what the other axes leave if omitted."""
+    """Data-parallel ranks; if omitted, the ranks that the other axes leave."""
     micro_batch: Count = 1
     """Sequences, or images, of a micro-batch."""
     batch: Count | None = None
@@ -45,24 +45,24 @@ class PlanFields(Frozen):
     schedule: Schedule = "1f1b"
     """Schedule of the pipeline."""
     sequence_parallel: bool = True
-    """Tensor parallelism also splits, along the sequence, the activations between its matrices."""
+    """Sequence parallelism: TP ranks also split, along the sequence, the activations between the GEMMs."""
     zero: Zero = 1
-    """ZeRO stage: 0 none, 1 shards optimizer states, 2 gradients too, 3 parameters too (FSDP)."""
+    """ZeRO stage: 0 none, 1 shards optimizer states, 2 also gradients, 3 also parameters (FSDP)."""
     shard: Count | None = None
-    """Ranks that ZeRO shards over (HSDP); all data-parallel ones if omitted."""
+    """Ranks that ZeRO shards over (HSDP); all data-parallel ranks if omitted."""
     unit_layers: Count = 1
-    """Layers that ZeRO 3 gathers and scatters together, an FSDP unit; the embedding is one of its own."""
+    """Layers that ZeRO 3 gathers and scatters together, an FSDP unit; the embedding is a separate unit."""
     precision: Precision = "bf16"
     """Precision of GEMMs; activations have 16 bits, 32 with tf32."""
     recompute: Recompute = "none"
     """Activation recomputation: none, selective (the core of attention) or full."""
     gradient_bytes: Literal[2, 4] = 4
-    """Bytes of a gradient as kept and reduced."""
+    """Bytes of a gradient in memory and in its reduction."""
     attention: Literal["fused", "unfused"] = "fused"
-    """Whether the scores of attention stay on the chip."""
+    """Attention kernel: `fused` keeps the scores on the chip, `unfused` passes them through memory."""
     elementwise: Literal["fused", "eager"] = "fused"
-    """Whether norms, positions, activations and the loss take few kernels, or one for every operation, as PyTorch does
-    without a compiler."""
+    """Kernels of norms, positions, activations and the loss: `fused` has few, `eager` one for every operation, as
+    PyTorch without a compiler."""
     causal_skip: bool = True
     """Fused attention skips the blocks that a causal mask removes."""
     overlap: Many[Overlap] = ("gradients", "parameters")
@@ -74,13 +74,13 @@ class PlanFields(Frozen):
     offload: Literal["none", "optimizer", "parameters"] = "none"
     """States that host memory holds."""
     bucket_mib: Annotated[float, Field(ge=0.001, le=1e6)] = 25.0
-    """Size from which a bucket of a convolutional network's gradients is full and is reduced [MiB]."""
+    """Size at which a bucket of a convolutional network's gradients is full and is reduced [MiB]."""
     reducer: Literal["nccl", "hfreduce", "hfreduce-nvlink"] | None = None
     """Library that reduces gradients; the design's first if omitted, nccl in files of measured runs."""
 
     @property
     def reduces_whole(self) -> bool:
-        """True where the library that is asked for has allreduce alone, and no scatter, as HFReduce."""
+        """True where the requested library has only allreduce and no reduce-scatter, as HFReduce."""
         return self.reducer not in (None, "nccl")
 
     @model_validator(mode="after")

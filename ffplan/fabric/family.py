@@ -1,6 +1,6 @@
-"""Families of fabrics: how each is counted, wired, routed, named, and cut. The one place where they are registered.
+"""Families of fabrics: counts, wiring, routing, names and link cuts of each. The one place where they are registered.
 
-Modules that need arrays are imported when they are used: counting a design needs none.
+Modules that need arrays are imported when they are used: counting needs no arrays.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FabricFamily:
     """One family."""
 
     names: tuple[str, ...]
-    """What `fabric.family` of a design calls it."""
+    """Names of it in `fabric.family` of a design."""
     count: Callable[[ResolvedDesign], FabricPlan]
     """Sizes it for a design."""
     cuts: Callable[[ResolvedDesign, FabricPlan, Number, Number | None], tuple[LinkCut, ...]]
@@ -117,7 +117,7 @@ def wire(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
 
 
 def routing_of(fabric: WiredFabric, alive: Bools | None = None) -> Routing:
-    """Return what routes flows over a wired fabric.
+    """Return the router of a wired fabric.
 
     Args:
         fabric: the wired fabric.

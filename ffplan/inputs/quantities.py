@@ -165,7 +165,7 @@ def printable(text: str) -> str:
 
 
 def describe(value: Any) -> str:
-    """Return a short printable form of what stands in the file."""
+    """Return a short printable form of the value in the file."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -199,8 +199,8 @@ def parse_quantity(value: Any, dimension: Dimension) -> float:
     """Return `value` in the canonical unit of `dimension`.
 
     Args:
-        value: what the file holds, for example `"200 Gb/s"`.
-        dimension: what is wanted.
+        value: the value in the file, for example `"200 Gb/s"`.
+        dimension: the dimension wanted.
 
     Raises:
         PydanticCustomError: with a message and a remedy, where it is not such a quantity.
@@ -242,7 +242,7 @@ LARGEST_RATIO = 1e3
 
 
 def parse_ratio(value: Any) -> float:
-    """Return `a:b` as a / b; a plain number n stands for n:1."""
+    """Return `a:b` as a / b; a plain number n means n:1."""
     remedy = "write a ratio such as `3:1` (down to up)"
     match = _RATIO.fullmatch(value.strip()) if isinstance(value, str) else None
     if match:

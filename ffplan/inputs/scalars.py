@@ -1,4 +1,4 @@
-"""YAML 1.2 core schema: what a plain scalar means (§10.3.2 of the YAML 1.2.2 specification).
+"""YAML 1.2 core schema: meaning of a plain scalar (§10.3.2 of the YAML 1.2.2 specification).
 
 Unlike YAML 1.1, `NO`, `on` and `yes` are text, `3:1` is text and not 181, and `1e3` is a number.
 """

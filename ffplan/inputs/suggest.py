@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name closest to `name`, or None where nothing is close."""
+    """Return the known name closest to `name`, or None where no name is close."""
     from difflib import get_close_matches
 
     names = sorted(set(known))

@@ -1,1 +1,1 @@
-"""A fabric turned into something for another program, and back."""
+"""A fabric exported to another program, and read back."""

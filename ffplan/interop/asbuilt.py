@@ -1,4 +1,4 @@
-"""A fabric as it was built, from the output of `ibnetdiscover`, and how it differs from the design."""
+"""A fabric as it was built, from the output of `ibnetdiscover`, and its differences from the design."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class BuiltDevice:
 
 @record
 class AsBuilt:
-    """What was found."""
+    """The fabric that was found."""
 
     devices: dict[str, BuiltDevice]
     peers: dict[tuple[str, int], tuple[str, int]]
@@ -168,7 +168,7 @@ def _port(end: tuple[str, int]) -> str:
 
 
 def compare(wanted: Peers, built: AsBuilt, design: str, version: str) -> DiffReport:
-    """Return how a fabric as built differs from the design.
+    """Return the differences of a fabric as built from the design.
 
     A link is miswired where one of its ends is right and the other is not; missing where neither of its ports is in use
     for another; extra where neither end is in the design.

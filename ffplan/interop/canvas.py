@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 
 SQUARE, GAP, PAD = 9, 3, 14
 COLUMNS = 20
-"""Squares side by side in a pod."""
+"""Squares in a row of a pod."""
 COLOURS = {"leaf": "#2b7a78", "spine": "#3d5a98", "core": "#8c4a86", "interzone": "#b5651d", "router": "#2b7a78"}
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}.h{font-weight:600;font-size:15px}.s{fill:#555;font-size:11px}"
@@ -15,7 +15,7 @@ STYLE = (
 
 
 class Canvas:
-    """Collects elements, and how far they reach."""
+    """Collects elements, and their extent."""
 
     def __init__(self) -> None:
         self.items: list[str] = []

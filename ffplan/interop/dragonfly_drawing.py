@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MOST_GROUPS = 12
 """Groups drawn one by one."""
 ACROSS = 10
-"""Routers side by side in a group."""
+"""Routers in a row of a group."""
 WIDTH = 150.0
 
 

@@ -1,8 +1,8 @@
 """The fabric as an SVG drawing: every switch a square, links as bundles with their number.
 
-One plane is drawn, since planes are equal. Zones stand side by side, pods within them; where a zone has many equal
-pods, a few are drawn and the rest are counted. Groups of a dragonfly stand in a circle. No single link is drawn: at a
-thousand switches they would only hide each other.
+One plane is drawn, since planes are equal. Zones are drawn in a row, with their pods inside; where a zone has many
+equal pods, a few are drawn and the rest are counted. Groups of a dragonfly form a circle. Links are drawn as bundles,
+since single links of a thousand switches cannot be read.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _pods(fabric: WiredFabric, wired: WiredTree) -> list[_Pod]:
 
 
 def _shown(pods: list[_Pod]) -> list[tuple[_Pod, str]]:
-    """Return the pods to draw, with what to call them."""
+    """Return the pods to draw, with their names."""
     names = [f"pod {number + 1}" if len(pods) > 1 else "" for number in range(len(pods))]
     if len(pods) <= MOST_PODS + 1:
         return list(zip(pods, names, strict=True))
@@ -91,7 +91,7 @@ def _draw_pod(canvas: Canvas, x: float, y: float, pod: _Pod, name: str, most: in
 def _draw_zone(
     canvas: Canvas, x: float, y: float, fabric: WiredFabric, wired: WiredTree, title: str
 ) -> tuple[float, float]:
-    """Draw a zone; return its width and where its top is."""
+    """Draw a zone; return its width and the position of its top."""
     pods = _pods(fabric, wired)
     shown = _shown(pods)
     most = max(pod.down for pod in pods)

@@ -1,6 +1,6 @@
 """An InfiniBand subnet as a netlist that ibsim reads, in the format of `ibnetdiscover`.
 
-Ports count from 1 there, since port 0 of a switch is its management port. Every NIC is an HCA of its own, named
+Ports count from 1 there, since port 0 of a switch is its management port. Every NIC is a separate HCA, named
 `host/nic`.
 """
 
@@ -24,7 +24,7 @@ def subnet(network: Network, plane: int | None, zone: int | None) -> Bools:
     Args:
         network: the fabric.
         plane: its position; all planes if None.
-        zone: its position; all zones, with what joins them, if None.
+        zone: its position; all zones, with the switches that join them, if None.
     """
     s, e = network.switches, network.endpoints
     inside = np.ones(len(s) + len(e), bool)

@@ -1,7 +1,7 @@
 """NCCL's topology XML of a server: read into the inside of a server, and written from one.
 
-The XML knows PCIe and nothing else that a server file needs: no memory, no power, and of CPUs and devices only their
-PCI ids. What it lacks is marked in the file that comes out.
+The XML has no memory and no power figures, and of CPUs and devices only their PCI ids. The server file marks the
+missing figures.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MOST_DEPTH = 40
 
 @record
 class Element:
-    """An XML element and where it stands."""
+    """An XML element and its place in the file."""
 
     tag: str
     attributes: dict[str, str]
@@ -60,7 +60,7 @@ class Bridge:
 
 @record
 class Inside:
-    """What the XML says of a server."""
+    """The inside of a server as the XML describes it."""
 
     sockets: list[tuple[str, list[Bridge]]]
     """Words for the CPU, and its root ports."""
@@ -188,7 +188,7 @@ def _devices(element: Element, file: str) -> list[PciDevice]:
 
 
 def read_inside(data: bytes, file: str) -> Inside:
-    """Return what a topology file says of a server.
+    """Return the inside of a server from a topology file.
 
     Args:
         data: the file.
@@ -236,10 +236,10 @@ def _nvlinks(element: Element, bus: str = "") -> list[tuple[str, str, str]]:
 
 
 def server_yaml(inside: Inside, name: str, file: str, parts: dict[str, str]) -> tuple[str, list[str]]:
-    """Return a server file, and what it still lacks.
+    """Return a server file, and the figures that it still lacks.
 
     Args:
-        inside: what the XML says.
+        inside: the inside of the server.
         name: id of the server.
         file: the XML file, named as the source.
         parts: catalogue id of each PCI id, and of `cpu` where it is known.

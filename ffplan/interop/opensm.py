@@ -36,19 +36,19 @@ _SIZE = re.compile(r"Fabric has (\d+) CAs, \d+ CA ports .*, (\d+) switches")
 
 @record
 class Subnet:
-    """What OpenSM says of a subnet."""
+    """OpenSM's report on a subnet."""
 
     version: str
     up: bool
     fat_tree: bool
-    """Whether its fat-tree engine routed the subnet; otherwise it fell back to another."""
+    """True where its fat-tree engine routed the subnet; otherwise it fell back to another."""
     reason: str
-    """Why not, in its own words."""
+    """Reason of the fallback, in OpenSM's words."""
     rank: int
     hosts: int
     switches: int
     switches_by_rank: tuple[int, ...]
-    """Roots first."""
+    """Switches of each tier, roots first."""
     tables: Forwarding | None
 
 

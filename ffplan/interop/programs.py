@@ -26,7 +26,7 @@ class RunningProgram:
 
 
 class ProgramError(UsageError):
-    """A program did not do what was asked of it."""
+    """A program failed."""
 
 
 def find_program(name: str, package: str) -> str:
@@ -86,7 +86,7 @@ def running(command: list[str], folder: Path, log: str, env: dict[str, str] | No
 
 
 def run_program(command: list[str], folder: Path, limit_s: float, env: dict[str, str] | None = None) -> str:
-    """Run a program to its end; return what it printed.
+    """Run a program to its end; return its output.
 
     Raises:
         ProgramError: where it fails, or takes longer than the limit.

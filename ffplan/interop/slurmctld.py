@@ -1,4 +1,4 @@
-"""The real slurmctld, loading the exported topology; what scontrol reads back."""
+"""The real slurmctld, loading the exported topology, and the topology that scontrol reads back."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PartitionName=all Nodes=ALL Default=YES State=UP
 
 @record
 class SlurmView:
-    """What Slurm made of the topology."""
+    """The topology as Slurm loaded it."""
 
     version: str
     switches: dict[str, tuple[int, frozenset[str], frozenset[str]]]

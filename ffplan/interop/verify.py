@@ -1,4 +1,4 @@
-"""What real programs make of a fabric, check by check."""
+"""Checks of a fabric by real programs."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _compare(
     members: Ints,
     hops: int,
 ) -> Check:
-    """Compare the busiest link under OpenSM's tables with ours; flows None stands for all-to-all."""
+    """Compare the busiest link under OpenSM's tables with ours; flows None means all-to-all."""
     if flows is None:
         inside = np.zeros(len(fabric.network.endpoints), bool)
         inside[members] = True
@@ -150,7 +150,7 @@ def _tables(design: ResolvedDesign, fabric: WiredFabric, title: str, seen: opens
 def verify_opensm(
     design: ResolvedDesign, fabric: WiredFabric, names: Names, limit_s: float, step: Callable[[int, int, str], None]
 ) -> VerifyReport:
-    """Bring up every zone of every plane with OpenSM, each as a subnet of its own.
+    """Bring up every zone of every plane with OpenSM, each as a separate subnet.
 
     Args:
         design: the design.
@@ -197,7 +197,7 @@ def verify_opensm(
 
 
 def verify_slurm(design: ResolvedDesign, fabric: WiredFabric, names: Names, limit_s: float) -> VerifyReport:
-    """Let slurmctld load the exported topology, and compare what scontrol reads back.
+    """Let slurmctld load the exported topology, and compare the topology that scontrol reads back.
 
     Args:
         design: the design.

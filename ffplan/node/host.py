@@ -85,7 +85,7 @@ class Host:
     nic_ids: tuple[str, ...]
     """Their names in the server."""
     nic_gbyte_s: tuple[float, ...]
-    """What each of them carries at the switch port and link it is given [GB/s]."""
+    """Rate of each NIC with its link and switch port [GB/s]."""
     peer_through_cpu: bool
     """True where a NIC of the fabric and its nearest GPU meet only in the CPU."""
     sockets_with_gpus: int
@@ -93,26 +93,26 @@ class Host:
     memory_gbyte_s: Range
     """Practical host memory bandwidth over all sockets: low end, value and high end of the known range [GB/s]."""
     forwarding: bool = True
-    """True where NCCL brings what leaves by the NIC of another GPU there over NVLink (PXN), as from 2.12 on."""
+    """True where NCCL reaches the NIC of another GPU over NVLink (PXN), as from 2.12 on."""
 
     @property
     def domain_gpus(self) -> int:
-        """GPUs that one scale-up switch joins, or those of one node."""
+        """GPUs that one scale-up switch joins, or the GPUs of one node."""
         return len(self.gpus) * self.domain_nodes
 
     @property
     def domain_nics(self) -> int:
-        """NICs on the fabric of the nodes that one scale-up switch joins, or those of one node."""
+        """NICs on the fabric of the nodes that one scale-up switch joins, or the NICs of one node."""
         return len(self.nics) * self.domain_nodes
 
     @property
     def rates(self) -> CollectiveRates | None:
-        """What collectives reach between its accelerators; None where nothing is measured."""
+        """Rates of collectives between its accelerators; None where they were not measured."""
         return self.accelerator.collectives if self.accelerator else None
 
     @property
     def beside(self) -> int:
-        """Most GPUs that meet a NIC of the fabric below one PCIe switch [1]."""
+        """Largest number of GPUs that share a PCIe switch with a NIC of the fabric [1]."""
         return max((len(port.gpus) for port in self.ports if port.pcie_switch and port.nics), default=0)
 
     @property
@@ -122,7 +122,7 @@ class Host:
 
     @property
     def payload_gbyte_s(self) -> float:
-        """What all NICs on the fabric carry together, payload, one direction [GB/s]."""
+        """Payload rate of all NICs on the fabric together, one direction [GB/s]."""
         return sum(r * nic.line_efficiency.value for r, nic in zip(self.nic_gbyte_s, self.nics, strict=True))
 
     def port_of(self, device: str) -> Port | None:
@@ -217,7 +217,7 @@ def host(group: ResolvedGroup, port_gbyte_s: float) -> Host:
 
     Args:
         group: the node group.
-        port_gbyte_s: what a switch port and the link to it carry [GB/s].
+        port_gbyte_s: rate of a switch port with its link [GB/s].
 
     Raises:
         TypeError: where the group's server is not a compute server (a bug of the caller).

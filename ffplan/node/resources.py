@@ -1,4 +1,4 @@
-"""A node and its fabric as resources that messages share, each with what it carries one way and both ways."""
+"""A node and its fabric as resources that messages share, each with its rates one way and both ways."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Resource:
     """Kind: hbm, pcie_link, pcie_peer, pcie_switch, root_port, socket_fabric, host_memory, nvlink, nvlink_copy,
     nvlink_all, nvls, gpu_nic_peer, nic, or the name of a link cut."""
     id: str
-    """Which of its kind."""
+    """Id within its kind."""
     label: str
     """For people."""
     one_way: tuple[Number, Number, Number]
@@ -34,11 +34,11 @@ class Resource:
     sustained: Number = 1.0
     """Fraction of `one_way` that a long message reaches [1]."""
     under_trees: float | None = None
-    """The same where several flows meet, as under trees [1]."""
+    """Fraction of `one_way` where several flows meet, as under trees [1]."""
     known: bool = True
-    """False where the cost models of libraries leave it out."""
+    """False where libraries' cost models exclude it."""
     basis: str = ""
-    """How its capacity comes about, where there is more to say than the figure."""
+    """Derivation of its capacity, where it is more than the figure."""
 
 
 def _scale_up(host: Host, link_share: float) -> list[Resource]:
@@ -70,7 +70,7 @@ def _scale_up(host: Host, link_share: float) -> list[Resource]:
 
 
 def _over_pcie(host: Host, link: Range) -> Range:
-    """Return the rate of a GPU to others over PCIe: that of collectives, at most that of the server's links."""
+    """Return the rate of a GPU to others over PCIe: the rate of collectives, at most the rate of the server's links."""
     rates = host.rates
     if rates is None or rates.pcie is None:
         return link

@@ -28,8 +28,8 @@ class Grid:
     rows: tuple[tuple[str, ...], ...]
     header: tuple[str, ...] = ()
     style: str = "indented"
-    """indented: the first column stands under its title and never wraps; plain: every column wraps; list: all but the
-    last two wrap."""
+    """indented: the first column is indented under its title and never wraps; plain: every column wraps; list: all but
+    the last two wrap."""
 
 
 @record
@@ -53,14 +53,14 @@ Block = Lines | Grid | Matrix | Remarks
 
 @record
 class Body:
-    """What people read."""
+    """The text and tables of a report."""
 
     title: str
     blocks: Sequence[Block]
     intro: str | None = None
-    """What stands behind the title."""
+    """Text after the title."""
     footer: str | None = None
-    """What made it; formats that are kept show it."""
+    """Program and version that made it; formats that are kept in files show it."""
 
 
 @record

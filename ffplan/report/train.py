@@ -74,7 +74,7 @@ def _steps(report: TrainReport) -> Grid:
 
 
 def _columns(report: TrainReport) -> list[tuple[list[str], tuple[TrainRow, ...]]]:
-    """Return rows with their names, as many at a time as stand side by side: accelerators, or places in a search."""
+    """Return rows with their names, in groups that fit one table: accelerators, or places in a search."""
     names = _all_names(report)
     return [(names[at : at + COLUMNS], report.rows[at : at + COLUMNS]) for at in range(0, len(report.rows), COLUMNS)]
 

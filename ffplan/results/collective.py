@@ -32,7 +32,7 @@ class CollectiveRow:
     nodes: int
     """Nodes, or scale-up domains where one switch joins several nodes."""
     zones: int
-    """Zones of the fabric that they sit in."""
+    """Zones of the fabric that they span."""
     size_bytes: float
     """Message as nccl-tests counts it [byte]."""
     algorithm: str
@@ -160,9 +160,9 @@ class CollectiveTable(Result):
     in_network_allowed: bool
     """True where the network's switches may reduce (SHARP)."""
     in_network_reduction: bool
-    """True where they do in a row."""
+    """True where they reduce in at least one row."""
     in_switch_reduction: bool
-    """True where the scale-up switch reduces (NVLS) in a row."""
+    """True where the scale-up switch reduces (NVLS) in at least one row."""
     rows: tuple[CollectiveRow, ...]
     """A row for each number of GPUs and size."""
     algorithms: tuple[AlgorithmRow, ...]

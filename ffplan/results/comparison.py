@@ -1,4 +1,4 @@
-"""The contract of `compare --format json`: several assessments side by side, with ratios to one of them."""
+"""The contract of `compare --format json`: several assessments, with ratios to one of them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Ratios:
 
 @record
 class Comparison(Result):
-    """Designs side by side."""
+    """Several designs, compared."""
 
     schema_version: str
     """Version of this format."""

@@ -138,7 +138,7 @@ class RouterLinks:
 
 @record
 class Cables:
-    """Cables to lay; with breakout, several links share one."""
+    """Cables to install; with breakout, several links share one."""
 
     endpoint: int
     """NIC to leaf."""
@@ -276,7 +276,7 @@ class CostReport:
     node_price_high: float | None
     """At the high end of the known range [currency]."""
     excluded: tuple[str, ...]
-    """Categories left outside the cost."""
+    """Categories excluded from the cost."""
     lines: tuple[CostLine, ...]
     """Priced items."""
 
@@ -333,7 +333,7 @@ class PowerReport:
 
 @record
 class UnverifiedFigure:
-    """A figure recalled from memory that stands in a file this assessment read."""
+    """A figure recalled from memory, in a file that this assessment read."""
 
     part: str
     """Catalogue id."""

@@ -183,7 +183,7 @@ class Check:
     found: str
     """Value from the program."""
     passed: bool | None
-    """Whether they agree; null where both are listed for information only."""
+    """True where they agree; null where both are listed for information only."""
 
 
 @record
@@ -199,7 +199,7 @@ class VerifyReport:
     version: str
     """Version of the program."""
     passed: bool
-    """Whether every check passed."""
+    """True where every check passed."""
     checks: tuple[Check, ...]
     """Every check."""
 
@@ -342,7 +342,7 @@ class CableKind:
 
 @record
 class CableRow:
-    """One cable, for those who lay it."""
+    """One cable, for installers."""
 
     label: str
     """Label for both ends."""

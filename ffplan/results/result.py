@@ -1,4 +1,4 @@
-"""What every result offers in Python: plain data, a table, and HTML for notebooks."""
+"""Methods of every result in Python: plain data, a table, and HTML for notebooks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 VIEWS: dict[str, Callable[[Any], Any]] = {}
-"""How a result is shown, `frame` and `html`; filled by `ffplan.api`, which knows the reports."""
+"""Views of a result, `frame` and `html`; filled by `ffplan.api`, which knows the reports."""
 
 
 class Result:
@@ -32,5 +32,5 @@ class Result:
         return VIEWS["frame"](self)
 
     def _repr_html_(self) -> str | None:
-        """Return what a notebook shows."""
+        """Return the HTML for a notebook."""
         return VIEWS["html"](self) if "html" in VIEWS else None

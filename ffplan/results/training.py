@@ -36,7 +36,7 @@ class PlanRow:
     sequence: int
     """Length of a sequence; 1 of images."""
     sequence_parallel: bool
-    """True where tensor parallelism also splits the activations between its matrices."""
+    """Sequence parallelism: true where TP ranks also split the activations between the GEMMs."""
     zero: int
     """ZeRO stage."""
     shard: int
@@ -104,7 +104,7 @@ class StageMemory:
     working_gib: float
     """A layer's fresh gradients; layers gathered or recomputed."""
     total_gib: float
-    """All of it."""
+    """Total."""
 
 
 @record
@@ -161,7 +161,7 @@ class TrainRow:
     hfu: float
     """HFU: MFU with recomputation counted [1]."""
     efficiency: float
-    """Tokens, or images, a second and accelerator over those of the first row [1]."""
+    """Tokens, or images, a second and accelerator over the value of the first row [1]."""
     parts: tuple[StepPart, ...]
     """Parts of the step, the largest first."""
     binding: str
@@ -179,7 +179,7 @@ class TrainRow:
     stages: tuple[StageMemory, ...]
     """Memory of every stage; where there are more than 16, of the first, second, last and the fullest."""
     lost: str | None
-    """In a search: why it lost against the best; null for the best."""
+    """In a search: reason why it is slower than the best; null for the best."""
 
 
 @record
@@ -201,7 +201,7 @@ class Skipped:
     gpus: int
     """Accelerators asked for."""
     why: str
-    """Why it cannot, and a plan that can."""
+    """Reason why it cannot, and a plan that can."""
 
 
 @record
@@ -315,7 +315,7 @@ class LeftOut:
     fitted_on: int
     """Rows of the other sources."""
     why: str | None
-    """Why the source cannot be scored."""
+    """Reason why the source cannot be scored."""
 
 
 @record

@@ -29,11 +29,11 @@ OF_NCCL = ("ring", "tree", "nvls", "nvls-tree")
 
 
 def bound_faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]:
-    """Return what keeps libraries from running on the compute nodes, for one design or for all of an array.
+    """Return faults of libraries that cannot run on the compute nodes, for one design or for all of an array.
 
     Args:
         design: the design.
-        wanted: what it asks for.
+        wanted: the libraries and message of the design.
     """
     group = design.compute
     document = design.document
@@ -61,12 +61,12 @@ def bound_faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]
 
 @record
 class BoundLedger:
-    """What one algorithm moves in the allreduce that a design asks for."""
+    """Ledger of one algorithm for the allreduce that a design asks for."""
 
     algorithm: str
     lines: list[Line]
     possible: Truth
-    """Where it can run."""
+    """True where it can run."""
     ledger: tuple[LedgerLine, ...] = ()
     """Memory operations of HFReduce."""
 

@@ -1,4 +1,4 @@
-"""The list of cables that installers work from, and what it adds up to."""
+"""The list of cables for installers, and its totals."""
 
 from __future__ import annotations
 

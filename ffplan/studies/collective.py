@@ -39,7 +39,7 @@ ALIASES = {
 
 @record
 class CollectiveRequest:
-    """What a table is asked to show."""
+    """A request for a table of collectives."""
 
     operation: str
     algorithm: str | None = None
@@ -48,7 +48,7 @@ class CollectiveRequest:
     routing: expert_dispatch.Routing | None = None
     zones: int | None = None
     nic_gbyte_s: float | None = None
-    """Most that each NIC carries [GB/s]."""
+    """Rate limit of each NIC [GB/s]."""
 
 
 def rank_layout(
@@ -129,7 +129,7 @@ def _wish(design: ResolvedDesign, catalog: Catalog, name: str, wanted: Collectiv
 
 
 def _fault(wish: CollectiveQuery, job: RankLayout) -> str | None:
-    """Return why a library cannot do what is asked, or None."""
+    """Return the reason why a library cannot run the query, or None."""
     if wish.routing is not None and (fault := expert_dispatch.routing_fault(job, wish.routing)):
         return f"{fault}; see --gpus, --experts, --top-k and --max-nodes"
     reduces = [item for item in choices(wish, job) if item.algorithm == "sharp" and bool(np.any(item.possible))]
@@ -184,7 +184,7 @@ def collective_table(
         design: the design.
         catalog: where the libraries are.
         libraries: names: nccl, hfreduce, hfreduce-nvlink, deepep.
-        wanted: operation and what is forced.
+        wanted: operation and forced choices.
         gpus: ranks of each job; all that one job can span if omitted.
         sizes: messages [byte]; the tokens of a GPU for dispatch and combine.
 

@@ -1,4 +1,4 @@
-"""From a grid of times to the rows of a table: what is chosen, what it waits for, every term."""
+"""Rows of a table from a grid of times: the choice, its limiting resource, every term."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class QueryError(ValueError):
-    """The design cannot do what is asked."""
+    """The design cannot run the query."""
 
 
 def _at(value: Number, job: RankLayout, at: int) -> float:
@@ -46,7 +46,7 @@ def tabulate(
     """Return a row for each number of GPUs and size, and the terms of every algorithm chosen.
 
     Args:
-        wish: operation, library and what is forced.
+        wish: operation, library and forced choices.
         job: the ranks; numbers are arrays over `gpus`.
         gpus: ranks of each job.
         sizes: messages [byte].

@@ -1,4 +1,4 @@
-"""Several assessments side by side, with ratios to one of them."""
+"""Comparison of several assessments, with ratios to one of them."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _notes(labels: tuple[str, ...], designs: tuple[Assessment, ...], baseline: i
 
 
 def labels_of(designs: tuple[Assessment, ...]) -> tuple[str, ...]:
-    """Return what each design is called: its name, or its file where two have one name.
+    """Return the label of each design: its name, or its file where two have one name.
 
     Raises:
         UsageError: where two have one file too.
@@ -148,11 +148,11 @@ def baseline_of(
 
 
 def compare(designs: tuple[Assessment, ...], labels: tuple[str, ...], baseline: int) -> Comparison:
-    """Return designs side by side.
+    """Return the comparison of designs.
 
     Args:
         designs: their assessments.
-        labels: what each is called; all different.
+        labels: label of each; all different.
         baseline: position of the design that ratios refer to.
     """
     base = designs[baseline]

@@ -1,4 +1,4 @@
-"""Where everything meets: a resolved design in, an assessment out."""
+"""The assessment of a resolved design."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _attempt(faults: list[Finding], compute: Callable[[], T]) -> T | None:
 
 @record
 class DesignStudy:
-    """A design with everything that was made of it."""
+    """A design with every result of its study."""
 
     design: ResolvedDesign
     fabric: FabricPlan

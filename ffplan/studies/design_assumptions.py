@@ -112,7 +112,7 @@ def design_assumptions(
 
 
 def recalled_figures(catalog: Catalog) -> tuple[UnverifiedFigure, ...]:
-    """Return the recalled figures (status R) in the catalogue files read; of a price book, those of parts used."""
+    """Return the recalled figures (status R) in the catalogue files read; of a price book, only of parts used."""
     used = {entry.part.id for entry in catalog.used}
     return tuple(
         UnverifiedFigure(entry.part.id, ".".join(str(step) for step in path))

@@ -1,7 +1,7 @@
 """Many designs at once: one design whose numbers are arrays, through the functions that assess a single one.
 
-Counts of nodes, oversubscription, PUE, prices and figures of parts may be arrays of one shape; what is not a number
-stays as it is. A thousand designs cost about as much as one.
+Counts of nodes, oversubscription, PUE, prices and figures of parts may be arrays of one shape; all other fields
+stay as they are. A thousand designs cost about as much as one.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class DesignGrid:
     """Many designs."""
 
     axes: dict[str, Floats]
-    """What differs, by path."""
+    """Varied values, by path."""
     columns: dict[str, Floats]
     """Results by the path that they have in an assessment; NaN where the design cannot be built."""
     feasible: Bools
-    """Which designs can be built."""
+    """True for designs that can be built."""
 
 
 def _bound(query: CollectiveQuery, job: RankLayout) -> Number:
@@ -57,7 +57,7 @@ def _bound(query: CollectiveQuery, job: RankLayout) -> Number:
 
 
 def _can_communicate(design: ResolvedDesign) -> Truth:
-    """Return which designs have the two accelerators that an allreduce needs, where one is asked for.
+    """Return True for designs that have the two accelerators of an allreduce, where one is asked for.
 
     Raises:
         InputError: where a library cannot run on the compute nodes.
@@ -120,12 +120,12 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any]) -> DesignGrid:
     """Return many designs.
 
     Args:
-        design: what they have in common.
+        design: the design that they vary.
         axes: arrays by path, see `with_arrays`; they broadcast against each other.
 
     Raises:
         UsageError: for a dragonfly, a floor plan, or a path that is no number.
-        InputError: for what is wrong whatever the arrays hold, such as a missing price.
+        InputError: for a fault that no values of the arrays can correct, such as a missing price.
     """
     if design.spec.fabric.family == "dragonfly" or design.spec.floor is not None:
         what = "a floor plan" if design.spec.floor is not None else "a dragonfly"

@@ -1,4 +1,4 @@
-"""Why one plan cannot run, in words with its numbers, and the nearest that can."""
+"""Reasons why one plan cannot run, in words with its numbers, and the nearest plan that can."""
 
 from __future__ import annotations
 

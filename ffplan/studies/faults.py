@@ -80,10 +80,10 @@ def faults(wired: WiredDesign, wish: FaultRequest, step: Callable[[int, int, str
     Args:
         wired: the design.
         wish: losses and draws.
-        step: called with the number of each draw, the draws, and what is lost.
+        step: called with the number of each draw, the draws, and the loss.
 
     Raises:
-        LossError: where the fabric has nothing of a kind that is to be lost, or too little.
+        LossError: where the fabric lacks the switches or links to lose.
     """
     fabric = wired.fabric
     losses = [parse_loss(text, fabric, wired.names) for text in wish.lose] or usual_losses(fabric)

@@ -1,4 +1,4 @@
-"""Nodes of a job in the order of ranks, and what other orders cost."""
+"""Nodes of a job in the order of ranks, and the cost of other orders."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def _reduces_at(run: TrainRun) -> tuple[float, bool]:
 
 
 def _critical(run: TrainRun, plain: float, needed: float, rate: float) -> float:
-    """Return the tokens from which computing binds; for a model with experts, those of its experts [1]."""
+    """Return the tokens from which computing binds; for a model with experts, the tokens of its experts [1]."""
     experts = run.shape.experts
     if experts is None:
         return needed

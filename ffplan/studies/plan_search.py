@@ -70,7 +70,7 @@ def _enough(design: ResolvedDesign, stand: TrainSetup, asked: TrainRequest, coun
 
 
 def _hopeless(design: ResolvedDesign, stand: TrainSetup, asked: TrainRequest, found: EvaluatedSpace) -> str:
-    """Return why none of the plans of a space can run, and what would."""
+    """Return the reason why all plans of a space are refused, and the nearest plan that runs."""
     count, (_, *options) = asked.gpus[0], relaxations(stand.run.plans)
     lead = f"none of {found.weighed:,} plans can run"
     for fields in options:
@@ -96,7 +96,7 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: i
 
     Raises:
         RefusedError: where none can run; says why most cannot.
-        UncalibratedError: where nothing is known of training on the accelerators.
+        UncalibratedError: where the accelerators have no training constants.
     """
     check_available(design, asked.gpus[0])
     transformer = asked.model.transformer

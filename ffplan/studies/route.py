@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @record
 class RouteRequest:
-    """What is to be routed, and how."""
+    """A request to route traffic."""
 
     traffic: str
     """A kind of traffic, or the name of a matrix."""
@@ -76,7 +76,7 @@ def route(wired: WiredDesign, wish: RouteRequest) -> RouteReport:
         wish: traffic, routing and job.
 
     Raises:
-        StudyError: where the fabric has not what is asked for.
+        StudyError: where the fabric lacks the requested traffic or routing.
     """
     design, network, names = wired.design, wired.fabric.network, wired.names
     router = routing_of(wired.fabric)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class SizeError(ValueError):
-    """The switch or the price book cannot do what is asked; the message is for people."""
+    """The switch or the price book does not fit the request; the message is for people."""
 
 
 @record
 class SizeRequest:
-    """What a fabric is wanted for."""
+    """A request for families of fabrics."""
 
     endpoints: int
     switch: Switch
@@ -38,13 +38,13 @@ class SizeRequest:
     core_policy: str = "equal-stripe"
     prices: PriceBook | None = None
     endpoint_link: str | None = None
-    """Catalogue id of the link from a NIC; costs nothing where not named."""
+    """Catalogue id of the link from a NIC; free where not named."""
     link: str | None = None
-    """The same between switches."""
+    """Catalogue id of the link between switches; free where not named."""
 
 
 def _prices(wish: SizeRequest, book: PriceBook) -> tuple[float, float, float]:
-    """Return the prices of a switch, an endpoint link and a link between switches; links not named cost nothing.
+    """Return the prices of a switch, an endpoint link and a link between switches; links not named are free.
 
     Raises:
         SizeError: where the book lacks one.
@@ -113,7 +113,7 @@ def size(wish: SizeRequest) -> SizeReport:
     """Return the families that hold some endpoints, fewest switches first, and those that do not.
 
     Args:
-        wish: endpoints, switch and what to consider.
+        wish: endpoints, switch and the families to consider.
 
     Raises:
         SizeError: where a port cannot be split so far, or a price is missing.

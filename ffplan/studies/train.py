@@ -42,7 +42,7 @@ def _images(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> Tr
 
     Raises:
         RefusedError: where it cannot run on one of them.
-        UncalibratedError: where nothing is known of training on the accelerators.
+        UncalibratedError: where the accelerators have no training constants.
     """
     part, limit, system = cluster_for(design, catalog, asked)
     run = conv_run(asked.model, asked.plan, part, system)
@@ -70,7 +70,7 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> Trai
 
     Raises:
         RefusedError: where it cannot run on one of them; says why and what would.
-        UncalibratedError: where nothing is known of training on the accelerators.
+        UncalibratedError: where the accelerators have no training constants.
     """
     transformer = asked.model.transformer
     if transformer is None:

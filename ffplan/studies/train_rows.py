@@ -1,4 +1,4 @@
-"""Rows of `ffplan train`: a plan's step in parts, its memory stage by stage, what binds it and what would help."""
+"""Rows of `ffplan train`: a plan's step in parts, memory stage by stage, limiting resource, gains."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class TrainSetup:
 
 
 def check_available(design: ResolvedDesign, count: int) -> None:
-    """Refuse a number of accelerators that the design has not.
+    """Refuse more accelerators than the design has.
 
     Raises:
         RefusedError: where there are too few.
@@ -91,7 +91,7 @@ def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, t
 
     Raises:
         RefusedError: where no batch is given, or the machine cannot run the plan.
-        UncalibratedError: where nothing is known of training on the accelerators.
+        UncalibratedError: where the accelerators have no training constants.
     """
     plan = asked.plan
     if plan.batch is None:
@@ -131,7 +131,7 @@ def train_report(
     counts: tuple[int, int, dict[str, int]] = (0, 0, {}),
     skipped: tuple[Skipped, ...] = (),
 ) -> TrainReport:
-    """Return what is printed.
+    """Return the report.
 
     Args:
         design: the design.

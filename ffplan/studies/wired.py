@@ -1,4 +1,4 @@
-"""A design wired port by port: what the studies of routes, ranks, failures and cables start from."""
+"""A design wired port by port: the basis of the studies of routes, ranks, failures and cables."""
 
 from __future__ import annotations
 

@@ -27,13 +27,13 @@ class AcceleratorRates:
     """Rates of one accelerator within a training step."""
 
     products: float
-    """Large GEMMs at the plan's precision [FLOP/s]."""
+    """Rate of large GEMMs at the plan's precision [FLOP/s]."""
     attention: float
-    """Fused attention [FLOP/s]."""
+    """Rate of fused attention [FLOP/s]."""
     plain: float
-    """Large GEMMs at 16 bits [FLOP/s]."""
+    """Rate of large GEMMs at 16 bits [FLOP/s]."""
     memory: float
-    """Element-wise kernels [byte/s]."""
+    """Rate of memory-bound kernels [byte/s]."""
     units: float
     """Multiprocessors [1]."""
     kernel: float
@@ -66,7 +66,7 @@ def accelerator_rates(part: Accelerator, precision: str) -> AcceleratorRates:
         precision: precision of GEMMs.
 
     Raises:
-        UncalibratedError: where nothing was calibrated, or not at this precision.
+        UncalibratedError: where the accelerator has no training constants at this precision.
     """
     rates = part.training
     if rates is None:

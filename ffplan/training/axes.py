@@ -1,8 +1,9 @@
 """The axes of parallel plans: one table of rows, and plans as arrays.
 
-A row of `AXES` drives the option of the command line, what a search tries and keeps fixed, which plans are refused and
-why, the remedies, and the columns of measured runs. A new axis is a row here with its number in `ParallelPlans`, its
-field in plan files (`design.training`) and in reports (`results.training`), and the formula of what it costs.
+A row of `AXES` drives the option of the command line, the values that a search tries or keeps fixed, the plans refused
+with reasons, the remedies, and the columns of measured runs. A new axis is a row here with its number in
+`ParallelPlans`, its field in plan files (`design.training`) and in reports (`results.training`), and the formula of its
+cost.
 """
 
 from __future__ import annotations
@@ -60,12 +61,12 @@ class Axis:
     ranks: bool = False
     """True where its size multiplies the accelerators of a plan."""
     values: Callable[..., tuple[int, ...]] | None = None
-    """Values that a search tries, given the model, the accelerators at hand, and those that a scale-up switch joins;
+    """Values that a search tries, given the model, the accelerators available, and those that a scale-up switch joins;
     0 stands for the default of the field. None where they follow from the other axes."""
     named: bool = True
     """True where the nearest plan that runs always names it above 1."""
     reason: Reason | None = None
-    """A rule of its own."""
+    """Rule of the axis."""
 
 
 def divisors(number: int, most: int) -> tuple[int, ...]:
@@ -74,9 +75,9 @@ def divisors(number: int, most: int) -> tuple[int, ...]:
 
 
 def _inside(size: int, gpus: int, domain: int) -> bool:
-    """Return whether groups of a size fill a node, or what a job takes of one, so that none straddles two.
+    """Return whether groups of a size fill a node, or the part of it that a job takes, so that each stays on one.
 
-    Of scale-up domains over several nodes also powers of two count: what they leave of 72 stays idle.
+    Of scale-up domains over several nodes also powers of two count: the rest of 72 stays idle.
     """
     return min(gpus, domain) % size == 0 or (domain > NODE and size & (size - 1) == 0)
 
@@ -129,7 +130,7 @@ AXES = (
         ),
     ),
     Axis("pipeline", "--pp", "PP size: pipeline stages.", "pipeline", ranks=True, values=_pipeline),
-    Axis("data", "--dp", "DP size; what the other axes leave if omitted.", "data", ranks=True),
+    Axis("data", "--dp", "DP size; if omitted, the ranks that the other axes leave.", "data", ranks=True),
     Axis(
         "expert",
         "--ep",
@@ -140,7 +141,7 @@ AXES = (
     Axis(
         "expert_tensor",
         "--etp",
-        "TP size within experts; that of --tp if omitted.",
+        "TP size within experts; equal to --tp if omitted.",
         "expert_tensor",
         values=lambda shape, *_: (0, 1) if _experts(shape) > 1 else (0,),
         named=False,
@@ -190,7 +191,7 @@ class ParallelPlans:
     recompute: Number = 0
     """Position in `RECOMPUTE`."""
     sequence_parallel: Number = 0
-    """1 where tensor parallelism also splits what lies between its matrices."""
+    """1 where tensor parallelism also splits the activations between the GEMMs."""
     zero: Number = 0
     """ZeRO stage; 3 is FSDP."""
     shard: Number = 0
@@ -206,11 +207,11 @@ class ParallelPlans:
     fused_attention: bool = True
     """False where the scores of attention go through memory."""
     eager: bool = False
-    """True where kernels are unfused: every element-wise operation is one of its own."""
+    """True where kernels are unfused: every operation is a separate kernel."""
     causal_skip: bool = True
-    """True where fused attention leaves out the half that a causal mask hides."""
+    """True where fused attention skips the masked half of a causal mask."""
     overlap: frozenset[str] = frozenset()
-    """What overlaps the computing: gradients, parameters, tensor, pipeline, experts."""
+    """Collectives overlapped with computing: gradients, parameters, tensor, pipeline, experts."""
     scatter_gather: bool = True
     """True where tensor-parallel ranks send a shard each to the next stage."""
     order: tuple[str, ...] = RANK_ORDER
@@ -231,14 +232,14 @@ class ParallelPlans:
 
     @property
     def sharing(self) -> Number:
-        """Ranks over which ZeRO shards what is no expert."""
+        """Ranks over which ZeRO shards all parameters but experts."""
         import numpy as np
 
         return np.where(np.asarray(self.shard) > 0, self.shard, self.reducing)
 
     @property
     def between(self) -> Number:
-        """Ranks over which what lies between the matrices is split: those of sequence parallelism, or one."""
+        """Ranks over which activations between the GEMMs are split: the ranks of sequence parallelism, or one."""
         return 1.0 + self.sequence_parallel * (self.tensor - 1.0)
 
     def tokens(self, sequence: Number) -> Number:

@@ -1,4 +1,4 @@
-"""What makes a plan impossible: a code for every plan of an array, and words for each code."""
+"""Constraints of plans: a code of the first broken one for every plan of an array, and words for each code."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _whole(value: Number) -> Bools:
 
 
 def _uneven(layers: Number, pieces: Number) -> Truth:
-    """Return where layers do not fill pieces, be it with the embedding, or with the output layer too."""
+    """Return where layers do not fill pieces, with or without the embedding and the output layer."""
     lacking = np.ceil(layers / pieces) * pieces - layers
     return lacking > COUNTED
 
@@ -138,6 +138,6 @@ class RefusedError(ValueError):
 
 
 def multiples(value: int, each: int) -> str:
-    """Return the nearest multiples of a number below and above a value, in words; none of them 0."""
+    """Return the nearest multiples of a number below and above a value, in words; 0 is left out."""
     low = value // each * each
     return " or ".join(f"{near:,}" for near in (low, low + each) if near > 0)

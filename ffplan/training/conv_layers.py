@@ -1,6 +1,6 @@
 """Convolutional networks under data parallelism: a layer's time and bytes, buckets of gradients, the queue they form.
 
-Every layer is a product of matrices: pixels of all images x channels out over channels in and kernel. Functions take
+Every layer is a GEMM: pixels of all images x channels out over channels in and kernel. Functions take
 floats and arrays of images.
 
 Sources:
@@ -32,7 +32,7 @@ TALL, WIDE = 128, 64
 NORM, RECTIFY, ADD, BIAS = (3.0, 5.0), (2.0, 3.0), (3.0, 3.0), (2.0, 1.0)
 """Numbers that a batch norm, a rectifier, an addition and a bias move for each number out, forward and backward. A norm
 reads twice and writes once; backward it reads gradient and input twice. A rectifier's backward pass reads gradient and
-result. A bias is added in place behind cuDNN's convolution; its gradient is a sum over that of the output."""
+result. A bias is added in place behind cuDNN's convolution; its gradient is a sum over the gradient of the output."""
 
 
 def image_flops(layers: Sequence[Convolution]) -> float:
@@ -48,7 +48,7 @@ def image_flops(layers: Sequence[Convolution]) -> float:
         3 x forward, less the gradient of the first layer's input
 
     Source:
-        Backpropagation: as many operations for inputs as for weights; nobody needs those of the image.
+        Backpropagation: equal operations for inputs and for weights; the image needs no gradient.
     """
     forward = sum(convolution_flops(layer) for layer in layers)
     return float(3 * forward - convolution_flops(layers[0]) / layers[0].count)
@@ -123,7 +123,7 @@ def behind_bytes(layer: Convolution, width: float) -> tuple[float, float]:
         layers; pooling w + (w + 8) / p^2 each way
 
     Source:
-        Counting what each reads and writes; nothing is fused. A pooling keeps a position of 8 bytes for each number.
+        Counting the reads and writes of each; no operation is fused. A pooling keeps 8 bytes for each position.
     """
     present = ((layer.relu, RECTIFY), (layer.norm, NORM), (layer.add, ADD), (layer.bias and layer.size > 1, BIAS))
     ahead, behind = (width * sum(here * numbers[way] for here, numbers in present) for way in range(2))

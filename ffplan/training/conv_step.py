@@ -1,4 +1,4 @@
-"""A convolutional network on a design: steps of data parallelism in parts, memory, and what cannot run."""
+"""A convolutional network on a design: steps of data parallelism in parts, memory, and refused plans."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 TAKEN = ("micro_batch", "batch", "data", "precision", "gradient_bytes", "bucket_mib", "reducer", "kind")
 """Fields of a plan that a convolutional network takes."""
 NEUTRAL = {"zero": 0, "sequence": 1}
-"""Values of other fields that change nothing, where they are not the defaults."""
+"""Values of other fields that have no effect, where they are not the defaults."""
 BESIDE = {"gradients", "parameters"}
 """Overlaps that a plan may name; there are no parameters to gather."""
 WEIGHT, MOMENTUM = 4.0, 4.0
@@ -59,7 +59,7 @@ class ConvRun:
 
 
 def data_parallel_only(model: Model) -> str:
-    """Return what a convolutional network takes, in words."""
+    """Return the plans that a convolutional network supports, in words."""
     return f"`{model.id}` is a convolutional network, which takes data parallelism alone"
 
 
@@ -182,5 +182,5 @@ def check_memory(run: ConvRun, limit: float) -> None:
 
 
 def without_host(speeds: AcceleratorRates) -> AcceleratorRates:
-    """Return rates without what a host takes to launch, which was fitted on layers of transformers."""
+    """Return rates without the launch times of the host, which were fitted on layers of transformers."""
     return replace(speeds, launch=0.0, launch_parallel=0.0, launch_step=0.0)

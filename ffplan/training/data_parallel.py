@@ -1,4 +1,4 @@
-"""What data parallelism adds to a step: gradient reduction, parameter all-gather, optimizer on accelerator or host."""
+"""Time of data parallelism in a step: gradient reduction, parameter all-gather, optimizer on accelerator or host."""
 
 from __future__ import annotations
 

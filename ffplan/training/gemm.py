@@ -31,7 +31,7 @@ def matrix_time(
         columns: columns of a result N [1].
         inner: inner dimension K [1].
         at: rates: of large GEMMs, and u multiprocessors.
-        count: GEMMs that run as one, such as those of a rank's experts [1].
+        count: GEMMs that run as one, such as the GEMMs of a rank's experts [1].
         rate: of large GEMMs, in place of that at the plan's precision [FLOP/s].
 
     Returns:

@@ -35,7 +35,7 @@ class GroupPlacement:
     nodes: Number
     """Nodes [1]."""
     apart: Number = 1.0
-    """Nodes from one of them to the next [1]; 1 side by side."""
+    """Nodes from one of them to the next [1]; 1 for adjacent nodes."""
 
 
 INSIDE, APART, MIXED = "inside", "apart", "mixed"
@@ -71,12 +71,12 @@ class Cluster:
 
     @property
     def domain(self) -> int:
-        """Accelerators that one scale-up switch joins, or those of a node [1]."""
+        """Accelerators that one scale-up switch joins, or the accelerators of a node [1]."""
         return self.host.domain_gpus
 
 
 def place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> GroupPlacement:
-    """Return where groups lie.
+    """Return the placement of groups.
 
     Args:
         system: the machine.
@@ -147,12 +147,12 @@ def group_time(
 ) -> Floats:
     """Return the time of a collective that every group of the job runs at once; 0 over a single rank [s].
 
-    The call itself is not counted: what the host launches has a figure of its own.
+    The call itself is not counted: the launch times of the host have a separate figure.
 
     Args:
         system: the machine.
         operation: allreduce, reduce-scatter, all-gather, all-to-all or sendrecv.
-        spot: where the groups lie.
+        spot: placement of the groups.
         size: message as nccl-tests counts it [byte], any shape.
         reducing: the library for gradients does it.
 

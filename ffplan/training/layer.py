@@ -43,9 +43,9 @@ class LayerTimes:
     scores: Number
     """Memory traffic of unfused scores."""
     moved: Number
-    """Element-wise kernels."""
+    """Memory-bound kernels."""
     back: Number
-    """Element-wise kernels of the backward pass."""
+    """Memory-bound kernels of the backward pass."""
     kernels: Number
     """Time of GEMMs beyond their operations."""
 

@@ -31,7 +31,7 @@ KEPT_SCORES = 2
 LOGIT_BYTES = 6.0
 """Bytes that a score over the vocabulary keeps: 2 as computed, 4 at 32 bits."""
 ACTIVATIONS = {"zb-h1": 1.0, "zb-2p": 2.0, "zb-v": 1.0, "v-half": 1 / 2, "v-min": 1 / 3}
-"""Activations of other schedules, on every stage, over those of the first stage under 1F1B."""
+"""Activations of other schedules, on every stage, over the activations of the first stage under 1F1B."""
 PARTS = ("weights", "gradients", "optimizer", "activations", "logits", "working")
 """Parts of the memory of a stage."""
 
@@ -92,7 +92,7 @@ class StageBytes:
 
     @property
     def total(self) -> Number:
-        """All of it [byte]."""
+        """Total [byte]."""
         found: Number = sum(getattr(self, name) for name in PARTS)
         return found
 

@@ -1,4 +1,4 @@
-"""Memory traffic of the element-wise operations of a layer: with few kernels, or with one for every operation.
+"""Memory traffic of a layer outside GEMMs and attention: fused kernels, or unfused ones, one for every operation.
 
 Sources:
     [1] Narayanan et al., arXiv 2104.04473, section 3 (how matrices are split).
@@ -30,7 +30,7 @@ RMS, RMS_BACK = 20.0, 68.0
 """Bytes at 32 bits that an RMS norm moves for a number, operation by operation: square (8), mean (4), product (8);
 backward products (20) with a sum (4), mean (4), square (28), sum of both ways (12)."""
 MEETING = 9.0
-"""Numbers moved to add up gradients where queries, keys and values, and a gate, are products of their own: 3 sums."""
+"""Numbers moved to add up gradients where queries, keys and values, and a gate, are separate GEMMs: 3 sums."""
 DROPPED = 1.0
 """Bytes of a dropout mask."""
 SCORES = {(False, False): 5, (False, True): 6, (True, False): 9, (True, True): 10}
@@ -58,13 +58,13 @@ def score_bytes(plans: ParallelPlans, *, back: bool = False) -> float:
         5 w + 1 forward and 6 w + 1 backward; operation by operation 9 w + 1 and 10 w + 1
 
     Source:
-        [2] for softmax and dropout; [3]. What the products themselves read is not counted.
+        [2] for softmax and dropout; [3]. The reads of the GEMMs themselves are not counted.
     """
     return SCORES[plans.eager, back] * plans.width + DROPPED
 
 
 def eager_bytes(shape: ModelShape, inner: Number, plans: ParallelPlans, *, back: bool = False) -> Number:
-    """Return the bytes that element-wise operations of a layer move for each token, a kernel for every operation.
+    """Return the bytes that unfused kernels of a layer move for each token, a kernel for every operation.
 
     Args:
         shape: the model: width h, queries q, keys k, values v, attention's output v'.
@@ -102,7 +102,7 @@ def eager_bytes(shape: ModelShape, inner: Number, plans: ParallelPlans, *, back:
 
 
 def moved_bytes(shape: ModelShape, inner: Number, plans: ParallelPlans, *, back: bool = False) -> Number:
-    """Return the bytes that element-wise operations of a layer move for each token.
+    """Return the bytes that the operations of a layer outside GEMMs and attention move for each token.
 
     Args:
         shape: the model: width h, queries q, keys k, values v, attention's output v'.

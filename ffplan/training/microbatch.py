@@ -33,7 +33,7 @@ class TrainRun:
 
 
 def placement_of(run: TrainRun, size: Number, inside: Number) -> GroupPlacement:
-    """Return where groups of a run lie; `inside` are the ranks between neighbours [1]."""
+    """Return the placement of groups of a run; `inside` are the ranks between neighbours [1]."""
     return place_group(run.system, run.plans.gpus, size, inside)
 
 
@@ -99,7 +99,7 @@ def _backward(forward: LayerTimes, plans: ParallelPlans) -> LayerTimes:
 
 
 def _again(forward: LayerTimes, recompute: Number) -> LayerTimes:
-    """Return the recomputed part of a layer: nothing, the core of attention, or all."""
+    """Return the recomputed part of a layer: zero, the core of attention, or all."""
     full, core = (recompute == 2) * 1.0, (recompute > 0) * 1.0
     return LayerTimes(
         products=full * forward.products,

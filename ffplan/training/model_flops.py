@@ -232,7 +232,7 @@ def sequence_flops(
         Operations [FLOP].
 
     Equation:
-        3 x (2 s x matrix weights + attention) x layers + 6 s h V; the forward pass of what is recomputed once more
+        3 x (2 s x matrix weights + attention) x layers + 6 s h V; the forward pass of the recomputed part once more
 
     Source:
         [1] equation 3 with full recompute. [2] appendix A writes s / 3h with selective recompute, which counts the

@@ -1,4 +1,4 @@
-"""How the parts of a step come together: overlap, pipeline, optimizer; every function takes floats and arrays.
+"""Overlap, pipeline and optimizer of a step; every function takes floats and arrays.
 
 Sources:
     [1] Narayanan et al., arXiv 2104.04473, section 2.2 (schedules).
@@ -107,7 +107,7 @@ def optimizer_time(parameters: Number, ranks: Number, memory: Number) -> Number:
     Args:
         parameters: parameters of the rank without sharding N [1].
         ranks: ranks that shard the states under ZeRO d [1].
-        memory: rate of element-wise kernels [byte/s].
+        memory: rate of memory-bound kernels [byte/s].
 
     Returns:
         Time [s].

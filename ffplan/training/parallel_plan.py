@@ -1,4 +1,4 @@
-"""From a plan as people write it to arrays; how its layers fall into stages, and its groups onto nodes."""
+"""Plans of files turned into arrays; the division of layers over stages, and of groups over nodes."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def units_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
 
 
 def placed(size: Number, inside: Number, domain: Number, *, aligned: bool = False) -> tuple[Number, Number]:
-    """Return how a group of ranks lies on nodes.
+    """Return the placement of a group of ranks on nodes.
 
     Args:
         size: ranks of the group n [1].
-        inside: ranks between neighbours of the group, those of the axes further inside [1].
+        inside: ranks between neighbours of the group: the ranks of the axes further inside [1].
         domain: accelerators of a node, or of the nodes that one scale-up switch joins [1].
         aligned: jobs leave idle what does not divide a domain, as on racks of 72, so that no group straddles two.
 
@@ -100,10 +100,10 @@ def strides(plans: ParallelPlans) -> dict[str, Number]:
 
 
 def parallel_plans(plan: PlanFields, gpus: Number, columns: Mapping[str, Number] | None = None) -> ParallelPlans:
-    """Return plans from what people write.
+    """Return the plans of a plan file.
 
     Args:
-        plan: what all have in common.
+        plan: the fields that all share.
         gpus: accelerators of each, a number or an array.
         columns: fields that differ, by name, as arrays of the same shape.
     """

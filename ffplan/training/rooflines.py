@@ -1,4 +1,4 @@
-"""When training waits for communication: the scaling book's rooflines of parallelism.
+"""Rooflines of parallelism from the scaling book: the batch at which communication limits training.
 
 Source:
     [1] "How to Scale Your Model", chapter on GPUs, key takeaways for LLM scaling and questions.
@@ -52,7 +52,7 @@ def sharded_tokens(flops: Number, gbyte_s: Number, gradient: Number = 2.0, param
         C max(w / 2, (w + g) / 4) / W: parameters against 2 operations each forward, with gradients against 4 backward
 
     Source:
-        [1]: twice that of data parallelism, 2,472 across nodes, with gradients of 2 bytes.
+        [1]: twice the batch of data parallelism, 2,472 across nodes, with gradients of 2 bytes.
     """
     return flops * maximum(parameter / 2, (parameter + gradient) / 4) / (gbyte_s * 1e9)
 

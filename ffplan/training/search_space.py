@@ -55,8 +55,8 @@ def search_space(shape: ModelShape, gpus: int, domain: int, fixed: dict[str, int
 
     Args:
         shape: the model, plain numbers.
-        gpus: accelerators at hand.
-        domain: accelerators that a scale-up switch joins, or those of a node: tensor parallelism stays inside.
+        gpus: accelerators available.
+        domain: accelerators that a scale-up switch joins, or of a node: tensor parallelism stays inside.
         fixed: axes and options with the one value that is asked for.
     """
     values = {axis.array: axis.values(shape, gpus, domain) for axis in AXES if axis.values is not None}
@@ -103,7 +103,7 @@ def evaluate_space(
     Args:
         run: workload and machine; its plans give what no axis has.
         space: values to try.
-        gpus: accelerators at hand; plans use as many as the batch allows.
+        gpus: accelerators available; plans use as many as the batch allows.
         limit: device memory [byte].
         data: data-parallel ranks, where they are fixed.
     """

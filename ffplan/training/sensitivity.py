@@ -1,4 +1,4 @@
-"""A machine with one resource faster, to ask what it would buy."""
+"""A machine with one resource faster, to find the gain."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ def faster_host(host: Host, name: str, factor: float) -> Host:
 
 
 def _untouched(system: Cluster, name: str) -> dict[tuple[Any, ...], Floats]:
-    """Return the times found before that a resource has no part in.
+    """Return the known times that do not depend on a resource.
 
-    Nothing leaves a node from groups within it, and a group with one rank on each node moves nothing inside them.
+    The traffic of groups within a node stays there. A group with one rank on each node has no traffic inside them.
     """
     place = {"nic": INSIDE, "uplinks": INSIDE, "nvlink": APART}.get(name)
     return {mark: times for mark, times in system.known.items() if mark[0] == place}

@@ -30,7 +30,7 @@ Levels = Annotated[Many[Measured], Field(max_length=3)]
 
 
 def _value(value: object) -> float | tuple[float, float] | None:
-    """Return a measured value: a number, a range as a pair, or nothing.
+    """Return a measured value: a number, a range as a pair, or None.
 
     Raises:
         PydanticCustomError: where it is none of these.
@@ -71,11 +71,11 @@ Value = Annotated[
         }
     ),
 ]
-"""A measured value: a number, a range, or nothing."""
+"""A measured value: a number, a range, or null."""
 
 
 class System(Frozen):
-    """What the case ran on: catalogue ids, and what differs from them."""
+    """System of a case: catalogue ids, and its differences from them."""
 
     server: Identifier
     """Catalogue id of the server."""
@@ -102,7 +102,7 @@ class System(Frozen):
 
 
 class ExpertRouting(Frozen):
-    """How tokens find experts, for dispatch and combine."""
+    """Routing of tokens to experts, for dispatch and combine."""
 
     tokens: Count
     """Tokens of a GPU in one call."""
@@ -122,7 +122,7 @@ class Collective(Frozen):
     id: Identifier
     """Name of the case within its file."""
     system: System
-    """What it ran on."""
+    """System that it ran on."""
     operation: Operation
     """The collective."""
     library: LibraryName = "auto"
@@ -134,13 +134,13 @@ class Collective(Frozen):
     in_network: bool = False
     """True where the network's switches reduce (SHARP)."""
     experts: ExpertRouting | None = None
-    """How tokens find experts, for dispatch and combine, which need no sizes."""
+    """Routing of tokens to experts, for dispatch and combine, which need no sizes."""
     gpus: Annotated[Many[Annotated[int, Field(ge=2, le=10_000_000)]], Field(min_length=1)]
     """Numbers of GPUs."""
     sizes: Many[Data] = ()
     """Messages [byte], as nccl-tests counts them."""
     metric: Metric
-    """What was measured; `deepep_gbyte_s` counts tokens to a GPU's own node as well, as DeepEP does."""
+    """Measured quantity; `deepep_gbyte_s` counts tokens to a GPU's own node as well, as DeepEP does."""
     values: Annotated[Many[Annotated[tuple[Value, ...], Field(strict=False)]], Field(min_length=1)]
     """Measured values: for each number of GPUs a list, a number for each size; null for none, or [low, high]."""
     fitted: bool = False
@@ -190,9 +190,9 @@ class Transport(Frozen):
     name: Text
     """Name for people."""
     system: System
-    """What it ran on."""
+    """System that it ran on."""
     pods: Many[Annotated[tuple[Identifier, Identifier], Field(strict=False)]] = ()
-    """GPU and NIC of each pod, where pods on one server talk through their NICs; left out, all ranks are on a node."""
+    """GPU and NIC of each pod, where pods on one server use their NICs; if omitted, all ranks are on a node."""
     wall: Annotated[Duration, Field(gt=0)]
     """Wall time of the run [s]."""
     fitted: bool = False
@@ -234,7 +234,7 @@ class CaseFile(Frozen):
     name: Text
     """Name for people."""
     source: Source
-    """Where the values come from."""
+    """Source of the values."""
     collectives: Many[Collective] = ()
     """Measured collectives."""
     hierarchies: Many[Hierarchy] = ()

@@ -53,7 +53,7 @@ def signed_error(model: float, low: float, high: float) -> float:
 
 @record
 class CaseReplay:
-    """What the rows of one file share."""
+    """Data that the rows of one file share."""
 
     bench: CaseParts
     file: CaseFile
@@ -277,7 +277,7 @@ def _pod_gather(made: CaseReplay, host: Host, case: Offload, pairs: tuple[tuple[
 
 
 def offload_rows(made: CaseReplay, case: Offload, path: Path) -> list[AccuracyRow]:
-    """Return the rows of a job run over several transports: wall time over that of the first.
+    """Return the rows of a job run over several transports: wall time over the wall time of the first.
 
     Raises:
         InputError: where a part, a GPU or a NIC does not exist, or the first run has no wall time.

@@ -35,8 +35,8 @@ class CaseParts:
         """Return the host that a case ran on.
 
         Args:
-            system: what the case says.
-            path: where it stands in the file.
+            system: the system of the case.
+            path: its place in the file.
 
         Raises:
             InputError: where a part does not exist, or the server has too few NICs.
@@ -85,9 +85,9 @@ class CaseParts:
         """Return the ranks of a case; its numbers are arrays over the numbers of GPUs.
 
         Args:
-            system: what the case says.
+            system: the system of the case.
             gpus: numbers of GPUs.
-            path: where the case stands in the file.
+            path: place of the case in the file.
 
         Raises:
             InputError: where they do not split evenly over nodes.

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from ffplan.results.accuracy import AccuracyReport
 
 FOLDERS = {"memory": "training"}
-"""Subjects whose cases are among those of another."""
+"""Subjects whose cases are among the cases of another."""
 MEASURED = {"training": TIMES, "memory": SIZES}
-"""What is replayed of files of training runs, by subject."""
+"""Columns of files of training runs that are replayed, by subject."""
 
 
 def case_files(subject: str, cases: Sequence[str] | None = None) -> list[tuple[str, str]]:
@@ -67,7 +67,7 @@ def replay_files(subject: str, files: Sequence[tuple[str, str]], catalog: Catalo
 
     Raises:
         InputError: where a file is wrong.
-        UsageError: where two files have one id, or nothing in them was measured of the subject.
+        UsageError: where two files have one id, or the files hold no measured value of the subject.
     """
     rows, titles = [], {}
     for path, name in files:

@@ -36,18 +36,18 @@ class Table(Frozen):
     id: Identifier
     """Name of the table within its file."""
     system: System
-    """What it ran on."""
+    """System that it ran on."""
     model: Identifier | None = None
     """Catalogue id of the model; or write `shape`."""
     shape: Transformer | None = None
     """Dimensions of the model, in place of `model`."""
     plan: PlanFields = PlanFields()
-    """What all rows have in common of their plans."""
+    """Fields of the plan that all rows share."""
     flops: Literal["model", "causal", "hardware", "6n"] = "model"
-    """What `tflops` and `mfu` count: attention in full, half of it, with recomputation, or 6 operations a
+    """Operations counted in `tflops` and `mfu`: attention in full, half of it, with recomputation, or 6 operations a
     parameter."""
     columns: Many[Column]
-    """What each column holds; several may be measured."""
+    """Content of each column; several may be measured."""
     rows: Annotated[Many[Annotated[Many[Cell], Field(min_length=1)]], Field(min_length=1)]
     """The rows; null where something was not measured."""
     arithmetic: bool = False
@@ -70,7 +70,7 @@ class TrainingFile(Frozen):
     name: Text
     """Name for people."""
     source: Source
-    """Where the values come from."""
+    """Source of the values."""
     tables: Annotated[Many[Table], Field(min_length=1)]
     """The measured runs."""
 

@@ -1,4 +1,4 @@
-"""Files of measured training runs made ready: their cells, plans and machines, and what is refused of them."""
+"""Measured training runs prepared for replay: cells, plans, machines, and refused values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Numbers = TypeVar("Numbers", ModelShape, ParallelPlans)
 
 @record
 class TrainingReplay:
-    """A table made ready: what was measured, and what the model needs."""
+    """A prepared table: measured values, and the inputs of the model."""
 
     file: TrainingFile
     table: Table
@@ -56,13 +56,13 @@ class TrainingReplay:
         return self.host.accelerator
 
     def run(self, rates: TrainingRates | None = None) -> TrainRun:
-        """Return what is to be timed.
+        """Return the runs to time.
 
         Args:
-            rates: what training reaches, in place of what the catalogue says.
+            rates: training rates, in place of the rates of the catalogue.
 
         Raises:
-            UncalibratedError: where nothing is known of training on it.
+            UncalibratedError: where it has no training constants.
         """
         accelerator = self.accelerator
         if rates is not None:
@@ -89,7 +89,7 @@ def _transformer(bench: CaseParts, table: Table, path: Path) -> Transformer:
 
 
 def _cell_fault(name: str, cell: float | None) -> tuple[str, str] | None:
-    """Return what is wrong with a cell of a column, and what would be right."""
+    """Return the fault of a cell of a column, and a remedy."""
     if name not in MEASURES:
         whole = cell is not None and cell == int(cell) and (cell >= 1 or name == "zero")
         return None if whole else (f"`{name}` is no whole number from 1 on", "correct the cell")

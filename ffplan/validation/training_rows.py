@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def modelled_measure(replay: TrainingReplay, name: str, seconds: Floats) -> Floats:
-    """Return what the model says of a measure, from its seconds of a step."""
+    """Return the modelled value of a measure, from its seconds of a step."""
     plans, gpus = replay.plans, replay.columns["gpus"]
     if name == "seconds":
         return seconds
@@ -66,7 +66,7 @@ def replayed_times(replay: TrainingReplay, rates: TrainingRates | None = None) -
     """Return the seconds of a step of every row, and its parts.
 
     Raises:
-        UncalibratedError: where nothing is known of training on the accelerator.
+        UncalibratedError: where the accelerator has no training constants.
     """
     shape = replay.columns["gpus"].shape
     parts = {name: np.broadcast_to(value, shape) for name, value in step_parts(replay.run(rates)).items()}
@@ -90,7 +90,7 @@ def _kind(replay: TrainingReplay) -> str:
 
 
 def _error(name: str, model: float, measured: float) -> float:
-    """Return the signed error; of rates that of the time, so that a model too slow is above 0 in every unit."""
+    """Return the signed error; of rates, the error of the time, so that a model too slow is above 0 in every unit."""
     slower = name in TIMES and name != "seconds"
     return signed_error(measured, model, model) if slower else signed_error(model, measured, measured)
 
@@ -99,7 +99,7 @@ def replay_rows(replay: TrainingReplay, names: tuple[str, ...]) -> list[Accuracy
     """Return the rows of a table for some of its measures.
 
     Raises:
-        UncalibratedError: where nothing is known of training on the accelerator.
+        UncalibratedError: where the accelerator has no training constants.
     """
     here = [name for name in names if name in replay.columns]
     rows, table, file = [], replay.table, replay.file
@@ -150,7 +150,7 @@ def replay_training(
         names: the measures to replay: `TIMES` or `SIZES`.
 
     Raises:
-        InputError: where a table contradicts itself, or nothing was calibrated for its accelerator.
+        InputError: where a table contradicts itself, or its accelerator has no training constants.
     """
     bench = CaseParts(catalog, document)
     rows: list[AccuracyRow] = []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _why(tree: Tree) -> str:
-    """Say what is uneven about a three-tier tree; nothing where all is even."""
+    """Describe the uneven links of a three-tier tree; an empty text where all are even."""
     assert tree.pod is not None
     groups, up = tree.rule.uplinks, tree.pod.up
     if tree.last_pod is not None and tree.full_pods:

@@ -1,7 +1,7 @@
 """Ideal adaptive routing: traffic spread evenly over every link that leads on.
 
-What leaves a leaf is shared by its uplinks alike, what leaves a pod by its links to the cores, what leaves a zone by
-its links to the others. It is the least that any routing can put on the busiest link of an evenly wired tree.
+The uplinks of a leaf share its outgoing traffic evenly. The same holds for the links of a pod to the cores, and for the
+links of a zone to the others. It is the least that any routing can put on the busiest link of an evenly wired tree.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class CutTraffic:
         return load
 
     def _add_zone(self, number: int, paths: TreePaths, load: Floats) -> None:
-        """Spread what leaves or enters the zone over its links to others, and within the tree to their leaves."""
+        """Spread the traffic of the zone to others over its links to them, and in the tree to their leaves."""
         count = int(paths.trunk_alive.sum())
         if not count:
             return

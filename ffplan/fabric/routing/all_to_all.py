@@ -52,7 +52,7 @@ def _classes(paths: TreePaths) -> list[tuple[Ints, Ints]]:
 
 
 def _over_cores(paths: TreePaths, sources: Floats, leaf: Ints, group: Ints, keys: Keys, load: Floats) -> None:
-    """Add what passes the cores."""
+    """Add the traffic that passes the cores."""
     u, first = paths.uplinks, paths.wired.first_spine_core
     pod = paths.pod_of(leaf)
     per_pod = np.bincount(paths.pod_of(np.arange(paths.tree.leaf)), weights=sources, minlength=paths.pods)
@@ -127,7 +127,7 @@ def all_to_all_loads(router: Router, member: Bools, nbytes: float) -> Floats:
 
 
 def _across(router: Router, one: int, two: int, sources: Floats, dst: Ints, load: Floats) -> bool:
-    """Add what goes from one zone to another; return whether anything can."""
+    """Add the traffic from one zone to another; return whether any link joins them."""
     a, b = router.trees[one], router.trees[two]
     keys = router.static_keys(dst, b)
     crossing = router.crossing(one, two, keys)

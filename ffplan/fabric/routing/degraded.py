@@ -1,4 +1,4 @@
-"""What is left of a fabric that has lost switches or links."""
+"""The remaining fabric after a loss of switches or links."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROLE_NUMBERS = {"leaf": LEAF, "spine": SPINE, "core": CORE, "interzone": INTERZO
 
 @record
 class Remaining:
-    """What is left."""
+    """The remaining fabric."""
 
     endpoints_lost: int
     endpoints_cut_off: int
@@ -65,7 +65,7 @@ def zone_cuts(fabric: WiredFabric, alive: Bools) -> Floats:
         min(leaf level, pod level) / 2, each the sum over leaves or pods of min(bandwidth below, bandwidth above)
 
     Source:
-        Derived: half of what can leave the leaves, or the pods, crosses an even split that cuts none of them.
+        Derived: half of the bandwidth out of the leaves, or the pods, crosses an even split that cuts none of them.
     """
     network, zones = fabric.network, fabric.zones
     k, s = network.links, network.switches
@@ -108,7 +108,7 @@ def bisection(fabric: WiredFabric, alive: Bools) -> Floats:
 
 
 def _across(fabric: WiredFabric, alive: Bools, cuts: Floats) -> Floats:
-    """Return the bisection by plane, given what crosses a split of each zone."""
+    """Return the bisection by plane, given the bandwidth across a split of each zone."""
     zones, network = fabric.zones, fabric.network
     k, s = network.links, network.switches
     if zones == 1 or fabric.side_by_side:
@@ -138,7 +138,7 @@ def _survivors(every: Ints, alive: Bools) -> Ints:
 
 
 def _allreduce(fabric: WiredFabric, every: Ints, alive: Bools | None, routing: str) -> tuple[float, int]:
-    """Return the rate of a tree allreduce over the nodes left [GB/s], and how many they are."""
+    """Return the rate of a tree allreduce over the nodes left [GB/s], and the number of these nodes."""
     network = fabric.network
     ports = every if alive is None else _survivors(every, alive)
     if len(ports) < 2:
@@ -172,7 +172,7 @@ def _joined(router: TreeRouting, ports: Ints) -> Bools:
 
 
 def remaining(fabric: WiredFabric, every: Ints, switches: Ints, links: Ints, routing: str = "adaptive") -> Remaining:
-    """Return what is left of a fabric after losses.
+    """Return the remaining fabric after losses.
 
     Args:
         fabric: the wired fabric.

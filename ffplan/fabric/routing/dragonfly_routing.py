@@ -53,7 +53,7 @@ class DragonflyRouting:
         self.rank = np.arange(len(endpoints)) % max(1, len(endpoints) // fabric.planes)
 
     def joined(self, src: Ints, dst: Ints) -> Bools:
-        """Return whether anything joins two endpoints: those of one plane, shape (flows,)."""
+        """Return whether a path joins two endpoints: true within one plane, shape (flows,)."""
         found: Bools = (src != dst) & (self.plane[src] == self.plane[dst])
         return found
 
@@ -123,7 +123,7 @@ class DragonflyRouting:
         return Routes(links, reached)
 
     def _spread(self, traffic: list[GroupTraffic], ends: Floats) -> Floats:
-        """Return loads of traffic given plane by plane, with what its endpoints send and receive."""
+        """Return loads of traffic given plane by plane, with the bytes that its endpoints send and receive."""
         load = np.zeros(2 * len(self.fabric.network.links))
         load[: len(ends)] = ends
         for part, item in zip(self.fabric.dragonflies, traffic, strict=True):

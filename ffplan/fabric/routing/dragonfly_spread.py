@@ -119,7 +119,7 @@ def valiant_loads(traffic: GroupTraffic) -> Floats:
     out[groups, :, groups] = back[groups, :, groups] = 0.0
     flow = traffic.out.sum(axis=1) / parts
     local = traffic.inside + out @ held.transpose(0, 2, 1) + held @ back.transpose(0, 2, 1)
-    # held (i, x, i) is 0, so a third group never stands for either end
+    # held (i, x, i) is 0, so a third group is never one of the two ends
     local += held @ flow @ held.transpose(0, 2, 1)
     first = flow.sum(axis=1, keepdims=True) - flow
     second = flow.sum(axis=0, keepdims=True) - flow
@@ -138,7 +138,7 @@ def best_mixture(traffic: GroupTraffic) -> Floats:
         min over f in [0, 1] of max over links of (1 - f) minimal + f Valiant, by halving where its slope changes sign
 
     Source:
-        Ideal of adaptive routing that weighs minimal against Valiant paths (UGAL), Kim et al., ISCA 2008, section 4.
+        Ideal of adaptive routing that mixes minimal and Valiant paths (UGAL), Kim et al., ISCA 2008, section 4.
     """
     short, long = minimal_loads(traffic), valiant_loads(traffic)
     low, high = 0.0, 1.0

@@ -1,4 +1,4 @@
-"""Which switches and links to lose: chosen by name, drawn by role, or a whole plane."""
+"""Losses of switches and links: chosen by name, drawn by role, or a whole plane."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _some(kind: str, count: int, pool: Ints) -> Loss:
 
 
 def usual_losses(fabric: WiredFabric) -> list[Loss]:
-    """Return what a planner asks about first: one switch of each role, all between zones, a plane, 1 % of links.
+    """Return the usual losses: one switch of each role, all between zones, a plane, 1 % of links.
 
     Args:
         fabric: the wired fabric.
@@ -75,12 +75,12 @@ def parse_loss(text: str, fabric: WiredFabric, names: Names) -> Loss:
     """Return a loss written as `spine`, `leaf:2`, `link:16`, `plane`, or as names of switches joined by commas.
 
     Args:
-        text: what was written.
+        text: the loss as given.
         fabric: the wired fabric.
         names: names of its devices.
 
     Raises:
-        LossError: where the fabric has nothing of that kind, or too little.
+        LossError: where the fabric has no such switches or links, or too few.
     """
     if text == "plane":
         if fabric.planes < 2:
@@ -106,7 +106,7 @@ def draw(loss: Loss, fabric: WiredFabric, random: np.random.Generator) -> tuple[
     """Return the switches and links that one draw loses.
 
     Args:
-        loss: what is lost.
+        loss: the loss.
         fabric: the wired fabric.
         random: draws them.
     """

@@ -134,7 +134,7 @@ def flows_of(
 
 
 def check_kind(router: Routing, routing: str) -> None:
-    """Refuse a kind of routing that the fabric has not.
+    """Refuse a kind of routing that the fabric does not have.
 
     Raises:
         StudyError: with those that it has.
@@ -165,7 +165,7 @@ def loads_of(router: Routing, flows: traffic.Flows, routing: str, seed: int) -> 
 
 
 def counted_all_to_all(router: Routing, job: JobNodes, nbytes: float, routing: str) -> tuple[Floats, int] | None:
-    """Return the loads of all-to-all among the endpoints of a job without listing its flows, and what is not reached.
+    """Return the loads of all-to-all among the endpoints of a job without listing its flows, and the flows not reached.
 
     Args:
         router: over the fabric.

@@ -1,4 +1,4 @@
-"""What picks among links that lead on: ranks of destinations, or hashes of flows."""
+"""Keys that select among the links that lead on: ranks of destinations, or hashes of flows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ffplan.base.record import record
 
 @record
 class Keys:
-    """What picks among the links at each step, one row per flow."""
+    """Keys that select among the links at each step, one row per flow."""
 
     leaf: Ints
     spine: Ints

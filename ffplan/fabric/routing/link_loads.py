@@ -1,4 +1,4 @@
-"""Load of every directed link under some traffic, and what that makes of the job's rate."""
+"""Load of every directed link under some traffic, and the rate of the job that follows."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Outcome:
 def flow_loads(
     router: Routing, src: Ints, dst: Ints, nbytes: Floats, seed: int | None = None, *, detour: bool = False
 ) -> tuple[Floats, int]:
-    """Return the bytes on every directed link, and how many flows do not arrive.
+    """Return the bytes on every directed link, and the number of flows that do not arrive.
 
     Args:
         router: routes the flows.

@@ -1,4 +1,4 @@
-"""In which order the nodes of a job become ranks."""
+"""Orders in which the nodes of a job become ranks."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Router:
             self.rank[own][order] = np.arange(tree.endpoints)
 
     def joined(self, src: Ints, dst: Ints) -> Bools:
-        """Return whether anything joins two endpoints of a healthy fabric, shape (flows,)."""
+        """Return whether a path joins two endpoints of a healthy fabric, shape (flows,)."""
         one, two = self.tree_of[src], self.tree_of[dst]
         same_plane = one // self.fabric.zones == two // self.fabric.zones
         joined: Bools = (src != dst) & ((one == two) | (same_plane & bool(self.fabric.interzone)))
@@ -114,7 +114,7 @@ class Router:
         reached[rows] &= ok_first & ok_second
 
     def across_keys(self, keys: Keys, tree: TreePaths) -> Keys:
-        """Return keys for the way through either zone: what shares a link between zones must not share an uplink
+        """Return keys for the way through either zone: flows that share a link between zones must not share an uplink
         too."""
         leaf = keys.leaf + keys.leaf // max(1, len(tree.trunk_links))
         spine = leaf // max(1, tree.uplinks)

@@ -1,4 +1,4 @@
-"""What every family's routing can do: find paths, spread flows evenly, count an all-to-all."""
+"""The protocol of a family's routing: find paths, spread flows evenly, count an all-to-all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Routes:
     links: Ints
     """Directed links in order, padded with -1, shape (flows, hops); 2 * link from `a` to `b`, 2 * link + 1 back."""
     reached: Bools
-    """Whether the destination can be reached, shape (flows,)."""
+    """True where the destination can be reached, shape (flows,)."""
 
 
 class Routing(Protocol):
@@ -30,7 +30,7 @@ class Routing(Protocol):
     fabric: WiredFabric
     alive: Bools | None
     kinds: tuple[str, ...]
-    """Of ROUTING, those that the family has."""
+    """Kinds of ROUTING that the family has."""
 
     def paths(self, src: Ints, dst: Ints, seed: int | None = None, *, detour: bool = False) -> Routes:
         """Return the path of each flow.
@@ -43,7 +43,7 @@ class Routing(Protocol):
         """
 
     def joined(self, src: Ints, dst: Ints) -> Bools:
-        """Return whether anything joins two endpoints of a healthy fabric, shape (flows,)."""
+        """Return whether a path joins two endpoints of a healthy fabric, shape (flows,)."""
 
     def spread(self, src: Ints, dst: Ints, nbytes: Floats) -> Floats:
         """Return the bytes on every directed link when flows are spread evenly (ideal adaptive routing)."""
@@ -58,4 +58,4 @@ class Routing(Protocol):
         """
 
     def apart(self, ports: Ints) -> int:
-        """Return the pairs of these endpoints in one plane that nothing joins, both ways counted."""
+        """Return the pairs of these endpoints in one plane without a path, both directions counted."""

@@ -1,4 +1,4 @@
-"""Who sends how much to whom: flows between endpoints.
+"""Traffic: flows between endpoints, with their bytes.
 
 A job is a table of endpoints, one row per rank (node) and one column per rail: the node's NIC ports on this fabric.
 Each rail carries an equal part of a collective between the same NICs of two nodes, as rail-aligned libraries do.
@@ -106,7 +106,7 @@ def permutation(job: Ints, nbytes: float, seed: int) -> Flows:
 
 
 def incast(compute: Ints, storage: Ints, zone: Ints, plane: Ints, nbytes: float) -> Flows:
-    """Return what every compute node reads from all storage nodes that it reaches within its zone and plane.
+    """Return the reads of every compute node from all storage nodes that it reaches within its zone and plane.
 
     Args:
         compute: endpoints of the readers, shape (nodes, rails).

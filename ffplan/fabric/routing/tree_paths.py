@@ -1,4 +1,4 @@
-"""Paths within one tree, between leaves: which uplink, which core, which way down."""
+"""Paths within one tree, between leaves: uplink, core, and link down."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def pick(mask: Bools, key: Ints) -> tuple[Ints, Bools]:
 
 
 class TreePaths:
-    """What routing knows of one tree."""
+    """Tables of one tree for routing."""
 
     def __init__(self, wired: WiredTree, alive: Bools | None) -> None:
         """Index the links of the tree.
@@ -88,7 +88,7 @@ class TreePaths:
         self.down_start = np.searchsorted(keys, np.arange(self.tree.core * self.pods + 1))
         reach = np.diff(self.down_start) > 0
         self.partial = np.logical_not(reach.reshape(self.tree.core, self.pods).all(axis=0))
-        """Which pods some core does not reach."""
+        """True for pods that at least one core does not reach."""
 
     def pod_of(self, leaf: Ints) -> Ints:
         """Return the pod of leaves."""
@@ -141,7 +141,7 @@ class TreePaths:
         return steps, ok
 
     def _groups(self, leaf: Ints) -> Ints:
-        """Return how many groups share a spine in the pod of leaves."""
+        """Return the number of groups that share a spine in the pod of leaves."""
         tree = self.tree
         assert tree.pod is not None
         last = self.uplinks // tree.last_pod.spines if tree.last_pod else 1
@@ -161,7 +161,7 @@ class TreePaths:
         return held[row, spine]
 
     def _down_group(self, dst: Ints, group: Ints, key: Ints) -> Ints:
-        """Return an uplink that works between the leaf `dst` and the spine of `group`, that of the group first."""
+        """Return a working uplink between the leaf `dst` and the spine of `group`; the uplink of the group first."""
         if not self.degraded:
             return group
         share = self._groups(dst)

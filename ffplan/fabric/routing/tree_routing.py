@@ -1,4 +1,4 @@
-"""Routing over trees: paths, even spreading over what leads up, and all-to-all by counting."""
+"""Routing over trees: paths, even spreading over the links that lead up, and all-to-all by counting."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TreeRouting(Router):
         return load
 
     def apart(self, ports: Ints) -> int:
-        """Return the pairs of these endpoints in one plane that nothing joins, both ways counted."""
+        """Return the pairs of these endpoints in one plane without a path, both directions counted."""
         if self.fabric.interzone:
             return 0
         planes = np.bincount(self.fabric.network.endpoints.plane[ports])

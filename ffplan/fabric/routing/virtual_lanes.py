@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @record
 class LaneRates:
-    """How fast each class runs, as a multiple of its traffic per second."""
+    """Rate of each class, as a multiple of its traffic per second."""
 
     alone: tuple[float, float]
     """Rate of each class with the links to itself [1/s]."""

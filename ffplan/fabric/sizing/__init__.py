@@ -1,1 +1,1 @@
-"""Closed forms of fabrics: families, tiers, planes, rails, and what they hold."""
+"""Closed forms of fabrics: families, tiers, planes, rails, and their capacity."""

@@ -1,4 +1,4 @@
-"""What to say when a fabric cannot hold its endpoints: how many it can, and what would."""
+"""Findings for a fabric that is too small: the endpoints that it holds, and fabrics that hold all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _group_words(design: ResolvedDesign, counts: tuple[int, ...]) -> str:
 
 
 def _that_fit(design: ResolvedDesign, room: int) -> str:
-    """Say how many nodes of the last group fit next to the others, where any do."""
+    """State the number of nodes of the last group that fit with the others, where any do."""
     zones, last = range(design.spec.fabric.zones), design.groups[-1].group
 
     def fits(count: int) -> bool:
@@ -44,7 +44,7 @@ def _joins(design: ResolvedDesign, zones: int) -> bool:
 
 
 def _capacity(design: ResolvedDesign, rule: TreeRule, tiers: int, radix: int) -> int:
-    """Return what a tree of other tiers or another radix holds, by the same oversubscription."""
+    """Return the capacity of a tree of other tiers or another radix, with the same oversubscription."""
     uplinks = int(formulas.leaf_uplinks(radix, design.spec.fabric.oversubscription))
     return replace(rule, tiers=tiers, radix=radix, uplinks=uplinks).capacity
 
@@ -78,7 +78,7 @@ def capacity_finding(
 
     Args:
         design: the design.
-        rule: what its trees have in common.
+        rule: the rule that its trees share.
         wanted: endpoint ports wanted by zone.
         zone: position of the fullest zone.
         ports: endpoint ports to build there.

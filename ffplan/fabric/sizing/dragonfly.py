@@ -103,8 +103,8 @@ def dragonfly_groups(endpoints: Any, radix: Any) -> Any:
 def dragonfly_bisection(groups: Any, each: Any, routers: Any, link_rate: Any, endpoint_bandwidth: Any) -> Any:
     """Return the bandwidth across the worst even split of a dragonfly.
 
-    An odd number of groups splits one of them. Its routers may stand with the groups that their global links lead to,
-    so that only its local links are cut: the result is no more than any even split carries.
+    An odd number of groups splits one of them. Its routers may be on the side of the groups that their global links
+    lead to, so that only its local links are cut: the result is a lower bound of every even split.
 
     Args:
         groups: groups g [1].
@@ -127,11 +127,11 @@ def dragonfly_bisection(groups: Any, each: Any, routers: Any, link_rate: Any, en
 
 
 def dragonfly_taper(shape_ports: Any, endpoint_rate: Any, links: Any, link_rate: Any) -> Any:
-    """Return the bandwidth of the endpoints of a full group over that of its global links.
+    """Return the bandwidth of the endpoints of a full group over the bandwidth of its global links.
 
     Args:
         shape_ports: endpoint ports a p of a group [1].
-        endpoint_rate: what a port carries [GB/s].
+        endpoint_rate: rate of a port [GB/s].
         links: global links of a group [1].
         link_rate: rate of a global link [GB/s].
 

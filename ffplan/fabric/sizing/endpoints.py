@@ -1,4 +1,4 @@
-"""How many NICs each zone of each plane must take, by role."""
+"""Endpoint ports that each zone of each plane must have, by role."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Demand:
 
 
 def deal(count: int, parts: int, index: int, start: int) -> int:
-    """Return how many of `count` things part `index` gets when they are dealt in turn, from part `start` on."""
+    """Return the number of `count` things that part `index` gets when they are dealt in turn, from part `start` on."""
     return count // parts + ((index - start) % parts < count % parts)
 
 
@@ -41,7 +41,7 @@ def zone_demand(design: ResolvedDesign, zone: int, last: int | None = None) -> t
     Args:
         design: the design.
         zone: position of the zone.
-        last: nodes to take for the last group in place of its own.
+        last: nodes of the last group in place of its count.
     """
     zones = design.spec.fabric.zones
     wanted, start = [], 0

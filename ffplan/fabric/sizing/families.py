@@ -26,7 +26,7 @@ TREE_WORDS = {1: "one tier", 2: "two tiers", 3: "three tiers"}
 
 @record
 class Request:
-    """What a fabric is wanted for."""
+    """A request for a fabric."""
 
     endpoints: int
     radix: int
@@ -79,7 +79,7 @@ class _Sizer:
     """The rule with the fewest uplinks, which holds the most endpoints."""
     ratio: float
     units: bool
-    """Whether leaves come in scalable units, one for each rail."""
+    """True where leaves come in scalable units, one for each rail."""
 
     @property
     def capacity(self) -> int:
@@ -112,7 +112,7 @@ def _sizer(ask: Request, tiers: int, rails: int, *, split: int = 1, units: bool 
 
 
 def _trees(family: str, copies: int, per_tree: int, sizer: _Sizer, note: str = "") -> Candidate | str:
-    """Return equal trees side by side, and the step after them; or what they hold at most.
+    """Return equal parallel trees, and the next growth step; or the most endpoints that they hold.
 
     `{downlinks}` in the note stands for the downlinks of a leaf.
     """
@@ -138,7 +138,7 @@ def _trees(family: str, copies: int, per_tree: int, sizer: _Sizer, note: str = "
 
 
 def fat_trees(ask: Request) -> Iterator[Candidate | str]:
-    """Yield fat trees of the tiers asked for, or what is too small."""
+    """Yield fat trees of the tiers asked for, or those that are too small."""
     for tiers in ask.tiers:
         yield _trees(f"fat-tree, {TREE_WORDS[tiers]}", 1, ask.endpoints, _sizer(ask, tiers, ask.rails))
 
@@ -288,10 +288,10 @@ FAMILIES: tuple[Callable[[Request], Iterator[Candidate | str]], ...] = (
 
 
 def candidates(ask: Request) -> tuple[list[Candidate], list[str]]:
-    """Return the families that hold the endpoints, fewest switches first, and those that do not, with what they hold.
+    """Return the families that hold the endpoints, fewest switches first, and those that do not, with their capacity.
 
     Args:
-        ask: what is wanted.
+        ask: the request.
     """
     found: list[Candidate] = []
     small: list[str] = []

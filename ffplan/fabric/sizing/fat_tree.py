@@ -1,4 +1,4 @@
-"""One fat tree: what it is built from, given its endpoints.
+"""The counts of one fat tree, given its endpoints.
 
 Numbers may be arrays of one shape: trees of many designs at once, whose last pod may then be empty.
 """
@@ -15,7 +15,7 @@ from ffplan.fabric.sizing import formulas
 
 @record
 class TreeRule:
-    """What all trees of a fabric share."""
+    """The rule that all trees of a fabric share."""
 
     tiers: int
     radix: int
@@ -143,7 +143,7 @@ def build_tree(rule: TreeRule, endpoints: int, leaves: int | None = None) -> Tre
 
 
 def _two_tiers(rule: TreeRule, leaf: int) -> dict[str, Any]:
-    """Return what a tree of two tiers has above its leaves: one pod without links upwards."""
+    """Return the part of a two-tier tree above its leaves: one pod without links upwards."""
     links = leaf * rule.uplinks
     spine = whole(formulas.two_tier_spines(leaf, rule.uplinks, rule.radix))
     return {
@@ -156,7 +156,7 @@ def _two_tiers(rule: TreeRule, leaf: int) -> dict[str, Any]:
 
 
 def _three_tiers(rule: TreeRule, leaf: int, endpoints: int) -> dict[str, Any]:
-    """Return what a tree of three tiers has above its leaves: full pods, the one that is not full, cores."""
+    """Return the part of a three-tier tree above its leaves: full pods, the partial pod, cores."""
     k, u, half, up = rule.radix, rule.uplinks, rule.pod_leaves, rule.spine_uplinks
     pods, rest = divmod(leaf, half)
     pod = Pod(half, whole(formulas.pod_spines(half, u, up, k)), up)

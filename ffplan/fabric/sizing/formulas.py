@@ -65,7 +65,7 @@ def rail_leaves(nodes: Number, unit_nodes: Number, rails: Number, ports: Number,
 
     Source:
         [2] Network Fabrics: leaf r of a scalable unit takes HCA r of all its nodes; whole units are built. Other nodes
-        take the ports that are left, and leaves of their own beyond those.
+        take the ports that are left, and separate leaves beyond those.
     """
     return maximum(rails * ceil_div(nodes, unit_nodes), ceil_div(ports, downlinks))
 
@@ -255,7 +255,7 @@ def leaf_cut(leaves: Number, endpoints: Number, endpoint_rate: Number, uplinks: 
         leaves * min(endpoints * rate, u * link)
 
     Source:
-        Derived: a leaf passes on no more than its endpoints send, and no more than its uplinks carry.
+        Derived: a leaf passes on the smaller of the rates of its endpoints and of its uplinks.
     """
     return leaves * minimum(endpoints * endpoint_rate, uplinks * link_rate)
 
@@ -289,7 +289,7 @@ def zone_bisection(
 
     Args:
         zones: zones Z [1].
-        links_per_zone: links l from each zone to the inter-zone switches [1]; 0 where nothing joins them.
+        links_per_zone: links l from each zone to the inter-zone switches [1]; 0 where they are not joined.
         link_rate: rate of one such link [GB/s].
         endpoint_bandwidth: sum of the rates of the endpoint ports of one zone [GB/s].
         zone_cut: bandwidth across an even split of one zone [GB/s].
@@ -301,7 +301,7 @@ def zone_bisection(
         B = min(Z * endpoints / 2, floor(Z/2) * l * rate + (Z mod 2) * zone_cut); zone_cut for Z = 1
 
     Source:
-        Derived: all traffic between zones passes the l links of each zone, each of which has a port of its own.
+        Derived: all traffic between zones passes the l links of each zone, each of which has its own port.
     """
     single = zones < 2
     across = (zones // 2) * links_per_zone * link_rate

@@ -1,4 +1,4 @@
-"""How leaves are filled, and what that makes of their number and their cables."""
+"""Filling of leaves, and the number of leaves and cables that follows."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class LinkCut:
 
 
 def reachable_nodes(design: ResolvedDesign) -> int:
-    """Return the nodes that one collective can span: all, or those of one zone where nothing joins the zones."""
+    """Return the nodes that one collective can span: all, or the nodes of one zone where the zones are not joined."""
     fabric, count = design.spec.fabric, design.compute.group.count
     apart = fabric.zones > 1 and fabric.inter_zone is None and design.compute.group.zones == "split"
     return ceil_div(count, fabric.zones) if apart else count
@@ -62,7 +62,7 @@ def tree_cuts(
 ) -> tuple[LinkCut, ...]:
     """Return the links that a collective over `nodes` nodes crosses.
 
-    Rail r of every node is wired to leaves of its own, rank after rank. A rail that fits one leaf crosses none, unless
+    Rail r of every node is wired to separate leaves, rank after rank. A rail that fits one leaf crosses none, unless
     the tree has too few leaves for every rail.
 
     Args:

@@ -1,4 +1,4 @@
-"""What a fabric is made of, whatever its family: switches by role, links by tier, and what it carries."""
+"""The counts of a fabric of any family: switches by role, links by tier, and rates."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FabricPlan:
     links_by_tier: dict[str, int]
     """Links of each tier of the family, `endpoint` first."""
     spare_by_role: dict[str, int]
-    """Free ports on the switches of each role; endpoints join those of the first."""
+    """Free ports on the switches of each role; endpoints join switches of the first role."""
     breakout: int
     """Ports that share a switch port."""
     endpoint_cables: int
@@ -72,6 +72,6 @@ def rails_of(design: ResolvedDesign, group: ResolvedGroup) -> int:
 
 
 def port_rate(design: ResolvedDesign, group: ResolvedGroup) -> float:
-    """Return what an endpoint port of the group carries in one direction, on average over its NICs [GB/s]."""
+    """Return the rate of an endpoint port of the group, one direction, mean over its NICs [GB/s]."""
     rates = group.nic_rates(design.port_gbyte_s, design.stripes)
     return sum(rates) / len(rates) / design.stripes

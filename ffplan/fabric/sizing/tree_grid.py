@@ -1,6 +1,6 @@
 """Trees of many designs at once: counts and oversubscription are arrays of one shape, everything else is one number.
 
-The counts come from the functions that size a single design; what a single design refuses is a mask here.
+The counts come from the functions that size a single design; designs that cannot be built are a mask here.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def plan_tree_grid(design: ResolvedDesign) -> tuple[FabricPlan, Bools]:
         Counts as arrays, meaningless where the mask is false; the mask.
 
     Raises:
-        InputError: for what is wrong whatever the arrays hold.
+        InputError: for a fault that no values of the arrays can correct.
     """
     fabric = design.spec.fabric
     wanted = zone_demands(design)
@@ -86,7 +86,7 @@ def plan_tree_grid(design: ResolvedDesign) -> tuple[FabricPlan, Bools]:
 
 
 def check_divisible(design: ResolvedDesign) -> None:
-    """Refuse what no counts can heal: NICs that planes or zones cannot share evenly.
+    """Refuse faults that no counts can correct: NICs that planes or zones cannot share evenly.
 
     Raises:
         InputError: with a fault for every such node group.

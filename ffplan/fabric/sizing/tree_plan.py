@@ -1,4 +1,4 @@
-"""The trees of a design: planes of zones of trees, and what joins the zones."""
+"""The trees of a design: planes of zones of trees, and the switches that join the zones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def base_rule(design: ResolvedDesign) -> TreeRule:
-    """Return what every tree of the design's fabric has in common, with the fewest uplinks that keep the ratio."""
+    """Return the rule that all trees of the fabric share, with the fewest uplinks that keep the ratio."""
     fabric = design.spec.fabric
     rails = max(rails_of(design, group) for group in design.groups if group.group.role == "compute")
     return TreeRule(
@@ -33,7 +33,7 @@ def base_rule(design: ResolvedDesign) -> TreeRule:
 
 
 def tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> TreeRule:
-    """Return what every tree of the design's fabric has in common.
+    """Return the rule that all trees of the design's fabric share.
 
     Args:
         design: the design.
@@ -100,7 +100,7 @@ def _check(design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[
 
 @record
 class SizedTrees:
-    """What a plane of the fabric is made of."""
+    """The trees of a plane of the fabric."""
 
     rule: TreeRule
     wanted: Demand
@@ -110,7 +110,7 @@ class SizedTrees:
 
 
 def _sized(design: ResolvedDesign) -> SizedTrees:
-    """Return what a plane of the fabric is made of; planes are equal."""
+    """Return the trees of a plane of the fabric; planes are equal."""
     wanted = demand(design)
     ports = provisioned(design, wanted)
     rule = tree_rule(design, ports)
@@ -138,7 +138,7 @@ def plan_trees(design: ResolvedDesign) -> FabricPlan:
 
 
 def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving: Any, link_rate: float) -> Any:
-    """Return what crosses an even split of one tree [GB/s].
+    """Return the bandwidth across an even split of one tree [GB/s].
 
     Args:
         design: the design.
@@ -158,7 +158,7 @@ def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving
 def _bisection(design: ResolvedDesign, wanted: Demand, trees: list[Tree], link_rate: float) -> float:
     """Return the bisection bandwidth of one plane [GB/s]; its zones differ by a node at most, the smallest counts.
 
-    Where every compute node is in every zone, the zones carry its traffic side by side, as planes do.
+    Where every compute node is in every zone, the zones carry its traffic in parallel, as planes do.
     """
     rates = [port_rate(design, group) for group in design.groups]
     found = []
@@ -178,7 +178,7 @@ def assemble(design: ResolvedDesign, sized: SizedTrees) -> FabricPlan:
 
     Args:
         design: the design.
-        sized: what a plane of it is made of.
+        sized: the trees of a plane of it.
     """
     fabric = design.spec.fabric
     rule, wanted, ports, trees = sized.rule, sized.wanted, sized.ports, sized.trees

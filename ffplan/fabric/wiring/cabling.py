@@ -1,4 +1,4 @@
-"""How long every cable is, of which type, and where it goes."""
+"""Length, type and ends of every cable."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def ranked(design: ResolvedDesign) -> tuple[Link, ...]:
 
 
 def _paired(fabric: WiredFabric, breakout: int) -> NDArray[np.bool_]:
-    """Return which links share a whole port with their neighbours at both ends, shape (links,)."""
+    """Return True for links that share a whole port with their neighbours at both ends, shape (links,)."""
     k = fabric.network.links
     paired: NDArray[np.bool_] = np.asarray(k.tier == 0)
     for wired in fabric.trees:
@@ -195,7 +195,7 @@ def _too_long(design: ResolvedDesign, lengths: Floats, types: list[Link]) -> Fin
 
 
 def quantities(design: ResolvedDesign, fabric: WiredFabric) -> dict[tuple[str, str], int]:
-    """Return how many cables of each type serve endpoints and switches, by (category, catalogue id).
+    """Return the number of cables of each type to endpoints and between switches, by (category, catalogue id).
 
     Args:
         design: a design with a floor.

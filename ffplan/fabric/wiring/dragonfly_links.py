@@ -29,12 +29,12 @@ class DragonflyLinks:
 
 @record
 class WiredDragonfly:
-    """One plane of a wired dragonfly, with what routing needs to know of it."""
+    """One plane of a wired dragonfly, with the tables that routing needs."""
 
     shape: DragonflyShape
     first_switch: int
     first_link: int
-    """Number of its first link between routers: those of each group by pair of routers, then of each pair of groups."""
+    """Number of its first link between routers: links of each group by pair of routers, then of each pair of groups."""
 
 
 def shape_of(groups: int, radix: int) -> DragonflyShape:
@@ -73,7 +73,7 @@ def global_port(shape: DragonflyShape, here: Ints, there: Ints, turn: Ints) -> I
 
 
 def dragonfly_links(shape: DragonflyShape) -> DragonflyLinks:
-    """Return the links between routers: those of each group by pair of routers, then those of each pair of groups.
+    """Return the links between routers: links of each group by pair of routers, then of each pair of groups.
 
     Args:
         shape: the dragonfly.

@@ -24,12 +24,12 @@ INTRA_GROUP, INTER_GROUP = TIERS.index("intra_group"), TIERS.index("inter_group"
 
 @record
 class _Seats:
-    """Who sits where in one plane, endpoint by endpoint."""
+    """Router and port of each endpoint of one plane."""
 
     group: Ints
     node: Ints
     port: Ints
-    """Which of the node's ports in this plane."""
+    """Number of the node's port in this plane."""
     router: Ints
     slot: Ints
 

@@ -1,8 +1,8 @@
-"""Where every node and switch stands, from a simple floor plan.
+"""Places of every node and switch, from a simple floor plan.
 
-Nodes fill racks in the order of their leaves, racks fill rows. Leaf switches, and routers of a dragonfly, stand in the
-middle racks of the row where their first endpoint is, or of the nearest row with room. All other switches share rows
-of their own in the middle of the floor, where the ways are shortest.
+Nodes fill racks in the order of their leaves, racks fill rows. Leaf switches, and routers of a dragonfly, are in the
+middle racks of the row where their first endpoint is, or of the nearest row with room. All other switches share
+separate rows in the middle of the floor, where cables are shortest.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Positions:
 
 
 def _per_rack(design: ResolvedDesign, group: ResolvedGroup, floor: Floor) -> int:
-    """Return how many nodes of a group go into a rack.
+    """Return the number of nodes of a group in a rack.
 
     Raises:
         InputError: where not even one does, or fewer than the design says.
@@ -94,7 +94,7 @@ def _seat_leaves(wanted: Ints, rows: int, room: int) -> Ints:
 
 
 def positions(design: ResolvedDesign, fabric: WiredFabric) -> Positions:
-    """Return where every device stands.
+    """Return the place of every device.
 
     Args:
         design: a design with a floor.

@@ -1,4 +1,4 @@
-"""Which port of which leaf each endpoint and each link to another zone takes, within one tree."""
+"""Leaf and port of each endpoint and of each link to another zone, within one tree."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LeafPorts:
     group: Ints
     node: Ints
     rail: Ints
-    """Which of the node's ports in this plane."""
+    """Number of the node's port in this plane."""
     leaf: Ints
     slot: Ints
     trunk_leaf: Ints
@@ -79,7 +79,7 @@ def packed(endpoints: int, trunks: int, leaves: int, downlinks: int) -> tuple[In
 
 
 def _railed(tree: Tree, unit: int, table: tuple[Ints, Ints, Ints], compute: Ints, trunks: int) -> Any:
-    """Return the same for scalable units: rail r of unit s on leaf s * rails + r, all others on what is left."""
+    """Return the same for scalable units: rail r of unit s on leaf s * rails + r, all others on the free ports."""
     rails, downlinks = tree.rule.rails, tree.rule.downlinks
     group, node, rail = table
     place = np.zeros(len(node), np.int64)
@@ -98,7 +98,7 @@ def _railed(tree: Tree, unit: int, table: tuple[Ints, Ints, Ints], compute: Ints
 
 
 def leaf_ports(design: ResolvedDesign, tree: Tree, zone: int) -> LeafPorts:
-    """Return who sits where in one zone of one plane.
+    """Return leaf and port of each endpoint in one zone of one plane.
 
     Args:
         design: the design.
@@ -136,7 +136,7 @@ def leaf_ports(design: ResolvedDesign, tree: Tree, zone: int) -> LeafPorts:
 
 
 def ports_in_plane(design: ResolvedDesign, group: Ints, rail: Ints, plane: int) -> tuple[Ints, Floats]:
-    """Return the port of each endpoint on its node, and what it carries [GB/s], both in the shape of the endpoints.
+    """Return the port of each endpoint on its node, and its rate [GB/s], both in the shape of the endpoints.
 
     Args:
         design: the design.

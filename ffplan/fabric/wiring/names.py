@@ -1,4 +1,4 @@
-"""What the devices of a fabric are called: the same name in every report, export and cable label."""
+"""Names of the devices of a fabric: the same name in every report, export and cable label."""
 
 from __future__ import annotations
 

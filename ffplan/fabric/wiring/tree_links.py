@@ -67,14 +67,14 @@ def leaf_spine(tree: Tree) -> Wires:
 
 @record
 class CoreTable:
-    """Which core each link of a group leads to."""
+    """Core of each link of a group."""
 
     full: Ints
     """Core of link t of group g of full pod p, shape (pods, u, U)."""
     full_port: Ints
     """Port there, same shape."""
     last: Ints
-    """The same of the pod that is not full, shape (u, up); no rows where there is none."""
+    """Core of each link of the partial pod, shape (u, up); no rows where there is none."""
     last_port: Ints
 
 
@@ -85,7 +85,7 @@ def _strides(count: int) -> Ints:
 
 
 def core_table(tree: Tree) -> CoreTable:
-    """Return which core every link of a three-tier tree leads to.
+    """Return the core of every link of a three-tier tree.
 
     The links of the full pods are taken in the order of group, link and pod, and cut into equal runs, one per core. A
     run is no shorter than the number of full pods, so every core reaches all of them. Where it is longer, some pods

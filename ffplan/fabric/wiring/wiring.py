@@ -1,4 +1,4 @@
-"""From a design to its wired fabric: every plane, zone, switch, endpoint and link, as arrays."""
+"""The wired fabric of a design: every plane, zone, switch, endpoint and link, as arrays."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @record
 class WiredTree:
-    """One tree of a wired fabric, with what routing needs to know of it."""
+    """One tree of a wired fabric, with the tables that routing needs."""
 
     tree: Tree
     plane: int
@@ -67,7 +67,7 @@ class WiredFabric:
     interzone: int = 0
     """Inter-zone switches of each plane."""
     side_by_side: bool = False
-    """Whether every compute node is in every zone, so that zones carry its traffic side by side, as planes do."""
+    """True where every compute node is in every zone, so that zones carry its traffic in parallel, as planes do."""
 
 
 def make_links(a: Any, a_port: Any, b: Any, b_port: Any, tier: Any, rate: Any) -> LinkTable:

@@ -1,4 +1,4 @@
-"""HTML fragments, for notebooks: no script, no style sheet of their own."""
+"""HTML fragments, for notebooks: no script, no style sheet."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def escape(text: str) -> str:
-    """Return text that stands in a Markdown table cell as it is."""
+    """Return text escaped for a cell of a Markdown table."""
     for mark in "\\`*_[]<>|":
         text = text.replace(mark, f"\\{mark}")
     return " ".join(text.split())
