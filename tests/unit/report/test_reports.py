@@ -12,7 +12,7 @@ from ffplan.report.document import Grid
 from ffplan.report.fabric import diff_document, differences
 from ffplan.report.scatter import COLOURS, DOWN, TOP, points, scatter
 from ffplan.report.train import plan_words
-from ffplan.results.collective import AccuracyReport, AccuracyRow, Score
+from ffplan.results.accuracy import AccuracyReport, AccuracyRow, Score
 from ffplan.results.fabric import DiffReport, Miswired
 from ffplan.results.training import CalibrationReport, Constant, Fitted, LeaveOneOutReport, LeftOut, PlanRow
 

@@ -18,7 +18,7 @@ from tests.support import document
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ffplan.results.collective import AccuracyRow
+    from ffplan.results.accuracy import AccuracyRow
 
 CATALOG = Catalog()
 CASE = """\

@@ -20,7 +20,7 @@ from tests.support import document
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ffplan.results.collective import AccuracyRow
+    from ffplan.results.accuracy import AccuracyRow
     from ffplan.validation.training_replay import TrainingReplay
 
 CATALOG = Catalog()
