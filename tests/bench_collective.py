@@ -41,12 +41,12 @@ def main() -> None:
     nodes = np.arange(2.0, 2.0 + SCALES)
     job = RankLayout(host=host_named("hgx-h100-8nic"), nodes=nodes, per_node=nodes * 0 + 8)
     sizes = np.geomspace(8, 2.0**34, SIZES)
-    wish = CollectiveQuery(operation="allreduce", library=library, in_network=True)
-    found = choices(wish, job)
+    query = CollectiveQuery(operation="allreduce", library=library, in_network=True)
+    found = choices(query, job)
     points = len(found) * SCALES * SIZES
     at = stack(found, SCALES)
     columns = {name: at[name] for name in COEFFICIENTS}
-    grid = best(lambda: time_grid(wish, job, sizes))
+    grid = best(lambda: time_grid(query, job, sizes))
     alone = best(lambda: transfer_time(sizes[None, None, :], **columns))
     flat = [
         np.broadcast_to(column, (len(found), SCALES, SIZES)).ravel()[:: points // SAMPLE] for column in columns.values()

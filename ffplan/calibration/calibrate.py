@@ -81,32 +81,34 @@ def runs(catalog: Catalog, files: tuple[str, ...]) -> list[TrainingReplay]:
     return found
 
 
-def _base(catalog: Catalog, wish: CalibrationRequest) -> TrainingRates | None:
-    part = catalog.entry(wish.start or wish.accelerator).part
+def _base(catalog: Catalog, query: CalibrationRequest) -> TrainingRates | None:
+    part = catalog.entry(query.start or query.accelerator).part
     assert isinstance(part, Accelerator)
     return part.training
 
 
-def calibrate(catalog: Catalog, wish: CalibrationRequest, progress: Callable[[int], None] | None = None) -> Calibration:
+def calibrate(
+    catalog: Catalog, query: CalibrationRequest, progress: Callable[[int], None] | None = None
+) -> Calibration:
     """Fit the constants of one accelerator.
 
     Args:
         catalog: the parts.
-        wish: accelerator, files and the constants to keep.
+        query: accelerator, files and the constants to keep.
         progress: callback, called with the number of replays.
 
     Raises:
         InputError: where a file is wrong.
         FitError: where no run has the accelerator, or the rows cannot tell the constants.
     """
-    mine = [item for item in runs(catalog, wish.cases) if item.accelerator.id == wish.accelerator]
+    mine = [item for item in runs(catalog, query.cases) if item.accelerator.id == query.accelerator]
     if not mine:
         raise FitError(
-            f"no timed run in these files has `{wish.accelerator}`; tables that are not scored, or whose "
+            f"no timed run in these files has `{query.accelerator}`; tables that are not scored, or whose "
             "source computed the values, do not count"
         )
-    base, names = _base(catalog, wish), wish.names or wanted(mine, launches=wish.launches)
-    base, units = _units(wish, base)
+    base, names = _base(catalog, query), query.names or wanted(mine, launches=query.launches)
+    base, units = _units(query, base)
     lacking = [name for name in NEEDED if base is None and name not in names]
     if lacking:
         raise FitError(f"nothing is known of {', '.join(lacking)}: fit them too, or give --start")
@@ -120,29 +122,29 @@ def calibrate(catalog: Catalog, wish: CalibrationRequest, progress: Callable[[in
     blind = undetermined(mine, made.values, base, units)
     if blind:
         raise FitError(f"these rows cannot tell {', '.join(blind)}: fit the others alone, with --only")
-    return Calibration(_report(wish, made, base, units, mine), _overlay(catalog, wish, made, base, units, mine))
+    return Calibration(_report(query, made, base, units, mine), _overlay(catalog, query, made, base, units, mine))
 
 
-def _units(wish: CalibrationRequest, base: TrainingRates | None) -> tuple[TrainingRates | None, int]:
+def _units(query: CalibrationRequest, base: TrainingRates | None) -> tuple[TrainingRates | None, int]:
     """Return the base with the multiprocessors that are asked for, and their number.
 
     Raises:
         FitError: where they are unknown, or the catalogue has them already.
     """
-    if wish.units is not None and base is not None:
-        if wish.start is None:
+    if query.units is not None and base is not None:
+        if query.start is None:
             raise FitError(
-                f"the catalogue has {base.units.value:g} multiprocessors of `{wish.accelerator}`: leave out --units"
+                f"the catalogue has {base.units.value:g} multiprocessors of `{query.accelerator}`: leave out --units"
             )
-        base = base.model_copy(update={"units": base.units.model_copy(update={"value": wish.units})})
-    units = wish.units or (base.units.value if base is not None else None)
+        base = base.model_copy(update={"units": base.units.model_copy(update={"value": query.units})})
+    units = query.units or (base.units.value if base is not None else None)
     if units is None:
-        raise FitError(f"the catalogue has no multiprocessors of `{wish.accelerator}`: give --units")
+        raise FitError(f"the catalogue has no multiprocessors of `{query.accelerator}`: give --units")
     return base, units
 
 
 def _report(
-    wish: CalibrationRequest, made: Fit, base: TrainingRates | None, units: int, mine: list[TrainingReplay]
+    query: CalibrationRequest, made: Fit, base: TrainingRates | None, units: int, mine: list[TrainingReplay]
 ) -> CalibrationReport:
     """Return constants and errors, before and after."""
     rates = figures(made.values, base, units)
@@ -161,7 +163,7 @@ def _report(
     )
     return CalibrationReport(
         schema_version=SCHEMA_VERSION,
-        accelerator=wish.accelerator,
+        accelerator=query.accelerator,
         rows=made.rows,
         constants=constants,
         sources=tuple(fitted),
@@ -177,34 +179,34 @@ def _value(base: TrainingRates | None, name: str) -> float | None:
 
 def _overlay(
     catalog: Catalog,
-    wish: CalibrationRequest,
+    query: CalibrationRequest,
     made: Fit,
     base: TrainingRates | None,
     units: int,
     mine: list[TrainingReplay],
 ) -> str:
-    place = catalog.locate(wish.accelerator)
+    place = catalog.locate(query.accelerator)
     assert place is not None
     date = max(item.file.source.date for item in mine)
     names = ", ".join(dict.fromkeys(item.file.name for item in mine))
     title = f"ffplan calibrate on {names}: {made.rows} rows, mean error {made.after:.1%}"
     sources = [source_line(KEY, title, date)]
-    if wish.start is not None:
-        sources.append(source_line(START, f"constants of {wish.start} in this catalogue", date))
+    if query.start is not None:
+        sources.append(source_line(START, f"constants of {query.start} in this catalogue", date))
     else:
-        before = catalog.entry(wish.accelerator).part.sources
+        before = catalog.entry(query.accelerator).part.sources
         titles = [before[key].title for key in (KEY, START) if key in before]
         if titles:
             dated = max(before[key].date for key in (KEY, START) if key in before)
             sources.append(source_line(START, "not fitted anew: " + "; ".join(titles), dated))
-    own = wish.start is None
-    block = training_block(made, base, units, own=own, set_name=f"{wish.accelerator}-own")
+    own = query.start is None
+    block = training_block(made, base, units, own=own, set_name=f"{query.accelerator}-own")
     text = with_training(place[0].read_text(encoding="utf-8"), sources, block)
     try:
         _reread(text, place[1])
     except InputError:
         raise FitError(
-            f"the file of `{wish.accelerator}`, {place[1]}, is written in a way that cannot be edited; "
+            f"the file of `{query.accelerator}`, {place[1]}, is written in a way that cannot be edited; "
             "add these lines by hand:\n" + "\n".join(["sources:", *sources, *block])
         ) from None
     return text

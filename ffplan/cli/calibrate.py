@@ -126,11 +126,11 @@ def calibrate(
     )
     target = _target(folder, accelerator, parts) if folder is not None else None
     progress = Progress("replaying")
-    wish = CalibrationRequest(
+    query = CalibrationRequest(
         accelerator=accelerator, cases=tuple(cases), names=names, launches=launches, start=start, units=units
     )
     try:
-        made = calibrate(parts, wish, progress.count)
+        made = calibrate(parts, query, progress.count)
     except FitError as error:
         raise UsageError(f"ffplan calibrate: {error}") from None
     finally:

@@ -45,10 +45,10 @@ def faults(
 
     choice(routing, ("adaptive", "static"), "--routing")
     wired = wired_trees(file, catalog, "faults: losses are modelled on trees")
-    wish = study.FaultRequest(tuple(lose or ()), routing, samples, seed)
+    query = study.FaultRequest(tuple(lose or ()), routing, samples, seed)
     progress = Progress("losses")
     try:
-        report = study.faults(wired, wish, progress.step)
+        report = study.faults(wired, query, progress.step)
     except LossError as error:
         raise UsageError(f"ffplan faults: --lose: {error}") from None
     finally:

@@ -81,7 +81,7 @@ def route(
         from ffplan.interop.matrix import MOST_BYTES, read_matrix
 
         flows = read_matrix(read_text(traffic, MOST_BYTES), traffic, wired.names)
-    wish = study.RouteRequest(
+    query = study.RouteRequest(
         traffic=traffic,
         size=message_size(wired.design, size),
         routing=routing,
@@ -93,7 +93,7 @@ def route(
         seed=seed,
     )
     try:
-        report = study.route(wired, wish)
+        report = study.route(wired, query)
     except StudyError as error:
         raise UsageError(f"ffplan route: {error}") from None
     emit(route_document(report), form, output)

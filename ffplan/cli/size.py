@@ -68,7 +68,7 @@ def size(
         raise UsageError("ffplan size: links are priced with --prices only")
     ratio = parsed(lambda: parse_ratio(oversubscription), "--oversubscription")
     parts = Catalog(catalog or ())
-    wish = study.SizeRequest(
+    query = study.SizeRequest(
         endpoints=endpoints,
         switch=part_of(parts, Switch, switch, "ffplan size: --switch"),
         breakout=breakout,
@@ -82,7 +82,7 @@ def size(
         link=link,
     )
     try:
-        report = study.size(wish)
+        report = study.size(query)
     except study.SizeError as error:
         raise UsageError(f"ffplan size: {error}") from None
     emit(size_document(report), form, output)

@@ -76,12 +76,12 @@ class TimingGrid:
         return picked
 
 
-def _hfreduce_choice(wish: CollectiveQuery, job: RankLayout) -> Choice:
+def _hfreduce_choice(query: CollectiveQuery, job: RankLayout) -> Choice:
     """Return HFReduce as a choice of one: streams at the mean load of the trees, fills them chunk by chunk."""
     load = mean_tree_load(job.nodes)
-    lines, _ = hfreduce.hfreduce(job, nvlink=wish.nvlink, memcpy_async=wish.memcpy_async)
+    lines, _ = hfreduce.hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async)
     spb = 1e-9 / sustained_rate(resources(job.host, job.cuts), lines)
-    library = wish.library
+    library = query.library
     chunk = library.chunk.value if library.chunk else 0.0
     extra = library.zone_hops.value if library.zone_hops else 0
     hops = hfreduce.pipeline_hops(job.nodes, job.zones, extra)
@@ -89,7 +89,7 @@ def _hfreduce_choice(wish: CollectiveQuery, job: RankLayout) -> Choice:
         load / (job.host.payload_gbyte_s * 1e9) / spb
     )  # a stage passes its chunk on at the rate of the NIC, not of the whole
     bridged = bool(job.host.pairs or job.host.switched)
-    whole = (job.per_node == len(job.host.gpus)) & (bridged or not wish.nvlink)
+    whole = (job.per_node == len(job.host.gpus)) & (bridged or not query.nvlink)
     latency = hops * (library.hop.value if library.hop else 0.0)
     return Choice(
         algorithm="hfreduce",
@@ -106,15 +106,15 @@ def _hfreduce_choice(wish: CollectiveQuery, job: RankLayout) -> Choice:
     )
 
 
-def _dispatch_choices(wish: CollectiveQuery, job: RankLayout) -> list[Choice]:
+def _dispatch_choices(query: CollectiveQuery, job: RankLayout) -> list[Choice]:
     """Return both ways of sending tokens; the message is a GPU's tokens."""
-    assert wish.routing is not None
+    assert query.routing is not None
     known = resources(job.host, job.cuts)
     found = []
     for name, ledger in (("node-limited", expert_dispatch.node_limited), ("straight", expert_dispatch.straight)):
-        spb = 1e-9 / sustained_rate(known, ledger(job, wish.routing))
-        fixed = wish.library.fixed.value if wish.library.fixed else 0.0
-        if wish.algorithm in (None, name):
+        spb = 1e-9 / sustained_rate(known, ledger(job, query.routing))
+        fixed = query.library.fixed.value if query.library.fixed else 0.0
+        if query.algorithm in (None, name):
             found.append(
                 Choice(
                     algorithm=name,
@@ -133,15 +133,20 @@ def _dispatch_choices(wish: CollectiveQuery, job: RankLayout) -> list[Choice]:
     return found
 
 
-def choices(wish: CollectiveQuery, job: RankLayout) -> list[Choice]:
+def choices(query: CollectiveQuery, job: RankLayout) -> list[Choice]:
     """Return the algorithms and protocols that the library may choose from."""
-    if wish.library.method == "hfreduce":
-        runs = wish.operation == "allreduce" and wish.algorithm is None and wish.protocol is None
-        return [_hfreduce_choice(wish, job)] if runs else []
-    if wish.library.method == "deepep":
-        return _dispatch_choices(wish, job) if wish.operation in OF_TOKENS else []
+    if query.library.method == "hfreduce":
+        runs = query.operation == "allreduce" and query.algorithm is None and query.protocol is None
+        return [_hfreduce_choice(query, job)] if runs else []
+    if query.library.method == "deepep":
+        return _dispatch_choices(query, job) if query.operation in OF_TOKENS else []
     return nccl.choices(
-        wish.library, job, wish.operation, in_network=wish.in_network, algorithm=wish.algorithm, protocol=wish.protocol
+        query.library,
+        job,
+        query.operation,
+        in_network=query.in_network,
+        algorithm=query.algorithm,
+        protocol=query.protocol,
     )
 
 
@@ -157,11 +162,11 @@ def stack(found: list[Choice], scales: int) -> dict[str, Floats]:
     return {name: column(name) for name in names}
 
 
-def time_grid(wish: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingGrid | None:
+def time_grid(query: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingGrid | None:
     """Return the times of every choice at every scale and size, in one broadcast.
 
     Args:
-        wish: operation, library and forced choices.
+        query: operation, library and forced choices.
         job: the ranks; its numbers are arrays of one axis, the scales.
         sizes: messages [byte], one axis.
 
@@ -170,7 +175,7 @@ def time_grid(wish: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingGr
     """
     import numpy as np
 
-    found = choices(wish, job)
+    found = choices(query, job)
     if not found:
         return None
     at = stack(found, np.size(job.nodes))
@@ -205,16 +210,16 @@ class Timed:
     """Time in the library's own cost model [s]."""
 
 
-def time_choices(wish: CollectiveQuery, job: RankLayout, size: float) -> list[Timed]:
+def time_choices(query: CollectiveQuery, job: RankLayout, size: float) -> list[Timed]:
     """Return the time of one message with each choice that can run, as `time_grid` has it for many.
 
     Args:
-        wish: operation, library and what is forced.
+        query: operation, library and what is forced.
         job: the ranks, plain numbers.
         size: message [byte].
     """
     found = []
-    for item in choices(wish, job):
+    for item in choices(query, job):
         if item.possible:
             coefficients = {name: getattr(item, name) for name in COEFFICIENTS}
             found.append(
@@ -230,17 +235,17 @@ def time_choices(wish: CollectiveQuery, job: RankLayout, size: float) -> list[Ti
     return found
 
 
-def chosen_time(wish: CollectiveQuery, job: RankLayout, size: Number) -> Number:
+def chosen_time(query: CollectiveQuery, job: RankLayout, size: Number) -> Number:
     """Return the time of what a library chooses [s], for one job or for arrays of them; infinite where none can run.
 
     Args:
-        wish: operation, library and what is forced.
+        query: operation, library and what is forced.
         job: the ranks, any shape.
         size: message [byte].
     """
     least: Number = float("inf")
     time: Number = float("inf")
-    for item in choices(wish, job):
+    for item in choices(query, job):
         estimate = choose(item.possible, item.latency + size * item.estimate_per_byte, float("inf"))
         takes = transfer_time(size, **{name: getattr(item, name) for name in COEFFICIENTS})
         time = choose(estimate < least, takes, time)

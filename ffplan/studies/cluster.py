@@ -45,16 +45,18 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
     assert isinstance(found[0], Library)
     assert isinstance(found[1], Library)
 
-    def crossed(spot: GroupPlacement) -> tuple[Any, tuple[LinkCut, ...]]:
-        boxes = np.asarray(spot.nodes) * node.domain_nodes
+    def crossed(placement: GroupPlacement) -> tuple[Any, tuple[LinkCut, ...]]:
+        boxes = np.asarray(placement.nodes) * node.domain_nodes
         span = np.minimum(
-            boxes * spot.apart, np.maximum(boxes, reachable_nodes(design))
+            boxes * placement.apart, np.maximum(boxes, reachable_nodes(design))
         )  # from its first node to its last
         zones = np.minimum(np.asarray(zones_of(design, span), dtype=float), boxes)
         found = []
-        held = spot.nodes * np.minimum(np.maximum(spot.each, 1), node.domain_nodes)  # nodes with a rank of the group
+        held = placement.nodes * np.minimum(
+            np.maximum(placement.each, 1), node.domain_nodes
+        )  # nodes with a rank of the group
         for cut in fabric_cuts(design, plan, span, zones):
-            share = cut_fraction(node.domain_gpus, node.domain_nics, spot, cut.below / node.domain_nodes)
+            share = cut_fraction(node.domain_gpus, node.domain_nics, placement, cut.below / node.domain_nodes)
             found.append(replace(cut, sets=np.minimum(cut.sets, held), gbyte_s=cut.gbyte_s * share))
         return zones, tuple(found)
 

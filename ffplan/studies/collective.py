@@ -111,7 +111,7 @@ def _check_zones(design: ResolvedDesign, boxes: Floats, zones: int) -> None:
         raise QueryError(f"--zones {zones}: {zones} zone(s) hold {held:,} nodes, the job has {int(boxes.max()):,}")
 
 
-def _wish(design: ResolvedDesign, catalog: Catalog, name: str, wanted: CollectiveRequest) -> CollectiveQuery:
+def _query(design: ResolvedDesign, catalog: Catalog, name: str, wanted: CollectiveRequest) -> CollectiveQuery:
     part = catalog.entry(name.removesuffix("-nvlink")).part
     assert isinstance(part, Library)
     asked = design.spec.communication
@@ -128,14 +128,14 @@ def _wish(design: ResolvedDesign, catalog: Catalog, name: str, wanted: Collectiv
     )
 
 
-def _fault(wish: CollectiveQuery, job: RankLayout) -> str | None:
+def _fault(query: CollectiveQuery, job: RankLayout) -> str | None:
     """Return the reason why a library cannot run the query, or None."""
-    if wish.routing is not None and (fault := expert_dispatch.routing_fault(job, wish.routing)):
+    if query.routing is not None and (fault := expert_dispatch.routing_fault(job, query.routing)):
         return f"{fault}; see --gpus, --experts, --top-k and --max-nodes"
-    reduces = [item for item in choices(wish, job) if item.algorithm == "sharp" and bool(np.any(item.possible))]
-    if wish.in_network and not reduces:
-        return f"--sharp: no {wish.name} {wish.operation} of `{job.host.id}` that reduces in the network is known"
-    if wish.nvlink and not (job.host.pairs or job.host.switched):
+    reduces = [item for item in choices(query, job) if item.algorithm == "sharp" and bool(np.any(item.possible))]
+    if query.in_network and not reduces:
+        return f"--sharp: no {query.name} {query.operation} of `{job.host.id}` that reduces in the network is known"
+    if query.nvlink and not (job.host.pairs or job.host.switched):
         return f"`hfreduce-nvlink` needs NVLink between GPUs; `{job.host.id}` has none"
     return None
 
@@ -199,15 +199,15 @@ def collective_table(
     terms: list[AlgorithmRow] = []
     assumed: list[str] = []
     for name in libraries:
-        wish = _wish(design, catalog, name, wanted)
-        by_domain = wish.library.method != "hfreduce"
+        query = _query(design, catalog, name, wanted)
+        by_domain = query.library.method != "hfreduce"
         job = rank_layout(design, plan, ranks, wanted.zones, wanted.nic_gbyte_s, by_domain=by_domain)
-        if fault := _fault(wish, job):
+        if fault := _fault(query, job):
             raise QueryError(fault)
-        found, listed = tabulate(wish, job, ranks, np.array(sizes))
+        found, listed = tabulate(query, job, ranks, np.array(sizes))
         rows += found
         terms += listed
-        assumed += collective_assumptions(wish, job)
+        assumed += collective_assumptions(query, job)
     if wanted.nic_gbyte_s is not None:
         assumed.append(f"NICs carry {wanted.nic_gbyte_s:g} GB/s at most, as asked.")
     used = {row.algorithm for row in rows}

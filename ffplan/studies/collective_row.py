@@ -47,35 +47,35 @@ def choice_name(algorithm: str, protocol: str) -> str:
     return " ".join(filter(None, (algorithm, protocol)))
 
 
-def ledger_of(wish: CollectiveQuery, job: RankLayout, algorithm: str) -> list[Line]:
+def ledger_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> list[Line]:
     """Return the ledger of an algorithm of any library.
 
     Args:
-        wish: operation and library.
+        query: operation and library.
         job: the ranks.
         algorithm: as the choices name it.
     """
     if algorithm == "hfreduce":
-        return hfreduce(job, nvlink=wish.nvlink, memcpy_async=wish.memcpy_async)[0]
+        return hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async)[0]
     if algorithm in ("node-limited", "straight"):
-        assert wish.routing is not None
+        assert query.routing is not None
         ledger = expert_dispatch.node_limited if algorithm == "node-limited" else expert_dispatch.straight
-        return ledger(job, wish.routing)
-    return ALGORITHMS[algorithm].ledger(wish.operation, job)
+        return ledger(job, query.routing)
+    return ALGORITHMS[algorithm].ledger(query.operation, job)
 
 
-def bound_of(wish: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
+def bound_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
     """Return every term of an algorithm, with the rates that long messages reach.
 
     Args:
-        wish: operation and library.
+        query: operation and library.
         job: the ranks, plain numbers.
         algorithm: as the choices name it.
     """
-    share = wish.library.link_share.value if wish.library.link_share else 1.0
+    share = query.library.link_share.value if query.library.link_share else 1.0
     return solve(
         resources(job.host, job.cuts, share),
-        ledger_of(wish, job, algorithm),
+        ledger_of(query, job, algorithm),
         sustained=True,
         trees=algorithm in ALGORITHMS and ALGORITHMS[algorithm].trees,
     )
@@ -90,18 +90,18 @@ def _limit(item: Bound, pick: Pick) -> tuple[str, str]:
     return item.binding.name, item.binding.label
 
 
-def _as_deepep(wish: CollectiveQuery, job: RankLayout, algorithm: str, algbw: float) -> float | None:
+def _as_deepep(query: CollectiveQuery, job: RankLayout, algorithm: str, algbw: float) -> float | None:
     """Return the rate as DeepEP counts it, with tokens to a GPU's own node; None of other operations."""
-    if wish.routing is None:
+    if query.routing is None:
         return None
-    return float(algbw * expert_dispatch.counted_copies(job, wish.routing, algorithm))
+    return float(algbw * expert_dispatch.counted_copies(job, query.routing, algorithm))
 
 
-def collective_row(wish: CollectiveQuery, job: RankLayout, gpus: int, pick: Pick, item: Bound) -> CollectiveRow:
+def collective_row(query: CollectiveQuery, job: RankLayout, gpus: int, pick: Pick, item: Bound) -> CollectiveRow:
     """Return the row of one time.
 
     Args:
-        wish: operation and library.
+        query: operation and library.
         job: the ranks, plain numbers.
         gpus: how many they are.
         pick: the choice, its size and time.
@@ -111,7 +111,7 @@ def collective_row(wish: CollectiveQuery, job: RankLayout, gpus: int, pick: Pick
     name, label = _limit(item, pick)
     spare = item.runner_up
     return CollectiveRow(
-        library=wish.name,
+        library=query.name,
         gpus=gpus,
         nodes=int(job.nodes),
         zones=int(job.zones),
@@ -120,7 +120,7 @@ def collective_row(wish: CollectiveQuery, job: RankLayout, gpus: int, pick: Pick
         protocol=pick.protocol,
         time_s=pick.time,
         algbw_gbyte_s=algbw,
-        busbw_gbyte_s=float(algbw * bus_factor(wish.operation, job.ranks)),
+        busbw_gbyte_s=float(algbw * bus_factor(query.operation, job.ranks)),
         latency_s=pick.latency,
         stream_s=pick.stream,
         fill_s=max(0.0, pick.time - pick.latency - pick.stream),
@@ -130,20 +130,20 @@ def collective_row(wish: CollectiveQuery, job: RankLayout, gpus: int, pick: Pick
         runner_up_gbyte_s=float(spare.gbyte_s) if spare else None,
         fastest=pick.fastest,
         fastest_time_s=pick.fastest_time,
-        deepep_gbyte_s=_as_deepep(wish, job, pick.algorithm, algbw),
+        deepep_gbyte_s=_as_deepep(query, job, pick.algorithm, algbw),
     )
 
 
-def timed_row(wish: CollectiveQuery, job: RankLayout, gpus: int, size: float) -> CollectiveRow | None:
+def timed_row(query: CollectiveQuery, job: RankLayout, gpus: int, size: float) -> CollectiveRow | None:
     """Return the row of one message on one job; None where the library cannot run there.
 
     Args:
-        wish: operation, library and what is forced.
+        query: operation, library and what is forced.
         job: the ranks, plain numbers.
         gpus: how many they are.
         size: message [byte].
     """
-    found = time_choices(wish, job, size)
+    found = time_choices(query, job, size)
     if not found:
         return None
     made, best = chosen(found), fastest(found)
@@ -157,4 +157,4 @@ def timed_row(wish: CollectiveQuery, job: RankLayout, gpus: int, size: float) ->
         fastest=choice_name(best.algorithm, best.protocol),
         fastest_time=best.time,
     )
-    return collective_row(wish, job, gpus, pick, bound_of(wish, job, made.algorithm))
+    return collective_row(query, job, gpus, pick, bound_of(query, job, made.algorithm))

@@ -41,12 +41,12 @@ def _single(job: RankLayout, at: int) -> RankLayout:
 
 
 def tabulate(
-    wish: CollectiveQuery, job: RankLayout, gpus: tuple[int, ...], sizes: Floats
+    query: CollectiveQuery, job: RankLayout, gpus: tuple[int, ...], sizes: Floats
 ) -> tuple[list[CollectiveRow], list[AlgorithmRow]]:
     """Return a row for each number of GPUs and size, and the terms of every algorithm chosen.
 
     Args:
-        wish: operation, library and forced choices.
+        query: operation, library and forced choices.
         job: the ranks; numbers are arrays over `gpus`.
         gpus: ranks of each job.
         sizes: messages [byte].
@@ -54,20 +54,20 @@ def tabulate(
     Raises:
         QueryError: where the library has no such operation, algorithm or protocol here.
     """
-    grid = time_grid(wish, job, sizes)
+    grid = time_grid(query, job, sizes)
     if grid is None or not bool(grid.possible.all()):
-        what = " ".join(filter(None, (wish.algorithm, wish.protocol, wish.operation)))
+        what = " ".join(filter(None, (query.algorithm, query.protocol, query.operation)))
         at = "" if grid is None else f" over {gpus[int(np.argmin(grid.possible))]:,} accelerators"
-        forced = ALGORITHMS.get(wish.algorithm or "")
-        only = f"; {wish.algorithm} runs on {forced.runs_on}" if at and forced and forced.runs_on else ""
-        raise QueryError(f"`{wish.library.id}` has no {what}{at} of `{job.host.id}`{only}")
+        forced = ALGORITHMS.get(query.algorithm or "")
+        only = f"; {query.algorithm} runs on {forced.runs_on}" if at and forced and forced.runs_on else ""
+        raise QueryError(f"`{query.library.id}` has no {what}{at} of `{job.host.id}`{only}")
     bounds: dict[tuple[int, str], Bound] = {}
     for i in range(len(gpus)):
         for algorithm in dict.fromkeys(grid.choices[k][0] for k in grid.chosen[i]):
-            bounds[i, algorithm] = bound_of(wish, _single(job, i), algorithm)
-    rows = _rows(wish, job, gpus, sizes, grid, bounds)
+            bounds[i, algorithm] = bound_of(query, _single(job, i), algorithm)
+    rows = _rows(query, job, gpus, sizes, grid, bounds)
     terms = [
-        AlgorithmRow(wish.name, gpus[i], algorithm, tuple(_limits(item))) for (i, algorithm), item in bounds.items()
+        AlgorithmRow(query.name, gpus[i], algorithm, tuple(_limits(item))) for (i, algorithm), item in bounds.items()
     ]
     return rows, terms
 
@@ -78,7 +78,7 @@ def _limits(item: Bound) -> Iterator[Limit]:
 
 
 def _rows(
-    wish: CollectiveQuery,
+    query: CollectiveQuery,
     job: RankLayout,
     gpus: tuple[int, ...],
     sizes: Floats,
@@ -103,5 +103,5 @@ def _rows(
                 fastest=choice_name(*grid.choices[int(fastest[i, j])]),
                 fastest_time=float(least[i, j]),
             )
-            rows.append(collective_row(wish, ranks, count, pick, bounds[i, algorithm]))
+            rows.append(collective_row(query, ranks, count, pick, bounds[i, algorithm]))
     return rows

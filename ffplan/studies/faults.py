@@ -43,16 +43,16 @@ def _loss(
     every: Ints,
     healthy: Remaining,
     loss: Loss,
-    wish: FaultRequest,
+    query: FaultRequest,
     step: Callable[[int, int, str], None],
 ) -> LossReport:
     """Return the cost of a loss over some draws; one draw where only one choice exists."""
-    random = np.random.default_rng(wish.seed)
-    draws = 1 if loss.count >= len(loss.pool) else wish.samples
+    random = np.random.default_rng(query.seed)
+    draws = 1 if loss.count >= len(loss.pool) else query.samples
     left = []
     for number in range(draws):
-        step(number, wish.samples, loss.title)
-        left.append(remaining(wired.fabric, every, *draw(loss, wired.fabric, random), wish.routing))
+        step(number, query.samples, loss.title)
+        left.append(remaining(wired.fabric, every, *draw(loss, wired.fabric, random), query.routing))
     inside = [
         min(now / before for now, before in zip(item.zone_gbyte_s, healthy.zone_gbyte_s, strict=True)) for item in left
     ]
@@ -74,27 +74,27 @@ def _loss(
     )
 
 
-def faults(wired: WiredDesign, wish: FaultRequest, step: Callable[[int, int, str], None]) -> FaultReport:
+def faults(wired: WiredDesign, query: FaultRequest, step: Callable[[int, int, str], None]) -> FaultReport:
     """Return the remaining fabric after each loss.
 
     Args:
         wired: the design.
-        wish: losses and draws.
+        query: losses and draws.
         step: called with the number of each draw, the draws, and the loss.
 
     Raises:
         LossError: where the fabric lacks the switches or links to lose.
     """
     fabric = wired.fabric
-    losses = [parse_loss(text, fabric, wired.names) for text in wish.lose] or usual_losses(fabric)
+    losses = [parse_loss(text, fabric, wired.names) for text in query.lose] or usual_losses(fabric)
     every, nothing = all_nodes(wired.design, fabric), np.zeros(0, np.int64)
-    healthy = remaining(fabric, every, nothing, nothing, wish.routing)
+    healthy = remaining(fabric, every, nothing, nothing, query.routing)
     return FaultReport(
         schema_version=SCHEMA_VERSION,
         design=wired.design.spec.name,
-        seed=wish.seed,
-        routing=wish.routing,
+        seed=query.seed,
+        routing=query.routing,
         endpoints=len(fabric.network.endpoints),
         nodes=len(every),
-        losses=tuple(_loss(wired, every, healthy, loss, wish, step) for loss in losses),
+        losses=tuple(_loss(wired, every, healthy, loss, query, step) for loss in losses),
     )

@@ -42,7 +42,7 @@ class RouteRequest:
 
 
 def _beside(
-    wired: WiredDesign, wish: RouteRequest, job: JobNodes, load: Floats, ideal_s: float, beside: str
+    wired: WiredDesign, query: RouteRequest, job: JobNodes, load: Floats, ideal_s: float, beside: str
 ) -> LaneReport:
     """Return the rates while a second class of traffic shares the links.
 
@@ -51,16 +51,16 @@ def _beside(
     """
     network, router = wired.fabric.network, routing_of(wired.fabric)
     other, lost = job_loads.loads_for(
-        wired.design, router, job, beside, routing=wish.routing, nbytes=wish.size, seed=wish.seed
+        wired.design, router, job, beside, routing=query.routing, nbytes=query.size, seed=query.seed
     )
     if lost:
         raise job_loads.StudyError(f"--beside {beside}: {lost:,} of its flows cannot arrive")
     other_ideal = outcome(network, other).ideal_s
     rate = network.links.gbyte_s.repeat(2) * 1e9
-    rates = lane_rates(load, other, rate, wish.share)
+    rates = lane_rates(load, other, rate, query.share)
     return LaneReport(
         traffic=beside,
-        share=wish.share,
+        share=query.share,
         job_rate_alone=rates.alone[0] * ideal_s,
         job_rate_together=rates.together[0] * ideal_s,
         other_rate_alone=rates.alone[1] * other_ideal,
@@ -68,43 +68,45 @@ def _beside(
     )
 
 
-def route(wired: WiredDesign, wish: RouteRequest) -> RouteReport:
+def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
     """Return the rates of traffic on a fabric.
 
     Args:
         wired: the design.
-        wish: traffic, routing and job.
+        query: traffic, routing and job.
 
     Raises:
         StudyError: where the fabric lacks the requested traffic or routing.
     """
     design, network, names = wired.design, wired.fabric.network, wired.names
     router = routing_of(wired.fabric)
-    job = job_loads.pick_job(design, wired.fabric, wish.nodes, wish.order, wish.seed)
+    job = job_loads.pick_job(design, wired.fabric, query.nodes, query.order, query.seed)
 
     def loads(routing: str) -> tuple[Floats, int]:
-        if wish.flows is not None:
-            return job_loads.loads_of(router, wish.flows, routing, wish.seed)
-        return job_loads.loads_for(design, router, job, wish.traffic, routing=routing, nbytes=wish.size, seed=wish.seed)
+        if query.flows is not None:
+            return job_loads.loads_of(router, query.flows, routing, query.seed)
+        return job_loads.loads_for(
+            design, router, job, query.traffic, routing=routing, nbytes=query.size, seed=query.seed
+        )
 
-    load, lost = loads(wish.routing)
-    even = load if wish.routing == "adaptive" else loads("adaptive")[0]
-    result, known = outcome(network, load, lost), wish.flows is None
+    load, lost = loads(query.routing)
+    even = load if query.routing == "adaptive" else loads("adaptive")[0]
+    result, known = outcome(network, load, lost), query.flows is None
     return RouteReport(
         schema_version=SCHEMA_VERSION,
         design=design.spec.name,
-        traffic=wish.traffic,
-        routing=wish.routing,
-        order=wish.order,
+        traffic=query.traffic,
+        routing=query.routing,
+        order=query.order,
         nodes=len(job.ports),
-        bytes_per_node=wish.size if known else 0.0,
+        bytes_per_node=query.size if known else 0.0,
         time_s=result.time_s,
         ideal_s=result.ideal_s,
         share=result.share,
         adaptive_share=outcome(network, even).share,
         hottest=hottest(network, names, result),
         tiers=tuple(link_load(network, names, item) for item in result.tiers),
-        pairs_across_zones=job_loads.pairs_across_zones(job, wish.traffic) if known else None,
+        pairs_across_zones=job_loads.pairs_across_zones(job, query.traffic) if known else None,
         unreached=lost,
-        beside=_beside(wired, wish, job, load, result.ideal_s, wish.beside) if wish.beside else None,
+        beside=_beside(wired, query, job, load, result.ideal_s, query.beside) if query.beside else None,
     )

@@ -43,7 +43,7 @@ class SizeRequest:
     """Catalogue id of the link between switches; free where not named."""
 
 
-def _prices(wish: SizeRequest, book: PriceBook) -> tuple[float, float, float]:
+def _prices(query: SizeRequest, book: PriceBook) -> tuple[float, float, float]:
     """Return the prices of a switch, an endpoint link and a link between switches; links not named are free.
 
     Raises:
@@ -58,9 +58,9 @@ def _prices(wish: SizeRequest, book: PriceBook) -> tuple[float, float, float]:
         return float(book.items[name].value)
 
     return (
-        price(wish.switch.id, "switch"),
-        price(wish.endpoint_link, "endpoint link"),
-        price(wish.link, "inter-switch link"),
+        price(query.switch.id, "switch"),
+        price(query.endpoint_link, "endpoint link"),
+        price(query.link, "inter-switch link"),
     )
 
 
@@ -87,63 +87,63 @@ def _option(item: Candidate, asked: int, radix: int, prices: tuple[float, float,
     )
 
 
-def _check(wish: SizeRequest) -> None:
+def _check(query: SizeRequest) -> None:
     """Refuse numbers that no fabric has.
 
     Raises:
         SizeError: for the first.
     """
     bounds = {
-        "endpoints": ((wish.endpoints,), 2, 100_000_000),
-        "breakout": ((wish.breakout,), 1, 8),
-        "rails": ((wish.rails,), 1, 512),
-        "tiers": (wish.tiers, 1, 3),
-        "planes": (wish.planes, 2, 64),
+        "endpoints": ((query.endpoints,), 2, 100_000_000),
+        "breakout": ((query.breakout,), 1, 8),
+        "rails": ((query.rails,), 1, 512),
+        "tiers": (query.tiers, 1, 3),
+        "planes": (query.planes, 2, 64),
     }
     for name, (values, low, high) in bounds.items():
         if not all(isinstance(value, int) and low <= value <= high for value in values):
             raise SizeError(f"{name}: whole numbers from {low:,} to {high:,}")
-    if wish.oversubscription < 1:
+    if query.oversubscription < 1:
         raise SizeError("oversubscription: 1 or more downlinks per uplink")
-    if wish.core_policy not in get_args(CorePolicy):
+    if query.core_policy not in get_args(CorePolicy):
         raise SizeError(f"core_policy: one of {', '.join(get_args(CorePolicy))}")
 
 
-def size(wish: SizeRequest) -> SizeReport:
+def size(query: SizeRequest) -> SizeReport:
     """Return the families that hold some endpoints, fewest switches first, and those that do not.
 
     Args:
-        wish: endpoints, switch and the families to consider.
+        query: endpoints, switch and the families to consider.
 
     Raises:
         SizeError: where a port cannot be split so far, or a price is missing.
     """
-    _check(wish)
-    part, breakout, book = wish.switch, wish.breakout, wish.prices
+    _check(query)
+    part, breakout, book = query.switch, query.breakout, query.prices
     splits = part.splits.value if part.splits else None
     if splits is not None and breakout > splits:
         raise SizeError(f"--breakout {breakout}: a port of `{part.id}` is split into {splits} at most")
     radix = int(part.ports.value) * breakout
-    costs = _prices(wish, book) if book else None
+    costs = _prices(query, book) if book else None
     found, small = candidates(
         Request(
-            endpoints=wish.endpoints,
+            endpoints=query.endpoints,
             radix=radix,
-            rails=wish.rails,
-            ratio=wish.oversubscription,
-            core_policy=wish.core_policy,
-            tiers=tuple(sorted(set(wish.tiers))),
-            planes=tuple(sorted(set(wish.planes))),
+            rails=query.rails,
+            ratio=query.oversubscription,
+            core_policy=query.core_policy,
+            tiers=tuple(sorted(set(query.tiers))),
+            planes=tuple(sorted(set(query.planes))),
             most_split=None if splits is None else splits // breakout,
         )
     )
     return SizeReport(
         schema_version=SCHEMA_VERSION,
-        endpoints=wish.endpoints,
+        endpoints=query.endpoints,
         switch=part.id,
         radix=radix,
         port_gbyte_s=float(part.rate.value) / breakout,
         currency=book.currency if book else None,
-        options=tuple(_option(item, wish.endpoints, radix, costs) for item in found),
+        options=tuple(_option(item, query.endpoints, radix, costs) for item in found),
         too_small=tuple(small),
     )

@@ -21,14 +21,14 @@ SHARDED = 64
 """Data-parallel ranks from which ZeRO 3 was measured to be slower than modelled."""
 
 
-def collective_assumptions(wish: CollectiveQuery, job: RankLayout) -> tuple[str, ...]:
+def collective_assumptions(query: CollectiveQuery, job: RankLayout) -> tuple[str, ...]:
     """Return the assumptions behind a table of times.
 
     Args:
-        wish: operation and library.
+        query: operation and library.
         job: the ranks.
     """
-    host, library = job.host, wish.library
+    host, library = job.host, query.library
     accelerator = host.accelerator
     rates = host.rates
     found = [
@@ -48,14 +48,14 @@ def collective_assumptions(wish: CollectiveQuery, job: RankLayout) -> tuple[str,
             found.append(f"No bandwidth between sockets of `{host.cpus[0].id}` is known: that term is left out.")
         if not host.switched and any(port.limits is None for port in host.ports if port.gpus):
             found.append(f"No root-port limit of `{host.cpus[0].id}` is known: that term is left out.")
-        if wish.operation == "all-to-all":
+        if query.operation == "all-to-all":
             found.append("The cost of many small all-to-all messages beyond one hop is not modelled.")
-        if wish.operation in ("all-gather", "reduce-scatter"):
+        if query.operation in ("all-gather", "reduce-scatter"):
             found.append("Rings are timed by default; NCCL's PAT (--algorithm pat) has less latency on many nodes.")
     if library.method == "hfreduce":
         found.append("HFReduce is fitted at 184 MiB; copies and additions of small messages are left out.")
         found.append("Nodes carry the mean load of the double binary tree, 2 (N - 1) / N.")
-    if library.method == "deepep" and wish.routing is not None:
+    if library.method == "deepep" and query.routing is not None:
         found.append("The fixed time of a call was fitted on H800 with 400 Gb/s NICs.")
         found.append("Every expert is as likely as any other; tokens are FP8 with scales out, BF16 back.")
     if host.peer_through_cpu and library.method == "nccl" and all(cpu.gpu_nic_peer is None for cpu in host.cpus):

@@ -100,15 +100,15 @@ def conv_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
 def _reduced(run: ConvRun, behind: list[Number]) -> Number:
     """Return the exposed time of gradient reduction, bucket by bucket during the backward pass [s]."""
     gpus, cut = np.asarray(run.plans.gpus, dtype=float), buckets(run.layers, run.gradient, run.bucket)
-    spot = place_group(run.system, gpus, gpus, 1.0)
+    placement = place_group(run.system, gpus, gpus, 1.0)
     sizes = np.array([size for size, _ in cut]).reshape(-1, *(1 for _ in gpus.shape))
-    times = list(group_time(run.system, "allreduce", spot, sizes + 0 * gpus, reducing=True))
+    times = list(group_time(run.system, "allreduce", placement, sizes + 0 * gpus, reducing=True))
     if "gradients" not in run.plans.overlap:
         whole: Number = sum(times)
         return whole
     ready = [sum(behind[position:]) for _, position in cut]
     exposed = np.maximum(queue_end(ready, times) - sum(behind), 0.0)
-    return with_overlap_cost(exposed, sum(times), hidden_fraction(run.system, spot, run.speeds.overlap))
+    return with_overlap_cost(exposed, sum(times), hidden_fraction(run.system, placement, run.speeds.overlap))
 
 
 def conv_step_parts(run: ConvRun) -> dict[str, Floats]:

@@ -103,10 +103,10 @@ def unit_collectives(run: TrainRun, weights: Number, ranks: Number, stride: Numb
     """Return the collectives of `weights` parameters over the ranks that shard them."""
     p, system = run.plans, run.system
     shared = np.minimum(np.where(np.asarray(p.shard) > 0, p.shard, ranks), ranks)
-    spot, outer = placement_of(run, shared, stride), placement_of(run, ranks / shared, stride * shared)
+    placement, outer = placement_of(run, shared, stride), placement_of(run, ranks / shared, stride * shared)
     return UnitCollectives(
-        group_time(system, "all-gather", spot, p.width * weights),
-        group_time(system, "reduce-scatter", spot, p.gradient_bytes * weights),
+        group_time(system, "all-gather", placement, p.width * weights),
+        group_time(system, "reduce-scatter", placement, p.gradient_bytes * weights),
         group_time(system, "allreduce", outer, p.gradient_bytes * weights / shared),
     )
 

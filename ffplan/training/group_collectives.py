@@ -89,12 +89,12 @@ def place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> 
     return GroupPlacement(each, nodes, np.maximum(inside / domain, 1.0))
 
 
-def hidden_fraction(system: Cluster, spot: GroupPlacement, share: float) -> Number:
+def hidden_fraction(system: Cluster, placement: GroupPlacement, share: float) -> Number:
     """Return the fraction of a hidden reduction's time by which computing slows down [1].
 
     HFReduce adds on the host, which costs none; where groups do not fill nodes NCCL reduces in its place.
     """
-    on_host = (system.reducer.method == "hfreduce") & (np.asarray(spot.each) >= len(system.host.gpus))
+    on_host = (system.reducer.method == "hfreduce") & (np.asarray(placement.each) >= len(system.host.gpus))
     return np.where(on_host, 0.0, share)
 
 
@@ -120,13 +120,13 @@ def contention(gpus: Number, nics: Number, per_node: Number, nodes: Number) -> N
     return 1.0 + (nodes > 1) * (shared - 1.0)
 
 
-def cut_fraction(gpus: int, nics: int, spot: GroupPlacement, below: Number) -> Number:
+def cut_fraction(gpus: int, nics: int, placement: GroupPlacement, below: Number) -> Number:
     """Return the fraction of a link cut's rate that a group has while all groups cross it.
 
     Args:
         gpus: accelerators of a node G [1].
         nics: NICs of a node [1].
-        spot: where the group lies: r ranks on a node, d nodes apart.
+        placement: where the group lies: r ranks on a node, d nodes apart.
         below: nodes, or scale-up domains, below the link cut b [1].
 
     Returns:
@@ -138,12 +138,12 @@ def cut_fraction(gpus: int, nics: int, spot: GroupPlacement, below: Number) -> N
     Source:
         G / r groups of every node cross the link cut, and the nodes between those of one group belong to others.
     """
-    mine = np.minimum(1.0, spot.each / gpus) / np.minimum(spot.apart, np.maximum(below, 1.0))
-    return mine * contention(gpus, nics, spot.each, spot.nodes)
+    mine = np.minimum(1.0, placement.each / gpus) / np.minimum(placement.apart, np.maximum(below, 1.0))
+    return mine * contention(gpus, nics, placement.each, placement.nodes)
 
 
 def group_time(
-    system: Cluster, operation: str, spot: GroupPlacement, size: Number, *, reducing: bool = False
+    system: Cluster, operation: str, placement: GroupPlacement, size: Number, *, reducing: bool = False
 ) -> Floats:
     """Return the time of a collective that every group of the job runs at once; 0 over a single rank [s].
 
@@ -152,7 +152,7 @@ def group_time(
     Args:
         system: the machine.
         operation: allreduce, reduce-scatter, all-gather, all-to-all or sendrecv.
-        spot: placement of the groups.
+        placement: placement of the groups.
         size: message as nccl-tests counts it [byte], any shape.
         reducing: the library for gradients does it.
 
@@ -160,9 +160,11 @@ def group_time(
         ValueError: where the library has no such operation.
     """
     library = system.reducer if reducing else system.library
-    scaled = np.asarray(size * contention(system.domain, system.host.domain_nics, spot.each, spot.nodes))
-    apart = np.where(np.asarray(spot.nodes) > 1, spot.apart, 1.0) if system.crossed else 1.0
-    *where, sizes = np.broadcast_arrays(*(np.asarray(v, dtype=float) for v in (spot.each, spot.nodes, apart, scaled)))
+    scaled = np.asarray(size * contention(system.domain, system.host.domain_nics, placement.each, placement.nodes))
+    apart = np.where(np.asarray(placement.nodes) > 1, placement.apart, 1.0) if system.crossed else 1.0
+    *where, sizes = np.broadcast_arrays(
+        *(np.asarray(v, dtype=float) for v in (placement.each, placement.nodes, apart, scaled))
+    )
     inside, alone = bool((where[1] <= 1).all()), bool((where[0] <= 1).all())
     place = INSIDE if inside else APART if alone and not reducing else MIXED
     mark = (place, operation, reducing, sizes.shape, *(array.tobytes() for array in (*where, sizes)))
@@ -190,15 +192,15 @@ def _group_times(system: Cluster, library: Library, operation: str, where: list[
     return np.where(sizes > 0, np.maximum(found - system.host.launch_s, 0.0), 0.0)
 
 
-def _grid(system: Cluster, library: Library, operation: str, spot: GroupPlacement, sizes: Floats) -> Floats:
+def _grid(system: Cluster, library: Library, operation: str, placement: GroupPlacement, sizes: Floats) -> Floats:
     """Return times of group x size [s].
 
     Raises:
         ValueError: where the library has no such operation.
     """
-    zones, cuts = system.crossed(spot) if system.crossed else (spot.nodes * 0 + 1, ())
-    safe = np.where(spot.each * spot.nodes < 2, 2.0, spot.each)
-    job = RankLayout(host=system.host, nodes=spot.nodes, per_node=safe, zones=zones, cuts=cuts)
+    zones, cuts = system.crossed(placement) if system.crossed else (placement.nodes * 0 + 1, ())
+    safe = np.where(placement.each * placement.nodes < 2, 2.0, placement.each)
+    job = RankLayout(host=system.host, nodes=placement.nodes, per_node=safe, zones=zones, cuts=cuts)
     grid = time_grid(
         CollectiveQuery(operation=operation, library=library, nvlink=system.nvlink), job, np.maximum(sizes, 1.0)
     )
@@ -206,18 +208,18 @@ def _grid(system: Cluster, library: Library, operation: str, spot: GroupPlacemen
         raise ValueError(f"{library.id} has no {operation}")
     found = np.asarray(grid.pick(grid.time))
     if library is not system.library and not grid.possible.all():  # HFReduce takes whole nodes; NCCL does the rest
-        return np.where(grid.possible[:, None], found, _grid(system, system.library, operation, spot, sizes))
+        return np.where(grid.possible[:, None], found, _grid(system, system.library, operation, placement, sizes))
     return found
 
 
-def send_time(system: Cluster, size: Number, stages: Number, spot: GroupPlacement) -> Number:
+def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPlacement) -> Number:
     """Return the time in which every rank sends a message to one of the next stage.
 
     Args:
         system: the machine.
         size: message of a rank [byte].
         stages: pipeline stages p [1].
-        spot: where the ranks of one pipeline lie: all on one node, or nodes apart.
+        placement: where the ranks of one pipeline lie: all on one node, or nodes apart.
 
     Returns:
         Time [s].
@@ -237,10 +239,10 @@ def send_time(system: Cluster, size: Number, stages: Number, spot: GroupPlacemen
         peer = linked or (host.pcie[1] if host.pcie else float("inf"))
     rate: Number = host.payload_gbyte_s * host.domain_nodes / gpus
     whole = GroupPlacement(
-        0.0 * np.asarray(spot.nodes) + gpus, spot.nodes, spot.apart
+        0.0 * np.asarray(placement.nodes) + gpus, placement.nodes, placement.apart
     )  # all ranks of a node cross together
     for cut in system.crossed(whole)[1] if system.crossed else ():
         rate = np.where(cut.sets > 1, np.minimum(rate, cut.gbyte_s / gpus), rate)
     known: object = system.library.latency.get("network", {}).get("ring", {}).get("simple")
     away = getattr(known, "value", 0.0) + size / (np.maximum(rate, 1e-9) * 1e9)
-    return np.where(spot.each >= stages, size / (peer * 1e9), away)
+    return np.where(placement.each >= stages, size / (peer * 1e9), away)

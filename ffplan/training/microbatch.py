@@ -115,12 +115,12 @@ def _again(forward: LayerTimes, recompute: Number) -> LayerTimes:
 def _tensor(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
     """Return the exposed time of tensor parallelism's collectives in a layer [s]."""
     p, system = run.plans, run.system
-    spot = placement_of(run, p.tensor, strides(p)["tensor"])
+    placement = placement_of(run, p.tensor, strides(p)["tensor"])
     size = p.width * p.tokens(run.shape.sequence) * run.shape.hidden
     full = (p.recompute == 2) * 1.0
-    reduce = group_time(system, "allreduce", spot, size)
-    gather = group_time(system, "all-gather", spot, size)
-    scatter = group_time(system, "reduce-scatter", spot, size)
+    reduce = group_time(system, "allreduce", placement, size)
+    gather = group_time(system, "all-gather", placement, size)
+    scatter = group_time(system, "reduce-scatter", placement, size)
     split = p.sequence_parallel * 1.0
     pairs = 4 + 2 * full  # two forward, two backward, two more with full recomputation, which also gathers inputs anew
     whole: Number = (1 - split) * pairs * reduce + split * (pairs * (gather + scatter) + 2 * (1 - full) * gather)
@@ -132,9 +132,9 @@ def _tensor(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
 def _context(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
     """Return the exposed time of passing keys and values around in a layer [s]."""
     p, width = run.plans, attention_widths(run.shape)
-    spot = placement_of(run, p.context, strides(p)["context"])
+    placement = placement_of(run, p.context, strides(p)["context"])
     keys = p.width * p.micro * run.shape.sequence * (width.key + width.value) / p.tensor
-    gather = group_time(run.system, "all-gather", spot, keys)
+    gather = group_time(run.system, "all-gather", placement, keys)
     passes = 2.5 if p.fused_attention else 2.0
     share = run.speeds.overlap
     ahead = overlap.exposed(gather, forward.attention, p.context, share)

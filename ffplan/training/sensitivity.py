@@ -99,8 +99,8 @@ def _uplinks(system: Cluster, factor: float) -> Cluster:
     if before is None:
         return system
 
-    def crossed(spot: GroupPlacement) -> tuple[Number, tuple[LinkCut, ...]]:
-        zones, cuts = before(spot)
+    def crossed(placement: GroupPlacement) -> tuple[Number, tuple[LinkCut, ...]]:
+        zones, cuts = before(placement)
         return zones, tuple(replace(cut, gbyte_s=cut.gbyte_s * factor) for cut in cuts)
 
     return replace(system, crossed=crossed, known=_untouched(system, "uplinks"))

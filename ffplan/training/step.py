@@ -58,8 +58,8 @@ def _sends(run: TrainRun) -> Number:
     gather = group_time(system, "all-gather", placement_of(run, p.tensor, strides(p)["tensor"]), size)
     joined = gather * (1 - p.sequence_parallel) * (1.0 if p.scatter_gather else 0.0)
     twice = 2.0 if p.schedule in FOLDED else 1.0
-    spot = placement_of(run, p.pipeline, strides(p)["pipeline"])
-    return twice * (p.pipeline > 1) * (send_time(system, size / shared, p.pipeline, spot) + joined)
+    placement = placement_of(run, p.pipeline, strides(p)["pipeline"])
+    return twice * (p.pipeline > 1) * (send_time(system, size / shared, p.pipeline, placement) + joined)
 
 
 def _point_to_point(run: TrainRun, send: Number) -> tuple[Number, Number]:

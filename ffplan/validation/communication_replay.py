@@ -96,7 +96,7 @@ class CaseReplay:
         )
 
 
-def _wish(made: CaseReplay, case: Collective, path: Path) -> CollectiveQuery:
+def _query(made: CaseReplay, case: Collective, path: Path) -> CollectiveQuery:
     tokens, name = case.operation in OF_TOKENS, str(case.library)
     if name == "auto":
         name = "deepep" if tokens else "nccl"
@@ -128,21 +128,21 @@ def _wish(made: CaseReplay, case: Collective, path: Path) -> CollectiveQuery:
 
 
 def _grid(
-    made: CaseReplay, case: Collective, wish: CollectiveQuery, job: RankLayout, sizes: Floats, path: Path
+    made: CaseReplay, case: Collective, query: CollectiveQuery, job: RankLayout, sizes: Floats, path: Path
 ) -> TimingGrid:
-    grid = time_grid(wish, job, sizes)
+    grid = time_grid(query, job, sizes)
     if grid is None or not grid.possible.all():
         what = " ".join(filter(None, (case.algorithm, case.protocol, case.operation)))
         raise made.bench.fault(
             (*path, "operation"),
-            f"`{wish.library.id}` has no {what} for this system and number of GPUs",
+            f"`{query.library.id}` has no {what} for this system and number of GPUs",
             "name another library, operation or algorithm",
         )
     return grid
 
 
 def _metric(
-    case: Collective, wish: CollectiveQuery, job: RankLayout, time: Floats, sizes: Floats, algorithm: str
+    case: Collective, query: CollectiveQuery, job: RankLayout, time: Floats, sizes: Floats, algorithm: str
 ) -> Floats:
     """Return the model's value in the metric of the case: number of GPUs x size."""
     if case.metric == "time_us":
@@ -153,8 +153,8 @@ def _metric(
         return algbw
     if case.metric == "busbw_gbyte_s":
         return bus_bandwidth(case.operation, job.ranks, algbw)
-    assert wish.routing is not None
-    copies: Floats = np.asarray(counted_copies(job, wish.routing, algorithm))
+    assert query.routing is not None
+    copies: Floats = np.asarray(counted_copies(job, query.routing, algorithm))
     counted: Floats = algbw * copies[:, None]
     return counted
 
@@ -165,12 +165,12 @@ def collective_rows(made: CaseReplay, case: Collective, path: Path) -> list[Accu
     Raises:
         InputError: where the values have another shape, or the case cannot run.
     """
-    wish = _wish(made, case, path)
+    query = _query(made, case, path)
     job = made.bench.job(case.system, case.gpus, path)
     sizes = np.array(case.sizes)
-    if wish.routing is not None:
-        sizes = np.array([wish.routing.message_bytes(case.operation)])
-        if fault := routing_fault(job, wish.routing):
+    if query.routing is not None:
+        sizes = np.array([query.routing.message_bytes(case.operation)])
+        if fault := routing_fault(job, query.routing):
             raise made.bench.fault((*path, "experts"), fault, "write experts, top_k and max_nodes that fit the GPUs")
     if len(case.values) != len(case.gpus) or any(len(row) != len(sizes) for row in case.values):
         raise made.bench.fault(
@@ -178,9 +178,9 @@ def collective_rows(made: CaseReplay, case: Collective, path: Path) -> list[Accu
             "the values do not fit the numbers of GPUs and sizes",
             f"write {len(case.gpus)} list(s) of {len(sizes)} value(s)",
         )
-    if case.metric == "deepep_gbyte_s" and wish.routing is None:
+    if case.metric == "deepep_gbyte_s" and query.routing is None:
         raise made.bench.fault((*path, "metric"), "`deepep_gbyte_s` is of dispatch and combine", "name another metric")
-    grid = _grid(made, case, wish, job, sizes, path)
+    grid = _grid(made, case, query, job, sizes, path)
     time = grid.pick(grid.time)
     rows = []
     for i, gpus in enumerate(case.gpus):
@@ -189,7 +189,7 @@ def collective_rows(made: CaseReplay, case: Collective, path: Path) -> list[Accu
             chosen = grid.choices[int(grid.chosen[i, j])]
             if value is None:
                 continue
-            model = _metric(case, wish, job, time, sizes, chosen[0])[i, j]
+            model = _metric(case, query, job, time, sizes, chosen[0])[i, j]
             rows.append(
                 made.row(
                     case,

@@ -131,9 +131,11 @@ class CaseParts:
     def crossed(self, system: System, host: Host) -> CutsCrossed:
         """Return zones and link cuts of the groups of a training run; all groups of a node cross at the same time."""
 
-        def found(spot: GroupPlacement) -> tuple[Number, tuple[LinkCut, ...]]:
-            share = cut_fraction(host.domain_gpus, host.domain_nics, spot, system.leaf_nodes or 1)
-            return spot.nodes * 0 + system.zones, _uplink_cuts(system, host, spot.nodes, spot.apart, share)
+        def found(placement: GroupPlacement) -> tuple[Number, tuple[LinkCut, ...]]:
+            share = cut_fraction(host.domain_gpus, host.domain_nics, placement, system.leaf_nodes or 1)
+            return placement.nodes * 0 + system.zones, _uplink_cuts(
+                system, host, placement.nodes, placement.apart, share
+            )
 
         return found
 

@@ -333,13 +333,13 @@ def test_trees_over_two_nodes_are_taken_for_slow_but_by_a_plugin_that_knows() ->
 def test_a_grid_equals_its_points() -> None:
     host, sizes = host_named("hgx-h100-8nic"), np.array([8.0, MIB, 1024 * MIB])
     nodes = np.array([1.0, 2.0, 128.0])
-    wish = CollectiveQuery(operation="allreduce", library=library("nccl"))
-    whole = time_grid(wish, RankLayout(host=host, nodes=nodes, per_node=nodes * 0 + 8), sizes)
+    query = CollectiveQuery(operation="allreduce", library=library("nccl"))
+    whole = time_grid(query, RankLayout(host=host, nodes=nodes, per_node=nodes * 0 + 8), sizes)
     assert whole is not None
     for i, count in enumerate(nodes):
         for j, size in enumerate(sizes):
             point = time_grid(
-                wish, RankLayout(host=host, nodes=np.array([count]), per_node=np.array([8.0])), np.array([size])
+                query, RankLayout(host=host, nodes=np.array([count]), per_node=np.array([8.0])), np.array([size])
             )
             assert point is not None
             assert point.pick(point.time)[0, 0] == pytest.approx(whole.pick(whole.time)[i, j], rel=1e-12)
