@@ -20,6 +20,8 @@ class Library(Part):
     kind_words: ClassVar[str] = "library"
 
     kind: Literal["library"]
+    extends: Identifier | None = None
+    """Library whose constants it takes where it gives none of its own."""
     method: Literal["nccl", "hfreduce", "deepep"]
     """Method: rings and trees between accelerators, reduction in host memory, or tokens sent to experts."""
     latency: dict[Place, dict[Identifier, dict[Protocol, DurationFigure]]] = Field(default_factory=dict)

@@ -103,6 +103,8 @@ class Accelerator(Part):
     """Scale-up bandwidth, one direction [GB/s]; for bridged cards, through the bridge."""
     pcie: PcieLink | None = None
     """PCIe link to the host."""
+    library: Identifier = "nccl"
+    """Catalogue id of the communication library that its maker ships."""
     collectives: CollectiveRates | None = None
     """Rates of collectives between accelerators of this kind; left out where not measured."""
     training: TrainingRates | None = None
@@ -275,6 +277,10 @@ class ScaleUp(Frozen):
     """Bridged pairs of accelerators."""
     switched: bool = False
     """True where a switch joins all accelerators of the server."""
+    mesh: bool = False
+    """True where a link joins every two accelerators of the server, and no switch does."""
+    name: Text = "NVLink"
+    """Name of the network, such as NVLink or xGMI."""
     nodes: Count = 1
     """Servers that one switch joins, such as the 18 trays of an NVL72 rack; only with `switched`."""
 

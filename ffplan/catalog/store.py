@@ -159,9 +159,31 @@ class Catalog:
             if place is None:
                 raise KeyError(name)
             document = read_document(*place)
-            part = _part(document, place[0].stem)
+            part = self._extended(_part(document, place[0].stem), document)
             self._read[name] = Entry(part, document, _recalled(part))
         return self._read[name]
+
+    def _extended(self, part: Part, document: Document) -> Part:
+        """Return a library with the constants of the one that it extends.
+
+        Raises:
+            InputError: where there is no such library, or that one extends another.
+        """
+        name = getattr(part, "extends", None)
+        if part.kind != "library" or name is None:
+            return part
+        base = self.get(type(part), name, document, ("extends",))
+        if getattr(base, "extends", None) is not None:
+            raise InputError(
+                document.finding(
+                    "catalog-library",
+                    ("extends",),
+                    f"`{name}` extends another library itself",
+                    "name the library that has the constants",
+                )
+            )
+        own = {field: getattr(part, field) for field in part.model_fields_set}
+        return base.model_copy(update={**own, "sources": {**base.sources, **part.sources}})
 
     def ids_of(self, kind: str) -> list[str]:
         """Return the ids of one kind, found by the `kind:` line of each file."""

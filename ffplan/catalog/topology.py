@@ -80,11 +80,17 @@ def _scale_up_faults(server: Server, document: Document) -> Iterator[Finding]:
                     "a bridge joins two accelerators",
                 )
             taken.add(name)
-    if server.nvlink.pairs and server.nvlink.switched:
+    kinds = {
+        "bridged pairs": bool(server.nvlink.pairs),
+        "a mesh": server.nvlink.mesh,
+        "a switch": server.nvlink.switched,
+    }
+    given = [name for name, has in kinds.items() if has]
+    if len(given) > 1:
         yield document.finding(
             RULE,
             ("nvlink",),
-            "a server has bridged pairs or a switch, not both",
+            f"a server has {' or '.join(given)}, not both",
             "keep one of the two",
         )
 

@@ -251,6 +251,13 @@ _ROWS = (
         "Give the library the method of its name.",
     ),
     (
+        "communication-library",
+        "A library does not run on the accelerators",
+        "NCCL is NVIDIA's, RCCL is AMD's.",
+        "communication: {libraries: [nccl], ...}  # on mi300x-8nic",
+        "Use the library that the accelerator names.",
+    ),
+    (
         "communication-unbounded",
         "Nothing in the catalogue bounds a collective",
         "A bound needs at least one term.",

@@ -10,6 +10,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import Number, maximum, real
+from ffplan.collectives.inside_node import bridged_hops
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,9 +45,12 @@ class LatencyFigures:
         return self._figure("base")
 
     @property
-    def inside(self) -> float:
-        """Latency of a hop inside a node [s]."""
-        return self._figure("nvlink" if self.job.host.switched else "pcie")
+    def inside(self) -> Number:
+        """Latency of a hop inside a node, the mean of hops across bridges and over PCIe [s]."""
+        if self.job.host.joined:
+            return self._figure("nvlink")
+        fraction = bridged_hops(self.job)
+        return fraction * self._figure("nvlink") + (1.0 - fraction) * self._figure("pcie")
 
     @property
     def between(self) -> float:

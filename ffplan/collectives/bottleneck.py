@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.node.host import Port
     from ffplan.node.resources import Resource
 
 LEAST_USE = 1e-12
@@ -135,12 +136,13 @@ def solve(known: dict[Key, Resource], lines: Iterable[Line], *, sustained: bool 
     Returns:
         Every term, the tightest first; algorithm bandwidth in GB/s.
     """
-    alike: dict[tuple[Any, ...], list[Resource]] = {}
+    alike: dict[tuple[Any, ...], tuple[Any, list[Resource]]] = {}
     for key, use in totals(lines).items():
         if key in known and use[0] + use[1] > LEAST_USE:
             item = known[key]
-            alike.setdefault((item.name, item.one_way, item.both_ways, item.sustained, use), []).append(item)
-    return bound(*(_term(items, mark[-1], sustained=sustained, trees=trees) for mark, items in alike.items()))
+            mark = (item.name, item.one_way, item.both_ways, item.sustained, max(use), min(use))  # either way round
+            alike.setdefault(mark, (use, []))[1].append(item)
+    return bound(*(_term(items, use, sustained=sustained, trees=trees) for use, items in alike.values()))
 
 
 def _label(items: list[Resource]) -> str:
@@ -207,7 +209,7 @@ def on_nics(job: RankLayout, step: str, load: Number) -> list[Line]:
     host = job.host
     used = load * job.several
     lines = on_each(step, "nic", host.nic_ids, used / job.nics, used / job.nics)
-    if host.switched:
+    if host.joined:
         feeders = minimum(job.per_node, job.nics)
         lines += on_each("GPUs feed NICs", "pcie_link", host.gpus, used / feeders, used / feeders)
     return lines
@@ -230,11 +232,22 @@ def on_ports(job: RankLayout, gpus: Number, nics: Number) -> list[Line]:
     """
     lines = []
     for port in job.host.ports:
-        switched = port.pcie_switch and port.gpus
-        use = gpus * (1.0 if port.gpus else 0.0) + nics * (0 if switched else len(port.nics))
-        lines.append(Line("through root ports", ("root_port", port.id), use, use))
-        lines.append(Line("between PCIe switches", ("pcie_switch", port.id), use, use))
+        use = gpus * (1.0 if port.gpus else 0.0)
+        lines += on_nic_ports(port, use, use, nics)
     return lines
+
+
+def on_nic_ports(port: Port, inward: Number, outward: Number, nics: Number) -> list[Line]:
+    """A root port, and the PCIe switch below it, pass flows of GPUs, and `nics` each way for each NIC.
+
+    Behind a PCIe switch, GPU and NIC meet below the root port.
+    """
+    use = nics * (0 if port.pcie_switch and port.gpus else len(port.nics))
+    into, out = inward + use, outward + use
+    return [
+        Line("through root ports", ("root_port", port.id), into, out),
+        Line("between PCIe switches", ("pcie_switch", port.id), into, out),
+    ]
 
 
 def on_memory(job: RankLayout, inward: Number, outward: Number) -> list[Line]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import maximum, minimum
 from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
-from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics, on_ports
+from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics
+from ffplan.collectives.inside_node import bridged, mesh_factor, one_pair, ring_lines, unpaired_peers
 
 if TYPE_CHECKING:
     from ffplan.collectives.rank_layout import RankLayout
@@ -44,19 +45,22 @@ def all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[L
         lanes = 1.0 / job.nics if cut.name == "leaf_uplinks" and not rail else 1.0
         use = (same * lanes + members * away * (1.0 - lanes)) * job.several
         lines.append(Line("across a link cut", (cut.name, "0"), use, use))
-    if host.switched:
-        return lines + on_each("inside a node", "nvlink_all", host.gpus, inside, inside)
-    sent = (ranks - 1) / ranks
+    if host.joined:
+        linked = inside * mesh_factor(job)
+        return lines + on_each("inside a node", "nvlink_all", host.gpus, linked, linked)
+    paired = bridged(job) / ranks
+    sent = (ranks - 1) / ranks - paired
+    lines += on_each("over bridges", "nvlink_copy", tuple(gpu for pair in host.pairs for gpu in pair), paired, paired)
     lines += on_each("over PCIe", "pcie_peer", host.gpus, sent, sent)
     each = inner * away / job.nics
     lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, each, each)
     if host.sockets_with_gpus > 1:
-        half = inner / 2
+        half = inner / 2 * (1.0 - one_pair(job))
         lines.append(Line("between sockets", ("socket_fabric", "0"), half * half / ranks, half * half / ranks))
     for port in host.ports:
         here, switched = minimum(len(port.gpus), inner), port.pcie_switch and port.gpus
         inside_node = here * ((inner if switched else ranks) - here) / ranks
-        use = inside_node + (0.0 if switched else each * len(port.nics))
+        use = inside_node - unpaired_peers(job, port) / ranks + (0.0 if switched else each * len(port.nics))
         lines.append(Line("through root ports", ("root_port", port.id), use, use))
         lines.append(Line("between PCIe switches", ("pcie_switch", port.id), use, use))
     return lines
@@ -101,12 +105,11 @@ def send_receive(operation: str, job: RankLayout) -> list[Line]:
     each = crossing / maximum(1.0, job.nics / job.per_node)
     lines = on_each("to the next node", "nic", host.nic_ids[:1], each, each) + on_cuts(job, crossing)
     lines += on_memory(job, whole, whole)
-    if host.switched:
+    if host.joined:
         lines += on_each("to the NIC", "pcie_link", host.gpus[:1], crossing, crossing)
         return lines + on_each("to the next GPU", "nvlink_copy", host.gpus, job.shared, job.shared)
-    lines += on_each("over PCIe", "pcie_peer", host.gpus, whole, whole)
     lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids[:1], each, each * 0)
-    return lines + on_ports(job, whole, each)
+    return lines + ring_lines(job, "over PCIe", whole, each, bridge="nvlink_copy")
 
 
 def _latency(at: LatencyFigures) -> Latency:
@@ -119,7 +122,7 @@ RAIL = Algorithm(
     ("all-to-all",),
     rail_all_to_all,
     _latency,
-    possible=lambda job: (job.ranks > 0) & job.host.switched,
+    possible=lambda job: (job.ranks > 0) & job.host.joined,
     runs_on="nodes with a scale-up switch",
     figures="ring",
 )

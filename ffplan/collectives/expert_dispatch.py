@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import Number, maximum, minimum
 from ffplan.base.record import record
 from ffplan.collectives.bottleneck import Line
+from ffplan.collectives.inside_node import mesh_factor
 
 if TYPE_CHECKING:
     from ffplan.collectives.rank_layout import RankLayout
@@ -109,7 +110,7 @@ def routing_fault(job: RankLayout, routing: Routing) -> str | None:
     import numpy as np
 
     ranks = np.atleast_1d(job.ranks)
-    if not job.host.switched:
+    if not job.host.joined:
         return f"dispatch and combine need a scale-up switch in the node; `{job.host.id}` has none"
     uneven = routing.experts % ranks != 0
     if bool(uneven.any()):
@@ -156,7 +157,8 @@ def _lines(job: RankLayout, network: Number, inside: Number) -> list[Line]:
         members = job.nodes / cut.sets
         leaving = members * out * (job.nodes - members) / maximum(job.nodes - 1, 1)
         lines.append(Line("tokens across a link cut", (cut.name, "0"), leaving, leaving))
-    return lines + [Line("tokens inside a node", ("nvlink", gpu), inside, inside) for gpu in host.gpus]
+    linked = inside * mesh_factor(job)
+    return lines + [Line("tokens inside a node", ("nvlink", gpu), linked, linked) for gpu in host.gpus]
 
 
 def node_limited(job: RankLayout, routing: Routing) -> list[Line]:

@@ -77,7 +77,7 @@ def scale_up_groups(host: Host, *, nvlink: bool) -> tuple[int, ...]:
         host: the node.
         nvlink: whether the library reduces over NVLink first.
     """
-    if nvlink and host.switched:
+    if nvlink and host.joined:
         return (len(host.gpus),)
     if nvlink:
         return (2,) * len(host.pairs) + (1,) * (len(host.gpus) - 2 * len(host.pairs))
@@ -86,7 +86,7 @@ def scale_up_groups(host: Host, *, nvlink: bool) -> tuple[int, ...]:
 
 def _share(host: Host, gpu: str, *, nvlink: bool) -> float:
     """Part of a message that one GPU moves to host memory, and back."""
-    if nvlink and host.switched:
+    if nvlink and host.joined:
         return 1 / len(host.gpus)
     return 0.5 if nvlink and any(gpu in pair for pair in host.pairs) else 1.0
 

@@ -14,6 +14,7 @@ from ffplan.base.record import record
 from ffplan.collectives.algorithm import LatencyFigures
 from ffplan.collectives.algorithms import ALGORITHMS
 from ffplan.collectives.bottleneck import sustained_rate
+from ffplan.collectives.inside_node import one_pair
 from ffplan.collectives.volumes import depth, ring_steps
 from ffplan.node.resources import resources
 
@@ -121,7 +122,7 @@ def choices_of(
                 hops=hops,
                 slot=library.slot.value * job.nics if library.slot and protocol != "ll" else 0.0,
                 estimate_per_byte=1e-9 / minimum(fraction * guess, ceiling),
-                possible=algorithm.possible(job) & (protocol != "ll128" or job.host.switched),
+                possible=algorithm.possible(job) & ((protocol != "ll128") | job.host.joined | (one_pair(job) > 0)),
             )
         )
     return found

@@ -43,7 +43,7 @@ def pat(operation: str, job: RankLayout) -> list[Line]:
     for cut in job.cuts:
         across = (cut.sets - 1) / cut.sets * job.several
         lines.append(Line("across a link cut", (cut.name, "0"), across, across))
-    if host.switched:
+    if host.joined:
         return lines
     each = load * job.several / job.nics
     lines += on_each("GPU to NIC over PCIe", "pcie_peer", host.gpus, load, load)

@@ -24,6 +24,9 @@ class RankLayout:
     cuts: tuple[LinkCut, ...] = ()
     """Link cuts between leaves and between zones that it crosses."""
 
+    adjacent: Number = 1.0
+    """1 where neighbouring ranks of a node sit on neighbouring GPUs, 0 where other groups sit between them [1]."""
+
     @property
     def ranks(self) -> Number:
         """Ranks altogether [1]."""
@@ -47,7 +50,7 @@ class RankLayout:
         switch, and a group of r ranks on a node of G GPUs, spread evenly, has none where G / r is at least the GPUs at
         a switch. Where every GPU has a NIC, rings pass from rail to rail instead.
         """
-        if self.host.forwarding or not self.host.switched or len(self.host.nics) >= len(self.host.gpus):
+        if self.host.forwarding or not self.host.joined or len(self.host.nics) >= len(self.host.gpus):
             return 0.0
         apart = self.per_node * self.host.beside <= len(self.host.gpus)
         return self.several * self.shared * apart

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
-from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics, on_ports
+from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics
 from ffplan.collectives.bounds import ring_factor
+from ffplan.collectives.inside_node import mesh_factor, one_pair, ring_lines
 from ffplan.collectives.latency import ring_latency
 from ffplan.collectives.volumes import PROTOCOLS, bus_factor, ring_steps
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 def ring(operation: str, job: RankLayout) -> list[Line]:
     """Return the ledger of rings, one through each NIC, that together carry the load once.
 
-    Neighbours inside a node communicate over NVLink where a switch joins all GPUs, over PCIe otherwise; GPUs of one
-    root port are neighbours, so that one flow enters and one leaves each port.
+    Neighbours inside a node communicate over NVLink where a switch joins all GPUs, over bridges between pairs, and over
+    PCIe otherwise; GPUs of one root port are neighbours, so that one flow enters and one leaves each port.
 
     Args:
         operation: allreduce, reduce-scatter, all-gather or broadcast.
@@ -44,15 +45,16 @@ def ring(operation: str, job: RankLayout) -> list[Line]:
     lines += on_memory(job, load, load * (1.5 if operation in ("allreduce", "reduce-scatter") else 1.0))
     lines += on_cuts(job, load)
     each = load * job.several / job.nics
-    if host.switched:
+    if host.joined:
         away = each * job.detour
         lines += on_each("last GPU to the NIC of the first", "gpu_nic_peer", host.nic_ids, 0.0 * away, away)
-        return lines + on_each("ring inside a node", "nvlink", host.gpus, inside, inside)
-    lines += on_each("ring over PCIe", "pcie_peer", host.gpus, load, load)
+        linked = inside * mesh_factor(job)
+        return lines + on_each("ring inside a node", "nvlink", host.gpus, linked, linked)
     lines += on_each("NIC to the first GPU", "gpu_nic_peer", host.nic_ids, each, 0.0 * each)
     if host.sockets_with_gpus > 1:
-        lines.append(Line("ring between sockets", ("socket_fabric", "0"), inside, inside))
-    return lines + on_ports(job, load, each)
+        apart = inside * (1.0 - one_pair(job))
+        lines.append(Line("ring between sockets", ("socket_fabric", "0"), apart, apart))
+    return lines + ring_lines(job, "ring over PCIe", load, each)
 
 
 def hierarchical(operation: str, job: RankLayout) -> list[Line]:
@@ -73,12 +75,12 @@ def hierarchical(operation: str, job: RankLayout) -> list[Line]:
     """
     host, inside, between = job.host, ring_factor(job.per_node), ring_factor(job.nodes)
     lines = on_nics(job, "rings on each rail", between) + on_cuts(job, between) + on_memory(job, inside, 1.5 * inside)
-    if host.switched:
-        return lines + on_each("scatter and gather inside a node", "nvlink", host.gpus, inside, inside)
+    if host.joined:
+        linked = inside * mesh_factor(job)
+        return lines + on_each("scatter and gather inside a node", "nvlink", host.gpus, linked, linked)
     each = between / job.nics
-    lines += on_each("scatter and gather over PCIe", "pcie_peer", host.gpus, inside, inside)
     lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, each, each)
-    return lines + on_ports(job, inside, each)
+    return lines + ring_lines(job, "scatter and gather over PCIe", inside, each)
 
 
 def _ring_latency(at: LatencyFigures) -> Latency:

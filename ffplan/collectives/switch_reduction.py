@@ -97,7 +97,7 @@ def _sharp_latency(at: LatencyFigures) -> Latency:
 def _reduces(job: RankLayout) -> Truth:
     """True where the switch of a node reduces, over more than one rank of it."""
     rates = job.host.rates
-    in_switch = rates is not None and rates.nvls is not None and job.host.switched
+    in_switch = rates is not None and rates.nvls is not None and job.host.joined
     return (job.per_node > 1) & in_switch
 
 

@@ -88,7 +88,7 @@ def _hfreduce_choice(query: CollectiveQuery, job: RankLayout) -> Choice:
     slower = (
         load / (job.host.payload_gbyte_s * 1e9) / spb
     )  # a stage passes its chunk on at the rate of the NIC, not of the whole
-    bridged = bool(job.host.pairs or job.host.switched)
+    bridged = bool(job.host.pairs or job.host.joined)
     whole = (job.per_node == len(job.host.gpus)) & (bridged or not query.nvlink)
     latency = hops * (library.hop.value if library.hop else 0.0)
     return Choice(

@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import maximum, minimum
+from ffplan.base.array_math import minimum
 from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
-from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics, on_ports
+from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics
 from ffplan.collectives.bounds import double_tree_load
+from ffplan.collectives.inside_node import chain_lines, mesh_factor, one_pair
 from ffplan.collectives.latency import tree_latency
 from ffplan.collectives.volumes import PROTOCOLS
 
@@ -45,15 +46,15 @@ def tree(operation: str, job: RankLayout) -> list[Line]:
     between, chain = double_tree_load(job.nodes), minimum(job.per_node - 1, 2) * 1.0
     lines = on_nics(job, "trees between nodes", between) + on_cuts(job, None)
     lines += on_memory(job, chain + between, chain + between)
-    if host.switched:
-        return lines + on_each("chain inside a node", "nvlink", host.gpus, chain, chain)
+    if host.joined:
+        linked = chain * mesh_factor(job)
+        return lines + on_each("chain inside a node", "nvlink", host.gpus, linked, linked)
     each = between / job.nics
-    head = maximum(chain, job.shared + between)
-    lines += on_each("chain and NIC at its head", "pcie_peer", host.gpus, head, head)
     lines += on_each("GPU at the head to NIC", "gpu_nic_peer", host.nic_ids, each, each)
     if host.sockets_with_gpus > 1:
-        lines.append(Line("chain between sockets", ("socket_fabric", "0"), job.shared, job.shared))
-    return lines + on_ports(job, chain, each)
+        apart = job.shared * (1.0 - one_pair(job))
+        lines.append(Line("chain between sockets", ("socket_fabric", "0"), apart, apart))
+    return lines + chain_lines(job, chain, between, each)
 
 
 def _latency(at: LatencyFigures) -> Latency:

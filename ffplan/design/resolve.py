@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound=Part)
 
+METHODS = {"nccl": "nccl", "rccl": "nccl", "hfreduce": "hfreduce"}
+"""Method of the library of each name."""
+
 
 class _Resolver:
     """Collects every wrong reference before the design is refused."""
@@ -90,13 +93,13 @@ class _Resolver:
             if library is None:
                 continue
             found.append(library)
-            if library.method != method:
+            if library.method != METHODS[method]:
                 self.faults.append(
                     self.catalog.entry(method).document.finding(
                         "catalog-library",
                         ("method",),
                         f"the library `{method}` has the method `{library.method}`",
-                        f"write `method: {method}`",
+                        f"write `method: {METHODS[method]}`",
                     )
                 )
         return tuple(found)

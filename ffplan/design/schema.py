@@ -12,7 +12,7 @@ from ffplan.inputs.quantities import Bandwidth, Data, EnergyPrice, Length, Money
 
 Role = Literal["compute", "storage", "management"]
 Family = Literal["fat-tree", "rail-optimised", "rail-only", "dragonfly"]
-Library = Literal["hfreduce", "hfreduce-nvlink", "nccl"]
+Library = Literal["hfreduce", "hfreduce-nvlink", "nccl", "rccl"]
 CorePolicy = Literal["minimal", "per-rail-whole-pods", "equal-stripe"]
 CostCategory = Literal["servers", "storage", "switches", "endpoint-links", "inter-switch-links"]
 MOST_PUE = 5.0

@@ -75,13 +75,13 @@ class PlanFields(Frozen):
     """States that host memory holds."""
     bucket_mib: Annotated[float, Field(ge=0.001, le=1e6)] = 25.0
     """Size at which a bucket of a convolutional network's gradients is full and is reduced [MiB]."""
-    reducer: Literal["nccl", "hfreduce", "hfreduce-nvlink"] | None = None
+    reducer: Literal["nccl", "rccl", "hfreduce", "hfreduce-nvlink"] | None = None
     """Library that reduces gradients; the design's first if omitted, nccl in files of measured runs."""
 
     @property
     def reduces_whole(self) -> bool:
         """True where the requested library has only allreduce and no reduce-scatter, as HFReduce."""
-        return self.reducer not in (None, "nccl")
+        return self.reducer not in (None, "nccl", "rccl")
 
     @model_validator(mode="after")
     def _consistent(self) -> PlanFields:

@@ -74,8 +74,8 @@ class Host:
     cpus: tuple[Cpu, ...]
     ports: tuple[Port, ...]
     pairs: tuple[tuple[str, str], ...]
-    switched: bool
-    """True where a scale-up switch joins all GPUs."""
+    joined: bool
+    """True where a scale-up switch, or a full mesh of links, joins all GPUs."""
     domain_nodes: int
     """Nodes that one scale-up switch joins."""
     pcie: Range | None
@@ -92,6 +92,10 @@ class Host:
     channels: int
     memory_gbyte_s: Range
     """Practical host memory bandwidth over all sockets: low end, value and high end of the known range [GB/s]."""
+    mesh: bool = False
+    """True where links between every two GPUs join them, and no switch."""
+    scale_up_name: str = "NVLink"
+    """Name of the scale-up network."""
     forwarding: bool = True
     """True where NCCL reaches the NIC of another GPU over NVLink (PXN), as from 2.12 on."""
 
@@ -198,7 +202,9 @@ def host_of(
         cpus=tuple(cpus),
         ports=ports,
         pairs=tuple(scale_up.pairs) if scale_up else (),
-        switched=bool(scale_up and scale_up.switched),
+        joined=bool(scale_up and (scale_up.switched or scale_up.mesh)),
+        mesh=bool(scale_up and scale_up.mesh),
+        scale_up_name=scale_up.name if scale_up else "",
         domain_nodes=scale_up.nodes if scale_up and scale_up.switched else 1,
         pcie=spread(link) if link else None,
         nics=tuple(nic for _, nic, _ in nics),

@@ -43,7 +43,7 @@ class Resource:
 
 def _scale_up(host: Host, link_share: float) -> list[Resource]:
     accelerator = host.accelerator
-    if accelerator is None or accelerator.nvlink is None or not (host.switched or host.pairs):
+    if accelerator is None or accelerator.nvlink is None or not (host.joined or host.pairs):
         return []
     rates, full = host.rates, accelerator.nvlink.range[1]
     found = []
@@ -56,14 +56,18 @@ def _scale_up(host: Host, link_share: float) -> list[Resource]:
     for name, figure in kinds.items():
         best = figure or ring
         carried = spread(best) if best else tuple(link_share * v for v in spread(accelerator.nvlink))
-        low, value = carried[0], carried[1]
-        ends = (low, value, maximum(full, value))
-        found += [Resource(name, gpu, "NVLink of a GPU", ends) for gpu in host.gpus]
-    if rates is not None and rates.nvls is not None and host.switched:
+        ends = (carried[0], carried[1], maximum(full, carried[1]))
+        label = f"{host.scale_up_name} of a GPU"
+        if host.mesh and name == "nvlink_copy" and not figure:  # two GPUs share one link of the mesh
+            links = len(host.gpus) - 1
+            low, value, high = (end / links for end in spread(accelerator.nvlink))
+            ends, label = (link_share * low, link_share * value, high), f"{host.scale_up_name} link between two GPUs"
+        found += [Resource(name, gpu, label, ends) for gpu in host.gpus]
+    if rates is not None and rates.nvls is not None and host.joined:
         ranks = rates.nvls.ranks.value
         per_busbw = (ranks + 1) / ranks / (2 * (ranks - 1) / ranks)
         carried = tuple(value * per_busbw for value in spread(rates.nvls.busbw))
-        label = "NVLink of a GPU under reduction in the switch"
+        label = f"{host.scale_up_name} of a GPU under reduction in the switch"
         ends = (carried[0], carried[1], maximum(full, carried[1]))
         found += [Resource("nvls", gpu, label, ends) for gpu in host.gpus]
     return found

@@ -79,7 +79,7 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
         _valued(c, "memory", lambda a: a.hardware.memory),
         _valued(c, "accelerators", lambda a: a.hardware.accelerator),
         _valued(c, "NICs", lambda a: a.hardware.nics),
-        _valued(c, "NVLink", lambda a: a.hardware.scale_up),
+        _valued(c, "scale-up", lambda a: a.hardware.scale_up),
     )
     value = (
         _valued(c, "TF32 GEMM [TFLOP/s]", _gemm("tf32"), "gemm_tf32"),

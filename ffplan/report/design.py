@@ -31,7 +31,7 @@ def _nodes(a: Assessment) -> Lines:
     counts = ", ".join(f"{count:,} {role}" for role, count in a.nodes.items())
     lines = [
         ("nodes", f"{counts}; {a.accelerators:,} accelerators"),
-        ("compute node", f"{h.accelerator}; {h.nics}; NVLink: {h.scale_up}"),
+        ("compute node", f"{h.accelerator}; {h.nics}; scale-up: {h.scale_up}"),
         ("host", f"{h.cpu}; {h.memory}"),
     ]
     if h.gemm_tflops:
@@ -74,14 +74,23 @@ def _fabric(f: FabricReport) -> Lines:
             ("oversubscription", over),
             ("bisection", f"{number(f.bisection_gbyte_s)} GB/s each way"),
             *([("scale-up", _scale_up(f.scale_up))] if f.scale_up else []),
+            *(_bridge(f.scale_up) if f.scale_up else []),
         ),
     )
 
 
 def _scale_up(s: ScaleUpReport) -> str:
     rate = f", {number(s.gbyte_s)} GB/s each way" if s.gbyte_s else ""
-    kind = "switched domains" if s.kind == "switch" else "bridged pairs"
-    return f"{s.domains:,} {kind} of {s.accelerators_per_domain} accelerators{rate}"
+    kind = {"switch": "switched domains", "mesh": "meshes", "pairs": "bridged pairs"}[s.kind]
+    return f"{s.domains:,} {s.name} {kind} of {s.accelerators_per_domain} accelerators{rate}"
+
+
+def _bridge(s: ScaleUpReport) -> list[tuple[str, str]]:
+    """Return what a bridge buys: the allreduce of a pair with and without it."""
+    if s.pair_time_s is None or s.pair_time_without_s is None:
+        return []
+    text = f"{duration(s.pair_time_s)} for an allreduce between a pair, {duration(s.pair_time_without_s)} over PCIe"
+    return [("bridge", text)]
 
 
 def _term(term: Term) -> str:
@@ -108,13 +117,13 @@ def _parts(row: CollectiveRow) -> str:
 
 
 def _collective(c: CollectiveReport) -> list[tuple[str, str]]:
-    way = f" with {choice_words(c)}" if c.library == "nccl" else ""
+    way = f" with {choice_words(c)}" if c.algorithm != "hfreduce" else ""
     text = f"{duration(c.time_s)}{way}, {number(c.algbw_gbyte_s, 3)} GB/s: {_parts(c.scales[-1])}"
     if c.time_s > c.fastest_time_s * (1 + SMALL):
         text += f"; {c.fastest} would take {duration(c.fastest_time_s)}"
     bound = c.bound
     most = f"{number(bound.algbw_gbyte_s, 3)} GB/s"
-    if c.library == "nccl":
+    if c.algorithm != "hfreduce":
         most += f" with {bound.algorithm}"
     most += f" by {_term(bound.terms[0])}"
     if len(bound.terms) > 1:
@@ -145,7 +154,7 @@ def _scales(reports: tuple[CollectiveReport, ...]) -> Grid:
     def cell(row: CollectiveRow | None) -> str:
         if row is None:
             return "-"
-        way = f" {choice_words(row)}" if row.library == "nccl" else ""
+        way = f" {choice_words(row)}" if row.algorithm != "hfreduce" else ""
         return f"{number(row.algbw_gbyte_s, 3)}{way}"
 
     rows = tuple((f"{gpus:,}", *(cell(found.get(gpus)) for found in by)) for gpus in counts)

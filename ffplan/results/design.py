@@ -187,16 +187,23 @@ COUNTS = {
 
 @record
 class ScaleUpReport:
-    """The tier below the fabric: NVLink pairs, or domains behind a switch."""
+    """The tier below the fabric: bridged pairs, full meshes, or domains behind a switch."""
 
     kind: str
-    """pairs or switch."""
+    """pairs, mesh or switch."""
+    name: str
+    """Name of the network, such as NVLink or xGMI."""
     accelerators_per_domain: int
     """Accelerators that reach each other without the fabric."""
     domains: int
     """Domains over all compute nodes."""
     gbyte_s: float | None
     """Rate of an accelerator there in one direction [GB/s]; null where unknown."""
+    pair_time_s: float | None
+    """Allreduce of the design's message between the two accelerators of a bridged pair [s]; null without pairs, or
+    where the design names no library for it."""
+    pair_time_without_s: float | None
+    """The same over PCIe, without the bridge [s]."""
 
 
 @record

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
 from ffplan.collectives.hfreduce import ledger_total
+from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery
 from ffplan.fabric.sizing.link_cuts import reachable_nodes
 from ffplan.results.collective import CollectiveReport
@@ -122,6 +124,24 @@ def _report(
         ledger=best.ledger,
         ledger_operations=float(ledger_total(best.ledger)) if best.ledger else None,
     )
+
+
+def pair_times(design: ResolvedDesign) -> tuple[float, float] | None:
+    """Return the time of the design's message between two accelerators of a pair, over the bridge and without it [s].
+
+    None where the design has no bridged pairs, or names no library between accelerators.
+
+    Args:
+        design: the design.
+    """
+    asked = design.spec.communication
+    library = next((item for item in design.libraries if item.method == "nccl"), None)
+    if asked is None or library is None or not (node := node_of(design)).pairs:
+        return None
+    query = allreduce_query(design, library, library.id)
+    layouts = [RankLayout(host=item, nodes=1, per_node=2) for item in (node, replace(node, pairs=()))]
+    rows = [timed_row(query, layout, 2, asked.message_size) for layout in layouts]
+    return (rows[0].time_s, rows[1].time_s) if rows[0] and rows[1] else None
 
 
 def allreduces(

@@ -46,8 +46,17 @@ def bound_faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]
                 "remove `communication`, or choose a server with accelerators",
             )
         ]
-    scale_up = getattr(group.server, "nvlink", None)
+    scale_up, own = getattr(group.server, "nvlink", None), group.accelerator.library
     return [
+        document.finding(
+            "communication-library",
+            ("communication", "libraries", position),
+            f"`{library}` does not run on `{group.accelerator.id}`",
+            f"use `{own}`",
+        )
+        for position, library in enumerate(wanted.libraries)
+        if not library.startswith("hfreduce") and library != own
+    ] + [
         document.finding(
             "communication-nvlink",
             ("communication", "libraries", position),
@@ -55,7 +64,8 @@ def bound_faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]
             "use `hfreduce`, or a server with NVLink pairs",
         )
         for position, library in enumerate(wanted.libraries)
-        if library == "hfreduce-nvlink" and (scale_up is None or not (scale_up.pairs or scale_up.switched))
+        if library == "hfreduce-nvlink"
+        and (scale_up is None or not (scale_up.pairs or scale_up.switched or scale_up.mesh))
     ]
 
 
@@ -124,11 +134,15 @@ def left_out(design: ResolvedDesign) -> tuple[str, ...]:
         for socket, cpu in zip(group.server.sockets, group.cpus, strict=True)
         if cpu.root_port is None and any(port.limits is None for port in socket.root_ports)
     ]
-    if bare and (not node.switched or any(name != "nccl" for name in wanted.libraries)):
+    if bare and (not node.joined or any(library.method == "hfreduce" for library in design.libraries)):
         sentences.append(f"No root-port limit of `{bare[0]}` is known: that term is left out.")
     if accelerator is not None and accelerator.pcie is None:
         sentences.append(f"No PCIe bandwidth of `{accelerator.id}` is known: that term is left out.")
-    asked = "nccl" in wanted.libraries and group.group.count > 1 and node.peer_through_cpu
+    asked = (
+        any(library.method == "nccl" for library in design.libraries)
+        and group.group.count > 1
+        and node.peer_through_cpu
+    )
     if asked and all(cpu.gpu_nic_peer is None for cpu in group.cpus):
         sentences.append(f"No GPU to NIC bandwidth through `{group.cpus[0].id}` is known: that term is left out.")
     return tuple(sentences)

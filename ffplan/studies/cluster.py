@@ -11,6 +11,7 @@ from ffplan.catalog.library import Library
 from ffplan.fabric.family import fabric_cuts, plan_fabric
 from ffplan.fabric.sizing.link_cuts import reachable_nodes, zones_of
 from ffplan.node.host import host
+from ffplan.studies.job_layout import own_library
 from ffplan.training.group_collectives import Cluster, cut_fraction
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def reducer_of(design: ResolvedDesign, wanted: str | None) -> str:
     if wanted is not None:
         return wanted
     asked = design.spec.communication
-    return asked.libraries[0] if asked else "nccl"
+    return asked.libraries[0] if asked else own_library(design)
 
 
 def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = None) -> Cluster:
@@ -41,7 +42,7 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
     """
     plan, node = plan_fabric(design), host(design.compute, design.port_gbyte_s * design.stripes)
     name = reducer_of(design, reducer)
-    found = [catalog.entry(item).part for item in ("nccl", name.removesuffix("-nvlink"))]
+    found = [catalog.entry(item).part for item in (own_library(design), name.removesuffix("-nvlink"))]
     assert isinstance(found[0], Library)
     assert isinstance(found[1], Library)
 

@@ -15,7 +15,7 @@ from ffplan.fabric.family import plan_fabric
 from ffplan.results.collective import AlgorithmRow, CollectiveRow, CollectiveTable
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.studies.collective_rows import QueryError, tabulate
-from ffplan.studies.job_layout import job_layout, most_gpus, node_of
+from ffplan.studies.job_layout import job_layout, most_gpus, node_of, own_library
 from ffplan.studies.train_assumptions import collective_assumptions
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ffplan.fabric.sizing.plan import FabricPlan
 
 
-LIBRARIES = ("nccl", "hfreduce", "hfreduce-nvlink", "deepep")
+LIBRARIES = ("nccl", "rccl", "hfreduce", "hfreduce-nvlink", "deepep")
 """Libraries that can be timed."""
 ALIASES = {
     "all-reduce": "allreduce",
@@ -135,7 +135,10 @@ def _fault(query: CollectiveQuery, job: RankLayout) -> str | None:
     reduces = [item for item in choices(query, job) if item.algorithm == "sharp" and bool(np.any(item.possible))]
     if query.in_network and not reduces:
         return f"--sharp: no {query.name} {query.operation} of `{job.host.id}` that reduces in the network is known"
-    if query.nvlink and not (job.host.pairs or job.host.switched):
+    own = job.host.accelerator.library if job.host.accelerator else None
+    if query.library.method == "nccl" and query.library.id != own:
+        return f"`{query.library.id}` does not run on `{job.host.id}`; its accelerators have `{own}`"
+    if query.nvlink and not (job.host.pairs or job.host.joined):
         return f"`hfreduce-nvlink` needs NVLink between GPUs; `{job.host.id}` has none"
     return None
 
@@ -151,7 +154,7 @@ def usual_library(operation: str, design: ResolvedDesign) -> str:
     if operation in OF_TOKENS:
         return "deepep"
     wanted = design.spec.communication
-    return wanted.libraries[0] if wanted and operation == "allreduce" else "nccl"
+    return wanted.libraries[0] if wanted and operation == "allreduce" else own_library(design)
 
 
 def check_together(asked: CollectiveRequest, libraries: list[str], design: ResolvedDesign) -> None:
@@ -183,7 +186,7 @@ def collective_table(
     Args:
         design: the design.
         catalog: where the libraries are.
-        libraries: names: nccl, hfreduce, hfreduce-nvlink, deepep.
+        libraries: names: nccl, rccl, hfreduce, hfreduce-nvlink, deepep.
         wanted: operation and forced choices.
         gpus: ranks of each job; all that one job can span if omitted.
         sizes: messages [byte]; the tokens of a GPU for dispatch and combine.

@@ -14,7 +14,7 @@ from ffplan.design.resolved import ResolvedDesign
 from ffplan.fabric.family import plan_fabric
 from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.results import design as out
-from ffplan.studies.allreduce import allreduces
+from ffplan.studies.allreduce import allreduces, pair_times
 from ffplan.studies.allreduce_bound import left_out
 from ffplan.studies.design_assumptions import design_assumptions, recalled_figures
 
@@ -62,21 +62,36 @@ def _scale_up_words(design: ResolvedDesign) -> str:
     if not isinstance(server, Server) or server.nvlink is None or accelerator is None:
         return "none"
     rate = f" at {accelerator.nvlink.value:g} GB/s each way" if accelerator.nvlink else ""
+    if server.nvlink.mesh:
+        return f"{server.nvlink.name} mesh joins all {len(server.accelerators)}{rate}"
     if server.nvlink.switched:
-        return f"switch joins all {len(server.accelerators)}{rate}"
-    return f"{len(server.nvlink.pairs)} pairs{rate}"
+        return f"{server.nvlink.name} switch joins all {len(server.accelerators)}{rate}"
+    return f"{len(server.nvlink.pairs)} {server.nvlink.name} pairs{rate}"
 
 
 def _scale_up(design: ResolvedDesign) -> out.ScaleUpReport | None:
     group = design.compute
     scale_up = group.server.nvlink if isinstance(group.server, Server) else None
-    if scale_up is None or not (scale_up.switched or scale_up.pairs):
+    if scale_up is None or not (scale_up.switched or scale_up.mesh or scale_up.pairs):
         return None
     rate = group.accelerator.nvlink.value if group.accelerator and group.accelerator.nvlink else None
+    nodes, each = group.group.count, group.accelerators_per_node
     if scale_up.switched:
-        domains = -(-group.group.count // scale_up.nodes)
-        return out.ScaleUpReport("switch", group.accelerators_per_node * scale_up.nodes, domains, rate)
-    return out.ScaleUpReport("pairs", 2, len(scale_up.pairs) * group.group.count, rate)
+        kind, size, domains = "switch", each * scale_up.nodes, -(-nodes // scale_up.nodes)
+    elif scale_up.mesh:
+        kind, size, domains = "mesh", each, nodes
+    else:
+        kind, size, domains = "pairs", 2, len(scale_up.pairs) * nodes
+    pair = pair_times(design)
+    return out.ScaleUpReport(
+        kind=kind,
+        name=scale_up.name,
+        accelerators_per_domain=size,
+        domains=domains,
+        gbyte_s=rate,
+        pair_time_s=pair[0] if pair else None,
+        pair_time_without_s=pair[1] if pair else None,
+    )
 
 
 def _fabric(design: ResolvedDesign, plan: FabricPlan) -> out.FabricReport:

@@ -67,7 +67,7 @@ def _communication(design: ResolvedDesign, left_out: tuple[str, ...]) -> Iterato
         "latency and the filling of pipelines."
     )
     yield from left_out
-    if any(library != "nccl" for library in wanted.libraries):
+    if any(library.method == "hfreduce" for library in design.libraries):
         yield f"HFReduce returns results to the GPUs with {wanted.hfreduce.h2d}."
 
 

@@ -26,6 +26,12 @@ def node_of(design: ResolvedDesign, nic_gbyte_s: float | None = None) -> Host:
     return host(design.compute, rate if nic_gbyte_s is None else minimum(rate, nic_gbyte_s))
 
 
+def own_library(design: ResolvedDesign) -> str:
+    """Return the catalogue id of the library between the accelerators of a design."""
+    accelerator = design.compute.accelerator
+    return accelerator.library if accelerator else "nccl"
+
+
 def most_gpus(design: ResolvedDesign) -> int:
     """Return the accelerators that one job can span [1]."""
     return reachable_nodes(design) * design.compute.accelerators_per_node

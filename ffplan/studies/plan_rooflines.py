@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.collectives.switch_hierarchy import sharded_speedup
+from ffplan.collectives.switch_hierarchy import sharded_rate
 from ffplan.results.training import Roofline
+from ffplan.training.group_collectives import GroupPlacement
 from ffplan.training.microbatch import inner_stride, placement_of
 from ffplan.training.rooflines import (
     data_parallel_tokens,
@@ -26,22 +27,44 @@ NEAR = 0.01
 def _inside(system: Cluster) -> float:
     """Return the rate from a GPU to the others of its node [GB/s]: the specified NVLink, or PCIe."""
     host, part = system.host, system.host.accelerator
-    if host.switched and part is not None and part.nvlink is not None:
+    if host.joined and part is not None and part.nvlink is not None:
         return float(part.nvlink.range[1])
     return host.pcie[1] if host.pcie else 0.0
 
 
-def _reduces_at(run: TrainRun) -> tuple[float, bool]:
-    """Return the bandwidth at which gradients are reduced [GB/s], and whether a switch does it.
+def _levels(run: TrainRun) -> list[tuple[float, float, float]]:
+    """Return the levels of switches that the job spans: GPUs below one, GPUs below a member, total bandwidth [GB/s]."""
+    system, gpus = run.system, float(run.plans.gpus)
+    host, domain = system.host, float(min(system.domain, run.plans.gpus))
+    found = [(domain, 1.0, domain * _inside(system))]
+    if gpus <= domain:
+        return found
+    nodes, inner = gpus / domain, domain
+    every = system.crossed(GroupPlacement(domain, nodes))[1] if system.crossed else ()
+    crossed = sorted((cut for cut in every if float(cut.sets) > 1), key=lambda cut: cut.below)
+    below = [min(gpus, float(cut.below) / host.domain_nodes * domain) for cut in crossed]
+    first = below[0] if below else gpus
+    found.append((first, inner, first / domain * sum(host.nic_gbyte_s) * host.domain_nodes))
+    for cut, size, inner in zip(crossed, (*below[1:], gpus), below, strict=True):
+        egress = size / inner * float(cut.gbyte_s)
+        found.append((size, inner, egress / 2))  # as the book counts: a byte enters a switch and leaves it
+    return found
 
-    Inside a node, by its scale-up switch where that can; out of it over all NICs.
+
+def _reduces_at(run: TrainRun, ways: float) -> tuple[float, bool]:
+    """Return the bandwidth at which gradients are reduced [GB/s], and whether a switch inside the node does it.
+
+    Args:
+        run: workload, one plan of plain numbers, and machine.
+        ways: shards of the gradients over inner axes [1].
     """
     p, host = run.plans, run.system.host
     ranks = p.sharing if p.zero else p.reducing
     nodes = placement_of(run, ranks, inner_stride(p)).nodes
     if float(nodes) <= 1:
-        return _inside(run.system), host.switched and host.rates is not None and host.rates.nvls is not None
-    return sum(host.nic_gbyte_s) * host.domain_nodes, False
+        return _inside(run.system), host.joined and host.rates is not None and host.rates.nvls is not None
+    rates = [sharded_rate(ways, size, inner, width) for size, inner, width in _levels(run) if ways < size]
+    return float(min(rates)), False
 
 
 def _critical(run: TrainRun, plain: float, needed: float, rate: float) -> float:
@@ -49,8 +72,7 @@ def _critical(run: TrainRun, plain: float, needed: float, rate: float) -> float:
     experts = run.shape.experts
     if experts is None:
         return needed
-    spread = float(sharded_speedup(min(float(run.plans.expert), float(run.system.domain)), 1.0))
-    book = float(expert_parallel_tokens(experts.routed, experts.top_k, run.speeds.peak, rate, spread))
+    book = float(expert_parallel_tokens(experts.routed, experts.top_k, run.speeds.peak, rate))
     return book * needed / plain
 
 
@@ -67,7 +89,8 @@ def _here(run: TrainRun, rate: float, *, switched: bool) -> float:
 def _data(run: TrainRun) -> list[Roofline]:
     """Return the book's roofline of data parallelism, and the plan's own where it differs."""
     p, shape = run.plans, run.shape
-    rate, switched = _reduces_at(run)
+    ways = float(p.tensor * p.pipeline * (p.expert if shape.experts is not None else 1))
+    rate, switched = _reduces_at(run, ways)
     if p.reducing <= 1 or rate <= 0:
         return []
     often = float(p.micro_batches) if p.zero >= 2 else 1.0  # reduces, or gathers, for every micro-batch

@@ -36,17 +36,17 @@ def collective_assumptions(query: CollectiveQuery, job: RankLayout) -> tuple[str
     ]
     if library.method == "nccl":
         found.append("NCCL chooses by its own cost model, which omits pipeline fill and some of the limits.")
-        if host.switched and accelerator and accelerator.nvlink and not (rates and rates.ring):
+        if host.joined and accelerator and accelerator.nvlink and not (rates and rates.ring):
             share = library.link_share.value if library.link_share else 1.0
             found.append(f"No collective of `{accelerator.id}` is measured: {share:.0%} of its NVLink rate is assumed.")
         if rates is None or rates.nvls is None:
             name = accelerator.id if accelerator else host.id
             found.append(f"No reduction in the scale-up switch (NVLS) is known of `{name}`.")
-        if not host.switched:
+        if not host.joined:
             found.append("LL128 is left out without a scale-up switch, as NCCL does by default (recalled).")
-        if not host.switched and host.sockets_with_gpus > 1 and all(cpu.socket_fabric is None for cpu in host.cpus):
+        if not host.joined and host.sockets_with_gpus > 1 and all(cpu.socket_fabric is None for cpu in host.cpus):
             found.append(f"No bandwidth between sockets of `{host.cpus[0].id}` is known: that term is left out.")
-        if not host.switched and any(port.limits is None for port in host.ports if port.gpus):
+        if not host.joined and any(port.limits is None for port in host.ports if port.gpus):
             found.append(f"No root-port limit of `{host.cpus[0].id}` is known: that term is left out.")
         if query.operation == "all-to-all":
             found.append("The cost of many small all-to-all messages beyond one hop is not modelled.")
@@ -80,7 +80,7 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
     """
     hidden = ", ".join(plan.overlap) or "nothing"
     reducer = run.system.reducer
-    within = "" if reducer.id == "nccl" else " where groups fill nodes, by NCCL elsewhere"
+    within = "" if reducer.method == "nccl" else " where groups fill nodes, by NCCL elsewhere"
     by = "" if plan.zero == 3 else f" by {reducer.id}{within}"
     found = [
         f"Overlapped with computing: {hidden}." + (f" {_cost(run.speeds)}" if plan.overlap else ""),

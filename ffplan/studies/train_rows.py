@@ -85,9 +85,9 @@ def relevant(run: TrainRun | ConvRun) -> list[str]:
     reduces = run.system.reducer.method == "hfreduce"
     matters = {
         "host": run.speeds.launch + run.speeds.launch_step > 0,
-        "nvlink": host.switched or bool(host.pairs),
+        "nvlink": host.joined or bool(host.pairs),
         "nic": bool(host.nics),
-        "pcie": not host.switched or reduces or plans.offload != "none",
+        "pcie": not host.joined or reduces or plans.offload != "none",
         "host_memory": reduces or plans.offload != "none",
         "uplinks": run.system.crossed is not None,
     }

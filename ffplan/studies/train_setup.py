@@ -79,7 +79,7 @@ def cluster_for(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -
         raise RefusedError(f"`{design.compute.server.id}` has no accelerators", infeasible=False)
     limit = asked.memory if asked.memory is not None else part.memory.value - RESERVED_BYTES
     system = cluster_of(design, catalog, asked.plan.reducer)
-    if system.nvlink and not (system.host.pairs or system.host.switched):
+    if system.nvlink and not (system.host.pairs or system.host.joined):
         raise RefusedError(
             f"`hfreduce-nvlink` needs NVLink between GPUs; `{system.host.id}` has none", infeasible=False
         )

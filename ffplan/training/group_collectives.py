@@ -36,6 +36,8 @@ class GroupPlacement:
     """Nodes [1]."""
     apart: Number = 1.0
     """Nodes from one of them to the next [1]; 1 for adjacent nodes."""
+    adjacent: Number = 1.0
+    """1 where neighbouring ranks of a node sit on neighbouring GPUs, else 0 [1]."""
 
 
 INSIDE, APART, MIXED = "inside", "apart", "mixed"
@@ -86,7 +88,7 @@ def place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> 
     """
     domain = np.minimum(system.domain, gpus)
     each, nodes = placed(size, inside, domain, aligned=system.host.domain_nodes > 1)
-    return GroupPlacement(each, nodes, np.maximum(inside / domain, 1.0))
+    return GroupPlacement(each, nodes, np.maximum(inside / domain, 1.0), (np.asarray(inside) == 1) * 1.0)
 
 
 def hidden_fraction(system: Cluster, placement: GroupPlacement, share: float) -> Number:
@@ -162,8 +164,9 @@ def group_time(
     library = system.reducer if reducing else system.library
     scaled = np.asarray(size * contention(system.domain, system.host.domain_nics, placement.each, placement.nodes))
     apart = np.where(np.asarray(placement.nodes) > 1, placement.apart, 1.0) if system.crossed else 1.0
+    beside = placement.adjacent if system.host.pairs else 1.0
     *where, sizes = np.broadcast_arrays(
-        *(np.asarray(v, dtype=float) for v in (placement.each, placement.nodes, apart, scaled))
+        *(np.asarray(v, dtype=float) for v in (placement.each, placement.nodes, apart, beside, scaled))
     )
     inside, alone = bool((where[1] <= 1).all()), bool((where[0] <= 1).all())
     place = INSIDE if inside else APART if alone and not reducing else MIXED
@@ -174,7 +177,7 @@ def group_time(
 
 
 def _group_times(system: Cluster, library: Library, operation: str, where: list[Floats], sizes: Floats) -> Floats:
-    """Return times in the shape of the sizes [s]; `where` are ranks on a node, nodes, and nodes apart.
+    """Return times in the shape of the sizes [s]; `where` are ranks on a node, nodes, nodes apart, and adjacency.
 
     Raises:
         ValueError: where the library has no such operation.
@@ -200,7 +203,14 @@ def _grid(system: Cluster, library: Library, operation: str, placement: GroupPla
     """
     zones, cuts = system.crossed(placement) if system.crossed else (placement.nodes * 0 + 1, ())
     safe = np.where(placement.each * placement.nodes < 2, 2.0, placement.each)
-    job = RankLayout(host=system.host, nodes=placement.nodes, per_node=safe, zones=zones, cuts=cuts)
+    job = RankLayout(
+        host=system.host,
+        nodes=placement.nodes,
+        per_node=safe,
+        zones=zones,
+        cuts=cuts,
+        adjacent=placement.adjacent,
+    )
     grid = time_grid(
         CollectiveQuery(operation=operation, library=library, nvlink=system.nvlink), job, np.maximum(sizes, 1.0)
     )
@@ -234,8 +244,11 @@ def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPla
     host, gpus = system.host, max(1, system.domain)
     rates, part = host.rates, host.accelerator
     peer = rates.peer.value if rates and rates.peer else (rates.ring.value if rates and rates.ring else None)
-    if peer is None or not host.switched:
-        linked = part.nvlink.value if part and part.nvlink and host.switched else None
+    if host.mesh and part and part.nvlink and not (rates and rates.peer):  # two GPUs share one link
+        share = system.library.link_share.value if system.library.link_share else 1.0
+        peer = share * part.nvlink.value / max(1, len(host.gpus) - 1)
+    elif peer is None or not host.joined:
+        linked = part.nvlink.value if part and part.nvlink and host.joined else None
         peer = linked or (host.pcie[1] if host.pcie else float("inf"))
     rate: Number = host.payload_gbyte_s * host.domain_nodes / gpus
     whole = GroupPlacement(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     AlgorithmName = str
 else:
     AlgorithmName = Literal[NAMES]
-LibraryName = Literal["auto", "nccl", "hfreduce", "hfreduce-nvlink", "deepep"]
+LibraryName = Literal["auto", "nccl", "rccl", "hfreduce", "hfreduce-nvlink", "deepep"]
 Metric = Literal["time_us", "algbw_gbyte_s", "busbw_gbyte_s", "deepep_gbyte_s"]
 Ways = Annotated[str, Field(pattern=r"^[1-9][0-9]{0,6}$")]
 """A whole number as the key of a mapping."""

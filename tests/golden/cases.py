@@ -112,6 +112,7 @@ CASES = (
     Case("capacity-access-points", (("access_points: 1600", "access_points: 20000"),), "pcie-a100-three-tier"),
     _design("capacity-inter-zone", "links_per_zone: 40", "links_per_zone: 41"),
     _design("choice", "family: fat-tree", "family: fat-tre"),
+    _design("communication-library", "libraries: [hfreduce, nccl]", "libraries: [rccl]"),
     _design("communication-nvlink", "libraries: [hfreduce,", "libraries: [hfreduce-nvlink,"),
     Case(
         "communication-one-accelerator",

@@ -74,8 +74,8 @@ def test_one_nic_behind_the_cpu_and_the_fullest_switch_count(overlay: Path) -> N
 def test_scale_up_domains() -> None:
     """A rack of nine nodes of eight GPUs and eight NICs is one domain of 72; without a switch a node is one."""
     rack, pcie = replace(host_named(HGX), domain_nodes=9), host_named(FIRE_FLYER)
-    assert (rack.switched, rack.domain_gpus, rack.domain_nics) == (True, 72, 72)
-    assert (pcie.switched, pcie.pairs, pcie.domain_gpus, pcie.domain_nics) == (False, (), 8, 1)
+    assert (rack.joined, rack.domain_gpus, rack.domain_nics) == (True, 72, 72)
+    assert (pcie.joined, pcie.pairs, pcie.domain_gpus, pcie.domain_nics) == (False, (), 8, 1)
     assert host_named("fire-flyer-2-node-nvlink").pairs[3] == ("gpu6", "gpu7")
 
 

@@ -1,0 +1,192 @@
+"""Traffic between GPUs of a node that no switch joins: over a mesh of links, bridges between pairs, or PCIe.
+
+Sources:
+    [1] An et al., "Fire-Flyer AI-HPC", arXiv 2408.14158 (SC'24), section V-B1: bridges between pairs carry tensor
+        parallelism.
+    [2] Tillson, "A Hamiltonian decomposition of K*2m, 2m >= 8", J. Combinatorial Theory B 29 (1980): directed rings
+        over all links of a full mesh, each link in one of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.array_math import Number, maximum
+from ffplan.collectives.bottleneck import Line, on_nic_ports
+
+if TYPE_CHECKING:
+    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.node.host import Port
+
+
+def mesh_factor(job: RankLayout) -> Number:
+    """Return how often a byte counts on a GPU's links of a full mesh, of which a job uses those to its own ranks.
+
+    Args:
+        job: the ranks.
+
+    Returns:
+        Factor [1]; 1 where a switch joins the GPUs.
+
+    Equation:
+        (G - 1) / (p - 1) for p of G GPUs: p - 1 rings without a common link carry 1 / (p - 1) of the message each
+
+    Source:
+        [2].
+    """
+    if not job.host.mesh:
+        return 1.0
+    return (len(job.host.gpus) - 1) / maximum(job.per_node - 1, 1)
+
+
+def bridged(job: RankLayout) -> Number:
+    """Return 1 where every rank sits beside its neighbour in a bridged pair, else 0.
+
+    Args:
+        job: the ranks; those of a node take pairs first.
+
+    Equation:
+        p even, p <= 2 pairs, neighbours on adjacent GPUs
+
+    Source:
+        [1].
+    """
+    pairs = len(job.host.pairs)
+    if not pairs:
+        return 0.0
+    return (job.per_node % 2 == 0) * (job.per_node <= 2 * pairs) * job.adjacent * 1.0
+
+
+def one_pair(job: RankLayout) -> Number:
+    """Return 1 where the job is a single bridged pair, else 0 [1].
+
+    Args:
+        job: the ranks.
+
+    Equation:
+        bridged, p = 2, N = 1
+
+    Source:
+        Definition.
+    """
+    return bridged(job) * (job.per_node == 2) * (job.nodes == 1)
+
+
+def bridged_hops(job: RankLayout) -> Number:
+    """Return the fraction of a ring's hops inside a node that cross a bridge [1].
+
+    Args:
+        job: the ranks.
+
+    Equation:
+        1 for a single pair, 1 / 2 where all ranks are bridged, else 0
+
+    Source:
+        Definition: every second hop of a ring joins the GPUs of a pair.
+    """
+    return (bridged(job) + one_pair(job)) / 2
+
+
+def _ends(job: RankLayout, port: Port) -> tuple[int, int]:
+    """Return how many chains of bridged GPUs leave a port over PCIe, and how many enter it so.
+
+    A chain passes from pair to pair. It enters a port over a bridge at the second of a pair whose first is elsewhere,
+    and leaves it so at the first of a pair whose second is elsewhere.
+    """
+    first = dict(job.host.pairs)
+    second = {b: a for a, b in job.host.pairs}
+    here = [gpu for gpu in port.gpus if gpu in first or gpu in second]
+    out = sum(gpu in first and first[gpu] not in port.gpus for gpu in here)
+    into = sum(gpu in second and second[gpu] not in port.gpus for gpu in here)
+    chains = max(out, into, 1) if here else 0
+    return chains - out, chains - into
+
+
+def _flows(job: RankLayout, gpu: str) -> tuple[Number, Number]:
+    """Return what a GPU receives and sends over PCIe for a ring that carries one byte [1]."""
+    both, alone = bridged(job), one_pair(job)
+    if any(gpu == a for a, _ in job.host.pairs):
+        return 1.0 - alone, 1.0 - both
+    if any(gpu == b for _, b in job.host.pairs):
+        return 1.0 - both, 1.0 - alone
+    return 1.0 - both, 1.0 - both
+
+
+def ring_lines(job: RankLayout, step: str, load: Number, nics: Number, *, bridge: str = "nvlink") -> list[Line]:
+    """Return the ledger of a ring inside a node without switch or mesh, and of its NICs' root ports.
+
+    GPUs of one root port are neighbours, so that one flow enters and one leaves each port. The first GPU of a bridged
+    pair receives over PCIe and sends over the bridge, the second the other way round: each uses PCIe one way.
+
+    Args:
+        job: the ranks.
+        step: the step, in words.
+        load: bytes that each rank sends per byte of message [1].
+        nics: bytes that each NIC sends per byte of message [1].
+        bridge: kind of resource that a bridge is.
+
+    Returns:
+        Lines in bytes per byte of message [1].
+
+    Equation:
+        f in and out of every GPU; of bridged ones one way over PCIe and one over the bridge
+
+    Source:
+        [1]; definition of a ring.
+    """
+    lines = []
+    for gpu in job.host.gpus:
+        into, out = _flows(job, gpu)
+        lines.append(Line(step, ("pcie_peer", gpu), load * into, load * out))
+    both, alone = load * bridged(job), load * one_pair(job)
+    for first, second in job.host.pairs:
+        lines.append(Line("over bridges", (bridge, first), alone, both))
+        lines.append(Line("over bridges", (bridge, second), both, alone))
+    plain, far = 1.0 - bridged(job), bridged(job) - one_pair(job)
+    for port in job.host.ports:
+        up, down = _ends(job, port) if job.host.pairs else (0, 0)
+        alike = plain * (1.0 if port.gpus else 0.0)
+        lines += on_nic_ports(port, load * (alike + far * up), load * (alike + far * down), nics)
+    return lines
+
+
+def chain_lines(job: RankLayout, chain: Number, between: Number, nics: Number) -> list[Line]:
+    """Return the ledger of a chain inside a node without switch or mesh, up and down, with NICs at its head.
+
+    Args:
+        job: the ranks.
+        chain: bytes in and out of the busiest GPU on the chain per byte of message [1].
+        between: bytes in and out of the node [1].
+        nics: bytes that each NIC sends [1].
+
+    Returns:
+        Lines in bytes per byte of message [1].
+
+    Equation:
+        of bridged GPUs one neighbour is across PCIe, if p > 2, and one across the bridge; the head has its bridge and
+        the NICs
+
+    Source:
+        [1]; NVIDIA/nccl v2.30.7, src/graph (chains inside nodes).
+    """
+    both = bridged(job)
+    across = both * (job.per_node > 2)
+    head = (1.0 - both) * maximum(chain, job.shared + between) + maximum(across, both * between)
+    lines = [Line("chain and NIC at its head", ("pcie_peer", gpu), head, head) for gpu in job.host.gpus]
+    lines += [Line("over bridges", ("nvlink", gpu), both, both) for pair in job.host.pairs for gpu in pair]
+    for port in job.host.ports:
+        ends = sum(_ends(job, port)) if job.host.pairs else 0
+        use = (1.0 - both) * chain * (1.0 if port.gpus else 0.0) + across * ends
+        lines += on_nic_ports(port, use, use, nics)
+    return lines
+
+
+def unpaired_peers(job: RankLayout, port: Port) -> Number:
+    """Return the GPUs of a port whose bridged partner sits at another port, where all ranks are bridged [1].
+
+    Args:
+        job: the ranks.
+        port: a root port.
+    """
+    apart = [pair for pair in job.host.pairs if (pair[0] in port.gpus) != (pair[1] in port.gpus)]
+    return len(apart) * bridged(job)

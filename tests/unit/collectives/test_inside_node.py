@@ -1,0 +1,112 @@
+"""Bridged pairs and full meshes inside a node, worked by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffplan.catalog.library import Library
+from ffplan.catalog.store import Catalog
+from ffplan.collectives.algorithms import ALGORITHMS
+from ffplan.collectives.bottleneck import sustained_rate, totals
+from ffplan.collectives.inside_node import bridged, bridged_hops, chain_lines, mesh_factor, one_pair, ring_lines
+from ffplan.collectives.rank_layout import RankLayout
+from ffplan.collectives.timing import CollectiveQuery, chosen, time_choices
+from ffplan.node.resources import resources
+from tests.support import host_named
+
+if TYPE_CHECKING:
+    from ffplan.node.host import Host
+
+GIB = 2.0**30
+
+
+def job(host: Host, nodes: int, per_node: int, *, adjacent: bool = True) -> RankLayout:
+    """Return a job of whole numbers."""
+    return RankLayout(host=host, nodes=nodes, per_node=per_node, adjacent=1.0 * adjacent)
+
+
+def seconds(host: Host, nodes: int, per_node: int, operation: str = "allreduce", library: str = "nccl") -> float:
+    """Return the time of 1 GiB."""
+    part = Catalog().entry(library).part
+    assert isinstance(part, Library)
+    return chosen(
+        time_choices(CollectiveQuery(operation=operation, library=part), job(host, nodes, per_node), GIB)
+    ).time
+
+
+def test_pairs_are_used_by_even_numbers_of_neighbouring_ranks() -> None:
+    host = host_named("fire-flyer-2-node-nvlink")
+    assert [float(bridged(job(host, 1, p))) for p in (1, 2, 3, 4, 8)] == [0, 1, 0, 1, 1]
+    assert [float(one_pair(job(host, n, 2))) for n in (1, 2)] == [1, 0]
+    assert [float(bridged_hops(job(host, 1, p))) for p in (1, 2, 8)] == [0, 1, 0.5]
+    assert float(bridged(job(host, 1, 4, adjacent=False))) == 0
+    assert float(bridged(job(replace(host, pairs=host.pairs[:1]), 1, 4))) == 0
+
+
+def test_a_pair_reduces_over_its_bridge_alone() -> None:
+    """Two ranks send and receive the message once: 208 GB/s of the bridge, nothing over PCIe."""
+    host = host_named("fire-flyer-2-node-nvlink")
+    used = totals(ALGORITHMS["ring"].ledger("allreduce", job(host, 1, 2)))
+    assert used["nvlink", "gpu0"] == used["nvlink", "gpu1"] == (1, 1)
+    assert used["pcie_peer", "gpu0"] == used["root_port", "cpu0-rp0"] == used["socket_fabric", "0"] == (0, 0)
+    assert GIB / seconds(host, 1, 2) / 1e9 == pytest.approx(197, abs=1)
+    assert GIB / seconds(host_named("fire-flyer-2-node"), 1, 2) / 1e9 == pytest.approx(15.9, abs=0.1)
+
+
+def test_bridged_cards_use_pcie_one_way() -> None:
+    """Four ranks, f = 1.5: the first of a pair receives over PCIe and sends over the bridge, the second vice versa."""
+    host = host_named("fire-flyer-2-node-nvlink")
+    used = totals(ALGORITHMS["ring"].ledger("allreduce", job(host, 1, 4)))
+    assert (used["pcie_peer", "gpu0"], used["pcie_peer", "gpu1"]) == ((1.5, 0), (0, 1.5))
+    assert (used["nvlink", "gpu0"], used["nvlink", "gpu1"]) == ((0, 1.5), (1.5, 0))
+    assert (used["root_port", "cpu0-rp0"], used["root_port", "cpu0-rp1"]) == ((0, 1.5), (1.5, 0))
+    assert used["root_port", "cpu1-rp1"] == (0, 0)  # GPU5 hands over to GPU6 below one port
+    ring = totals(ring_lines(job(host, 1, 4), "ring over PCIe", 1.5, 0.0))
+    assert ring["pcie_peer", "gpu0"] == (1.5, 0)
+    lines = ALGORITHMS["ring"].ledger("allreduce", job(host, 1, 4))
+    assert sustained_rate(resources(host), lines) == pytest.approx(24 / 1.5)  # and not 32.4 / 3
+
+
+def test_a_chain_crosses_pcie_between_pairs_only() -> None:
+    host = host_named("fire-flyer-2-node-nvlink")
+    alone = totals(ALGORITHMS["tree"].ledger("allreduce", job(host, 1, 2)))
+    assert alone["pcie_peer", "gpu0"] == (0, 0)
+    head = totals(chain_lines(job(host, 4, 8), 2.0, 2.0, 0.0))["pcie_peer", "gpu0"]
+    assert head == (2, 2)  # the NICs at the head, its neighbour across the bridge
+    many = totals(ALGORITHMS["tree"].ledger("allreduce", job(host, 1, 8)))
+    assert many["pcie_peer", "gpu0"] == many["nvlink", "gpu0"] == many["root_port", "cpu0-rp0"] == (1, 1)
+
+
+def test_an_all_to_all_sends_one_piece_over_the_bridge() -> None:
+    host = host_named("fire-flyer-2-node-nvlink")
+    used = totals(ALGORITHMS["direct"].ledger("all-to-all", job(host, 1, 8)))
+    assert used["nvlink_copy", "gpu0"] == (1 / 8, 1 / 8)
+    assert used["pcie_peer", "gpu0"] == (6 / 8, 6 / 8)
+    assert used["root_port", "cpu0-rp0"] == (6 / 8, 6 / 8)
+    assert used["root_port", "cpu1-rp1"] == (12 / 8 - 2 / 8, 12 / 8 - 2 / 8)
+
+
+def test_a_mesh_has_a_link_for_every_peer() -> None:
+    """Eight MI300X: 312.9 GB/s of seven links for a ring of all; a seventh of that between two; 52.7 for a copy."""
+    host = host_named("mi300x-8nic")
+    assert [float(mesh_factor(job(host, 1, p))) for p in (2, 4, 8)] == [7, 7 / 3, 1]
+    assert host.mesh
+    assert host.scale_up_name == "xGMI"
+    rates = resources(host, (), 0.824)
+    assert rates["nvlink", "gpu0"].one_way[1] == 312.9
+    assert rates["nvlink_copy", "gpu0"].one_way[1] == pytest.approx(64 * 0.824)
+    for ranks, links in ((2, 1), (4, 3), (8, 7)):
+        rate = sustained_rate(rates, ALGORITHMS["ring"].ledger("allreduce", job(host, 1, ranks)))
+        assert rate == pytest.approx(312.9 * links / 7 / (2 * (ranks - 1) / ranks))
+    copy = GIB / seconds(host, 1, 2, "sendrecv", "rccl") / 1e9
+    assert copy == pytest.approx(51.5, abs=0.5)  # about 50 measured
+
+
+def test_a_switch_gives_two_gpus_all_links() -> None:
+    host = host_named("hgx-h100-8nic")
+    assert mesh_factor(job(host, 1, 2)) == 1
+    used = totals(ALGORITHMS["ring"].ledger("allreduce", job(host, 1, 2)))
+    assert used["nvlink", "gpu0"] == (1, 1)
