@@ -26,7 +26,7 @@ from ffplan.training.rooflines import sharded_tokens, tensor_parallel_ways
 from ffplan.validation.communication_cases import CaseFile, Offload, System, Transport
 from ffplan.validation.communication_replay import CaseReplay, offload_rows
 from ffplan.validation.measured_system import CaseParts
-from tests.published.page import computed_cells, listed
+from tests.published.page import computed_cells, listed, page_text
 from tests.published.test_scaling_book import CATALOG, GIB, flops, gpu, layout, nvlink, query, timed
 from tests.support import ROOT, host_named, shape_named
 
@@ -202,3 +202,38 @@ def test_every_computed_cell(section: str) -> None:
 
 def test_every_table_is_held() -> None:
     assert set(computed_cells(PAGE)) == set(SECTIONS)
+
+
+def test_what_the_page_says_in_words() -> None:
+    """Figures outside the tables, from the functions or by hand."""
+    one, two = bus("all-gather", P4D, 1), bus("all-gather", P4D, 2)
+    near, far = bus("all-gather", P5, 1), bus("all-gather", P5, 2)
+    efa, nvl = sum(host_named(P4D).nic_gbyte_s), nvlink("a100-sxm-40gb")
+    p4d, p5 = inside_one_pod(P4D), inside_one_pod(P5)
+    rail = sum(host_named("hgx-h100-8nic").nic_gbyte_s) / nvlink("h100-sxm-80gb")
+    text = page_text(PAGE)
+    for words in (
+        f"p4d loses {1 - two / one:.0%}, p5 {1 - far / near:.0%}".replace("%", " %"),
+        f"{efa:.0f} / {2 * nvl:.0f} = {efa / (2 * nvl):.1%}".replace("%", " %"),
+        f"{efa:.0f} / {nvl:.0f} = {efa / nvl:.1%}".replace("%", " %"),
+        f"NVLink is {p4d / WALL[P4D]:.0%} of the run".replace("%", " %"),
+        f"NVLink is {p5 / WALL[P5]:.0%} of the run".replace("%", " %"),
+        f"explains {p4d - p5:.0f} s in favour of p5",
+        f"3,969 - 1,206 = {3969 - WALL[P5]:,} s longer than NVLink there, and {2372 - WALL[P4D]:,} s on p4d",
+        f"A ring gets {rail:.0%} of it; AllToAll gets {rail / 8:.0%}".replace("%", " %"),
+        f"That is {18 * 26.562:.0f} GB/s",
+        f"predicted; {walls(P4D, (None, PAIRS))[0] / 2372 - 1:.0%} too long".replace("%", " %"),
+    ):
+        assert words in text
+
+
+def test_hand_formulas() -> None:
+    """Independent of the functions: bytes of ZeRO 3, the link code of NVLink 4, PCIe 3.0 x16."""
+    assert (
+        pytest.approx(implied_rate(P4D, 2372), rel=1e-3)
+        == 8_030_261_248 * 2 * 3 * 200 * 3 / 4 / (2372 - 981 + 43) / 1e9
+    )
+    assert 26.5625 / 25 == 17 / 16
+    assert pytest.approx(15.75, abs=0.005) == 8 * 16 / 8 * 128 / 130
+    assert pytest.approx(29.9, abs=0.05) == 8_030_261_248 * 16 / 4 / GIB
+    assert STEPS * 16 == 800

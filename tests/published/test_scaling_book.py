@@ -295,3 +295,45 @@ def test_every_computed_cell(section: str) -> None:
 
 def test_every_table_is_held() -> None:
     assert set(computed_cells(PAGE)) == set(SECTIONS)
+
+
+def test_what_the_page_says_in_words() -> None:
+    """Figures outside the tables, from the functions or by hand."""
+    size, whole = 1024 * 16384 * 2, level_bandwidth(8 * NODE, 4, 64, 50) * 1e9
+    specified, _ = bounds("all-gather", 1, "ring")
+    gain = engine("allreduce", 1) / engine("allreduce", 1, "ring")
+    experts = expert_parallel_tokens(256, 8, H100, NICS, sharded_speedup(64, 8))
+    text = page_text(PAGE)
+    for words in (
+        f"7 / 8 x {size / 1e6:.2f} MB / {NODE:.0f} GB/s = {size / specified / 1e3:.1f} us",
+        f"{size / 1e6:.2f} MB / 3.6 TB/s = {size / whole * 1e6:.1f} us",
+        f"B / W = {size / (NODE * 1e9) * 1e6:.1f} us",
+        f"gives 4 x 32 x 25 = {level_bandwidth(8 * NODE, 4, 64, 25) / 1e3:.1f} TB/s",
+        f"16 spines pass {superpod().leaf_spine * port() / 1e3:.1f} TB/s",
+        f"898e12 x 7 / (8 x 450e9) = {16384 / tensor_parallel_ways(16384, 898e12, NODE, 8):,.0f}",
+        f"989e12 gives {16384 / tensor_parallel_ways(16384, 989e12, NODE, 8):,.0f}",
+        f"2,250e12 / (2 x 900e9) = {data_parallel_tokens(2250e12, 900):,.0f} tokens",
+        f"16,000 / (2,250e12 x 7 / (8 x 900e9)) = {tensor_parallel_ways(16000, 2250e12, 900, 8):.1f}",
+        f"the switch gains {gain:.1f} times, not 2",
+        f"{accelerator_rates(gpu('h100-sxm-80gb'), 'bf16').products / H100:.1%} of the peak".replace("%", " %"),
+        f"62,914,560 tokens over 2,048 GPUs: {'six' if round(4096 * 15360 / 2048 / experts) == 6 else ''} times",
+        f"7.5e12 / 1.76e9 / 4 = {7.5e12 / 1.76e9 / 4:,.0f}",
+        f"132 x 256 kB are {132 * 0.256:.1f} MB",
+        f"132 x 4 x 32 = {132 * 4 * 32:,} lanes, and {132 * 128 * 1.59e-3:.1f} TFLOP/s at 1.59 GHz",
+        f"{132 * 128 * 1.98e-3:.1f} at 1.98",
+    ):
+        assert words in text
+
+
+def test_hand_formulas() -> None:
+    """Independent of the functions: the chapter's own formulas with its own figures."""
+    assert pytest.approx(65.2e-6, rel=1e-3) == 33.554432e6 * 7 / 8 / 450e9
+    assert pytest.approx(data_parallel_tokens(989e12, 450)) == 989e12 / (2 * 450e9)
+    assert (
+        pytest.approx(expert_parallel_tokens(256, 8, 989e12, 400, sharded_speedup(64, 8)))
+        == 989e12 / (2 * 400e9) * 256 / 8 / 8
+    )
+    assert max(8 / 3.6e12, 32 / 12.8e12, 4 / 25.6e12) == pytest.approx(1 / 400e9)
+    assert 2 * tree_bisection(8 * 450, 8 * 18, 25) == 8 * 4 * 450 / 4
+    assert pytest.approx(850) == 459e12 / 540e9
+    assert pytest.approx(295.5, abs=0.05) == 990e12 / 3.35e12
