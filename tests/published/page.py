@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 from tests.support import ROOT
 
@@ -35,7 +36,7 @@ def computed_cells(name: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def listed(*values: float | str | None, digits: int = 0) -> str:
+def listed(*values: Any, digits: int = 0) -> str:
     """Return values as a page writes them: separated by slashes, a dash for none."""
     return " / ".join("-" if v is None else v if isinstance(v, str) else f"{v:,.{digits}f}" for v in values)
 

@@ -23,7 +23,7 @@ from ffplan.training.model_flops import parameters
 from ffplan.training.overlap import host_optimizer_time
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.rooflines import sharded_tokens, tensor_parallel_ways
-from ffplan.validation.communication_cases import CaseFile, Offload, System, Transport
+from ffplan.validation.communication_cases import CaseFile, Offload, Transport
 from ffplan.validation.communication_replay import CaseReplay, offload_rows
 from ffplan.validation.measured_system import CaseParts
 from tests.published.page import computed_cells, listed, page_text
@@ -49,9 +49,11 @@ def case_file() -> tuple[CaseReplay, dict[str, Offload]]:
 def walls(server: str, *others: tuple[str | None, tuple[tuple[str, str], ...]]) -> list[float]:
     """Return the wall times of runs over the NICs of pods, from that inside one pod [s]."""
     replay, cases = case_file()
-    first = Transport(name="one pod", system=System(server=server), wall=f"{WALL[server]} s")
+    first = Transport.model_validate({"name": "one pod", "system": {"server": server}, "wall": f"{WALL[server]} s"})
     runs = [
-        Transport(name=str(n), system=System(server=server, nic=nic), pods=pairs, wall="1 s")
+        Transport.model_validate(
+            {"name": str(n), "system": {"server": server, "nic": nic}, "pods": pairs, "wall": "1 s"}
+        )
         for n, (nic, pairs) in enumerate(others)
     ]
     case = cases["p4d"].model_copy(update={"transports": (first, *runs)})
@@ -75,7 +77,7 @@ def inside_one_pod(server: str) -> float:
 def implied_rate(server: str, wall: float) -> float:
     """Return the rate of a pod that a wall time implies: what a rank sends, over the time beyond the common term."""
     sent = model_parameters() * 2 * 3 * STEPS * MICRO * bus_factor("all-gather", RANKS)
-    return sent / (wall - WALL[server] + inside_one_pod(server)) / 1e9
+    return float(sent / (wall - WALL[server] + inside_one_pod(server)) / 1e9)
 
 
 def bus(operation: str, server: str, nodes: int) -> float:

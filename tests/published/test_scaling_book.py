@@ -29,7 +29,7 @@ from ffplan.training.rooflines import (
     sharded_tokens,
     tensor_parallel_ways,
 )
-from tests.published.page import computed_cells, listed, shortest
+from tests.published.page import computed_cells, listed, page_text, shortest
 from tests.published.test_communication import rows as replayed
 from tests.support import host_named, shape_named
 
@@ -182,7 +182,7 @@ def levels_of_a_superpod() -> dict[str, str]:
         ),
         "allreduce, reduced in switches [GB/s]": listed(*found["allreduce, SHARP"]),
         "allreduce, reduced in GPUs [GB/s]": listed(*found["allreduce, no SHARP"]),
-        "speed-up, 8-way": listed(*sharded_speedup(8.0, size / [8, 32, 4])),
+        "speed-up, 8-way": listed(*np.asarray(sharded_speedup(8.0, size / [8, 32, 4]))),
         "speed-up, 64-way": listed(*found["speed-up, 64-way"]),
         "speed-up, 256-way": listed(*found["speed-up, 256-way"]),
         "allreduce, 64-way [TB/s]": listed(*np.array(found["64-way"]) / 1e3, digits=1),
@@ -316,7 +316,7 @@ def test_what_the_page_says_in_words() -> None:
         f"16,000 / (2,250e12 x 7 / (8 x 900e9)) = {tensor_parallel_ways(16000, 2250e12, 900, 8):.1f}",
         f"the switch gains {gain:.1f} times, not 2",
         f"{accelerator_rates(gpu('h100-sxm-80gb'), 'bf16').products / H100:.1%} of the peak".replace("%", " %"),
-        f"62,914,560 tokens over 2,048 GPUs: {'six' if round(4096 * 15360 / 2048 / experts) == 6 else ''} times",
+        f"62,914,560 tokens over 2,048 GPUs: {'six' if round(float(4096 * 15360 / 2048 / experts)) == 6 else ''} times",
         f"7.5e12 / 1.76e9 / 4 = {7.5e12 / 1.76e9 / 4:,.0f}",
         f"132 x 256 kB are {132 * 0.256:.1f} MB",
         f"132 x 4 x 32 = {132 * 4 * 32:,} lanes, and {132 * 128 * 1.59e-3:.1f} TFLOP/s at 1.59 GHz",
