@@ -238,7 +238,10 @@ def rooflines() -> dict[str, str]:
         "F over the TP size": listed(16384 / tensor_parallel_ways(16384, H100, NODE, 8)),
         "TP size for F = 16,384": listed(tensor_parallel_ways(16384, H100, NODE, 8), digits=1),
         "experts of DeepSeek-V3, 64-way [tokens a GPU]": listed(experts),
-        "the same on 2,048 GPUs, and with FSDP [million tokens]": listed(
+        "the same, 8-way and 256-way [tokens a GPU]": listed(
+            *(expert_parallel_tokens(256, 8, H100, NICS, sharded_speedup(ways, 8)) for ways in (8, 256))
+        ),
+        "64-way on 2,048 GPUs, and with FSDP [million tokens]": listed(
             experts * 2048 / 1e6, 2 * experts * 2048 / 1e6, digits=1
         ),
         "batch of DeepSeek-V3 [tokens a GPU]": listed(4096 * 15360 / 2048),
