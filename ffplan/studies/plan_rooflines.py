@@ -45,7 +45,7 @@ def _levels(run: TrainRun) -> list[tuple[float, float, float]]:
     below = [min(gpus, float(cut.below) / host.domain_nodes * domain) for cut in crossed]
     first = below[0] if below else gpus
     found.append((first, inner, first / domain * sum(host.nic_gbyte_s) * host.domain_nodes))
-    for cut, size, inner in zip(crossed, (*below[1:], gpus), below, strict=True):
+    for cut, inner, size in zip(crossed, below, (*below, gpus)[1:], strict=True):
         egress = size / inner * float(cut.gbyte_s)
         found.append((size, inner, egress / 2))  # as the book counts: a byte enters a switch and leaves it
     return found
