@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from ffplan.results.training import PlanRow
 
 
+WIDTHS = {4: "fp32", 2: "bf16"}
+"""Precision of a gradient by its bytes."""
+
+
 def overlap_names(text: str | None) -> tuple[str, ...] | None:
     """Return names separated by commas; no names for `none`.
 
@@ -31,15 +35,18 @@ def plan_text(base: PlanFields, plan: PlanRow) -> str:
     from ffplan.design.training import LEAST_ZERO
 
     sizes = (axis.field for axis in AXES if axis.values is not None)
-    names = (*sizes, "batch", "sequence", "sequence_parallel", "zero", "recompute", "reducer")
+    names = (*sizes, "batch", "sequence", "sequence_parallel", "zero", "unit_layers", "recompute", "overlap", "reducer")
     values = {name: getattr(base, name) for name in type(base).model_fields} | {n: getattr(plan, n) for n in names}
+    del values["preset"]
+    for name, size in (("grad_dtype", plan.gradient_bytes), ("grad_reduce_dtype", plan.reduced_bytes)):
+        values[name] = WIDTHS[size]
     values = {name: value for name, value in values.items() if plan.zero >= LEAST_ZERO.get(name, 0)}
     values["sequence_parallel"] = plan.sequence_parallel or plan.tensor == 1
     if plan.sequence == 1:  # images
-        kept = ("micro_batch", "precision", "gradient_bytes", "overlap", "bucket_mib", "reducer")
+        kept = ("micro_batch", "precision", "grad_dtype", "grad_reduce_dtype", "overlap", "bucket_mib", "reducer")
         values = {name: values[name] for name in kept} | {"batch": base.batch}
     else:
-        del values["bucket_mib"]
+        del values["bucket_mib"], values["gradient_bytes"]
     lines = ["kind: training-plan"]
     for name, value in values.items():
         if value is None or name == "kind":

@@ -91,6 +91,26 @@ OverlapOption = Annotated[
         "none; gradients and parameters if omitted.",
     ),
 ]
+PresetOption = Annotated[
+    str | None,
+    typer.Option(
+        "--preset",
+        metavar="NAME",
+        help="Settings of a framework: megatron-core, deepspeed, fsdp or deepseek; options given override them.",
+    ),
+]
+GradDtypeOption = Annotated[
+    str | None,
+    typer.Option("--grad-dtype", metavar="NAME", help="Precision of gradients as kept: fp32 or bf16; fp32 if omitted."),
+]
+GradReduceDtypeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--grad-reduce-dtype",
+        metavar="NAME",
+        help="Precision of gradients as reduced: fp32 or bf16; as kept if omitted.",
+    ),
+]
 SearchOption = Annotated[bool, typer.Option("--search", help="Find the best plans; options given stay fixed.")]
 TopOption = Annotated[
     int | None, typer.Option("--top", min=1, max=MOST_ROWS, help=f"Plans that a search shows; {TOP} if omitted.")

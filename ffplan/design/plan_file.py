@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 def read_plan(file: str | None, given: dict[str, Any]) -> PlanFields:
     """Return the plan of a file, or the default plan, with the values of the command line in place.
 
+    The settings of a preset stand in for the fields that neither gives.
+
     Raises:
         UsageError: where the two do not go together.
     """
@@ -20,6 +22,7 @@ def read_plan(file: str | None, given: dict[str, Any]) -> PlanFields:
 
     from pydantic_core import ValidationError
 
+    from ffplan.design.presets import PRESETS
     from ffplan.design.training import PlanFields, PlanFile
     from ffplan.inputs.document import read_document
     from ffplan.inputs.validate import validate
@@ -28,8 +31,10 @@ def read_plan(file: str | None, given: dict[str, Any]) -> PlanFields:
     if file is not None:
         base = validate(PlanFile, read_document(Path(file), file))
     fields = {name: getattr(base, name) for name in base.model_fields_set if name != "kind"}
+    fields |= given
+    preset = PRESETS.get(fields.get("preset") or "", {})
     try:
-        return PlanFields.model_validate({**fields, **given})
+        return PlanFields.model_validate({**preset, **fields})
     except ValidationError as error:
         raise UsageError(f"ffplan train: {_words(error)}") from None
 

@@ -7,10 +7,15 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from ffplan.design.presets import Preset
 from ffplan.inputs.model import Count, Frozen, Many
 
 Precision = Literal["bf16", "fp16", "fp8", "tf32"]
 Recompute = Literal["none", "selective", "full"]
+Width = Literal["fp32", "bf16"]
+RecomputePart = Literal["norms", "latent", "activation"]
+BYTES = {"fp32": 4, "bf16": 2, "none": 0}
+"""Bytes of a number by precision."""
 Schedule = Literal["1f1b", "zb-h1", "zb-2p", "zb-v", "v-half", "v-min", "dualpipe"]
 Overlap = Literal["gradients", "parameters", "tensor", "pipeline", "experts"]
 Axis = Literal["tensor", "context", "data", "pipeline"]
@@ -57,7 +62,18 @@ class PlanFields(Frozen):
     recompute: Recompute = "none"
     """Activation recomputation: none, selective (the core of attention) or full."""
     gradient_bytes: Literal[2, 4] = 4
-    """Bytes of a gradient in memory and in its reduction."""
+    """Bytes of a gradient in memory and in its reduction, unless `grad_dtype` or `grad_reduce_dtype` is given."""
+    grad_dtype: Width | None = None
+    """Precision in which gradients are kept and added up; that of `gradient_bytes` if omitted."""
+    grad_reduce_dtype: Width | None = None
+    """Precision in which gradients are reduced; that in which they are kept if omitted."""
+    main_params: Literal["fp32", "bf16", "none"] = "fp32"
+    """Precision of the optimizer's own copy of the parameters; `none` where it updates the parameters themselves."""
+    optimizer_dtype: Width = "fp32"
+    """Precision of Adam's two moments."""
+    recompute_parts: Many[RecomputePart] = ()
+    """Parts of every layer that are computed again in the backward pass: outputs of norms; queries, keys and values
+    from the latents of latent attention; results of the activation function."""
     attention: Literal["fused", "unfused"] = "fused"
     """Attention kernel: `fused` keeps the scores on the chip, `unfused` passes them through memory."""
     elementwise: Literal["fused", "eager"] = "fused"
@@ -77,6 +93,23 @@ class PlanFields(Frozen):
     """Size at which a bucket of a convolutional network's gradients is full and is reduced [MiB]."""
     reducer: Literal["nccl", "rccl", "hfreduce", "hfreduce-nvlink"] | None = None
     """Library that reduces gradients; the design's first if omitted, nccl in files of measured runs."""
+    preset: Preset | None = None
+    """Framework whose settings stand in for the fields that are left out."""
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of a gradient as kept [byte]."""
+        return BYTES[self.grad_dtype] if self.grad_dtype else self.gradient_bytes
+
+    @property
+    def reduced_bytes(self) -> int:
+        """Bytes of a gradient as reduced [byte]."""
+        return BYTES[self.grad_reduce_dtype] if self.grad_reduce_dtype else self.kept_bytes
+
+    @property
+    def optimizer_bytes(self) -> int:
+        """Bytes of the optimizer's states of a parameter: its own copy and two moments [byte]."""
+        return BYTES[self.main_params] + 2 * BYTES[self.optimizer_dtype]
 
     @property
     def reduces_whole(self) -> bool:

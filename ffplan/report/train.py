@@ -183,9 +183,7 @@ def _train(report: TrainReport, *, chart: bool) -> list[Grid]:
         ("binds", _binds(first, alone=len(report.rows) == 1)),
         ("rates", report.calibration),
     ]
-    again = f"HFU, with recomputation, {100 * first.hfu:.1f} %"
-    if report.unit == "tokens":
-        lines.append(("MFU", f"attention in full; in brackets half of it, as with a causal mask; {again}"))
+    lines.append(("MFU", _of_peak(report, first)))
     if not report.searched:
         same = ", with the same batch" if len(batches) == 1 else ""
         lines.append(("eff %", f"{report.unit} a second and GPU over those of the first row{same}"))
@@ -193,6 +191,17 @@ def _train(report: TrainReport, *, chart: bool) -> list[Grid]:
         lines.append(("book", "How to Scale Your Model: gradients of 2 bytes, reduced by the network's switches"))
     blocks.append(Grid("Assumptions", (*lines, *(("", text) for text in report.assumptions))))
     return blocks
+
+
+def _of_peak(report: TrainReport, row: TrainRow) -> str:
+    """Return the peak that MFU is a fraction of, and MFU against 16 bits where the plan has fewer."""
+    words = f"of the dense {row.plan.precision.upper()} peak, {row.peak_tflops:,.0f} TFLOP/s"
+    if row.plan.precision == "fp8" and row.mfu_16_bit is not None:
+        words += f"; {100 * row.mfu_16_bit:.1f} % of the BF16 peak"
+    if report.unit == "tokens":
+        words += "; attention in full, in brackets half of it, as with a causal mask"
+        words += f"; HFU, with recomputation, {100 * row.hfu:.1f} %"
+    return words
 
 
 def _flat_rows(report: TrainReport) -> list[dict[str, object]]:

@@ -54,7 +54,13 @@ class PlanRow:
     order: tuple[str, ...]
     """Axes of ranks, innermost first."""
     gradient_bytes: int
-    """Bytes of a gradient as kept and reduced."""
+    """Bytes of a gradient as kept."""
+    reduced_bytes: int
+    """Bytes of a gradient as reduced."""
+    optimizer_bytes: int
+    """Bytes of the optimizer's states of a parameter."""
+    recompute_parts: tuple[str, ...]
+    """Parts of every layer that are recomputed: norms, latent, activation."""
     attention: str
     """fused or unfused."""
     elementwise: str
@@ -156,6 +162,10 @@ class TrainRow:
     """Model TFLOP/s of each accelerator, attention counted in full."""
     mfu: float
     """Model FLOP/s over the dense peak at the plan's precision [1]."""
+    peak_tflops: float
+    """That peak [TFLOP/s]."""
+    mfu_16_bit: float | None
+    """Model FLOP/s over the dense peak at 16 bits, as reports of FP8 runs have it; null where there is none [1]."""
     mfu_causal: float
     """MFU with half of attention counted, as with a causal mask [1]."""
     hfu: float

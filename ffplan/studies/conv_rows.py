@@ -45,7 +45,7 @@ def conv_run(model: Model, plan: PlanFields, part: Accelerator, system: Cluster)
     if plan.precision == "fp8":
         raise RefusedError("fp8: nothing is known of convolutions at this precision; take bf16", infeasible=False)
     at = without_host(accelerator_rates(part, plan.precision))
-    gradient, bucket = float(plan.gradient_bytes), plan.bucket_mib * 2.0**20
+    gradient, bucket = float(plan.reduced_bytes), plan.bucket_mib * 2.0**20
     return ConvRun(
         layers=model.convolutions,
         plans=parallel_plans(plan, 1.0),
@@ -86,6 +86,8 @@ def conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> lis
                 tokens_s_gpu=each,
                 tflops_gpu=rate / 1e12,
                 mfu=rate / at.peak,
+                peak_tflops=at.peak / 1e12,
+                mfu_16_bit=rate / at.peak_16 if at.peak_16 else None,
                 mfu_causal=rate / at.peak,
                 hfu=rate / at.peak,
                 efficiency=each / (rows[0].tokens_s_gpu if rows else each),

@@ -63,8 +63,9 @@ def _reduces_at(run: TrainRun, ways: float) -> tuple[float, bool]:
     nodes = placement_of(run, ranks, inner_stride(p)).nodes
     if float(nodes) <= 1:
         return _inside(run.system), host.joined and host.rates is not None and host.rates.nvls is not None
-    rates = [sharded_rate(ways, size, inner, width) for size, inner, width in _levels(run) if ways < size]
-    return float(min(rates)), False
+    levels = _levels(run)
+    spanned = [level for level in levels if ways < level[0]] or levels[-1:]
+    return float(min(sharded_rate(ways, size, inner, width) for size, inner, width in spanned)), False
 
 
 def _critical(run: TrainRun, plain: float, needed: float, rate: float) -> float:
@@ -78,7 +79,7 @@ def _critical(run: TrainRun, plain: float, needed: float, rate: float) -> float:
 
 def _here(run: TrainRun, rate: float, *, switched: bool) -> float:
     """Return the tokens from which computing binds, with the bytes that the plan reduces and gathers [1]."""
-    p, peak, gradient = run.plans, run.speeds.peak, float(run.plans.gradient_bytes)
+    p, peak, gradient = run.plans, run.speeds.peak, float(run.plans.wire_bytes)
     if p.zero == 3:
         return float(sharded_tokens(peak, rate, gradient, p.width))
     if p.zero and run.system.scatters:

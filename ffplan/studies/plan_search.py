@@ -17,17 +17,28 @@ from ffplan.studies.train_setup import (
     train_report,
     train_setup,
 )
-from ffplan.training.axes import AXES, OPTIONS, RECOMPUTE
+from ffplan.training.axes import AXES, COLLECTIVES, OPTIONS, RECOMPUTE
 from ffplan.training.constraints import WORDS, RefusedError
 from ffplan.training.conv_step import data_parallel_only
 from ffplan.training.model_flops import parameters
-from ffplan.training.search_space import best, evaluate_space, search_space, single
+from ffplan.training.search_space import best, evaluate_space, refined, search_space, single
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.training import TrainReport
     from ffplan.training.search_space import EvaluatedSpace
+
+
+GRADIENTS = frozenset({"gradient_bytes", "grad_dtype", "grad_reduce_dtype", "preset"})
+"""Fields that keep a search from trying other precisions of gradients."""
+
+
+def _hiding(asked: TrainRequest) -> TrainRequest:
+    """Return the request with everything hidden that can be, unless it says what is."""
+    if "overlap" in asked.fixed:
+        return asked
+    return replace(asked, plan=asked.plan.model_copy(update={"overlap": COLLECTIVES}))
 
 
 def _fixed(asked: TrainRequest) -> dict[str, Any]:
@@ -38,9 +49,11 @@ def _fixed(asked: TrainRequest) -> dict[str, Any]:
         if axis.values is not None and axis.field in asked.fixed
     }
     for name in OPTIONS:
-        if name in asked.fixed:
+        if name in asked.fixed and name != "gradient_bytes":
             value = getattr(asked.plan, name)
             found[name] = RECOMPUTE.index(value) if name == "recompute" else int(value)
+    if asked.fixed & GRADIENTS:
+        found["gradient_bytes"] = asked.plan.kept_bytes
     if asked.plan.schedule != "1f1b":
         found["chunks"] = 1
     return found
@@ -49,6 +62,8 @@ def _fixed(asked: TrainRequest) -> dict[str, Any]:
 def _evaluated(stand: TrainSetup, asked: TrainRequest, count: int) -> EvaluatedSpace:
     """Return the space of plans on `count` accelerators, evaluated."""
     space = search_space(stand.shape, count, stand.run.system.domain, _fixed(asked))
+    if not asked.fixed & GRADIENTS:  # reduced as kept, whatever that is
+        stand = _without(stand, {"reduced_bytes": 0.0})
     if asked.plan.reduces_whole:  # ZeRO 3 needs a scatter
         space = space.without("zero", 3)
     return evaluate_space(stand.run, space, count, stand.limit, asked.plan.data if "data" in asked.fixed else None)
@@ -102,9 +117,12 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: i
     transformer = asked.model.transformer
     if transformer is None:
         raise RefusedError(f"{data_parallel_only(asked.model)}; leave out --search", infeasible=False)
+    asked = _hiding(asked)
     stand, count = train_setup(design, catalog, asked, transformer), asked.gpus[0]
     found = _evaluated(stand, asked, count)
     winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
+    if "unit_layers" not in asked.fixed:
+        winners = refined(stand.run, winners, stand.limit)
     if not winners:
         raise RefusedError(_hopeless(design, stand, asked, found), infeasible=True)
     rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True)
@@ -116,6 +134,8 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: i
     assumptions = (
         *setup_assumptions(stand, asked),
         f"The search kept to the schedule {known}; --schedule tries another.",
+        *(() if asked.fixed & GRADIENTS else ("It tried gradients of 4 and of 2 bytes; --grad-dtype keeps one.",)),
+        *(() if "overlap" in asked.fixed else ("It hides every collective that can be; --overlap names fewer.",)),
     )
     return train_report(
         design, catalog, asked, stand.part, size=size, rows=rows, assumptions=assumptions, counts=counts

@@ -130,7 +130,7 @@ def _nearest(stand: TrainSetup, plan: PlanFields, asked: ParallelPlans, count: i
     """Return the options of the nearest plan that runs on `count` accelerators, in words."""
     space = search_space(stand.shape, count, stand.run.system.domain, {})
     for left_out in relaxations(asked):
-        base = replace(asked, **left_out)
+        base = replace(asked, **left_out, reduced_bytes=0.0)
         found = evaluate_space(replace(stand.run, plans=base), space, count, stand.limit)
         at = nearest(found, base)
         near = None if at is None else single(found.plans, found.step.shape, at)
@@ -163,6 +163,8 @@ def changed(plan: PlanFields, asked: ParallelPlans, near: ParallelPlans) -> list
         found.append("--sp" if near.sequence_parallel else "--no-sp")
     if near.expert_tensor != near.tensor or plan.expert_tensor is not None:
         found.append(f"--etp {int(near.expert_tensor)}")
+    if near.gradient_bytes != asked.gradient_bytes:
+        found.append(f"--grad-dtype {'fp32' if near.gradient_bytes > 2 else 'bf16'}")
     if near.gpus != asked.gpus:
         found.append(f"--gpus {int(near.gpus)}")
     if near.zero == 3 and plan.reduces_whole:

@@ -91,8 +91,8 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
             if plan.attention == "fused" and plan.causal_skip
             else "."
         ),
-        f"Gradients are kept and reduced at {plan.gradient_bytes} bytes{by}; the optimizer is Adam with 12 bytes a "
-        "parameter.",
+        f"Gradients are kept at {plan.kept_bytes} bytes and reduced at {plan.reduced_bytes}{by}; the optimizer is Adam "
+        f"with {plan.optimizer_bytes} bytes a parameter.",
         f"Ranks fill nodes in the order {', '.join(plan.order)}; no stragglers, no failures, no input stalls.",
     ]
     if plan.elementwise == "eager":
@@ -141,7 +141,7 @@ def conv_assumptions(run: ConvRun, plan: PlanFields, *, given: bool) -> tuple[st
     """
     hidden = "gradients" in plan.overlap
     found = [
-        f"Gradients are reduced at {plan.gradient_bytes} bytes by {run.system.reducer.id} "
+        f"Gradients are reduced at {plan.reduced_bytes} bytes by {run.system.reducer.id} "
         f"{'during' if hidden else 'after'} the backward pass, in buckets of whole layers of {plan.bucket_mib:g} MiB "
         "or more.",
         *((_cost(run.speeds),) if hidden else ()),

@@ -46,6 +46,8 @@ class AcceleratorRates:
     """Time in which the host launches the rest of a micro-batch [s]."""
     peak: float
     """Dense peak at the plan's precision, for MFU [FLOP/s]."""
+    peak_16: float = 0.0
+    """Dense peak at 16 bits; 0 where it has none [FLOP/s]."""
     overlap: float = 0.0
     """Fraction of a hidden collective's time by which computing slows down [1]."""
 
@@ -92,5 +94,6 @@ def accelerator_rates(part: Accelerator, precision: str) -> AcceleratorRates:
         launch_parallel=rates.launch_parallel.value if rates.launch_parallel else 0.0,
         launch_step=rates.launch_step.value if rates.launch_step else 0.0,
         peak=peak,
+        peak_16=next((part.peak[name].value * 1e12 for name in SIXTEEN if name in part.peak), 0.0),
         overlap=rates.overlap.value if rates.overlap else 0.0,
     )

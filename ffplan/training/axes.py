@@ -27,6 +27,8 @@ LONG = 16_384
 """Tokens of a sequence from which a search tries context parallelism."""
 MOST_EXPERT_SIZE = 1_024
 """Largest EP size that a search tries."""
+POWERS = (2, 4, 8, 16, 32, 64, 128)
+"""Pipeline stages that a search tries whatever the number of layers."""
 MICRO = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Micro-batches that a search tries."""
 
@@ -92,9 +94,10 @@ def _context(shape: ModelShape, *_: int) -> tuple[int, ...]:
 
 
 def _pipeline(shape: ModelShape, gpus: int, _: int) -> tuple[int, ...]:
-    """Return divisors of the layers, embedding and output layer counted or not."""
+    """Return divisors of the layers, embedding and output layer counted or not, and powers of two."""
     layers = int(shape.layers)
     stages = {stage for more in range(3) for stage in divisors(layers + more, gpus)}
+    stages |= {size for size in POWERS if size <= gpus}
     return tuple(stage for stage in sorted(stages) if stage <= layers)
 
 
@@ -152,14 +155,18 @@ AXES = (
         "--chunks",
         "Chunks of a stage, for interleaved 1F1B.",
         "chunks",
-        values=lambda shape, *_: divisors(int(shape.layers), 16),
+        values=lambda shape, *_: divisors(int(shape.layers), int(shape.layers)),
     ),
 )
 """Every axis, in the order in which a search nests them."""
 STRUCTURE = tuple(axis.array for axis in AXES if axis.values is not None)
 """Axes of the structure of plans, which a search tries."""
-OPTIONS = {"recompute": (0, 1, 2), "sequence_parallel": (0, 1), "zero": (0, 1, 2, 3)}
+OPTIONS = {"recompute": (0, 1, 2), "sequence_parallel": (0, 1), "zero": (0, 1, 2, 3), "gradient_bytes": (4, 2)}
 """Options that a search tries with every structure, and their values."""
+UNITS = (1, 2, 4, 8)
+"""Layers of a unit of ZeRO 3 that a search tries on the best plans."""
+COLLECTIVES = ("experts", "gradients", "parameters", "pipeline", "tensor")
+"""Collectives that can be hidden by computing."""
 RANK_ORDER = ("tensor", "context", "data", "pipeline")
 """Axes of ranks, in the order that fills a node by default."""
 
@@ -199,7 +206,13 @@ class ParallelPlans:
     unit_layers: Number = 1
     """Layers that ZeRO 3 gathers together, its unit."""
     gradient_bytes: Number = 2.0
-    """Bytes of a gradient as kept and reduced [byte]."""
+    """Bytes of a gradient as kept [byte]."""
+    reduced_bytes: Number = 0.0
+    """Bytes of a gradient as reduced; 0 for those as kept [byte]."""
+    optimizer_bytes: float = 12.0
+    """Bytes of the optimizer's states of a parameter: its own copy and two moments [byte]."""
+    again: frozenset[str] = frozenset()
+    """Parts of every layer that are recomputed: norms, latent, activation."""
     precision: str = "bf16"
     """fp16, bf16, tf32 or fp8."""
     schedule: str = "1f1b"
@@ -252,6 +265,13 @@ class ParallelPlans:
         return 4.0 if self.precision == "tf32" else 2.0
 
     @property
+    def wire_bytes(self) -> Number:
+        """Bytes of a gradient in its reduction [byte]."""
+        import numpy as np
+
+        return np.where(np.asarray(self.reduced_bytes) > 0, self.reduced_bytes, self.gradient_bytes)
+
+    @property
     def reducing(self) -> Number:
         """Ranks over which the gradients of everything but experts are reduced."""
         return self.data * self.context
@@ -270,5 +290,6 @@ NUMBERS = (
     "shard",
     "unit_layers",
     "gradient_bytes",
+    "reduced_bytes",
 )
 """Fields of a plan that are numbers."""

@@ -32,7 +32,18 @@ if TYPE_CHECKING:
     from ffplan.catalog.models import Model
     from ffplan.design.training import PlanFields
 
-TAKEN = ("micro_batch", "batch", "data", "precision", "gradient_bytes", "bucket_mib", "reducer", "kind")
+TAKEN = (
+    "micro_batch",
+    "batch",
+    "data",
+    "precision",
+    "gradient_bytes",
+    "grad_dtype",
+    "grad_reduce_dtype",
+    "bucket_mib",
+    "reducer",
+    "kind",
+)
 """Fields of a plan that a convolutional network takes."""
 NEUTRAL = {"zero": 0, "sequence": 1}
 """Values of other fields that have no effect, where they are not the defaults."""

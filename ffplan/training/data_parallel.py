@@ -22,7 +22,7 @@ def _group(run: TrainRun, weights: Number, ranks: Number, stride: Number) -> Uni
     """Return the collectives over `ranks` that hold the same `weights` of a stage, once a step; HFReduce may reduce."""
     p, system, zero = run.plans, run.system, np.asarray(run.plans.zero)
     unit = unit_collectives(run, weights, ranks, stride)
-    size = p.gradient_bytes * weights
+    size = p.wire_bytes * weights
     reduce = group_time(system, "allreduce", placement_of(run, ranks, stride), size, reducing=True)
     direct = not system.scatters
     scatter = np.where(zero > 0, reduce if direct else unit.scatter, reduce)
@@ -84,9 +84,9 @@ def optimizer(run: TrainRun, count: Number, extra: Number) -> tuple[Number, Numb
     plain, experts = np.where(zero, shard, 1.0), np.where(zero, np.minimum(shard, p.expert_data), 1.0)
     mine = (parts.layer * count + extra) / plain + parts.experts * count / experts
     if p.offload == "none":
-        return overlap.optimizer_time(mine, 1.0, run.speeds.memory), 0.0
+        return overlap.optimizer_time(mine, 1.0, run.speeds.memory, p.optimizer_bytes), 0.0
     link, memory = _host_rates(run)
-    time = overlap.host_optimizer_time(mine, 1.0, p.gradient_bytes, link, memory)
+    time = overlap.host_optimizer_time(mine, 1.0, p.wire_bytes, link, memory)
     if p.offload == "parameters":
         time = time + 2 * p.micro_batches * p.width * mine / link
     return 0.0 * time, time

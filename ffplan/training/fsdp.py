@@ -106,8 +106,8 @@ def unit_collectives(run: TrainRun, weights: Number, ranks: Number, stride: Numb
     placement, outer = placement_of(run, shared, stride), placement_of(run, ranks / shared, stride * shared)
     return UnitCollectives(
         group_time(system, "all-gather", placement, p.width * weights),
-        group_time(system, "reduce-scatter", placement, p.gradient_bytes * weights),
-        group_time(system, "allreduce", outer, p.gradient_bytes * weights / shared),
+        group_time(system, "reduce-scatter", placement, p.wire_bytes * weights),
+        group_time(system, "allreduce", outer, p.wire_bytes * weights / shared),
     )
 
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ffplan.training.axes import ParallelPlans
     from ffplan.training.model_shape import ModelShape
 
-WEIGHT, OPTIMIZER = 2.0, 12.0
-"""Bytes of a parameter under mixed-precision Adam: weight, and master weight with two moments [byte]."""
+WEIGHT = 2.0
+"""Bytes of a weight at 16 bits [byte]."""
 KEPT_SCORES = 2
 """Numbers that an unfused score of attention keeps next to its dropout mask: softmax, and the output of dropout."""
 LOGIT_BYTES = 6.0
@@ -112,7 +112,9 @@ def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0.
         b s / c (w (4 h / u + (q + k + v + v' + 2 f) / t) + 2 h / u) + (2 w + 1) b a s^2 / (t c), 3 f with a gate, u = t
         with sequence parallelism, else 1; the bytes of dropout masks, 2 h, only with biases; the scores only unfused;
         at FP8 the inputs of GEMMs, 2 h / u + (v' + f) / t, take a byte less.
-        Experts: R (2 h + 3 f_e / t_e) for R routed tokens, and the shared ones
+        Experts: R (2 h + 3 f_e / t_e) for R routed tokens, and the shared ones.
+        Recomputed norms keep 2 h / u less, latents q + k + v, the activation f, and of experts also their results h,
+        since the routers' weights are applied inside it
 
     Source:
         [1]: 34 + 5 a s / h for a plain layer with f = 4 h.
@@ -125,16 +127,22 @@ def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0.
     narrow: Number = 0.0
     if shape.latent is not None:
         narrow = 2 * (shape.latent.key_value_rank + (shape.latent.query_rank or 0)) + shape.latent.rope_dim
-    base = 4 * hidden / between + narrow + around / plans.tensor
-    saved = (2 * hidden / between + attention_out(shape) / plans.tensor) if plans.precision == "fp8" else 0.0
-    less = shape.ffn / plans.tensor if plans.precision == "fp8" else 0.0
-    plain = plans.width * (base + wide * shape.ffn / plans.tensor) - saved - less
+    norms = 0.0 if "norms" in plans.again else 2 * hidden / between
+    if "latent" in plans.again and shape.latent is not None:
+        around = attention_out(shape)
+    base = 2 * hidden / between + norms + narrow + around / plans.tensor
+    short = plans.precision == "fp8"  # inputs of GEMMs take a byte less
+    saved = norms + attention_out(shape) / plans.tensor if short else 0.0
+    act = 0 if "activation" in plans.again else 1
+    wide, less = wide - 1 + act, act * 1.0 * short
+    plain = plans.width * (base + wide * shape.ffn / plans.tensor) - saved - less * shape.ffn / plans.tensor
     found = tokens * (plain + (2 * hidden / between if shape.biases else 0.0))
     if shape.experts is not None:
         each = shape.experts
-        inner = wide * each.ffn / plans.expert_tensor
-        routed = plans.width * expert_rows(shape, plans) * (2 * hidden + inner)
-        mixed = tokens * (plans.width * (base + wide * shared_width(each) / plans.tensor) - saved) + routed
+        inner, held = each.ffn / plans.expert_tensor, shared_width(each) / plans.tensor
+        routed = plans.width * ((1 + act) * hidden + wide * inner) - short * 1.0 * hidden - less * inner
+        shared = plans.width * (base + wide * held) - saved - less * held
+        mixed = tokens * shared + expert_rows(shape, plans) * routed
         found = (1 - share) * found + share * mixed
     if not plans.fused_attention:
         squares = plans.micro * shape.sequence**2 / (plans.tensor * plans.context)
@@ -182,10 +190,10 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
         Memory [byte].
 
     Equation:
-        weights 2 N, gradients g N, optimizer 12 N, sharded from ZeRO 3, 2, 1 on; layers x kept x micro-batches in
-        flight; 6 T V / t for the output layer on the last stage; a layer's gradients at 16 bits before they are added
-        up; under ZeRO 3 two units whole with their gradients, the embeddings, and the output layer's gradient; one
-        whole layer with full recomputation
+        weights 2 N, gradients g N, optimizer o N (12 N for Adam at 32 bits), sharded from ZeRO 3, 2, 1 on; layers x
+        kept x micro-batches in flight; 6 T V / t for the output layer on the last stage; a layer's gradients at 16 bits
+        before they are added up; under ZeRO 3 two units whole with their gradients, the embeddings, and the output
+        layer's gradient; one whole layer with full recomputation
 
     Source:
         [1]; [2]. Memory that a framework reserves beyond its allocations, and buffers of its libraries, are left out.
@@ -217,7 +225,7 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
     gathered = (p.width + p.gradient_bytes) * pair + root * parts.embedding
     working = np.where((zero == 3) & (shared > 1), gathered, WEIGHT * layer) + np.where(full_again, kept, 0.0)
     single = p.precision == "tf32"  # no second copy of the weights
-    weight, moments = states(4.0 if single else WEIGHT, 3), states(8.0 if single else OPTIMIZER, 1)
+    weight, moments = states(4.0 if single else WEIGHT, 3), states(8.0 if single else p.optimizer_bytes, 1)
     gradient = states(1.0, 2) * p.gradient_bytes
     if p.offload != "none":
         moments = 0.0 * moments

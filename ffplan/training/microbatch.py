@@ -17,6 +17,7 @@ from ffplan.training.memory_traffic import score_bytes
 from ffplan.training.model_flops import attention_widths
 from ffplan.training.model_shape import ModelShape, moe_fraction
 from ffplan.training.parallel_plan import layers_of, strides
+from ffplan.training.recomputed import parts_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -182,4 +183,7 @@ def micro_batch(run: TrainRun) -> MicroBatch:
     forward = _mean_layer(run)
     back = _backward(forward, run.plans)
     exposed = {name: time(run, forward, back) for name, (_, time) in COLLECTIVES.items()}
-    return MicroBatch(forward, back, _again(forward, run.plans.recompute), exposed)
+    again = _again(forward, run.plans.recompute)
+    if run.plans.again:
+        again = again.plus(parts_again(run.shape, run.plans, run.speeds, pace_fraction(run.shape, run.plans)))
+    return MicroBatch(forward, back, again, exposed)

@@ -101,24 +101,25 @@ def bubble_time(regular: Number, micro_batches: Number, bubble_share: Number) ->
     return micro_batches * bubble_share * regular
 
 
-def optimizer_time(parameters: Number, ranks: Number, memory: Number) -> Number:
+def optimizer_time(parameters: Number, ranks: Number, memory: Number, states: Number = 12.0) -> Number:
     """Return the time in which Adam updates a rank's parameters.
 
     Args:
         parameters: parameters of the rank without sharding N [1].
         ranks: ranks that shard the states under ZeRO d [1].
         memory: rate of memory-bound kernels [byte/s].
+        states: bytes of the optimizer's states of a parameter o [byte].
 
     Returns:
         Time [s].
 
     Equation:
-        38 N / (d memory)
+        (38 + 2 (o - 12)) N / (d memory)
 
     Source:
         Counting what mixed-precision Adam with a clipped norm reads and writes; [2] for sharding.
     """
-    return ADAM_BYTES * parameters / (ranks * memory)
+    return (ADAM_BYTES + 2 * (states - 12.0)) * parameters / (ranks * memory)
 
 
 def host_optimizer_time(

@@ -10,8 +10,9 @@ import numpy as np
 
 from ffplan.base.array_math import Floats, Ints, Number
 from ffplan.base.record import record
-from ffplan.training.axes import AXES, NUMBERS, OPTIONS, STRUCTURE, ParallelPlans, divisors
+from ffplan.training.axes import AXES, NUMBERS, OPTIONS, STRUCTURE, UNITS, ParallelPlans, divisors
 from ffplan.training.constraints import REASONS, reason_codes, violations
+from ffplan.training.memory import peak_bytes
 from ffplan.training.step import step_parts, step_time
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class EvaluatedSpace:
     """An evaluated space: feasible plans and their times."""
 
     plans: ParallelPlans
-    """Structure and options of every plan: structures x recompute x sequence parallelism x ZeRO."""
+    """Structure and options of every plan: structures x recompute x sequence parallelism x ZeRO x gradients."""
     step: Floats
     """Time of a step [s]; infinite where a plan cannot run."""
     code: Ints
@@ -130,8 +131,8 @@ def evaluate_space(
     if kept["gpus"].size == 0:
         return EvaluatedSpace(
             plans=plans,
-            step=np.zeros((0, 1, 1, 1)),
-            code=np.zeros((0, 1, 1, 1), dtype=np.int8),
+            step=np.zeros((0, *(1,) * len(OPTIONS))),
+            code=np.zeros((0, *(1,) * len(OPTIONS)), dtype=np.int8),
             refused=refused,
             weighed=weighed,
         )
@@ -163,6 +164,25 @@ def best(found: EvaluatedSpace, top: int) -> list[tuple[int, ...]]:
         for row in order
         if np.isfinite(least[row])
     ]
+
+
+def refined(run: TrainRun, plans: list[ParallelPlans], limit: float) -> list[ParallelPlans]:
+    """Return plans with the unit of ZeRO 3 at which each is fastest, the fastest plan first.
+
+    Args:
+        run: workload and machine.
+        plans: plans of plain numbers that fit.
+        limit: device memory [byte].
+    """
+    found = []
+    for plan in plans:
+        sizes = np.array(UNITS if plan.zero == 3 else [float(plan.unit_layers)], dtype=float)
+        tried = replace(plan, unit_layers=sizes)
+        seconds = np.asarray(step_time(step_parts(replace(run, plans=tried)))) + np.zeros(len(sizes))
+        seconds = np.where(np.asarray(peak_bytes(run.shape, tried)) <= limit, seconds, np.inf)
+        at = int(seconds.argmin())
+        found.append((float(seconds[at]), replace(plan, unit_layers=float(sizes[at]))))
+    return [plan for _, plan in sorted(found, key=lambda item: item[0])]
 
 
 def nearest(found: EvaluatedSpace, asked: ParallelPlans) -> tuple[int, ...] | None:

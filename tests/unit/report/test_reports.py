@@ -148,7 +148,16 @@ PLAN: dict[str, Any] = {
     **dict.fromkeys(("gpus", "tensor", "context", "expert", "expert_tensor", "pipeline", "chunks", "data"), 1),
     **dict.fromkeys(("micro_batch", "batch", "micro_batches", "sequence", "shard", "unit_layers"), 1),
     **{"sequence_parallel": True, "zero": 0, "recompute": "none", "precision": "bf16", "schedule": "1f1b"},
-    **{"overlap": (), "order": (), "gradient_bytes": 4, "attention": "fused", "elementwise": "fused"},
+    **{
+        "overlap": (),
+        "order": (),
+        "gradient_bytes": 4,
+        "reduced_bytes": 4,
+        "optimizer_bytes": 12,
+        "recompute_parts": (),
+        "attention": "fused",
+        "elementwise": "fused",
+    },
     **{"offload": "none", "reducer": "nccl"},
 }
 
