@@ -195,6 +195,14 @@ _ROWS = (
         "Use a number of planes and zones that divides the NICs.",
     ),
     (
+        "fabric-breakout",
+        "A link carries less than the port that `breakout` splits",
+        "A link is the cable of a whole port. The rate of a link that names the split rate would be divided a second "
+        "time, and bisection halved.",
+        "fabric: {switch: qm9700, breakout: 2, link: {endpoint: hdr-dac, ...}}  # 200 Gb/s on a port of 400 Gb/s",
+        "Name a link of the rate of the whole port, or remove `breakout`.",
+    ),
+    (
         "fabric-capacity",
         "The fabric has too few ports",
         "The design cannot be built.",

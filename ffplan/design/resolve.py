@@ -8,7 +8,7 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
-from ffplan.design.faults import currency_faults, group_faults, split_faults, whole_faults
+from ffplan.design.faults import breakout_faults, currency_faults, group_faults, split_faults, whole_faults
 from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
 from ffplan.design.schema import Design, NodeGroup
 from ffplan.inputs.validate import validate
@@ -125,6 +125,8 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     libraries = resolver.libraries(spec)
     prices = resolver.part(PriceBook, spec.cost.price_book, ("cost", "price_book")) if spec.cost else None
     resolver.faults += split_faults(spec, document, switch)
+    links = {"endpoint": endpoint_link, "inter_switch": inter_switch_link}
+    resolver.faults += breakout_faults(spec, document, switch, links, catalog)
     resolver.faults += currency_faults(spec, document, prices)
     whole = tuple(group for group in groups if group is not None)
     first = next((group for group in whole if group.group.role == "compute"), None)

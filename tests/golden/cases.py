@@ -179,6 +179,14 @@ CASES = (
     _design("family-stripes", "family: fat-tree", "family: fat-tree\n  planes_by: port"),
     _design("family-units", "family: fat-tree", "family: fat-tree\n  scalable_unit: 16"),
     _design("breakout-beyond-the-switch", "  tiers: 2\n", "  tiers: 2\n  breakout: 4\n", "superpod-h100-4su"),
+    Case(
+        "breakout-of-a-split-link",
+        (
+            ("  tiers: 2\n", "  tiers: 2\n  breakout: 2\n"),
+            ("endpoint: 400g-dr4, inter_switch: 400g-dr4", "endpoint: hdr-dac, inter_switch: hdr-aoc"),
+        ),
+        "superpod-h100-4su",
+    ),
     _design("family-units-too-large", "family: fat-tree", "family: rail-optimised\n  scalable_unit: 32"),
     Case(
         "family-leaves",

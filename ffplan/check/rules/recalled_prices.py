@@ -22,7 +22,7 @@ def check(study: DesignStudy) -> Iterator[Finding]:
     lines = [line for line in cost.lines if line.status == "R" and line.total] if cost else []
     if cost and lines:
         share = sum(line.total for line in lines) / cost.total
-        parts = ", ".join(f"`{line.part}`" for line in lines)
+        parts = ", ".join(dict.fromkeys(f"`{line.part}`" for line in lines))
         yield design.document.finding(
             RULE.id,
             ("cost", "price_book"),
