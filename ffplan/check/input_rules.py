@@ -132,6 +132,13 @@ _ROWS = (
         "Add the source under `sources`, or correct the key.",
     ),
     (
+        "catalog-cycle",
+        "Price books extend each other in a circle",
+        "No book of the circle has prices of its own to begin with.",
+        "extends: quotes-b  # in quotes-a.yaml; quotes-b.yaml has `extends: quotes-a`",
+        "Remove `extends` from one of them. A book may extend the one of its own id in the next catalogue folder.",
+    ),
+    (
         "catalog-grade",
         "A recalled figure claims a grade other than `estimate`",
         "A recalled number is never presented as fact.",

@@ -81,6 +81,8 @@ def _cost(design: ResolvedDesign) -> Iterator[str]:
         yield f"Not priced, as the design's cost scope excludes them: {names}."
     note = f": {book.currency_note}" if book.currency_note else "."
     yield f"Prices: `{book.id}` ({book.date}), in {book.currency}{note}"
+    if book.extends is not None:
+        yield f"Prices that this book does not name are those of the book `{book.extends}` that it extends."
 
 
 def _power(plan: PowerPlan) -> Iterator[str]:
@@ -111,12 +113,26 @@ def design_assumptions(
     )
 
 
+def _overridden(catalog: Catalog) -> set[tuple[str, str]]:
+    """Return (file, part) of prices in place of which a book that extends theirs has its own."""
+    found = set()
+    for entry in catalog.used:
+        own = entry.document.data.get("items", ()) if entry.base else ()
+        base = entry.base
+        while base is not None:
+            found |= {(base.document.file, part) for part in own}
+            base = base.base
+    return found
+
+
 def recalled_figures(catalog: Catalog) -> tuple[UnverifiedFigure, ...]:
     """Return the recalled figures (status R) in the catalogue files read; of a price book, only of parts used."""
     used = {entry.part.id for entry in catalog.used}
+    overridden = _overridden(catalog)
     return tuple(
         UnverifiedFigure(entry.part.id, ".".join(str(step) for step in path))
         for entry in catalog.used
         for path in entry.recalled
-        if not isinstance(entry.part, PriceBook) or path[1] in used
+        if not isinstance(entry.part, PriceBook)
+        or (path[1] in used and (entry.document.file, path[1]) not in overridden)
     )
