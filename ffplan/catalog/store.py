@@ -332,7 +332,7 @@ def _part_faults(part: Part, document: Document, stem: str) -> Iterator[Finding]
                 f"a switch of {part.ports.value} port(s) joins nothing",
                 f"write at least {MIN_PORTS} ports",
             )
-        if part.power_max and part.power.value > part.power_max.value:
+        if part.power_max and part.power and part.power.value > part.power_max.value:
             yield document.finding(
                 "number-range", ("power",), "the typical power exceeds the maximum", "correct one of the two"
             )

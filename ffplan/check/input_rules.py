@@ -300,13 +300,6 @@ _ROWS = (
         "rows: [[8, 16, 1, 2, 2, 1, 0.5]]  # 2 x 2 x 1 is not 8",
         "Write plans that multiply out, on a calibrated system.",
     ),
-    (
-        "price-missing",
-        "The price book lacks a part of the cost scope",
-        "A total without it would be too low.",
-        "cost: {price_book: fire-flyer-2-relative}  # with storage nodes in scope",
-        "Add the price, or exclude the category; the report then says so.",
-    ),
 )
 
 INPUT_RULES: tuple[Rule, ...] = tuple(

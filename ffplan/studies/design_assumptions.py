@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.formatting import listed
 from ffplan.catalog.prices import PriceBook
 from ffplan.results.design import UnverifiedFigure
 
@@ -81,8 +82,15 @@ def _cost(design: ResolvedDesign) -> Iterator[str]:
         yield f"Not priced, as the design's cost scope excludes them: {names}."
     note = f": {book.currency_note}" if book.currency_note else "."
     yield f"Prices: `{book.id}` ({book.date}), in {book.currency}{note}"
+    yield from _cables(design, book)
     if book.extends is not None:
         yield f"Prices that this book does not name are those of the book `{book.extends}` that it extends."
+
+
+def _cables(design: ResolvedDesign, book: PriceBook) -> Iterator[str]:
+    unpriced = [f"`{link.id}`" for link in design.cable_choices if link.id not in book.items]
+    if unpriced:
+        yield f"Cables are chosen by medium and not by price: no price of {listed(unpriced)}."
 
 
 def _power(plan: PowerPlan) -> Iterator[str]:

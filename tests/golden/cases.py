@@ -190,7 +190,6 @@ CASES = (
     _design("no-nodes", "nodes:\n", "nodes: []\nother:\n"),
     _design("not-a-number", "pue: 1.25", "pue: .nan"),
     _design("pue-below-one", "pue: 1.25", "pue: 0.8"),
-    _design("price-missing", "exclude: [storage, endpoint-links]", "exclude: [endpoint-links]"),
     _design("ratio-for-a-count", "count: 1250", "count: 3:1"),
     _design("reference-kind", "switch: qm8700", "switch: connectx-6-200g"),
     _design("reference-server-kind", "server: fire-flyer-3fs-node", "server: fire-flyer-2-node"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
-from ffplan.base.formatting import number
+from ffplan.base.formatting import listed, number
 from ffplan.base.record import record
 from ffplan.check.rule import Rule
 
@@ -58,14 +58,13 @@ def _remedy(design: ResolvedDesign, rate: float) -> str:
 
 def _finding(design: ResolvedDesign, ends: list[_End]) -> Finding:
     """Return the finding for all parts of one rate: they have one cause."""
-    subjects = list(dict.fromkeys(end.words for end in ends))
-    listed = " and ".join((", ".join(subjects[:-1]), subjects[-1])) if len(subjects) > 1 else subjects[0]
+    words = {end.words for end in ends}
+    subject = f"{listed(end.words for end in ends)} {'run' if len(words) > 1 else 'runs'}"
     rate, port = ends[0].rate, design.switch.rate.value / design.spec.fabric.breakout
     return design.document.finding(
         RULE.id,
         ends[0].path,
-        f"{listed} {'run' if len(subjects) > 1 else 'runs'} at {number(rate * 8)} Gb/s, a port of "
-        f"`{design.switch.id}` at {number(port * 8)} Gb/s",
+        f"{subject} at {number(rate * 8)} Gb/s, a port of `{design.switch.id}` at {number(port * 8)} Gb/s",
         _remedy(design, rate),
         severity=Severity.WARNING,
     )

@@ -85,8 +85,7 @@ def test_rate_mismatch(tmp_path: Path) -> None:
 
 
 def _mismatches(folder: Path, *changes: tuple[str, str]) -> list[str]:
-    scope = ("exclude: [storage, endpoint-links]", "exclude: [storage, switches, endpoint-links, inter-switch-links]")
-    path = vary_design(folder, "fire-flyer-2", ("switch: qm8700", "switch: qm9700"), scope, *changes)
+    path = vary_design(folder, "fire-flyer-2", ("switch: qm8700", "switch: qm9700"), *changes)
     return [found.message for found in assess_file(path).findings if found.rule == "rate-mismatch"]
 
 
