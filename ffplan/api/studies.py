@@ -296,7 +296,7 @@ def size(
         **fields: other fields of `SizeRequest`: breakout, tiers, planes, rails, core_policy, endpoint_link, link.
 
     Raises:
-        UsageError: where a part or a price is missing, or a field is unknown.
+        UsageError: where a part is missing, or a field is unknown.
     """
     from ffplan.catalog.parts import Switch
     from ffplan.catalog.prices import PriceBook

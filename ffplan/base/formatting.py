@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 GIB = 2.0**30
 """Bytes of a GiB."""
 
@@ -25,6 +30,12 @@ def plural(count: int, word: str) -> str:
 def article(word: str) -> str:
     """Return a word with its article, such as `a model` and `an accelerator`."""
     return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return words as a list in a sentence, each once, such as `a, b and c`."""
+    each = list(dict.fromkeys(words))
+    return " and ".join((", ".join(each[:-1]), each[-1])) if len(each) > 1 else "".join(each)
 
 
 def percent(value: float) -> str:

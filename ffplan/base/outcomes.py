@@ -68,3 +68,25 @@ class CostLine:
     """Grade of the unit price."""
     status: str
     """Status of the unit price."""
+
+
+@record
+class MissingPrice:
+    """An item of the cost scope that the price book lacks."""
+
+    category: str
+    """servers, storage, switches, endpoint-links or inter-switch-links."""
+    part: str
+    """Catalogue id."""
+    quantity: int
+    """Pieces."""
+
+
+@record
+class MissingFigure:
+    """A figure that the catalogue lacks."""
+
+    part: str
+    """Catalogue id."""
+    path: str
+    """Field within the file."""

@@ -111,8 +111,8 @@ class Accelerator(Part):
     """Constants of training on accelerators of this kind; left out where not calibrated."""
     pci_ids: Many[PciId] = ()
     """PCI ids it shows, as vendor:device."""
-    power: PowerFigure
-    """Thermal design power [W]."""
+    power: PowerFigure | None = None
+    """Thermal design power [W]; left out where unknown."""
 
 
 class RootPortLimits(Frozen):
@@ -146,8 +146,8 @@ class Cpu(Part):
     """Sum of both directions of one GPU and NIC, as a fraction of `gpu_nic_peer`; left out, full duplex."""
     socket_fabric: BandwidthFigure | None = None
     """Rate between devices of two sockets, one direction [GB/s]; left out where unknown."""
-    power: PowerFigure
-    """Thermal design power [W]."""
+    power: PowerFigure | None = None
+    """Thermal design power [W]; left out where unknown."""
 
 
 class Nic(Part):
@@ -169,8 +169,8 @@ class Nic(Part):
     """Latency of a hop over this NIC beyond the library's own figure [s]; 0 if omitted."""
     pci_ids: Many[PciId] = ()
     """PCI ids it shows, as vendor:device."""
-    power: PowerFigure
-    """Power [W]."""
+    power: PowerFigure | None = None
+    """Power [W]; left out where unknown."""
 
 
 class Switch(Part):
@@ -187,8 +187,8 @@ class Switch(Part):
     """Rate of one port, one direction [GB/s]."""
     splits: CountFigure | None = None
     """Most ports that one port can be split into; left out where unknown."""
-    power: PowerFigure
-    """Typical power of the box without transceivers [W]."""
+    power: PowerFigure | None = None
+    """Typical power of the box without transceivers [W]; left out where unknown."""
     power_max: PowerFigure | None = None
     """Maximum power [W]."""
 
@@ -205,8 +205,8 @@ class Link(Part):
     """Rate, one direction [GB/s]."""
     reach: LengthFigure
     """Longest run [m]."""
-    power_per_end: PowerFigure
-    """Power drawn from the port at each end [W]."""
+    power_per_end: PowerFigure | None = None
+    """Power drawn from the port at each end [W]; left out where unknown."""
 
 
 class SocketMemory(Frozen):
@@ -220,8 +220,8 @@ class SocketMemory(Frozen):
     """Memory modules."""
     capacity: DataFigure
     """Capacity [byte]."""
-    power_per_dimm: PowerFigure
-    """Power of one module [W]."""
+    power_per_dimm: PowerFigure | None = None
+    """Power of one module [W]; left out where unknown."""
 
 
 class RootPort(Frozen):
@@ -292,8 +292,8 @@ class ServerPower(Frozen):
     """Measured average during training, or, for storage, in operation [W]."""
     maximum: PowerFigure | None = None
     """Nameplate maximum [W]."""
-    other: PowerFigure
-    """Fans, board, NVSwitches, local disks and conversion losses, for the component sum [W]."""
+    other: PowerFigure | None = None
+    """Fans, board, NVSwitches, local disks and conversion losses, for the component sum [W]; left out where unknown."""
 
 
 class Server(Part):
@@ -325,8 +325,8 @@ class Drives(Frozen):
     """Drives."""
     capacity: DataFigure
     """Capacity of one [byte]."""
-    power: PowerFigure
-    """Power of one in operation [W]."""
+    power: PowerFigure | None = None
+    """Power of one in operation [W]; left out where unknown."""
 
 
 class StorageServer(Part):

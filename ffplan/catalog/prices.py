@@ -8,7 +8,7 @@ from pydantic import StringConstraints
 
 from ffplan.catalog.evidence import PriceFigure
 from ffplan.catalog.parts import Part
-from ffplan.inputs.model import Text
+from ffplan.inputs.model import Identifier, Text
 
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z-]+$", max_length=30)]
 """A currency code such as USD, or the name of a relative unit such as paper-unit."""
@@ -20,6 +20,9 @@ class PriceBook(Part):
     kind_words: ClassVar[str] = "price book"
 
     kind: Literal["price-book"]
+    extends: Identifier | None = None
+    """Id of another price book, whose prices hold for parts that this one does not name; its own id means the book of
+    that id in the next catalogue folder."""
     currency: Currency
     """Currency of every price in the book."""
     currency_note: Text | None = None
@@ -28,3 +31,23 @@ class PriceBook(Part):
     """Date of the prices: year or year-month."""
     items: dict[str, PriceFigure]
     """Price of one piece, by catalogue id of the part."""
+
+
+def inherit(book: PriceBook, base: PriceBook) -> PriceBook:
+    """Return a price book with the prices of another for parts that it does not name.
+
+    Args:
+        book: the book; its own prices win.
+        base: the book that it extends; its prices keep their sources, under a key of their own where two books use
+            one key.
+    """
+    sources, items = dict(book.sources), {}
+    for part, figure in base.items.items():
+        if part in book.items:
+            continue
+        key, source = figure.source, base.sources[figure.source]
+        while sources.get(key, source) != source:
+            key = f"{base.id}.{key}"
+        sources[key] = source
+        items[part] = figure.model_copy(update={"source": key})
+    return book.model_copy(update={"items": {**items, **book.items}, "sources": sources})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from copy import copy
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -59,7 +60,9 @@ class Entry:
     part: Part
     document: Document
     recalled: tuple[tuple[str | int, ...], ...] = ()
-    """Paths of its recalled figures (status R)."""
+    """Paths of recalled figures (status R) in its own file."""
+    base: Entry | None = None
+    """The price book that it extends."""
 
 
 @record
@@ -118,7 +121,7 @@ class Catalog:
         self._roots = [Root(Path(folder), folder) for folder in overlays]
         self._roots.append(Root(data_folder("catalogs"), "catalogs"))
         self._indexes = [_index(root) for root in self._roots]
-        self._read: dict[str, Entry] = {}
+        self._read: dict[tuple[str, int], Entry] = {}
 
     def __repr__(self) -> str:
         """Return the number of parts."""
@@ -132,38 +135,79 @@ class Catalog:
 
     @property
     def used(self) -> list[Entry]:
-        """Every part read so far, by id."""
-        return [self._read[name] for name in sorted(self._read)]
+        """Every part read so far, by id and folder."""
+        return [self._read[key] for key in sorted(self._read)]
 
     def ids(self) -> list[str]:
         """Return the ids of all parts, over all folders."""
         return sorted({name for index in self._indexes for name in index})
 
+    def _folder_of(self, name: str, first: int = 0) -> int | None:
+        """Return the position of the first folder with part `name`, from position `first` on."""
+        return next((at for at, index in enumerate(self._indexes) if at >= first and name in index), None)
+
+    def _place(self, name: str, position: int) -> tuple[Path, str]:
+        """Return (path, label) of part `name` in the folder at `position`."""
+        root, path = self._roots[position], Path(self._indexes[position][name])
+        return path, f"{root.label.rstrip('/')}/{path.relative_to(root.folder).as_posix()}"
+
     def locate(self, name: str) -> tuple[Path, str] | None:
         """Return (path, label) of the file that holds part `name`, or None."""
-        for root, index in zip(self._roots, self._indexes, strict=True):
-            if name in index:
-                path = Path(index[name])
-                return path, f"{root.label.rstrip('/')}/{path.relative_to(root.folder).as_posix()}"
-        return None
+        position = self._folder_of(name)
+        return None if position is None else self._place(name, position)
 
     def entry(self, name: str) -> Entry:
-        """Return part `name` with its document.
+        """Return part `name` with its document; a price book with the prices of the books that it extends.
 
         Raises:
             KeyError: where no folder has it.
             InputError: where its file is wrong.
         """
-        if name not in self._read:
-            place = self.locate(name)
-            if place is None:
-                raise KeyError(name)
-            document = read_document(*place)
-            part = self._extended(_part(document, place[0].stem), document)
-            self._read[name] = Entry(part, document, _recalled(part))
-        return self._read[name]
+        position = self._folder_of(name)
+        if position is None:
+            raise KeyError(name)
+        return self._entry((name, position), ())
 
-    def _extended(self, part: Part, document: Document) -> Part:
+    def _entry(self, key: tuple[str, int], chain: tuple[tuple[str, int], ...]) -> Entry:
+        """Return the part of one folder; `chain` holds the price books that wait for it."""
+        if key not in self._read:
+            path, label = self._place(*key)
+            document = read_document(path, label)
+            part = self._with_constants(_part(document, path.stem), document)
+            entry = Entry(part, document, _recalled(part))
+            self._read[key] = self._extended(entry, (*chain, key)) if part.kind == "price-book" else entry
+        return self._read[key]
+
+    def _extended(self, entry: Entry, chain: tuple[tuple[str, int], ...]) -> Entry:
+        """Return a price book with the prices of the book that it extends."""
+        from ffplan.catalog.prices import PriceBook, inherit
+
+        book = entry.part
+        if not isinstance(book, PriceBook) or book.extends is None:
+            return entry
+        position = self._folder_of(book.extends, chain[-1][1] + 1 if book.extends == book.id else 0)
+        key = None if position is None else (book.extends, position)
+        if key in chain or (key is None and book.extends == book.id):
+            around = chain[chain.index(key) if key in chain else -1 :]
+            raise InputError(_cycle(entry.document, [name for name, _ in around]))
+        if key is None:
+            raise InputError(self._unknown(PriceBook, book.extends, entry.document, ("extends",)))
+        base = self._entry(key, chain)
+        if not isinstance(base.part, PriceBook):
+            raise InputError(self._other_kind(PriceBook, base.part, entry.document, ("extends",)))
+        if base.part.currency != book.currency:
+            message = f"`{book.id}` is in {book.currency}, while `{base.part.id}`, which it extends, is in "
+            raise InputError(
+                entry.document.finding(
+                    "currency-mixed",
+                    ("currency",),
+                    f"{message}{base.part.currency}",
+                    "two currencies are never added: give every price in one currency",
+                )
+            )
+        return replace(entry, part=inherit(book, base.part), base=base)
+
+    def _with_constants(self, part: Part, document: Document) -> Part:
         """Return a library with the constants of the one that it extends.
 
         Raises:
@@ -206,29 +250,40 @@ class Catalog:
         Raises:
             InputError: where there is no such part, it is of another kind, or its file is wrong.
         """
-        words = model.kind_words
-        wanted = next(kind for kind, home in KINDS.items() if home.split(".")[1] == model.__name__)
         try:
             part = self.entry(name).part
         except KeyError:
-            raise InputError(
-                document.finding(
-                    "reference-unknown",
-                    path,
-                    f"no {words} `{name}` in the catalogue",
-                    did_you_mean(name, self.ids_of(wanted), what=words),
-                )
-            ) from None
+            raise InputError(self._unknown(model, name, document, path)) from None
         if not isinstance(part, model):
-            raise InputError(
-                document.finding(
-                    "reference-kind",
-                    path,
-                    f"`{name}` is {article(part.kind_words)}; {article(words)} is wanted here",
-                    did_you_mean(name, self.ids_of(wanted), what=words),
-                )
-            )
+            raise InputError(self._other_kind(model, part, document, path))
         return part
+
+    def _ids_of_model(self, model: type[Part]) -> list[str]:
+        return self.ids_of(next(kind for kind, home in KINDS.items() if home.split(".")[1] == model.__name__))
+
+    def _unknown(self, model: type[Part], name: str, document: Document, path: Iterable[str | int]) -> Finding:
+        words = model.kind_words
+        remedy = did_you_mean(name, self._ids_of_model(model), what=words)
+        return document.finding("reference-unknown", path, f"no {words} `{name}` in the catalogue", remedy)
+
+    def _other_kind(self, model: type[Part], part: Part, document: Document, path: Iterable[str | int]) -> Finding:
+        words = model.kind_words
+        return document.finding(
+            "reference-kind",
+            path,
+            f"`{part.id}` is {article(part.kind_words)}; {article(words)} is wanted here",
+            did_you_mean(part.id, self._ids_of_model(model), what=words),
+        )
+
+
+def _cycle(document: Document, names: list[str]) -> Finding:
+    """Return the finding for price books that extend each other."""
+    through = f"`{names[0]}` extends itself"
+    if len(names) > 1:
+        through += f" through {', '.join(f'`{name}`' for name in names[1:])}"
+    return document.finding(
+        "catalog-cycle", ("extends",), through, "remove `extends` from the book whose prices are complete"
+    )
 
 
 def _recalled(part: Part) -> tuple[tuple[str | int, ...], ...]:
@@ -299,7 +354,7 @@ def _part_faults(part: Part, document: Document, stem: str) -> Iterator[Finding]
                 f"a switch of {part.ports.value} port(s) joins nothing",
                 f"write at least {MIN_PORTS} ports",
             )
-        if part.power_max and part.power.value > part.power_max.value:
+        if part.power_max and part.power and part.power.value > part.power_max.value:
             yield document.finding(
                 "number-range", ("power",), "the typical power exceeds the maximum", "correct one of the two"
             )

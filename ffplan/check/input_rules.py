@@ -132,6 +132,13 @@ _ROWS = (
         "Add the source under `sources`, or correct the key.",
     ),
     (
+        "catalog-cycle",
+        "Price books extend each other in a circle",
+        "No book of the circle has prices of its own to begin with.",
+        "extends: quotes-b  # in quotes-a.yaml; quotes-b.yaml has `extends: quotes-a`",
+        "Remove `extends` from one of them. A book may extend the one of its own id in the next catalogue folder.",
+    ),
+    (
         "catalog-grade",
         "A recalled figure claims a grade other than `estimate`",
         "A recalled number is never presented as fact.",
@@ -193,6 +200,14 @@ _ROWS = (
         "Some planes or zones would carry more than others.",
         "fabric: {planes: 3}  # with 8 NICs per node",
         "Use a number of planes and zones that divides the NICs.",
+    ),
+    (
+        "fabric-breakout",
+        "A link carries less than the port that `breakout` splits",
+        "A link is the cable of a whole port. The rate of a link that names the split rate would be divided a second "
+        "time, and bisection halved.",
+        "fabric: {switch: qm9700, breakout: 2, link: {endpoint: hdr-dac, ...}}  # 200 Gb/s on a port of 400 Gb/s",
+        "Name a link of the rate of the whole port, or remove `breakout`.",
     ),
     (
         "fabric-capacity",
@@ -291,13 +306,6 @@ _ROWS = (
         "A contradictory plan cannot be replayed.",
         "rows: [[8, 16, 1, 2, 2, 1, 0.5]]  # 2 x 2 x 1 is not 8",
         "Write plans that multiply out, on a calibrated system.",
-    ),
-    (
-        "price-missing",
-        "The price book lacks a part of the cost scope",
-        "A total without it would be too low.",
-        "cost: {price_book: fire-flyer-2-relative}  # with storage nodes in scope",
-        "Add the price, or exclude the category; the report then says so.",
     ),
 )
 

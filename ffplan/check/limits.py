@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import number, power
+from ffplan.base.formatting import listed, number, power
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ffplan.base.errors import Finding
+    from ffplan.base.outcomes import MissingFigure
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.inputs.quantities import Money
+    from ffplan.results.design import CostReport
 
 
 def _show(value: float, unit: str) -> str:
@@ -28,6 +30,7 @@ def hold(
     what: str,
     remedy: str,
     least: bool = False,
+    missing: str = "",
 ) -> Iterator[Finding]:
     """Yield a finding where `actual` breaks `limit`, or where it is not known.
 
@@ -40,6 +43,7 @@ def hold(
         what: the quantity, with its reason, for the message.
         remedy: what would be right.
         least: the limit is a minimum.
+        missing: what the value lacks, where it is a partial sum: the whole is at least as much.
     """
     if limit is None:
         return
@@ -47,34 +51,73 @@ def hold(
     if actual is None:
         yield design.document.finding(rule, path, f"the limit cannot be checked: {what} is not known", remedy)
         return
+    shown = f"at least {_show(actual, unit)}" if missing else _show(actual, unit)
     slack = 1e-9 * max(abs(actual), abs(limit))
     broken = actual < limit - slack if least else actual > limit + slack
+    if missing and not broken:
+        message = f"the limit cannot be checked: {what} is {shown}, with {missing}"
+        yield design.document.finding(rule, path, message, "add what is missing with `--catalog`")
     if broken:
         word, bound = ("below", "at least") if least else ("above", "at most")
         yield design.document.finding(
             rule,
             path,
-            f"{what} is {_show(actual, unit)}, {word} the limit of {bound} {_show(limit, unit)}",
+            f"{what} is {shown}, {word} the limit of {bound} {_show(limit, unit)}",
             remedy,
         )
 
 
 def hold_money(
-    design: ResolvedDesign, field: str, actual: float | None, limit: Money | None, *, what: str
+    design: ResolvedDesign,
+    field: str,
+    cost: CostReport | None,
+    value: Callable[[CostReport], float | None],
+    limit: Money | None,
+    *,
+    what: str,
 ) -> Iterator[Finding]:
-    """Yield a finding where an amount of money breaks its limit, or where the design has no prices.
+    """Yield a finding where an amount of money breaks its limit, or where it is not known in full.
 
     Args:
         design: the design, for places.
         field: field under `limits`.
-        actual: the amount, in the currency of the limit; None where the design has no prices.
+        cost: the cost of the design; None where it has no prices.
+        value: the amount that the limit holds [currency].
         limit: the limit that the design declares; None where it declares none.
         what: the quantity, for the message.
     """
-    if limit is not None:
-        remedy = (
-            "name a price book under `cost` that prices something in scope"
-            if actual is None
-            else "spend less, or raise the limit"
-        )
-        yield from hold(design, field, actual, limit.amount, limit.currency, what=what, remedy=remedy)
+    if limit is None:
+        return
+    actual = value(cost) if cost and (cost.lines or cost.missing) else None
+    parts = listed(f"`{item.part}`" for item in cost.missing) if cost else ""
+    missing = f"no price of {parts}" if parts else ""
+    if actual is None:
+        remedy = "name a price book under `cost` that prices something in scope"
+    else:
+        remedy = "spend less, or raise the limit"
+    yield from hold(design, field, actual, limit.amount, limit.currency, what=what, remedy=remedy, missing=missing)
+
+
+def hold_power(
+    design: ResolvedDesign,
+    field: str,
+    watts: float | None,
+    limit: float | None,
+    missing: tuple[MissingFigure, ...],
+    *,
+    what: str,
+    remedy: str,
+) -> Iterator[Finding]:
+    """Yield a finding where a power breaks its limit, or where it is not known in full.
+
+    Args:
+        design: the design, for places.
+        field: field under `limits`.
+        watts: the power [W]; None where it is not known.
+        limit: the limit that the design declares [W]; None where it declares none.
+        missing: powers that the sum lacks.
+        what: the quantity, for the message.
+        remedy: what would be right.
+    """
+    parts = listed(f"`{item.path}` of `{item.part}`" for item in missing)
+    yield from hold(design, field, watts, limit, "W", what=what, remedy=remedy, missing=f"no {parts}" if parts else "")

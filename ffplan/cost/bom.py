@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import some
-from ffplan.base.errors import InputError
-from ffplan.base.outcomes import CostLine
+from ffplan.base.outcomes import CostLine, MissingPrice
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
@@ -36,10 +35,37 @@ class CostPlan:
     date: str
     excluded: tuple[str, ...]
     lines: tuple[CostLine, ...]
+    """Items with a price."""
+    missing: tuple[MissingPrice, ...]
+    """Items of the scope without a price: the sums leave them out."""
 
-    def sum_of(self, *categories: str) -> float:
-        """Return the total over the lines of these categories [currency]."""
-        return sum(line.total for line in self.lines if line.category in categories)
+    def sum_of(self, *categories: str) -> float | None:
+        """Return the total over the priced lines of these categories [currency]; None where all lack a price."""
+        lines = [line for line in self.lines if line.category in categories]
+        if not lines and any(item.category in categories for item in self.missing):
+            return None
+        return sum(line.total for line in lines)
+
+    @property
+    def servers(self) -> float | None:
+        """Compute and management servers [currency]."""
+        return self.sum_of("servers")
+
+    @property
+    def network(self) -> float | None:
+        """Switches and links [currency]."""
+        return self.sum_of("switches", "endpoint-links", "inter-switch-links")
+
+    @property
+    def total(self) -> float:
+        """Sum of what has a price [currency]."""
+        return sum(line.total for line in self.lines)
+
+    def per_accelerator(self, accelerators: int) -> float | None:
+        """Return the total over accelerators [currency]; None without accelerators, or where nothing has a price."""
+        if not some(accelerators) or (self.missing and not self.lines):
+            return None
+        return self.total / accelerators
 
 
 def line_total(quantity: Any, unit_price: Any) -> Any:
@@ -94,11 +120,6 @@ def bill_of_materials(
     return tuple(item for item in items if some(item.quantity))
 
 
-def _how_many(item: Item) -> str:
-    """Say how many of what; without a number where it differs between designs."""
-    return f"{item.quantity:,} {item.category}" if isinstance(item.quantity, int) else item.category
-
-
 def _lines(design: ResolvedDesign, items: list[Item]) -> Iterator[CostLine]:
     book = design.prices
     assert book is not None
@@ -124,36 +145,25 @@ def price(
 ) -> CostPlan | None:
     """Return the priced bill of materials, or None where the design names no price book.
 
+    A part without a price is listed as missing, and the sums are of what has one.
+
     Args:
         design: the design.
         fabric: its fabric.
         links: its cables, where they are known already.
-
-    Raises:
-        InputError: where the book lacks a part of the cost scope.
     """
     scope, book = design.spec.cost, design.prices
     if scope is None or book is None:
         return None
     cables = cable_items(design, fabric) if links is None else links
     items = [item for item in bill_of_materials(design, fabric, cables) if item.category not in scope.exclude]
-    missing = [item for item in items if item.part not in book.items]
-    if missing:
-        raise InputError(
-            *(
-                design.document.finding(
-                    "price-missing",
-                    ("cost", "price_book"),
-                    f"the price book `{book.id}` has no price for `{item.part}` ({_how_many(item)})",
-                    f"add `{item.part}` to the book, or write `{item.category}` under `cost.exclude`",
-                )
-                for item in missing
-            )
-        )
     return CostPlan(
         currency=book.currency,
         price_book=book.id,
         date=book.date,
         excluded=tuple(scope.exclude),
-        lines=tuple(_lines(design, items)),
+        lines=tuple(_lines(design, [item for item in items if item.part in book.items])),
+        missing=tuple(
+            MissingPrice(item.category, item.part, item.quantity) for item in items if item.part not in book.items
+        ),
     )

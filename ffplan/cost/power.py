@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import maximum, real
+from ffplan.base.array_math import Number, maximum, real, some
+from ffplan.base.outcomes import MissingFigure
 from ffplan.base.record import record
+from ffplan.catalog.evidence import PowerFigure
 from ffplan.catalog.parts import StorageServer
 from ffplan.cost.bom import cable_items
 
 if TYPE_CHECKING:
-    from ffplan.base.array_math import Number
+    from collections.abc import Iterator
+
     from ffplan.catalog.parts import Link
     from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
     from ffplan.fabric.sizing.plan import FabricPlan
+
+COMPONENTS = "component sum"
+"""Grade of a power in training that is summed over components."""
 
 HOURS_PER_YEAR = 8760
 """365 days of 24 hours."""
@@ -34,6 +40,15 @@ class NodePower:
     maximum_w: float
     """Rated maximum where known, otherwise the larger of the two above."""
     per_rack: int | None
+    missing: tuple[MissingFigure, ...]
+    """Powers that the component sum lacks."""
+    rated: bool
+    """Whether the maximum is rated, and so needs no component."""
+
+    @property
+    def partial(self) -> bool:
+        """Whether the power in training is a component sum that lacks a component."""
+        return bool(self.missing) and self.training_grade == COMPONENTS
 
 
 @record
@@ -47,6 +62,8 @@ class PowerPlan:
     switches and links in training."""
     links_w: float
     pue: float
+    missing: tuple[MissingFigure, ...]
+    """Powers that the sums lack: of nodes without a figure of their own, switches and links."""
 
     @property
     def it_w(self) -> float:
@@ -101,8 +118,36 @@ def annual_energy(facility_watts: Number) -> Number:
     return facility_watts * HOURS_PER_YEAR / 1e6
 
 
+@record
+class _Component:
+    """Like pieces of one node."""
+
+    part: str
+    path: str
+    """Field of the power within the part's file."""
+    count: Number
+    figure: PowerFigure | None
+    """Power of one [W]; None where the catalogue lacks it."""
+
+
+def _components(group: ResolvedGroup) -> Iterator[_Component]:
+    """Yield what a node is made of: the rest of the server, NICs, CPUs, memory, accelerators, drives."""
+    server = group.server
+    yield _Component(server.id, "power.other", 1, server.power.other)
+    for nic in group.nics:
+        yield _Component(nic.id, "power", 1, nic.power)
+    for position, (socket, cpu) in enumerate(zip(server.sockets, group.cpus, strict=True)):
+        yield _Component(cpu.id, "power", 1, cpu.power)
+        path = f"sockets.{position}.memory.power_per_dimm"
+        yield _Component(server.id, path, socket.memory.dimms.value, socket.memory.power_per_dimm)
+    if group.accelerator is not None:
+        yield _Component(group.accelerator.id, "power", group.accelerators_per_node, group.accelerator.power)
+    if isinstance(server, StorageServer):
+        yield _Component(server.id, "drives.power", server.drives.count.value, server.drives.power)
+
+
 def component_sum(group: ResolvedGroup) -> float:
-    """Return the sum over the components of one node.
+    """Return the sum over the components of one node whose power is known.
 
     Args:
         group: a node group.
@@ -116,20 +161,25 @@ def component_sum(group: ResolvedGroup) -> float:
     Source:
         Catalogue; the accelerators dominate, so it lies near the power under full load.
     """
-    server = group.server
-    total = server.power.other.value + sum(nic.power.value for nic in group.nics)
-    for socket, cpu in zip(server.sockets, group.cpus, strict=True):
-        total += cpu.power.value + socket.memory.dimms.value * socket.memory.power_per_dimm.value
-    if group.accelerator is not None:
-        total += group.accelerators_per_node * group.accelerator.power.value
-    if isinstance(server, StorageServer):
-        total += server.drives.count.value * server.drives.power.value
+    total: Number = 0.0
+    for item in _components(group):
+        total += item.count * item.figure.value if item.figure else 0.0
     return real(total)
+
+
+def missing_components(group: ResolvedGroup) -> tuple[MissingFigure, ...]:
+    """Return the powers that the component sum of a node lacks, each once."""
+    found = {
+        (item.part, item.path): MissingFigure(item.part, item.path)
+        for item in _components(group)
+        if item.figure is None
+    }
+    return tuple(found.values())
 
 
 def _node(group: ResolvedGroup) -> NodePower:
     power, total = group.server.power, component_sum(group)
-    figure, training, grade = power.training, total, "component sum"
+    figure, training, grade = power.training, total, COMPONENTS
     if figure is not None:
         training, grade = figure.value, figure.grade or group.server.sources[figure.source].grade
     most = power.maximum.value if power.maximum else maximum(total, training)
@@ -142,15 +192,35 @@ def _node(group: ResolvedGroup) -> NodePower:
         component_sum_w=total,
         maximum_w=most,
         per_rack=group.group.per_rack,
+        missing=missing_components(group),
+        rated=power.maximum is not None,
     )
+
+
+def _watts(figure: PowerFigure | None) -> float:
+    """Return a power [W]; 0 where the catalogue lacks it, which `PowerPlan.missing` then says."""
+    return figure.value if figure else 0.0
 
 
 def _network_maximum(design: ResolvedDesign, fabric: FabricPlan, ends: float, at_nics: float) -> float:
     switch = design.switch
-    typical = fabric.switches * switch.power.value + ends
+    typical = fabric.switches * _watts(switch.power) + ends
     if switch.power_max is None:
         return typical
     return maximum(typical, fabric.switches * switch.power_max.value + at_nics)
+
+
+def _missing(
+    design: ResolvedDesign, nodes: tuple[NodePower, ...], links: list[tuple[str, Link, int]]
+) -> tuple[MissingFigure, ...]:
+    """Return the powers that the sums lack, each once."""
+    found = [item for node in nodes if node.partial for item in node.missing]
+    if design.switch.power is None:
+        found.append(MissingFigure(design.switch.id, "power"))
+    found += [
+        MissingFigure(link.id, "power_per_end") for _, link, count in links if some(count) and not link.power_per_end
+    ]
+    return tuple({(item.part, item.path): item for item in found}.values())
 
 
 def plan_power(
@@ -164,12 +234,14 @@ def plan_power(
         links: its cables, where they are known already.
     """
     cables = cable_items(design, fabric) if links is None else links
-    ends = 2 * sum(count * link.power_per_end.value for _, link, count in cables)
-    at_nics = sum(count * link.power_per_end.value for category, link, count in cables if category == "endpoint-links")
+    ends = 2 * sum(count * _watts(link.power_per_end) for _, link, count in cables)
+    at_nics = sum(count * _watts(link.power_per_end) for kind, link, count in cables if kind == "endpoint-links")
+    nodes = tuple(_node(group) for group in design.groups)
     return PowerPlan(
-        nodes=tuple(_node(group) for group in design.groups),
-        switches_w=fabric.switches * design.switch.power.value,
+        nodes=nodes,
+        switches_w=fabric.switches * _watts(design.switch.power),
         network_maximum_w=_network_maximum(design, fabric, ends, at_nics),
         links_w=ends,
         pue=design.spec.site.pue,
+        missing=_missing(design, nodes, cables),
     )

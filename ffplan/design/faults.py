@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.catalog.parts import Server
+from ffplan.base.errors import InputError
+from ffplan.base.formatting import number
+from ffplan.catalog.parts import Link, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -165,6 +167,54 @@ def split_faults(spec: Design, document: Document, switch: Switch | None) -> Ite
             f"a port of `{switch.id}` is split into {switch.splits.value} at most",
             f"use `breakout: {switch.splits.value}`, or overlay the switch with `--catalog` if that figure is wrong",
         )
+
+
+def _whole_port_links(catalog: Catalog, rate: float) -> list[Link]:
+    """Return the links of the catalogue that carry `rate` [GB/s]; files with faults are left out."""
+    found = []
+    for name in catalog.ids_of("link"):
+        try:
+            part = catalog.entry(name).part
+        except InputError:
+            continue
+        if isinstance(part, Link) and part.rate.value == rate:
+            found.append(part)
+    return found
+
+
+def breakout_faults(
+    spec: Design, document: Document, switch: Switch | None, links: dict[str, Link | None], catalog: Catalog
+) -> Iterator[Finding]:
+    """Yield a fault for each link that names the rate after the split, which would be divided again.
+
+    Args:
+        spec: the design.
+        document: its file.
+        switch: the switch.
+        links: links by their field under `fabric.link`.
+        catalog: where a link of the whole port is looked for.
+    """
+    breakout = spec.fabric.breakout
+    if switch is None or breakout == 1:
+        return
+    port = switch.rate.value
+    for field, link in links.items():
+        if link is None or link.rate.value >= port or getattr(spec.fabric.link, field) is None:
+            continue
+        whole = _whole_port_links(catalog, port)
+        whole.sort(key=lambda item, medium=link.medium: (item.medium != medium, item.id))  # type: ignore[misc]
+        name = f"name the cable of the whole port: `{whole[0].id}`" if whole else f"add a link of {_gbit(port)}"
+        yield document.finding(
+            "fabric-breakout",
+            ("fabric", "link", field),
+            f"`{link.id}` carries {_gbit(link.rate.value)}, and `breakout: {breakout}` splits it again; "
+            f"a port of `{switch.id}` carries {_gbit(port)}",
+            f"{name}; or remove `breakout`",
+        )
+
+
+def _gbit(gbyte_s: float) -> str:
+    return f"{number(gbyte_s * 8)} Gb/s"
 
 
 def _zone_faults(spec: Design, document: Document) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
-from ffplan.design.faults import currency_faults, group_faults, split_faults, whole_faults
+from ffplan.design.faults import breakout_faults, currency_faults, group_faults, split_faults, whole_faults
 from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
 from ffplan.design.schema import Design, NodeGroup
 from ffplan.inputs.validate import validate
@@ -84,22 +84,25 @@ class _Resolver:
             fabric_nics=fabric_nics,
         )
 
-    def libraries(self, spec: Design) -> tuple[Library, ...]:
-        """Resolve the communication libraries; one that works in another way than its name says is a fault."""
+    def libraries(self, spec: Design, own: str) -> tuple[Library, ...]:
+        """Resolve the communication libraries; one that works in another way than its name says is a fault.
+
+        `nccl` stands for the library of the accelerators' maker, `own`.
+        """
         found = []
         for position, name in enumerate(spec.communication.libraries if spec.communication else ()):
-            method = name.removesuffix("-nvlink")
+            method = own if name == "nccl" else name.removesuffix("-nvlink")
             library = self.part(Library, method, ("communication", "libraries", position))
             if library is None:
                 continue
             found.append(library)
-            if library.method != METHODS[method]:
+            if library.method != METHODS.get(method, "nccl"):
                 self.faults.append(
                     self.catalog.entry(method).document.finding(
                         "catalog-library",
                         ("method",),
                         f"the library `{method}` has the method `{library.method}`",
-                        f"write `method: {METHODS[method]}`",
+                        f"write `method: {METHODS.get(method, 'nccl')}`",
                     )
                 )
         return tuple(found)
@@ -125,12 +128,14 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
         resolver.part(Link, name, ("floor", "links", position))
         for position, name in enumerate(floor.links if floor else ())
     ]
-    libraries = resolver.libraries(spec)
     prices = resolver.part(PriceBook, spec.cost.price_book, ("cost", "price_book")) if spec.cost else None
     resolver.faults += split_faults(spec, document, switch)
+    links = {"endpoint": endpoint_link, "inter_switch": inter_switch_link}
+    resolver.faults += breakout_faults(spec, document, switch, links, catalog)
     resolver.faults += currency_faults(spec, document, prices)
     whole = tuple(group for group in groups if group is not None)
     first = next((group for group in whole if group.group.role == "compute"), None)
+    libraries = resolver.libraries(spec, first.accelerator.library if first and first.accelerator else "nccl")
     for group in whole:
         communicates = spec.communication is not None and group is first
         resolver.faults += group_faults(group, catalog, communicates=communicates)

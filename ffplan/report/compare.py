@@ -45,10 +45,25 @@ def _ratio_row(c: Comparison, label: str, field: str, show: Callable[[float], st
     return label, tuple(cells)
 
 
-def _priced(c: Comparison, label: str, value: Callable[[CostReport], float | None], ratio: str | None = None) -> Row:
+_NETWORK = ("switches", "endpoint-links", "inter-switch-links")
+_EVERYTHING = ("servers", "storage", *_NETWORK)
+
+
+def _priced(
+    c: Comparison,
+    label: str,
+    value: Callable[[CostReport], float | None],
+    ratio: str | None = None,
+    categories: tuple[str, ...] = _EVERYTHING,
+) -> Row:
+    """A row of a sum over some categories, marked where a part of them has no price."""
+
     def show(a: Assessment) -> str | None:
         amount = value(a.cost) if a.cost else None
-        return None if amount is None else number(amount, 5)
+        if a.cost is None or amount is None:
+            return None
+        partial = any(item.category in categories for item in a.cost.missing)
+        return number(amount, 5) + (", partial" if partial else "")
 
     return _valued(c, label, show, ratio)
 
@@ -70,6 +85,10 @@ def _allreduce(a: Assessment) -> str | None:
 
 def _allreduce_bound(a: Assessment) -> str | None:
     return number(a.communication[0].bound.algbw_gbyte_s, 3) if a.communication else None
+
+
+def _it_power(a: Assessment) -> str:
+    return number(a.power.it_kw) + (", partial" if a.power.missing else "")
 
 
 def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
@@ -97,11 +116,11 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
         _valued(c, "bisection [GB/s]", lambda a: number(a.fabric.bisection_gbyte_s), "bisection"),
         _valued(c, "allreduce [GB/s]", _allreduce, "allreduce"),
         _valued(c, "its bound [GB/s]", _allreduce_bound, "allreduce_bound"),
-        _valued(c, "IT power [kW]", lambda a: number(a.power.it_kw), "it_power"),
+        _valued(c, "IT power [kW]", _it_power, "it_power"),
         _valued(c, "currency", lambda a: a.cost.currency if a.cost else None),
-        _priced(c, "network price", lambda cost: cost.network, "cost_network"),
-        _priced(c, "server price", lambda cost: cost.servers, "cost_servers"),
-        _priced(c, "storage price", lambda cost: cost.storage),
+        _priced(c, "network price", lambda cost: cost.network, "cost_network", _NETWORK),
+        _priced(c, "server price", lambda cost: cost.servers, "cost_servers", ("servers",)),
+        _priced(c, "storage price", lambda cost: cost.storage, categories=("storage",)),
         _priced(c, "total price", lambda cost: cost.total, "cost_total"),
         _priced(c, "per accelerator", lambda cost: cost.per_accelerator, "cost_per_accelerator"),
     )
@@ -154,7 +173,9 @@ def _rows(c: Comparison) -> list[dict[str, object]]:
 def _body(c: Comparison) -> Body:
     names = tuple(c.labels)
     blocks = [Matrix(title, names, group) for title, group in _groups(c)]
-    return Body(" against ".join(names), (*blocks, Remarks(tuple(_remarks(c)))))
+    title = " against ".join(names) + (": totals are not comparable" if c.incomparable else "")
+    first = (Remarks(("Totals are not comparable.", *c.incomparable)),) if c.incomparable else ()
+    return Body(title, (*first, *blocks, Remarks(tuple(_remarks(c)))))
 
 
 def compare_document(comparison: Comparison) -> Document:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
-from ffplan.base.formatting import data_size, duration, number, plural
+from ffplan.base.formatting import data_size, duration, listed, number, plural
 from ffplan.base.plain import plain
 from ffplan.report.document import Body, Document, Grid, Lines
 from ffplan.results.design import RouterSwitches
 
 if TYPE_CHECKING:
-    from ffplan.base.outcomes import Term
+    from ffplan.base.outcomes import MissingFigure, Term
     from ffplan.results.collective import CollectiveReport, CollectiveRow
     from ffplan.results.design import (
         Assessment,
@@ -34,10 +34,17 @@ def _nodes(a: Assessment) -> Lines:
         ("compute node", f"{h.accelerator}; {h.nics}; scale-up: {h.scale_up}"),
         ("host", f"{h.cpu}; {h.memory}"),
     ]
-    if h.gemm_tflops:
+    if h.gemm_tflops or h.missing:
         rates = ", ".join(f"{p.upper()} {number(rate)}" for p, rate in h.gemm_tflops.items())
-        lines.append(("GEMM measured", f"{rates} TFLOP/s per accelerator"))
+        gaps = _no_rates(h.missing)
+        lines.append(("GEMM measured", f"{rates} TFLOP/s per accelerator{gaps and f'; {gaps}'}" if rates else gaps))
     return Lines("Nodes", tuple(lines + _own_parts(a)))
+
+
+def _no_rates(missing: tuple[MissingFigure, ...]) -> str:
+    """Return the GEMM rates that are missing in words; nothing where none is."""
+    rates = listed(item.path.rpartition(".")[2].upper() for item in missing)
+    return f"no rate of {listed(f'`{item.part}`' for item in missing)} in {rates}" if missing else ""
 
 
 def _ratio(value: float) -> str:
@@ -162,19 +169,25 @@ def _scales(reports: tuple[CollectiveReport, ...]) -> Grid:
     return Grid(title, rows, ("GPUs", *(report.library for report in reports)))
 
 
+def missing_power(missing: tuple[MissingFigure, ...]) -> str:
+    """Return what a sum of powers lacks, to follow the sum; nothing where it is whole."""
+    return f"; partial: no {listed(f'`{item.path}` of `{item.part}`' for item in missing)}" if missing else ""
+
+
 def _power(p: PowerReport) -> Lines:
+    partial = missing_power(p.missing)
     lines = [
-        ("IT in training", f"{number(p.it_kw)} kW, of which network {number(p.network_kw)} kW"),
+        ("IT in training", f"{number(p.it_kw)} kW, of which network {number(p.network_kw)} kW{partial}"),
         (
             "facility",
-            f"{number(p.facility_kw)} kW at PUE {p.pue:g}; {number(p.energy_mwh_per_year)} MWh a year",
+            f"{number(p.facility_kw)} kW at PUE {p.pue:g}; {number(p.energy_mwh_per_year)} MWh a year{partial}",
         ),
     ]
     if p.electricity_per_year is not None and p.electricity_currency is not None:
-        lines.append(("electricity", f"{_money(p.electricity_per_year, p.electricity_currency)} a year"))
+        lines.append(("electricity", f"{_money(p.electricity_per_year, p.electricity_currency)} a year{partial}"))
     servers = [node.server for node in p.nodes]
     for node in p.nodes:
-        text = f"component sum {number(node.component_sum_w)} W"
+        text = f"component sum {number(node.component_sum_w)} W{missing_power(node.missing)}"
         if node.training_grade != "component sum":
             text = f"{number(node.training_w)} W in training ({node.training_grade}); {text}"
         name = node.server if len({n.role for n in p.nodes}) < len(servers) else f"{node.role} node"
@@ -189,10 +202,13 @@ def _money(value: float, currency: str) -> str:
 def _cost(c: CostReport | None, a: Assessment) -> Lines | None:
     if c is None:
         return None
-    storage = "" if c.storage is None else f" + storage {number(c.storage, 5)}"
-    total = f"{_money(c.total, c.currency)} = servers {number(c.servers, 5)} + network {number(c.network, 5)}{storage}"
+    sums = (("servers", c.servers), ("network", c.network), ("storage", c.storage))
+    parts = " + ".join(f"{name} {number(value, 5)}" for name, value in sums if value is not None)
+    total = f"{_money(c.total, c.currency)} = {parts}" if parts else f"nothing has a price in `{c.price_book}`"
     if c.total_low != c.total_high:
         total += f"; range {number(c.total_low, 5)} to {number(c.total_high, 5)}"
+    partial = f"; partial: no price of {listed(f'`{item.part}`' for item in c.missing)}" if c.missing else ""
+    total += partial
     lines = [("to buy", total)]
     lines += [
         (
@@ -202,8 +218,12 @@ def _cost(c: CostReport | None, a: Assessment) -> Lines | None:
         )
         for line in c.lines
     ]
+    lines += [
+        (item.category.replace("-", " "), f"{item.quantity:,} x no price  {item.part} (missing in {c.price_book})")
+        for item in c.missing
+    ]
     if c.per_accelerator is not None:
-        lines.append(("per accelerator", _money(c.per_accelerator, c.currency)))
+        lines.append(("per accelerator", _money(c.per_accelerator, c.currency) + partial))
     if c.excluded:
         names = [name.replace("-", " ") for name in c.excluded]
         if "storage" in c.excluded and not a.nodes.get("storage"):

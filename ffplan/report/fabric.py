@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import data_size, duration, number, percent, plural
+from ffplan.base.formatting import data_size, duration, listed, number, percent, plural
 from ffplan.base.hostlist import fold
 from ffplan.report.document import Body, Document, Grid
 
@@ -184,6 +184,9 @@ def _size(report: SizeReport) -> list[Grid]:
         rows.append(tuple(cells))
     header = ["family", "switches", "links", "spare", "next step"] + ([f"cost [{report.currency}]"] if priced else [])
     notes = tuple(("", f"{item.family}: {item.note}") for item in report.options if item.note)
+    if report.missing:
+        what = "Costs are partial" if any(item.cost is not None for item in report.options) else "Nothing has a price"
+        notes = (("", f"{what}: no price of {listed(f'`{part}`' for part in report.missing)}."), *notes)
     blocks = [Grid("", tuple(rows), tuple(header))]
     if notes:
         blocks.append(Grid("Notes", notes))

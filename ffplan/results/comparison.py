@@ -9,7 +9,7 @@ from ffplan.results.result import Result
 
 @record
 class Ratios:
-    """One design over the baseline; null where a side is missing or currencies differ."""
+    """One design over the baseline; null where a side is missing or partial, or where currencies or scopes differ."""
 
     accelerators: float | None
     """Accelerators."""
@@ -71,8 +71,10 @@ class Comparison(Result):
     """Assessments, in the order given."""
     ratios: dict[str, Ratios]
     """Ratios by label."""
+    incomparable: tuple[str, ...]
+    """Reasons why totals of cost or power have no ratio: partial sums and different scopes."""
     notes: tuple[str, ...]
-    """Reasons for missing ratios."""
+    """Reasons for other missing ratios."""
 
 
 SCHEMAS = {

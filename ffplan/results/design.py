@@ -8,12 +8,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ffplan.base.errors import Finding
-from ffplan.base.outcomes import CostLine
+from ffplan.base.outcomes import CostLine, MissingFigure, MissingPrice
 from ffplan.base.record import record
 from ffplan.results.collective import CollectiveReport
 from ffplan.results.result import Result
 
 SCHEMA_VERSION = "2"
+
+COMPARED_PRECISIONS = ("tf32", "fp16")
+"""Precisions whose measured GEMM rates a comparison prints."""
 
 
 @record
@@ -78,6 +81,8 @@ class Hardware:
     """Measured matrix-multiplication rate of one accelerator, by precision [TFLOP/s]."""
     peak_tflops: dict[str, float]
     """Dense peak of one accelerator, by precision [TFLOP/s]."""
+    missing: tuple[MissingFigure, ...]
+    """GEMM rates in TF32 and FP16, which comparisons use, that the catalogue lacks."""
 
 
 @record
@@ -262,20 +267,20 @@ class CostReport:
     """Catalogue id of the price book."""
     price_date: str
     """Date of the prices."""
-    servers: float
-    """Compute and management servers [currency]."""
-    network: float
-    """Switches and links [currency]."""
+    servers: float | None
+    """Compute and management servers [currency]; null where none in scope has a price."""
+    network: float | None
+    """Switches and links [currency]; null where none in scope has a price."""
     storage: float | None
-    """Storage servers [currency]; null where outside the scope or absent."""
+    """Storage servers [currency]; null where outside the scope, absent or without a price."""
     total: float
-    """Sum of the lines [currency]."""
+    """Sum of the lines [currency]; partial where `missing` lists an item."""
     total_low: float
     """Sum at the low end of the known ranges [currency]."""
     total_high: float
     """Sum at the high end of the known ranges [currency]."""
     per_accelerator: float | None
-    """Total over accelerators [currency]."""
+    """Total over accelerators [currency]; partial as the total is; null without accelerators or without prices."""
     node_price: float | None
     """Price of one compute node [currency]."""
     node_price_low: float | None
@@ -286,6 +291,8 @@ class CostReport:
     """Categories excluded from the cost."""
     lines: tuple[CostLine, ...]
     """Priced items."""
+    missing: tuple[MissingPrice, ...]
+    """Items of the scope without a price, which the sums leave out."""
 
 
 @record
@@ -308,6 +315,8 @@ class NodePowerReport:
     """Rated maximum where known, otherwise the larger of the two above [W]."""
     rack_w: float | None
     """Power of a rack at the nodes' maximum, where the design gives nodes per rack [W]."""
+    missing: tuple[MissingFigure, ...]
+    """Powers that the component sum lacks."""
 
 
 @record
@@ -336,6 +345,8 @@ class PowerReport:
     """Currency of that price."""
     nodes: tuple[NodePowerReport, ...]
     """Nodes by group."""
+    missing: tuple[MissingFigure, ...]
+    """Powers that the sums over the cluster lack."""
 
 
 @record

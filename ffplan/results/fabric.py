@@ -231,7 +231,7 @@ class SizeOption:
     diameter: int
     """Most switches between two endpoints that can reach each other [1]."""
     cost: float | None
-    """Switches and links, in the currency of the price book; null without one."""
+    """Switches and links, in the currency of the price book; partial where parts have no price, null without prices."""
     cost_per_endpoint: float | None
     """Cost over the endpoints asked for."""
     note: str
@@ -254,6 +254,8 @@ class SizeReport(Result):
     """Rate of one such port, one direction [GB/s]."""
     currency: str | None
     """Currency of the costs; null without a price book."""
+    missing: tuple[str, ...]
+    """Catalogue ids of parts without a price, which the costs leave out."""
     options: tuple[SizeOption, ...]
     """Families that hold them, fewest switches first."""
     too_small: tuple[str, ...]

@@ -34,13 +34,13 @@ def allreduce_query(design: ResolvedDesign, library: Library, name: str) -> Coll
     Args:
         design: the design.
         library: constants of the library.
-        name: hfreduce, hfreduce-nvlink or nccl.
+        name: hfreduce, hfreduce-nvlink, nccl for the library of the accelerators' maker, or its own name.
     """
     asked = design.spec.communication
     return CollectiveQuery(
         operation="allreduce",
         library=library,
-        name=name,
+        name=name if library.method == "hfreduce" else library.id,
         nvlink=name == "hfreduce-nvlink",
         memcpy_async=bool(asked and asked.hfreduce.h2d == "memcpy-async"),
     )

@@ -55,7 +55,7 @@ def bound_faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]
             f"use `{own}`",
         )
         for position, library in enumerate(wanted.libraries)
-        if not library.startswith("hfreduce") and library != own
+        if library not in ("nccl", own) and not library.startswith("hfreduce")
     ] + [
         document.finding(
             "communication-nvlink",

@@ -41,8 +41,8 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
         reducer: library for gradients; the design's first if omitted.
     """
     plan, node = plan_fabric(design), host(design.compute, design.port_gbyte_s * design.stripes)
-    name = reducer_of(design, reducer)
-    found = [catalog.entry(item).part for item in (own_library(design), name.removesuffix("-nvlink"))]
+    name, own = reducer_of(design, reducer), own_library(design)
+    found = [catalog.entry(item).part for item in (own, own if name == "nccl" else name.removesuffix("-nvlink"))]
     assert isinstance(found[0], Library)
     assert isinstance(found[1], Library)
 

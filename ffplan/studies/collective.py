@@ -112,13 +112,14 @@ def _check_zones(design: ResolvedDesign, boxes: Floats, zones: int) -> None:
 
 
 def _query(design: ResolvedDesign, catalog: Catalog, name: str, wanted: CollectiveRequest) -> CollectiveQuery:
-    part = catalog.entry(name.removesuffix("-nvlink")).part
+    wide = name.removesuffix("-nvlink")
+    part = catalog.entry(own_library(design) if wide == "nccl" else wide).part
     assert isinstance(part, Library)
     asked = design.spec.communication
     return CollectiveQuery(
         operation=wanted.operation,
         library=part,
-        name=name,
+        name=part.id if part.method == "nccl" else name,
         nvlink=name == "hfreduce-nvlink",
         memcpy_async=bool(asked and asked.hfreduce.h2d == "memcpy-async"),
         in_network=wanted.in_network,
@@ -201,8 +202,10 @@ def collective_table(
     rows: list[CollectiveRow] = []
     terms: list[AlgorithmRow] = []
     assumed: list[str] = []
+    names: list[str] = []
     for name in libraries:
         query = _query(design, catalog, name, wanted)
+        names.append(query.name)
         by_domain = query.library.method != "hfreduce"
         job = rank_layout(design, plan, ranks, wanted.zones, wanted.nic_gbyte_s, by_domain=by_domain)
         if fault := _fault(query, job):
@@ -218,7 +221,7 @@ def collective_table(
         schema_version=SCHEMA_VERSION,
         design=design.spec.name,
         operation=wanted.operation,
-        library=", ".join(libraries),
+        library=", ".join(dict.fromkeys(names)),
         in_network_allowed=wanted.in_network,
         in_network_reduction="sharp" in used,
         in_switch_reduction=bool(used & {"nvls", "nvls-tree", "sharp"}),

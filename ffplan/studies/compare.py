@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import UsageError
+from ffplan.base.formatting import listed
+from ffplan.cost.power import COMPONENTS
 from ffplan.cost.value import cost_performance, relative_performance
 from ffplan.results.comparison import Comparison, Ratios
 from ffplan.results.design import SCHEMA_VERSION, Assessment
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ffplan.results.design import CostReport
 
@@ -20,12 +22,47 @@ def _over(value: Callable[[Assessment], float | None], design: Assessment, base:
     return top / bottom if top is not None and bottom else None
 
 
-def _money(value: Callable[[CostReport], float | None], design: Assessment, base: Assessment) -> float | None:
+_NETWORK = ("switches", "endpoint-links", "inter-switch-links")
+_EVERYTHING = ("servers", "storage", *_NETWORK)
+
+
+def _money(
+    value: Callable[[CostReport], float | None], design: Assessment, base: Assessment, categories: tuple[str, ...]
+) -> float | None:
+    """Return the ratio of two sums over categories; None where they are of other things or in other currencies."""
     one, two = design.cost, base.cost
     if one is None or two is None or one.currency != two.currency:
         return None
+    if not _same_scope(design, base, categories):
+        return None
+    if any(item.category in categories for item in (*one.missing, *two.missing)):
+        return None
     top, bottom = value(one), value(two)
     return top / bottom if top is not None and bottom else None
+
+
+def _excluded(design: Assessment, other: Assessment, categories: tuple[str, ...]) -> set[str]:
+    """Return which of some categories the cost of a design excludes; storage only where one of the two has any."""
+    excluded = set(design.cost.excluded) if design.cost else set()
+    if not (design.nodes.get("storage") or other.nodes.get("storage")):
+        excluded.discard("storage")
+    return excluded & set(categories)
+
+
+def _same_scope(one: Assessment, two: Assessment, categories: tuple[str, ...]) -> bool:
+    return _excluded(one, two, categories) == _excluded(two, one, categories)
+
+
+def _power_ratio(
+    value: Callable[[Assessment], float], partial: Callable[[Assessment], bool], design: Assessment, base: Assessment
+) -> float | None:
+    """Return the ratio of two powers; None where a sum is partial."""
+    return None if partial(design) or partial(base) else _over(value, design, base)
+
+
+def _node_partial(assessment: Assessment) -> bool:
+    node = next(node for node in assessment.power.nodes if node.role == "compute")
+    return bool(node.missing) and node.training_grade == COMPONENTS
 
 
 def _allreduce(assessment: Assessment) -> float | None:
@@ -84,13 +121,51 @@ def _ratios(design: Assessment, base: Assessment) -> Ratios:
         cost_performance=value(price),
         cost_performance_low=value(high),
         cost_performance_high=value(low),
-        node_power=_over(lambda a: a.power.per_node_w, design, base),
-        it_power=_over(lambda a: a.power.it_kw, design, base),
-        cost_servers=_money(lambda cost: cost.servers, design, base),
-        cost_network=_money(lambda cost: cost.network, design, base),
-        cost_total=_money(lambda cost: cost.total, design, base),
-        cost_per_accelerator=_money(lambda cost: cost.per_accelerator, design, base),
+        node_power=_power_ratio(lambda a: a.power.per_node_w, _node_partial, design, base),
+        it_power=_power_ratio(lambda a: a.power.it_kw, lambda a: bool(a.power.missing), design, base),
+        cost_servers=_money(lambda cost: cost.servers, design, base, ("servers",)),
+        cost_network=_money(lambda cost: cost.network, design, base, _NETWORK),
+        cost_total=_money(lambda cost: cost.total, design, base, _EVERYTHING),
+        cost_per_accelerator=_money(lambda cost: cost.per_accelerator, design, base, _EVERYTHING),
     )
+
+
+def _partial_sums(name: str, design: Assessment) -> Iterator[str]:
+    """Yield what a design's sums lack."""
+    if design.cost and design.cost.missing:
+        yield f"The cost of {name} is partial: no price of {listed(f'`{item.part}`' for item in design.cost.missing)}."
+    if design.power.missing:
+        gaps = listed(f"`{item.path}` of `{item.part}`" for item in design.power.missing)
+        yield f"The power of {name} is partial: no {gaps}."
+
+
+def _incomparable(labels: tuple[str, ...], designs: tuple[Assessment, ...], baseline: int) -> tuple[str, ...]:
+    """Return why totals have no ratio, a sentence each."""
+    base, base_name = designs[baseline], labels[baseline]
+    found = []
+    for name, design in zip(labels, designs, strict=True):
+        found += list(_partial_sums(name, design))
+        if design is base or design.cost is None or base.cost is None:
+            continue
+        if not _same_scope(design, base, _EVERYTHING):
+            one, two = _scope_words(design, base), _scope_words(base, design)
+            found.append(f"{name} and {base_name} price different scopes: {one} against {two}.")
+    return tuple(found)
+
+
+def _scope_words(design: Assessment, other: Assessment) -> str:
+    excluded = listed(sorted(name.replace("-", " ") for name in _excluded(design, other, _EVERYTHING)))
+    return f"without {excluded}" if excluded else "everything"
+
+
+def _rates_missing(name: str, other: str, design: Assessment, base: Assessment) -> Iterator[str]:
+    """Yield which rates the relative performance leaves out, where only one side lacks them."""
+    one, two = set(design.hardware.gemm_tflops), set(base.hardware.gemm_tflops)
+    if not one & two:
+        yield f"{name} and {other} have no measured GEMM rate in common: no relative performance."
+    elif one != two:
+        both, single = (listed(sorted(p.upper() for p in found)) for found in (one & two, one ^ two))
+        yield f"{name} and {other}: relative performance is over {both} only; one of them has no rate in {single}."
 
 
 def _notes(labels: tuple[str, ...], designs: tuple[Assessment, ...], baseline: int) -> tuple[str, ...]:
@@ -104,10 +179,7 @@ def _notes(labels: tuple[str, ...], designs: tuple[Assessment, ...], baseline: i
                 f"{name} is priced in {design.cost.currency}, {base_name} in {base.cost.currency}: two currencies are "
                 "never compared."
             )
-        if design.cost and base.cost and set(design.cost.excluded) != set(base.cost.excluded):
-            notes.append(f"{name} and {base_name} price different scopes.")
-        if not set(design.hardware.gemm_tflops) & set(base.hardware.gemm_tflops):
-            notes.append(f"{name} and {base_name} have no measured GEMM rate in common: no relative performance.")
+        notes += list(_rates_missing(name, base_name, design, base))
     return tuple(notes)
 
 
@@ -163,5 +235,6 @@ def compare(designs: tuple[Assessment, ...], labels: tuple[str, ...], baseline: 
         labels=labels,
         designs=designs,
         ratios={label: _ratios(design, base) for label, design in zip(labels, designs, strict=True)},
+        incomparable=_incomparable(labels, designs, baseline),
         notes=_notes(labels, designs, baseline),
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan import __version__
 from ffplan.base.errors import InputError
+from ffplan.base.outcomes import MissingFigure
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 from ffplan.cost.bom import CostPlan, cable_items, price
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from ffplan.base.errors import Finding
+    from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
 
     T = TypeVar("T")
@@ -46,6 +48,16 @@ def _hardware(design: ResolvedDesign) -> out.Hardware:
         nics_on_fabric=len(group.fabric_nics),
         gemm_tflops={p: figure.value for p, figure in accelerator.gemm.items()} if accelerator else {},
         peak_tflops={p: figure.value for p, figure in accelerator.peak.items()} if accelerator else {},
+        missing=_missing_gemm(accelerator) if accelerator else (),
+    )
+
+
+def _missing_gemm(accelerator: Accelerator) -> tuple[MissingFigure, ...]:
+    """Return the GEMM rates that comparisons use, of precisions that the accelerator has, without a measurement."""
+    return tuple(
+        MissingFigure(accelerator.id, f"gemm.{precision}")
+        for precision in out.COMPARED_PRECISIONS
+        if precision in accelerator.peak and precision not in accelerator.gemm
     )
 
 
@@ -125,25 +137,25 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> out.FabricReport:
 def _cost(design: ResolvedDesign, plan: CostPlan | None) -> out.CostReport | None:
     if plan is None:
         return None
-    total = sum(line.total for line in plan.lines)
     has_storage = any(line.category == "storage" for line in plan.lines)
     node = next((line for line in plan.lines if line.part == design.compute.server.id), None)
     return out.CostReport(
         currency=plan.currency,
         price_book=plan.price_book,
         price_date=plan.date,
-        servers=plan.sum_of("servers"),
-        network=plan.sum_of("switches", "endpoint-links", "inter-switch-links"),
+        servers=plan.servers,
+        network=plan.network,
         storage=plan.sum_of("storage") if has_storage else None,
-        total=total,
+        total=plan.total,
         total_low=sum(line.low for line in plan.lines),
         total_high=sum(line.high for line in plan.lines),
-        per_accelerator=total / design.accelerators if design.accelerators else None,
+        per_accelerator=plan.per_accelerator(design.accelerators),
         node_price=node.unit_price if node else None,
         node_price_low=node.low / node.quantity if node else None,
         node_price_high=node.high / node.quantity if node else None,
         excluded=plan.excluded,
         lines=plan.lines,
+        missing=plan.missing,
     )
 
 
@@ -172,9 +184,11 @@ def _power(design: ResolvedDesign, plan: PowerPlan) -> out.PowerReport:
                 component_sum_w=node.component_sum_w,
                 maximum_w=node.maximum_w,
                 rack_w=node.maximum_w * node.per_rack if node.per_rack else None,
+                missing=node.missing,
             )
             for node in plan.nodes
         ),
+        missing=plan.missing,
     )
 
 
@@ -206,8 +220,7 @@ def study_design(design: ResolvedDesign, catalog: Catalog, *, all_scales: bool =
         all_scales: time the allreduce over fewer accelerators too; no rule needs it.
 
     Raises:
-        InputError: where the fabric cannot hold the design, a library cannot run on it, or a price is missing;
-            with every such fault.
+        InputError: where the fabric cannot hold the design, or a library cannot run on it; with every such fault.
     """
     faults: list[Finding] = []
     fabric = _attempt(faults, lambda: plan_fabric(design))

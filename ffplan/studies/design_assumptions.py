@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.formatting import listed
 from ffplan.catalog.prices import PriceBook
 from ffplan.results.design import UnverifiedFigure
 
@@ -66,6 +67,9 @@ def _communication(design: ResolvedDesign, left_out: tuple[str, ...]) -> Iterato
         "congestion (`ffplan route` shows static routing), in-network reduction (SHARP) off. The bound leaves out "
         "latency and the filling of pipelines."
     )
+    for name, library in zip(wanted.libraries, design.libraries, strict=True):
+        if name == "nccl" and library.id != name:
+            yield f"`{library.id}` stands for `nccl`: it is the library of these accelerators' maker."
     yield from left_out
     if any(library.method == "hfreduce" for library in design.libraries):
         yield f"HFReduce returns results to the GPUs with {wanted.hfreduce.h2d}."
@@ -81,6 +85,15 @@ def _cost(design: ResolvedDesign) -> Iterator[str]:
         yield f"Not priced, as the design's cost scope excludes them: {names}."
     note = f": {book.currency_note}" if book.currency_note else "."
     yield f"Prices: `{book.id}` ({book.date}), in {book.currency}{note}"
+    yield from _cables(design, book)
+    if book.extends is not None:
+        yield f"Prices that this book does not name are those of the book `{book.extends}` that it extends."
+
+
+def _cables(design: ResolvedDesign, book: PriceBook) -> Iterator[str]:
+    unpriced = [f"`{link.id}`" for link in design.cable_choices if link.id not in book.items]
+    if unpriced:
+        yield f"Cables are chosen by medium and not by price: no price of {listed(unpriced)}."
 
 
 def _power(plan: PowerPlan) -> Iterator[str]:
@@ -111,12 +124,26 @@ def design_assumptions(
     )
 
 
+def _overridden(catalog: Catalog) -> set[tuple[str, str]]:
+    """Return (file, part) of prices in place of which a book that extends theirs has its own."""
+    found = set()
+    for entry in catalog.used:
+        own = entry.document.data.get("items", ()) if entry.base else ()
+        base = entry.base
+        while base is not None:
+            found |= {(base.document.file, part) for part in own}
+            base = base.base
+    return found
+
+
 def recalled_figures(catalog: Catalog) -> tuple[UnverifiedFigure, ...]:
     """Return the recalled figures (status R) in the catalogue files read; of a price book, only of parts used."""
     used = {entry.part.id for entry in catalog.used}
+    overridden = _overridden(catalog)
     return tuple(
         UnverifiedFigure(entry.part.id, ".".join(str(step) for step in path))
         for entry in catalog.used
         for path in entry.recalled
-        if not isinstance(entry.part, PriceBook) or path[1] in used
+        if not isinstance(entry.part, PriceBook)
+        or (path[1] in used and (entry.document.file, path[1]) not in overridden)
     )

@@ -91,16 +91,16 @@ def _cost(design: ResolvedDesign, plan: FabricPlan, links: list[tuple[str, Link,
     cost = price(design, plan, links)
     if cost is None:
         return {}
-    total = sum(line.total for line in cost.lines)
-    found: dict[str, Number] = {
-        "cost.servers": cost.sum_of("servers"),
-        "cost.network": cost.sum_of("switches", "endpoint-links", "inter-switch-links"),
-        "cost.total": total,
+    found: dict[str, Number | None] = {
+        "cost.servers": cost.servers,
+        "cost.network": cost.network,
+        "cost.total": cost.total,
         "cost.total_low": sum(line.low for line in cost.lines),
         "cost.total_high": sum(line.high for line in cost.lines),
     }
-    accelerators = design.accelerators
-    return found | ({"cost.per_accelerator": total / accelerators} if np.all(accelerators) else {})
+    if np.all(design.accelerators):
+        found["cost.per_accelerator"] = cost.per_accelerator(design.accelerators)
+    return {path: value for path, value in found.items() if value is not None}
 
 
 def _power(design: ResolvedDesign, plan: FabricPlan, links: list[tuple[str, Link, int]]) -> dict[str, Number]:
@@ -125,7 +125,7 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any]) -> DesignGrid:
 
     Raises:
         UsageError: for a dragonfly, a floor plan, or a path that is no number.
-        InputError: for a fault that no values of the arrays can correct, such as a missing price.
+        InputError: for a fault that no values of the arrays can correct, such as a library that cannot run.
     """
     if design.spec.fabric.family == "dragonfly" or design.spec.floor is not None:
         what = "a floor plan" if design.spec.floor is not None else "a dragonfly"

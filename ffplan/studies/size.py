@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SizeError(ValueError):
-    """The switch or the price book does not fit the request; the message is for people."""
+    """The switch does not fit the request; the message is for people."""
 
 
 @record
@@ -43,28 +43,27 @@ class SizeRequest:
     """Catalogue id of the link between switches; free where not named."""
 
 
-def _prices(query: SizeRequest, book: PriceBook) -> tuple[float, float, float]:
-    """Return the prices of a switch, an endpoint link and a link between switches; links not named are free.
+Prices = tuple[float, float, float]
+"""Prices of a switch, an endpoint link and a link between switches."""
 
-    Raises:
-        SizeError: where the book lacks one.
+
+def _prices(query: SizeRequest, book: PriceBook) -> tuple[Prices | None, tuple[str, ...]]:
+    """Return the prices, and the parts without one; None where nothing has a price.
+
+    Links that are not named are free; a part without a price adds nothing to the sum, which is partial then.
     """
-
-    def price(name: str | None, what: str) -> float:
-        if name is None:
-            return 0.0
-        if name not in book.items:
-            raise SizeError(f"--prices: `{book.id}` has no price for the {what} `{name}`")
-        return float(book.items[name].value)
-
-    return (
-        price(query.switch.id, "switch"),
-        price(query.endpoint_link, "endpoint link"),
-        price(query.link, "inter-switch link"),
+    parts = (query.switch.id, query.endpoint_link, query.link)
+    named = [part for part in parts if part is not None]
+    missing = tuple(dict.fromkeys(part for part in named if part not in book.items))
+    if len(missing) == len(set(named)):
+        return None, missing
+    switch, endpoint, between = (
+        float(book.items[part].value) if part is not None and part in book.items else 0.0 for part in parts
     )
+    return (switch, endpoint, between), missing
 
 
-def _option(item: Candidate, asked: int, radix: int, prices: tuple[float, float, float] | None) -> SizeOption:
+def _option(item: Candidate, asked: int, radix: int, prices: Prices | None) -> SizeOption:
     cost = None
     if prices:
         cables = (item.endpoint_links / item.links_per_cable, item.inter_switch_links / item.links_per_cable)
@@ -116,7 +115,7 @@ def size(query: SizeRequest) -> SizeReport:
         query: endpoints, switch and the families to consider.
 
     Raises:
-        SizeError: where a port cannot be split so far, or a price is missing.
+        SizeError: where a port cannot be split so far.
     """
     _check(query)
     part, breakout, book = query.switch, query.breakout, query.prices
@@ -124,7 +123,7 @@ def size(query: SizeRequest) -> SizeReport:
     if splits is not None and breakout > splits:
         raise SizeError(f"--breakout {breakout}: a port of `{part.id}` is split into {splits} at most")
     radix = int(part.ports.value) * breakout
-    costs = _prices(query, book) if book else None
+    costs, missing = _prices(query, book) if book else (None, ())
     found, small = candidates(
         Request(
             endpoints=query.endpoints,
@@ -144,6 +143,7 @@ def size(query: SizeRequest) -> SizeReport:
         radix=radix,
         port_gbyte_s=float(part.rate.value) / breakout,
         currency=book.currency if book else None,
+        missing=missing,
         options=tuple(_option(item, query.endpoints, radix, costs) for item in found),
         too_small=tuple(small),
     )

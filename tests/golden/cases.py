@@ -30,6 +30,8 @@ class Case:
     file: str = "design.yaml"
     part: str | None = None
     part_changes: tuple[Change, ...] = ()
+    part_files: tuple[tuple[str, str], ...] = ()
+    """Further files of the catalogue folder: name and text."""
 
     def write(self, folder: Path) -> list[str]:
         """Write the files of the case; return the arguments of the command that meet them."""
@@ -42,11 +44,14 @@ class Case:
                 assert old in text, f"{self.name}: {old!r}"
                 text = text.replace(old, new)
             design.write_text(text)
-        if self.part is None:
+        if self.part is None and not self.part_files:
             return [str(design)]
         parts = folder / "parts"
         parts.mkdir(exist_ok=True)
-        overlay_part(parts, self.part, *self.part_changes)
+        for name, text in self.part_files:
+            (parts / name).write_text(text)
+        if self.part is not None:
+            overlay_part(parts, self.part, *self.part_changes)
         return [str(design), "--catalog", str(parts)]
 
 
@@ -89,6 +94,28 @@ def _design(name: str, old: str, new: str, base: str = "fire-flyer-2") -> Case:
 
 def _part(name: str, part: str, old: str, new: str, base: str = "fire-flyer-2") -> Case:
     return Case(name, base=base, part=part, part_changes=((old, new),))
+
+
+def quotes(name: str, base: str, *items: str, currency: str = "paper-unit") -> tuple[str, str]:
+    """Return name and text of a price book that extends another."""
+    lines = (
+        "kind: price-book",
+        f"id: {name}",
+        f"extends: {base}",
+        "name: our quotes",
+        "vendor: various",
+        f"currency: {currency}",
+        'date: "2026-11"',
+        'sources: {quote: {title: "an offer", date: "2026-11", grade: measured, status: V}}',
+        "items:" if items else "items: {}",
+        *(f"  {item}" for item in items),
+    )
+    return f"{name}.yaml", "\n".join(lines) + "\n"
+
+
+def _books(name: str, *files: tuple[str, str]) -> Case:
+    change = ("price_book: fire-flyer-2-relative", "price_book: quotes-a")
+    return Case(name, (change,), part_files=files)
 
 
 def _nccl_gpu(attribute: bytes) -> bytes:
@@ -164,7 +191,6 @@ CASES = (
     _design("no-nodes", "nodes:\n", "nodes: []\nother:\n"),
     _design("not-a-number", "pue: 1.25", "pue: .nan"),
     _design("pue-below-one", "pue: 1.25", "pue: 0.8"),
-    _design("price-missing", "exclude: [storage, endpoint-links]", "exclude: [endpoint-links]"),
     _design("ratio-for-a-count", "count: 1250", "count: 3:1"),
     _design("reference-kind", "switch: qm8700", "switch: connectx-6-200g"),
     _design("reference-server-kind", "server: fire-flyer-3fs-node", "server: fire-flyer-2-node"),
@@ -180,6 +206,14 @@ CASES = (
     _design("family-stripes", "family: fat-tree", "family: fat-tree\n  planes_by: port"),
     _design("family-units", "family: fat-tree", "family: fat-tree\n  scalable_unit: 16"),
     _design("breakout-beyond-the-switch", "  tiers: 2\n", "  tiers: 2\n  breakout: 4\n", "superpod-h100-4su"),
+    Case(
+        "breakout-of-a-split-link",
+        (
+            ("  tiers: 2\n", "  tiers: 2\n  breakout: 2\n"),
+            ("endpoint: 400g-dr4, inter_switch: 400g-dr4", "endpoint: hdr-dac, inter_switch: hdr-aoc"),
+        ),
+        "superpod-h100-4su",
+    ),
     _design("family-units-too-large", "family: fat-tree", "family: rail-optimised\n  scalable_unit: 32"),
     Case(
         "family-leaves",
@@ -207,6 +241,11 @@ CASES = (
     _part("nic-without-root-port", "fire-flyer-2-node", "connectx-6-200g, root_port: cpu1-rp3,", "connectx-6-200g,"),
     _part("one-port-switch", "qm8700", "ports: {value: 40,", "ports: {value: 1,"),
     _part("price-date", "fire-flyer-2-relative", 'date: "2024-08"\nsources', "date: yesterday\nsources"),
+    _books("price-extends-circle", quotes("quotes-a", "quotes-b"), quotes("quotes-b", "quotes-a")),
+    _books("price-extends-itself", quotes("quotes-a", "quotes-a")),
+    _books("price-extends-unknown", quotes("quotes-a", "fire-flyer-relative")),
+    _books("price-extends-a-switch", quotes("quotes-a", "qm8700")),
+    _books("price-extends-currency", quotes("quotes-a", "usd-2024")),
     _part("part-grade", "qm8700", "{value: 253 W,", "{value: 253 W, grade: measured,"),
     _part("part-id", "qm8700", "id: qm8700", "id: qm8790"),
     _part("part-kind", "qm8700", "kind: switch", "kind: swich"),

@@ -58,6 +58,8 @@ def test_table_3_prices(design: str, network: int, servers: int, total: int) -> 
     cost = shipped(design).cost
     assert cost is not None
     assert cost.currency == "paper-unit"
+    assert cost.network is not None
+    assert cost.servers is not None
     assert [nearest_50(value) for value in (cost.network, cost.servers, cost.total)] == [network, servers, total]
 
 
@@ -159,6 +161,8 @@ def test_two_zones_save_four_tenths_of_the_network() -> None:
     one, two = shipped("fire-flyer-2").cost, shipped("pcie-a100-three-tier").cost
     assert one is not None
     assert two is not None
+    assert one.network is not None
+    assert two.network is not None
     assert 1 - one.network / two.network == pytest.approx(0.42, abs=0.02)
 
 

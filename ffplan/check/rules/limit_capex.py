@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 def check(study: DesignStudy) -> Iterator[Finding]:
     """Hold the total cost against `limits.capex`."""
     design, assessment = study.design, study.assessment
-    cost = assessment.cost
     yield from hold_money(
         design,
         "capex",
-        cost.total if cost and cost.lines else None,
+        assessment.cost,
+        lambda cost: cost.total,
         design.spec.limits.capex,
         what="the cost of the priced scope",
     )
@@ -32,6 +32,7 @@ RULE = Rule(
     title="The priced scope costs more than `limits.capex`",
     why="The design declares the most that it may cost to buy.",
     example="limits: {capex: 11000 paper-unit}  # fire-flyer-2 costs 11,606",
-    fix="Change the design, or the limit. A limit without a price book cannot be checked and is reported too.",
+    fix="Change the design, or the limit. A limit without a price book, or with a price missing, cannot be checked and "
+    "is reported too.",
     check=check,
 )

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 def check(study: DesignStudy) -> Iterator[Finding]:
     """Hold the cost per accelerator against `limits.cost_per_accelerator`."""
     design, assessment = study.design, study.assessment
-    cost = assessment.cost
     yield from hold_money(
         design,
         "cost_per_accelerator",
-        cost.per_accelerator if cost and cost.lines else None,
+        assessment.cost,
+        lambda cost: cost.per_accelerator,
         design.spec.limits.cost_per_accelerator,
         what="the cost per accelerator",
     )

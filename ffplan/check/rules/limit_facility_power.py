@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.check.limits import hold
+from ffplan.check.limits import hold_power
 from ffplan.check.rule import Rule
 
 if TYPE_CHECKING:
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 def check(study: DesignStudy) -> Iterator[Finding]:
     """Hold the facility power in training against `limits.facility_power`."""
     design, assessment = study.design, study.assessment
-    yield from hold(
+    yield from hold_power(
         design,
         "facility_power",
         assessment.power.facility_kw * 1e3,
         design.spec.limits.facility_power,
-        "W",
+        assessment.power.missing,
         what=f"the facility power in training, at PUE {assessment.power.pue:g},",
         remedy="use fewer nodes or nodes of less power, cool with less, or raise the limit",
     )

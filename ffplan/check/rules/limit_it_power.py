@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.check.limits import hold
+from ffplan.check.limits import hold_power
 from ffplan.check.rule import Rule
 
 if TYPE_CHECKING:
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 def check(study: DesignStudy) -> Iterator[Finding]:
     """Hold the IT power in training against `limits.it_power`."""
     design, assessment = study.design, study.assessment
-    yield from hold(
+    yield from hold_power(
         design,
         "it_power",
         assessment.power.it_kw * 1e3,
         design.spec.limits.it_power,
-        "W",
+        assessment.power.missing,
         what="the IT power in training, network and storage included",
         remedy="use fewer nodes or nodes of less power, or raise the limit",
     )

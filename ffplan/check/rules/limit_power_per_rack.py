@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.check.limits import hold
+from ffplan.check.limits import hold_power
 from ffplan.check.rule import Rule
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ def check(study: DesignStudy) -> Iterator[Finding]:
     """Hold the power of a rack of each group against `limits.power_per_rack`."""
     design, assessment = study.design, study.assessment
     limit = design.spec.limits.power_per_rack
-    for node in assessment.power.nodes:
-        yield from hold(
+    for node, plan in zip(assessment.power.nodes, study.power.nodes, strict=True):
+        yield from hold_power(
             design,
             "power_per_rack",
             node.rack_w,
             limit,
-            "W",
+            () if plan.rated else node.missing,
             what=f"the power of a rack of `{node.server}` at the nodes' maximum",
             remedy="put fewer nodes in a rack" if node.rack_w else f"add `per_rack` to the {node.role} nodes",
         )

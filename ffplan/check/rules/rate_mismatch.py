@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
-from ffplan.base.formatting import number
+from ffplan.base.formatting import listed, number
+from ffplan.base.record import record
 from ffplan.check.rule import Rule
 
 if TYPE_CHECKING:
@@ -16,49 +17,69 @@ if TYPE_CHECKING:
     from ffplan.studies.design import DesignStudy
 
 
-def _finding(design: ResolvedDesign, path: tuple[str | int, ...], name: str, rate: float) -> Finding:
-    port = design.switch.rate.value
-    return design.document.finding(
-        RULE.id,
-        path,
-        f"`{name}` runs at {number(rate * 8)} Gb/s, a port of `{design.switch.id}` at {number(port * 8)} Gb/s",
-        "choose parts of one rate; the slower of the two is what a link carries",
-        severity=Severity.WARNING,
-    )
+@record
+class _End:
+    """One kind of NIC or link with a rate other than the port's."""
+
+    path: tuple[str | int, ...]
+    """Its place in the design."""
+    words: str
+    """The part, as the subject of a sentence."""
+    rate: float
+    """Rate of one of its ports, or of one part of a split cable [GB/s]."""
 
 
-def _nic_finding(design: ResolvedDesign, position: int, name: str, rate: float) -> Finding:
-    """Return the finding for a NIC, whose ports and the switch's may be split."""
-    fabric, stripes = design.spec.fabric, design.stripes
-    each = f"each of the {stripes} ports of `{name}`" if stripes > 1 else f"`{name}`"
-    port = design.switch.rate.value / fabric.breakout
+def _each(count: int, what: str, name: str) -> str:
+    return f"each of the {count} {what} of `{name}`" if count > 1 else f"`{name}`"
+
+
+def _links(design: ResolvedDesign) -> Iterator[_End]:
+    breakout = design.spec.fabric.breakout
+    for field, link in (("endpoint", design.endpoint_link), ("inter_switch", design.inter_switch_link)):
+        if getattr(design.spec.fabric.link, field) is not None:
+            words = _each(breakout, "parts", link.id)
+            yield _End(("fabric", "link", field), words, link.rate.value / breakout)
+
+
+def _nics(design: ResolvedDesign) -> Iterator[_End]:
+    stripes = design.stripes
+    for group in design.groups:
+        for nic in {group.nics[slot].id: group.nics[slot] for slot in group.fabric_nics}.values():
+            words = _each(stripes, "ports", nic.id)
+            yield _End(("nodes", group.position, "server"), words, nic.rate.value / stripes)
+
+
+def _remedy(design: ResolvedDesign, rate: float) -> str:
+    fabric, stripes, port = design.spec.fabric, design.stripes, design.switch.rate.value
+    if stripes > 1 and fabric.breakout == 1 and rate * stripes == port:
+        return f"set `breakout: {stripes}`, with links of {number(port * 8)} Gb/s"
+    return "choose parts of one rate; the slower of the two is what a link carries"
+
+
+def _finding(design: ResolvedDesign, ends: list[_End]) -> Finding:
+    """Return the finding for all parts of one rate: they have one cause."""
+    words = {end.words for end in ends}
+    subject = f"{listed(end.words for end in ends)} {'run' if len(words) > 1 else 'runs'}"
+    rate, port = ends[0].rate, design.switch.rate.value / design.spec.fabric.breakout
     return design.document.finding(
         RULE.id,
-        ("nodes", position, "server"),
-        f"{each} runs at {number(rate / stripes * 8)} Gb/s, a port of `{design.switch.id}` at {number(port * 8)} Gb/s",
-        f"set `breakout: {stripes}`"
-        if stripes > 1 and fabric.breakout == 1
-        else "choose parts of one rate; the slower of the two is what a link carries",
+        ends[0].path,
+        f"{subject} at {number(rate * 8)} Gb/s, a port of `{design.switch.id}` at {number(port * 8)} Gb/s",
+        _remedy(design, rate),
         severity=Severity.WARNING,
     )
 
 
 def check(study: DesignStudy) -> Iterator[Finding]:
-    """Find NICs and links whose rate differs from the switch's."""
+    """Find NICs and links whose rate differs from the switch's; one finding for each rate."""
     design = study.design
-    port = design.switch.rate.value
-    for field, link in (
-        ("endpoint", design.endpoint_link),
-        ("inter_switch", design.inter_switch_link),
-    ):
-        if link.rate.value != port and getattr(design.spec.fabric.link, field) is not None:
-            yield _finding(design, ("fabric", "link", field), link.id, link.rate.value)
-    for group in design.groups:
-        nic_rate = port / design.spec.fabric.breakout * design.stripes
-        odd = {group.nics[i].id: group.nics[i].rate.value for i in group.fabric_nics}
-        for name, rate in odd.items():
-            if rate != nic_rate:
-                yield _nic_finding(design, group.position, name, rate)
+    port = design.switch.rate.value / design.spec.fabric.breakout
+    by_rate: dict[float, list[_End]] = {}
+    for end in (*_links(design), *_nics(design)):
+        if end.rate != port:
+            by_rate.setdefault(end.rate, []).append(end)
+    for ends in by_rate.values():
+        yield _finding(design, ends)
 
 
 RULE = Rule(

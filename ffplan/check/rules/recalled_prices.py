@@ -22,11 +22,12 @@ def check(study: DesignStudy) -> Iterator[Finding]:
     lines = [line for line in cost.lines if line.status == "R" and line.total] if cost else []
     if cost and lines:
         share = sum(line.total for line in lines) / cost.total
-        parts = ", ".join(f"`{line.part}`" for line in lines)
+        priced = " that is priced" if cost.missing else ""
+        parts = ", ".join(dict.fromkeys(f"`{line.part}`" for line in lines))
         yield design.document.finding(
             RULE.id,
             ("cost", "price_book"),
-            f"{percent(share) if share >= 0.005 else 'under 1 %'} of the cost rests on recalled, unverified "
+            f"{percent(share) if share >= 0.005 else 'under 1 %'} of the cost{priced} rests on recalled, unverified "
             f"prices: {parts}",
             "overlay a price book of your own quotes with `--catalog`",
             severity=Severity.INFO,

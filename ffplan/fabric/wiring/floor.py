@@ -43,7 +43,7 @@ def _per_rack(design: ResolvedDesign, group: ResolvedGroup, floor: Floor) -> int
     """
     units = group.group.rack_units or 1
     power = group.server.power
-    watts = max(figure.value for figure in (power.maximum, power.training, power.other) if figure)
+    watts = max((figure.value for figure in (power.maximum, power.training, power.other) if figure), default=0.0)
     by_units = floor.rack_units // units
     by_power = int(floor.power_per_rack // watts) if floor.power_per_rack and watts else by_units
     most = min(by_units, by_power)

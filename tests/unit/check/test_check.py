@@ -84,6 +84,26 @@ def test_rate_mismatch(tmp_path: Path) -> None:
     assert "`400g-dac` runs at 400 Gb/s, a port of `qm8700` at 200 Gb/s" in found.message
 
 
+def _mismatches(folder: Path, *changes: tuple[str, str]) -> list[str]:
+    path = vary_design(folder, "fire-flyer-2", ("switch: qm8700", "switch: qm9700"), *changes)
+    return [found.message for found in assess_file(path).findings if found.rule == "rate-mismatch"]
+
+
+def test_one_cause_of_a_rate_mismatch_is_one_finding(tmp_path: Path) -> None:
+    """Links and NICs of 200 Gb/s on ports of 400 Gb/s; then a link of another rate, which is a second cause."""
+    slow = ["`hdr-dac`, `hdr-aoc` and `connectx-6-200g` run at 200 Gb/s, a port of `qm9700` at 400 Gb/s"]
+    assert _mismatches(tmp_path) == slow
+    assert len(_mismatches(tmp_path, ("endpoint: hdr-dac", "endpoint: hdr-aoc"))) == 1
+    (found,) = _mismatches(tmp_path, ("inter_switch: hdr-aoc", "inter_switch: 400g-aoc"))
+    assert found == "`hdr-dac` and `connectx-6-200g` run at 200 Gb/s, a port of `qm9700` at 400 Gb/s"
+
+
+def test_a_recalled_price_is_named_once() -> None:
+    """The floor plan uses `400g-aoc` for links of NICs and between switches."""
+    (found,) = [found for found in assess_file("superpod-h100-4su").findings if found.rule == "recalled-prices"]
+    assert found.message.count("`400g-aoc`") == 1
+
+
 def test_fewer_tiers(tmp_path: Path) -> None:
     path = vary_design(tmp_path, "dgx-a100-10k", ("count: 1250", "count: 100"))
     found = next(found for found in assess_file(path).findings if found.rule == "fewer-tiers")

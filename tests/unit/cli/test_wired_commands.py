@@ -115,10 +115,6 @@ def test_the_price_of_a_size_and_what_is_too_small() -> None:
         (("size", "-n", "800", "--switch", "qm8701"), "did you mean `qm8700`"),
         (("size", "-n", "800", "--switch", "hdr-aoc"), "is a link, not a switch"),
         (("size", "-n", "800", "--switch", "qm8700", "--link", "hdr-aoc"), "with --prices only"),
-        (
-            ("size", "-n", "800", "--switch", "roce-128x400g", "--prices", "deepseek-v3-table3"),
-            "has no price for the switch",
-        ),
         (("size", "-n", "800", "--switch", "qm8700", "--oversubscription", "3"), "--oversubscription"),
         (("export", "fire-flyer-2", "--to", "ibsim", "--zone", "3"), "the fabric has 2"),
         (("export", "fire-flyer-2", "--to", "slurm", "--zone", "1"), "leave out --plane and --zone"),

@@ -61,6 +61,32 @@ def test_a_split_port_carries_its_part() -> None:
     assert (split.radix, split.port_gbyte_s, split.link_gbyte_s) == (128, 25.0, 25.0)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "field", "remedy"),
+    [
+        ("endpoint: 400g-dac", "endpoint: hdr-dac", "endpoint", "`400g-dac`"),
+        ("inter_switch: 400g-dr4", "inter_switch: hdr-aoc", "inter_switch", "`400g-aoc`"),
+    ],
+)
+def test_a_split_port_refuses_a_link_named_by_the_split_rate(old: str, new: str, field: str, remedy: str) -> None:
+    """The link of 200 Gb/s would be divided by two again, and bisection be half of what 200 Gb/s give."""
+    with pytest.raises(InputError) as caught:
+        resolved(("  tiers: 2", "  tiers: 2\n  breakout: 2"), (old, new))
+    (found,) = caught.value.findings
+    assert found.rule == "fabric-breakout"
+    assert "carries 200 Gb/s, and `breakout: 2` splits it again" in found.message
+    assert remedy in found.remedy
+    text = changed(("  tiers: 2", "  tiers: 2\n  breakout: 2"), (old, new))
+    assert text.splitlines()[found.line - 1][found.column - 1 :].startswith(new.partition(": ")[2]), field
+
+
+def test_a_port_with_no_cable_of_its_rate_names_the_rate_wanted() -> None:
+    with pytest.raises(InputError) as caught:
+        resolved(("switch: qm9700", "switch: q3400"), ("  tiers: 2", "  tiers: 2\n  breakout: 2"))
+    assert [found.rule for found in caught.value.findings] == ["fabric-breakout"] * 2
+    assert "add a link of 800 Gb/s; or remove `breakout`" in caught.value.findings[0].remedy
+
+
 def test_the_slower_of_port_and_link_counts() -> None:
     """Endpoints on cables of 200 Gb/s, switches joined at 400; then ports of 200 under cables of 400."""
     slow = resolved(("endpoint: 400g-dac", "endpoint: hdr-dac"))

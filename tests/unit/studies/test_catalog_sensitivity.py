@@ -83,6 +83,8 @@ def test_switch_price_and_power_move_cost_and_power(overlay: Path) -> None:
     moved = assess_file("fire-flyer-2", str(overlay))
     assert plain.cost is not None
     assert moved.cost is not None
+    assert moved.cost.network is not None
+    assert plain.cost.network is not None
     assert moved.cost.network - plain.cost.network == pytest.approx(122)
     assert moved.power.it_kw - plain.power.it_kw == pytest.approx(12.2)
 

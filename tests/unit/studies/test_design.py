@@ -272,11 +272,11 @@ def test_a_collective_without_terms_is_refused(overlay: Path, tmp_path: Path) ->
 
 
 def test_electricity_needs_no_price_book(tmp_path: Path) -> None:
-    """32 x 7,650 W + 12 x 747 W + 256 x 2 x 9 W at PUE 1.25 for 8,760 h at 0.10 USD."""
+    """32 x 7,650 W + 12 x 747 W + 256 x 2 x (9 + 0.1) W at PUE 1.25 for 8,760 h at 0.10 USD."""
     a = plan(tmp_path, "tiers: 2")
-    it = 32 * 7650 + 12 * 747 + 256 * 2 * 9
+    it = 32 * 7650 + 12 * 747 + 256 * 2 * (9 + 0.1)
     assert a.power.it_kw == pytest.approx(it / 1e3)
-    assert a.power.it_maximum_kw == pytest.approx((32 * 10_200 + 12 * 1720) / 1e3)
+    assert a.power.it_maximum_kw == pytest.approx((32 * 10_200 + 12 * 1720 + 256 * 0.1) / 1e3)
     assert a.power.electricity_per_year == pytest.approx(it / 1e3 * 1.25 * 8760 * 0.10)
     assert (a.cost, a.power.electricity_currency) == (None, "USD")
     assert a.power.nodes[0].training_grade == "estimate"

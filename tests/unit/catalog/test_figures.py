@@ -1,0 +1,102 @@
+"""Figures of the catalogue against their own arithmetic, and against each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from ffplan.catalog.parts import Accelerator, Cpu, Server, Switch
+from ffplan.catalog.store import Catalog
+from ffplan.node.host import memory_bandwidth
+
+CATALOG = Catalog()
+MIB_PER_GIB = 1024
+
+
+def accelerator(name: str) -> Accelerator:
+    part = CATALOG.entry(name).part
+    assert isinstance(part, Accelerator)
+    return part
+
+
+@pytest.mark.parametrize(
+    ("name", "bf16", "fp8", "mamf_bf16", "mamf_fp8", "printed"),
+    [
+        ("b200", 2250, 4500, 1745, 3432.5, 44.26),
+        ("gb200-gpu", 2500, 5000, 1822, 3615.6, 44.65),
+    ],
+)
+def test_fp8_products_follow_the_rule_of_their_note(
+    name: str, bf16: float, fp8: float, mamf_bf16: float, mamf_fp8: float, printed: float
+) -> None:
+    """45 % times the share of peak that MAMF finds at fp8, over that at bf16; each chip with its own products."""
+    part = accelerator(name)
+    assert (part.peak["bf16"].value, part.peak["fp8"].value) == (bf16, fp8)
+    assert part.training is not None
+    assert part.training.matrix_fp8 is not None
+    rule = part.training.matrix.value * (mamf_fp8 / fp8) / (mamf_bf16 / bf16)
+    assert rule * 100 == pytest.approx(printed, abs=0.005)
+    assert part.training.matrix_fp8.value * 100 == pytest.approx(printed)
+
+
+def test_mi355x_has_the_peaks_of_its_own_clock() -> None:
+    """MI355X at 2,400 MHz; 2,306.9 TFLOP/s are those of MI350X at 2,200 MHz."""
+    per_cycle = 512 * 2 * 1024
+    assert 2200e6 * per_cycle / 1e12 == pytest.approx(2306.9, abs=0.05)
+    peak = {precision: figure.value for precision, figure in accelerator("mi355x").peak.items()}
+    bf16 = 2400e6 * per_cycle / 1e12
+    assert peak["bf16"] == pytest.approx(bf16, abs=0.05)
+    assert peak["fp8"] == pytest.approx(2 * bf16, abs=0.05)
+    assert peak["fp4"] == pytest.approx(4 * bf16, rel=1e-4)
+    assert peak["fp16"] == peak["bf16"]
+
+
+@pytest.mark.parametrize(("name", "links", "each"), [("tpu-v4", 6, 50), ("tpu-v5e", 4, 50)])
+def test_links_of_a_torus_are_summed_in_one_direction(name: str, links: int, each: float) -> None:
+    """The scaling book has 45 GB/s each way per link: the low end."""
+    rate = accelerator(name).nvlink
+    assert rate is not None
+    assert rate.value == links * each
+    assert rate.low == links * 45
+
+
+@pytest.mark.parametrize(
+    ("name", "mebibytes"),
+    [("b300", 275_040), ("mi355x", 294_912)],
+)
+def test_memory_is_what_a_device_prints(name: str, mebibytes: int) -> None:
+    gibibytes = accelerator(name).memory.value / 2**30
+    assert gibibytes == pytest.approx(mebibytes / MIB_PER_GIB, abs=0.05)
+
+
+def test_a_device_query_is_the_low_end_of_memory_bandwidth() -> None:
+    bandwidth = accelerator("b200").memory_bandwidth
+    assert bandwidth.value == 8000
+    assert bandwidth.low == pytest.approx(7680 * 3996e6 * 2 / 8 / 1e9, abs=1)
+
+
+def test_memory_of_grace_counts_channels_of_64_bits() -> None:
+    """32 channels of 16 bits carry what 8 of 64 bits carry: 546 GB/s, of which 460 are measured."""
+    cpu = CATALOG.entry("grace").part
+    assert isinstance(cpu, Cpu)
+    channels, rate = cpu.memory_channels.value, cpu.memory_rate.value
+    assert memory_bandwidth(channels, rate, 1.0) == pytest.approx(32 * 2 * 8532 / 1000)
+    assert memory_bandwidth(channels, rate, cpu.memory_efficiency.value) == pytest.approx(460, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("name", "kilowatts"), [("hgx-b200-8nic", 14.3), ("hgx-h200-8nic", 10.2), ("gb200-nvl72-tray", 132 / 18)]
+)
+def test_rated_power(name: str, kilowatts: float) -> None:
+    server = CATALOG.entry(name).part
+    assert isinstance(server, Server)
+    assert server.power.maximum is not None
+    assert server.power.maximum.value == pytest.approx(kilowatts * 1e3, rel=1e-4)
+
+
+def test_both_figures_stand_where_two_sources_differ() -> None:
+    switch = CATALOG.entry("roce-128x400g").part
+    assert isinstance(switch, Switch)
+    assert switch.power_max is not None
+    assert (switch.power_max.low, switch.power_max.value) == (2080, 2167)
+    assert (accelerator("mi250x").power.value, accelerator("mi250x").power.high) == (500, 560)
+    assert (accelerator("b300").power.low, accelerator("b300").power.value) == (1000, 1100)
