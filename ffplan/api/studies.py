@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.results.collective import CollectiveTable
-    from ffplan.results.comparison import Comparison
+    from ffplan.results.comparison import Comparison, TrainingComparison
     from ffplan.results.design import Assessment
     from ffplan.results.fabric import SizeReport
     from ffplan.results.training import TrainReport
@@ -88,15 +88,26 @@ def assess(design: str | Path | Design) -> Assessment:
     return examine(given.resolved, given.catalog)
 
 
-def compare(*designs: str | Path | Design, baseline: str | None = None) -> Comparison:
+def compare(
+    *designs: str | Path | Design,
+    baseline: str | None = None,
+    model: str | None = None,
+    batch: int | None = None,
+    gpus: int | None = None,
+    plan: str | Path | None = None,
+) -> Comparison:
     """Return designs side by side, with ratios to one of them.
 
     Args:
         designs: two or more, each what `load` takes.
         baseline: name or file of the design that ratios refer to; the first if omitted.
+        model: model to train on every design, each with its fastest plan.
+        batch: sequences of a step [1]; needed with `model`.
+        gpus: accelerators of the job [1]; the most that all designs can span if omitted.
+        plan: file with fields of a training plan that every design keeps.
 
     Raises:
-        UsageError: for fewer than two, or where there is no such baseline.
+        UsageError: for fewer than two, where there is no such baseline or model, or a model has no batch.
         InputError: as `assess` does.
     """
     from ffplan.studies import compare as study
@@ -106,7 +117,40 @@ def compare(*designs: str | Path | Design, baseline: str | None = None) -> Compa
     found = tuple(assess(design) for design in designs)
     labels = study.labels_of(found)
     files = [str(design) for design in designs]
-    return study.compare(found, labels, study.baseline_of(found, labels, files, baseline))
+    base = study.baseline_of(found, labels, files, baseline)
+    if model is None:
+        return study.compare(found, labels, base)
+    if batch is None:
+        raise UsageError("compare: a model needs a batch")
+    return study.compare(found, labels, base, _compared(designs, found, base, model, batch, gpus=gpus, plan=plan))
+
+
+def _compared(
+    designs: tuple[str | Path | Design, ...],
+    found: tuple[Assessment, ...],
+    base: int,
+    model: str,
+    batch: int,
+    *,
+    gpus: int | None,
+    plan: str | Path | None,
+) -> TrainingComparison:
+    """Return a training job on every design."""
+    from ffplan.catalog.models import Model
+    from ffplan.design.plan_file import read_plan
+    from ffplan.studies.compare import comparable
+    from ffplan.studies.compare_training import compare_training
+    from ffplan.studies.job_layout import most_gpus
+
+    given = [load(design) for design in designs]
+    return compare_training(
+        [(item.resolved, item.catalog, seen) for item, seen in zip(given, found, strict=True)],
+        base,
+        part_of(given[0].catalog, Model, model, "model"),
+        read_plan(None if plan is None else str(plan), {"batch": batch}),
+        gpus or min(most_gpus(item.resolved) for item in given),
+        comparable=comparable(found),
+    )
 
 
 def collective(

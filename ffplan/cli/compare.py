@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import InputError, UsageError
+from ffplan.base.record import record
+from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import examined_design
+from ffplan.cli.loading import examined_design, resolved_design
 from ffplan.cli.options import CatalogOption, DesignsArgument, OutputOption
-from ffplan.cli.output import emit
+from ffplan.cli.output import Progress, emit
+from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
+    from ffplan.results.comparison import TrainingComparison
     from ffplan.results.design import Assessment
 
 
@@ -31,6 +35,49 @@ def _examine_all(files: list[str], catalogs: list[str] | None) -> tuple[Assessme
     return tuple(assessments)
 
 
+@record
+class Job:
+    """The training job of the command line."""
+
+    model: str
+    batch: int | None
+    gpus: int | None
+    plan: str | None
+
+
+def _training(
+    files: list[str], catalogs: list[str] | None, designs: tuple[Assessment, ...], baseline: int, job: Job
+) -> TrainingComparison:
+    """Return the job on every design.
+
+    Raises:
+        UsageError: where the batch is missing, or there is no such model.
+    """
+    from ffplan.catalog.models import Model
+    from ffplan.design.plan_file import read_plan
+    from ffplan.studies.compare import comparable
+    from ffplan.studies.compare_training import compare_training
+    from ffplan.studies.job_layout import most_gpus
+
+    if job.batch is None:
+        raise UsageError("ffplan compare: --model needs --batch, the sequences of a step")
+    resolved = [resolved_design(file, catalogs) for file in files]
+    candidates = [(design, parts, found) for (design, parts), found in zip(resolved, designs, strict=True)]
+    part = part_of(resolved[0][1], Model, job.model, "ffplan compare: --model")
+    progress = Progress(f"searching plans of {part.id}")
+    found = compare_training(
+        candidates,
+        baseline,
+        part,
+        read_plan(job.plan, {"batch": job.batch}),
+        job.gpus or min(most_gpus(design) for design, _ in resolved),
+        comparable=comparable(designs),
+        step=progress.step,
+    )
+    progress.end()
+    return found
+
+
 def compare(
     files: DesignsArgument,
     baseline: Annotated[
@@ -41,6 +88,24 @@ def compare(
             metavar="NAME",
             help="Design that ratios refer to; the first if omitted.",
         ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="ID",
+            help="Train this model on every design, each with its fastest plan: tokens a second, MFU, capital a token.",
+        ),
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option("--batch", min=1, max=MOST, help="Sequences of a step, needed with --model.")
+    ] = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option("--gpus", min=1, max=MOST, help="Accelerators of the job; the most that all can span."),
+    ] = None,
+    plan: Annotated[
+        str | None, typer.Option("--plan", metavar="FILE", help="Fields of a training plan that every design keeps.")
     ] = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
@@ -54,5 +119,11 @@ def compare(
 
     designs = _examine_all(files, catalog)
     labels = study.labels_of(designs)
-    comparison = study.compare(designs, labels, study.baseline_of(designs, labels, files, baseline))
+    base = study.baseline_of(designs, labels, files, baseline)
+    training = None
+    if model is not None:
+        training = _training(files, catalog, designs, base, Job(model=model, batch=batch, gpus=gpus, plan=plan))
+    elif batch or gpus or plan:
+        raise UsageError("ffplan compare: --batch, --gpus and --plan have an effect with --model only")
+    comparison = study.compare(designs, labels, base, training)
     emit(compare_document(comparison), form, output)

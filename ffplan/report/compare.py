@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import number, percent, times
 from ffplan.report.document import Body, Document, Matrix, Remarks
+from ffplan.report.train import plan_words
 from ffplan.results.comparison import Ratios
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ffplan.results.comparison import Comparison
+    from ffplan.results.comparison import Comparison, TrainingComparison
     from ffplan.results.design import Assessment, CostReport
 
 
@@ -130,6 +131,8 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
 
 def _remarks(c: Comparison) -> list[str]:
     out = [f"Ratios (x) are to {c.baseline}."]
+    if c.training is not None:
+        out.append("Under tokens/s/GPU they are those of the capital that a token a second takes; below 1x is cheaper.")
     out += c.notes
     for name, design in zip(c.labels, c.designs, strict=True):
         if design.cost and design.cost.excluded:
@@ -174,8 +177,48 @@ def _body(c: Comparison) -> Body:
     names = tuple(c.labels)
     blocks = [Matrix(title, names, group) for title, group in _groups(c)]
     title = " against ".join(names) + (": totals are not comparable" if c.incomparable else "")
-    first = (Remarks(("Totals are not comparable.", *c.incomparable)),) if c.incomparable else ()
+    first = [Remarks(("Totals are not comparable.", *c.incomparable))] if c.incomparable else []
+    if c.training is not None:
+        first.append(Remarks(c.verdicts))
+        blocks += [_job(c, c.training), _batches(c, c.training)]
     return Body(title, (*first, *blocks, Remarks(tuple(_remarks(c)))))
+
+
+def _cell(value: float | None, show: Callable[[float], str], ratio: float | None = None) -> str:
+    """Return a value with its ratio to the baseline, where there are any."""
+    if value is None:
+        return "-"
+    return show(value) + (f" ({times(ratio)})" if ratio is not None and ratio != 1 else "")
+
+
+def _job(c: Comparison, job: TrainingComparison) -> Matrix:
+    """Return the job at the batch that was asked for, a column for each design."""
+    size = next(item for item in job.sizes if item.batch == job.batch)
+    rows: tuple[Row, ...] = (
+        ("batch", (f"{job.batch:,} on {job.gpus:,} GPUs",) * len(c.labels)),
+        ("plan", tuple(plan_words(side.plan) if side.plan else side.refused or "-" for side in size.sides)),
+        ("step [s]", tuple(_cell(side.step_s, number) for side in size.sides)),
+        ("tokens/s", tuple(_cell(side.tokens_s, number, side.speed_ratio) for side in size.sides)),
+        ("tokens/s/GPU", tuple(_cell(side.tokens_s_gpu, number) for side in size.sides)),
+        ("MFU", tuple(_cell(side.mfu, percent) for side in size.sides)),
+        (
+            "capital a token/s",
+            tuple(_cell(side.capital_per_token_s, number, side.capital_ratio) for side in size.sides),
+        ),
+    )
+    return Matrix("Training, fastest plan", tuple(c.labels), (("model", (job.model,) * len(c.labels)), *rows))
+
+
+def _batches(c: Comparison, job: TrainingComparison) -> Matrix:
+    """Return tokens a second and accelerator by batch, with the ratio of capital."""
+    rows = tuple(
+        (
+            f"batch {size.batch:,}",
+            tuple(_cell(side.tokens_s_gpu, number, side.capital_ratio) for side in size.sides),
+        )
+        for size in job.sizes
+    )
+    return Matrix("Tokens/s/GPU", tuple(c.labels), rows)
 
 
 def compare_document(comparison: Comparison) -> Document:

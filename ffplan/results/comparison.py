@@ -5,6 +5,7 @@ from __future__ import annotations
 from ffplan.base.record import record
 from ffplan.results.design import Assessment, ToolInfo
 from ffplan.results.result import Result
+from ffplan.results.training import PlanRow
 
 
 @record
@@ -56,6 +57,57 @@ class Ratios:
 
 
 @record
+class JobSide:
+    """A training job on one design; null where it cannot run."""
+
+    plan: PlanRow | None
+    """The fastest plan of a search."""
+    step_s: float | None
+    """Time of a step [s]."""
+    tokens_s: float | None
+    """Tokens, or images, a second."""
+    tokens_s_gpu: float | None
+    """The same over all accelerators of the job, idle ones included."""
+    mfu: float | None
+    """Model FLOP/s over the dense peak at the plan's precision [1]."""
+    capital_per_token_s: float | None
+    """Purchase cost of the job's accelerators, with their fraction of the cluster, over tokens a second [currency per
+    token/s]; null where the cost is partial or missing."""
+    capital_ratio: float | None
+    """The same over the baseline's: the price of a token's capital; null where they cannot be compared."""
+    speed_ratio: float | None
+    """Tokens a second over the baseline's."""
+    refused: str | None
+    """Reason why the job cannot run."""
+
+
+@record
+class JobSize:
+    """A training job at one batch."""
+
+    batch: int
+    """Sequences, or images, of a step."""
+    sides: tuple[JobSide, ...]
+    """The job on each design, in their order."""
+
+
+@record
+class TrainingComparison:
+    """The same training job on every design, each with its fastest plan."""
+
+    model: str
+    """Catalogue id of the model."""
+    gpus: int
+    """Accelerators of the job."""
+    batch: int
+    """Batch that was asked for."""
+    currency: str | None
+    """Currency of the capital; null where the designs have several, or none."""
+    sizes: tuple[JobSize, ...]
+    """A quarter of the batch, the batch, four times the batch."""
+
+
+@record
 class Comparison(Result):
     """Several designs, compared."""
 
@@ -75,6 +127,10 @@ class Comparison(Result):
     """Reasons why totals of cost or power have no ratio: partial sums and different scopes."""
     notes: tuple[str, ...]
     """Reasons for other missing ratios."""
+    training: TrainingComparison | None
+    """The job that was asked for; null where none was."""
+    verdicts: tuple[str, ...]
+    """When a token is cheaper on which design, a sentence for each design but the baseline."""
 
 
 SCHEMAS = {

@@ -10,10 +10,12 @@ from ffplan.cost.power import COMPONENTS
 from ffplan.cost.value import cost_performance, relative_performance
 from ffplan.results.comparison import Comparison, Ratios
 from ffplan.results.design import SCHEMA_VERSION, Assessment
+from ffplan.studies.verdicts import verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from ffplan.results.comparison import TrainingComparison
     from ffplan.results.design import CostReport
 
 
@@ -219,13 +221,27 @@ def baseline_of(
     )
 
 
-def compare(designs: tuple[Assessment, ...], labels: tuple[str, ...], baseline: int) -> Comparison:
+def comparable(designs: tuple[Assessment, ...]) -> bool:
+    """Return whether all designs are priced in one currency, over one scope, without gaps."""
+    costs = [design.cost for design in designs]
+    priced = [cost for cost in costs if cost is not None and not cost.missing]
+    scopes = {(cost.currency, tuple(sorted(cost.excluded))) for cost in priced}
+    return len(priced) == len(designs) and len(scopes) == 1
+
+
+def compare(
+    designs: tuple[Assessment, ...],
+    labels: tuple[str, ...],
+    baseline: int,
+    training: TrainingComparison | None = None,
+) -> Comparison:
     """Return the comparison of designs.
 
     Args:
         designs: their assessments.
         labels: label of each; all different.
         baseline: position of the design that ratios refer to.
+        training: a job that was run on all of them.
     """
     base = designs[baseline]
     return Comparison(
@@ -237,4 +253,6 @@ def compare(designs: tuple[Assessment, ...], labels: tuple[str, ...], baseline: 
         ratios={label: _ratios(design, base) for label, design in zip(labels, designs, strict=True)},
         incomparable=_incomparable(labels, designs, baseline),
         notes=_notes(labels, designs, baseline),
+        training=training,
+        verdicts=() if training is None else verdicts(training, labels, baseline),
     )

@@ -1,0 +1,80 @@
+"""A training job on several designs: speed, capital, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ffplan.results.comparison import JobSide, JobSize, TrainingComparison
+from ffplan.studies.verdicts import verdicts
+from tests.support import ffplan, valid, vary_design
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+JOB = "--model llama-13b --batch 2048 --gpus 512"
+
+
+def side(ratio: float | None) -> JobSide:
+    """Return a side whose capital a token is `ratio` times the baseline's."""
+    nothing: dict[str, Any] = dict.fromkeys(JobSide.__dataclass_fields__)
+    return JobSide(**{**nothing, "capital_ratio": ratio})
+
+
+def training(*ratios: float | None) -> TrainingComparison:
+    """Return a job on two designs at several batches."""
+    sizes = tuple(JobSize(batch=2**at, sides=(side(ratio), side(1.0))) for at, ratio in enumerate(ratios))
+    return TrainingComparison(model="m", gpus=1024, batch=1, currency="USD", sizes=sizes)
+
+
+def test_sentences() -> None:
+    (words,) = verdicts(training(1.67, 1.0, 0.76), ("a", "b"), 1)
+    assert words == (
+        "For m on 1,024 accelerators, a token of a is 1.67 times as dear at batch 1, as dear at batch 2 and 24% cheaper"
+        " at batch 4, against b."
+    )
+    assert verdicts(training(None), ("a", "b"), 1) == (
+        "a and b have no price of a token in common for m on 1,024 accelerators.",
+    )
+
+
+def test_a_job_on_two_designs() -> None:
+    """Capital a token/s is the price of an accelerator, with its fraction of the cluster, over its tokens a second."""
+    run = ffplan(f"compare fire-flyer-2 dgx-a100-10k --baseline dgx-a100-10k {JOB} --format json")
+    report: Any = valid(run.out, "comparison")
+    job = report["training"]
+    assert [size["batch"] for size in job["sizes"]] == [512, 2048, 8192]
+    for size in job["sizes"]:
+        pcie, dgx = size["sides"]
+        for item, price in ((pcie, 1.16055672), (dgx, 2.3)):
+            assert item["capital_per_token_s"] == pytest.approx(price / item["tokens_s_gpu"], rel=1e-4)
+        assert dgx["capital_ratio"] == dgx["speed_ratio"] == 1
+        assert pcie["capital_ratio"] == pytest.approx(pcie["capital_per_token_s"] / dgx["capital_per_token_s"])
+    assert "a token of fire-flyer-2 is" in report["verdicts"][0]
+    alone: Any = json.loads(ffplan(f"train fire-flyer-2 --search --top 1 --format json {JOB}").out)
+    assert job["sizes"][1]["sides"][0]["tokens_s"] == pytest.approx(alone["rows"][0]["tokens_s"])
+
+
+def test_a_job_that_cannot_run_and_prices_that_cannot_be_compared(tmp_path: Path) -> None:
+    unpriced = vary_design(
+        tmp_path,
+        "fire-flyer-2",
+        ("cost:\n  price_book: fire-flyer-2-relative\n", ""),
+        ("  exclude: [storage, endpoint-links]  # the paper prices neither\n", ""),
+        ("count: 1250", "count: 4"),
+        ("count: 135, zones: every", "count: 2"),
+    )
+    run = ffplan(f"compare {unpriced} dgx-a100-10k --model gpt3-175b --batch 16 --format json")
+    report: Any = json.loads(run.out)
+    small, large = report["training"]["sizes"][1]["sides"]
+    assert report["training"]["gpus"] == 32
+    assert "can run" in small["refused"] or small["tokens_s"] > 0
+    assert large["capital_ratio"] is None
+    assert "no price of a token in common" in report["verdicts"][0]
+
+
+def test_options_of_the_job_go_together() -> None:
+    assert "needs --batch" in ffplan("compare fire-flyer-2 dgx-a100-10k --model llama-13b").err
+    assert "with --model only" in ffplan("compare fire-flyer-2 dgx-a100-10k --batch 512").err
