@@ -95,6 +95,7 @@ def compare(
     batch: int | None = None,
     gpus: int | None = None,
     plan: str | Path | None = None,
+    search: bool = False,
 ) -> Comparison:
     """Return designs side by side, with ratios to one of them.
 
@@ -104,7 +105,8 @@ def compare(
         model: model to train on every design, each with its fastest plan.
         batch: sequences of a step [1]; needed with `model`.
         gpus: accelerators of the job [1]; the most that all designs can span if omitted.
-        plan: file with fields of a training plan that every design keeps.
+        plan: file with a training plan that every design runs.
+        search: search the fastest plan of every design, as without a plan; its fields stay.
 
     Raises:
         UsageError: for fewer than two, where there is no such baseline or model, or a model has no batch.
@@ -122,7 +124,9 @@ def compare(
         return study.compare(found, labels, base)
     if batch is None:
         raise UsageError("compare: a model needs a batch")
-    return study.compare(found, labels, base, _compared(designs, found, base, model, batch, gpus=gpus, plan=plan))
+    return study.compare(
+        found, labels, base, _compared(designs, found, base, model, batch, gpus=gpus, plan=plan, search=search)
+    )
 
 
 def _compared(
@@ -134,6 +138,7 @@ def _compared(
     *,
     gpus: int | None,
     plan: str | Path | None,
+    search: bool,
 ) -> TrainingComparison:
     """Return a training job on every design."""
     from ffplan.catalog.models import Model
@@ -150,6 +155,7 @@ def _compared(
         read_plan(None if plan is None else str(plan), {"batch": batch}),
         gpus or min(most_gpus(item.resolved) for item in given),
         comparable=comparable(found),
+        searching=search or plan is None,
     )
 
 

@@ -43,6 +43,7 @@ class Job:
     batch: int | None
     gpus: int | None
     plan: str | None
+    search: bool
 
 
 def _training(
@@ -72,6 +73,7 @@ def _training(
         read_plan(job.plan, {"batch": job.batch}),
         job.gpus or min(most_gpus(design) for design, _ in resolved),
         comparable=comparable(designs),
+        searching=job.search or job.plan is None,
         step=progress.step,
     )
     progress.end()
@@ -94,7 +96,7 @@ def compare(
         typer.Option(
             "--model",
             metavar="ID",
-            help="Train this model on every design, each with its fastest plan: tokens a second, MFU, capital a token.",
+            help="Train this model on every design, each with its fastest plan: tokens/s, MFU, capital.",
         ),
     ] = None,
     batch: Annotated[
@@ -105,8 +107,12 @@ def compare(
         typer.Option("--gpus", min=1, max=MOST, help="Accelerators of the job; the most that all can span."),
     ] = None,
     plan: Annotated[
-        str | None, typer.Option("--plan", metavar="FILE", help="Fields of a training plan that every design keeps.")
+        str | None, typer.Option("--plan", metavar="FILE", help="A training plan that every design runs.")
     ] = None,
+    search: Annotated[
+        bool,
+        typer.Option("--search", help="Search the fastest plan of every design, as without --plan; its fields stay."),
+    ] = False,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
@@ -122,8 +128,10 @@ def compare(
     base = study.baseline_of(designs, labels, files, baseline)
     training = None
     if model is not None:
-        training = _training(files, catalog, designs, base, Job(model=model, batch=batch, gpus=gpus, plan=plan))
-    elif batch or gpus or plan:
-        raise UsageError("ffplan compare: --batch, --gpus and --plan have an effect with --model only")
+        training = _training(
+            files, catalog, designs, base, Job(model=model, batch=batch, gpus=gpus, plan=plan, search=search)
+        )
+    elif batch or gpus or plan or search:
+        raise UsageError("ffplan compare: --batch, --gpus, --plan and --search have an effect with --model only")
     comparison = study.compare(designs, labels, base, training)
     emit(compare_document(comparison), form, output)

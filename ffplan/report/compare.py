@@ -206,7 +206,7 @@ def _job(c: Comparison, job: TrainingComparison) -> Matrix:
             tuple(_cell(side.capital_per_token_s, number, side.capital_ratio) for side in size.sides),
         ),
     )
-    return Matrix("Training, fastest plan", tuple(c.labels), (("model", (job.model,) * len(c.labels)), *rows))
+    return Matrix("Training", tuple(c.labels), (("model", (job.model,) * len(c.labels)), *rows))
 
 
 def _batches(c: Comparison, job: TrainingComparison) -> Matrix:

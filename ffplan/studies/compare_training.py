@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.results.comparison import JobSide, JobSize, TrainingComparison
 from ffplan.studies.plan_search import search
+from ffplan.studies.train import train
 from ffplan.studies.train_setup import TrainRequest
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.constraints import RefusedError
@@ -26,12 +27,13 @@ Candidate = tuple["ResolvedDesign", "Catalog", "Assessment"]
 """A design, its parts, and its assessment."""
 
 
-def _side(candidate: Candidate, model: Model, plan: PlanFields, gpus: int) -> JobSide:
-    """Return the best plan of a job on one design; a job that cannot run there carries the reason."""
+def _side(candidate: Candidate, model: Model, plan: PlanFields, gpus: int, *, searching: bool) -> JobSide:
+    """Return a job on one design, with its fastest plan or the one given; one that cannot run carries the reason."""
     design, catalog, assessment = candidate
     asked = TrainRequest(model=model, plan=plan, gpus=(gpus,), fixed=frozenset(plan.model_fields_set))
     try:
-        row = search(design, catalog, asked, 1).rows[0]
+        report = search(design, catalog, asked, 1) if searching else train(design, catalog, asked)
+        row = report.rows[0]
     except (RefusedError, UncalibratedError) as error:
         return JobSide(
             plan=None,
@@ -77,9 +79,10 @@ def compare_training(
     gpus: int,
     *,
     comparable: bool,
+    searching: bool = True,
     step: Callable[[int, int], None] | None = None,
 ) -> TrainingComparison:
-    """Return one job on every design, each with its best plan, at three batches.
+    """Return one job on every design, at three batches.
 
     Args:
         candidates: the designs.
@@ -87,6 +90,7 @@ def compare_training(
         model: the model to train.
         plan: fields that every side keeps; its batch is the one asked for.
         gpus: accelerators of the job [1].
+        searching: find the fastest plan of every side; otherwise the plan is taken as it is.
         comparable: the designs are priced in one currency, over one scope, without gaps.
         step: told how many searches are done, of how many.
     """
@@ -96,7 +100,7 @@ def compare_training(
     for batch in batches:
         asked, sides = plan.model_copy(update={"batch": batch}), []
         for candidate in candidates:
-            sides.append(_side(candidate, model, asked, gpus))
+            sides.append(_side(candidate, model, asked, gpus, searching=searching))
             if step is not None:
                 step(len(sizes) * len(candidates) + len(sides), len(batches) * len(candidates))
         base = sides[baseline]
