@@ -288,10 +288,12 @@ class ScaleUp(Frozen):
 class ServerPower(Frozen):
     """Power of a whole server."""
 
+    idle: PowerFigure | None = None
+    """Power without load [W]."""
     training: PowerFigure | None = None
     """Measured average during training, or, for storage, in operation [W]."""
     maximum: PowerFigure | None = None
-    """Nameplate maximum [W]."""
+    """Rated maximum: the nameplate's, or the vendor's [W]."""
     other: PowerFigure | None = None
     """Fans, board, NVSwitches, local disks and conversion losses, for the component sum [W]; left out where unknown."""
 

@@ -33,12 +33,15 @@ class NodePower:
     server: str
     count: int
     training_w: float
-    """Used for the cluster: the catalogue's figure where there is one, the component sum otherwise."""
+    """Used for the cluster: measured; else a fraction of the rated maximum, or of the component sum where that is not
+    known; of nodes without accelerators the component sum."""
     training_grade: str
-    """Grade of that figure, or `component sum`."""
+    """Grade of the measured figure, `0.75 x rated`, `0.75 x component sum`, or `component sum`."""
+    idle_w: float | None
+    """Without load; None where unknown."""
     component_sum_w: float
     maximum_w: float
-    """Rated maximum where known, otherwise the larger of the two above."""
+    """Rated maximum where known, otherwise the larger of power in training and component sum."""
     per_rack: int | None
     missing: tuple[MissingFigure, ...]
     """Powers that the component sum lacks."""
@@ -48,7 +51,7 @@ class NodePower:
     @property
     def partial(self) -> bool:
         """Whether the power in training is a component sum that lacks a component."""
-        return bool(self.missing) and self.training_grade == COMPONENTS
+        return bool(self.missing) and self.training_grade.endswith(COMPONENTS)
 
 
 @record
@@ -177,20 +180,45 @@ def missing_components(group: ResolvedGroup) -> tuple[MissingFigure, ...]:
     return tuple(found.values())
 
 
-def _node(group: ResolvedGroup) -> NodePower:
+def training_power(group: ResolvedGroup, fraction: Number) -> tuple[Number, str]:
+    """Return the power of a node in training, and what it rests on.
+
+    Args:
+        group: a node group.
+        fraction: power in training over rated maximum, where it is not measured [1].
+
+    Returns:
+        Power [W] and grade: that of the measured figure, or the rule.
+
+    Equation:
+        measured; else fraction x rated maximum; else fraction x component sum; without accelerators the component sum
+
+    Source:
+        Epoch AI, training-cost-trends (0.75 of rated power); a component sum lies near the power under full load.
+    """
     power, total = group.server.power, component_sum(group)
-    figure, training, grade = power.training, total, COMPONENTS
-    if figure is not None:
-        training, grade = figure.value, figure.grade or group.server.sources[figure.source].grade
+    if power.training is not None:
+        return power.training.value, power.training.grade or group.server.sources[power.training.source].grade
+    if group.accelerator is None:
+        return total, COMPONENTS
+    if power.maximum is not None:
+        return fraction * power.maximum.value, f"{fraction:g} x rated"
+    return fraction * total, f"{fraction:g} x {COMPONENTS}"
+
+
+def _node(group: ResolvedGroup, fraction: Number) -> NodePower:
+    power, total = group.server.power, component_sum(group)
+    training, grade = training_power(group, fraction)
     most = power.maximum.value if power.maximum else maximum(total, training)
     return NodePower(
         role=group.group.role,
         server=group.server.id,
         count=group.group.count,
-        training_w=training,
+        training_w=real(training),
         training_grade=grade,
+        idle_w=power.idle.value if power.idle else None,
         component_sum_w=total,
-        maximum_w=most,
+        maximum_w=real(most),
         per_rack=group.group.per_rack,
         missing=missing_components(group),
         rated=power.maximum is not None,
@@ -236,7 +264,7 @@ def plan_power(
     cables = cable_items(design, fabric) if links is None else links
     ends = 2 * sum(count * _watts(link.power_per_end) for _, link, count in cables)
     at_nics = sum(count * _watts(link.power_per_end) for kind, link, count in cables if kind == "endpoint-links")
-    nodes = tuple(_node(group) for group in design.groups)
+    nodes = tuple(_node(group, design.spec.site.training_power) for group in design.groups)
     return PowerPlan(
         nodes=nodes,
         switches_w=fabric.switches * _watts(design.switch.power),

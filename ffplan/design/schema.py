@@ -114,6 +114,9 @@ class Site(Frozen):
 
     pue: Annotated[float, Field(ge=1.0, le=MOST_PUE)]
     """Power usage effectiveness: facility power over IT power."""
+    training_power: Annotated[float, Field(gt=0.0, le=1.0)] = 0.75
+    """Power in training over rated maximum, for servers with accelerators whose power in training is not measured; 0.75
+    is Epoch AI's average (DGX A100 in the Fire-Flyer paper: 4.2 of 6.5 kW, 0.65)."""
     currency: Currency | None = None
     """Currency of the report; every price used must have it."""
     electricity_price: EnergyPrice | None = None

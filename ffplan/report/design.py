@@ -189,7 +189,9 @@ def _power(p: PowerReport) -> Lines:
     for node in p.nodes:
         text = f"component sum {number(node.component_sum_w)} W{missing_power(node.missing)}"
         if node.training_grade != "component sum":
-            text = f"{number(node.training_w)} W in training ({node.training_grade}); {text}"
+            rated = f"; rated {number(node.maximum_w)} W" if node.rated else ""
+            idle = f"; idle {number(node.idle_w)} W" if node.idle_w is not None else ""
+            text = f"{number(node.training_w)} W in training ({node.training_grade}){rated}{idle}; {text}"
         name = node.server if len({n.role for n in p.nodes}) < len(servers) else f"{node.role} node"
         lines.append((name, text))
     return Lines("Power", tuple(lines))

@@ -308,11 +308,16 @@ class NodePowerReport:
     training_w: float
     """Power used for the cluster [W]."""
     training_grade: str
-    """Grade of that power: measured, datasheet, derived or estimate; `component sum` where there is no figure."""
+    """Grade of a measured power; else the rule, such as `0.75 x rated` or `0.75 x component sum`; `component sum` of
+    nodes without accelerators."""
+    idle_w: float | None
+    """Power without load [W]; null where unknown."""
     component_sum_w: float
     """Sum over the components [W]."""
     maximum_w: float
     """Rated maximum where known, otherwise the larger of the two above [W]."""
+    rated: bool
+    """True where the maximum is rated, false where it is a component sum."""
     rack_w: float | None
     """Power of a rack at the nodes' maximum, where the design gives nodes per rack [W]."""
     missing: tuple[MissingFigure, ...]

@@ -64,7 +64,13 @@ def _power_ratio(
 
 def _node_partial(assessment: Assessment) -> bool:
     node = next(node for node in assessment.power.nodes if node.role == "compute")
-    return bool(node.missing) and node.training_grade == COMPONENTS
+    return bool(node.missing) and node.training_grade.endswith(COMPONENTS)
+
+
+def _power_basis(assessment: Assessment) -> str:
+    """Return what the power of a compute node in training rests on."""
+    node = next(node for node in assessment.power.nodes if node.role == "compute")
+    return node.training_grade
 
 
 def _allreduce(assessment: Assessment) -> float | None:
@@ -182,6 +188,9 @@ def _notes(labels: tuple[str, ...], designs: tuple[Assessment, ...], baseline: i
                 "never compared."
             )
         notes += list(_rates_missing(name, base_name, design, base))
+        mine, theirs = _power_basis(design), _power_basis(base)
+        if mine != theirs:
+            notes.append(f"Power in training has two bases: {name} {mine}, {base_name} {theirs}.")
     return tuple(notes)
 
 

@@ -181,8 +181,10 @@ def _power(design: ResolvedDesign, plan: PowerPlan) -> out.PowerReport:
                 count=node.count,
                 training_w=node.training_w,
                 training_grade=node.training_grade,
+                idle_w=node.idle_w,
                 component_sum_w=node.component_sum_w,
                 maximum_w=node.maximum_w,
+                rated=node.rated,
                 rack_w=node.maximum_w * node.per_rack if node.per_rack else None,
                 missing=node.missing,
             )

@@ -279,7 +279,7 @@ def test_electricity_needs_no_price_book(tmp_path: Path) -> None:
     assert a.power.it_maximum_kw == pytest.approx((32 * 10_200 + 12 * 1720 + 256 * 0.1) / 1e3)
     assert a.power.electricity_per_year == pytest.approx(it / 1e3 * 1.25 * 8760 * 0.10)
     assert (a.cost, a.power.electricity_currency) == (None, "USD")
-    assert a.power.nodes[0].training_grade == "estimate"
+    assert a.power.nodes[0].training_grade == "0.75 x rated"
 
 
 def test_links_draw_at_both_ends(tmp_path: Path) -> None:
