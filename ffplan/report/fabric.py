@@ -31,10 +31,21 @@ def _rate(report: RouteReport) -> str:
     return text
 
 
+def _allreduce(report: RouteReport) -> list[tuple[str, str]]:
+    """Return the time of the allreduce on an idle fabric, and with the busiest link, where the traffic is one."""
+    if report.collective_s is None or report.congested_s is None:
+        return []
+    text = f"{duration(report.collective_s)} on an idle fabric"
+    if report.congested_s > report.collective_s * (1 + 1e-9):
+        text += f", {duration(report.congested_s)} through the busiest link"
+    return [("allreduce", text)]
+
+
 def _route(report: RouteReport) -> list[Grid]:
     lines = [
         ("rate", _rate(report)),
-        ("time", f"{duration(report.time_s)}; endpoints alone need {duration(report.ideal_s)}"),
+        ("busiest link", f"{duration(report.time_s)} at line rate; endpoints alone {duration(report.ideal_s)}"),
+        *_allreduce(report),
         ("hottest", f"{report.hottest.link}, {report.hottest.direction}, {data_size(report.hottest.bytes)}"),
     ]
     if report.bytes_per_node:

@@ -61,7 +61,12 @@ class RouteReport(Result):
     bytes_per_node: float
     """Bytes that each node contributes [byte]; 0 for a matrix."""
     time_s: float
-    """Time of the busiest link [s]."""
+    """Time of the busiest link at line rate [s]; no time of a collective, which `collective_s` is."""
+    collective_s: float | None
+    """Allreduce of the same bytes over as many nodes with the design's first library, on an idle fabric, as
+    `collective` has it [s]; null for other traffic, and where the design names no library."""
+    congested_s: float | None
+    """The same where its stream passes the busiest link [s]."""
     ideal_s: float
     """Time of the busiest endpoint link alone [s]."""
     share: float

@@ -12,6 +12,8 @@ from ffplan.fabric.routing.traffic import Flows
 from ffplan.fabric.routing.virtual_lanes import lane_rates
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import LaneReport, RouteReport
+from ffplan.studies.allreduce import allreduce_query, rows_of
+from ffplan.studies.job_layout import node_of
 from ffplan.studies.link_names import hottest, link_load
 
 if TYPE_CHECKING:
@@ -68,6 +70,31 @@ def _beside(
     )
 
 
+REDUCING = ("ring", "tree", "library-tree")
+"""Traffic of an allreduce."""
+
+
+def _allreduce(wired: WiredDesign, nodes: int, size: float, busiest_s: float) -> tuple[float, float] | None:
+    """Return the time of an allreduce on an idle fabric, and with its stream through the busiest link [s].
+
+    Equation:
+        T - stream + max(stream, busiest / efficiency), with the payload fraction of the NICs' line rate
+    """
+    design = wired.design
+    if not design.libraries or design.compute.accelerator is None:
+        return None
+    node, library = node_of(design), design.libraries[0]
+    ranks = nodes * len(node.gpus)
+    wanted = design.spec.communication
+    assert wanted is not None
+    query = allreduce_query(design, library, wanted.libraries[0])
+    rows = rows_of(query, design, wired.plan, node, (ranks,), size)
+    if not rows:
+        return None
+    row, efficiency = rows[0], min(nic.line_efficiency.value for nic in node.nics)
+    return row.time_s, row.time_s - row.stream_s + max(row.stream_s, busiest_s / efficiency)
+
+
 def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
     """Return the rates of traffic on a fabric.
 
@@ -92,6 +119,8 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
     load, lost = loads(query.routing)
     even = load if query.routing == "adaptive" else loads("adaptive")[0]
     result, known = outcome(network, load, lost), query.flows is None
+    reduces = known and query.traffic in REDUCING
+    timed = _allreduce(wired, len(job.ports), query.size, result.time_s) if reduces else None
     return RouteReport(
         schema_version=SCHEMA_VERSION,
         design=design.spec.name,
@@ -101,6 +130,8 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
         nodes=len(job.ports),
         bytes_per_node=query.size if known else 0.0,
         time_s=result.time_s,
+        collective_s=timed[0] if timed else None,
+        congested_s=timed[1] if timed else None,
         ideal_s=result.ideal_s,
         share=result.share,
         adaptive_share=outcome(network, even).share,
