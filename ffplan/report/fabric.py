@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size, duration, number, percent, plural
 from ffplan.base.hostlist import fold
-from ffplan.report.document import Body, Document, Grid
+from ffplan.report.document import Block, Body, Document, Grid, Remarks
 
 if TYPE_CHECKING:
     from ffplan.results.fabric import (
@@ -123,11 +123,12 @@ def _fault(report: FaultReport) -> list[Grid]:
     ]
 
 
-def _verify(report: VerifyReport) -> list[Grid]:
+def _verify(report: VerifyReport) -> list[Block]:
     rows = tuple(
         (item.subject, item.check, item.expected, item.found, _VERDICTS[item.passed]) for item in report.checks
     )
-    return [Grid("", rows, ("subject", "check", "design", report.program, ""))]
+    table = Grid("", rows, ("subject", "check", "design", report.program, ""))
+    return [table, Remarks(report.notes)] if report.notes else [table]
 
 
 def _diff(rows: list[dict[str, str]]) -> list[Grid]:
@@ -188,7 +189,8 @@ def _size(report: SizeReport) -> list[Grid]:
     if notes:
         blocks.append(Grid("Notes", notes))
     if report.too_small:
-        blocks.append(Grid("Too small", tuple(("", text) for text in report.too_small)))
+        left_out = tuple(("", text) for text in report.too_small)
+        blocks.append(Grid("Left out, with the most endpoints that they hold", left_out))
     return blocks
 
 

@@ -72,7 +72,7 @@ class Comparison(Result):
     ratios: dict[str, Ratios]
     """Ratios by label."""
     notes: tuple[str, ...]
-    """Reasons for missing ratios."""
+    """Reasons for missing ratios, and what another core policy costs."""
 
 
 SCHEMAS = {

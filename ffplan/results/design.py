@@ -243,6 +243,10 @@ class FabricReport:
     """The scale-up tier of the first compute group; null where it has none."""
     bisection_gbyte_s: float
     """Bandwidth across the worst even split of the endpoints, one direction [GB/s]."""
+    core_policy: str | None
+    """Policy for the number of core switches; null where the fabric has none."""
+    switches_by_core_policy: dict[str, int]
+    """All switches that the fabric has with each core policy; empty where it has no cores."""
 
 
 @record

@@ -202,6 +202,8 @@ class VerifyReport:
     """True where every check passed."""
     checks: tuple[Check, ...]
     """Every check."""
+    notes: tuple[str, ...]
+    """What OpenSM's ftree engine refuses, the remedy, and the switches of the other core policies."""
 
 
 @record
@@ -257,7 +259,7 @@ class SizeReport(Result):
     options: tuple[SizeOption, ...]
     """Families that hold them, fewest switches first."""
     too_small: tuple[str, ...]
-    """Families that do not, with the most they hold."""
+    """Families that do not, with the most endpoints they hold, or with the reason."""
 
 
 @record

@@ -13,6 +13,7 @@ from ffplan.cost.power import PowerPlan, annual_energy, plan_power
 from ffplan.design.resolved import ResolvedDesign
 from ffplan.fabric.family import plan_fabric
 from ffplan.fabric.sizing.plan import FabricPlan
+from ffplan.fabric.sizing.striping import switches_by_policy
 from ffplan.results import design as out
 from ffplan.studies.allreduce import allreduces
 from ffplan.studies.allreduce_bound import left_out
@@ -80,7 +81,7 @@ def _scale_up(design: ResolvedDesign) -> out.ScaleUpReport | None:
 
 
 def _fabric(design: ResolvedDesign, plan: FabricPlan) -> out.FabricReport:
-    counts = out.COUNTS[next(iter(plan.switches_by_role))]
+    counts, policies = out.COUNTS[next(iter(plan.switches_by_role))], switches_by_policy(design)
     return out.FabricReport(
         family=plan.family,
         switch=design.switch.id,
@@ -104,6 +105,8 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> out.FabricReport:
         port_gbyte_s=plan.port_gbyte_s,
         scale_up=_scale_up(design),
         bisection_gbyte_s=plan.bisection_gbyte_s,
+        core_policy=design.spec.fabric.core_policy if policies else None,
+        switches_by_core_policy=policies,
     )
 
 

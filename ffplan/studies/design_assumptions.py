@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.catalog.prices import PriceBook
+from ffplan.fabric.sizing.striping import policy_words, switches_by_policy
 from ffplan.results.design import UnverifiedFigure
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
     elif spec.zones > 1:
         yield "The zones are separate: no traffic passes between them, and an allreduce stays within one."
     if spec.tiers == 3:
-        yield f"Core switches follow the policy `{spec.core_policy}`."
+        words = policy_words(spec.core_policy, switches_by_policy(design))
+        yield f"Core switches follow the policy `{spec.core_policy}`." if not words else f"{words}."
     shape = plan.dragonfly
     if shape is not None:
         join = "links join" if shape.each > 1 else "link joins"
@@ -39,7 +41,9 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
             "inside a group are assumed not to bind. Nodes fill group after group."
         )
     if spec.family == "rail-only":
-        yield "The rails are separate: traffic between them is forwarded inside the nodes."
+        shared = design.rails // plan.planes
+        on = f"{shared} rails share each switch; the switches" if shared > 1 else "The rails"
+        yield f"{on} are separate: traffic between them is forwarded inside the nodes."
     elif spec.planes_by == "port":
         yield f"Each NIC has one port in every one of {plan.planes} planes and spreads its traffic evenly over them."
     elif plan.planes > 1:

@@ -89,6 +89,18 @@ def test_adaptive_routing_is_no_slower_than_static_and_ecmp_hashes() -> None:
     assert share["adaptive"] > share["ecmp"]
 
 
+def test_planes_that_no_node_joins_are_refused() -> None:
+    """A node with one NIC is in one plane: four planes would be four clusters. Eight NICs join eight, not three."""
+    alone = result("size -n 4096 --switch qm9700 --rails 1")
+    assert not [item["family"] for item in alone["options"] if item["family"].endswith("planes by NIC")]
+    reason = "a node with 1 NIC joins 1 of them, and nothing joins the planes"
+    refused = [text for text in alone["too_small"] if "by NIC" in text]
+    assert refused == [f"{planes} planes by NIC: {reason}" for planes in (2, 4, 8)]
+    three = result("size -n 4096 --switch qm9700 --planes 3 --planes 8")
+    assert "3 planes by NIC: 8 NICs of a node cannot be dealt evenly over them" in three["too_small"]
+    assert any(item["family"] == "8 planes by NIC" for item in three["options"])
+
+
 def test_the_price_of_a_size_and_what_is_too_small() -> None:
     found = result("size -n 100000 --switch qm8700 --tiers 2 --planes 2 --rails 1", code=1)
     assert found["options"] == []
