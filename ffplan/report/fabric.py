@@ -104,21 +104,23 @@ def _fault(report: FaultReport) -> list[Grid]:
             item.lost,
             number(item.endpoints_lost),
             number(item.endpoints_cut_off),
-            number(item.nodes_lost),
             share(item.zone_share, item.zone_share_worst),
             share(item.bisection_share, item.bisection_share_worst),
+            number(item.nodes_lost),
+            share(item.nodes_share, item.nodes_share_worst),
             share(item.allreduce_share, item.allreduce_share_worst),
         )
         for item in report.losses
     )
-    header = ("lost", "ports", "cut off", "nodes", "zone", "all", "job")
+    header = ("lost", "ports", "cut off", "zone", "all", "nodes", "job", "rate")
     return [Grid("", rows, header)] + [
         Grid("", (("", text),))
         for text in (
             "ports: endpoints without a link; cut off: those whose leaf has no way up;",
-            "nodes: not in the job any more, which runs on the largest part left;",
             "zone: bisection left of the zone hit hardest, alone; all: of the fabric;",
-            "job: allreduce rate left. Fractions of the healthy fabric, mean/worst draw.",
+            "nodes: lost to the job, which runs on the largest part left;",
+            f"job: fraction left of its {report.nodes:,} nodes; rate: allreduce rate over those left.",
+            "Fractions of the healthy fabric, mean/worst draw.",
         )
     ]
 

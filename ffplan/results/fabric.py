@@ -148,6 +148,12 @@ class LossReport:
     """Rate of an allreduce over the nodes left, against the healthy fabric, 1 at most, mean [1]."""
     allreduce_share_worst: float
     """`allreduce_share` of the worst sample."""
+    nodes_lost_worst: int
+    """Most compute nodes that a sample takes from the job [1]."""
+    nodes_share: float
+    """Fraction of the job's nodes left, mean [1]; `allreduce_share` is the rate over them."""
+    nodes_share_worst: float
+    """`nodes_share` of the worst sample."""
 
 
 @record

@@ -61,7 +61,17 @@ def test_faults_of_chosen_switches_and_of_all_between_zones() -> None:
     both, leaves = found["losses"]
     assert (both["samples"], both["nodes_lost"], both["bisection_share"]) == (1, 625, 0)
     assert both["allreduce_share"] == both["zone_share"] == 1.0  # within the zone that is left
+    assert (both["nodes_lost_worst"], both["nodes_share"], both["nodes_share_worst"]) == (625, 0.5, 0.5)
     assert leaves["endpoints_lost"] == 38
+    assert leaves["nodes_share"] == 1 - leaves["nodes_lost"] / found["nodes"]
+
+
+def test_the_table_of_faults_says_that_half_of_the_job_is_gone() -> None:
+    """Full rate over the nodes left is no full job: 625 of 1,250 nodes drop out with the switches between zones."""
+    done = ffplan("faults", "fire-flyer-2", "--lose", "interzone:2")
+    (row,) = [line for line in done.out.splitlines() if "2 interzone switches" in line]
+    assert row.split()[-5:] == ["625", "50", "%", "100", "%"]
+    assert "job: fraction left of its 1,250 nodes" in done.out
 
 
 def test_a_spine_of_twenty_costs_nothing_where_leaves_have_nineteen_endpoints() -> None:
