@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import number, percent, times
+from ffplan.base.formatting import amount, kilowatts, number, percent, times
 from ffplan.report.document import Body, Document, Matrix, Remarks
 from ffplan.results.comparison import Ratios
 
@@ -47,8 +47,8 @@ def _ratio_row(c: Comparison, label: str, field: str, show: Callable[[float], st
 
 def _priced(c: Comparison, label: str, value: Callable[[CostReport], float | None], ratio: str | None = None) -> Row:
     def show(a: Assessment) -> str | None:
-        amount = value(a.cost) if a.cost else None
-        return None if amount is None else number(amount, 5)
+        price = value(a.cost) if a.cost else None
+        return None if price is None else amount(price)
 
     return _valued(c, label, show, ratio)
 
@@ -97,7 +97,7 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
         _valued(c, "bisection [GB/s]", lambda a: number(a.fabric.bisection_gbyte_s), "bisection"),
         _valued(c, "allreduce [GB/s]", _allreduce, "allreduce"),
         _valued(c, "its bound [GB/s]", _allreduce_bound, "allreduce_bound"),
-        _valued(c, "IT power [kW]", lambda a: number(a.power.it_kw), "it_power"),
+        _valued(c, "IT power", lambda a: kilowatts(a.power.it_kw), "it_power"),
         _valued(c, "currency", lambda a: a.cost.currency if a.cost else None),
         _priced(c, "network price", lambda cost: cost.network, "cost_network"),
         _priced(c, "server price", lambda cost: cost.servers, "cost_servers"),
@@ -112,6 +112,8 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
 def _remarks(c: Comparison) -> list[str]:
     out = [f"Ratios (x) are to {c.baseline}."]
     out += c.notes
+    named = {d.cost.currency: d.cost.currency_note for d in c.designs if d.cost and d.cost.currency_note}
+    out += [f"{currency}: {note}" for currency, note in sorted(named.items())]
     for name, design in zip(c.labels, c.designs, strict=True):
         if design.cost and design.cost.excluded:
             parts = ", ".join(category.replace("-", " ") for category in design.cost.excluded)

@@ -97,7 +97,7 @@ def _fault(report: FaultReport) -> list[Grid]:
         if mean is None or worst is None:
             return "-"
         one, two = f"{100 * mean:.3g}", f"{100 * worst:.3g}"
-        return f"{one} %" if one == two else f"{one}/{two} %"
+        return one if one == two else f"{one}/{two}"
 
     rows = tuple(
         (
@@ -120,7 +120,7 @@ def _fault(report: FaultReport) -> list[Grid]:
             "zone: bisection left of the zone hit hardest, alone; all: of the fabric;",
             "nodes: lost to the job, which runs on the largest part left;",
             f"job: fraction left of its {report.nodes:,} nodes; rate: allreduce rate over those left.",
-            "Fractions of the healthy fabric, mean/worst draw.",
+            "zone, all, job, rate: % of the healthy fabric, mean/worst draw.",
         )
     ]
 

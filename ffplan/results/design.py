@@ -255,6 +255,8 @@ class CostReport:
 
     currency: str
     """Currency of every amount."""
+    currency_note: str | None
+    """What a unit of the currency is, where the price book explains it."""
     price_book: str
     """Catalogue id of the price book."""
     price_date: str
@@ -328,7 +330,8 @@ class PowerReport:
     energy_mwh_per_year: float
     """Facility energy of a year in training [MWh]."""
     electricity_per_year: float | None
-    """Its price [electricity_currency per year]; null where the design gives no electricity price."""
+    """Its price [electricity_currency per year], at 8,760 hours of training; null where the design gives no electricity
+    price."""
     electricity_currency: str | None
     """Currency of that price."""
     nodes: tuple[NodePowerReport, ...]

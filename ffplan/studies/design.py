@@ -64,6 +64,9 @@ def _scale_up_words(design: ResolvedDesign) -> str:
         return "none"
     rate = f" at {accelerator.nvlink.value:g} GB/s each way" if accelerator.nvlink else ""
     if server.nvlink.switched:
+        if server.nvlink.nodes > 1:
+            joined = len(server.accelerators) * server.nvlink.nodes
+            return f"switch joins {joined} over {server.nvlink.nodes} nodes{rate}"
         return f"switch joins all {len(server.accelerators)}{rate}"
     return f"{len(server.nvlink.pairs)} pairs{rate}"
 
@@ -118,6 +121,7 @@ def _cost(design: ResolvedDesign, plan: CostPlan | None) -> out.CostReport | Non
     node = next((line for line in plan.lines if line.part == design.compute.server.id), None)
     return out.CostReport(
         currency=plan.currency,
+        currency_note=design.prices.currency_note if design.prices else None,
         price_book=plan.price_book,
         price_date=plan.date,
         servers=plan.sum_of("servers"),

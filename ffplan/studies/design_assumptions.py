@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.catalog.prices import PriceBook
+from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.fabric.sizing.striping import policy_words, switches_by_policy
 from ffplan.results.design import UnverifiedFigure
 
@@ -91,6 +92,7 @@ def _power(plan: PowerPlan) -> Iterator[str]:
     for node in plan.nodes:
         if node.training_grade != "measured":
             yield f"No measured power of `{node.server}`: {node.training_w:,.0f} W ({node.training_grade}) is used."
+    yield f"Energy and electricity of a year: {HOURS_PER_YEAR:,} hours at the power in training, without idle time."
     yield (
         f"Switches draw their typical power without transceivers, links at both ends; PUE {plan.pue:g} is the design's."
     )
