@@ -95,7 +95,7 @@ def test_designs_vary_and_are_checked() -> None:
             "accelerator on each",
         ),
         (lambda: api.train("superpod-h100-4su", "llama3-9b"), "did you mean"),
-        (lambda: api.train("superpod-h100-4su", "llama3-8b", gpus=64, batch=7), "take a batch of 64"),
+        (lambda: api.train("superpod-h100-4su", "llama3-8b", gpus=64, batch=7, zero=3), "take --batch 64; "),
         (lambda: api.search("superpod-h100-4su", "llama3-8b", gpus=[8, 16]), "one number"),  # type: ignore[arg-type]
         (lambda: api.size(100, "qm8701"), "did you mean"),
         (lambda: api.size(100, "qm8700", colour="red"), "no field `colour`"),
