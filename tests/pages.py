@@ -215,9 +215,9 @@ def accuracy_pages() -> dict[Path, str]:
         [
             NOTE,
             "# Accuracy",
-            "`ffplan accuracy communication` prints every row. The error is model over measured, less one.\n"
-            "[Communication](model/communication.md) lists every fitted constant and the rows behind it. Rows to which "
-            "a constant\nwas fitted are not predictions.",
+            "`ffplan accuracy communication` prints these tables, and with `--rows` every row. The error is model over "
+            "measured,\nless one. [Communication](model/communication.md) lists every fitted constant "
+            "and the rows behind it. Rows to which a constant\nwas fitted are not predictions.",
             table("source", (*report.sources, report.total)),
             table("kind of rows", report.kinds),
             table("messages", report.bands),

@@ -22,6 +22,23 @@ def number(value: float, digits: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
+LARGE = 10_000_000
+"""Amounts from here on are written in millions or billions."""
+
+
+def amount(value: float, digits: int = 4) -> str:
+    """Return an amount of money; large ones in millions (mn) or billions (bn), such as `1.434 bn`."""
+    if abs(value) < LARGE:
+        return number(value, digits + 1)
+    unit, size = ("bn", 1e9) if abs(value) >= 1e9 else ("mn", 1e6)
+    return f"{number(value / size, digits)} {unit}"
+
+
+def kilowatts(value: float) -> str:
+    """Return a power given in kW, large ones in MW."""
+    return f"{number(value)} kW" if value < 10_000 else f"{number(value / 1e3)} MW"
+
+
 def plural(count: int, word: str) -> str:
     """Return a count with its word, such as `1 row` and `2 rows`."""
     return f"{count:,} {word}{'s' if count != 1 else ''}"

@@ -35,6 +35,28 @@ KINDS = {
     "model": "models.Model",
 }
 """Module of the model of each kind of part; most runs need few of them."""
+OTHER_WORDS = {
+    "gpu": "accelerator",
+    "tpu": "accelerator",
+    "processor": "cpu",
+    "adapter": "nic",
+    "hca": "nic",
+    "router": "switch",
+    "cable": "link",
+    "optic": "link",
+    "transceiver": "link",
+    "host": "server",
+    "node": "server",
+    "storage": "storage-server",
+    "price": "price-book",
+}
+"""Kinds of part by other words for them."""
+
+
+def kind_hint(name: str) -> str:
+    """Return a remedy for a kind of part that does not exist: the kind meant, or the nearest."""
+    meant = OTHER_WORDS.get(name.lower().removesuffix("s"))
+    return f"did you mean `{meant}`?" if meant else did_you_mean(name, KINDS, what="kind")
 
 
 def model_of(kind: str) -> type[Part]:
@@ -91,15 +113,12 @@ def _walk(root: Root) -> Iterator[tuple[str, str]]:
                     waiting.append(entry.path)
 
 
-def _index(root: Root) -> dict[str, str]:
-    index: dict[str, str] = {}
+def _index(root: Root) -> dict[str, tuple[str, ...]]:
+    """Return the files of each id; several are a fault of the folder, for whoever asks for that id."""
+    index: dict[str, tuple[str, ...]] = {}
     try:
         for name, path in _walk(root):
-            if name in index:
-                raise UsageError(
-                    f"ffplan: --catalog {root.label}: two files are named `{name}`: {index[name]} and {path}"
-                )
-            index[name] = path
+            index[name] = (*index.get(name, ()), path)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"ffplan: --catalog {root.label}: cannot be read: {reason}") from None
@@ -116,7 +135,7 @@ class Catalog:
             overlays: folders of the user, searched in this order before the shipped catalogue.
 
         Raises:
-            UsageError: where a folder cannot be read, is far too large, or holds one name twice.
+            UsageError: where a folder cannot be read, or is far too large.
         """
         self._roots = [Root(Path(folder), folder) for folder in overlays]
         self._roots.append(Root(data_folder("catalogs"), "catalogs"))
@@ -147,8 +166,16 @@ class Catalog:
         return next((at for at, index in enumerate(self._indexes) if at >= first and name in index), None)
 
     def _place(self, name: str, position: int) -> tuple[Path, str]:
-        """Return (path, label) of part `name` in the folder at `position`."""
-        root, path = self._roots[position], Path(self._indexes[position][name])
+        """Return (path, label) of part `name` in the folder at `position`.
+
+        Raises:
+            UsageError: where the folder has two files of that name.
+        """
+        root, files = self._roots[position], self._indexes[position][name]
+        if len(files) > 1:
+            both = " and ".join(sorted(files)[:2])
+            raise UsageError(f"ffplan: --catalog {root.label}: two files are named `{name}`: {both}")
+        path = Path(files[0])
         return path, f"{root.label.rstrip('/')}/{path.relative_to(root.folder).as_posix()}"
 
     def locate(self, name: str) -> tuple[Path, str] | None:
@@ -173,7 +200,7 @@ class Catalog:
         if key not in self._read:
             path, label = self._place(*key)
             document = read_document(path, label)
-            part = self._with_constants(_part(document, path.stem), document)
+            part = self._with_constants(read_part(document, path.stem).part, document)
             entry = Entry(part, document, _recalled(part))
             self._read[key] = self._extended(entry, (*chain, key)) if part.kind == "price-book" else entry
         return self._read[key]
@@ -234,14 +261,17 @@ class Catalog:
         return [name for name in self.ids() if self.kind_of(name) == kind]
 
     def kind_of(self, name: str) -> str:
-        """Return the kind of part `name` as its file says, or an empty text."""
-        place = self.locate(name)
-        if place is None:
+        """Return the kind of part `name` as its file says, or an empty text where it says none or cannot be read."""
+        files = next((index[name] for index in self._indexes if name in index), ())
+        if len(files) != 1:
             return ""
-        with place[0].open(encoding="utf-8", errors="replace") as stream:
-            for line in stream:
-                if line.startswith("kind:"):
-                    return line.partition(":")[2].partition("#")[0].strip()
+        try:
+            with Path(files[0]).open(encoding="utf-8", errors="replace") as stream:
+                for line in stream:
+                    if line.startswith("kind:"):
+                        return line.partition(":")[2].partition("#")[0].strip()
+        except OSError:
+            return ""
         return ""
 
     def get(self, model: type[P], name: str, document: Document, path: Iterable[str | int]) -> P:
@@ -292,6 +322,20 @@ def _recalled(part: Part) -> tuple[tuple[str | int, ...], ...]:
     )
 
 
+def read_part(document: Document, stem: str) -> Entry:
+    """Return a part as its file has it.
+
+    Args:
+        document: the file.
+        stem: its name without ending, which must be the id.
+
+    Raises:
+        InputError: where the file is wrong.
+    """
+    part = _part(document, stem)
+    return Entry(part, document, _recalled(part))
+
+
 def _part(document: Document, stem: str) -> Part:
     data = document.data
     kind = data.get("kind") if isinstance(data, dict) else None
@@ -303,7 +347,7 @@ def _part(document: Document, stem: str) -> Part:
                 "schema-choice",
                 ("kind",),
                 f"{what}; a catalogue file needs a known kind",
-                did_you_mean(str(kind), KINDS, what="kind"),
+                kind_hint(str(kind)),
             )
         )
     part = validate(model, document)

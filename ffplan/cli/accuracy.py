@@ -14,12 +14,12 @@ from ffplan.cli.output import emit, write
 if TYPE_CHECKING:
     from ffplan.results.accuracy import AccuracyReport
 
-app = typer.Typer(no_args_is_help=True, help="Replay the model against measurements; print the error of every row.")
+app = typer.Typer(no_args_is_help=True, help="Replay the model against measurements; print its errors.")
 
 
 @app.callback()
 def _group() -> None:
-    """Replay the model against measurements; print the error of every row."""
+    """Replay the model against measurements; print its errors."""
 
 
 def _percent(text: str) -> float:
@@ -40,6 +40,9 @@ LimitOption = Annotated[
     str | None,
     typer.Option("--max-mape", metavar="PERCENT", help="Exit with 1 where the mean error over all rows is larger."),
 ]
+RowsOption = Annotated[
+    bool, typer.Option("--rows", help="Print every row after the summaries; JSON and CSV hold the rows always.")
+]
 
 
 def _replayed(subject: str, cases: list[str] | None, catalog: list[str] | None) -> AccuracyReport:
@@ -50,11 +53,11 @@ def _replayed(subject: str, cases: list[str] | None, catalog: list[str] | None) 
     return replay_files(subject, case_files(subject, cases), Catalog(catalog or ()))
 
 
-def _print(report: AccuracyReport, limit: float | None, form: ReportFormat, output: str | None) -> None:
+def _print(report: AccuracyReport, limit: float | None, form: ReportFormat, output: str | None, *, rows: bool) -> None:
     """Print a report; exit with 1 where its mean error is too large."""
     from ffplan.report.collective import accuracy_document, failed
 
-    emit(accuracy_document(report), form, output)
+    emit(accuracy_document(report, rows=rows), form, output)
     if limit is not None and report.total is None:
         raise UsageError("ffplan accuracy: --max-mape: no row counts")
     if limit is not None and (message := failed(report, limit)):
@@ -66,6 +69,7 @@ def _print(report: AccuracyReport, limit: float | None, form: ReportFormat, outp
 def communication(
     cases: CasesOption = None,
     max_mape: LimitOption = None,
+    rows: RowsOption = False,
     chart: Annotated[
         str | None, typer.Option("--chart", metavar="FILE", help="Also draw model against measurement, as SVG.")
     ] = None,
@@ -73,7 +77,7 @@ def communication(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Replay measured collectives: every row, then n, MAPE, bias and largest error of each source.
+    """Replay measured collectives: n, MAPE, bias and largest error of each source; every row with --rows.
 
     Exit code 1 where the mean error exceeds --max-mape.
     """
@@ -85,7 +89,7 @@ def communication(
         from ffplan.report.scatter import scatter
 
         write(scatter(report), chart)
-    _print(report, limit, form, output)
+    _print(report, limit, form, output, rows=rows)
 
 
 def _leave_one_out(cases: list[str] | None, form: ReportFormat, output: str | None, catalog: list[str] | None) -> None:
@@ -117,6 +121,7 @@ def _leave_one_out(cases: list[str] | None, form: ReportFormat, output: str | No
 def training(
     cases: CasesOption = None,
     max_mape: LimitOption = None,
+    rows: RowsOption = False,
     leave_one_out: Annotated[
         bool, typer.Option("--leave-one-out", help="Fit the constants without each source in turn, and score it.")
     ] = False,
@@ -124,7 +129,7 @@ def training(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Replay measured training runs, seconds or rates: every row, then the summaries.
+    """Replay measured training runs, seconds or rates: the summaries; every row with --rows.
 
     Exit code 1 where the mean error exceeds --max-mape.
     """
@@ -132,22 +137,25 @@ def training(
     if leave_one_out:
         if limit is not None:
             raise UsageError("ffplan accuracy: --max-mape has no effect with --leave-one-out; leave it out")
+        if rows:
+            raise UsageError("ffplan accuracy: --rows has no effect with --leave-one-out; leave it out")
         _leave_one_out(cases, form, output, catalog)
         return
-    _print(_replayed("training", cases, catalog), limit, form, output)
+    _print(_replayed("training", cases, catalog), limit, form, output, rows=rows)
 
 
 @app.command()
 def memory(
     cases: CasesOption = None,
     max_mape: LimitOption = None,
+    rows: RowsOption = False,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Replay measured device memory of training runs: every row, then the summaries.
+    """Replay measured device memory of training runs: the summaries; every row with --rows.
 
     Exit code 1 where the mean error exceeds --max-mape.
     """
     limit = None if max_mape is None else _percent(max_mape)
-    _print(_replayed("memory", cases, catalog), limit, form, output)
+    _print(_replayed("memory", cases, catalog), limit, form, output, rows=rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import sys
 from importlib import import_module
 from typing import Annotated
@@ -33,6 +34,10 @@ COMMANDS = (
     "schema",
 )
 """Commands in the order of the help; each lives in a module of its name."""
+
+
+_REFUSED: type[typer.BadParameter] = typer.BadParameter.__mro__[2]
+"""What Typer raises where it refuses a command line; its own module of it has moved between versions."""
 
 
 def _version(wanted: bool) -> None:
@@ -94,12 +99,40 @@ def _report_bug(error: BaseException) -> int:
     return EXIT_BUG
 
 
+def _choice_words(text: str) -> str:
+    """Return the message of a refused choice in the words of our other messages; any other message as it is."""
+    found = re.fullmatch(r"'(.*)' is not one of (.+?)\.?", text, re.DOTALL)
+    if found is None:
+        return text
+    from ffplan.inputs.suggest import did_you_mean
+
+    known = re.findall(r"'([^']*)'", found[2])
+    return f"no `{found[1]}`; {did_you_mean(found[1], known, what='choice')}"
+
+
+def _report_usage(error: typer.BadParameter) -> int:
+    """Print why the command line is refused; a refused value in our words, the rest in those of Typer."""
+    if type(error) is not typer.BadParameter or error.ctx is None or error.param is None:
+        error.show()
+        return error.exit_code
+    words = error.ctx.command_path.split()
+    first = next((number for number, word in enumerate(words) if word in COMMANDS), len(words))
+    options = [name for name in error.param.opts if name.startswith("--")]
+    text = error.message.removeprefix("Value error, ")
+    text = _choice_words(text[:1].lower() + text[1:])
+    print(": ".join([" ".join(["ffplan", *words[first:]]), *options[:1], text]), file=sys.stderr)
+    return error.exit_code
+
+
 def run() -> int:
     """Run the command line; return the exit code."""
     try:
-        build(_invoked())()
+        code = build(_invoked())(standalone_mode=False)
+        return code if isinstance(code, int) else 0
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0
+    except _REFUSED as error:
+        return _report_usage(error)
     except FfplanError as error:
         print(str(error), file=sys.stderr)
         return error.exit_code

@@ -9,7 +9,7 @@ import typer
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.options import CatalogOption, OutputOption
+from ffplan.cli.options import CatalogOption, OutputOption, complete_part
 from ffplan.cli.output import emit
 
 if TYPE_CHECKING:
@@ -19,7 +19,14 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
 
 
-AcceleratorArgument = Annotated[str, typer.Argument(metavar="ACCELERATOR", help="Catalogue id of the accelerator.")]
+AcceleratorArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="ACCELERATOR",
+        help="Catalogue id of the accelerator.",
+        autocompletion=complete_part("accelerator"),
+    ),
+]
 CasesOption = Annotated[
     list[str],
     typer.Option(
@@ -43,6 +50,7 @@ StartOption = Annotated[
         "--start",
         metavar="ID",
         help="Accelerator that gives the constants that are not fitted; the accelerator itself if omitted.",
+        autocompletion=complete_part("accelerator"),
     ),
 ]
 UnitsOption = Annotated[

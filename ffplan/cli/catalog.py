@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ffplan.base.errors import UsageError
+from ffplan.base.errors import EXIT_INVALID, UsageError
 from ffplan.cli.options import CatalogOption, OutputOption
 from ffplan.cli.output import emit
 
@@ -37,16 +37,23 @@ def list_parts(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """List the parts of the catalogue."""
-    from ffplan.catalog.store import KINDS, Catalog
-    from ffplan.inputs.suggest import did_you_mean
+    """List the parts of the catalogue.
+
+    Exit code 2 where a file is wrong; standard error names it, and the other parts are listed.
+    """
+    from ffplan.catalog.store import KINDS, Catalog, kind_hint
 
     if kind is not None and kind not in KINDS:
-        raise UsageError(f"ffplan catalog list: no kind `{kind}`; {did_you_mean(kind, KINDS, what='kind')}")
+        raise UsageError(f"ffplan catalog list: no kind `{kind}`; {kind_hint(kind)}")
     from ffplan.report.catalog import parts_document
     from ffplan.studies.catalog import part_list
 
-    emit(parts_document(part_list(Catalog(catalog or ()), kind)), form, output)
+    parts = part_list(Catalog(catalog or ()), kind)
+    emit(parts_document(parts), form, output)
+    for item in parts.broken:
+        typer.echo(item.fault, err=True)
+    if parts.broken:
+        raise typer.Exit(EXIT_INVALID)
 
 
 @app.command("show")

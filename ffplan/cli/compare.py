@@ -11,7 +11,7 @@ from ffplan.base.record import record
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import examined_design, resolved_design
-from ffplan.cli.options import CatalogOption, DesignsArgument, OutputOption
+from ffplan.cli.options import CatalogOption, DesignsArgument, OutputOption, complete_part
 from ffplan.cli.output import Progress, emit
 from ffplan.cli.series import MOST
 
@@ -36,7 +36,7 @@ def _examine_all(files: list[str], catalogs: list[str] | None) -> tuple[Assessme
 
 
 @record
-class Job:
+class JobOptions:
     """The training job of the command line."""
 
     model: str
@@ -47,7 +47,7 @@ class Job:
 
 
 def _training(
-    files: list[str], catalogs: list[str] | None, designs: tuple[Assessment, ...], baseline: int, job: Job
+    files: list[str], catalogs: list[str] | None, designs: tuple[Assessment, ...], baseline: int, job: JobOptions
 ) -> TrainingComparison:
     """Return the job on every design.
 
@@ -97,6 +97,7 @@ def compare(
             "--model",
             metavar="ID",
             help="Train this model on every design, each with its fastest plan: tokens/s, MFU, capital.",
+            autocompletion=complete_part("model"),
         ),
     ] = None,
     batch: Annotated[
@@ -129,7 +130,7 @@ def compare(
     training = None
     if model is not None:
         training = _training(
-            files, catalog, designs, base, Job(model=model, batch=batch, gpus=gpus, plan=plan, search=search)
+            files, catalog, designs, base, JobOptions(model=model, batch=batch, gpus=gpus, plan=plan, search=search)
         )
     elif batch or gpus or plan or search:
         raise UsageError("ffplan compare: --batch, --gpus, --plan and --search have an effect with --model only")

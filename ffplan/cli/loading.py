@@ -90,12 +90,12 @@ def only_trees(wired: WiredDesign, what: str) -> WiredDesign:
     return wired
 
 
-def examined_design(name: str, catalogs: list[str] | None, *, all_scales: bool = True) -> Assessment:
+def examined_design(name: str, catalogs: list[str] | None) -> Assessment:
     """Return the assessment of a design given by path or name, with the findings of every rule."""
     from ffplan.catalog.store import Catalog
     from ffplan.check.run import examine_file
 
-    return examine_file(*find_design(name), Catalog(catalogs or ()), all_scales=all_scales)
+    return examine_file(*find_design(name), Catalog(catalogs or ()))
 
 
 def parsed(parse: Callable[[], float], option: str) -> float:

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def _complete_design(incomplete: str) -> list[str]:
+
+def complete_design(incomplete: str) -> list[str]:
+    """Return the shipped designs that complete a name, for the shell."""
     from ffplan.inputs.design_files import shipped_designs
 
     return [name for name in shipped_designs() if name.startswith(incomplete)]
+
+
+def complete_part(kind: str) -> Callable[[str], list[str]]:
+    """Return what completes the id of a part of one kind, for the shell."""
+
+    def complete(incomplete: str) -> list[str]:
+        from ffplan.catalog.store import Catalog
+
+        return [name for name in Catalog().ids_of(kind) if name.startswith(incomplete)]
+
+    return complete
 
 
 CatalogOption = Annotated[
@@ -32,7 +47,7 @@ DesignArgument = Annotated[
     typer.Argument(
         metavar="DESIGN",
         help="A design file, or the name of a shipped design.",
-        autocompletion=_complete_design,
+        autocompletion=complete_design,
     ),
 ]
 
@@ -41,7 +56,7 @@ DesignsArgument = Annotated[
     typer.Argument(
         metavar="DESIGN...",
         help="Design files, or names of shipped designs.",
-        autocompletion=_complete_design,
+        autocompletion=complete_design,
     ),
 ]
 

@@ -10,11 +10,14 @@ from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import choice, parsed
-from ffplan.cli.options import CatalogOption, OutputOption
+from ffplan.cli.options import CatalogOption, OutputOption, complete_part
 from ffplan.cli.output import emit
 
 EndpointsOption = Annotated[int, typer.Option("--endpoints", "-n", min=2, max=100_000_000, help="Endpoints (NICs).")]
-SwitchOption = Annotated[str, typer.Option("--switch", metavar="ID", help="Catalogue id of the switch.")]
+SwitchOption = Annotated[
+    str,
+    typer.Option("--switch", metavar="ID", help="Catalogue id of the switch.", autocompletion=complete_part("switch")),
+]
 TiersOption = Annotated[
     list[int] | None, typer.Option("--tiers", min=1, max=3, help="Tiers to consider; all if omitted.")
 ]
@@ -29,11 +32,28 @@ OversubscriptionOption = Annotated[
 CorePolicyOption = Annotated[
     str, typer.Option("--core-policy", metavar="POLICY", help="minimal, per-rail-whole-pods or equal-stripe.")
 ]
-PricesOption = Annotated[str | None, typer.Option("--prices", metavar="BOOK", help="Price book.")]
-EndpointLinkOption = Annotated[
-    str | None, typer.Option("--endpoint-link", metavar="ID", help="Link from a NIC, priced if named.")
+PricesOption = Annotated[
+    str | None,
+    typer.Option("--prices", metavar="BOOK", help="Price book.", autocompletion=complete_part("price-book")),
 ]
-LinkOption = Annotated[str | None, typer.Option("--link", metavar="ID", help="Link between switches, priced if named.")]
+EndpointLinkOption = Annotated[
+    str | None,
+    typer.Option(
+        "--endpoint-link",
+        metavar="ID",
+        help="Link from a NIC, priced if named.",
+        autocompletion=complete_part("link"),
+    ),
+]
+LinkOption = Annotated[
+    str | None,
+    typer.Option(
+        "--link",
+        metavar="ID",
+        help="Link between switches, priced if named.",
+        autocompletion=complete_part("link"),
+    ),
+]
 
 
 def size(

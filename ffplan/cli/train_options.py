@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ffplan.cli.options import complete_part
 from ffplan.cli.series import MOST
 from ffplan.training.axes import AXES
 
@@ -20,7 +21,10 @@ MOST_ROWS = 200
 TOP = 5
 """Plans that a search shows."""
 
-ModelOption = Annotated[str, typer.Option("--model", "-m", metavar="ID", help="Model of the catalogue.")]
+ModelOption = Annotated[
+    str,
+    typer.Option("--model", "-m", metavar="ID", help="Model of the catalogue.", autocompletion=complete_part("model")),
+]
 PlanOption = Annotated[
     str | None,
     typer.Option(

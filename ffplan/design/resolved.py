@@ -5,11 +5,12 @@ Where many designs are assessed at once, counts and figures are arrays of one sh
 
 from __future__ import annotations
 
-from ffplan.base.array_math import minimum, real
+from ffplan.base.array_math import Number, ceil_div, maximum, minimum, real
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
+from ffplan.design.rails import shared_rails
 from ffplan.design.schema import Design, NodeGroup
 from ffplan.inputs.document import Document
 
@@ -63,11 +64,37 @@ class ResolvedDesign:
         return int(self.switch.ports.value) * self.spec.fabric.breakout
 
     @property
+    def rails(self) -> int:
+        """NICs of a compute node on this fabric, the most of any group."""
+        return max(len(group.fabric_nics) for group in self.groups if group.group.role == "compute")
+
+    @property
+    def rails_per_switch(self) -> Number:
+        """Rails that share a switch of a `rail-only` fabric with one tier; 1 for any other fabric.
+
+        Where counts of nodes are arrays, it is an array of their shape.
+        """
+        fabric = self.spec.fabric
+        if fabric.family != "rail-only" or fabric.tiers > 1:
+            return 1
+        ports: Number = 0
+        for item in self.groups:
+            every = item.group.zones == "every"
+            nodes = item.group.count if every else ceil_div(item.group.count, fabric.zones)
+            ports = ports + ceil_div(nodes * len(item.fabric_nics), fabric.zones if every else 1)
+        floor = ceil_div(fabric.access_points or 0, fabric.zones)
+        return shared_rails(self.rails, maximum(ports, floor), self.radix - self.trunk_links)
+
+    @property
     def planes(self) -> int:
-        """Planes; of a `rail-only` fabric, one for each NIC of a compute node."""
-        if self.spec.fabric.family == "rail-only":
-            return max(len(group.fabric_nics) for group in self.groups if group.group.role == "compute")
-        return self.spec.fabric.planes
+        """Planes; of a `rail-only` fabric, one for each NIC of a compute node, or for those that share a switch.
+
+        Where counts of nodes are arrays, the planes are those of the largest.
+        """
+        if self.spec.fabric.family != "rail-only":
+            return self.spec.fabric.planes
+        shared = self.rails_per_switch
+        return self.rails // (shared if isinstance(shared, int) else int(shared.min()))  # type: ignore[union-attr]
 
     @property
     def trunk_links(self) -> int:

@@ -59,7 +59,8 @@ class Fabric(Frozen):
 
     family: Family
     """Topology. `fat-tree` fills leaf after leaf, NIC by NIC. `rail-optimised` puts NIC r of the nodes of a scalable
-    unit on leaf r of that unit. `rail-only` gives NIC r of all nodes a separate tree; the rails are not joined.
+    unit on leaf r of that unit. `rail-only` gives NIC r of all nodes a separate tree; the rails are not joined. With
+    one tier, as many rails share a switch as its ports hold, the same number on each.
     `dragonfly` is balanced: groups of routers, all joined inside, every two groups joined; nodes fill group after
     group."""
     switch: Identifier
@@ -72,7 +73,8 @@ class Fabric(Frozen):
     zones: Annotated[int, Field(ge=1, le=64)] = 1
     """Separate trees, each with a part of the nodes."""
     planes: Annotated[int, Field(ge=1, le=64)] = 1
-    """Separate copies of the whole network. A `rail-only` fabric has one for each NIC of a compute node."""
+    """Separate copies of the whole network. A `rail-only` fabric has one for each NIC of a compute node, or for
+    the NICs that share a switch."""
     planes_by: Literal["nic", "port"] = "nic"
     """`nic`: each NIC is in exactly one plane. `port`: each NIC has one port in every plane."""
     breakout: Annotated[int, Field(ge=1, le=8)] = 1
@@ -81,8 +83,9 @@ class Fabric(Frozen):
     """Nodes of a scalable unit of a `rail-optimised` fabric; the number of downlinks of a leaf if omitted."""
     inter_zone: InterZone | None = None
     """Links between zones."""
-    core_policy: CorePolicy = "per-rail-whole-pods"
-    """Policy for the number of core switches of a three-tier tree."""
+    core_policy: CorePolicy = "equal-stripe"
+    """Policy for the number of core switches of a three-tier tree. `equal-stripe` joins each spine to its cores by as
+    many links, which OpenSM's ftree engine accepts; `per-rail-whole-pods` and `minimal` can need fewer switches."""
     oversubscription: Ratio = 1.0
     """Largest number of downlinks per uplink of a leaf switch, such as 3:1."""
     spine_oversubscription: Ratio = 1.0

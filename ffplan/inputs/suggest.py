@@ -19,11 +19,32 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return folded[matches[0]] if matches else None
 
 
+LEAST = 3
+"""Fewest letters of a name that is looked for within known names."""
+SHOWN = 6
+"""Most names that contain it in a remedy."""
+
+
+def containing(name: str, known: Iterable[str]) -> list[str]:
+    """Return the known names that contain `name`: those that begin with it first, then the shortest."""
+    wanted = name[:200].lower().replace("_", "-")
+    if len(wanted) < LEAST:
+        return []
+    folded = {candidate: candidate.lower().replace("_", "-") for candidate in known}
+    found = [candidate for candidate, text in folded.items() if wanted in text]
+    return sorted(found, key=lambda item: (not folded[item].startswith(wanted), len(item), item))
+
+
 def did_you_mean(name: str, known: Iterable[str], *, what: str) -> str:
-    """Return a remedy naming the nearest known name, or the list of all when none is near."""
+    """Return a remedy naming the nearest known name or those that contain it, or the list of all when none is near."""
     names = sorted(set(known))
-    if close := nearest(name, names):
+    within = containing(name, names)
+    if not within and (close := nearest(name, names)):
         return f"did you mean `{close}`?"
+    if within:
+        *most, last = [f"`{item}`" for item in within[:SHOWN]]
+        more = f" ({len(within) - SHOWN} more contain `{name}`)" if len(within) > SHOWN else ""
+        return f"did you mean {', '.join(most)}{' or ' if most else ''}{last}?{more}"
     if not names:
         return f"no {what} is known"
     shown = ", ".join(f"`{known_name}`" for known_name in names[:12])

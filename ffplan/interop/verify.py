@@ -13,6 +13,7 @@ from ffplan.fabric.routing.forwarding import Tracer
 from ffplan.fabric.routing.job_loads import JobNodes, flows_of, pick_job
 from ffplan.fabric.routing.link_loads import flow_loads, outcome
 from ffplan.fabric.routing.tree_routing import TreeRouting
+from ffplan.fabric.sizing.striping import striping_notes
 from ffplan.interop import opensm, slurm, slurmctld
 from ffplan.interop.ibsim import subnet
 from ffplan.results.design import SCHEMA_VERSION
@@ -193,6 +194,7 @@ def verify_opensm(
         version=version,
         passed=passed,
         checks=tuple(checks),
+        notes=striping_notes(design),
     )
 
 
@@ -240,4 +242,5 @@ def verify_slurm(design: ResolvedDesign, fabric: WiredFabric, names: Names, limi
         version=seen.version,
         passed=passed,
         checks=checks,
+        notes=(),
     )

@@ -162,8 +162,23 @@ def _case_block(rows: list[AccuracyRow]) -> Grid:
     return Grid(title, tuple(cells(row) for row in rows), tuple(header))
 
 
-def _accuracy(report: AccuracyReport) -> list[Grid]:
-    """Return every row, then the summaries."""
+def _summaries(report: AccuracyReport) -> list[Grid]:
+    """Return the errors of all rows, by source, kind and size of the message."""
+    totals = [report.total] if report.total else []
+    blocks = []
+    if totals:
+        blocks.append(Grid("Sources", tuple(_score(item) for item in (*report.sources, *totals)), SCORE_HEADER))
+        blocks.append(Grid("Kinds of rows", tuple(_score(item) for item in report.kinds), SCORE_HEADER))
+    if report.bands:
+        blocks.append(Grid("Message sizes", tuple(_score(item) for item in report.bands), SCORE_HEADER))
+    if any(row.unit in RATES for row in report.rows):
+        text = "errors are of the step time; for a rate, measured over model, less one"
+        blocks.append(Grid("", (("note", text),)))
+    return blocks
+
+
+def _cases(report: AccuracyReport) -> list[Grid]:
+    """Return every row, case by case."""
     groups: dict[tuple[str, ...], list[AccuracyRow]] = {}
     for row in report.rows:
         groups.setdefault((row.source, row.case, row.unit, row.kind), []).append(row)
@@ -173,16 +188,15 @@ def _accuracy(report: AccuracyReport) -> list[Grid]:
         notes = tuple(("note", note) for note in dict.fromkeys(row.note for row in rows) if note)
         if notes:
             blocks.append(Grid("", notes))
-    totals = [report.total] if report.total else []
-    if totals:
-        blocks.append(Grid("Sources", tuple(_score(item) for item in (*report.sources, *totals)), SCORE_HEADER))
-        blocks.append(Grid("Kinds of rows", tuple(_score(item) for item in report.kinds), SCORE_HEADER))
-    if any(row.unit in RATES for row in report.rows):
-        text = "errors are of the step time; for a rate, measured over model, less one"
-        blocks.append(Grid("", (("note", text),)))
-    if report.bands:
-        blocks.append(Grid("Message sizes", tuple(_score(item) for item in report.bands), SCORE_HEADER))
     return blocks
+
+
+def _accuracy(report: AccuracyReport, *, rows: bool) -> list[Grid]:
+    """Return the summaries, then every row or the way to see them."""
+    if rows:
+        return [*_summaries(report), *_cases(report)]
+    text = f"{plural(len(report.rows), 'row')} in all; `--rows` prints each"
+    return [*_summaries(report), Grid("", (("rows", text),))]
 
 
 def failed(report: AccuracyReport, limit: float) -> str | None:
@@ -206,10 +220,12 @@ def collective_document(report: CollectiveTable, *, chart: bool = False) -> Docu
     return Document(report, lambda: Body(head, _collective(report, chart=chart)), lambda: report.rows)
 
 
-def accuracy_document(report: AccuracyReport) -> Document:
+def accuracy_document(report: AccuracyReport, *, rows: bool = False) -> Document:
     """Return what `ffplan accuracy` prints.
 
     Args:
         report: rows and summaries.
+        rows: print every row after the summaries; JSON and CSV hold the rows always.
     """
-    return Document(report, lambda: Body(f"accuracy: {report.subject}", _accuracy(report)), lambda: report.rows)
+    head = f"accuracy: {report.subject}"
+    return Document(report, lambda: Body(head, _accuracy(report, rows=rows)), lambda: report.rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import number, percent, times
+from ffplan.base.formatting import amount, kilowatts, number, percent, times
 from ffplan.report.document import Body, Document, Matrix, Remarks
 from ffplan.report.train import plan_words
 from ffplan.results.comparison import Ratios
@@ -60,11 +60,11 @@ def _priced(
     """A row of a sum over some categories, marked where a part of them has no price."""
 
     def show(a: Assessment) -> str | None:
-        amount = value(a.cost) if a.cost else None
-        if a.cost is None or amount is None:
+        price = value(a.cost) if a.cost else None
+        if a.cost is None or price is None:
             return None
         partial = any(item.category in categories for item in a.cost.missing)
-        return number(amount, 5) + (", partial" if partial else "")
+        return amount(price) + (", partial" if partial else "")
 
     return _valued(c, label, show, ratio)
 
@@ -89,7 +89,7 @@ def _allreduce_bound(a: Assessment) -> str | None:
 
 
 def _it_power(a: Assessment) -> str:
-    return number(a.power.it_kw) + (", partial" if a.power.missing else "")
+    return kilowatts(a.power.it_kw) + (", partial" if a.power.missing else "")
 
 
 def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
@@ -117,7 +117,7 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
         _valued(c, "bisection [GB/s]", lambda a: number(a.fabric.bisection_gbyte_s), "bisection"),
         _valued(c, "allreduce [GB/s]", _allreduce, "allreduce"),
         _valued(c, "its bound [GB/s]", _allreduce_bound, "allreduce_bound"),
-        _valued(c, "IT power [kW]", _it_power, "it_power"),
+        _valued(c, "IT power", _it_power, "it_power"),
         _valued(c, "currency", lambda a: a.cost.currency if a.cost else None),
         _priced(c, "network price", lambda cost: cost.network, "cost_network", _NETWORK),
         _priced(c, "server price", lambda cost: cost.servers, "cost_servers", ("servers",)),
@@ -134,6 +134,8 @@ def _remarks(c: Comparison) -> list[str]:
     if c.training is not None:
         out.append("Under tokens/s/GPU they are those of the capital that a token a second takes; below 1x is cheaper.")
     out += c.notes
+    named = {d.cost.currency: d.cost.currency_note for d in c.designs if d.cost and d.cost.currency_note}
+    out += [f"{currency}: {note}" for currency, note in sorted(named.items())]
     for name, design in zip(c.labels, c.designs, strict=True):
         if design.cost and design.cost.excluded:
             parts = ", ".join(category.replace("-", " ") for category in design.cost.excluded)

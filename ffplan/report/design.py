@@ -180,11 +180,13 @@ def _power(p: PowerReport) -> Lines:
         ("IT in training", f"{number(p.it_kw)} kW, of which network {number(p.network_kw)} kW{partial}"),
         (
             "facility",
-            f"{number(p.facility_kw)} kW at PUE {p.pue:g}; {number(p.energy_mwh_per_year)} MWh a year{partial}",
+            f"{number(p.facility_kw)} kW at PUE {p.pue:g}; {number(p.energy_mwh_per_year)} MWh a year, at 8,760 hours "
+            f"of training{partial}",
         ),
     ]
     if p.electricity_per_year is not None and p.electricity_currency is not None:
-        lines.append(("electricity", f"{_money(p.electricity_per_year, p.electricity_currency)} a year{partial}"))
+        cost = _money(p.electricity_per_year, p.electricity_currency)
+        lines.append(("electricity", f"{cost} a year, at 8,760 hours of training{partial}"))
     servers = [node.server for node in p.nodes]
     for node in p.nodes:
         text = f"component sum {number(node.component_sum_w)} W{missing_power(node.missing)}"

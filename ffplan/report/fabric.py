@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size, duration, listed, number, percent, plural
 from ffplan.base.hostlist import fold
-from ffplan.report.document import Body, Document, Grid
+from ffplan.report.document import Block, Body, Document, Grid, Remarks
 
 if TYPE_CHECKING:
     from ffplan.results.fabric import (
@@ -108,37 +108,40 @@ def _fault(report: FaultReport) -> list[Grid]:
         if mean is None or worst is None:
             return "-"
         one, two = f"{100 * mean:.3g}", f"{100 * worst:.3g}"
-        return f"{one} %" if one == two else f"{one}/{two} %"
+        return one if one == two else f"{one}/{two}"
 
     rows = tuple(
         (
             item.lost,
             number(item.endpoints_lost),
             number(item.endpoints_cut_off),
-            number(item.nodes_lost),
             share(item.zone_share, item.zone_share_worst),
             share(item.bisection_share, item.bisection_share_worst),
+            number(item.nodes_lost),
+            share(item.nodes_share, item.nodes_share_worst),
             share(item.allreduce_share, item.allreduce_share_worst),
         )
         for item in report.losses
     )
-    header = ("lost", "ports", "cut off", "nodes", "zone", "all", "job")
+    header = ("lost", "ports", "cut off", "zone", "all", "nodes", "job", "rate")
     return [Grid("", rows, header)] + [
         Grid("", (("", text),))
         for text in (
             "ports: endpoints without a link; cut off: those whose leaf has no way up;",
-            "nodes: not in the job any more, which runs on the largest part left;",
             "zone: bisection left of the zone hit hardest, alone; all: of the fabric;",
-            "job: allreduce rate left. Fractions of the healthy fabric, mean/worst draw.",
+            "nodes: lost to the job, which runs on the largest part left;",
+            f"job: fraction left of its {report.nodes:,} nodes; rate: allreduce rate over those left.",
+            "zone, all, job, rate: % of the healthy fabric, mean/worst draw.",
         )
     ]
 
 
-def _verify(report: VerifyReport) -> list[Grid]:
+def _verify(report: VerifyReport) -> list[Block]:
     rows = tuple(
         (item.subject, item.check, item.expected, item.found, _VERDICTS[item.passed]) for item in report.checks
     )
-    return [Grid("", rows, ("subject", "check", "design", report.program, ""))]
+    table = Grid("", rows, ("subject", "check", "design", report.program, ""))
+    return [table, Remarks(report.notes)] if report.notes else [table]
 
 
 def _diff(rows: list[dict[str, str]]) -> list[Grid]:
@@ -202,7 +205,8 @@ def _size(report: SizeReport) -> list[Grid]:
     if notes:
         blocks.append(Grid("Notes", notes))
     if report.too_small:
-        blocks.append(Grid("Too small", tuple(("", text) for text in report.too_small)))
+        left_out = tuple(("", text) for text in report.too_small)
+        blocks.append(Grid("Left out, with the most endpoints that they hold", left_out))
     return blocks
 
 

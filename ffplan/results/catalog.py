@@ -22,11 +22,23 @@ class PartRow:
 
 
 @record
+class BrokenPart:
+    """A file that holds no usable part."""
+
+    id: str
+    """Name of the file without its ending."""
+    fault: str
+    """Every fault, with place and remedy."""
+
+
+@record
 class PartList:
     """Parts of the catalogue."""
 
     parts: tuple[PartRow, ...]
     """Parts, by id."""
+    broken: tuple[BrokenPart, ...]
+    """Files that hold no usable part, by id."""
 
 
 @record

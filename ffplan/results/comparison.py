@@ -126,7 +126,7 @@ class Comparison(Result):
     incomparable: tuple[str, ...]
     """Reasons why totals of cost or power have no ratio: partial sums and different scopes."""
     notes: tuple[str, ...]
-    """Reasons for other missing ratios."""
+    """Reasons for other missing ratios, and what another core policy costs."""
     training: TrainingComparison | None
     """The job that was asked for; null where none was."""
     verdicts: tuple[str, ...]

@@ -255,6 +255,10 @@ class FabricReport:
     """The scale-up tier of the first compute group; null where it has none."""
     bisection_gbyte_s: float
     """Bandwidth across the worst even split of the endpoints, one direction [GB/s]."""
+    core_policy: str | None
+    """Policy for the number of core switches; null where the fabric has none."""
+    switches_by_core_policy: dict[str, int]
+    """All switches that the fabric has with each core policy; empty where it has no cores."""
 
 
 @record
@@ -263,6 +267,8 @@ class CostReport:
 
     currency: str
     """Currency of every amount."""
+    currency_note: str | None
+    """What a unit of the currency is, where the price book explains it."""
     price_book: str
     """Catalogue id of the price book."""
     price_date: str
@@ -345,7 +351,8 @@ class PowerReport:
     energy_mwh_per_year: float
     """Facility energy of a year in training [MWh]."""
     electricity_per_year: float | None
-    """Its price [electricity_currency per year]; null where the design gives no electricity price."""
+    """Its price [electricity_currency per year], at 8,760 hours of training; null where the design gives no electricity
+    price."""
     electricity_currency: str | None
     """Currency of that price."""
     nodes: tuple[NodePowerReport, ...]

@@ -153,6 +153,12 @@ class LossReport:
     """Rate of an allreduce over the nodes left, against the healthy fabric, 1 at most, mean [1]."""
     allreduce_share_worst: float
     """`allreduce_share` of the worst sample."""
+    nodes_lost_worst: int
+    """Most compute nodes that a sample takes from the job [1]."""
+    nodes_share: float
+    """Fraction of the job's nodes left, mean [1]; `allreduce_share` is the rate over them."""
+    nodes_share_worst: float
+    """`nodes_share` of the worst sample."""
 
 
 @record
@@ -207,6 +213,8 @@ class VerifyReport:
     """True where every check passed."""
     checks: tuple[Check, ...]
     """Every check."""
+    notes: tuple[str, ...]
+    """What OpenSM's ftree engine refuses, the remedy, and the switches of the other core policies."""
 
 
 @record
@@ -264,7 +272,7 @@ class SizeReport(Result):
     options: tuple[SizeOption, ...]
     """Families that hold them, fewest switches first."""
     too_small: tuple[str, ...]
-    """Families that do not, with the most they hold."""
+    """Families that do not, with the most endpoints they hold, or with the reason."""
 
 
 @record

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.errors import InputError, UsageError
 from ffplan.base.formatting import GIB
 from ffplan.catalog.evidence import (
     BandwidthFigure,
@@ -20,7 +21,7 @@ from ffplan.catalog.evidence import (
 )
 from ffplan.catalog.models import Model, ParameterFigure
 from ffplan.catalog.prices import PriceBook
-from ffplan.results.catalog import FigureRow, PartList, PartReport, PartRow, PartSheet
+from ffplan.results.catalog import BrokenPart, FigureRow, PartList, PartReport, PartRow, PartSheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,15 +74,21 @@ def _figures(part: Part) -> Iterator[FigureRow]:
 def part_list(catalog: Catalog, kind: str | None = None) -> PartList:
     """Return the parts of a catalogue.
 
+    Files that are wrong are named with their faults; they hide no other part.
+
     Args:
         catalog: the catalogue.
         kind: kind of part; all if omitted.
-
-    Raises:
-        InputError: where a file is wrong.
     """
-    entries = [catalog.entry(name) for name in catalog.ids() if kind in (None, catalog.kind_of(name))]
-    return PartList(tuple(PartRow(e.part.id, e.part.kind, e.part.name, e.document.file) for e in entries))
+    entries, broken = [], []
+    for name in catalog.ids():
+        if kind in (None, catalog.kind_of(name)):
+            try:
+                entries.append(catalog.entry(name))
+            except (InputError, UsageError) as error:
+                broken.append(BrokenPart(name, str(error)))
+    rows = tuple(PartRow(e.part.id, e.part.kind, e.part.name, e.document.file) for e in entries)
+    return PartList(rows, tuple(broken))
 
 
 def _dimensions(part: Part) -> tuple[tuple[str, str], ...]:

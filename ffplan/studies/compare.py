@@ -8,6 +8,7 @@ from ffplan.base.errors import UsageError
 from ffplan.base.formatting import listed
 from ffplan.cost.power import COMPONENTS
 from ffplan.cost.value import cost_performance, relative_performance
+from ffplan.fabric.sizing.striping import policy_words
 from ffplan.results.comparison import Comparison, Ratios
 from ffplan.results.design import SCHEMA_VERSION, Assessment
 from ffplan.studies.verdicts import verdicts
@@ -180,6 +181,9 @@ def _notes(labels: tuple[str, ...], designs: tuple[Assessment, ...], baseline: i
     notes = []
     base, base_name = designs[baseline], labels[baseline]
     for name, design in zip(labels, designs, strict=True):
+        fabric = design.fabric
+        words = policy_words(fabric.core_policy, fabric.switches_by_core_policy) if fabric.core_policy else ""
+        notes += [f"{name}: {words}."] if words else []
         if design is base:
             continue
         if design.cost and base.cost and design.cost.currency != base.cost.currency:

@@ -14,6 +14,7 @@ from ffplan.cost.power import PowerPlan, annual_energy, plan_power
 from ffplan.design.resolved import ResolvedDesign
 from ffplan.fabric.family import plan_fabric
 from ffplan.fabric.sizing.plan import FabricPlan
+from ffplan.fabric.sizing.striping import switches_by_policy
 from ffplan.results import design as out
 from ffplan.studies.allreduce import allreduces, pair_times
 from ffplan.studies.allreduce_bound import left_out
@@ -77,6 +78,9 @@ def _scale_up_words(design: ResolvedDesign) -> str:
     if server.nvlink.mesh:
         return f"{server.nvlink.name} mesh joins all {len(server.accelerators)}{rate}"
     if server.nvlink.switched:
+        if server.nvlink.nodes > 1:
+            joined = len(server.accelerators) * server.nvlink.nodes
+            return f"{server.nvlink.name} switch joins {joined} over {server.nvlink.nodes} nodes{rate}"
         return f"{server.nvlink.name} switch joins all {len(server.accelerators)}{rate}"
     return f"{len(server.nvlink.pairs)} {server.nvlink.name} pairs{rate}"
 
@@ -107,7 +111,7 @@ def _scale_up(design: ResolvedDesign) -> out.ScaleUpReport | None:
 
 
 def _fabric(design: ResolvedDesign, plan: FabricPlan) -> out.FabricReport:
-    counts = out.COUNTS[next(iter(plan.switches_by_role))]
+    counts, policies = out.COUNTS[next(iter(plan.switches_by_role))], switches_by_policy(design)
     return out.FabricReport(
         family=plan.family,
         switch=design.switch.id,
@@ -131,6 +135,8 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> out.FabricReport:
         port_gbyte_s=plan.port_gbyte_s,
         scale_up=_scale_up(design),
         bisection_gbyte_s=plan.bisection_gbyte_s,
+        core_policy=design.spec.fabric.core_policy if policies else None,
+        switches_by_core_policy=policies,
     )
 
 
@@ -141,6 +147,7 @@ def _cost(design: ResolvedDesign, plan: CostPlan | None) -> out.CostReport | Non
     node = next((line for line in plan.lines if line.part == design.compute.server.id), None)
     return out.CostReport(
         currency=plan.currency,
+        currency_note=design.prices.currency_note if design.prices else None,
         price_book=plan.price_book,
         price_date=plan.date,
         servers=plan.servers,

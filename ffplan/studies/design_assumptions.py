@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed
 from ffplan.catalog.prices import PriceBook
+from ffplan.cost.power import HOURS_PER_YEAR
+from ffplan.fabric.sizing.striping import policy_words, switches_by_policy
 from ffplan.results.design import UnverifiedFigure
 
 if TYPE_CHECKING:
@@ -27,7 +29,8 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
     elif spec.zones > 1:
         yield "The zones are separate: no traffic passes between them, and an allreduce stays within one."
     if spec.tiers == 3:
-        yield f"Core switches follow the policy `{spec.core_policy}`."
+        words = policy_words(spec.core_policy, switches_by_policy(design))
+        yield f"Core switches follow the policy `{spec.core_policy}`." if not words else f"{words}."
     shape = plan.dragonfly
     if shape is not None:
         join = "links join" if shape.each > 1 else "link joins"
@@ -40,7 +43,9 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
             "inside a group are assumed not to bind. Nodes fill group after group."
         )
     if spec.family == "rail-only":
-        yield "The rails are separate: traffic between them is forwarded inside the nodes."
+        shared = design.rails // plan.planes
+        on = f"{shared} rails share each switch; the switches" if shared > 1 else "The rails"
+        yield f"{on} are separate: traffic between them is forwarded inside the nodes."
     elif spec.planes_by == "port":
         yield f"Each NIC has one port in every one of {plan.planes} planes and spreads its traffic evenly over them."
     elif plan.planes > 1:
@@ -100,6 +105,7 @@ def _power(plan: PowerPlan) -> Iterator[str]:
     for node in plan.nodes:
         if node.training_grade != "measured":
             yield f"No measured power of `{node.server}`: {node.training_w:,.0f} W ({node.training_grade}) is used."
+    yield f"Energy and electricity of a year: {HOURS_PER_YEAR:,} hours at the power in training, without idle time."
     yield (
         f"Switches draw their typical power without transceivers, links at both ends; PUE {plan.pue:g} is the design's."
     )

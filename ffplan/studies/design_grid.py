@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.array_math import Bools, Floats, Number, Truth, choose, maximum
+from ffplan.base.array_math import Bools, Floats, Ints, Number, Truth, choose, maximum
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.record import record
 from ffplan.collectives.bottleneck import sustained_rate
@@ -116,25 +116,8 @@ def _power(design: ResolvedDesign, plan: FabricPlan, links: list[tuple[str, Link
     return found | ({"power.electricity_per_year": energy * 1e3 * tariff.amount} if tariff else {})
 
 
-def design_grid(design: ResolvedDesign, axes: dict[str, Any]) -> DesignGrid:
-    """Return many designs.
-
-    Args:
-        design: the design that they vary.
-        axes: arrays by path, see `with_arrays`; they broadcast against each other.
-
-    Raises:
-        UsageError: for a dragonfly, a floor plan, or a path that is no number.
-        InputError: for a fault that no values of the arrays can correct, such as a library that cannot run.
-    """
-    if design.spec.fabric.family == "dragonfly" or design.spec.floor is not None:
-        what = "a floor plan" if design.spec.floor is not None else "a dragonfly"
-        raise UsageError(f"`{design.spec.name}` has {what}: assess such designs one by one")
-    check_divisible(design)
-    arrays = np.broadcast_arrays(*(np.asarray(value) for value in axes.values())) if axes else [np.zeros(1)]
-    shape = arrays[0].shape
-    given = {path: array.ravel() for path, array in zip(axes, arrays, strict=False)}
-    varied = with_arrays(design, given)
+def _evaluated(varied: ResolvedDesign) -> tuple[dict[str, Any], Any]:
+    """Return the results of a design with arrays by path, and which of its designs can be built."""
     with np.errstate(divide="ignore", invalid="ignore"):
         plan, fits = plan_tree_grid(varied)
         columns: dict[str, Any] = {"accelerators": varied.accelerators, "fabric.endpoints": plan.endpoints}
@@ -152,13 +135,47 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any]) -> DesignGrid:
         fits = fits & _can_communicate(varied)
         links = cable_items(varied, plan)
         columns |= _communication(varied, plan) | _cost(varied, plan, links) | _power(varied, plan, links)
-    count = len(arrays[0].ravel())
-    feasible = np.broadcast_to(np.asarray(fits), (count,)).reshape(shape)
-    table = {
-        path: np.where(feasible, np.broadcast_to(np.asarray(values, float), (count,)).reshape(shape), np.nan)
-        for path, values in columns.items()
-    }
-    return DesignGrid({path: array.reshape(shape) for path, array in given.items()}, table, feasible)
+    return columns, fits
+
+
+def _alike(varied: ResolvedDesign, count: int) -> list[Ints]:
+    """Return the positions of designs with as many planes: rails that share a switch depend on the nodes."""
+    shared = np.broadcast_to(np.asarray(varied.rails_per_switch), (count,))
+    return [np.flatnonzero(shared == value) for value in np.unique(shared)]
+
+
+def design_grid(design: ResolvedDesign, axes: dict[str, Any]) -> DesignGrid:
+    """Return many designs.
+
+    Args:
+        design: the design that they vary.
+        axes: arrays by path, see `with_arrays`; they broadcast against each other.
+
+    Raises:
+        UsageError: for a dragonfly, a floor plan, or a path that is no number.
+        InputError: for a missing price, and for NICs that planes or zones cannot share evenly.
+    """
+    if design.spec.fabric.family == "dragonfly" or design.spec.floor is not None:
+        what = "a floor plan" if design.spec.floor is not None else "a dragonfly"
+        raise UsageError(f"`{design.spec.name}` has {what}: assess such designs one by one")
+    arrays = np.broadcast_arrays(*(np.asarray(value) for value in axes.values())) if axes else [np.zeros(1)]
+    shape, count = arrays[0].shape, arrays[0].size
+    given = {path: array.ravel() for path, array in zip(axes, arrays, strict=False)}
+    varied = with_arrays(design, given)
+    feasible = np.zeros(count, bool)
+    table: dict[str, Floats] = {}
+    for own in _alike(varied, count):
+        part = varied if len(own) == count else with_arrays(design, {path: array[own] for path, array in given.items()})
+        check_divisible(part)
+        columns, fits = _evaluated(part)
+        feasible[own] = fits
+        for path, values in columns.items():
+            table.setdefault(path, np.full(count, np.nan))[own] = np.where(feasible[own], values, np.nan)
+    return DesignGrid(
+        {path: array.reshape(shape) for path, array in given.items()},
+        {path: values.reshape(shape) for path, values in table.items()},
+        feasible.reshape(shape),
+    )
 
 
 def with_arrays(design: ResolvedDesign, axes: dict[str, Floats]) -> ResolvedDesign:

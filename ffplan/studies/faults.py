@@ -59,18 +59,23 @@ def _loss(
     whole = healthy.bisection_gbyte_s
     bisection = [item.bisection_gbyte_s / whole for item in left] if whole else []
     rate = [min(1.0, item.allreduce_gbyte_s / max(healthy.allreduce_gbyte_s, 1e-12)) for item in left]
+    gone = [healthy.nodes_left - item.nodes_left for item in left]
+    kept = [item.nodes_left / healthy.nodes_left if healthy.nodes_left else 0.0 for item in left]
     return LossReport(
         lost=loss.title,
         samples=draws,
         endpoints_lost=_mean([item.endpoints_lost for item in left]),
         endpoints_cut_off=_mean([item.endpoints_cut_off for item in left]),
-        nodes_lost=_mean([healthy.nodes_left - item.nodes_left for item in left]),
+        nodes_lost=_mean(gone),
         zone_share=_mean(inside),
         zone_share_worst=min(inside),
         bisection_share=_mean(bisection) if bisection else None,
         bisection_share_worst=min(bisection) if bisection else None,
         allreduce_share=_mean(rate),
         allreduce_share_worst=min(rate),
+        nodes_lost_worst=max(gone),
+        nodes_share=_mean(kept),
+        nodes_share_worst=min(kept),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.formatting import plural
 from ffplan.studies.diagnosis import relaxations
 from ffplan.studies.job_layout import most_gpus
+from ffplan.studies.train_remedies import batch_words, batched, near_batch, with_batch
 from ffplan.studies.train_rows import train_rows
 from ffplan.studies.train_setup import (
     TrainRequest,
@@ -24,6 +25,7 @@ from ffplan.training.model_flops import parameters
 from ffplan.training.search_space import best, evaluate_space, refined, search_space, single
 
 if TYPE_CHECKING:
+    from ffplan.catalog.models import Transformer
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.training import TrainReport
@@ -59,7 +61,7 @@ def _fixed(asked: TrainRequest) -> dict[str, Any]:
     return found
 
 
-def _evaluated(stand: TrainSetup, asked: TrainRequest, count: int) -> EvaluatedSpace:
+def evaluated(stand: TrainSetup, asked: TrainRequest, count: int) -> EvaluatedSpace:
     """Return the space of plans on `count` accelerators, evaluated."""
     space = search_space(stand.shape, count, stand.run.system.domain, _fixed(asked))
     if not asked.fixed & GRADIENTS:  # reduced as kept, whatever that is
@@ -79,7 +81,7 @@ def _enough(design: ResolvedDesign, stand: TrainSetup, asked: TrainRequest, coun
     most = most_gpus(design)
     while count < most:
         count = min(2 * count, most)
-        if best(_evaluated(stand, asked, count), 1):
+        if best(evaluated(stand, asked, count), 1):
             return f"{plural(count, 'accelerator')} would do"
     return "no number of this design's accelerators would do"
 
@@ -89,7 +91,7 @@ def _hopeless(design: ResolvedDesign, stand: TrainSetup, asked: TrainRequest, fo
     count, (_, *options) = asked.gpus[0], relaxations(stand.run.plans)
     lead = f"none of {found.weighed:,} plans can run"
     for fields in options:
-        if best(_evaluated(_without(stand, fields), asked, count), 1):
+        if best(evaluated(_without(stand, fields), asked, count), 1):
             given = " and ".join(f"`{name}: {getattr(asked.plan, name)}`" for name in fields)
             return f"{lead} with {given}; leave {'it' if len(fields) == 1 else 'both'} out"
     free = options[-1] if options else {}
@@ -98,6 +100,16 @@ def _hopeless(design: ResolvedDesign, stand: TrainSetup, asked: TrainRequest, fo
     words = "; ".join(f"{number:,}: {WORDS[name]}" for name, number in most)
     enough = _enough(design, _without(stand, free), asked, count)
     return f"{lead} on {plural(count, 'accelerator')} ({words}); {enough}{also}"
+
+
+def _no_batch(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, transformer: Transformer) -> str:
+    """Return the message for a search without a batch, with one for which it finds a plan."""
+    count = asked.gpus[0]
+    stand = train_setup(design, catalog, replace(asked, plan=batched(asked.plan, 1)), transformer)
+    for batch in (near_batch(stand, count), count):
+        if best(evaluated(with_batch(stand, batch), asked, count), 1):
+            return batch_words(batch, asked.gpus, search=True)
+    return batch_words(None, asked.gpus)
 
 
 def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: int) -> TrainReport:
@@ -117,9 +129,11 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: i
     transformer = asked.model.transformer
     if transformer is None:
         raise RefusedError(f"{data_parallel_only(asked.model)}; leave out --search", infeasible=False)
+    if asked.plan.batch is None:
+        raise RefusedError(_no_batch(design, catalog, asked, transformer), infeasible=False)
     asked = _hiding(asked)
     stand, count = train_setup(design, catalog, asked, transformer), asked.gpus[0]
-    found = _evaluated(stand, asked, count)
+    found = evaluated(stand, asked, count)
     winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
     if "unit_layers" not in asked.fixed:
         winners = refined(stand.run, winners, stand.limit)

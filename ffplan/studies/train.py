@@ -9,8 +9,20 @@ from ffplan.base.formatting import plural
 from ffplan.design.training import LEAST_ZERO
 from ffplan.results.training import Skipped, TrainReport
 from ffplan.studies.conv_rows import conv_rows, conv_run
-from ffplan.studies.diagnosis import diagnose, fixed_extras, relaxations
+from ffplan.studies.diagnosis import Diagnosis, diagnose, fixed_extras, relaxations
+from ffplan.studies.job_layout import most_gpus
+from ffplan.studies.plan_search import evaluated
 from ffplan.studies.train_assumptions import conv_assumptions
+from ffplan.studies.train_remedies import (
+    Job,
+    batch_for,
+    batch_words,
+    batched,
+    near_batch,
+    remedies,
+    remedy_words,
+    with_batch,
+)
 from ffplan.studies.train_rows import train_rows
 from ffplan.studies.train_setup import (
     TrainRequest,
@@ -27,11 +39,12 @@ from ffplan.training.conv_layers import gradient_bytes
 from ffplan.training.conv_step import check_memory, conv_plan
 from ffplan.training.model_flops import parameters
 from ffplan.training.parallel_plan import parallel_plans
-from ffplan.training.search_space import evaluate_space, nearest, search_space, single
+from ffplan.training.search_space import best, evaluate_space, nearest, search_space, single
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from ffplan.catalog.models import Transformer
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.training import PlanFields
@@ -75,6 +88,8 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> Trai
     transformer = asked.model.transformer
     if transformer is None:
         return _images(design, catalog, asked)
+    if asked.plan.batch is None:
+        raise RefusedError(_no_batch(design, catalog, asked, transformer), infeasible=False)
     stand = train_setup(design, catalog, asked, transformer)
 
     def plan(count: int) -> ParallelPlans:
@@ -83,7 +98,7 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> Trai
         wrong = diagnose(stand.shape, made, stand.limit)
         if wrong is not None:
             where = f" on {plural(count, 'accelerator')}" if len(asked.gpus) > 1 else ""
-            words = f"{wrong.message}; {wrong.remedy}; {_nearest(stand, asked.plan, made, count)}"
+            words = "; ".join(text for text in (wrong.message, *_ways_out(design, stand, asked, made, wrong)) if text)
             raise RefusedError(words, infeasible=wrong.reason == "memory", lead=f"{CANNOT}{where}: ")
         return made
 
@@ -100,6 +115,33 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> Trai
         assumptions=setup_assumptions(stand, asked),
         skipped=skipped,
     )
+
+
+def _no_batch(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, transformer: Transformer) -> str:
+    """Return the message for a plan without a batch, with one that runs."""
+    for count in asked.gpus:
+        check_available(design, count)
+    stand = train_setup(design, catalog, replace(asked, plan=batched(asked.plan, 1)), transformer)
+    batch, count = batch_for(stand, asked.plan, asked.gpus), asked.gpus[0]
+    words = batch_words(batch, asked.gpus)
+    if batch is not None:
+        return words
+    guess = near_batch(stand, count)
+    plan = batched(asked.plan, guess)
+    near = _nearest(with_batch(stand, guess), plan, parallel_plans(plan, float(count)), count)
+    return f"{words}; with --batch {guess}, {near}"
+
+
+def _ways_out(
+    design: ResolvedDesign, stand: TrainSetup, asked: TrainRequest, made: ParallelPlans, wrong: Diagnosis
+) -> Iterator[str]:
+    """Yield remedies for a plan that cannot run, each of which runs when it is typed."""
+    count = int(made.gpus)
+    job = Job(stand, asked.plan, count, most_gpus(design))
+    yield wrong.remedy if wrong.reason == "memory" else remedy_words(remedies(job, made, wrong.reason))
+    if len(asked.gpus) == 1 and best(evaluated(stand, asked, count), 1):
+        yield "--search finds the fastest"
+    yield _nearest(stand, asked.plan, made, count)
 
 
 def tried(
@@ -137,7 +179,7 @@ def _nearest(stand: TrainSetup, plan: PlanFields, asked: ParallelPlans, count: i
         if near is None or any(near.zero < LEAST_ZERO[name] for name in fixed_extras(near)):
             continue
         words = [*(f"without `{name}`" for name in left_out), *changed(plan, asked, near)]
-        return f"--search finds the fastest; the nearest plan that runs: {' '.join(words)}"
+        return f"the nearest plan that runs: {' '.join(words)}"
     return f"no plan of this model, batch and memory runs on {plural(count, 'accelerator')}"
 
 

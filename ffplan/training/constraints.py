@@ -138,6 +138,6 @@ class RefusedError(ValueError):
 
 
 def multiples(value: int, each: int) -> str:
-    """Return the nearest multiples of a number below and above a value, in words; 0 is left out."""
+    """Return the nearest multiples of a number below and above a value, as they are typed; 0 is left out."""
     low = value // each * each
-    return " or ".join(f"{near:,}" for near in (low, low + each) if near > 0)
+    return " or ".join(f"{near}" for near in (low, low + each) if near > 0)

@@ -158,6 +158,13 @@ def test_rail_only_table(
     assert 1 - costs[1] / costs[0] == pytest.approx(reduction, abs=0.006)
 
 
+def test_rail_only_rails_share_a_switch() -> None:
+    """arXiv 2307.12169, k = 256: a rail of 128 GPUs takes half a switch; 256 rails take 128 switches."""
+    found = size(32768, 256, "rail-only, one tier", rails=256)
+    assert (found.switches, found.endpoints, found.capacity) == (128, 32768, 256 * 256)
+    assert (found.next_switches, found.next_endpoints) == (256, 65536)
+
+
 @pytest.mark.parametrize(("units", "leaf", "spine"), [(2, 16, 10), (3, 24, 20), (4, 32, 20)])
 def test_dgx_a100_superpod_of_two_tiers(units: int, leaf: int, spine: int) -> None:
     """RA-09950-001, recalled and of low confidence: units of 20 nodes with eight leaves of 40 ports.

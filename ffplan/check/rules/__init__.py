@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.check.rules import (
     fabric_full,
+    fewer_cores,
     fewer_tiers,
     limit_allreduce_bandwidth,
     limit_capex,
@@ -29,6 +30,7 @@ RULES: tuple[Rule, ...] = tuple(
     module.RULE
     for module in (
         fabric_full,
+        fewer_cores,
         fewer_tiers,
         limit_allreduce_bandwidth,
         limit_capex,

@@ -3,7 +3,7 @@
 Sources:
     [2] Besta, Hoefler, "Slim Fly: a cost effective low-diameter network topology", SC'14, section II-B.
     [3] Zhao et al., "Insights into DeepSeek-V3", ISCA 2025, arXiv 2505.09343, Table 3: FT2, MPFT, FT3, Slim Fly.
-    [4] Wang et al., "Rail-only", arXiv 2307.12169; here a tree for each rail.
+    [4] Wang et al., "Rail-only", arXiv 2307.12169: a tree for each rail; rails that fit share a switch.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import ceil_div, minimum
+from ffplan.base.formatting import plural
 from ffplan.base.record import record
+from ffplan.design.rails import shared_rails
 from ffplan.fabric.sizing.dragonfly import dragonfly_capacity, dragonfly_global_links, dragonfly_groups, dragonfly_shape
 from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree, uplink_choices
 from ffplan.fabric.sizing.formulas import leaf_uplinks, rail_leaves
@@ -153,19 +155,57 @@ def rail_trees(ask: Request) -> Iterator[Candidate | str]:
         note = f"{ask.rails} rails, {{downlinks}} nodes to a unit"
         yield _trees(f"rail-optimised, {TREE_WORDS[tiers]}", 1, nodes * ask.rails, sizer, note)
     for tiers in ask.tiers:
+        if tiers == 1 and nodes <= ask.radix:
+            yield _rails_on_switches(ask, nodes)
+            continue
         note = f"{ask.rails} trees that nothing joins; traffic between rails is forwarded inside the nodes"
         yield _trees(f"rail-only, {TREE_WORDS[tiers]}", ask.rails, nodes, _sizer(ask, tiers, 1), note)
+
+
+def _rails_on_switches(ask: Request, nodes: int) -> Candidate:
+    """Return the rail-only fabric of one tier; where a switch has ports for several rails, they share it."""
+    shared = int(shared_rails(ask.rails, nodes * ask.rails, ask.radix))
+    switches, most = ask.rails // shared, ask.radix // shared
+    later = int(shared_rails(ask.rails, (most + 1) * ask.rails, ask.radix)) if shared > 1 else None
+    note = f"{plural(shared, 'rail')} on each switch; nothing joins the switches, so that other traffic between rails "
+    note += "is forwarded inside the nodes"
+    return Candidate(
+        family=f"rail-only, {TREE_WORDS[1]}",
+        endpoints=switches * ask.radix,
+        capacity=ask.rails * ask.radix,
+        leaf=switches,
+        spine=0,
+        core=0,
+        router=0,
+        inter_switch_links=0,
+        diameter=1,
+        next_endpoints=ask.rails // later * ask.radix if later else None,
+        next_switches=ask.rails // later if later else None,
+        note="all rails on one switch: the fat tree of one tier" if switches == 1 else note,
+        endpoint_links=ask.rails * nodes,
+    )
 
 
 def plane_trees(ask: Request) -> Iterator[Candidate | str]:
     """Yield two-tier planes: one NIC per plane, and each NIC with a port in every plane of split switches."""
     for planes in ask.planes:
-        note = "each NIC lives in one plane; nothing joins the planes"
-        yield _trees(f"{planes} planes by NIC", planes, ceil_div(ask.endpoints, planes), _sizer(ask, 2, 1), note)
+        if ask.rails % planes:
+            yield f"{planes} planes by NIC: {_unjoined(ask.rails, planes)}"
+        else:
+            note = "each NIC lives in one plane; nothing joins the planes"
+            yield _trees(f"{planes} planes by NIC", planes, ceil_div(ask.endpoints, planes), _sizer(ask, 2, 1), note)
         if ask.most_split is not None and planes > ask.most_split:
             yield f"{planes} planes by port: the switch splits a port into {ask.most_split} at most"
         else:
             yield _striped(f"{planes} planes by port", planes, ask)
+
+
+def _unjoined(rails: int, planes: int) -> str:
+    """State why nodes do not join planes that have no switch in common."""
+    nics = plural(rails, "NIC")
+    if rails < planes:
+        return f"a node with {nics} joins {rails} of them, and nothing joins the planes"
+    return f"{nics} of a node cannot be dealt evenly over them"
 
 
 def _striped(name: str, planes: int, ask: Request) -> Candidate | str:

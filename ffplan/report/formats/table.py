@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ffplan.report.document import Lines, Matrix, Remarks
+from ffplan.report.formats.wrapping import Cell, column_widths, longest_piece
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -18,19 +19,27 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 """Width of text that does not go to a terminal."""
+LEAST, MOST = 60, 10_000
+"""Least width of a terminal that is used, and more than any table needs."""
 LABELS, CELL = 23, 18
 """Columns that the labels of a matrix take, and least of each of its columns."""
+
+
+def _real() -> Console:
+    """Return the terminal."""
+    return Console()
 
 
 def _print(items: list[RenderableType], *, terminal: bool, width: int) -> str:
     """Return rich renderables as text, in the width of the terminal or the width given."""
     stream = io.StringIO()
     if terminal:
-        real = Console()
+        real = _real()
+        width = max(LEAST, real.width)
         console = Console(
             file=stream,
             force_terminal=True,
-            width=max(60, real.width),
+            width=width,
             no_color=real.no_color,
             color_system=real.color_system,  # type: ignore[arg-type]
             highlight=False,
@@ -38,6 +47,10 @@ def _print(items: list[RenderableType], *, terminal: bool, width: int) -> str:
     else:
         console = Console(file=stream, width=width, no_color=True, color_system=None, highlight=False)
     for item in items:
+        console.width = width
+        if isinstance(item, Table):
+            least = item.__rich_measure__(console, console.options.update(width=MOST)).minimum
+            console.width = max(width, least)  # a number that does not fit is better too far right than broken
         console.print(item)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
@@ -45,26 +58,30 @@ def _print(items: list[RenderableType], *, terminal: bool, width: int) -> str:
 def _lines(block: Lines) -> Table:
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True, style="dim")
-    grid.add_column(overflow="fold")
+    grid.add_column()
     for label, text in block.lines:
-        grid.add_row(Text(f"  {label or '-'}"), Text(text))
+        grid.add_row(Text(f"  {label or '-'}"), Cell(text))
     return grid
 
 
-def _grid(block: Grid) -> Table:
+def _grid(block: Grid, width: int) -> Table:
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(block.header))
     indented = block.style == "indented"
     fixed = {"indented": 1, "plain": 0, "list": 2}[block.style]
-    for number, title in enumerate(block.header or block.rows[0] if block.rows else block.header):
+    rows = [[f"  {row[0]}", *row[1:]] if indented else list(row) for row in (block.header, *block.rows) if row]
+    count = max(map(len, rows), default=0)
+    columns = [[row[number] for row in rows if number < len(row)] for number in range(count)]
+    widths = column_widths(columns, fixed, width - 2 * (count - 1))
+    for number, most in enumerate(widths):
         dim = indented and not number and not block.header
         grid.add_column(
-            Text(f"  {title}" if indented and not number else title),
-            overflow="fold",
+            Cell(rows[0][number]) if block.header else "",
+            width=most,
             no_wrap=number < fixed,
             style="dim" if dim else "",
         )
-    for row in block.rows:
-        grid.add_row(*[Text(f"  {cell}" if indented and not number else cell) for number, cell in enumerate(row)])
+    for row in rows[1:] if block.header else rows:
+        grid.add_row(*[Cell(cell) for cell in row])
     return grid
 
 
@@ -76,10 +93,41 @@ def _matrix(block: Matrix, width: int | None) -> Table:
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), width=width)
     grid.add_column(Text(block.title, style="bold cyan"), no_wrap=True, width=LABELS - 2)
     for name in block.names:
-        grid.add_column(Text(name), overflow="fold", ratio=_column(name))
+        grid.add_column(Cell(name), ratio=_column(name), min_width=_needs(block)[block.names.index(name)])
     for label, cells in block.rows:
-        grid.add_row(Text(label), *[Text(cell) for cell in cells])
+        grid.add_row(Text(label), *[Cell(cell) for cell in cells])
     return grid
+
+
+def _least(texts: list[str]) -> int:
+    """Return the width that a column needs so that no word, name part or number is broken."""
+    return max(map(longest_piece, texts), default=1)
+
+
+def _needs(block: Matrix) -> list[int]:
+    """Return the width that each column of a matrix needs."""
+    return [_least([name, *(cells[place] for _, cells in block.rows)]) for place, name in enumerate(block.names)]
+
+
+def _side_by_side(blocks: list[Matrix], width: int) -> list[tuple[int, int]]:
+    """Return the first and last column of each part of some matrices that fits a terminal.
+
+    Args:
+        blocks: matrices with the same columns.
+        width: letters of a line [1].
+    """
+    needs = [max(column) for column in zip(*(_needs(block) for block in blocks), strict=True)]
+    parts, first, used = [], 0, LABELS
+    for place, need in enumerate(needs):
+        if place > first and used + need + 2 > width:
+            parts.append((first, place))
+            first, used = place, LABELS
+        used += need + 2
+    return [*parts, (first, len(needs))]
+
+
+def _columns(block: Matrix, first: int, last: int) -> Matrix:
+    return Matrix(block.title, block.names[first:last], tuple((label, row[first:last]) for label, row in block.rows))
 
 
 def _head(body: Body) -> list[RenderableType]:
@@ -100,16 +148,20 @@ def render(document: Document, *, terminal: bool) -> str:
         terminal: whether the text goes to a terminal, which takes its own width and colours.
     """
     body = document.body()
-    names = next((block.names for block in body.blocks if isinstance(block, Matrix)), ())
+    matrices = [block for block in body.blocks if isinstance(block, Matrix)]
+    names = matrices[0].names if matrices else ()
     width = max(WIDTH, LABELS + sum(map(_column, names))) if names else WIDTH
+    room = max(LEAST, _real().width) if terminal else width
     items = _head(body)
     for block in body.blocks:
         if isinstance(block, Remarks):
             items += [Text(line) for line in block.lines]
         elif isinstance(block, Matrix):
-            items += [_matrix(block, None if terminal else width), Text("")]
+            parts = _side_by_side(matrices, room) if terminal else [(0, len(names))]
+            for first, last in parts:
+                items += [_matrix(_columns(block, first, last), None if terminal else width), Text("")]
         else:
             if block.title:
                 items.append(Text(block.title, style="bold cyan"))
-            items.append(_lines(block) if isinstance(block, Lines) else _grid(block))
+            items.append(_lines(block) if isinstance(block, Lines) else _grid(block, room))
     return _print(items, terminal=terminal, width=width)

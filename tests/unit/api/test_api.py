@@ -12,10 +12,11 @@ import pytest
 
 import ffplan as api
 from ffplan.base.plain import plain
-from tests.support import ROOT, ffplan
+from tests.support import ROOT, ffplan, vary_design
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 def printed(command: str) -> Any:
@@ -94,7 +95,7 @@ def test_designs_vary_and_are_checked() -> None:
             "accelerator on each",
         ),
         (lambda: api.train("superpod-h100-4su", "llama3-9b"), "did you mean"),
-        (lambda: api.train("superpod-h100-4su", "llama3-8b", gpus=64, batch=7), "take a batch of 64"),
+        (lambda: api.train("superpod-h100-4su", "llama3-8b", gpus=64, batch=7, zero=3), "take --batch 64; "),
         (lambda: api.search("superpod-h100-4su", "llama3-8b", gpus=[8, 16]), "one number"),  # type: ignore[arg-type]
         (lambda: api.size(100, "qm8701"), "did you mean"),
         (lambda: api.size(100, "qm8700", colour="red"), "no field `colour`"),
@@ -151,6 +152,23 @@ def test_studies_of_one_design_do_not_see_each_other() -> None:
     before = api.assess(design).to_dict()
     api.train(design, "llama3-8b", gpus=64, batch=256, tensor=2)
     assert api.assess(design).to_dict() == before
+
+
+def test_rails_that_share_switches_are_the_same_alone_and_in_an_array(tmp_path: Path) -> None:
+    """Switches of 64 ports hold 8 rails of 8 nodes, 4 of 16, 2 of 32 and 1 of 64."""
+    change = (("family: rail-optimised", "family: rail-only"), ("  scalable_unit: 32\n", ""), ("tiers: 2", "tiers: 1"))
+    text = vary_design(tmp_path, "superpod-h100-4su", *change).read_text()
+    path = tmp_path / "rails.yaml"
+    head, rest = text.split("floor:")
+    path.write_text(head.replace(", rack_units: 8", "") + rest[rest.index("communication:") :])
+    counts = [8, 64, 9, 32]
+    many = api.assess_many(str(path), {"nodes[0].count": counts})
+    assert many["fabric.switches.total"].tolist() == [1, 8, 2, 4]
+    for position, count in enumerate(counts):
+        alone = api.assess(api.load(str(path)).vary({"nodes[0].count": count}))
+        assert many["fabric.switches.total"][position] == alone.fabric.switches.total
+        assert many["cost.total"][position] == alone.cost.total
+        assert many["fabric.bisection_gbyte_s"][position] == alone.fabric.bisection_gbyte_s
 
 
 def test_what_cannot_be_built_alone_can_be_healed_by_an_axis() -> None:

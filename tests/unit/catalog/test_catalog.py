@@ -6,8 +6,9 @@ import pytest
 
 from ffplan.base.errors import InputError, UsageError
 from ffplan.catalog.parts import Switch
-from ffplan.catalog.store import Catalog
-from tests.support import assess_file, document, overlay_part
+from ffplan.catalog.store import KINDS, OTHER_WORDS, Catalog
+from ffplan.studies.catalog import part_list
+from tests.support import assess_file, document, ffplan, overlay_part
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,12 +39,50 @@ def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
         Catalog([str(tmp_path / "nowhere")])
 
 
-def test_two_files_of_one_name_are_refused(overlay: Path) -> None:
+def test_two_files_of_one_name_are_refused_where_that_name_is_read(overlay: Path) -> None:
+    """Fifty other parts are no worse for it, and `catalog list` names both files."""
     for folder in ("a", "b"):
         (overlay / folder).mkdir()
         (overlay / folder / "same.yaml").write_text("kind: nic\n")
+    catalog = Catalog([str(overlay)])
+    assert catalog.entry("qm8700").part.kind == "switch"
+    assert catalog.kind_of("same") == ""
     with pytest.raises(UsageError, match="two files are named `same`"):
-        Catalog([str(overlay)])
+        catalog.entry("same")
+    assert [item.id for item in part_list(catalog).broken] == ["same"]
+
+
+def test_a_broken_part_stops_only_who_reads_it(overlay: Path) -> None:
+    (overlay / "my-switch.yaml").write_text("kind: switch\nid: [my-switch\n")
+    (overlay / "qm9700.yaml").write_text("kind: switch\n")
+    catalog = Catalog([str(overlay)])
+    assert catalog.ids_of("switch")  # the hints of errors read no part
+    shipped, parts = part_list(Catalog(), "switch"), part_list(catalog, "switch")
+    assert {row.id for row in shipped.parts} - {row.id for row in parts.parts} == {"qm9700"}
+    assert [(item.id, item.fault.partition(": error")[0]) for item in parts.broken] == [
+        ("my-switch", f"{overlay}/my-switch.yaml:3:1"),
+        ("qm9700", f"{overlay}/qm9700.yaml:1:1"),
+    ]
+    assert shipped.broken == ()
+    done = ffplan("check", "fire-flyer-2", "--catalog", str(overlay))
+    assert done.code == 0, done.err
+    listed = ffplan("catalog", "list", "switch", "--catalog", str(overlay))
+    assert (listed.code, "qm8700" in listed.out) == (2, True)
+    assert "my-switch.yaml:3:1: error" in listed.err
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [("gpu", "accelerator"), ("GPUs", "accelerator"), ("accelerators", "accelerator"), ("cable", "link")],
+)
+def test_kinds_by_other_words(word: str, kind: str) -> None:
+    done = ffplan("catalog", "list", word)
+    assert (done.code, done.out) == (2, "")
+    assert f"did you mean `{kind}`?" in done.err
+
+
+def test_other_words_mean_kinds() -> None:
+    assert set(OTHER_WORDS.values()) <= set(KINDS)
 
 
 @pytest.mark.parametrize(

@@ -135,11 +135,32 @@ def test_accuracy_of_all_that_ships() -> None:
 
 
 def test_accuracy_text_and_markdown() -> None:
-    text = ffplan("accuracy", "communication").out
+    text = ffplan("accuracy", "communication", "--rows").out
     assert max(len(line) for line in text.splitlines()) <= 80
     for words in ("fire-flyer-fig7: hfreduce", "MAPE %", "not scored", "all"):
         assert words in text
+    assert text.index("MAPE %") < text.index("Kinds of rows") < text.index("fire-flyer-fig7: hfreduce")
     assert "| nccl-h100-node |" in ffplan("accuracy", "communication", "--format", "markdown").out
+
+
+@pytest.mark.parametrize("subject", ["communication", "training", "memory"])
+def test_rows_are_printed_on_request_and_always_in_json_and_csv(subject: str) -> None:
+    """994 lines before the summary hide it: the table holds the summary, and says how to see the rows."""
+    table = ffplan("accuracy", subject).out
+    report = json.loads(ffplan("accuracy", subject, "--format", "json").out)
+    assert len(table.splitlines()) < 100
+    assert "measured  model" not in table
+    assert f"{len(report['rows'])} rows in all; `--rows` prints each" in table
+    assert len(list(csv.DictReader(io.StringIO(ffplan("accuracy", subject, "-f", "csv").out)))) == len(report["rows"])
+    markdown = [ffplan("accuracy", subject, "-f", "markdown", *rows).out for rows in ((), ("--rows",))]
+    assert len(markdown[0].splitlines()) < 100
+    assert len(markdown[1].splitlines()) > len(report["rows"])
+
+
+def test_rows_have_no_place_beside_leave_one_out() -> None:
+    done = ffplan("accuracy training --rows --leave-one-out")
+    assert (done.code, done.out) == (2, "")
+    assert "--rows has no effect" in done.err
 
 
 def test_a_users_own_cases(tmp_path: Path) -> None:

@@ -61,7 +61,17 @@ def test_faults_of_chosen_switches_and_of_all_between_zones() -> None:
     both, leaves = found["losses"]
     assert (both["samples"], both["nodes_lost"], both["bisection_share"]) == (1, 625, 0)
     assert both["allreduce_share"] == both["zone_share"] == 1.0  # within the zone that is left
+    assert (both["nodes_lost_worst"], both["nodes_share"], both["nodes_share_worst"]) == (625, 0.5, 0.5)
     assert leaves["endpoints_lost"] == 38
+    assert leaves["nodes_share"] == 1 - leaves["nodes_lost"] / found["nodes"]
+
+
+def test_the_table_of_faults_says_that_half_of_the_job_is_gone() -> None:
+    """Full rate over the nodes left is no full job: 625 of 1,250 nodes drop out with the switches between zones."""
+    done = ffplan("faults", "fire-flyer-2", "--lose", "interzone:2")
+    (row,) = [line for line in done.out.splitlines() if "2 interzone switches" in line]
+    assert row.split()[-3:] == ["625", "50", "100"]
+    assert "job: fraction left of its 1,250 nodes" in done.out
 
 
 def test_a_spine_of_twenty_costs_nothing_where_leaves_have_nineteen_endpoints() -> None:
@@ -87,6 +97,18 @@ def test_adaptive_routing_is_no_slower_than_static_and_ecmp_hashes() -> None:
     }
     assert share["adaptive"] >= share["static"]
     assert share["adaptive"] > share["ecmp"]
+
+
+def test_planes_that_no_node_joins_are_refused() -> None:
+    """A node with one NIC is in one plane: four planes would be four clusters. Eight NICs join eight, not three."""
+    alone = result("size -n 4096 --switch qm9700 --rails 1")
+    assert not [item["family"] for item in alone["options"] if item["family"].endswith("planes by NIC")]
+    reason = "a node with 1 NIC joins 1 of them, and nothing joins the planes"
+    refused = [text for text in alone["too_small"] if "by NIC" in text]
+    assert refused == [f"{planes} planes by NIC: {reason}" for planes in (2, 4, 8)]
+    three = result("size -n 4096 --switch qm9700 --planes 3 --planes 8")
+    assert "3 planes by NIC: 8 NICs of a node cannot be dealt evenly over them" in three["too_small"]
+    assert any(item["family"] == "8 planes by NIC" for item in three["options"])
 
 
 def test_the_price_of_a_size_and_what_is_too_small() -> None:

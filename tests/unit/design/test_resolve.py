@@ -12,7 +12,9 @@ import pytest
 
 from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
+from ffplan.design.rails import shared_rails
 from ffplan.design.resolve import resolve
+from ffplan.fabric.family import plan_fabric, wire
 from tests.support import assess_file, document, overlay_part
 
 if TYPE_CHECKING:
@@ -106,6 +108,44 @@ def test_planes_and_stripes() -> None:
     striped = resolved(("  tiers: 2", "  tiers: 2\n  planes: 4\n  planes_by: port"))
     assert (striped.planes, striped.stripes) == (4, 4)
     assert resolved(("  tiers: 2", "  tiers: 2\n  planes: 4")).stripes == 1
+
+
+RAILS = (
+    ("  - {role: storage, server: fire-flyer-3fs-node, count: 4}\n", ""),
+    ("family: fat-tree", "family: rail-only"),
+    ("tiers: 2", "tiers: 1"),
+)
+
+
+@pytest.mark.parametrize(("count", "shared"), [(8, 8), (9, 4), (16, 4), (17, 2), (32, 2), (33, 1), (64, 1)])
+def test_rails_share_a_switch_where_it_has_ports(count: int, shared: int) -> None:
+    """A switch of 64 ports holds 8 rails of 8 nodes, 4 of 16, 2 of 32; never 3 of 20, as 3 does not divide 8."""
+    alone = resolved(*RAILS, ("count: 32", f"count: {count}"))
+    assert (alone.rails_per_switch, alone.planes) == (shared, 8 // shared)
+    assert plan_fabric(alone).switches == 8 // shared
+
+
+def test_access_points_and_links_to_other_zones_take_ports_of_rails() -> None:
+    assert resolved(*RAILS, ("tiers: 1", "tiers: 1\n  access_points: 264")).planes == 8  # 33 a rail
+    trunk = "tiers: 1\n  zones: 2\n  inter_zone: {switches: 1, links_per_zone: 16}"
+    assert resolved(*RAILS, ("tiers: 1", trunk)).planes == 8 // 2  # 64 - 16 ports hold 3 rails of 16 nodes, so 2
+
+
+def test_rails_that_share_a_switch_are_wired_to_it() -> None:
+    design = resolved(*RAILS)
+    fabric = wire(design, plan_fabric(design))
+    ports = fabric.network.endpoints
+    for plane in range(4):
+        assert set(ports.port[ports.plane == plane].tolist()) == {2 * plane, 2 * plane + 1}
+    assert (len(fabric.network.switches), np.bincount(ports.leaf).tolist()) == (4, [64] * 4)
+
+
+@pytest.mark.parametrize(
+    ("rails", "ports", "room", "shared"), [(8, 160, 64, 2), (8, 8, 8, 8), (8, 72, 8, 1), (6, 60, 32, 3), (1, 9, 4, 1)]
+)
+def test_shared_rails(rails: int, ports: int, room: int, shared: int) -> None:
+    assert shared_rails(rails, ports, room) == shared
+    assert np.broadcast_to(shared_rails(rails, np.array([ports, 10**6]), room), 2).tolist() == [shared, 1]
 
 
 def test_zones() -> None:

@@ -514,3 +514,29 @@ def test_scale_up_domains_are_a_tier_of_their_own(tmp_path: Path, overlay: Path)
     ).fabric.scale_up
     assert rack is not None
     assert (rack.accelerators_per_domain, rack.domains) == (72, 3)
+
+
+def test_a_rack_of_one_scale_up_switch_is_named_as_such(tmp_path: Path) -> None:
+    """A GB200 tray has 4 GPUs, and NVLink joins the 18 trays of a rack: 72, not 4."""
+    a = plan(tmp_path, "tiers: 2", "role: compute, server: gb200-nvl72-tray, count: 36")
+    assert a.hardware.scale_up.startswith("NVLink switch joins 72 over 18 nodes at ")
+    assert a.fabric.scale_up is not None
+    assert (a.fabric.scale_up.accelerators_per_domain, a.fabric.scale_up.domains) == (72, 2)
+
+
+def test_the_hours_behind_a_year_of_electricity_are_stated() -> None:
+    from tests.support import ffplan
+
+    a = assess_file("superpod-h100-4su")
+    assert a.power.electricity_per_year == pytest.approx(a.power.facility_kw * 8760 * 0.08)
+    assert any("8,760 hours at the power in training" in text for text in a.assumptions)
+    lines = ffplan("design superpod-h100-4su").out
+    assert "911,080 USD a year, at 8,760 hours of training" in lines
+
+
+def test_compare_explains_its_currency_once() -> None:
+    from tests.support import ffplan
+
+    done = ffplan("compare fire-flyer-2 fire-flyer-2-nvlink dgx-a100-10k")
+    assert done.out.count("paper-unit: relative prices; a unit is about 13,100 USD") == 1
+    assert "paper-unit:" not in ffplan("compare superpod-h100-4su fire-flyer-next").out

@@ -1,0 +1,124 @@
+"""Even striping of spines over cores, which OpenSM's ftree engine needs, and what each core policy costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, get_args
+
+from ffplan.base.errors import InputError
+from ffplan.base.record import record
+from ffplan.design.schema import CorePolicy
+from ffplan.fabric.sizing.tree_plan import plan_trees
+
+if TYPE_CHECKING:
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.fabric.sizing.fat_tree import Tree
+    from ffplan.fabric.sizing.plan import FabricPlan
+
+EVEN = "equal-stripe"
+"""The policy that joins each spine to its cores by as many links."""
+
+
+@record
+class EvenChange:
+    """A change of a design that joins its spines and cores evenly."""
+
+    fields: str
+    """The fields to write under `fabric`."""
+    switches: int
+    """Switches of the changed design [1]."""
+
+
+def uneven(plan: FabricPlan) -> str:
+    """Describe the uneven links of the three-tier trees of a fabric; an empty text where all are even."""
+    return next((text for tree in plan.trees if (text := _uneven_tree(tree))), "") if plan.tiers == 3 else ""
+
+
+def _uneven_tree(tree: Tree) -> str:
+    assert tree.pod is not None
+    groups, up = tree.rule.uplinks, tree.pod.up
+    if tree.last_pod is not None and tree.full_pods:
+        return f"the last pod has {tree.last_pod.leaves} leaves, the others {tree.pod.leaves}"
+    if tree.last_pod is None and (tree.core % groups or up % (tree.core // groups)):
+        return f"the {up} uplinks of a spine cannot be dealt evenly over {tree.core / groups:g} cores"
+    return ""
+
+
+def _with(design: ResolvedDesign, **fields: object) -> ResolvedDesign:
+    fabric = design.spec.fabric.model_copy(update=fields)
+    return replace(design, spec=design.spec.model_copy(update={"fabric": fabric}))
+
+
+def switches_by_policy(design: ResolvedDesign) -> dict[str, int]:
+    """Return the switches of the fabric with each core policy [1]; empty where it has no cores.
+
+    Args:
+        design: a design that can be built.
+    """
+    fabric = design.spec.fabric
+    if fabric.family == "dragonfly" or fabric.tiers < 3:
+        return {}
+    return {policy: plan_trees(_with(design, core_policy=policy)).switches for policy in get_args(CorePolicy)}
+
+
+def even_change(design: ResolvedDesign, plan: FabricPlan) -> EvenChange | None:
+    """Return the smallest change that joins spines and cores evenly: the policy, then whole pods; None where both fail.
+
+    Args:
+        design: the design.
+        plan: its fabric, with uneven links.
+    """
+    tree = max(plan.trees, key=lambda item: item.leaf)
+    pods = tree.full_pods + (tree.last_pod is not None)
+    full = pods * tree.rule.pod_leaves * tree.rule.downlinks - design.trunk_links
+    points = plan.planes * plan.zones * full
+    for fields in ({"core_policy": EVEN}, {"core_policy": EVEN, "access_points": points}):
+        try:
+            found = plan_trees(_with(design, **fields))
+        except InputError:
+            continue
+        if not uneven(found):
+            written = " and ".join(f"`{name}: {value}`" for name, value in fields.items())
+            return EvenChange(written, found.switches)
+    return None
+
+
+def difference(switches: int, other: int) -> str:
+    """Return a number of switches with its difference to another, such as `1,400 switches, 80 more`."""
+    more = other - switches
+    ending = f", {abs(more):,} {'more' if more > 0 else 'fewer'}" if more else ", as many"
+    return f"{other:,} switch{'' if other == 1 else 'es'}{ending}"
+
+
+def policy_words(policy: str, totals: dict[str, int]) -> str:
+    """Return what the other core policies cost; an empty text where all need as many switches.
+
+    Args:
+        policy: the policy of the design.
+        totals: switches with each policy [1].
+    """
+    mine, others = totals[policy], []
+    for name, count in totals.items():
+        if count != mine:
+            why = "; OpenSM's ftree engine needs it" if name == EVEN else ""
+            others.append(f"{count:,} with `{name}` ({abs(count - mine):,} {'more' if count > mine else 'fewer'}{why})")
+    return f"{mine:,} switches with `core_policy: {policy}`, {', '.join(others)}" if others else ""
+
+
+def striping_notes(design: ResolvedDesign) -> tuple[str, ...]:
+    """Return what OpenSM's ftree engine refuses, with the remedy, and what the other core policies cost.
+
+    Args:
+        design: a design that can be built.
+    """
+    totals = switches_by_policy(design)
+    if not totals:
+        return ()
+    plan, notes = plan_trees(design), []
+    why = uneven(plan)
+    if why:
+        change = even_change(design, plan)
+        remedy = f": write {change.fields} ({difference(plan.switches, change.switches)})" if change else ""
+        notes.append(f"OpenSM's ftree engine refuses this tree, as {why}{remedy}.")
+    words = policy_words(design.spec.fabric.core_policy, totals)
+    return (*notes, f"{words}.") if words else tuple(notes)

@@ -1,0 +1,106 @@
+"""`ffplan check` on parts, other files and folders; refused choices; completion of ids."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import ROOT, ffplan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SWITCH = ROOT / "catalogs" / "switches" / "nvidia" / "qm8700.yaml"
+
+
+def test_a_part_is_checked_as_a_part(tmp_path: Path) -> None:
+    assert "1 part checked: nothing found" in ffplan("check", str(SWITCH)).out
+    broken = tmp_path / "qm8700.yaml"
+    broken.write_text(SWITCH.read_text().replace("253 W", "253 GB"))
+    done = ffplan("check", str(broken))
+    assert done.code == 2
+    assert "a power is wanted" in done.out
+    assert "nodes" not in done.out  # no word of a design
+    unknown = tmp_path / "x.yaml"
+    unknown.write_text("kind: gpu\nid: x\n")
+    assert "did you mean `accelerator`?" in ffplan("check", str(unknown)).out
+
+
+def test_measured_cases_and_plans_are_checked_as_such(tmp_path: Path) -> None:
+    cases = sorted((ROOT / "catalogs" / "measurements").glob("*/*.yaml"))[:1]
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("kind: training-plan\ntensor: 8\n")
+    done = ffplan("check", *map(str, cases), str(plan))
+    assert (done.code, done.out) == (0, "1 case file, 1 plan checked: nothing found\n"), done.err
+    plan.write_text("kind: training-plan\nrecompute: all\n")
+    assert ffplan("check", str(plan)).code == 2
+
+
+def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
+    for name in ("b", "a", ".git"):
+        (tmp_path / name).mkdir()
+    design = (ROOT / "designs" / "fire-flyer-2.yaml").read_text()
+    (tmp_path / "a" / "one.yaml").write_text(design)
+    (tmp_path / "b" / "qm8700.yml").write_text(SWITCH.read_text())
+    (tmp_path / ".git" / "hidden.yaml").write_text("a: [")
+    (tmp_path / "notes.txt").write_text("no design")
+    done = ffplan("check", str(tmp_path), "--format", "json")
+    report = json.loads(done.out)
+    assert done.code == 0
+    assert report["designs"] == [str(tmp_path / "a" / "one.yaml"), str(tmp_path / "b" / "qm8700.yml")]
+    assert {item["file"] for item in report["findings"]} == {str(tmp_path / "a" / "one.yaml")}
+    assert ffplan("check", str(tmp_path), "--fail-on", "info").code == 1
+    (tmp_path / "b" / "broken.yaml").write_text("a: [")
+    again = ffplan("check", str(tmp_path))
+    assert again.code == 2
+    assert "2 designs, 1 part checked: 1 error, 3 info" in again.out
+    assert again.out == ffplan("check", str(tmp_path)).out
+
+
+def test_a_folder_without_yaml_is_refused(tmp_path: Path) -> None:
+    done = ffplan("check", str(tmp_path))
+    assert (done.code, done.out) == (2, "")
+    assert "there is no YAML file in this folder" in done.err
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("check fire-flyer-2 --format jsn", "ffplan check: --format: no `jsn`; did you mean `json`?"),
+        ("design fire-flyer-2 --format sarif", "ffplan design: --format: no `sarif`; known choice: `csv`, `json`, "),
+        ("schema desing", "ffplan schema: no `desing`; did you mean `design`?"),
+        ("catalog list --format xml", "ffplan catalog list: --format: no `xml`; known choice: `json`, `table`"),
+        ("verify fire-flyer-2 --with opensn", "ffplan verify: --with: no `opensn`; did you mean `opensm`?"),
+        ("size -n 5 --switch qm9700 --tiers 9", "ffplan size: --tiers: input should be less than or equal to 3"),
+    ],
+)
+def test_refused_values_read_like_our_other_errors(command: str, message: str) -> None:
+    done = ffplan(command)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(message)
+    assert "Value error" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("ffplan train x --model llama-1", "llama-13b"),
+        ("ffplan size --switch qm9", "qm9700"),
+        ("ffplan size --prices usd", "usd-2024"),
+        ("ffplan calibrate h100-sxm-8", "h100-sxm-80gb"),
+        ("ffplan check fire-flyer-n", "fire-flyer-next"),
+    ],
+)
+def test_the_shell_completes_ids(words: str, found: str) -> None:
+    count = str(len(words.split()) - 1)
+    env = {"_FFPLAN_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": count}
+    code = "import sys; sys.argv = ['ffplan']; from ffplan.__main__ import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**os.environ, **env}, timeout=60
+    )
+    assert found in done.stdout.split()

@@ -1,0 +1,88 @@
+"""Tables wrap between words and after hyphens, never inside a number."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ffplan.base.formatting import amount, kilowatts
+from ffplan.report.document import Body, Document, Grid, Matrix
+from ffplan.report.formats import table
+from ffplan.report.formats.wrapping import breaks, column_widths, longest_piece
+
+
+def split(text: str, width: int) -> list[str]:
+    places = [0, *breaks(text, width), len(text)]
+    return [text[one:two].rstrip() for one, two in itertools.pairwise(places)]
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("superpod-h100-4su", 12, ["superpod-", "h100-4su"]),
+        ("1,433,982,976", 6, ["1,433,982,976"]),
+        ("1,016 (0.102x)", 8, ["1,016", "(0.102x)"]),
+        ("59 % (59 to 60 %)", 16, ["59 % (59 to", "60 %)"]),
+        ("from 2024-11-22", 9, ["from", "2024-11-22"]),
+        ("in-network reduction", 10, ["in-network", "reduction"]),
+        ("incomprehensible", 6, ["incomp", "rehens", "ible"]),
+        ("  indented text", 10, ["  indented", "text"]),
+    ],
+)
+def test_lines(text: str, width: int, lines: list[str]) -> None:
+    assert split(text, width) == lines
+
+
+@given(
+    words=st.lists(st.from_regex(r"[a-z]{1,9}(-[a-z0-9]{1,5}){0,2}|[0-9]{1,3}(,[0-9]{3}){0,3}( %)?", fullmatch=True)),
+    width=st.integers(3, 30),
+)
+def test_wrapping_loses_nothing_and_breaks_no_number(words: list[str], width: int) -> None:
+    text = " ".join(words)
+    lines = split(text, width)
+    assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+    numbers = re.findall(r"(?<![\w,-])[0-9,]+(?: %)?", text)
+    assert all(any(number in line for line in lines) for number in numbers)
+    assert all(len(line) <= max(width, longest_piece(text)) for line in lines)
+
+
+def test_columns_give_way_from_the_widest_and_never_below_their_parts() -> None:
+    cells = [["fixed label"], ["a few words of text"], ["1,433,982,976"]]
+    assert column_widths(cells, 1, 100) == [11, 19, 13]
+    assert column_widths(cells, 1, 34) == [11, 10, 13]
+    assert column_widths(cells, 1, 5) == [11, 5, 13]
+
+
+def test_a_table_too_wide_for_its_line_keeps_its_numbers_whole() -> None:
+    numbers = tuple("1,433,982,976" for _ in range(7))
+    document = Document(None, lambda: Body("", [Grid("", (("row", *numbers),), tuple("abcdefgh"))]))
+    (line,) = [text for text in table.render(document, terminal=False).splitlines() if "row" in text]
+    assert line.split() == ["row", *numbers]
+
+
+def test_a_comparison_wider_than_the_terminal_is_printed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    names = tuple(f"superpod-h100-{number}su" for number in range(8))
+    matrix = Matrix("Cluster", names, (("total price", tuple("1,433,982,976" for _ in names)),))
+    text = re.sub(r"\x1b\[[0-9;]*m", "", table.render(Document(None, lambda: Body("", [matrix])), terminal=True))
+    rows = [line for line in text.splitlines() if line.startswith("total price")]
+    assert len(rows) > 1
+    assert sum(line.count("1,433,982,976") for line in rows) == 8
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(355.55, "355.55"), (4_644_000, "4,644,000"), (41_876_472, "41.88 mn"), (1_433_982_976, "1.434 bn")],
+)
+def test_large_amounts_are_scaled(value: float, text: str) -> None:
+    assert amount(value) == text
+
+
+def test_large_powers_are_megawatts() -> None:
+    assert (kilowatts(3276.0), kilowatts(12_345.6)) == ("3,276 kW", "12.35 MW")
