@@ -43,6 +43,8 @@ def list_parts(
     """
     from ffplan.catalog.store import KINDS, Catalog, kind_hint
 
+    if kind is not None and kind not in KINDS and kind.removesuffix("s") in KINDS:
+        kind = kind.removesuffix("s")
     if kind is not None and kind not in KINDS:
         raise UsageError(f"ffplan catalog list: no kind `{kind}`; {kind_hint(kind)}")
     from ffplan.report.catalog import parts_document

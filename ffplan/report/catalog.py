@@ -42,9 +42,15 @@ def part_document(sheet: PartSheet) -> Document:
 
 def _list(parts: PartList) -> Body:
     overlaid = any(not row.path.startswith("catalogs/") for row in parts.parts)
-    header = ("kind", "id", "name", *(("path",) if overlaid else ()))
+    alone = {row.kind for row in parts.parts} == {"accelerator"}
+    words = {True: "calibrated", False: "estimated", None: ""}
+    header = ("kind", "id", "name", *(("training",) if alone else ()), *(("path",) if overlaid else ()))
     rows = tuple(
-        (row.kind, row.id, row.name, *((row.path,) if overlaid else ()))
+        (
+            *(row.kind, row.id, row.name),
+            *((words[row.calibrated],) if alone else ()),
+            *((row.path,) if overlaid else ()),
+        )
         for row in sorted(parts.parts, key=lambda item: (item.kind, item.id))
     )
     return Body("", (Grid("", rows, header, style="list"),))

@@ -19,6 +19,9 @@ class PartRow:
     """Name for people."""
     path: str
     """File."""
+    calibrated: bool | None
+    """True where an accelerator has training constants of its own, false where those of a relative stand in; null for
+    other kinds."""
 
 
 @record

@@ -238,6 +238,12 @@ class TrainReport(Result):
     """Id of the accelerator."""
     calibration: str
     """The set of constants behind the times, and the runs that it was fitted on."""
+    estimated_from: str | None
+    """The calibrated accelerator whose efficiencies stand in; null where the accelerator has constants of its own."""
+    error_band: float
+    """Mean of absolute errors to expect [1]."""
+    error_basis: str
+    """Runs behind that error."""
     searched: int
     """Plans that a search evaluated; 0 without one."""
     feasible: int

@@ -20,6 +20,7 @@ from ffplan.catalog.evidence import (
     TransfersFigure,
 )
 from ffplan.catalog.models import Model, ParameterFigure
+from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.prices import PriceBook
 from ffplan.results.catalog import BrokenPart, FigureRow, PartList, PartReport, PartRow, PartSheet
 
@@ -71,6 +72,11 @@ def _figures(part: Part) -> Iterator[FigureRow]:
         )
 
 
+def _calibrated(part: Part) -> bool | None:
+    """Return whether an accelerator has training constants of its own; None of other parts."""
+    return part.training is not None if isinstance(part, Accelerator) else None
+
+
 def part_list(catalog: Catalog, kind: str | None = None) -> PartList:
     """Return the parts of a catalogue.
 
@@ -87,7 +93,10 @@ def part_list(catalog: Catalog, kind: str | None = None) -> PartList:
                 entries.append(catalog.entry(name))
             except (InputError, UsageError) as error:
                 broken.append(BrokenPart(name, str(error)))
-    rows = tuple(PartRow(e.part.id, e.part.kind, e.part.name, e.document.file) for e in entries)
+    rows = tuple(
+        PartRow(id=e.part.id, kind=e.part.kind, name=e.part.name, path=e.document.file, calibrated=_calibrated(e.part))
+        for e in entries
+    )
     return PartList(rows, tuple(broken))
 
 

@@ -13,7 +13,9 @@ from ffplan.design.training import PlanFields
 from ffplan.results.design import SCHEMA_VERSION, CatalogFile
 from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
 from ffplan.studies.cluster import cluster_of
+from ffplan.studies.error_bands import CALIBRATED, ESTIMATED
 from ffplan.studies.job_layout import most_gpus
+from ffplan.studies.relatives import with_relative
 from ffplan.studies.train_assumptions import fsdp_assumption, training_assumptions
 from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.constraints import WORDS, RefusedError
@@ -77,6 +79,7 @@ def cluster_for(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -
     part = design.compute.accelerator
     if part is None:
         raise RefusedError(f"`{design.compute.server.id}` has no accelerators", infeasible=False)
+    part, _ = with_relative(part, catalog)
     limit = asked.memory if asked.memory is not None else part.memory.value - RESERVED_BYTES
     system = cluster_of(design, catalog, asked.plan.reducer)
     if system.nvlink and not (system.host.pairs or system.host.joined):
@@ -144,12 +147,17 @@ def train_report(
         counts: plans that a search evaluated, those that can run, and the others by reason.
         skipped: numbers of accelerators on which the plan cannot run.
     """
-    rates = part.training
+    rates, own = part.training, design.compute.accelerator
     assert rates is not None
+    assert own is not None
+    relative = with_relative(own, catalog)[1]
+    band = CALIBRATED if relative is None else ESTIMATED
     reached, precision = rates.reached(asked.plan.precision), asked.plan.precision
     basis = f"{rates.set}: {part.sources[rates.matrix.source].title}"
     if reached is not None and reached.source != rates.matrix.source:
         basis += f"; products at {precision} derived from {part.sources[reached.source].title}"
+    if relative is not None:
+        basis = f"estimated: efficiencies of {relative}, the nearest calibrated relative, at its own peak and bandwidth"
     refused = sorted(counts[2].items(), key=lambda item: -item[1])
     return TrainReport(
         schema_version=SCHEMA_VERSION,
@@ -162,6 +170,9 @@ def train_report(
         unit="images" if asked.model.transformer is None else "tokens",
         accelerator=part.id,
         calibration=basis,
+        estimated_from=relative,
+        error_band=band.mean,
+        error_basis=f"{band.runs} {band.basis}",
         searched=counts[0],
         feasible=counts[1],
         refused=tuple(Refused(name, WORDS[name], count) for name, count in refused),

@@ -82,6 +82,8 @@ def removed_with(part: str, path: str, server: str) -> re.Pattern[str]:
         own += [r"^cost\.node_price", r"^cost\.servers$"]
     if path.startswith("gemm."):
         own.append(rf"^hardware\.gemm_tflops\.{path.partition('.')[2]}$")
+    if path == "power.idle":
+        own.append(r"^power\.nodes\[\d+\]\.idle_w$")
     return re.compile("|".join(own) or "a^")
 
 

@@ -28,6 +28,7 @@ FIELDS = {
     "--recompute": "recompute",
     "--schedule": "schedule",
     "--gpus": "gpus",
+    "--grad-dtype": "grad_dtype",
 }
 REFUSALS = (RefusedError, UsageError)
 

@@ -191,15 +191,19 @@ def test_no_plan_runs_where_memory_is_tiny() -> None:
     assert "no plan of this model" in ffplan(f"{TRAIN} --gpus 64 --tp 8 --memory 1GiB").err
 
 
-def test_a_batch_is_needed_and_accelerators_must_be_calibrated(tmp_path: Path) -> None:
+def test_a_batch_is_needed_and_uncalibrated_accelerators_are_estimated(tmp_path: Path) -> None:
     assert "no batch" in ffplan(LLAMA, "--gpus", "64").err
     text = (ROOT / "catalogs" / "accelerators" / "nvidia" / "h100-sxm-80gb.yaml").read_text()
     head, _, rest = text.partition("training:\n")
     kept = "".join(line + "\n" for line in rest.splitlines() if not line.startswith("  "))
     (tmp_path / "h100-sxm-80gb.yaml").write_text(head + kept)
-    run = ffplan(TRAIN, "--gpus", "64", "--catalog", str(tmp_path))
-    assert run.code == 2
-    assert "nothing was calibrated for training on `h100-sxm-80gb`" in run.err
+    run = ffplan(TRAIN, "--gpus", "128", "--tp", "8", "--pp", "4", "--catalog", str(tmp_path), "--format", "json")
+    report = valid(run.out, "train")
+    assert report["estimated_from"] == "h800-sxm"  # the same chip
+    assert report["error_band"] == 0.21
+    assert str(report["calibration"]).startswith("estimated: efficiencies of h800-sxm")
+    own = valid(ffplan(TRAIN, "--gpus", "128", "--tp", "8", "--pp", "4", "--format", "json").out, "train")
+    assert (own["estimated_from"], own["error_band"], own["error_basis"]) == (None, 0.1, "69 predicted runs")
 
 
 def test_a_table_keeps_what_runs() -> None:
