@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from ffplan.catalog.training import TrainingRates
 
 
+LARGE = 0.15
+"""Mean error from which constants are written on request only [1]."""
 WORST = 0.5
 """Mean error from which a fit is none [1]."""
 
@@ -62,6 +64,14 @@ class Calibration:
     report: CalibrationReport
     overlay: str
     """The accelerator's file with the fitted constants."""
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Reasons not to use the constants: an end of their range, or a large error."""
+        ends = [f"{item.name} is {item.note}" for item in self.report.constants if item.note]
+        if self.report.after > LARGE:
+            ends.append(f"the runs are missed by {self.report.after:.0%} in the mean, more than {LARGE:.0%}")
+        return tuple(ends)
 
 
 def runs(catalog: Catalog, files: tuple[str, ...]) -> list[TrainingReplay]:

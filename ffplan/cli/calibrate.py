@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ffplan.base.errors import UsageError
+from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, OutputOption, complete_part
@@ -65,6 +65,11 @@ FolderOption = Annotated[
     ),
 ]
 
+ForceOption = Annotated[
+    bool,
+    typer.Option("--force", help="With --write, also write constants at an end of their range, or that miss the runs."),
+]
+
 
 def _target(folder: str, accelerator: str, parts: Catalog) -> Path:
     """Return the file to write: a new one, or the accelerator's own in a folder of the catalogue.
@@ -107,6 +112,7 @@ def calibrate(
     start: StartOption = None,
     units: UnitsOption = None,
     folder: FolderOption = None,
+    force: ForceOption = False,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
@@ -145,4 +151,8 @@ def calibrate(
         progress.end()
     emit(calibrate_document(made.report), form, output)
     if folder is not None and target is not None:
+        doubts = () if force else made.doubts
+        if doubts:
+            typer.echo(f"ffplan calibrate: nothing written: {'; '.join(doubts)}; --force writes it anyway", err=True)
+            raise typer.Exit(EXIT_FINDINGS)
         typer.echo(f"ffplan calibrate: wrote {_write(target, folder, made)}", err=True)

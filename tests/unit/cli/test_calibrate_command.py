@@ -134,3 +134,23 @@ def test_one_source_left_out(tmp_path: Path) -> None:
     assert found["simumax-b200"]["mape"] is None
     assert "cannot tell" in found["simumax-b200"]["why"]
     assert ffplan("accuracy", "training", "--leave-one-out", "--max-mape", "5").code == 2
+
+
+def test_constants_that_stand_on_a_bound_or_miss_the_runs_are_written_on_request_only(tmp_path: Path) -> None:
+    """Seconds over 2.1 push the matrix rate up, and leave the rest unexplained; the report still shows the fit."""
+    pytest.importorskip("scipy")
+    cases = (ROOT / "catalogs" / "measurements" / "training" / "simumax-b200.yaml").read_text()
+    fast = tmp_path / "fast.yaml"
+    seconds = re.compile(r"^(      - \[(?:\d+, ){7})([0-9.]+)", re.MULTILINE)
+    fast.write_text(seconds.sub(lambda found: f"{found[1]}{float(found[2]) / 2.1:.5f}", cases))
+    folder = tmp_path / "own"
+    options = ("calibrate", "b200", "--only", "matrix", "--cases", str(fast), "--write", str(folder))
+    refused = ffplan(*options)
+    assert refused.code == 1
+    assert "Fitted constants" in refused.out or "matrix" in refused.out
+    assert "nothing written" in refused.err
+    assert "--force writes it anyway" in refused.err
+    assert not folder.exists()
+    forced = ffplan(*options, "--force")
+    assert forced.code == 0, forced.err
+    assert (folder / "b200.yaml").exists()
