@@ -279,8 +279,10 @@ class ScaleUp(Frozen):
     """True where a switch joins all accelerators of the server."""
     mesh: bool = False
     """True where a link joins every two accelerators of the server, and no switch does."""
+    torus: Many[Annotated[int, Field(ge=2, le=1000)]] = ()
+    """Accelerators along each axis of a torus, in which neighbours alone are linked: [16, 20, 28] of a TPU v5p pod."""
     name: Text = "NVLink"
-    """Name of the network, such as NVLink or xGMI."""
+    """Name of the network, such as NVLink, xGMI or ICI."""
     nodes: Count = 1
     """Servers that one switch joins, such as the 18 trays of an NVL72 rack; only with `switched`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from ffplan.catalog.parts import Server, StorageServer
@@ -53,7 +54,16 @@ def _names(server: Server | StorageServer) -> Iterator[tuple[str, tuple[str | in
 def _scale_up_faults(server: Server, document: Document) -> Iterator[Finding]:
     if server.nvlink is None:
         return
-    if server.nvlink.nodes > 1 and not server.nvlink.switched:
+    size = len(server.accelerators) * server.nvlink.nodes
+    if server.nvlink.torus and prod(server.nvlink.torus) != size:
+        yield document.finding(
+            RULE,
+            ("nvlink", "torus"),
+            f"a torus of {' x '.join(map(str, server.nvlink.torus))} holds {prod(server.nvlink.torus):,} accelerators; "
+            f"{server.nvlink.nodes:,} servers have {size:,}",
+            "write `nodes` so that both agree",
+        )
+    if server.nvlink.nodes > 1 and not (server.nvlink.switched or server.nvlink.torus):
         yield document.finding(
             RULE,
             ("nvlink", "nodes"),
@@ -84,6 +94,7 @@ def _scale_up_faults(server: Server, document: Document) -> Iterator[Finding]:
         "bridged pairs": bool(server.nvlink.pairs),
         "a mesh": server.nvlink.mesh,
         "a switch": server.nvlink.switched,
+        "a torus": bool(server.nvlink.torus),
     }
     given = [name for name, has in kinds.items() if has]
     if len(given) > 1:

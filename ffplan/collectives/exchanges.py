@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import maximum, minimum
 from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
 from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics
-from ffplan.collectives.inside_node import bridged, mesh_factor, one_pair, ring_lines, unpaired_peers
+from ffplan.collectives.inside_node import bridged, exchange_factor, one_pair, ring_lines, unpaired_peers
 
 if TYPE_CHECKING:
     from ffplan.collectives.rank_layout import RankLayout
@@ -46,7 +46,7 @@ def all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[L
         use = (same * lanes + members * away * (1.0 - lanes)) * job.several
         lines.append(Line("across a link cut", (cut.name, "0"), use, use))
     if host.joined:
-        linked = inside * mesh_factor(job)
+        linked = inside * exchange_factor(job)
         return lines + on_each("inside a node", "nvlink_all", host.gpus, linked, linked)
     paired = bridged(job) / ranks
     sent = (ranks - 1) / ranks - paired

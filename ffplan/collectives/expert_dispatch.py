@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import Number, maximum, minimum
 from ffplan.base.record import record
 from ffplan.collectives.bottleneck import Line
-from ffplan.collectives.inside_node import mesh_factor
+from ffplan.collectives.inside_node import link_factor
 
 if TYPE_CHECKING:
     from ffplan.collectives.rank_layout import RankLayout
@@ -157,7 +157,7 @@ def _lines(job: RankLayout, network: Number, inside: Number) -> list[Line]:
         members = job.nodes / cut.sets
         leaving = members * out * (job.nodes - members) / maximum(job.nodes - 1, 1)
         lines.append(Line("tokens across a link cut", (cut.name, "0"), leaving, leaving))
-    linked = inside * mesh_factor(job)
+    linked = inside * link_factor(job)
     return lines + [Line("tokens inside a node", ("nvlink", gpu), linked, linked) for gpu in host.gpus]
 
 

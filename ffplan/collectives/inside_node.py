@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ffplan.node.host import Port
 
 
-def mesh_factor(job: RankLayout) -> Number:
-    """Return how often a byte counts on a GPU's links of a full mesh, of which a job uses those to its own ranks.
+def link_factor(job: RankLayout) -> Number:
+    """Return how often a byte of a ring counts on all links of a GPU, of which a job uses those to its own ranks.
 
     Args:
         job: the ranks.
@@ -29,14 +29,65 @@ def mesh_factor(job: RankLayout) -> Number:
         Factor [1]; 1 where a switch joins the GPUs.
 
     Equation:
-        (G - 1) / (p - 1) for p of G GPUs: p - 1 rings without a common link carry 1 / (p - 1) of the message each
+        mesh: (G - 1) / (p - 1) for p of G GPUs: p - 1 rings without a common link carry 1 / (p - 1) of it each; torus
+        of k axes: k / s, s the axes that p ranks span one after the other, twice as much on an axis not closed
 
     Source:
-        [2].
+        [2]; scaling book, chapter on TPUs: each full axis carries a ring in both directions.
     """
+    if job.host.torus:
+        spanned = axes_spanned(job.host.torus, job.per_node)
+        opened = (job.per_node < job.host.torus[0]) * 1.0
+        return len(job.host.torus) / spanned * (1.0 + opened)
     if not job.host.mesh:
         return 1.0
     return (len(job.host.gpus) - 1) / maximum(job.per_node - 1, 1)
+
+
+def axes_spanned(torus: tuple[int, ...], ranks: Number) -> Number:
+    """Return the axes of a torus that ranks span, which fill one after the other.
+
+    Args:
+        torus: accelerators along each axis [1].
+        ranks: ranks p [1].
+
+    Equation:
+        1 + the axes i > 1 with p > d(1) ... d(i - 1)
+
+    Source:
+        Definition.
+    """
+    found: Number = 1.0
+    size = 1
+    for axis in torus[:-1]:
+        size *= axis
+        found = found + (ranks > size) * 1.0
+    return found
+
+
+def exchange_factor(job: RankLayout) -> Number:
+    """Return how often a byte of an all-to-all counts on all links of a GPU.
+
+    Args:
+        job: the ranks.
+
+    Returns:
+        Factor [1]; on a torus the hops of the mean pair, else that of rings.
+
+    Equation:
+        k / s x max(1, sum of d / 4 over the axes spanned): the mean distance on a closed axis of d is d / 4
+
+    Source:
+        Definition; Dally and Towles, "Principles and Practices of Interconnection Networks", section 5.2.
+    """
+    torus = job.host.torus
+    if not torus:
+        return link_factor(job)
+    spanned = axes_spanned(torus, job.per_node)
+    hops: Number = 0.0
+    for at, axis in enumerate(torus):
+        hops = hops + (spanned > at) * axis / 4
+    return len(torus) / spanned * maximum(1.0, hops)
 
 
 def bridged(job: RankLayout) -> Number:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
 from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics
 from ffplan.collectives.bounds import ring_factor
-from ffplan.collectives.inside_node import mesh_factor, one_pair, ring_lines
+from ffplan.collectives.inside_node import link_factor, one_pair, ring_lines
 from ffplan.collectives.latency import ring_latency
 from ffplan.collectives.volumes import PROTOCOLS, bus_factor, ring_steps
 
@@ -48,7 +48,7 @@ def ring(operation: str, job: RankLayout) -> list[Line]:
     if host.joined:
         away = each * job.detour
         lines += on_each("last GPU to the NIC of the first", "gpu_nic_peer", host.nic_ids, 0.0 * away, away)
-        linked = inside * mesh_factor(job)
+        linked = inside * link_factor(job)
         return lines + on_each("ring inside a node", "nvlink", host.gpus, linked, linked)
     lines += on_each("NIC to the first GPU", "gpu_nic_peer", host.nic_ids, each, 0.0 * each)
     if host.sockets_with_gpus > 1:
@@ -76,7 +76,7 @@ def hierarchical(operation: str, job: RankLayout) -> list[Line]:
     host, inside, between = job.host, ring_factor(job.per_node), ring_factor(job.nodes)
     lines = on_nics(job, "rings on each rail", between) + on_cuts(job, between) + on_memory(job, inside, 1.5 * inside)
     if host.joined:
-        linked = inside * mesh_factor(job)
+        linked = inside * link_factor(job)
         return lines + on_each("scatter and gather inside a node", "nvlink", host.gpus, linked, linked)
     each = between / job.nics
     lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, each, each)

@@ -13,7 +13,7 @@ from ffplan.base.array_math import minimum
 from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
 from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics
 from ffplan.collectives.bounds import double_tree_load
-from ffplan.collectives.inside_node import chain_lines, mesh_factor, one_pair
+from ffplan.collectives.inside_node import chain_lines, link_factor, one_pair
 from ffplan.collectives.latency import tree_latency
 from ffplan.collectives.volumes import PROTOCOLS
 
@@ -47,7 +47,7 @@ def tree(operation: str, job: RankLayout) -> list[Line]:
     lines = on_nics(job, "trees between nodes", between) + on_cuts(job, None)
     lines += on_memory(job, chain + between, chain + between)
     if host.joined:
-        linked = chain * mesh_factor(job)
+        linked = chain * link_factor(job)
         return lines + on_each("chain inside a node", "nvlink", host.gpus, linked, linked)
     each = between / job.nics
     lines += on_each("GPU at the head to NIC", "gpu_nic_peer", host.nic_ids, each, each)

@@ -75,7 +75,7 @@ class Host:
     ports: tuple[Port, ...]
     pairs: tuple[tuple[str, str], ...]
     joined: bool
-    """True where a scale-up switch, or a full mesh of links, joins all GPUs."""
+    """True where a scale-up switch, a full mesh of links, or a torus joins all GPUs."""
     domain_nodes: int
     """Nodes that one scale-up switch joins."""
     pcie: Range | None
@@ -94,6 +94,8 @@ class Host:
     """Practical host memory bandwidth over all sockets: low end, value and high end of the known range [GB/s]."""
     mesh: bool = False
     """True where links between every two GPUs join them, and no switch."""
+    torus: tuple[int, ...] = ()
+    """GPUs along each axis of a torus that joins them; empty without one."""
     scale_up_name: str = "NVLink"
     """Name of the scale-up network."""
     forwarding: bool = True
@@ -202,10 +204,11 @@ def host_of(
         cpus=tuple(cpus),
         ports=ports,
         pairs=tuple(scale_up.pairs) if scale_up else (),
-        joined=bool(scale_up and (scale_up.switched or scale_up.mesh)),
+        joined=bool(scale_up and (scale_up.switched or scale_up.mesh or scale_up.torus)),
         mesh=bool(scale_up and scale_up.mesh),
+        torus=tuple(scale_up.torus) if scale_up else (),
         scale_up_name=scale_up.name if scale_up else "",
-        domain_nodes=scale_up.nodes if scale_up and scale_up.switched else 1,
+        domain_nodes=scale_up.nodes if scale_up and (scale_up.switched or scale_up.torus) else 1,
         pcie=spread(link) if link else None,
         nics=tuple(nic for _, nic, _ in nics),
         nic_ids=tuple(name for name, _, _ in nics),

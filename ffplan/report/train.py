@@ -26,7 +26,7 @@ def _head(report: TrainReport) -> str:
     size = number(round(report.parameters / (1e9 if large else 1e6), 1 if large else 0))
     words = f"{size} {'billion' if large else 'million'} parameters"
     estimated = f", estimated from {report.estimated_from}" if report.estimated_from else ""
-    band = f"±{100 * report.error_band:.0f} %, from {report.error_basis}"
+    band = f"±{100 * report.error_band:.0f}%, from {report.error_basis}"
     return f"{report.design}: {report.model}, {words}, on {report.accelerator}{estimated} ({band})"
 
 

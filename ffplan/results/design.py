@@ -195,7 +195,7 @@ class ScaleUpReport:
     """The tier below the fabric: bridged pairs, full meshes, or domains behind a switch."""
 
     kind: str
-    """pairs, mesh or switch."""
+    """pairs, mesh, torus or switch."""
     name: str
     """Name of the network, such as NVLink or xGMI."""
     accelerators_per_domain: int

@@ -75,6 +75,8 @@ def _scale_up_words(design: ResolvedDesign) -> str:
     if not isinstance(server, Server) or server.nvlink is None or accelerator is None:
         return "none"
     rate = f" at {accelerator.nvlink.value:g} GB/s each way" if accelerator.nvlink else ""
+    if server.nvlink.torus:
+        return f"{server.nvlink.name} torus of {' x '.join(map(str, server.nvlink.torus))}{rate}"
     if server.nvlink.mesh:
         return f"{server.nvlink.name} mesh joins all {len(server.accelerators)}{rate}"
     if server.nvlink.switched:
@@ -88,12 +90,14 @@ def _scale_up_words(design: ResolvedDesign) -> str:
 def _scale_up(design: ResolvedDesign) -> out.ScaleUpReport | None:
     group = design.compute
     scale_up = group.server.nvlink if isinstance(group.server, Server) else None
-    if scale_up is None or not (scale_up.switched or scale_up.mesh or scale_up.pairs):
+    if scale_up is None or not (scale_up.switched or scale_up.mesh or scale_up.torus or scale_up.pairs):
         return None
     rate = group.accelerator.nvlink.value if group.accelerator and group.accelerator.nvlink else None
     nodes, each = group.group.count, group.accelerators_per_node
     if scale_up.switched:
         kind, size, domains = "switch", each * scale_up.nodes, -(-nodes // scale_up.nodes)
+    elif scale_up.torus:
+        kind, size, domains = "torus", each * scale_up.nodes, -(-nodes // scale_up.nodes)
     elif scale_up.mesh:
         kind, size, domains = "mesh", each, nodes
     else:

@@ -244,9 +244,10 @@ def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPla
     host, gpus = system.host, max(1, system.domain)
     rates, part = host.rates, host.accelerator
     peer = rates.peer.value if rates and rates.peer else (rates.ring.value if rates and rates.ring else None)
-    if host.mesh and part and part.nvlink and not (rates and rates.peer):  # two GPUs share one link
+    links = len(host.gpus) - 1 if host.mesh else 2 * len(host.torus)
+    if links and part and part.nvlink and not (rates and rates.peer):  # two GPUs share one link
         share = system.library.link_share.value if system.library.link_share else 1.0
-        peer = share * part.nvlink.value / max(1, len(host.gpus) - 1)
+        peer = share * part.nvlink.value / links
     elif peer is None or not host.joined:
         linked = part.nvlink.value if part and part.nvlink and host.joined else None
         peer = linked or (host.pcie[1] if host.pcie else float("inf"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator, Switch
 from ffplan.catalog.store import Catalog
 from ffplan.collectives.bottleneck import totals
+from ffplan.collectives.inside_node import axes_spanned, exchange_factor
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.switch_hierarchy import level_bandwidth, reduction_rate, sharded_rate, sharded_speedup
 from ffplan.collectives.timing import CollectiveQuery, Timed, chosen, time_choices
@@ -232,7 +235,9 @@ def rooflines() -> dict[str, str]:
         "the same, and at the FLOP/s that training reaches [tokens a GPU]": listed(
             data_parallel_tokens(reached, engine("allreduce", 128, "sharp"))
         ),
-        "data parallelism of TPU v5p [tokens a chip]": listed(data_parallel_tokens(459e12, 540, in_network=False)),
+        "data parallelism of TPU v5p [tokens a chip]": listed(
+            data_parallel_tokens(flops("tpu-v5p"), gpu("tpu-v5p").nvlink.value, in_network=False)
+        ),
         "FSDP [tokens a GPU]": listed(sharded_tokens(H100, NICS)),
         "FSDP on 2,048 GPUs [million tokens]": listed(sharded_tokens(H100, NICS) * 2048 / 1e6, digits=2),
         "F over the TP size": listed(16384 / tensor_parallel_ways(16384, H100, NODE, 8)),
@@ -280,6 +285,32 @@ def blackwell() -> dict[str, str]:
     }
 
 
+def domains() -> dict[str, str]:
+    """H100 node, NVL72, NVL576 as planned (the tray of NVL72 over eight racks), and a pod of TPU v5p."""
+    node, rack = host_named("hgx-h100-8nic"), host_named("gb200-nvl72-tray")
+    hosts = (node, rack, replace(rack, domain_nodes=8 * rack.domain_nodes))
+    part, dims = gpu("tpu-v5p"), (16, 20, 28)
+    chip = part.nvlink.value if part.nvlink else 0.0
+    pod = replace(node, accelerator=part, mesh=False, torus=dims, domain_nodes=prod(dims) // len(node.gpus))
+    rates = [nvlink("h100-sxm-80gb"), nvlink("gb200-gpu"), nvlink("gb200-gpu"), chip]
+    peaks = [H100, GB200, GB200, flops("tpu-v5p")]
+    reduced = [True, True, True, False]
+    pairs = zip(peaks, rates, reduced, strict=True)
+    one = [1.0, 1.0, 1.0, 1 / (2 * len(dims))]
+    axes = [int(axes_spanned(dims, ranks)) for ranks in (16, 320, 8960)]
+    whole = RankLayout(host=pod, nodes=1.0, per_node=float(prod(dims)))
+    return {
+        "accelerators of a domain": listed(*(item.domain_gpus for item in hosts), pod.domain_gpus),
+        "one way, all links [GB/s]": listed(*rates),
+        "one way, to one neighbour [GB/s]": listed(*(rate * share for rate, share in zip(rates, one, strict=True))),
+        "data parallelism inside the domain [tokens]": listed(
+            *(data_parallel_tokens(peak, rate, in_network=in_switch) for peak, rate, in_switch in pairs)
+        ),
+        "axes that 16, 320, 8,960 chips of the torus span": listed(*axes),
+        "all-to-all over the pod [GB/s a chip]": listed(chip / float(exchange_factor(whole)), digits=1),
+    }
+
+
 SECTIONS = {
     "The GPUs": the_gpus,
     "Generations of NVLink": nvlink_generations,
@@ -288,6 +319,7 @@ SECTIONS = {
     "Collectives": collectives,
     "Rooflines": rooflines,
     "Blackwell": blackwell,
+    "Scale-up domains beside a torus": domains,
 }
 
 

@@ -11,7 +11,16 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
 from ffplan.collectives.algorithms import ALGORITHMS
 from ffplan.collectives.bottleneck import sustained_rate, totals
-from ffplan.collectives.inside_node import bridged, bridged_hops, chain_lines, mesh_factor, one_pair, ring_lines
+from ffplan.collectives.inside_node import (
+    axes_spanned,
+    bridged,
+    bridged_hops,
+    chain_lines,
+    exchange_factor,
+    link_factor,
+    one_pair,
+    ring_lines,
+)
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, chosen, time_choices
 from ffplan.node.resources import resources
@@ -92,7 +101,7 @@ def test_an_all_to_all_sends_one_piece_over_the_bridge() -> None:
 def test_a_mesh_has_a_link_for_every_peer() -> None:
     """Eight MI300X: 312.9 GB/s of seven links for a ring of all; a seventh of that between two; 52.7 for a copy."""
     host = host_named("mi300x-8nic")
-    assert [float(mesh_factor(job(host, 1, p))) for p in (2, 4, 8)] == [7, 7 / 3, 1]
+    assert [float(link_factor(job(host, 1, p))) for p in (2, 4, 8)] == [7, 7 / 3, 1]
     assert host.mesh
     assert host.scale_up_name == "xGMI"
     rates = resources(host, (), 0.824)
@@ -107,6 +116,23 @@ def test_a_mesh_has_a_link_for_every_peer() -> None:
 
 def test_a_switch_gives_two_gpus_all_links() -> None:
     host = host_named("hgx-h100-8nic")
-    assert mesh_factor(job(host, 1, 2)) == 1
+    assert link_factor(job(host, 1, 2)) == 1
     used = totals(ALGORITHMS["ring"].ledger("allreduce", job(host, 1, 2)))
     assert used["nvlink", "gpu0"] == (1, 1)
+
+
+def torus(*dims: int) -> Host:
+    """Return a node whose GPUs sit in a torus, at the links of an MI300X."""
+    return replace(host_named("mi300x-8nic"), mesh=False, torus=dims, scale_up_name="ICI")
+
+
+def test_a_torus_carries_rings_on_every_axis_that_ranks_span() -> None:
+    """TPU v5p, 16 x 20 x 28: a third of the links along one axis, all from 321 chips on; half on an open axis."""
+    dims = (16, 20, 28)
+    assert [float(axes_spanned(dims, p)) for p in (8, 16, 17, 320, 321, 8960)] == [1, 1, 2, 2, 3, 3]
+    host = torus(*dims)
+    assert [float(link_factor(job(host, 1, p))) for p in (8, 16, 320, 8960)] == [6, 3, 1.5, 1]
+    assert float(exchange_factor(job(host, 1, 8960))) == 4 + 5 + 7
+    assert float(exchange_factor(job(torus(2, 2, 2), 1, 8))) == 1.5
+    assert exchange_factor(job(host_named("hgx-h100-8nic"), 1, 8)) == 1
+    assert resources(host, (), 1.0)["nvlink_copy", "gpu0"].one_way[1] == pytest.approx(448 / 6)
