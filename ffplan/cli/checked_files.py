@@ -108,7 +108,9 @@ def _check(document: Document, path: Path, kind: str | None, catalogs: Sequence[
         module, model, _ = OTHER_KINDS[kind]
         validate(getattr(import_module(module), model), document)
     else:
-        read_part(document, path.stem)
+        part = read_part(document, path.stem).part
+        if getattr(part, "extends", None) is not None:  # what it extends must be there, and close no circle
+            Catalog([str(path.parent), *catalogs]).entry(path.stem)
     return ()
 
 

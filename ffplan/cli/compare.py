@@ -65,13 +65,18 @@ def _training(
     resolved = [resolved_design(file, catalogs) for file in files]
     candidates = [(design, parts, found) for (design, parts), found in zip(resolved, designs, strict=True)]
     part = part_of(resolved[0][1], Model, job.model, "ffplan compare: --model")
+    most = min(most_gpus(design) for design, _ in resolved)
+    if part.transformer is None:
+        raise UsageError(f"ffplan compare: --model {part.id}: a search needs a transformer; `ffplan train` times it")
+    if job.gpus is not None and job.gpus > most:
+        raise UsageError(f"ffplan compare: --gpus {job.gpus:,}: one job can span {most:,} on every design")
     progress = Progress(f"searching plans of {part.id}")
     found = compare_training(
         candidates,
         baseline,
         part,
         read_plan(job.plan, {"batch": job.batch}),
-        job.gpus or min(most_gpus(design) for design, _ in resolved),
+        job.gpus or most,
         comparable=comparable(designs),
         searching=job.search or job.plan is None,
         step=progress.step,

@@ -131,7 +131,7 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
 
 def _remarks(c: Comparison) -> list[str]:
     out = [f"Ratios (x) are to {c.baseline}."]
-    if c.training is not None:
+    if c.training is not None and any(side.capital_ratio for size in c.training.sizes for side in size.sides):
         out.append("Under tokens/s/GPU they are those of the capital that a token a second takes; below 1x is cheaper.")
     out += c.notes
     named = {d.cost.currency: d.cost.currency_note for d in c.designs if d.cost and d.cost.currency_note}
@@ -199,6 +199,7 @@ def _job(c: Comparison, job: TrainingComparison) -> Matrix:
     rows: tuple[Row, ...] = (
         ("batch", (f"{job.batch:,} on {job.gpus:,} GPUs",) * len(c.labels)),
         ("plan", tuple(plan_words(side.plan) if side.plan else side.refused or "-" for side in size.sides)),
+        ("GPUs in use", tuple(f"{side.plan.gpus:,}" if side.plan else "-" for side in size.sides)),
         ("step [s]", tuple(_cell(side.step_s, number) for side in size.sides)),
         ("tokens/s", tuple(_cell(side.tokens_s, number, side.speed_ratio) for side in size.sides)),
         ("tokens/s/GPU", tuple(_cell(side.tokens_s_gpu, number) for side in size.sides)),

@@ -77,6 +77,10 @@ class JobSide:
     """The same over the baseline's: the price of a token's capital; null where they cannot be compared."""
     speed_ratio: float | None
     """Tokens a second over the baseline's."""
+    estimated_from: str | None
+    """The calibrated accelerator whose efficiencies stand in; null where it has constants of its own."""
+    error_band: float | None
+    """Mean of absolute errors to expect of the speed [1]."""
     refused: str | None
     """Reason why the job cannot run."""
 

@@ -66,7 +66,7 @@ class RouteReport(Result):
     """Allreduce of the same bytes over as many nodes with the design's first library, on an idle fabric, as
     `collective` has it [s]; null for other traffic, and where the design names no library."""
     congested_s: float | None
-    """The same where its stream passes the busiest link [s]."""
+    """The same with its stream slowed down by as much as the busiest link is slower than the busiest endpoint [s]."""
     ideal_s: float
     """Time of the busiest endpoint link alone [s]."""
     share: float

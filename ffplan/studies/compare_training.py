@@ -44,6 +44,8 @@ def _side(candidate: Candidate, model: Model, plan: PlanFields, gpus: int, *, se
             capital_per_token_s=None,
             capital_ratio=None,
             speed_ratio=None,
+            estimated_from=None,
+            error_band=None,
             refused=str(error),
         )
     cost = assessment.cost
@@ -57,6 +59,8 @@ def _side(candidate: Candidate, model: Model, plan: PlanFields, gpus: int, *, se
         capital_per_token_s=each * gpus / row.tokens_s if each is not None else None,
         capital_ratio=None,
         speed_ratio=None,
+        estimated_from=report.estimated_from,
+        error_band=report.error_band,
         refused=None,
     )
 

@@ -84,7 +84,7 @@ def _scale_up_words(design: ResolvedDesign) -> str:
             joined = len(server.accelerators) * server.nvlink.nodes
             return f"{server.nvlink.name} switch joins {joined} over {server.nvlink.nodes} nodes{rate}"
         return f"{server.nvlink.name} switch joins all {len(server.accelerators)}{rate}"
-    return f"{len(server.nvlink.pairs)} {server.nvlink.name} pairs{rate}"
+    return f"{len(server.nvlink.pairs)} {server.nvlink.name} pairs{rate}" if server.nvlink.pairs else "none"
 
 
 def _scale_up(design: ResolvedDesign) -> out.ScaleUpReport | None:

@@ -74,11 +74,11 @@ REDUCING = ("ring", "tree", "library-tree")
 """Traffic of an allreduce."""
 
 
-def _allreduce(wired: WiredDesign, nodes: int, size: float, busiest_s: float) -> tuple[float, float] | None:
-    """Return the time of an allreduce on an idle fabric, and with its stream through the busiest link [s].
+def _allreduce(wired: WiredDesign, nodes: int, size: float, slower: float) -> tuple[float, float] | None:
+    """Return the time of an allreduce on an idle fabric, and with a stream that the busiest link slows down [s].
 
     Equation:
-        T - stream + max(stream, busiest / efficiency), with the payload fraction of the NICs' line rate
+        T + (slower - 1) stream, slower the time of the busiest link over that of the busiest endpoint, at least 1
     """
     design = wired.design
     if not design.libraries or design.compute.accelerator is None:
@@ -91,8 +91,8 @@ def _allreduce(wired: WiredDesign, nodes: int, size: float, busiest_s: float) ->
     rows = rows_of(query, design, wired.plan, node, (ranks,), size)
     if not rows:
         return None
-    row, efficiency = rows[0], min(nic.line_efficiency.value for nic in node.nics)
-    return row.time_s, row.time_s - row.stream_s + max(row.stream_s, busiest_s / efficiency)
+    row = rows[0]
+    return row.time_s, row.time_s + (max(1.0, slower) - 1.0) * row.stream_s
 
 
 def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
@@ -120,7 +120,7 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
     even = load if query.routing == "adaptive" else loads("adaptive")[0]
     result, known = outcome(network, load, lost), query.flows is None
     reduces = known and query.traffic in REDUCING
-    timed = _allreduce(wired, len(job.ports), query.size, result.time_s) if reduces else None
+    timed = _allreduce(wired, len(job.ports), query.size, result.time_s / result.ideal_s) if reduces else None
     return RouteReport(
         schema_version=SCHEMA_VERSION,
         design=design.spec.name,

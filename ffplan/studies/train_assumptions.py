@@ -35,7 +35,8 @@ def collective_assumptions(query: CollectiveQuery, job: RankLayout) -> tuple[str
         "Ranks go leaf by leaf and zone by zone; no other traffic, no congestion within the fabric.",
     ]
     if library.method == "nccl":
-        found.append("NCCL chooses by its own cost model, which omits pipeline fill and some of the limits.")
+        name = library.id.upper()
+        found.append(f"{name} chooses by its own cost model, which omits pipeline fill and some of the limits.")
         if host.joined and accelerator and accelerator.nvlink and not (rates and rates.ring):
             share = library.link_share.value if library.link_share else 1.0
             found.append(f"No collective of `{accelerator.id}` is measured: {share:.0%} of its NVLink rate is assumed.")

@@ -77,11 +77,11 @@ def divisors(number: int, most: int) -> tuple[int, ...]:
 
 
 def _inside(size: int, gpus: int, domain: int) -> bool:
-    """Return whether groups of a size fill a node, or the part of it that a job takes, so that each stays on one.
+    """Return whether groups of a size divide a node, or the part of it that a job takes, so that each stays on one.
 
     Of scale-up domains over several nodes also powers of two count: the rest of 72 stays idle.
     """
-    return min(gpus, domain) % size == 0 or (domain > NODE and size & (size - 1) == 0)
+    return min(gpus, domain) % size == 0 or domain % size == 0 or (domain > NODE and size & (size - 1) == 0)
 
 
 def _tensor(shape: ModelShape, gpus: int, domain: int) -> tuple[int, ...]:

@@ -104,3 +104,14 @@ def test_the_shell_completes_ids(words: str, found: str) -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**os.environ, **env}, timeout=60
     )
     assert found in done.stdout.split()
+
+
+def test_books_that_extend_each_other_are_found(tmp_path: Path) -> None:
+    book = "kind: price-book\nid: {}\nname: q\nvendor: me\ncurrency: USD\ndate: 2026-01\nextends: {}\n"
+    tail = "sources: {s: {title: t, date: 2026-01, grade: estimate, status: R}}\nitems: {}\n"
+    for one, other in (("qa", "qb"), ("qb", "qa"), ("qc", "nosuch")):
+        (tmp_path / f"{one}.yaml").write_text(book.format(one, other) + tail)
+    run = ffplan("check", str(tmp_path))
+    assert run.code == 2
+    assert run.out.count("[catalog-cycle]") + run.err.count("[catalog-cycle]") == 2
+    assert "no price book `nosuch`" in run.out + run.err

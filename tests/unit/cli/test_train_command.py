@@ -197,12 +197,12 @@ def test_a_batch_is_needed_and_uncalibrated_accelerators_are_estimated(tmp_path:
     head, _, rest = text.partition("training:\n")
     kept = "".join(line + "\n" for line in rest.splitlines() if not line.startswith("  "))
     (tmp_path / "h100-sxm-80gb.yaml").write_text(head + kept)
-    run = ffplan(TRAIN, "--gpus", "128", "--tp", "8", "--pp", "4", "--catalog", str(tmp_path), "--format", "json")
+    run = ffplan(f"{TRAIN} --gpus 128 --tp 8 --pp 4 --format json", "--catalog", str(tmp_path))
     report = valid(run.out, "train")
     assert report["estimated_from"] == "h800-sxm"  # the same chip
     assert report["error_band"] == 0.21
     assert str(report["calibration"]).startswith("estimated: efficiencies of h800-sxm")
-    own = valid(ffplan(TRAIN, "--gpus", "128", "--tp", "8", "--pp", "4", "--format", "json").out, "train")
+    own = valid(ffplan(f"{TRAIN} --gpus 128 --tp 8 --pp 4 --format json").out, "train")
     assert (own["estimated_from"], own["error_band"], own["error_basis"]) == (None, 0.1, "69 predicted runs")
 
 

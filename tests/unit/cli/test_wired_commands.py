@@ -222,3 +222,20 @@ def test_a_switch_too_large_for_infiniband_is_not_judged_by_opensm(tmp_path: Pat
     done = ffplan("verify", str(path), "--with", "opensm")
     assert done.code == 2
     assert "254 at most" in done.err
+
+
+def test_an_uncongested_route_takes_the_time_of_the_collective(tmp_path: Path) -> None:
+    """At 100 % of the ideal nothing is added, whatever a scale-up domain spares the fabric."""
+    rack = tmp_path / "rack.yaml"
+    rack.write_text(
+        "name: rack\nnodes: [{role: compute, server: gb200-nvl72-tray, count: 36}]\n"
+        "fabric: {family: rail-optimised, switch: qm9700, tiers: 2, oversubscription: 1:1,"
+        " link: {endpoint: 400g-dac, inter_switch: 400g-dr4}}\n"
+        "communication: {libraries: [nccl], message_size: 1 GiB}\nsite: {pue: 1.2}\n"
+    )
+    for design in (str(rack), "fire-flyer-2-nvlink"):
+        routed = result("route", design)
+        slower = max(1.0, routed["time_s"] / routed["ideal_s"])
+        assert routed["congested_s"] >= routed["collective_s"]
+        assert (routed["congested_s"] == routed["collective_s"]) == (slower == 1.0)
+    assert result("route", str(rack))["congested_s"] == result("design", str(rack))["communication"][0]["time_s"]

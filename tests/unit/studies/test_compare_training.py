@@ -36,7 +36,7 @@ def test_sentences() -> None:
         " at batch 4, against b."
     )
     assert verdicts(training(None), ("a", "b"), 1) == (
-        "a and b have no price of a token in common for m on 1,024 accelerators.",
+        "a and b are not priced alike: no price of a token can be compared for m on 1,024 accelerators.",
     )
 
 
@@ -72,9 +72,12 @@ def test_a_job_that_cannot_run_and_prices_that_cannot_be_compared(tmp_path: Path
     assert report["training"]["gpus"] == 32
     assert "can run" in small["refused"] or small["tokens_s"] > 0
     assert large["capital_ratio"] is None
-    assert "no price of a token in common" in report["verdicts"][0]
+    assert "no price of a token can be compared" in report["verdicts"][0]
 
 
 def test_options_of_the_job_go_together() -> None:
     assert "needs --batch" in ffplan("compare fire-flyer-2 dgx-a100-10k --model llama-13b").err
+    assert "needs a transformer" in ffplan("compare fire-flyer-2 dgx-a100-10k --model vgg16 --batch 512").err
+    big = ffplan("compare fire-flyer-2 dgx-a100-10k --model llama-13b --batch 512 --gpus 100000")
+    assert (big.code, "one job can span 10,000" in big.err) == (2, True)
     assert "with --model only" in ffplan("compare fire-flyer-2 dgx-a100-10k --batch 512").err

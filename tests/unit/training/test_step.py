@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from math import ceil
 from typing import Any
@@ -31,7 +32,7 @@ from ffplan.training.overlap import (
 from ffplan.training.parallel_plan import layers_of, placed, strides, units_of
 from ffplan.training.sensitivity import RESOURCES, faster
 from ffplan.training.step import PARTS, step_parts, step_time
-from tests.support import ROOT, document, host_named, shape_named
+from tests.support import ROOT, document, ffplan, host_named, shape_named
 
 
 def library(name: str = "nccl") -> Library:
@@ -454,3 +455,12 @@ def test_what_is_not_calibrated_is_refused() -> None:
     ):
         with pytest.raises(UncalibratedError, match=words):
             accelerator_rates(part, precision)
+
+
+def test_a_search_on_seven_gpus_is_no_slower_than_on_four() -> None:
+    """TP 4 divides the node, though not the seven GPUs of the job."""
+    steps = [
+        json.loads(ffplan(f"train superpod-h100-4su -m llama3-8b --batch 1 --gpus {n} --search -f json").out)
+        for n in (4, 7)
+    ]
+    assert steps[1]["rows"][0]["step_s"] <= steps[0]["rows"][0]["step_s"] * (1 + 1e-12)
