@@ -42,6 +42,8 @@ def entry() -> None:
         code = 130
     except OSError as error:
         code = _unwritten(error)
+    if isinstance(code, str):
+        print(code, file=sys.stderr)
     _leave(code if isinstance(code, int) else int(code is not None))
 
 

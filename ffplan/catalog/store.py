@@ -200,7 +200,7 @@ class Catalog:
         if key not in self._read:
             path, label = self._place(*key)
             document = read_document(path, label)
-            part = self._with_constants(read_part(document, path.stem).part, document)
+            part = self._with_constants(read_part(document, path.stem).part, document, key[1])
             entry = Entry(part, document, _recalled(part))
             self._read[key] = self._extended(entry, (*chain, key)) if part.kind == "price-book" else entry
         return self._read[key]
@@ -234,8 +234,10 @@ class Catalog:
             )
         return replace(entry, part=inherit(book, base.part), base=base)
 
-    def _with_constants(self, part: Part, document: Document) -> Part:
-        """Return a library with the constants of the one that it extends.
+    def _with_constants(self, part: Part, document: Document, position: int) -> Part:
+        """Return a library with the constants of the one that it extends, which extends none itself.
+
+        A library may extend the one of its own id in the next folder.
 
         Raises:
             InputError: where there is no such library, or that one extends another.
@@ -243,7 +245,13 @@ class Catalog:
         name = getattr(part, "extends", None)
         if part.kind != "library" or name is None:
             return part
-        base = self.get(type(part), name, document, ("extends",))
+        place = self._folder_of(name, position + 1 if name == part.id else 0)
+        if place is None:
+            raise InputError(self._unknown(type(part), name, document, ("extends",)))
+        path, label = self._place(name, place)
+        base = read_part(read_document(path, label), path.stem).part
+        if not isinstance(base, type(part)):
+            raise InputError(self._other_kind(type(part), base, document, ("extends",)))
         if getattr(base, "extends", None) is not None:
             raise InputError(
                 document.finding(
@@ -253,6 +261,8 @@ class Catalog:
                     "name the library that has the constants",
                 )
             )
+        if name != part.id:
+            self.entry(name)  # it counts as read
         own = {field: getattr(part, field) for field in part.model_fields_set}
         return base.model_copy(update={**own, "sources": {**base.sources, **part.sources}})
 

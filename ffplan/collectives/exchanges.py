@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import maximum, minimum
 from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
 from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics
-from ffplan.collectives.inside_node import bridged, exchange_factor, one_pair, ring_lines, unpaired_peers
+from ffplan.collectives.inside_node import bridged, exchange_factor, ring_lines, unpaired_peers
 
 if TYPE_CHECKING:
     from ffplan.collectives.rank_layout import RankLayout
@@ -55,12 +55,14 @@ def all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[L
     each = inner * away / job.nics
     lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, each, each)
     if host.sockets_with_gpus > 1:
-        half = inner / 2 * (1.0 - one_pair(job))
+        half = inner / 2 * (1.0 - bridged(job) * (inner == 2))
         lines.append(Line("between sockets", ("socket_fabric", "0"), half * half / ranks, half * half / ranks))
     for port in host.ports:
         here, switched = minimum(len(port.gpus), inner), port.pcie_switch and port.gpus
         inside_node = here * ((inner if switched else ranks) - here) / ranks
-        use = inside_node - unpaired_peers(job, port) / ranks + (0.0 if switched else each * len(port.nics))
+        use = maximum(0.0, inside_node - unpaired_peers(job, port) / ranks) + (
+            0.0 if switched else each * len(port.nics)
+        )
         lines.append(Line("through root ports", ("root_port", port.id), use, use))
         lines.append(Line("between PCIe switches", ("pcie_switch", port.id), use, use))
     return lines

@@ -9,9 +9,10 @@ Sources:
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import Number, maximum
+from ffplan.base.array_math import Number, ceil_div, choose, maximum
 from ffplan.collectives.bottleneck import Line, on_nic_ports
 
 if TYPE_CHECKING:
@@ -30,39 +31,47 @@ def link_factor(job: RankLayout) -> Number:
 
     Equation:
         mesh: (G - 1) / (p - 1) for p of G GPUs: p - 1 rings without a common link carry 1 / (p - 1) of it each; torus
-        of k axes: k / s, s the axes that p ranks span one after the other, twice as much on an axis not closed
+        of k axes: k over the axes that p ranks span one after the other, of which one that is not closed counts half
 
     Source:
         [2]; scaling book, chapter on TPUs: each full axis carries a ring in both directions.
     """
-    if job.host.torus:
-        spanned = axes_spanned(job.host.torus, job.per_node)
-        opened = (job.per_node < job.host.torus[0]) * 1.0
-        return len(job.host.torus) / spanned * (1.0 + opened)
+    torus = job.host.torus
+    if torus:
+        spanned, opened, _ = axes_spanned(torus, job.per_node)
+        return len(torus) / (spanned - opened / 2)
     if not job.host.mesh:
         return 1.0
     return (len(job.host.gpus) - 1) / maximum(job.per_node - 1, 1)
 
 
-def axes_spanned(torus: tuple[int, ...], ranks: Number) -> Number:
-    """Return the axes of a torus that ranks span, which fill one after the other.
+def axes_spanned(torus: tuple[int, ...], ranks: Number) -> tuple[Number, Number, Number]:
+    """Return the axes of a torus that ranks span, filling one after the other, and what is left open.
 
     Args:
-        torus: accelerators along each axis [1].
+        torus: accelerators along each axis d(i) [1].
         ranks: ranks p [1].
 
+    Returns:
+        Axes s, 1 where the last of them is not full, and the ranks along it [1].
+
     Equation:
-        1 + the axes i > 1 with p > d(1) ... d(i - 1)
+        s = 1 + the axes i > 1 with p > d(1) ... d(i - 1); ceil(p / (d(1) ... d(s - 1))) ranks along the last
 
     Source:
         Definition.
     """
-    found: Number = 1.0
-    size = 1
-    for axis in torus[:-1]:
+    spanned: Number = 1.0
+    before: Number = 1
+    size, last = 1, torus[0] + 0 * ranks
+    for axis, following in pairwise(torus):
         size *= axis
-        found = found + (ranks > size) * 1.0
-    return found
+        beyond = ranks > size
+        spanned = spanned + beyond * 1.0
+        before = choose(beyond, size, before)
+        last = choose(beyond, following, last)
+    along = ceil_div(ranks, before)
+    return spanned, (along < last) * 1.0, along
 
 
 def exchange_factor(job: RankLayout) -> Number:
@@ -75,7 +84,8 @@ def exchange_factor(job: RankLayout) -> Number:
         Factor [1]; on a torus the hops of the mean pair, else that of rings.
 
     Equation:
-        k / s x max(1, sum of d / 4 over the axes spanned): the mean distance on a closed axis of d is d / 4
+        k over the axes spanned, as for rings, x max(1, sum of hops): d / 4 on a closed axis of d, n / 3 on an open one
+        of n ranks
 
     Source:
         Definition; Dally and Towles, "Principles and Practices of Interconnection Networks", section 5.2.
@@ -83,11 +93,11 @@ def exchange_factor(job: RankLayout) -> Number:
     torus = job.host.torus
     if not torus:
         return link_factor(job)
-    spanned = axes_spanned(torus, job.per_node)
-    hops: Number = 0.0
+    spanned, opened, along = axes_spanned(torus, job.per_node)
+    hops: Number = opened * along / 3
     for at, axis in enumerate(torus):
-        hops = hops + (spanned > at) * axis / 4
-    return len(torus) / spanned * maximum(1.0, hops)
+        hops = hops + (spanned - opened > at) * axis / 4
+    return link_factor(job) * maximum(1.0, hops)
 
 
 def bridged(job: RankLayout) -> Number:
@@ -227,7 +237,8 @@ def chain_lines(job: RankLayout, chain: Number, between: Number, nics: Number) -
     lines += [Line("over bridges", ("nvlink", gpu), both, both) for pair in job.host.pairs for gpu in pair]
     for port in job.host.ports:
         ends = sum(_ends(job, port)) if job.host.pairs else 0
-        use = (1.0 - both) * chain * (1.0 if port.gpus else 0.0) + across * ends
+        at_head = both * between * (1.0 if job.host.gpus[0] in port.gpus else 0.0)
+        use = (1.0 - both) * chain * (1.0 if port.gpus else 0.0) + across * ends + at_head
         lines += on_nic_ports(port, use, use, nics)
     return lines
 

@@ -6,6 +6,7 @@ Sources:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
@@ -34,7 +35,7 @@ def ring(operation: str, job: RankLayout) -> list[Line]:
 
     Equation:
         f (n) in and out of every GPU and of all NICs of a node together; f = busbw / algbw; out through the CPU as well
-        where the ring makes a detour (`Job.detour`)
+        where the ring makes a detour (`RankLayout.detour`)
 
     Source:
         [1]; An et al., arXiv 2408.14158, section IV-D2 (GPU to NIC at 9 GiB/s).
@@ -80,7 +81,8 @@ def hierarchical(operation: str, job: RankLayout) -> list[Line]:
         return lines + on_each("scatter and gather inside a node", "nvlink", host.gpus, linked, linked)
     each = between / job.nics
     lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, each, each)
-    return lines + ring_lines(job, "scatter and gather over PCIe", inside, each)
+    own = replace(job, nodes=job.nodes * 0 + 1)  # this ring stays in the node
+    return lines + ring_lines(own, "scatter and gather over PCIe", inside, each)
 
 
 def _ring_latency(at: LatencyFigures) -> Latency:

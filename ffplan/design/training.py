@@ -108,8 +108,9 @@ class PlanFields(Frozen):
 
     @property
     def optimizer_bytes(self) -> int:
-        """Bytes of the optimizer's states of a parameter: its own copy and two moments [byte]."""
-        return BYTES[self.main_params] + 2 * BYTES[self.optimizer_dtype]
+        """Bytes of the optimizer's states of a parameter: its own copy, none of parameters at 32 bits, and moments."""
+        own = 0 if self.precision == "tf32" else BYTES[self.main_params]
+        return own + 2 * BYTES[self.optimizer_dtype]
 
     @property
     def reduces_whole(self) -> bool:

@@ -65,7 +65,7 @@ def bound_faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]
         )
         for position, library in enumerate(wanted.libraries)
         if library == "hfreduce-nvlink"
-        and (scale_up is None or not (scale_up.pairs or scale_up.switched or scale_up.mesh))
+        and (scale_up is None or not (scale_up.pairs or scale_up.switched or scale_up.mesh or scale_up.torus))
     ]
 
 

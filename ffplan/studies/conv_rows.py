@@ -53,6 +53,7 @@ def conv_run(model: Model, plan: PlanFields, part: Accelerator, system: Cluster)
         system=system,
         gradient=gradient,
         bucket=bucket,
+        kept=float(plan.kept_bytes),
     )
 
 

@@ -21,7 +21,7 @@ class Diagnosis:
     """Reason why a plan cannot run, and a remedy."""
 
     reason: str
-    """A name of `feasible.REASONS`."""
+    """A name of `constraints.REASONS`."""
     message: str
     remedy: str
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.training import TrainReport
+    from ffplan.training.axes import ParallelPlans
     from ffplan.training.search_space import EvaluatedSpace
 
 
@@ -112,6 +113,13 @@ def _no_batch(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, tra
     return batch_words(None, asked.gpus)
 
 
+def _as_found(asked: TrainRequest, plan: ParallelPlans) -> TrainRequest:
+    """Return the request with the precision of gradients that the best plan has."""
+    if asked.fixed & GRADIENTS:
+        return asked
+    return replace(asked, plan=asked.plan.model_copy(update={"gradient_bytes": int(plan.gradient_bytes)}))
+
+
 def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: int) -> TrainReport:
     """Return the best plans on a number of accelerators.
 
@@ -146,7 +154,7 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: i
     kept = asked.plan.schedule
     known = "1f1b, plain or interleaved" if kept == "1f1b" else kept
     assumptions = (
-        *setup_assumptions(stand, asked),
+        *setup_assumptions(stand, _as_found(asked, winners[0])),
         f"The search kept to the schedule {known}; --schedule tries another.",
         *(() if asked.fixed & GRADIENTS else ("It tried gradients of 4 and of 2 bytes; --grad-dtype keeps one.",)),
         *(() if "overlap" in asked.fixed else ("It hides every collective that can be; --overlap names fewer.",)),

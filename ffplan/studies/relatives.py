@@ -66,6 +66,7 @@ def with_relative(part: Accelerator, catalog: Catalog) -> tuple[Accelerator, str
     relative = nearest_relative(part, catalog)
     if relative is None or relative.training is None:
         return part, None
+    catalog.entry(relative.id)  # the result rests on its file
     rates = relative.training
     filled = {name: getattr(rates, name) or rates.matrix for name in ("matrix_fp8", "matrix_tf32")}
     training = rates.model_copy(update=filled)

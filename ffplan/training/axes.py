@@ -289,7 +289,6 @@ NUMBERS = (
     *OPTIONS,
     "shard",
     "unit_layers",
-    "gradient_bytes",
     "reduced_bytes",
 )
 """Fields of a plan that are numbers."""

@@ -64,9 +64,11 @@ class ConvRun:
     speeds: AcceleratorRates
     system: Cluster
     gradient: float
-    """Bytes of a gradient as kept and reduced [byte]."""
+    """Bytes of a gradient as reduced [byte]."""
     bucket: float
     """Size from which a bucket of gradients is full [byte]."""
+    kept: float = 4.0
+    """Bytes of a gradient as kept [byte]."""
 
 
 def data_parallel_only(model: Model) -> str:
@@ -150,7 +152,7 @@ def conv_step_parts(run: ConvRun) -> dict[str, Floats]:
         "memory": m * (moved + casts),
         "gradients": gradients + zero,
         "kernels": m * (KERNELS * len(behind) - 1) * at.kernel + zero,
-        "optimizer": (SGD_BYTES + 2 * run.gradient) * parameters / at.memory + zero,
+        "optimizer": (SGD_BYTES + 2 * run.kept) * parameters / at.memory + zero,
     }
     return {name: np.asarray(found[name], dtype=float) for name in PARTS}
 
@@ -166,7 +168,7 @@ def conv_memory(run: ConvRun, micro: Number) -> dict[str, Number]:
     copy = 0.0 if width == WEIGHT else width
     return {
         "weights": (WEIGHT + copy) * parameters,
-        "gradients": run.gradient * parameters,
+        "gradients": run.kept * parameters,
         "optimizer": MOMENTUM * parameters,
         "activations": micro * conv_kept_bytes(run.layers, width),
         "working": run.gradient * parameters,

@@ -225,7 +225,7 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
     gathered = (p.width + p.gradient_bytes) * pair + root * parts.embedding
     working = np.where((zero == 3) & (shared > 1), gathered, WEIGHT * layer) + np.where(full_again, kept, 0.0)
     single = p.precision == "tf32"  # no second copy of the weights
-    weight, moments = states(4.0 if single else WEIGHT, 3), states(8.0 if single else p.optimizer_bytes, 1)
+    weight, moments = states(4.0 if single else WEIGHT, 3), states(p.optimizer_bytes, 1)
     gradient = states(1.0, 2) * p.gradient_bytes
     if p.offload != "none":
         moments = 0.0 * moments

@@ -44,7 +44,7 @@ class EvaluatedSpace:
     step: Floats
     """Time of a step [s]; infinite where a plan cannot run."""
     code: Ints
-    """Position in `feasible.REASONS`."""
+    """Position in `constraints.REASONS`."""
     refused: dict[str, int]
     """Plans of the whole space that cannot run, by reason."""
     weighed: int
@@ -188,8 +188,8 @@ def refined(run: TrainRun, plans: list[ParallelPlans], limit: float) -> list[Par
 def nearest(found: EvaluatedSpace, asked: ParallelPlans) -> tuple[int, ...] | None:
     """Return the position of the plan that runs and is nearest to one that does not; the faster where two are as near.
 
-    Steps of an axis count by their powers of two; another recomputation, sequence parallelism or ZeRO stage counts half
-    a step, idle accelerators ten.
+    Steps of an axis count by their powers of two; another recomputation, sequence parallelism, ZeRO stage or precision
+    of gradients counts half a step, idle accelerators ten.
 
     Args:
         found: an evaluated space.

@@ -297,7 +297,7 @@ def domains() -> dict[str, str]:
     reduced = [True, True, True, False]
     pairs = zip(peaks, rates, reduced, strict=True)
     one = [1.0, 1.0, 1.0, 1 / (2 * len(dims))]
-    axes = [int(axes_spanned(dims, ranks)) for ranks in (16, 320, 8960)]
+    axes = [int(axes_spanned(dims, ranks)[0]) for ranks in (16, 320, 8960)]
     whole = RankLayout(host=pod, nodes=1.0, per_node=float(prod(dims)))
     return {
         "accelerators of a domain": listed(*(item.domain_gpus for item in hosts), pod.domain_gpus),

@@ -125,3 +125,19 @@ def test_the_inside_of_a_server_must_hang_together(overlay: Path, change: tuple[
         assess_file("fire-flyer-2-nvlink", str(overlay))
     assert message in str(caught.value)
     assert {found.rule for found in caught.value.findings} == {"server-topology"}
+
+
+def test_a_library_may_extend_the_shipped_one_of_its_id_but_no_circle(tmp_path: Path) -> None:
+    text = (
+        "kind: library\nid: {}\nname: own\nvendor: me\nmethod: nccl\nextends: {}\n"
+        "sources: {{own: {{title: mine, date: 2026-01, grade: measured, status: V}}}}\n"
+        "link_share: {{value: 50 %, source: own}}\n"
+    )
+    for name, base in (("nccl", "nccl"), ("aa", "bb"), ("bb", "aa")):
+        (tmp_path / f"{name}.yaml").write_text(text.format(name, base))
+    catalog = Catalog([str(tmp_path)])
+    own, shipped = catalog.entry("nccl").part, Catalog().entry("nccl").part
+    assert (own.name, own.link_share.value) == ("own", 0.5)  # type: ignore[attr-defined]
+    assert own.latency == shipped.latency  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match="`bb` extends another library itself"):
+        catalog.entry("aa")

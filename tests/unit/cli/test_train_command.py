@@ -490,3 +490,16 @@ def test_offloaded_parameters_are_searched_under_zero_3_alone(tmp_path: Path) ->
     file.write_text("kind: training-plan\nbatch: 64\noffload: parameters\n")
     rows = json.loads(ffplan(*options, "--search").out)["rows"]
     assert {row["plan"]["zero"] for row in rows} == {3}
+
+
+def test_a_report_names_the_relative_it_rests_on_and_the_precision_it_found(tmp_path: Path) -> None:
+    path = tmp_path / "mesh.yaml"
+    path.write_text(
+        "name: mesh\nnodes: [{role: compute, server: mi300x-8nic, count: 16}]\n"
+        "fabric: {family: rail-optimised, switch: qm9700, tiers: 2, oversubscription: 1:1,"
+        " link: {endpoint: 400g-dac, inter_switch: 400g-dr4}}\nsite: {pue: 1.2}\n"
+    )
+    report = json.loads(ffplan(f"train {path} --model llama3-8b --gpus 64 --batch 512 --search --format json").out)
+    assert report["estimated_from"] in {item["id"] for item in report["catalog"]}
+    first, words = report["rows"][0]["plan"], " ".join(report["assumptions"])
+    assert f"Gradients are kept at {first['gradient_bytes']} bytes and reduced at {first['reduced_bytes']}" in words

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from ffplan.catalog.library import Library
@@ -129,10 +130,25 @@ def torus(*dims: int) -> Host:
 def test_a_torus_carries_rings_on_every_axis_that_ranks_span() -> None:
     """TPU v5p, 16 x 20 x 28: a third of the links along one axis, all from 321 chips on; half on an open axis."""
     dims = (16, 20, 28)
-    assert [float(axes_spanned(dims, p)) for p in (8, 16, 17, 320, 321, 8960)] == [1, 1, 2, 2, 3, 3]
+    assert [axes_spanned(dims, p)[0] for p in (8, 16, 17, 320, 321, 8960)] == [1, 1, 2, 2, 3, 3]
     host = torus(*dims)
     assert [float(link_factor(job(host, 1, p))) for p in (8, 16, 320, 8960)] == [6, 3, 1.5, 1]
     assert float(exchange_factor(job(host, 1, 8960))) == 4 + 5 + 7
+    assert [axes_spanned(dims, p)[1:] for p in (8, 16, 17, 320)] == [(1, 8), (0, 16), (1, 2), (0, 20)]
+    assert float(link_factor(job(host, 1, 17))) == 3 / 1.5  # one axis closed, the next begun
     assert float(exchange_factor(job(torus(2, 2, 2), 1, 8))) == 1.5
+    rates = [1 / float(link_factor(job(host, 1, p))) for p in (2, 16, 17, 320, 321, 8960)]
+    assert rates == sorted(rates)
+    many = RankLayout(host=host, nodes=np.ones(4), per_node=np.array([8.0, 16.0, 320.0, 8960.0]))
+    assert list(np.asarray(link_factor(many))) == [6, 3, 1.5, 1]
     assert exchange_factor(job(host_named("hgx-h100-8nic"), 1, 8)) == 1
     assert resources(host, (), 1.0)["nvlink_copy", "gpu0"].one_way[1] == pytest.approx(448 / 6)
+
+
+def test_the_inner_ring_of_a_hierarchy_stays_on_the_bridge() -> None:
+    """Two ranks on each of two nodes: scatter and gather cross the bridge alone."""
+    host = host_named("fire-flyer-2-node-nvlink")
+    used = totals(ALGORITHMS["hierarchical"].ledger("allreduce", job(host, 2, 2)))
+    assert used["pcie_peer", "gpu0"] == (0, 0)
+    assert used["nvlink", "gpu0"] == (1, 1)
+    assert totals(ALGORITHMS["direct"].ledger("all-to-all", job(host, 2, 2)))["socket_fabric", "0"] == (0, 0)
