@@ -40,6 +40,8 @@ def plan_text(base: PlanFields, plan: PlanRow) -> str:
     del values["preset"]
     for name, size in (("grad_dtype", plan.gradient_bytes), ("grad_reduce_dtype", plan.reduced_bytes)):
         values[name] = WIDTHS[size]
+    if plan.optimizer_bytes < base.optimizer_bytes:
+        values["optimizer_dtype"] = "bf16"
     values = {name: value for name, value in values.items() if plan.zero >= LEAST_ZERO.get(name, 0)}
     values["sequence_parallel"] = plan.sequence_parallel or plan.tensor == 1
     if plan.sequence == 1:  # images

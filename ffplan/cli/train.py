@@ -26,6 +26,7 @@ from ffplan.cli.train_options import (
     GradReduceDtypeOption,
     MemoryOption,
     ModelOption,
+    OptimizerDtypeOption,
     OverlapOption,
     PlanOption,
     PrecisionOption,
@@ -105,6 +106,14 @@ def _save(wanted: PlanFields, row: TrainRow, save: str) -> None:
         typer.echo(f"ffplan train: {save} leaves {row.idle:,} idle: run it with --gpus {row.plan.gpus}", err=True)
 
 
+def _finish(report: TrainReport, wanted: PlanFields, save: str | None) -> None:
+    """Save the first plan where that is asked for; exit with 1 where some numbers of accelerators were skipped."""
+    if save is not None:
+        _save(wanted, report.rows[0], save)
+    if report.skipped:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
 @with_axes
 def train(
     file: DesignArgument,
@@ -124,6 +133,7 @@ def train(
     preset: PresetOption = None,
     grad_dtype: GradDtypeOption = None,
     grad_reduce_dtype: GradReduceDtypeOption = None,
+    optimizer_dtype: OptimizerDtypeOption = None,
     search: SearchOption = False,
     top: TopOption = None,
     memory: MemoryOption = None,
@@ -157,6 +167,7 @@ def train(
         "preset": preset,
         "grad_dtype": grad_dtype,
         "grad_reduce_dtype": grad_reduce_dtype,
+        "optimizer_dtype": optimizer_dtype,
     }
     if save is not None:
         refuse_target(save, "--save")
@@ -168,7 +179,4 @@ def train(
     request = partial(TrainRequest, plan=wanted, gpus=numbers, memory=limit, fixed=fixed)
     report = _report(file, catalog, model, request, (top or TOP) if search else None)
     emit(train_document(report, chart=chart), form, output)
-    if save is not None:
-        _save(wanted, report.rows[0], save)
-    if report.skipped:
-        raise typer.Exit(EXIT_FINDINGS)
+    _finish(report, wanted, save)

@@ -107,6 +107,10 @@ GradDtypeOption = Annotated[
     str | None,
     typer.Option("--grad-dtype", metavar="NAME", help="Precision of gradients as kept: fp32 or bf16; fp32 if omitted."),
 ]
+OptimizerDtypeOption = Annotated[
+    str | None,
+    typer.Option("--optimizer-dtype", metavar="NAME", help="Precision of Adam's moments: fp32 or bf16."),
+]
 GradReduceDtypeOption = Annotated[
     str | None,
     typer.Option(

@@ -22,7 +22,7 @@ from ffplan.training.axes import AXES, COLLECTIVES, OPTIONS, RECOMPUTE
 from ffplan.training.constraints import WORDS, RefusedError
 from ffplan.training.conv_step import data_parallel_only
 from ffplan.training.model_flops import parameters
-from ffplan.training.search_space import best, evaluate_space, refined, search_space, single
+from ffplan.training.search_space import Refinement, best, evaluate_space, refined, search_space, single
 
 if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer
@@ -35,6 +35,16 @@ if TYPE_CHECKING:
 
 GRADIENTS = frozenset({"gradient_bytes", "grad_dtype", "grad_reduce_dtype", "preset"})
 """Fields that keep a search from trying other precisions of gradients."""
+
+
+def _refinement(asked: TrainRequest) -> Refinement:
+    """Return what the best plans are tried with: what the request leaves open."""
+    moments = not asked.fixed & {"main_params", "optimizer_dtype", "preset"}
+    return Refinement(
+        units="unit_layers" not in asked.fixed,
+        reduced=not asked.fixed & GRADIENTS and not asked.plan.reduces_whole,
+        moments=moments and asked.plan.optimizer_dtype == "fp32",
+    )
 
 
 def _hiding(asked: TrainRequest) -> TrainRequest:
@@ -117,7 +127,11 @@ def _as_found(asked: TrainRequest, plan: ParallelPlans) -> TrainRequest:
     """Return the request with the precision of gradients that the best plan has."""
     if asked.fixed & GRADIENTS:
         return asked
-    return replace(asked, plan=asked.plan.model_copy(update={"gradient_bytes": int(plan.gradient_bytes)}))
+    low = bool(plan.wire_bytes < plan.gradient_bytes)
+    changes = {"gradient_bytes": int(plan.gradient_bytes), "grad_reduce_dtype": "bf16" if low else None}
+    if _refinement(asked).moments and plan.optimizer_bytes < asked.plan.optimizer_bytes:
+        changes["optimizer_dtype"] = "bf16"
+    return replace(asked, plan=asked.plan.model_copy(update=changes))
 
 
 def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: int) -> TrainReport:
@@ -143,8 +157,7 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: i
     stand, count = train_setup(design, catalog, asked, transformer), asked.gpus[0]
     found = evaluated(stand, asked, count)
     winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
-    if "unit_layers" not in asked.fixed:
-        winners = refined(stand.run, winners, stand.limit)
+    winners = refined(stand.run, winners, stand.limit, _refinement(asked))
     if not winners:
         raise RefusedError(_hopeless(design, stand, asked, found), infeasible=True)
     rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True)
@@ -157,6 +170,7 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: i
         *setup_assumptions(stand, _as_found(asked, winners[0])),
         f"The search kept to the schedule {known}; --schedule tries another.",
         *(() if asked.fixed & GRADIENTS else ("It tried gradients of 4 and of 2 bytes; --grad-dtype keeps one.",)),
+        *(("It tried moments of 2 bytes; --optimizer-dtype fp32 keeps 4.",) if _refinement(asked).moments else ()),
         *(() if "overlap" in asked.fixed else ("It hides every collective that can be; --overlap names fewer.",)),
     )
     return train_report(

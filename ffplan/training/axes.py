@@ -209,7 +209,7 @@ class ParallelPlans:
     """Bytes of a gradient as kept [byte]."""
     reduced_bytes: Number = 0.0
     """Bytes of a gradient as reduced; 0 for those as kept [byte]."""
-    optimizer_bytes: float = 12.0
+    optimizer_bytes: Number = 12.0
     """Bytes of the optimizer's states of a parameter: its own copy and two moments [byte]."""
     again: frozenset[str] = frozenset()
     """Parts of every layer that are recomputed: norms, latent, activation."""
@@ -290,5 +290,6 @@ NUMBERS = (
     "shard",
     "unit_layers",
     "reduced_bytes",
+    "optimizer_bytes",
 )
 """Fields of a plan that are numbers."""

@@ -208,7 +208,7 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
     shared, zero = p.sharing, np.asarray(p.zero)
     twice = 2.0 if p.schedule == "dualpipe" else 1.0
 
-    def states(size: float, least: int) -> Number:
+    def states(size: Number, least: int) -> Number:
         mine = np.minimum(shared, p.expert_data)
         divided = plain / np.where(zero >= least, shared, 1.0) + routed / np.where(zero >= least, mine, 1.0)
         return size * divided

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from ffplan.training.model_shape import ModelShape
 
 
+HALF = 2.0
+"""Bytes of a number at 16 bits [byte]."""
+
+
 @record
 class SearchSpace:
     """Values to try, by fields of `ParallelPlans`."""
@@ -166,22 +170,40 @@ def best(found: EvaluatedSpace, top: int) -> list[tuple[int, ...]]:
     ]
 
 
-def refined(run: TrainRun, plans: list[ParallelPlans], limit: float) -> list[ParallelPlans]:
-    """Return plans with the unit of ZeRO 3 at which each is fastest, the fastest plan first.
+@record
+class Refinement:
+    """What the best plans of a space are tried with, beyond the space."""
+
+    units: bool
+    """Units of ZeRO 3 of other sizes."""
+    reduced: bool
+    """Gradients kept at 4 bytes and reduced at 2."""
+    moments: bool
+    """Moments of the optimizer at 2 bytes."""
+
+
+def refined(run: TrainRun, plans: list[ParallelPlans], limit: float, wanted: Refinement) -> list[ParallelPlans]:
+    """Return plans each with the fastest of its refinements, the fastest plan first.
 
     Args:
         run: workload and machine.
         plans: plans of plain numbers that fit.
         limit: device memory [byte].
+        wanted: what is tried.
     """
     found = []
     for plan in plans:
-        sizes = np.array(UNITS if plan.zero == 3 else [float(plan.unit_layers)], dtype=float)
-        tried = replace(plan, unit_layers=sizes)
-        seconds = np.asarray(step_time(step_parts(replace(run, plans=tried)))) + np.zeros(len(sizes))
+        units = UNITS if wanted.units and plan.zero == 3 else (float(plan.unit_layers),)
+        reduced = (0.0, 2.0) if wanted.reduced and plan.gradient_bytes > HALF else (float(plan.reduced_bytes),)
+        states = (plan.optimizer_bytes, plan.optimizer_bytes - 4.0) if wanted.moments else (plan.optimizer_bytes,)
+        grid = [axis.ravel() for axis in np.meshgrid(units, reduced, np.array(states, dtype=float), indexing="ij")]
+        tried = replace(plan, unit_layers=grid[0], reduced_bytes=grid[1], optimizer_bytes=grid[2])
+        seconds = np.asarray(step_time(step_parts(replace(run, plans=tried)))) + np.zeros(len(grid[0]))
         seconds = np.where(np.asarray(peak_bytes(run.shape, tried)) <= limit, seconds, np.inf)
         at = int(seconds.argmin())
-        found.append((float(seconds[at]), replace(plan, unit_layers=float(sizes[at]))))
+        one = [float(axis[at]) for axis in grid]
+        best_plan = replace(plan, unit_layers=one[0], reduced_bytes=one[1], optimizer_bytes=one[2])
+        found.append((float(seconds[at]), best_plan))
     return [plan for _, plan in sorted(found, key=lambda item: item[0])]
 
 

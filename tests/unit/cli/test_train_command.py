@@ -57,6 +57,8 @@ def test_a_search_finds_plans_that_run_as_it_says() -> None:
             f"{TRAIN} --gpus 256 --tp {plan['tensor']} --pp {plan['pipeline']} --chunks {plan['chunks']}"
             f" --micro-batch {plan['micro_batch']} --zero {plan['zero']} --recompute {plan['recompute']} --format json"
             f" --overlap {','.join(plan['overlap'])} --grad-dtype {'fp32' if plan['gradient_bytes'] == 4 else 'bf16'}"
+            f" --grad-reduce-dtype {'fp32' if plan['reduced_bytes'] == 4 else 'bf16'}"
+            f" --optimizer-dtype {'fp32' if plan['optimizer_bytes'] == 12 else 'bf16'}"
         )
         if plan["sequence_parallel"] or plan["tensor"] == 1:
             assert json.loads(again.out)["rows"][0]["step_s"] == pytest.approx(row["step_s"], rel=1e-9)
