@@ -13,6 +13,7 @@ from ffplan.catalog.library import Library
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, time_grid
 from ffplan.node.host import Host
+from ffplan.node.resources import resources
 from ffplan.training.parallel_plan import placed
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPla
         Time [s].
 
     Equation:
-        size / NVLink where stages that follow one another are joined by it or sit in one node, else
+        size / NVLink where stages that follow one another are joined by it, or two stages by bridges, else
         latency + size / min(NICs / G, W), W what a rank has of the links between leaves or zones that stages cross
 
     Source:
@@ -259,4 +260,15 @@ def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPla
         rate = np.where(cut.sets > 1, np.minimum(rate, cut.gbyte_s / gpus), rate)
     known: object = system.library.latency.get("network", {}).get("ring", {}).get("simple")
     away = getattr(known, "value", 0.0) + size / (np.maximum(rate, 1e-9) * 1e9)
-    return np.where(placement.each >= stages, size / (peer * 1e9), away)
+    inside = peer + _bridge_gain(system, peer) * (np.asarray(stages) == 2) * (np.asarray(placement.adjacent) > 0)
+    return np.where(placement.each >= stages, size / (inside * 1e9), away)
+
+
+def _bridge_gain(system: Cluster, peer: float) -> float:
+    """Return by how much a bridge is faster than what joins two GPUs otherwise [GB/s]; 0 unless all are bridged."""
+    host = system.host
+    if not host.pairs or 2 * len(host.pairs) < len(host.gpus):
+        return 0.0
+    share = system.library.link_share.value if system.library.link_share else 1.0
+    bridge = resources(host, (), share).get(("nvlink_copy", host.pairs[0][0]))
+    return max(0.0, float(bridge.one_way[1]) - peer) if bridge is not None else 0.0

@@ -464,3 +464,14 @@ def test_a_search_on_seven_gpus_is_no_slower_than_on_four() -> None:
         for n in (4, 7)
     ]
     assert steps[1]["rows"][0]["step_s"] <= steps[0]["rows"][0]["step_s"] * (1 + 1e-12)
+
+
+def test_two_stages_on_a_pair_send_over_the_bridge() -> None:
+    """208 GB/s over the bridge, 27 over PCIe; with four stages every second send crosses PCIe."""
+    bridged, plain = system("fire-flyer-2-node-nvlink"), system("fire-flyer-2-node")
+    pair, four = GroupPlacement(2.0, 1.0), GroupPlacement(4.0, 1.0)
+    assert float(send_time(bridged, 1e9, 2.0, pair)) == pytest.approx(1 / 208)
+    assert float(send_time(plain, 1e9, 2.0, pair)) == pytest.approx(1 / 27)
+    assert float(send_time(bridged, 1e9, 4.0, four)) == pytest.approx(1 / 27)
+    apart = GroupPlacement(2.0, 1.0, 1.0, 0.0)
+    assert float(send_time(bridged, 1e9, 2.0, apart)) == pytest.approx(1 / 27)
