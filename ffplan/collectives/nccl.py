@@ -7,9 +7,10 @@ and of peer-to-peer through the CPU; the estimate is computed in addition to the
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.array_math import Number, Truth, maximum, minimum
+from ffplan.base.array_math import Number, Truth, choose, maximum, minimum
 from ffplan.base.record import record
 from ffplan.collectives.algorithm import LatencyFigures
 from ffplan.collectives.algorithms import ALGORITHMS
@@ -41,6 +42,8 @@ class Choice:
     inner_most: Number
     hops: Number
     slot: Number
+    estimate_latency: Number
+    """Value of the library's own cost model in place of `latency` [s]."""
     estimate_per_byte: Number
     """Value of the library's own cost model in place of `seconds_per_byte` [s/byte]."""
     possible: Truth
@@ -82,6 +85,17 @@ def _rates(
     return real, correction * sustained_rate(known, guessed, trees=algorithm.trees, as_library=True)
 
 
+def _as_tuned(job: RankLayout) -> tuple[RankLayout, Truth]:
+    """Return the ranks as NCCL's cost model sees them, and where it sees bridges.
+
+    It takes the slowest link of a graph for all of its hops, so that bridges count only where nothing else is crossed:
+    NVIDIA/nccl v2.30.7, src/graph/tuning.cc (`typeIntra`, `bwIntra`).
+    """
+    if not job.host.pairs:
+        return job, True
+    return replace(job, host=replace(job.host, pairs=())), one_pair(job) > 0
+
+
 def choices_of(
     library: Library,
     job: RankLayout,
@@ -101,6 +115,9 @@ def choices_of(
         protocols: of `algorithm.protocols`.
     """
     rate, guess = _rates(library, job, known, operation, algorithm)
+    plain, alone = _as_tuned(job)
+    if plain is not job:
+        guess = choose(alone, guess, _rates(library, plain, known, operation, algorithm)[1])
     shares: Any = library.share.get(algorithm.name, {})
     inner_most = _inner_most(library, job, operation) if algorithm.rings else float("inf")
     hops = 2 * depth(job.nodes) if algorithm.trees else 0.0
@@ -110,6 +127,10 @@ def choices_of(
         ceiling = _ceiling(job, operation, algorithm) if protocol == "ll" else float("inf")
         fill = library.fill.get(protocol)  # type: ignore[call-overload]
         latency, inner = algorithm.latency(LatencyFigures(library, job, operation, algorithm.key, protocol))
+        tuned = latency
+        if plain is not job:
+            figures = LatencyFigures(library, plain, operation, algorithm.key, protocol)
+            tuned = choose(alone, latency, algorithm.latency(figures)[0])
         found.append(
             Choice(
                 algorithm=algorithm.name,
@@ -121,6 +142,7 @@ def choices_of(
                 inner_most=inner_most,
                 hops=hops,
                 slot=library.slot.value * job.nics if library.slot and protocol != "ll" else 0.0,
+                estimate_latency=job.host.launch_s + tuned,
                 estimate_per_byte=1e-9 / minimum(fraction * guess, ceiling),
                 possible=algorithm.possible(job) & ((protocol != "ll128") | job.host.joined | (one_pair(job) > 0)),
             )

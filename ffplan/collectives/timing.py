@@ -101,6 +101,7 @@ def _hfreduce_choice(query: CollectiveQuery, job: RankLayout) -> Choice:
         inner_most=0.0,
         hops=hops * slower,
         slot=chunk,
+        estimate_latency=latency,
         estimate_per_byte=spb,
         possible=whole,
     )
@@ -126,6 +127,7 @@ def _dispatch_choices(query: CollectiveQuery, job: RankLayout) -> list[Choice]:
                     inner_most=0.0,
                     hops=0.0,
                     slot=0.0,
+                    estimate_latency=fixed,
                     estimate_per_byte=spb,
                     possible=job.ranks > 1,
                 )
@@ -158,7 +160,7 @@ def stack(found: list[Choice], scales: int) -> dict[str, Floats]:
         rows = [np.broadcast_to(np.asarray(getattr(item, name), dtype=float), (scales,)) for item in found]
         return np.stack(rows)[:, :, None]
 
-    names = (*COEFFICIENTS, "estimate_per_byte", "possible")
+    names = (*COEFFICIENTS, "estimate_latency", "estimate_per_byte", "possible")
     return {name: column(name) for name in names}
 
 
@@ -182,7 +184,7 @@ def time_grid(query: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingG
     size = np.asarray(sizes, dtype=float)[None, None, :]
     time = np.asarray(transfer_time(size, **{name: at[name] for name in COEFFICIENTS}))
     runs = at["possible"] > 0
-    estimate = np.where(runs, at["latency"], np.inf) + size * at["estimate_per_byte"]
+    estimate = np.where(runs, at["estimate_latency"], np.inf) + size * at["estimate_per_byte"]
     return TimingGrid(
         choices=tuple((item.algorithm, item.protocol) for item in found),
         time=time,
@@ -229,7 +231,7 @@ def time_choices(query: CollectiveQuery, job: RankLayout, size: float) -> list[T
                     time=float(transfer_time(size, **coefficients)),
                     latency=float(item.latency),
                     stream=float(size * item.seconds_per_byte),
-                    estimate=float(item.latency + size * item.estimate_per_byte),
+                    estimate=float(item.estimate_latency + size * item.estimate_per_byte),
                 )
             )
     return found
@@ -246,7 +248,7 @@ def chosen_time(query: CollectiveQuery, job: RankLayout, size: Number) -> Number
     least: Number = float("inf")
     time: Number = float("inf")
     for item in choices(query, job):
-        estimate = choose(item.possible, item.latency + size * item.estimate_per_byte, float("inf"))
+        estimate = choose(item.possible, item.estimate_latency + size * item.estimate_per_byte, float("inf"))
         takes = transfer_time(size, **{name: getattr(item, name) for name in COEFFICIENTS})
         time = choose(estimate < least, takes, time)
         least = minimum(least, estimate)
