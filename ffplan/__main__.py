@@ -19,6 +19,10 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a letter is no bug
+    if sys.stderr is not None:
+        from ffplan.base.visible import VisibleStream
+
+        sys.stderr = VisibleStream(sys.stderr)
     gc.set_threshold(200_000, 50, 50)  # collecting during imports costs a twentieth of a short command
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # no plugin may change what a file means
     from ffplan.cli.app import run

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ffplan.catalog.training import TrainingRates
+from ffplan.inputs.emit import comment, quoted, scalar
 
 if TYPE_CHECKING:
     from ffplan.calibration.fit import Fit
@@ -22,19 +23,13 @@ def figure_text(name: str, value: float) -> str:
     return f"{value:.0f}" if name == "units" else f"{value * 100:.4g} %"
 
 
-def _plain(text: str) -> str:
-    """Return text that can stand between double quotes on one line."""
-    return " ".join(text.replace("\\", "/").replace('"', "'").split())
-
-
 def source_line(key: str, title: str, date: str) -> str:
     """Return a line of `sources`."""
-    clean = _plain(title)
-    return f'  {key}: {{title: "{clean}", date: "{date}", grade: derived, status: D}}'
+    return f'  {key}: {{title: {quoted(comment(title))}, date: "{date}", grade: derived, status: D}}'
 
 
 def _figure(name: str, value: float, source: str, note: str | None = None) -> str:
-    more = f', note: "{_plain(note)}"' if note else ""
+    more = f", note: {quoted(comment(note))}" if note else ""
     return f"  {name}: {{value: {figure_text(name, value)}, source: {source}{more}}}"
 
 
@@ -48,7 +43,7 @@ def training_block(fitted: Fit, base: TrainingRates | None, units: int, *, own: 
         own: the constants of `base` are the part's own, and keep their sources.
         set_name: name of the set.
     """
-    lines = ["training:", f"  set: {set_name}"]
+    lines = ["training:", f"  set: {scalar(set_name)}"]
     for name in TrainingRates.model_fields:
         if name == "set":
             continue

@@ -33,7 +33,7 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
         part = catalog.entry(name).part
     except KeyError:
         what = kind.kind_words
-        known = catalog.ids_of(what.replace(" ", "-"))
+        known = catalog.ids_of(what.lower().replace(" ", "-"))
         raise UsageError(f"{option}: no {what} `{name}`; {did_you_mean(name, known, what=what)}") from None
     if not isinstance(part, kind):
         from ffplan.base.formatting import article

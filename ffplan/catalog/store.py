@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from copy import copy
 from dataclasses import replace
 from importlib import import_module
@@ -15,7 +16,7 @@ from ffplan.base.paths import data_folder
 from ffplan.base.record import record
 from ffplan.catalog.parts import Part, Server, StorageServer, Switch
 from ffplan.catalog.topology import server_faults
-from ffplan.inputs.document import Document, read_document
+from ffplan.inputs.document import Document, parse_document, read_bytes
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.inputs.validate import validate
 
@@ -66,6 +67,11 @@ def model_of(kind: str) -> type[Part]:
     return found
 
 
+_KIND = re.compile(rb"^kind:[ \t]*([^\s#]+)", re.MULTILINE)
+
+METHODS = {"nccl": "nccl", "rccl": "nccl", "hfreduce": "hfreduce", "deepep": "deepep"}
+"""Methods of libraries that commands know by name; a user's file may give them other constants, not another method."""
+
 MIN_PORTS = 2
 """Fewest ports of a switch."""
 
@@ -96,7 +102,11 @@ class Root:
 
 
 def _walk(root: Root) -> Iterator[tuple[str, str]]:
-    """Yield (name without ending, path) of every YAML file below a folder."""
+    """Yield (name without ending, path) of every YAML file below a folder.
+
+    Hidden files, such as the locks of editors, are none of the user's parts; what is no file is none either, apart
+    from a link to nowhere, which whoever asks for that part should hear of.
+    """
     waiting, seen = [str(root.folder)], 0
     while waiting:
         with os.scandir(waiting.pop()) as entries:
@@ -106,11 +116,14 @@ def _walk(root: Root) -> Iterator[tuple[str, str]]:
                     raise UsageError(
                         f"ffplan: --catalog {root.label}: more than {MAX_FILES:,} files; name a smaller folder"
                     )
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    waiting += [entry.path] if entry.name != "measurements" else []
+                    continue
                 name, dot, ending = entry.name.rpartition(".")
-                if dot and ending in ("yaml", "yml"):
+                if dot and ending in ("yaml", "yml") and (entry.is_file() or not Path(entry.path).exists()):
                     yield name, entry.path
-                elif entry.name != "measurements" and entry.is_dir(follow_symlinks=False):
-                    waiting.append(entry.path)
 
 
 def _index(root: Root) -> dict[str, tuple[str, ...]]:
@@ -141,6 +154,7 @@ class Catalog:
         self._roots.append(Root(data_folder("catalogs"), "catalogs"))
         self._indexes = [_index(root) for root in self._roots]
         self._read: dict[tuple[str, int], Entry] = {}
+        self._raw: dict[str, bytes] = {}
 
     def __repr__(self) -> str:
         """Return the number of parts."""
@@ -199,7 +213,7 @@ class Catalog:
         """Return the part of one folder; `chain` holds the price books that wait for it."""
         if key not in self._read:
             path, label = self._place(*key)
-            document = read_document(path, label)
+            document = self._document(path, label)
             part = self._with_constants(read_part(document, path.stem).part, document, key[1])
             entry = Entry(part, document, _recalled(part))
             self._read[key] = self._extended(entry, (*chain, key)) if part.kind == "price-book" else entry
@@ -249,7 +263,7 @@ class Catalog:
         if place is None:
             raise InputError(self._unknown(type(part), name, document, ("extends",)))
         path, label = self._place(name, place)
-        base = read_part(read_document(path, label), path.stem).part
+        base = read_part(self._document(path, label), path.stem).part
         if not isinstance(base, type(part)):
             raise InputError(self._other_kind(type(part), base, document, ("extends",)))
         if getattr(base, "extends", None) is not None:
@@ -276,13 +290,25 @@ class Catalog:
         if len(files) != 1:
             return ""
         try:
-            with Path(files[0]).open(encoding="utf-8", errors="replace") as stream:
-                for line in stream:
-                    if line.startswith("kind:"):
-                        return line.partition(":")[2].partition("#")[0].strip()
-        except OSError:
+            raw = self._content(Path(files[0]), files[0])
+        except InputError:
             return ""
-        return ""
+        found = _KIND.search(raw)
+        return found[1].decode("utf-8", "replace") if found else ""
+
+    def _content(self, path: Path, label: str) -> bytes:
+        """Return the bytes of a file, which is read once.
+
+        Raises:
+            InputError: where it cannot be read.
+        """
+        key = str(path)
+        if key not in self._raw:
+            self._raw[key] = read_bytes(path, label)
+        return self._raw[key]
+
+    def _document(self, path: Path, label: str) -> Document:
+        return parse_document(self._content(path, label), label)
 
     def get(self, model: type[P], name: str, document: Document, path: Iterable[str | int]) -> P:
         """Return part `name` as `model`, asked for at `path` of `document`.
@@ -391,6 +417,14 @@ def _part_faults(part: Part, document: Document, stem: str) -> Iterator[Finding]
                 "a recalled figure (status R) must have grade `estimate`",
                 "grade it `estimate`, or follow it to a source",
             )
+    method = getattr(part, "method", None)
+    if part.kind == "library" and method != METHODS.get(part.id, method):
+        yield document.finding(
+            "catalog-library",
+            ("method",),
+            f"the library `{part.id}` has the method `{method}`",
+            f"write `method: {METHODS[part.id]}`",
+        )
     if isinstance(part, Server | StorageServer):
         yield from server_faults(part, document)
         if part.power.training and part.power.maximum and part.power.training.value > part.power.maximum.value:

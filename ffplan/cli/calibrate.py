@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.files import write_whole
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, OutputOption, complete_part
@@ -98,7 +99,7 @@ def _write(path: Path, folder: str, made: Calibration) -> str:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(made.overlay, encoding="utf-8")
+        write_whole(path, made.overlay)
     except OSError as error:
         raise UsageError(f"ffplan calibrate: --write {folder}: cannot be written: {error.strerror}") from None
     return str(path)

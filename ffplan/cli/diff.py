@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 def _same_fabric(built: AsBuilt, known: set[str], file: str) -> None:
     """Refuse a fabric that shares no device with the design."""
-    if not known & set(built.devices):
-        some = next(iter(built.devices))
+    found = [device.name for device in built.devices]
+    if known.isdisjoint(found):
+        some = found[0]
         raise UsageError(
             f"ffplan diff: {file}: no device of this file is in the design, such as `{some}`; ffplan names devices as "
             f"`{min(known)}` does: set the node descriptions to these names, or rename them in the file"
@@ -39,8 +40,9 @@ def diff(
 
     Exit code 1 where they differ.
     """
-    from ffplan.interop.asbuilt import compare, designed, read_ibnetdiscover
+    from ffplan.interop.asbuilt import MOST_BYTES, read_ibnetdiscover
     from ffplan.interop.ibsim import subnet
+    from ffplan.interop.wiring_diff import compare, designed
     from ffplan.report.fabric import diff_document, differences
     from ffplan.results.design import SCHEMA_VERSION
 
@@ -49,9 +51,9 @@ def diff(
     inside = subnet(network, None if plane is None else plane - 1, None if zone is None else zone - 1)
     if not inside.any():
         raise UsageError("ffplan diff: the fabric has no such plane or zone")
-    built = read_ibnetdiscover(read_text(as_built), as_built)
+    built = read_ibnetdiscover(read_text(as_built, MOST_BYTES), as_built)
     wanted = designed(network, wired.names, inside)
-    _same_fabric(built, {name for name, _ in wanted}, as_built)
+    _same_fabric(built, set(wanted.names), as_built)
     report = compare(wanted, built, wired.design.spec.name, SCHEMA_VERSION)
     emit(diff_document(report), form, output)
     if differences(report):

@@ -62,12 +62,9 @@ def _dot(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
 
 
 def _hosts(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
-    from ffplan.fabric.routing.job_loads import StudyError, pick_job
+    from ffplan.fabric.routing.job_loads import pick_job
 
-    try:
-        job = pick_job(wired.design, wired.fabric, None, "aligned", 0)
-    except StudyError as error:
-        raise UsageError(f"ffplan export: {error}") from None
+    job = pick_job(wired.design, wired.fabric, None, "aligned", 0, least=1)
     endpoints = wired.fabric.network.endpoints
     first = job.ports[:, 0]
     keep = [zone is None or z == zone for z in endpoints.zone[first].tolist()]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ffplan.base.errors import UsageError
+from ffplan.catalog.named import part_of
 from ffplan.cli.loading import read_bytes, read_text
 from ffplan.cli.options import CatalogOption, OutputOption
 from ffplan.cli.output import write
@@ -38,11 +40,19 @@ def import_nccl(
     catalog: CatalogOption = None,
 ) -> None:
     """Turn NCCL topology XML into a server file, and name the figures that the file still lacks."""
+    from ffplan.catalog.parts import Cpu
     from ffplan.catalog.store import Catalog
-    from ffplan.interop.nccl import read_inside, server_yaml
+    from ffplan.inputs.model import IDENTIFIER
+    from ffplan.inputs.validate import pattern_words
+    from ffplan.interop.nccl import MOST_BYTES, read_inside, server_yaml
 
-    inside = read_inside(read_bytes(file), file)
-    parts = pci_ids(Catalog(catalog or ()))
+    if not IDENTIFIER.fullmatch(name):
+        raise UsageError(f"ffplan import nccl: --id: `{name}` is no id; {pattern_words(IDENTIFIER.pattern)}")
+    own = Catalog(catalog or ())
+    if cpu:
+        part_of(own, Cpu, cpu, "ffplan import nccl: --cpu")
+    inside = read_inside(read_bytes(file, MOST_BYTES), file)
+    parts = pci_ids(own)
     if cpu:
         parts["cpu"] = cpu
     text, lacking = server_yaml(inside, name, Path(file).name, parts)
@@ -54,7 +64,7 @@ def import_nccl(
 @app.command("ibnetdiscover")
 def import_ibnetdiscover(file: FileArgument, output: OutputOption = None) -> None:
     """Turn the output of ibnetdiscover into JSON: switches, hosts and links as built."""
-    from ffplan.interop.asbuilt import as_built_report, read_ibnetdiscover
+    from ffplan.interop.asbuilt import MOST_BYTES, as_built_report, read_ibnetdiscover
     from ffplan.report.formats.json import to_json
 
-    write(to_json(as_built_report(read_ibnetdiscover(read_text(file), file), file)), output)
+    write(to_json(as_built_report(read_ibnetdiscover(read_text(file, MOST_BYTES), file), file)), output)

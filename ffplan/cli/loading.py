@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import UsageError
+from ffplan.base.files import read_limited
 from ffplan.inputs.design_files import find_design
 
 if TYPE_CHECKING:
@@ -27,12 +28,12 @@ def read_bytes(file: str, most: int = MOST_BYTES) -> bytes:
         UsageError: where it cannot be read, or is far too large.
     """
     try:
-        path = Path(file)
-        if path.stat().st_size > most:
-            raise UsageError(f"ffplan: {file}: larger than {most // 2**20} MiB")
-        return path.read_bytes()
+        raw = read_limited(Path(file), most)
     except (OSError, ValueError) as error:
         raise UsageError(f"ffplan: {file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if raw is None:
+        raise UsageError(f"ffplan: {file}: larger than {most // 2**20} MiB, the most that is read of such a file")
+    return raw
 
 
 def read_text(file: str, most: int = MOST_BYTES) -> str:

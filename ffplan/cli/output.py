@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from ffplan.base.errors import EXIT_PIPE, UsageError
+from ffplan.base.files import write_whole
+from ffplan.base.visible import visible, visible_but_styles
 
 if TYPE_CHECKING:
     from enum import StrEnum
@@ -25,14 +27,17 @@ def to_terminal(output: str | None) -> bool:
 def write(text: str, output: str | None, *, option: str = "--output") -> None:
     """Write a report to standard output, or to a file that appears whole or not at all; errors name the option.
 
+    On a terminal, hidden characters become visible escapes; colours stay.
+
     Raises:
         UsageError: where it cannot be written, or would replace a YAML file.
     """
     try:
-        if output in (None, "-"):
-            _print(text)
+        if output is None or output == "-":
+            _print(visible_but_styles(text) if to_terminal(None) else text)
         else:
-            _write_file(text, Path(output or ""), output or "", option)
+            refuse_target(output, option)
+            write_whole(Path(output), text)
     except (OSError, ValueError) as error:
         place = "standard output" if output in (None, "-") else f"{option} {output}"
         raise UsageError(f"ffplan: {place}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
@@ -63,33 +68,13 @@ def refuse_target(name: str, option: str) -> None:
     Raises:
         UsageError: where it is a folder, or in none, or would replace a YAML file.
     """
-    target = Path(name)
+    target, real = Path(name), Path(os.path.realpath(name))
     if target.is_dir():
         raise UsageError(f"ffplan: {option} {name}: this is a folder; name a file")
-    if not target.parent.is_dir():
+    if not real.parent.is_dir():
         raise UsageError(f"ffplan: {option} {name}: cannot be written: there is no folder {target.parent}")
-    if target.exists() and target.suffix in (".yaml", ".yml"):
+    if target.exists() and {target.suffix.lower(), real.suffix.lower()} & {".yaml", ".yml"}:
         raise UsageError(f"ffplan: {option} {name}: no YAML file is replaced; name another")
-
-
-def _write_file(text: str, target: Path, name: str, option: str) -> None:
-    refuse_target(name, option)
-    if target.exists() and not target.is_file():
-        target.write_text(text, encoding="utf-8")
-    else:
-        _replace(target.resolve(), text)
-
-
-def _replace(target: Path, text: str) -> None:
-    """Write next to the target, then move into place."""
-    scratch = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        scratch.write_text(text, encoding="utf-8")
-        if target.exists():
-            scratch.chmod(target.stat().st_mode & 0o7777)
-        scratch.replace(target)
-    finally:
-        scratch.unlink(missing_ok=True)
 
 
 def emit(document: Document, form: StrEnum, output: str | None) -> None:
@@ -112,17 +97,21 @@ class Progress:
         self.what = what
         self.shown = sys.stderr is not None and sys.stderr.isatty()
 
+    def _show(self, text: str) -> None:
+        """Put a text in place of the line, on the terminal itself: standard error shows control characters as text."""
+        print(f"\r\x1b[K{visible(text)}", end="", file=getattr(sys.stderr, "stream", sys.stderr), flush=True)
+
     def step(self, done: int, total: int, detail: str = "") -> None:
         """Print the progress."""
         if self.shown:
-            print(f"\r\x1b[K{self.what}: {done} of {total} {detail}", end="", file=sys.stderr, flush=True)
+            self._show(f"{self.what}: {done} of {total} {detail}")
 
     def count(self, done: int) -> None:
         """Print a count, where the total is unknown."""
         if self.shown:
-            print(f"\r\x1b[K{self.what}: {done} times", end="", file=sys.stderr, flush=True)
+            self._show(f"{self.what}: {done} times")
 
     def end(self) -> None:
         """Clear the line."""
         if self.shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            self._show("")

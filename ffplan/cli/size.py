@@ -80,7 +80,7 @@ def size(
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.quantities import parse_ratio
-    from ffplan.report.fabric import size_document
+    from ffplan.report.fabric import no_family, size_document
     from ffplan.studies import size as study
 
     choice(core_policy, ("minimal", "per-rail-whole-pods", "equal-stripe"), "--core-policy")
@@ -107,4 +107,6 @@ def size(
         raise UsageError(f"ffplan size: {error}") from None
     emit(size_document(report), form, output)
     if not report.options:
+        if str(form) == "csv":  # which has no place for what is too small
+            typer.echo(f"ffplan size: {no_family(report)}", err=True)
         raise typer.Exit(EXIT_FINDINGS)

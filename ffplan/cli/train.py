@@ -54,14 +54,30 @@ if TYPE_CHECKING:
 
 
 def _report(
-    file: str, catalog: list[str] | None, model: str, request: Callable[..., TrainRequest], top: int | None
+    file: str,
+    catalog: list[str] | None,
+    model: str,
+    request: Callable[..., TrainRequest],
+    *,
+    top: int | None,
+    plan: tuple[str | None, set[str]],
 ) -> TrainReport:
     """Return the report of a plan, or of a search where `top` plans are asked for.
 
+    Args:
+        file: the design.
+        catalog: folders of parts.
+        model: id of the model.
+        request: makes the request for it.
+        top: plans asked for.
+        plan: file of the plan, and the fields that options give.
+
     Raises:
+        InputError: where the plan cannot run for what its file says.
         UsageError: where there is no such model, or the plan is none.
     """
     from ffplan.catalog.models import Model
+    from ffplan.design.plan_file import refuse_fields
     from ffplan.studies.job_layout import most_gpus
     from ffplan.studies.plan_search import search
     from ffplan.studies.train import train
@@ -78,6 +94,7 @@ def _report(
         raise UsageError(f"ffplan train: {error}; {error.remedy}") from None
     except RefusedError as error:
         if not error.infeasible:
+            refuse_fields(*plan, error.fields, str(error))
             raise UsageError(f"ffplan train: {error}") from None
         typer.echo(f"ffplan train: {error}", err=True)
         raise typer.Exit(EXIT_FINDINGS) from None
@@ -173,10 +190,11 @@ def train(
         refuse_target(save, "--save")
     if top is not None and not search:
         raise UsageError("ffplan train: --top has no effect without --search")
-    wanted = read_plan(plan, {name: value for name, value in options.items() if value is not None})
+    given = {name: value for name, value in options.items() if value is not None}
+    wanted = read_plan(plan, given)
     limit = parsed(lambda: parse_quantity(memory, DATA), "--memory") if memory else None
     numbers, fixed = _numbers(gpus, search=search), frozenset(wanted.model_fields_set)
     request = partial(TrainRequest, plan=wanted, gpus=numbers, memory=limit, fixed=fixed)
-    report = _report(file, catalog, model, request, (top or TOP) if search else None)
+    report = _report(file, catalog, model, request, top=(top or TOP) if search else None, plan=(plan, set(given)))
     emit(train_document(report, chart=chart), form, output)
     _finish(report, wanted, save)

@@ -33,19 +33,21 @@ def verify(
 
     Exit code 1 where it disagrees, 2 where the program is missing.
     """
+    from ffplan.interop.programs import ended_in_order
     from ffplan.interop.verify import verify_opensm, verify_slurm
     from ffplan.report.fabric import verify_document
 
     wired = wired_design(file, catalog)
-    if program is Program.OPENSM:
-        only_trees(wired, "verify: OpenSM's fat-tree routing is verified on trees")
-        progress = Progress("OpenSM")
-        try:
-            report = verify_opensm(wired.design, wired.fabric, wired.names, limit, progress.step)
-        finally:
-            progress.end()
-    else:
-        report = verify_slurm(wired.design, wired.fabric, wired.names, limit)
+    with ended_in_order():
+        if program is Program.OPENSM:
+            only_trees(wired, "verify: OpenSM's fat-tree routing is verified on trees")
+            progress = Progress("OpenSM")
+            try:
+                report = verify_opensm(wired.design, wired.fabric, wired.names, limit, progress.step)
+            finally:
+                progress.end()
+        else:
+            report = verify_slurm(wired.design, wired.fabric, wired.names, limit)
     emit(verify_document(report), form, output)
     if not report.passed:
         raise typer.Exit(EXIT_FINDINGS)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+
     from ffplan.design.training import PlanFields
 
 
@@ -36,7 +38,35 @@ def read_plan(file: str | None, given: dict[str, Any]) -> PlanFields:
     try:
         return PlanFields.model_validate({**preset, **fields})
     except ValidationError as error:
+        field = (error.errors()[0].get("ctx") or {}).get("field")
+        refuse_fields(file, given, (str(field),), _words(error))
         raise UsageError(f"ffplan train: {_words(error)}") from None
+
+
+def refuse_fields(file: str | None, given: Container[str], names: Iterable[str], message: str) -> None:
+    """Refuse a plan at the first of some fields that its file has, and no option replaces.
+
+    Args:
+        file: the plan's file, if any.
+        given: fields that options give.
+        names: fields that bring the fault about.
+        message: the fault, and its remedy after a semicolon.
+
+    Raises:
+        InputError: located, where the file has one of the fields.
+    """
+    from pathlib import Path
+
+    from ffplan.base.errors import InputError
+    from ffplan.inputs.document import read_document
+
+    if file is None:
+        return
+    document = read_document(Path(file), file)
+    own = next((name for name in names if name in document.data and name not in given), None)
+    if own is not None:
+        fault, _, remedy = message.partition("; ")
+        raise InputError(document.finding("training-plan", (own,), fault, remedy))
 
 
 def _words(error: Any) -> str:

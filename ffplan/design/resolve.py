@@ -8,6 +8,7 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
+from ffplan.catalog.store import METHODS
 from ffplan.design.faults import breakout_faults, currency_faults, group_faults, split_faults, whole_faults
 from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
 from ffplan.design.schema import Design, NodeGroup
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from ffplan.inputs.document import Document
 
 P = TypeVar("P", bound=Part)
-
-METHODS = {"nccl": "nccl", "rccl": "nccl", "hfreduce": "hfreduce"}
-"""Method of the library of each name."""
 
 
 class _Resolver:
@@ -63,6 +61,8 @@ class _Resolver:
         accelerator = None
         if isinstance(server, Server) and server.accelerator is not None:
             accelerator = self.inner(Accelerator, server.accelerator, server.id, ("accelerator",))
+        if accelerator is not None:
+            self.own_library(accelerator)
         wanted = ("both", "storage") if group.role == "storage" else ("both", "compute")
         fabric_nics = tuple(i for i, slot in enumerate(server.nics) if slot.network in wanted)
         if not fabric_nics:
@@ -85,7 +85,7 @@ class _Resolver:
         )
 
     def libraries(self, spec: Design, own: str) -> tuple[Library, ...]:
-        """Resolve the communication libraries; one that works in another way than its name says is a fault.
+        """Resolve the communication libraries.
 
         `nccl` stands for the library of the accelerators' maker, `own`.
         """
@@ -93,19 +93,25 @@ class _Resolver:
         for position, name in enumerate(spec.communication.libraries if spec.communication else ()):
             method = own if name == "nccl" else name.removesuffix("-nvlink")
             library = self.part(Library, method, ("communication", "libraries", position))
-            if library is None:
-                continue
-            found.append(library)
-            if library.method != METHODS.get(method, "nccl"):
-                self.faults.append(
-                    self.catalog.entry(method).document.finding(
-                        "catalog-library",
-                        ("method",),
-                        f"the library `{method}` has the method `{library.method}`",
-                        f"write `method: {METHODS.get(method, 'nccl')}`",
-                    )
-                )
+            if library is not None:
+                found.append(library)
         return tuple(found)
+
+    def own_library(self, accelerator: Accelerator) -> None:
+        """Refuse an accelerator whose library is none, or passes no messages between accelerators."""
+        name = accelerator.library
+        if METHODS.get(name) == "nccl" and self.catalog.kind_of(name) == "library":
+            return
+        library = self.inner(Library, name, accelerator.id, ("library",))
+        if library is not None and library.method != "nccl":
+            self.faults.append(
+                self.catalog.entry(accelerator.id).document.finding(
+                    "catalog-library",
+                    ("library",),
+                    f"the library `{name}` has the method `{library.method}`; one of method `nccl` is wanted here",
+                    "name the library that passes messages between the accelerators",
+                )
+            )
 
 
 def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:

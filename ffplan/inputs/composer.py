@@ -6,6 +6,8 @@ We therefore compose from events, with an explicit stack, and apply every limit 
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -37,9 +39,32 @@ class Node:
     height: int = 0
 
 
+class _Places:
+    """Lines and columns as editors count them.
+
+    libyaml also ends a line at U+0085, U+2028 and U+2029, and puts the end of a text that has no final line break one
+    line too far.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.starts = [0, *(found.end() for found in re.finditer("\r\n|\r|\n", text))]
+        self.length = len(text)
+        self.ended = text.endswith(("\r", "\n"))
+        self.same = not re.search("[\x85\u2028\u2029]", text)
+
+    def at(self, mark: Any) -> tuple[int, int]:
+        """Return (line, column) of a mark, both counted from 1."""
+        if self.same and (self.ended or mark.index < self.length):
+            return mark.line + 1, mark.column + 1
+        index = min(mark.index, self.length)
+        row = bisect_right(self.starts, index)
+        return row, index - self.starts[row - 1] + 1
+
+
 class _Composer:
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, places: _Places) -> None:
         self.file = file
+        self.places = places
         self.stack: list[Node] = []
         self.pending: list[tuple[str, int, int] | None] = []
         self.anchors: dict[str, Node] = {}
@@ -60,7 +85,7 @@ class _Composer:
         )
 
     def feed(self, event: Any) -> None:
-        line, column = event.start_mark.line + 1, event.start_mark.column + 1
+        line, column = self.places.at(event.start_mark)
         if isinstance(event, yaml.DocumentStartEvent):
             self._document(event, line, column)
         elif isinstance(event, yaml.AliasEvent):
@@ -218,16 +243,16 @@ class _Composer:
 
 def _character(text: str, line: int, column: int) -> str:
     """Return the character at a place, or an empty text beyond the end."""
-    lines = text.split("\n", line)
+    lines = re.split("\r\n|\r|\n", text, maxsplit=line)
     return lines[line - 1][column - 1 : column] if line <= len(lines) else ""
 
 
-def _events(text: str, file: str) -> Iterator[Any]:
+def _events(text: str, file: str, places: _Places) -> Iterator[Any]:
     try:
         yield from yaml.parse(text, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        line, column = places.at(mark) if mark else (1, 1)
         problem = error.problem or "the YAML cannot be read"
         remedy = "check quotes, colons and indentation here"
         if _character(text, line, column) == "\t":
@@ -273,8 +298,9 @@ def compose(text: str, file: str) -> Node:
     Raises:
         InputError: on any syntax fault, duplicate key, tag, merge key, or exceeded limit.
     """
-    composer = _Composer(file)
-    for event in _events(text, file):
+    places = _Places(text)
+    composer = _Composer(file, places)
+    for event in _events(text, file, places):
         composer.feed(event)
     if composer.root is None or composer.root.data is None:
         raise InputError(

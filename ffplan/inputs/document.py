@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.base.files import read_limited
 from ffplan.base.record import record
 from ffplan.inputs import limits
 from ffplan.inputs.composer import Node, compose
@@ -82,18 +83,26 @@ def _fault(rule: str, file: str, message: str, remedy: str, place: tuple[int, in
     )
 
 
-def _read_bytes(path: Path, file: str) -> bytes:
+def read_bytes(path: Path, file: str) -> bytes:
+    """Return the content of a file within the limit.
+
+    Args:
+        path: where the file lies.
+        file: its name in messages.
+
+    Raises:
+        InputError: where it is missing, unreadable or too large.
+    """
     try:
         if path.is_dir():
             raise _fault("file-unreadable", file, "this is a folder", "name a YAML file")
-        with path.open("rb") as stream:
-            raw = stream.read(limits.MAX_BYTES + 1)
+        raw = read_limited(path, limits.MAX_BYTES)
     except FileNotFoundError:
         raise _fault("file-unreadable", file, "no such file", "check the path") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise _fault("file-unreadable", file, f"cannot be read: {reason}", "check the path") from None
-    if len(raw) > limits.MAX_BYTES:
+    if raw is None:
         raise _fault(
             "yaml-limits",
             file,
@@ -114,7 +123,7 @@ def read_document(path: Path, file: str | None = None) -> Document:
         InputError: where the file is missing, unreadable, too large, not text or not YAML 1.2.
     """
     file = file or str(path)
-    return parse_document(_read_bytes(path, file), file)
+    return parse_document(read_bytes(path, file), file)
 
 
 def parse_document(raw: bytes, file: str) -> Document:

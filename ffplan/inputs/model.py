@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
@@ -13,6 +14,8 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 
+IDENTIFIER = re.compile(r"^[a-z0-9][a-z0-9.+-]{0,99}$")
+"""Form of an id."""
 Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]*$", max_length=100)]
 """Name of a part, a design, or a place inside a server: lower-case letters, digits, `.`, `+`, `-`."""
 

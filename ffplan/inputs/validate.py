@@ -67,7 +67,15 @@ _PATTERNS = {
     "^[a-z0-9][": "start with a lower-case letter or a digit; then letters, digits, `.`, `+` and `-`",
     "^[A-Za-z]": "write a code such as USD, or a word such as paper-unit",
     "^\\d{4}": "write a year, month or day: 2024, 2024-08 or 2024-08-31",
+    "^[0-9a-f]{4}:": "write vendor and device as four hexadecimal digits each, such as `10de:20b0`, in quotes",
+    "^[1-9][0-9]": "write a whole number from 1 to 9,999,999",
 }
+
+
+def pattern_words(pattern: str) -> str:
+    """Return a remedy for a text that does not match a pattern."""
+    known = (text for start, text in _PATTERNS.items() if pattern.startswith(start))
+    return next(known, f"write a text of the form `{pattern}`")
 
 
 def _name(path: tuple[str | int, ...]) -> str:
@@ -138,7 +146,7 @@ def _type_fault(document: Document, error: Any, kind: str, path: Any, value: Any
             "schema-type",
             path,
             f"{describe(value)} does not do for `{name}`",
-            next(text for start, text in _PATTERNS.items() if error["ctx"]["pattern"].startswith(start)),
+            pattern_words(error["ctx"]["pattern"]),
         )
     if kind == "too_short":
         return document.finding("schema-type", path, f"`{name}` is empty", "list at least one")

@@ -1,28 +1,27 @@
-"""A fabric as it was built, from the output of `ibnetdiscover`, and its differences from the design."""
+"""A fabric as it was built, from the output of `ibnetdiscover`."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from array import array
+from io import StringIO
 
+import numpy as np
+
+from ffplan.base.array_math import Ints
 from ffplan.base.errors import Finding, InputError, Severity
 from ffplan.base.record import record
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.results.fabric import AsBuiltReport, BuiltLink, DiffReport, Miswired
+from ffplan.results.fabric import AsBuiltReport, BuiltLink
 
-if TYPE_CHECKING:
-    from ffplan.base.array_math import Bools
-    from ffplan.fabric.wiring.names import Names
-    from ffplan.fabric.wiring.network import Network
-
-    Peers = dict[tuple[str, int], tuple[str, int]]
-
-_NODE = re.compile(r'^(Switch|Ca|Hca|Rt)\s+(\d+)\s+"([^"]+)"(?:\s*#\s*"([^"]*)")?')
-_PORT = re.compile(r'^\[(\d+)\](?:\([0-9a-fA-Fx]+\))?\s+"([^"]+)"\[(\d+)\]')
+_NODE = re.compile(r'^(Switch|Ca|Hca|Rt)\s+([0-9]{1,6})\s+"([^"]+)"(?:\s*#\s*"([^"]*)")?')
+_PORT = re.compile(r'^\[([0-9]{1,6})\](?:\([0-9a-fA-Fx]+\))?\s+"([^"]+)"\[([0-9]{1,6})\]')
 _ATTRIBUTE = re.compile(r"^(vendid|devid|sysimgguid|switchguid|caguid|rtguid|hcaguid)=")
 _ADAPTER = re.compile(r"^(\S+)\s+(?:mlx[45]|hfi1|mthca)_(\d+)$")
-_MOST_LINES = 4_000_000
+MOST_BYTES = 64 * 2**20
+"""Largest file read [byte]."""
+PORTS = 2**20
+"""More than the ports of any device: end `device * PORTS + port` stands for a port."""
 
 
 @record
@@ -40,9 +39,10 @@ class BuiltDevice:
 class AsBuilt:
     """The fabric that was found."""
 
-    devices: dict[str, BuiltDevice]
-    peers: dict[tuple[str, int], tuple[str, int]]
-    """The port at the other end of each port, ports counted from 1."""
+    devices: list[BuiltDevice]
+    ends: Ints
+    """Both ends of every link, as `device * PORTS + port`, ports counted from 1; shape (links, 2), each row and the
+    rows in order."""
 
 
 def _fault(file: str, line: int, message: str, remedy: str) -> InputError:
@@ -65,6 +65,51 @@ def _title(text: str) -> str:
     return f"{match.group(1)}/nic{match.group(2)}" if match else text
 
 
+class _Reader:
+    """What the lines so far describe; ports are kept as numbers, since a fabric has millions."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.ids: dict[str, int] = {}
+        """Number of each device by its GUID, described or only wired to."""
+        self.described: dict[int, BuiltDevice] = {}
+        self.names: set[str] = set()
+        self.rows = array("q")
+        """End, other end and line of every port line, one after the other."""
+        self.current = -1
+        self.seen: set[int] = set()
+        """Ports of the current device."""
+
+    def number(self, guid: str) -> int:
+        return self.ids.setdefault(guid, len(self.ids))
+
+    def device(self, found: re.Match[str], line: int) -> None:
+        kind = {"Switch": "switch", "Rt": "router"}.get(found[1], "host")
+        number, name = self.number(found[3]), _title(found[4] or found[3])
+        if number in self.described:
+            first = self.described[number].line
+            raise _fault(self.file, line, f"`{found[3]}` is described twice, first in line {first}", "keep one")
+        if name in self.names:  # such as the aggregation nodes of switches, which all have one description
+            name = f"{name} ({found[3]})"
+        self.names.add(name)
+        self.described[number] = BuiltDevice(name, kind, int(found[2]), line)
+        self.current = number
+        self.seen.clear()
+
+    def port(self, found: re.Match[str], line: int) -> None:
+        if self.current < 0:
+            raise _fault(self.file, line, "a port before any device", 'start with a line such as `Switch 40 "S-1"`')
+        own, device = int(found[1]), self.described[self.current]
+        if not 1 <= own <= device.ports:
+            words = f"port {own} of `{device.name}`, which has {device.ports}"
+            raise _fault(self.file, line, words, "correct the port")
+        if own in self.seen:
+            raise _fault(self.file, line, f"port {own} of `{device.name}` is listed twice", "keep one")
+        self.seen.add(own)
+        other = self.number(found[2]) * PORTS + int(found[3])
+        self.rows.extend((self.current * PORTS + own, other, line))
+
+
 def read_ibnetdiscover(text: str, file: str) -> AsBuilt:
     """Return the fabric that the output of `ibnetdiscover`, or an ibsim netlist, describes.
 
@@ -75,40 +120,12 @@ def read_ibnetdiscover(text: str, file: str) -> AsBuilt:
     Raises:
         InputError: located, where a line cannot be read, a device appears twice, or the two ends of a link disagree.
     """
-    devices: dict[str, BuiltDevice] = {}
-    by_id: dict[str, BuiltDevice] = {}
-    raw: dict[tuple[str, int], tuple[str, int, int]] = {}
-    current: tuple[str, BuiltDevice] | None = None
-    lines = text.splitlines()
-    if len(lines) > _MOST_LINES:
-        raise _fault(file, 1, f"more than {_MOST_LINES:,} lines", "split the file by subnet")
-    for number, line in enumerate(lines, start=1):
-        node, port = _NODE.match(line), _PORT.match(line)
-        if node:
-            kind = {"Switch": "switch", "Rt": "router"}.get(node.group(1), "host")
-            device = BuiltDevice(_title(node.group(4) or node.group(3)), kind, int(node.group(2)), number)
-            if node.group(3) in by_id:
-                raise _fault(
-                    file,
-                    number,
-                    f"`{node.group(3)}` is described twice, first in line {by_id[node.group(3)].line}",
-                    "keep one",
-                )
-            if device.name in devices:  # such as the aggregation nodes of switches, which all have one description
-                device = replace(device, name=f"{device.name} ({node.group(3)})")
-            devices[device.name] = by_id[node.group(3)] = device
-            current = (node.group(3), device)
-        elif port:
-            if current is None:
-                raise _fault(file, number, "a port before any device", 'start with a line such as `Switch 40 "S-1"`')
-            own = int(port.group(1))
-            if not 1 <= own <= current[1].ports:
-                raise _fault(
-                    file, number, f"port {own} of `{current[1].name}`, which has {current[1].ports}", "correct the port"
-                )
-            if (current[0], own) in raw:
-                raise _fault(file, number, f"port {own} of `{current[1].name}` is listed twice", "keep one")
-            raw[(current[0], own)] = (port.group(2), int(port.group(3)), number)
+    reader = _Reader(file)
+    for number, line in enumerate(StringIO(text), start=1):
+        if found := _PORT.match(line):
+            reader.port(found, number)
+        elif found := _NODE.match(line):
+            reader.device(found, number)
         elif line.strip() and not line.lstrip().startswith("#") and not _ATTRIBUTE.match(line.strip()):
             raise _fault(
                 file,
@@ -116,98 +133,54 @@ def read_ibnetdiscover(text: str, file: str) -> AsBuilt:
                 f"`{line.strip()[:50]}` is neither a device nor a port",
                 "give the output of `ibnetdiscover` as it is",
             )
-    if not devices:
+    if not reader.described:
         raise _fault(file, 1, "no device is described", "give the output of `ibnetdiscover`")
-    return AsBuilt(devices, _peers(by_id, raw, file))
+    return AsBuilt(list(reader.described.values()), _links(reader))
 
 
-def _peers(
-    by_id: dict[str, BuiltDevice], raw: dict[tuple[str, int], tuple[str, int, int]], file: str
-) -> dict[tuple[str, int], tuple[str, int]]:
-    peers = {}
-    for (device, port), (other, other_port, line) in raw.items():
-        if other not in by_id:
-            raise _fault(file, line, f"`{other}` is wired to, and described nowhere", "give the whole output")
-        back = raw.get((other, other_port))
-        if back is None or back[:2] != (device, port):
-            what = "does not list this link" if back is None else "names another port at its end"
-            raise _fault(
-                file,
-                line,
-                f"port {other_port} of `{by_id[other].name}` {what}",
-                "the two ends of a link must name each other",
-            )
-        peers[(by_id[device].name, port)] = (by_id[other].name, other_port)
-        peers[(by_id[other].name, other_port)] = (by_id[device].name, port)
-    return peers
-
-
-def designed(network: Network, names: Names, inside: Bools) -> dict[tuple[str, int], tuple[str, int]]:
-    """Return the port at the other end of each port of a design, ports counted from 1.
-
-    Args:
-        network: the fabric as designed.
-        names: names of its devices.
-        inside: the devices to look at, shape (switches + endpoints,).
-    """
-    titles = names.devices()
-    k = network.links
-    kept = inside[k.a] & inside[k.b]
-    first = len(network.switches)
-    peers = {}
-    rows = zip(*(column[kept].tolist() for column in (k.a, k.a_port, k.b, k.b_port)), strict=True)
-    for a, a_port, b, b_port in rows:
-        one = (titles[a], 1 if a >= first else a_port + 1)
-        two = (titles[b], b_port + 1)
-        peers[one], peers[two] = two, one
-    return peers
-
-
-def _port(end: tuple[str, int]) -> str:
-    return f"{end[0]}/p{end[1]}"
-
-
-def compare(wanted: Peers, built: AsBuilt, design: str, version: str) -> DiffReport:
-    """Return the differences of a fabric as built from the design.
-
-    A link is miswired where one of its ends is right and the other is not; missing where neither of its ports is in use
-    for another; extra where neither end is in the design.
-
-    Args:
-        wanted: the fabric as designed, as `designed` returns it.
-        built: the fabric as built.
-        design: name of the design.
-        version: version of the JSON format.
-    """
-    known = {name for name, _ in wanted}
-    absent = sorted(known - set(built.devices))
-    unknown = sorted(set(built.devices) - known)
-    missing, extra, miswired, same = [], [], [], 0
-    for one, two in sorted(wanted.items()):
-        if one > two:
-            continue
-        found_one, found_two = built.peers.get(one), built.peers.get(two)
-        if found_one == two:
-            same += 1
-        elif found_one is None and found_two is None:
-            missing.append((_port(one), _port(two)))
+def _links(reader: _Reader) -> Ints:
+    """Return both ends of every link, once the two ends are known to name each other; devices in described order."""
+    rows: Ints = np.frombuffer(reader.rows, np.int64).reshape(-1, 3)
+    one, two, line = rows[:, 0], rows[:, 1], rows[:, 2]
+    place = np.full(len(reader.ids), -1, np.int64)
+    place[list(reader.described)] = np.arange(len(reader.described))
+    back = peer_of(np.column_stack([one, two]), two)
+    wrong = np.flatnonzero((place[two // PORTS] < 0) | (back != one))
+    if len(wrong):
+        at = int(wrong[0])
+        device, port = divmod(int(two[at]), PORTS)
+        if device not in reader.described:
+            guid = next(name for name, number in reader.ids.items() if number == device)
+            message, remedy = f"`{guid}` is wired to, and described nowhere", "give the whole output"
         else:
-            for end, other, found in ((one, two, found_one), (two, one, found_two)):
-                if found is not None:
-                    miswired.append(Miswired(_port(end), _port(other), _port(found)))
-    for one, two in sorted(built.peers.items()):
-        if one < two and one not in wanted and two not in wanted:
-            extra.append((_port(one), _port(two)))
-    return DiffReport(
-        schema_version=version,
-        design=design,
-        same=same,
-        absent=tuple(absent),
-        unknown=tuple(unknown),
-        missing=tuple(missing),
-        extra=tuple(extra),
-        miswired=tuple(miswired),
-    )
+            what = "does not list this link" if back[at] < 0 else "names another port at its end"
+            message = f"port {port} of `{reader.described[device].name}` {what}"
+            remedy = "the two ends of a link must name each other"
+        raise _fault(reader.file, int(line[at]), message, remedy)
+    every: Ints = place[rows[:, :2] // PORTS] * PORTS + rows[:, :2] % PORTS
+    ends: Ints = every[every[:, 0] <= every[:, 1]]
+    return ends[np.argsort(ends[:, 0])]
+
+
+def peer_of(pairs: Ints, ends: Ints) -> Ints:
+    """Return the port at the other end of each port, -1 where it is in no pair.
+
+    Args:
+        pairs: ports and their peers, shape (pairs, 2); a port stands first in one pair at most.
+        ends: the ports, shape (n,).
+    """
+    if not len(pairs):
+        return np.full(len(ends), -1, np.int64)
+    ranked = pairs[np.argsort(pairs[:, 0])]
+    at = np.minimum(np.searchsorted(ranked[:, 0], ends), len(ranked) - 1)
+    found: Ints = np.where(ranked[at, 0] == ends, ranked[at, 1], -1)
+    return found
+
+
+def port_name(names: list[str], end: int) -> str:
+    """Return a port as reports name it, such as `leaf-07/p3`."""
+    device, port = divmod(end, PORTS)
+    return f"{names[device]}/p{port}"
 
 
 def as_built_report(built: AsBuilt, file: str) -> AsBuiltReport:
@@ -217,15 +190,30 @@ def as_built_report(built: AsBuilt, file: str) -> AsBuiltReport:
         built: the fabric.
         file: file that it was read from.
     """
-    links = sorted((one, two) for one, two in built.peers.items() if one < two)
+    order = sorted(range(len(built.devices)), key=lambda number: built.devices[number].name)
+    names = [built.devices[number].name for number in order]
+    ends = by_name(built.ends, order)
 
-    def names(kind: str) -> tuple[str, ...]:
-        return tuple(sorted(device.name for device in built.devices.values() if device.kind == kind))
+    def of_kind(kind: str) -> tuple[str, ...]:
+        return tuple(sorted(device.name for device in built.devices if device.kind == kind))
 
     return AsBuiltReport(
         schema_version=SCHEMA_VERSION,
         file=file,
-        switches=names("switch"),
-        hosts=names("host"),
-        links=tuple(BuiltLink(f"{one[0]}/p{one[1]}", f"{two[0]}/p{two[1]}") for one, two in links),
+        switches=of_kind("switch"),
+        hosts=of_kind("host"),
+        links=tuple(BuiltLink(port_name(names, one), port_name(names, two)) for one, two in ends.tolist()),
     )
+
+
+def by_name(ends: Ints, order: list[int]) -> Ints:
+    """Return links with devices numbered by their place in an order, each row and the rows sorted.
+
+    Args:
+        ends: both ends of every link, shape (links, 2).
+        order: the devices in their new order.
+    """
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    found = np.sort(place[ends // PORTS] * PORTS + ends % PORTS, axis=1)
+    return found[np.argsort(found[:, 0])]

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import csv
 import math
+from array import array
+from io import StringIO
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.fabric.routing.job_loads import MOST_FLOWS
 from ffplan.fabric.routing.traffic import Flows
 from ffplan.inputs.suggest import did_you_mean
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.base.array_math import Floats, Ints
     from ffplan.fabric.wiring.names import Names
 
+Sides = tuple[tuple[int, int, int], ...]
+"""Plane, zone and number of each port of a host."""
 MOST_BYTES = 64 * 2**20
 """Largest file read [byte]."""
 
@@ -43,13 +51,67 @@ def _amount(text: str, file: str, line: int) -> float:
     return value
 
 
-def _ways(names: Names, one: list[int], two: list[int]) -> list[tuple[int, int]]:
-    """Return the pairs of ports between two hosts: within one zone where any are, same port numbers where both have
-    them."""
-    e = names.network.endpoints
-    pairs = [(a, b) for a in one for b in two if e.plane[a] == e.plane[b]]
-    pairs = [(a, b) for a, b in pairs if e.zone[a] == e.zone[b]] or pairs
-    return [(a, b) for a, b in pairs if e.port[a] % len(two) == e.port[b] % len(one)] or pairs
+def _ways(one: Sides, two: Sides) -> tuple[list[int], list[int]]:
+    """Return the pairs of ports between two hosts, as positions among the ports of each.
+
+    They are within one zone where any are, and join the same port numbers where both hosts have them.
+
+    Args:
+        one: plane, zone and number of each port of the first host.
+        two: those of the second.
+    """
+    pairs = [(i, j) for i, a in enumerate(one) for j, b in enumerate(two) if a[0] == b[0]]
+    pairs = [(i, j) for i, j in pairs if one[i][1] == two[j][1]] or pairs
+    pairs = [(i, j) for i, j in pairs if one[i][2] % len(two) == two[j][2] % len(one)] or pairs
+    return [i for i, _ in pairs], [j for _, j in pairs]
+
+
+class _Hosts:
+    """Hosts by name, with their ports; hosts whose ports have the same planes, zones and numbers are of one kind."""
+
+    def __init__(self, names: Names) -> None:
+        e = names.network.endpoints
+        found = names.hosts()
+        self.number = {name: place for place, name in enumerate(found)}
+        most = max(map(len, found.values()), default=0)
+        self.ports = np.full((len(found), most), -1, np.int64)
+        self.kind = np.zeros(len(found), np.int64)
+        kinds: dict[Sides, int] = {}
+        for place, ports in enumerate(found.values()):
+            self.ports[place, : len(ports)] = ports
+            sides = tuple(zip(*(column[ports].tolist() for column in (e.plane, e.zone, e.port)), strict=True))
+            self.kind[place] = kinds.setdefault(sides, len(kinds))
+        self.sides = list(kinds)
+
+
+def _rows(text: str, file: str, number: dict[str, int]) -> Iterator[tuple[int, int, float, int]]:
+    """Yield source, destination, bytes and line of every row.
+
+    Raises:
+        InputError: located, where a row cannot be read or names an unknown host.
+    """
+    rows = csv.reader(StringIO(text, newline=""))
+    try:
+        header = [cell.strip() for cell in next(rows, [])]
+        if header != ["src", "dst", "bytes"]:
+            words = "the first line is not `src,dst,bytes`"
+            raise _fault(file, 1, words, "write that header, then a row for each flow")
+        for row in rows:
+            if not row:
+                continue
+            line = rows.line_num
+            if len(row) != 3:
+                raise _fault(file, line, f"{len(row)} cells where three are wanted", "write src, dst and bytes")
+            src, dst = row[0].strip(), row[1].strip()
+            for name in (src, dst):
+                if name not in number:
+                    remedy = did_you_mean(name, number, what="host")
+                    raise _fault(file, line, f"no host is called `{name[:60]}`", remedy)
+            if src == dst:
+                raise _fault(file, line, f"`{src}` sends to itself", "name two hosts")
+            yield number[src], number[dst], _amount(row[2], file, line), line
+    except csv.Error as error:
+        raise _fault(file, rows.line_num, f"this is no CSV: {error}", "write src, dst and bytes") from None
 
 
 def read_matrix(text: str, file: str, names: Names) -> Flows:
@@ -61,33 +123,37 @@ def read_matrix(text: str, file: str, names: Names) -> Flows:
         names: names of the fabric's devices.
 
     Raises:
-        InputError: located, where a row cannot be read or names an unknown host.
+        InputError: located, where a row cannot be read, names an unknown host or two that share no plane, or there are
+            too many flows.
     """
-    hosts = names.hosts()
-    src: list[int] = []
-    dst: list[int] = []
-    nbytes: list[float] = []
-    rows = csv.reader(text.splitlines())
-    header = [cell.strip() for cell in next(rows, [])]
-    if header != ["src", "dst", "bytes"]:
-        raise _fault(file, 1, "the first line is not `src,dst,bytes`", "write that header, then a row for each flow")
-    for line, row in enumerate(rows, start=2):
-        if not row:
-            continue
-        if len(row) != 3:
-            raise _fault(file, line, f"{len(row)} cells where three are wanted", "write src, dst and bytes")
-        pair = [cell.strip() for cell in row[:2]]
-        for name in pair:
-            if name not in hosts:
-                raise _fault(file, line, f"no host is called `{name[:60]}`", did_you_mean(name, hosts, what="host"))
-        amount = _amount(row[2], file, line)
-        if pair[0] == pair[1]:
-            raise _fault(file, line, f"`{pair[0]}` sends to itself", "name two hosts")
-        near = _ways(names, hosts[pair[0]], hosts[pair[1]])
-        if not near:
-            raise _fault(file, line, f"`{pair[0]}` and `{pair[1]}` share no plane", "name hosts that share one")
-        for a, b in near:
-            src.append(a)
-            dst.append(b)
-            nbytes.append(amount / len(near))
-    return Flows(np.array(src, np.int64), np.array(dst, np.int64), np.array(nbytes))
+    hosts = _Hosts(names)
+    titles = list(hosts.number)
+    kinds = len(hosts.sides)
+    read = array("d")
+    for row in _rows(text, file, hosts.number):
+        read.extend(row)
+    rows = np.frombuffer(read, np.float64).reshape(-1, 4)
+    one, two = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)
+    pair = hosts.kind[one] * kinds + hosts.kind[two]
+    parts: list[tuple[Ints, Ints, Ints, Floats]] = []
+    count = 0
+    for kind in np.unique(pair).tolist():
+        own = np.flatnonzero(pair == kind)
+        a, b = _ways(hosts.sides[kind // kinds], hosts.sides[kind % kinds])
+        if not a:
+            first = int(own[0])
+            words = f"`{titles[one[first]]}` and `{titles[two[first]]}` share no plane"
+            raise _fault(file, int(rows[first, 3]), words, "name hosts that share one")
+        count += len(own) * len(a)
+        if count > MOST_FLOWS:
+            raise _fault(
+                file, 1, f"more than {MOST_FLOWS:,} flows between NICs", "add up the rows of each pair of hosts"
+            )
+        src, dst = hosts.ports[one[own]][:, a], hosts.ports[two[own]][:, b]
+        amount = np.repeat(rows[own, 2] / len(a), len(a))
+        parts.append((np.repeat(own, len(a)), src.ravel(), dst.ravel(), amount))
+    if not rows[:, 2].any():
+        raise _fault(file, 1, "no row has any bytes", "write a row for each flow, with its bytes")
+    place, sources, targets, nbytes = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(place, kind="stable")
+    return Flows(sources[order], targets[order], nbytes[order])

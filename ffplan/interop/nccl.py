@@ -6,12 +6,14 @@ missing figures.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 from xml.parsers import expat
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import escape
 
 from ffplan.base.errors import Finding, InputError, Severity
 from ffplan.base.record import record
+from ffplan.inputs.emit import comment, quoted, scalar
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator, Server
@@ -22,6 +24,8 @@ GENERATIONS = {"2.5": 1, "5": 2, "5.0": 2, "8": 3, "8.0": 3, "16": 4, "16.0": 4,
 """PCIe generation by its rate [GT/s]."""
 _SPEEDS = {1: "2.5", 2: "5", 3: "8", 4: "16", 5: "32", 6: "64"}
 _BRIDGE, _GPUS, _NICS = "0x0604", ("0x0302", "0x0300", "0x0380"), ("0x0200", "0x0207")
+_HEX = re.compile("[0-9a-f]{1,8}")
+_WIDTH = re.compile("[0-9]{1,2}")
 _MOST_DEPTH = 40
 
 
@@ -145,7 +149,7 @@ def _pci_id(element: Element, file: str) -> str:
     parts = []
     for name in ("vendor", "device"):
         text = element.attributes.get(name, "").lower().removeprefix("0x")
-        if not text or any(letter not in "0123456789abcdef" for letter in text):
+        if not _HEX.fullmatch(text):
             raise _fault(
                 file, element.line, element.column, f"a PCI device without `{name}`", f'write `{name}="0x..."`'
             )
@@ -165,8 +169,10 @@ def _device(element: Element, kind: str, file: str) -> PciDevice:
             f"`link_speed` is `{speed[:20]}`",
             f"write one of {', '.join(_SPEEDS.values())} GT/s",
         )
-    if width and not width.isdigit():
-        raise _fault(file, element.line, element.column, f"`link_width` is `{width[:20]}`", "write a number of lanes")
+    if width and not _WIDTH.fullmatch(width):
+        raise _fault(
+            file, element.line, element.column, f"`link_width` is `{width[:20]}`", "write a number of lanes, 1 to 99"
+        )
     return PciDevice(
         kind=kind,
         pci_id=_pci_id(element, file),
@@ -208,8 +214,10 @@ def read_inside(data: bytes, file: str) -> Inside:
         )
     sockets, links = [], _nvlinks(root)
     for cpu in (child for child in root.children if child.tag == "cpu"):
-        words = " ".join(
-            f"{key} {cpu.attributes[key]}" for key in ("vendor", "familyid", "modelid") if key in cpu.attributes
+        words = comment(
+            " ".join(
+                f"{key} {cpu.attributes[key]}" for key in ("vendor", "familyid", "modelid") if key in cpu.attributes
+            )
         )
         bridges = []
         for pci in (child for child in cpu.children if child.tag == "pci"):
@@ -252,18 +260,18 @@ def server_yaml(inside: Inside, name: str, file: str, parts: dict[str, str]) -> 
     nics: list[tuple[str, PciDevice]] = []
     lines = [
         "kind: server",
-        f"id: {name}",
-        f"name: {name}",
+        f"id: {scalar(name)}",
+        f"name: {scalar(name)}",
         "vendor: unknown",
-        f'note: "Read from {file}: PCIe alone; memory and power are not in such a file."',
+        f"note: {quoted(f'Read from {file}: PCIe alone; memory and power are not in such a file.')}",
         "sources:",
-        f'  xml: {{title: "NCCL topology file {file}", date: "unknown", grade: datasheet, status: V}}',
+        f'  xml: {{title: {quoted(f"NCCL topology file {file}")}, date: "unknown", grade: datasheet, status: V}}',
         "sockets:",
     ]
     for number, (words, bridges) in enumerate(inside.sockets):
         lines += [
             f"  - id: cpu{number}",
-            f"    cpu: {parts.get('cpu', 'unknown')}  # {words}",
+            f"    cpu: {scalar(parts.get('cpu', 'unknown'))}  # {words}".rstrip(" #"),
             "    memory: {}  # fill in",
         ]
         lines += ["    root_ports:"] if bridges else []
@@ -275,22 +283,27 @@ def server_yaml(inside: Inside, name: str, file: str, parts: dict[str, str]) -> 
     kinds = {parts.get(device.pci_id, "unknown") for _, device in gpus}
     lacking += [f"the part with PCI id {pci}" for pci in sorted({d.pci_id for _, d in [*gpus, *nics]} - set(parts))]
     if gpus:
-        lines += [f"accelerator: {sorted(kinds)[0]}  # PCI id {gpus[0][1].pci_id}", "accelerators:"]
+        lines += [f"accelerator: {scalar(sorted(kinds)[0])}  # PCI id {gpus[0][1].pci_id}", "accelerators:"]
         lines += [f"  - {{id: gpu{number}, root_port: {port}}}" for number, (port, _) in enumerate(gpus)]
     lines += ["nics:"] if nics else []
     for number, (port, device) in enumerate(nics):
         part = parts.get(device.pci_id, "unknown")
-        lines.append(f"  - {{id: nic{number}, part: {part}, root_port: {port}, network: both}}")
+        lines.append(f"  - {{id: nic{number}, part: {scalar(part)}, root_port: {port}, network: both}}")
     bus = {device.bus: f"gpu{number}" for number, (_, device) in enumerate(gpus)}
     if inside.switched:
         lines.append("nvlink: {switched: true}")
     elif inside.pairs:
-        shown = ", ".join(f"[{bus.get(a, a)}, {bus.get(b, b)}]" for a, b in inside.pairs)
+        shown = ", ".join(f"[{scalar(bus.get(a, a))}, {scalar(bus.get(b, b))}]" for a, b in inside.pairs)
         lines.append(f"nvlink: {{pairs: [{shown}]}}")
     elif len(gpus) > 1:
         lacking.append("`nvlink`, where the GPUs have it: this file lists none")
     lines.append("power: {}  # fill in")
     return "\n".join(lines) + "\n", lacking
+
+
+def _comment(text: str) -> str:
+    """Return a text that can stand in a comment of XML, which two hyphens would end."""
+    return escape(comment(text)).replace("--", "- -").rstrip("-")
 
 
 def topology_xml(server: Server, accelerator: Accelerator | None, pci: dict[str, str]) -> str:
@@ -302,7 +315,7 @@ def topology_xml(server: Server, accelerator: Accelerator | None, pci: dict[str,
         pci: PCI id of each part, as vendor:device, by catalogue id.
     """
     lines = [
-        f"<!-- {server.name}: PCIe tree by ffplan. Bus ids are made up; NVLink is left to NCCL. -->",
+        f"<!-- {_comment(server.name)}: PCIe tree by ffplan. Bus ids are made up; NVLink is left to NCCL. -->",
         '<system version="1">',
     ]
     bus = 1
@@ -328,10 +341,9 @@ def topology_xml(server: Server, accelerator: Accelerator | None, pci: dict[str,
                 indent, bus = "      ", bus + 1
             for kind, slot, part in own:
                 vendor, _, device = pci.get(part, "ffff:ffff").partition(":")
-                title = quoteattr(slot)
                 lines.append(
                     f'{indent}<pci busid="0000:{bus:02x}:00.0" class="{kind}" vendor="0x{vendor}" '
-                    f'device="0x{device}"{width}/> <!-- {title[1:-1]}: {part} -->'
+                    f'device="0x{device}"{width}/> <!-- {_comment(f"{slot}: {part}")} -->'
                 )
                 bus += 1
             lines += ["    </pci>"] if port.pcie_switch else []

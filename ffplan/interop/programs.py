@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -15,6 +16,10 @@ from ffplan.base.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that ask a process to end; an interrupt raises an exception by itself."""
 
 
 @record
@@ -52,6 +57,23 @@ def find_library(name: str, package: str) -> str:
         for path in sorted(Path(folder).glob(f"**/{name}")):
             return str(path)
     raise UsageError(f"ffplan verify: the library `{name}` is missing; install the Debian package `{package}`")
+
+
+@contextlib.contextmanager
+def ended_in_order() -> Iterator[None]:
+    """Let the block clean up where a signal ends the process: programs are stopped, scratch folders removed."""
+
+    def leave(number: int, _: object) -> None:
+        for kind in ENDING:
+            signal.signal(kind, signal.SIG_IGN)  # a second one would interrupt the cleaning
+        raise SystemExit(128 + number)
+
+    before = {kind: signal.signal(kind, leave) for kind in ENDING}
+    try:
+        yield
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import re
 import socket
 import tempfile
@@ -42,6 +43,9 @@ PartitionName=all Nodes=ALL Default=YES State=UP
 """
 
 
+_PLAIN = re.compile(r"[A-Za-z0-9._/+-]+")
+
+
 @record
 class SlurmView:
     """The topology as Slurm loaded it."""
@@ -55,6 +59,21 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def _plain_folder() -> str:
+    """Return a folder for scratch files whose path Slurm can read: its configuration has no quotes, so no blanks.
+
+    Raises:
+        UsageError: where there is none.
+    """
+    wanted = tempfile.gettempdir()
+    folders = (wanted, "/tmp", "/var/tmp")
+    plain = (folder for folder in folders if _PLAIN.fullmatch(folder) and os.access(folder, os.W_OK))
+    found = next(plain, None)
+    if found is None:
+        raise UsageError(f"ffplan verify: Slurm reads no path such as `{wanted}`; point TMPDIR to one without blanks")
+    return found
 
 
 def load(lines: list[TreeSwitch], limit_s: float) -> SlurmView:
@@ -71,7 +90,7 @@ def load(lines: list[TreeSwitch], limit_s: float) -> SlurmView:
     hosts = [host for line in lines for host in line.nodes]
     if not hosts:
         raise UsageError("ffplan verify: no compute node to show to Slurm")
-    with tempfile.TemporaryDirectory(prefix="ffplan-slurm-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="ffplan-slurm-", dir=_plain_folder()) as scratch:
         folder = Path(scratch)
         for name in ("state", "spool"):
             (folder / name).mkdir()

@@ -140,7 +140,7 @@ def _tables(design: ResolvedDesign, fabric: WiredFabric, title: str, seen: opens
     ]
     member = np.zeros(len(network.endpoints), bool)
     member[members] = True
-    job = _inside(pick_job(design, fabric, None, "aligned", 0), member)
+    job = _inside(pick_job(design, fabric, None, "aligned", 0, least=1), member)
     for kind in ("ring", "tree") if job else ():
         assert job is not None
         flows = flows_of(design, fabric, job, kind, 1e6, 0)

@@ -7,9 +7,11 @@ are made when a format asks for them, so that JSON pays for no table.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 from ffplan.base.record import record
+from ffplan.base.visible import visible
 
 
 @record
@@ -63,13 +65,29 @@ class Body:
     """Program and version that made it; formats that are kept in files show it."""
 
 
+def shown(part: Any) -> Any:
+    """Return a part of a body with the hidden characters of its texts as escapes; a line feed becomes a blank."""
+    if isinstance(part, str):
+        return part if part.isprintable() else visible(" ".join(part.split("\n")))
+    if isinstance(part, tuple | list):
+        return tuple(shown(item) for item in part)
+    if isinstance(part, Lines | Grid | Matrix | Remarks | Body):
+        return replace(part, **{field.name: shown(getattr(part, field.name)) for field in fields(part)})
+    return part
+
+
 @record
 class Document:
     """A result in every form that a format may ask for."""
 
     value: Any
     """The whole result."""
-    body: Callable[[], Body]
-    """Makes what people read."""
+    made: Callable[[], Body]
+    """Makes what people read, from texts that may hold anything."""
     rows: Callable[[], Sequence[Any]] | None = None
     """Makes the main table, records of one kind; None where every leaf of the result is a row."""
+
+    def body(self) -> Body:
+        """Return what people read, all of it visible."""
+        found: Body = shown(self.made())
+        return found

@@ -210,6 +210,12 @@ def _size(report: SizeReport) -> list[Grid]:
     return blocks
 
 
+def no_family(report: SizeReport) -> str:
+    """Return that no family holds the endpoints, with what each can hold."""
+    held = f": {'; '.join(report.too_small)}" if report.too_small else ""
+    return f"no family holds {report.endpoints:,} endpoints on `{report.switch}`{held}"
+
+
 def route_document(report: RouteReport) -> Document:
     """Return what `ffplan route` prints."""
     head = f"{report.design}: {report.traffic} on {report.nodes:,} nodes, {report.routing} routing"

@@ -42,9 +42,8 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
     """
     plan, node = plan_fabric(design), host(design.compute, design.port_gbyte_s * design.stripes)
     name, own = reducer_of(design, reducer), own_library(design)
-    found = [catalog.entry(item).part for item in (own, own if name == "nccl" else name.removesuffix("-nvlink"))]
-    assert isinstance(found[0], Library)
-    assert isinstance(found[1], Library)
+    names = (own, own if name == "nccl" else name.removesuffix("-nvlink"))
+    found = [catalog.get(Library, item, design.document, ()) for item in names]
 
     def crossed(placement: GroupPlacement) -> tuple[Any, tuple[LinkCut, ...]]:
         boxes = np.asarray(placement.nodes) * node.domain_nodes

@@ -113,8 +113,7 @@ def _check_zones(design: ResolvedDesign, boxes: Floats, zones: int) -> None:
 
 def _query(design: ResolvedDesign, catalog: Catalog, name: str, wanted: CollectiveRequest) -> CollectiveQuery:
     wide = name.removesuffix("-nvlink")
-    part = catalog.entry(own_library(design) if wide == "nccl" else wide).part
-    assert isinstance(part, Library)
+    part = catalog.get(Library, own_library(design) if wide == "nccl" else wide, design.document, ())
     asked = design.spec.communication
     return CollectiveQuery(
         operation=wanted.operation,

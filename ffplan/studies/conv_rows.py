@@ -43,7 +43,11 @@ def conv_run(model: Model, plan: PlanFields, part: Accelerator, system: Cluster)
         UncalibratedError: where the accelerators have no training constants.
     """
     if plan.precision == "fp8":
-        raise RefusedError("fp8: nothing is known of convolutions at this precision; take bf16", infeasible=False)
+        raise RefusedError(
+            "fp8: nothing is known of convolutions at this precision; take bf16",
+            infeasible=False,
+            fields=("precision",),
+        )
     at = without_host(accelerator_rates(part, plan.precision))
     gradient, bucket = float(plan.reduced_bytes), plan.bucket_mib * 2.0**20
     return ConvRun(

@@ -34,7 +34,7 @@ from ffplan.studies.train_setup import (
     train_setup,
 )
 from ffplan.training.axes import AXES, RECOMPUTE, ParallelPlans
-from ffplan.training.constraints import CANNOT, RefusedError
+from ffplan.training.constraints import CANNOT, FIELDS, RefusedError
 from ffplan.training.conv_layers import gradient_bytes
 from ffplan.training.conv_step import check_memory, conv_plan
 from ffplan.training.model_flops import parameters
@@ -99,7 +99,12 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> Trai
         if wrong is not None:
             where = f" on {plural(count, 'accelerator')}" if len(asked.gpus) > 1 else ""
             words = "; ".join(text for text in (wrong.message, *_ways_out(design, stand, asked, made, wrong)) if text)
-            raise RefusedError(words, infeasible=wrong.reason == "memory", lead=f"{CANNOT}{where}: ")
+            raise RefusedError(
+                words,
+                infeasible=wrong.reason == "memory",
+                lead=f"{CANNOT}{where}: ",
+                fields=FIELDS.get(wrong.reason, ()),
+            )
         return made
 
     plans, skipped = tried(asked.gpus, plan)

@@ -84,7 +84,9 @@ def cluster_for(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -
     system = cluster_of(design, catalog, asked.plan.reducer)
     if system.nvlink and not (system.host.pairs or system.host.joined):
         raise RefusedError(
-            f"`hfreduce-nvlink` needs NVLink between GPUs; `{system.host.id}` has none", infeasible=False
+            f"`hfreduce-nvlink` needs NVLink between GPUs; `{system.host.id}` has none",
+            infeasible=False,
+            fields=("reducer",),
         )
     return part, limit, system
 
@@ -100,13 +102,21 @@ def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, t
     if plan.batch is None:
         raise RefusedError("no batch: give --batch, the sequences of a step over all ranks", infeasible=False)
     if "bucket_mib" in plan.model_fields_set:
-        raise RefusedError("`bucket_mib` is of convolutional networks; leave it out", infeasible=False)
+        raise RefusedError(
+            "`bucket_mib` is of convolutional networks; leave it out", infeasible=False, fields=("bucket_mib",)
+        )
     if transformer.experts is None and plan.expert_tensor not in (None, plan.tensor):
         raise RefusedError(
-            f"expert_tensor {plan.expert_tensor} of a model without experts; leave it out", infeasible=False
+            f"expert_tensor {plan.expert_tensor} of a model without experts; leave it out",
+            infeasible=False,
+            fields=("expert_tensor",),
         )
     if (plan.zero == 3 or plan.offload == "parameters") and plan.reduces_whole:
-        raise RefusedError(f"{plan.reducer} has no scatter, which ZeRO 3 needs; leave out `reducer`", infeasible=False)
+        raise RefusedError(
+            f"{plan.reducer} has no scatter, which ZeRO 3 needs; leave out `reducer`",
+            infeasible=False,
+            fields=("reducer",),
+        )
     part, limit, system = cluster_for(design, catalog, asked)
     replaced = {"sequence": plan.sequence} if plan.sequence else {}
     shape = shape_of(transformer, **replaced)

@@ -58,6 +58,23 @@ WORDS = {
 """Reasons for people."""
 
 
+FIELDS = {
+    "heads": ("tensor",),
+    "widths": ("tensor", "expert_tensor"),
+    "stages": ("pipeline",),
+    "ranks": ("data", *RANK_ORDER),
+    "batch": ("micro_batch", "batch", "data"),
+    "chunks": ("chunks",),
+    "rounds": ("chunks",),
+    "experts": ("expert",),
+    "expert-ranks": ("expert", "expert_tensor"),
+    **{name: (name,) for name in AXIS_REASONS},
+    "shard": ("shard",),
+    "schedule": ("schedule",),
+    "offload": ("offload",),
+}
+"""Fields of a plan that bring about each fault."""
+
 COUNTED = 2
 """Embedding and output layer, which frameworks count as layers where a pipeline is uneven."""
 
@@ -129,8 +146,10 @@ CANNOT = "this plan cannot run"
 class RefusedError(ValueError):
     """A plan cannot run; the message is for people."""
 
-    def __init__(self, why: str, *, infeasible: bool, lead: str = "") -> None:
+    def __init__(self, why: str, *, infeasible: bool, lead: str = "", fields: tuple[str, ...] = ()) -> None:
         super().__init__(lead + why)
+        self.fields = fields
+        """Fields of the plan that bring it about, the likeliest first."""
         self.why = why
         """The message without its lead, for a place that says so already."""
         self.infeasible = infeasible

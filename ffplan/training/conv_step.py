@@ -92,10 +92,14 @@ def conv_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
         value, plain = getattr(plan, name), NEUTRAL.get(name, type(plan).model_fields[name].default)
         if value != plain and not (name == "overlap" and set(value) <= BESIDE):
             shown = f"[{', '.join(value)}]" if isinstance(value, tuple) else value
-            raise RefusedError(f"`{name}: {shown}`: {data_parallel_only(model)}; leave it out", infeasible=False)
+            raise RefusedError(
+                f"`{name}: {shown}`: {data_parallel_only(model)}; leave it out", infeasible=False, fields=(name,)
+            )
     if plan.data not in (None, gpus):
         raise RefusedError(
-            f"{plan.data:,} data-parallel ranks on {gpus:,} accelerators; leave them out", infeasible=False
+            f"{plan.data:,} data-parallel ranks on {gpus:,} accelerators; leave them out",
+            infeasible=False,
+            fields=("data",),
         )
     if plan.batch is None and "micro_batch" not in given:
         raise RefusedError(
@@ -106,7 +110,7 @@ def conv_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
     if batch % (micro * gpus):
         near = multiples(batch, micro * gpus)
         words = f"a batch of {batch:,} is no whole number of micro-batches of {micro} for {gpus:,} data-parallel ranks"
-        raise RefusedError(f"{words}; take {near}", infeasible=False)
+        raise RefusedError(f"{words}; take {near}", infeasible=False, fields=("micro_batch", "batch"))
     return plan.model_copy(update={"batch": batch, "micro_batch": micro, "zero": 0, "data": gpus, "sequence": 1})
 
 

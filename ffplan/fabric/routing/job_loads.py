@@ -46,7 +46,9 @@ def all_nodes(design: ResolvedDesign, fabric: WiredFabric) -> Ints:
     return traffic.ports_of(fabric.network.endpoints, [design.groups.index(design.compute)])
 
 
-def pick_job(design: ResolvedDesign, fabric: WiredFabric, nodes: int | None, order: str, seed: int) -> JobNodes:
+def pick_job(
+    design: ResolvedDesign, fabric: WiredFabric, nodes: int | None, order: str, seed: int, *, least: int = 2
+) -> JobNodes:
     """Return a job on the first compute group.
 
     Args:
@@ -55,15 +57,16 @@ def pick_job(design: ResolvedDesign, fabric: WiredFabric, nodes: int | None, ord
         nodes: ranks wanted [1]; all nodes if None. They are taken in the order asked for.
         order: one of `placement.ORDERS`.
         seed: seed of a random order.
+        least: fewest nodes of such a job [1].
 
     Raises:
-        StudyError: where there are fewer nodes than wanted, or fewer than two.
+        StudyError: where there are fewer nodes than wanted, or than the fewest.
     """
     every = all_nodes(design, fabric)
     if nodes is not None and nodes > len(every):
         raise StudyError(f"{nodes:,} nodes are more than the {len(every):,} of the first compute group")
     rows = in_order(fabric.network, every, order, seed)[: nodes or len(every)]
-    if len(rows) < 2:
+    if len(rows) < least:
         raise StudyError("a job needs two nodes or more")
     ports = every[rows]
     return JobNodes(ports, fabric.network.endpoints.zone[ports[:, 0]])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.plain import flat, leaves, plain
@@ -14,11 +15,18 @@ if TYPE_CHECKING:
     from ffplan.report.document import Document
 
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""What a spreadsheet takes for the start of a formula; a text that starts so gets an apostrophe in front."""
+_NUMBER = re.compile(r"[-+]?[0-9.]*")
+
+
 def _cell(value: Any) -> str:
     if value is None or value in ({}, []):
         return ""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(FORMULA) and not _NUMBER.fullmatch(value) else value
     return repr(value) if isinstance(value, float) else str(value)
 
 
@@ -34,7 +42,9 @@ def csv_text(header: list[str], rows: list[list[Any]]) -> str:
 def records_csv(rows: Sequence[Any]) -> str:
     """Return records of one kind as CSV, a column for each field; nested fields are joined by dots."""
     flats = [flat(plain(row)) for row in rows]
-    header = list(flats[0]) if flats else []
+    if not flats:
+        return ""
+    header = list(flats[0])
     return csv_text(header, [[row.get(name) for name in header] for row in flats])
 
 

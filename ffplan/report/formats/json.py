@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.plain import plain
+from ffplan.base.visible import visible_json
 
 if TYPE_CHECKING:
     from ffplan.report.document import Document
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 def to_json(value: Any) -> str:
     """Return `value` as JSON text that is the same for the same input."""
-    return json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return visible_json(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
 def render(document: Document, *, terminal: bool) -> str:  # noqa: ARG001

@@ -46,7 +46,7 @@ def test_what_was_fitted_is_read_back() -> None:
     assert before.training is not None
     assert found.training.set == "mine"
     assert (found.training.matrix.value, found.training.kernel.value) == pytest.approx((0.5, 1.25e-5))
-    assert (found.training.matrix.source, found.training.kernel.note) == ("calibration", "a 'note' of two")
+    assert (found.training.matrix.source, found.training.kernel.note) == ("calibration", 'a "note" of two')
     assert found.training.memory.value == before.training.memory.value
     assert (found.peak, found.collectives, found.power) == (before.peak, before.collectives, before.power)
 
@@ -79,7 +79,7 @@ def test_a_second_calibration_replaces_the_first() -> None:
 
 def test_titles_stand_on_one_line_between_quotes() -> None:
     line = source_line("k", 'C:\\runs "of"\nours', "2026")
-    assert line == '  k: {title: "C:/runs \'of\' ours", date: "2026", grade: derived, status: D}'
+    assert line == r'  k: {title: "C:\\runs \"of\" ours", date: "2026", grade: derived, status: D}'
 
 
 def test_text_behind_the_block_is_kept() -> None:

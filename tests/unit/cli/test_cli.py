@@ -160,7 +160,7 @@ def test_names_of_files_cannot_write_to_the_terminal(tmp_path: Path) -> None:
     path.write_text("name: [")
     run = ffplan("check", str(path))
     assert "\x1b" not in run.out
-    assert "a?[31m.yaml:2:1:" in run.out
+    assert "a?[31m.yaml:1:8:" in run.out  # not in a line after the last
 
 
 def test_a_bug_of_ours_exits_with_70(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,7 +46,6 @@ def test_options_may_heal_nothing_that_is_wrong_in_the_file(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"schedule": "zb-h1"}, "`chunks` belong to 1f1b, not to zb-h1; leave out `chunks`"),
         ({"micro_batch": 0}, "ffplan train: --micro-batch: 0: input should be greater than or equal to 1"),
         ({"zero": 4}, "--zero: 4: input should be less than or equal to 3"),
         ({"recompute": "most"}, "--recompute: 'most': input should be 'none', 'selective' or 'full'"),
@@ -56,6 +55,14 @@ def test_options_that_do_not_go_with_the_file(tmp_path: Path, given: dict[str, A
     with pytest.raises(UsageError) as caught:
         read_plan(plan_file(tmp_path), given)
     assert words in str(caught.value)
+
+
+def test_an_option_that_contradicts_the_file_points_at_the_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        read_plan(plan_file(tmp_path), {"schedule": "zb-h1"})
+    (found,) = caught.value.findings
+    assert (found.rule, found.line, found.column) == ("training-plan", 4, 9)  # the value of `chunks`
+    assert found.message == "`chunks` belong to 1f1b, not to zb-h1"
 
 
 @pytest.mark.parametrize(

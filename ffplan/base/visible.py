@@ -1,0 +1,54 @@
+"""Text that a terminal shows as it is: control characters and marks that reorder text become visible escapes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+HIDDEN = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff"
+"""Characters that act on a terminal or stay unseen; a tab and a line feed are what they look like."""
+_HIDDEN = re.compile(f"[{HIDDEN}]")
+_NOT_STYLE = re.compile(f"(\x1b\\[[0-9;]*m)|[{HIDDEN}]")
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def visible(text: str) -> str:
+    r"""Return a text with its hidden characters as escapes, such as `\x1b` and `\u202e`."""
+    return _HIDDEN.sub(_escape, text)
+
+
+def visible_json(text: str) -> str:
+    """Return JSON text with the hidden characters of its strings as the escapes of JSON."""
+    return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def visible_but_styles(text: str) -> str:
+    """Return a text with its hidden characters as escapes, apart from colours."""
+    return _NOT_STYLE.sub(lambda found: found[1] or _escape(found), text)
+
+
+class VisibleStream:
+    """A text stream that shows hidden characters as escapes."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        return self.stream.write(visible(text))
+
+    def writelines(self, lines: list[str]) -> None:
+        """Write several texts."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return everything else of the stream."""
+        return getattr(self.stream, name)

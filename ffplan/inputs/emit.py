@@ -1,0 +1,36 @@
+"""Single values and comments of YAML files that ffplan writes, safe for any text."""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+from ffplan.base.visible import visible
+from ffplan.inputs.scalars import resolve_plain
+
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+/-]*")
+
+
+class _Quoting(yaml.SafeDumper):
+    """Writes every text between double quotes, which YAML 1.1 and 1.2 read alike."""
+
+
+_Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))
+
+
+def quoted(text: str) -> str:
+    """Return a text between double quotes, on one line; hidden characters as they would be shown."""
+    written: str = yaml.dump(visible(text.replace("\n", " ")), Dumper=_Quoting, width=10**9, allow_unicode=True)
+    return written.rstrip("\n")
+
+
+def scalar(text: str) -> str:
+    """Return a text as a value: plain where every reader takes it for that text, else between double quotes."""
+    plain = _PLAIN.fullmatch(text) and resolve_plain(text) == text and isinstance(resolve_plain(text), str)
+    return text if plain and yaml.safe_load(text) == text else quoted(text)
+
+
+def comment(text: str) -> str:
+    """Return a text that can stand behind `#`, on one line."""
+    return visible(" ".join(text.split()))
