@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ffplan.node.host import Host
     from ffplan.results.collective import CollectiveReport
     from ffplan.results.design import Assessment
+    from ffplan.studies.wired import WiredDesign
     from ffplan.training.model_shape import ModelShape
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,6 +44,16 @@ def assess_file(path: Path | str, *overlays: str) -> Assessment:
 def collective(assessment: Assessment, library: str) -> CollectiveReport:
     """Return the report of one library."""
     return next(item for item in assessment.communication if item.library == library)
+
+
+def wired(path: Path | str, *overlays: str) -> WiredDesign:
+    """Return a design file, or a shipped design by name, wired port by port."""
+    from ffplan.design.resolve import resolve
+    from ffplan.inputs.document import read_document
+    from ffplan.studies.wired import wire_design
+
+    file = Path(path) if Path(path).suffix else ROOT / "designs" / f"{path}.yaml"
+    return wire_design(resolve(read_document(file, str(file)), Catalog(overlays)))
 
 
 def term(report: CollectiveReport, name: str) -> Term:

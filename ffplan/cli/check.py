@@ -9,6 +9,7 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, EXIT_INVALID, EXIT_OK, Finding, Severity
 from ffplan.base.formatting import plural
+from ffplan.base.visible import visible
 from ffplan.cli.checked_files import checked, yaml_files
 from ffplan.cli.options import CatalogOption, OutputOption, complete_design
 from ffplan.cli.output import write
@@ -68,6 +69,6 @@ def check(
         write(to_json(findings_report(files, findings)), output)
     else:
         summary = _summary([result.word for result in results], findings)
-        write("".join(f"{item}\n" for item in [*findings, summary]), output)
+        write(visible("".join(f"{item}\n" for item in [*findings, summary])), output)
     failed = any(item.severity.rank >= fail_on.rank for item in findings)
     raise typer.Exit(EXIT_INVALID if not whole else EXIT_FINDINGS if failed else EXIT_OK)

@@ -82,6 +82,8 @@ def _name(path: tuple[str | int, ...]) -> str:
     """Return the last field of a path, with the position where it is a list item."""
     if not path:
         return "the file"
+    if path[-1] == "[key]":
+        return f"a key of {printable(str(path[-3]))}"
     if isinstance(path[-1], int):
         return f"{_name(path[:-1])}[{path[-1]}]"
     return printable(str(path[-1]))

@@ -72,6 +72,12 @@ collectives:
 """
 
 
+HIERARCHY = """\
+hierarchies:
+  - {id: pod, server: hgx-h100-8nic, switch: qm9700, unit_nodes: 32, units: 4, leaf_switches: 8, spine_switches: 16,
+     speedup: {x: [1]}}
+"""
+
 STEPS = """\
 kind: training-cases
 id: cases
@@ -280,6 +286,8 @@ CASES = (
             ("without-device", b'<system>\n<cpu>\n<pci class="0x030200" vendor="0x10de"/>\n</cpu>\n</system>'),
             ("speed", _nccl_gpu(b'link_speed="7 GT/s"')),
             ("lanes", _nccl_gpu(b'link_width="x16"')),
+            ("lanes-power", _nccl_gpu('link_width="²"'.encode())),
+            ("lanes-long", _nccl_gpu(b'link_width="' + b"9" * 5000 + b'"')),
         )
     ),
     *(
@@ -291,6 +299,7 @@ CASES = (
             ("port-beyond", b'Switch 4 "S-1" # "leaf"\n[5] "S-2"[1]\n'),
             ("port-twice", b'Switch 4 "S-1" # "leaf"\n[1] "S-2"[1]\n[1] "S-2"[2]\n'),
             ("device-twice", b'Switch 4 "S-1" # "leaf"\nSwitch 4 "S-1" # "leaf-2"\n'),
+            ("digits", b'Switch 4 "S-1" # "leaf"\n[' + b"9" * 5000 + b'] "S-2"[1]\n'),
             ("peer-unknown", b'Switch 4 "S-1" # "leaf"\n[1] "S-2"[1]\n'),
             ("ends-disagree", b'Switch 4 "S-1" # "a"\n[1] "S-2"[1]\nSwitch 4 "S-2" # "b"\n[1] "S-1"[2]\n'),
         )
@@ -311,6 +320,24 @@ CASES = (
             ("value", "[62, 450]", "[62, fast]"),
             ("unit", "sizes: [1 MiB, 1 GiB]", "sizes: [1 MiB, 1024]"),
         )
+    ),
+    _part("pci-id", "connectx-6-200g", "kind: nic\n", "kind: nic\npci_ids: [xyz]\n"),
+    Case(
+        "cases-speedup",
+        raw=(MEASURED + HIERARCHY).encode(),
+        command=("accuracy", "communication", "--cases"),
+        file="cases.yaml",
+    ),
+    Case("no-final-newline", raw=b"name: one\nfoo: {a: [1"),
+    Case(
+        "line-separator",
+        raw='name: one\ndescription: "a\u2028b\u2029c\u0085d"\nfabrik: {}\n'.encode(),
+    ),
+    Case(
+        "plan-heads",
+        raw=b"kind: training-plan\npipeline: 2\ntensor: 7\n",
+        command=("train", "dgx-a100-10k", "--model", "gpt3-175b", "--gpus", "112", "--batch", "64", "--plan"),
+        file="plan.yaml",
     ),
     Case(
         "training-cases",
@@ -339,6 +366,8 @@ CASES = (
             ("amount", b"src,dst,bytes\ncompute-0001,compute-0002,much\n"),
             ("negative", b"src,dst,bytes\ncompute-0001,compute-0002,-1\n"),
             ("cells", b"src,dst,bytes\ncompute-0001,compute-0002\n"),
+            ("empty", b"src,dst,bytes\n"),
+            ("zeros", b"src,dst,bytes\ncompute-0001,compute-0002,0\n"),
         )
     ),
 )

@@ -6,16 +6,17 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
-from typing import TYPE_CHECKING, Any
+import sys
+import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ffplan.interop.programs import find_library, running, wait_for
 from tests.support import ROOT, ffplan, vary_design
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.integration
 
@@ -133,6 +134,46 @@ def test_slurm_loads_the_topology_and_reads_it_back(design: str) -> None:
     assert report["passed"], report["checks"]
     assert code == 0
     assert report["version"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_verification_that_is_ended_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
+    need("ibsim", "opensm")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ffplan", "verify", "pcie-a100-three-tier", "--with", "opensm"],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    limit = time.monotonic() + 60
+    while len(found := children.read_text().split()) < 2 and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert len(found) == 2, "ibsim and opensm did not come up"
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert [child for child in found if Path(f"/proc/{child}").exists()] == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("program", "name"), [("slurmctld", "slurm"), ("opensm", "opensm")])
+def test_a_folder_for_scratch_files_may_have_a_blank(program: str, name: str, tmp_path: Path) -> None:
+    need(program)
+    folder = tmp_path / "t mp"
+    folder.mkdir()
+    done = ffplan("verify", "superpod-h100-4su", "--with", name, "--format", "json", env={"TMPDIR": str(folder)})
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["passed"]
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(("program", "name"), [("slurmctld", "slurm"), ("opensm", "opensm")])
+def test_a_design_of_one_node_is_verified(program: str, name: str, tmp_path: Path) -> None:
+    need(program)
+    design = vary_design(tmp_path, "superpod-h100-4su", ("count: 127", "count: 1"))
+    code, report = verify(str(design), name)
+    assert (code, report["passed"]) == (0, True)
 
 
 PAGE = """<!doctype html><body>{svg}<pre id="out"></pre><script>

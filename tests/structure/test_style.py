@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import json
+import re
 from collections import Counter
 
 from tests.support import ROOT
@@ -49,6 +51,16 @@ def test_records_have_names_of_their_own() -> None:
         and any(isinstance(item, ast.Name) and item.id == "record" for item in node.decorator_list)
     )
     assert [name for name, count in names.items() if count > 1] == ["Document"]
+
+
+def test_every_pattern_of_a_schema_has_words() -> None:
+    from ffplan.inputs.validate import pattern_words
+
+    texts = [path.read_text() for path in sorted((ROOT / "schema").glob("*.json"))]
+    found = {json.loads(f'"{item}"') for text in texts for item in re.findall(r'"pattern": "((?:[^"\\]|\\.)*)"', text)}
+    found = {item for item in found if not item.startswith(r"^\s*")}  # quantities, whose errors say more
+    assert len(found) > 3
+    assert [item for item in sorted(found) if "of the form" in pattern_words(item)] == []
 
 
 def test_large_records_are_built_by_keyword() -> None:

@@ -8,6 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.plain import flat, leaves, plain
+from ffplan.base.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +27,8 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(FORMULA) and not _NUMBER.fullmatch(value) else value
+        text = visible(value)
+        return f"'{text}" if text.startswith(FORMULA) and not _NUMBER.fullmatch(text) else text
     return repr(value) if isinstance(value, float) else str(value)
 
 

@@ -95,3 +95,24 @@ def test_depth_through_aliases_counts() -> None:
     with pytest.raises(InputError) as caught:
         compose(text, "deep.yaml")
     assert "deeper" in caught.value.findings[0].message
+
+
+@pytest.mark.parametrize("mark", ["\u0085", "\u2028", "\u2029"])
+def test_lines_are_counted_as_editors_count_them(mark: str) -> None:
+    found = document(f'a: "x{mark}y"\nb: {{c: "{mark}", d: 1}}\n')
+    place = found.finding("r", ("b", "d"), "m", "r")
+    assert (place.line, place.column) == (2, 16)
+    assert found.data["b"]["d"] == 1
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_line_ends_of_other_systems(end: str) -> None:
+    place = document(f"a: 1{end}b:{end}  c: 2{end}").finding("r", ("b", "c"), "m", "r")
+    assert (place.line, place.column) == (3, 6)
+
+
+def test_a_text_without_a_final_line_break_ends_in_its_last_line() -> None:
+    with pytest.raises(InputError) as caught:
+        document("a: 1\nb: [1,")
+    (found,) = caught.value.findings
+    assert (found.line, found.column) == (2, 7)

@@ -1,0 +1,109 @@
+"""A fabric as built against its design: by hand on four devices, and hostile numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffplan.base.errors import InputError
+from ffplan.interop.asbuilt import PORTS, peer_of, read_ibnetdiscover
+from ffplan.interop.wiring_diff import Designed, compare
+
+if TYPE_CHECKING:
+    from ffplan.results.fabric import DiffReport
+
+NET = """\
+Switch 4 "S-1" # "leaf"
+[1] "H-1"[1]
+[2] "H-2"[1]
+[4] "S-2"[1]
+Switch 4 "S-2" # "spine"
+[1] "S-1"[4]
+Hca 1 "H-1" # "a"
+[1] "S-1"[1]
+Hca 1 "H-2" # "b"
+[1] "S-1"[2]
+"""
+NAMES = ["leaf", "spine", "a", "b"]
+
+
+def ends(*rows: tuple[int, int, int, int]) -> Designed:
+    """Links as (device, port, device, port), ports counted from 1."""
+    import numpy as np
+
+    return Designed(NAMES, np.array([(a * PORTS + p, b * PORTS + q) for a, p, b, q in rows], np.int64))
+
+
+def strays(report: DiffReport) -> set[tuple[str, str, str]]:
+    """Port, designed and found end of everything miswired."""
+    found = [(item.port, item.designed, item.found) for item in report.miswired]
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+AS_BUILT = ((0, 1, 2, 1), (0, 2, 3, 1), (0, 4, 1, 1))
+
+
+def test_the_fabric_itself_has_no_difference() -> None:
+    report = compare(ends(*AS_BUILT), read_ibnetdiscover(NET, "x"), "d", "1")
+    assert (report.same, report.missing, report.extra, report.miswired) == (3, (), (), ())
+    assert (report.absent, report.unknown) == ((), ())
+
+
+def test_a_moved_cable_is_miswired_and_not_missing() -> None:
+    """The cable of `b` was to be in port 3 of the leaf and is in port 2: its end at `b` is right."""
+    report = compare(ends(AS_BUILT[0], (0, 3, 3, 1), AS_BUILT[2]), read_ibnetdiscover(NET, "x"), "d", "1")
+    assert (report.same, report.missing, report.extra) == (2, (), ())
+    assert strays(report) == {("b/p1", "leaf/p3", "leaf/p2")}
+
+
+def test_two_swapped_cables_are_miswired_at_all_four_ends() -> None:
+    report = compare(ends((0, 2, 2, 1), (0, 1, 3, 1), AS_BUILT[2]), read_ibnetdiscover(NET, "x"), "d", "1")
+    assert (report.same, report.missing, report.extra) == (1, (), ())
+    assert strays(report) == {
+        ("a/p1", "leaf/p2", "leaf/p1"),
+        ("leaf/p2", "a/p1", "b/p1"),
+        ("b/p1", "leaf/p1", "leaf/p2"),
+        ("leaf/p1", "b/p1", "a/p1"),
+    }
+
+
+def test_a_link_with_both_ports_free_is_missing_and_one_at_strange_ports_is_extra() -> None:
+    report = compare(ends(*AS_BUILT[:2], (0, 3, 1, 2)), read_ibnetdiscover(NET, "x"), "d", "1")
+    assert report.missing == (("leaf/p3", "spine/p2"),)
+    assert report.extra == (("leaf/p4", "spine/p1"),)
+    assert report.miswired == ()
+
+
+def test_devices_of_one_side_alone_are_named() -> None:
+    wanted = Designed([*NAMES[:3], "c"], ends(*AS_BUILT).ends)
+    report = compare(wanted, read_ibnetdiscover(NET, "x"), "d", "1")
+    assert (report.absent, report.unknown) == (("c",), ("b",))
+
+
+def test_the_other_end_of_a_port() -> None:
+    import numpy as np
+
+    pairs = np.array([[7, 1], [3, 2]], np.int64)
+    assert peer_of(pairs, np.array([3, 7, 4])).tolist() == [2, 1, -1]
+    assert peer_of(pairs[:0], np.array([3])).tolist() == [-1]
+
+
+@pytest.mark.parametrize("text", [f'Switch {"9" * 5000} "S-1"\n', f'Switch 4 "S-1"\n[{"1" * 5000}] "S-2"[1]\n'])
+def test_numbers_of_thousands_of_digits_are_refused(text: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_ibnetdiscover(text, "net.txt")
+    assert "is neither a device nor a port" in str(caught.value)
+
+
+def test_line_ends_of_other_systems_and_routers() -> None:
+    built = read_ibnetdiscover(NET.replace("\n", "\r\n") + 'Rt 2 "R-1" # "router"\n', "x")
+    assert [(device.name, device.kind, device.line) for device in built.devices] == [
+        ("leaf", "switch", 1),
+        ("spine", "switch", 5),
+        ("a", "host", 7),
+        ("b", "host", 9),
+        ("router", "router", 11),
+    ]
+    assert len(built.ends) == 3
