@@ -69,6 +69,41 @@ def test_what_is_given_stays_fixed_in_a_search() -> None:
     assert {(row["plan"]["tensor"], row["plan"]["zero"]) for row in json.loads(run.out)["rows"]} == {(4, 1)}
 
 
+def test_data_parallel_ranks_that_are_given_stay_fixed_in_a_search() -> None:
+    run = ffplan(f"{TRAIN} --gpus 256 --search --dp 8 --top 12 --format json")
+    rows = json.loads(run.out)["rows"]
+    assert len(rows) == 12
+    for row in rows:
+        plan = row["plan"]
+        assert plan["data"] == 8
+        assert plan["gpus"] == 8 * plan["tensor"] * plan["pipeline"] * plan["context"] <= 256
+
+
+@pytest.mark.parametrize("zero", [1, 2, 3])
+def test_one_share_of_zero_keeps_everything_on_every_rank(zero: int, tmp_path: Path) -> None:
+    """A model of 1.7 B parameters on 8 ranks: the optimizer's 12 bytes a parameter are whole with one share, and an
+    eighth with eight."""
+    sizes = {}
+    for shard in (None, 1, 2, 8):
+        line = "" if shard is None else f"shard: {shard}\n"
+        (tmp_path / "plan.yaml").write_text(f"kind: training-plan\nzero: {zero}\nbatch: 64\nrecompute: full\n{line}")
+        options = ("dgx-a100-10k --model megatron-1.7b --gpus 8 -f json --plan", str(tmp_path / "plan.yaml"))
+        run = ffplan(f"train {options[0]}", options[1])
+        (stage,) = json.loads(run.out)["rows"][0]["stages"]
+        sizes[shard] = stage["optimizer_gib"]
+    assert sizes[None] == pytest.approx(sizes[8])
+    assert sizes[1] == pytest.approx(8 * sizes[8])
+    assert sizes[2] == pytest.approx(4 * sizes[8])
+
+
+@pytest.mark.parametrize(("zero", "units", "code"), [(3, 2, 0), (3, 1, 0), (2, 1, 0), (2, 2, 2), (0, 3, 2)])
+def test_units_of_layers_belong_to_zero_3(zero: int, units: int, code: int, tmp_path: Path) -> None:
+    (tmp_path / "plan.yaml").write_text(f"kind: training-plan\nzero: {zero}\nunit_layers: {units}\nbatch: 64\n")
+    run = ffplan("train dgx-a100-10k --model megatron-1.7b --gpus 64 --plan", str(tmp_path / "plan.yaml"))
+    assert run.code == code, run.err
+    assert code == 0 or f"`unit_layers` has no effect with `zero: {zero}`" in run.err
+
+
 def test_a_plan_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "plan.yaml"
     file.write_text("kind: training-plan\ntensor: 4\npipeline: 4\nchunks: 5\ncontext: 2\nbatch: 512\nprecision: fp8\n")

@@ -174,6 +174,16 @@ def test_graphml_and_dot_hold_the_fabric(tmp_path: Path) -> None:
     assert dot.count("label=") >= 1320
 
 
+def test_dot_counts_every_endpoint(tmp_path: Path) -> None:
+    for design, count in (("fire-flyer-2", 1520), ("superpod-h100-4su", 1016)):
+        dot = ffplan("export", design, "--to", "dot").out
+        found = [int(number) for number in re.findall(r"\\n(\d+) endpoints", dot)]
+        assert sum(found) == count
+        assert "-01\\n" in dot  # the first leaf has its share
+    single = vary_design(tmp_path, "superpod-h100-4su", ("count: 127", "count: 1"))
+    assert re.findall(r"\\n(\d+) endpoints", ffplan("export", str(single), "--to", "dot").out) == ["1"] * 8
+
+
 def test_the_list_of_cables() -> None:
     rows = list(csv.DictReader(io.StringIO(ffplan("export", "superpod-h100-4su", "--to", "cables").out)))
     assert len(rows) == 1016 + 1024
@@ -198,6 +208,11 @@ def test_cables_of_split_ports(tmp_path: Path) -> None:
     assert report["cables"]["inter_switch"] == report["links"]["leaf_spine"] // 2  # two links lead to each spine
     ends = [(row["to_device"], row["to_port"]) for row in rows]
     assert len(set(ends)) == len(ends) == report["cables"]["total"]
+    for name in ("leaf-01", "spine-01"):
+        ports = [int(port) for device, port in ends if device == name]
+        assert sorted(ports) == list(range(1, len(ports) + 1))  # whole ports, from the first, as printed on the switch
+    up = [int(row["from_port"]) for row in rows if row["from_device"] == "leaf-01"]
+    assert sorted(up) == list(range(33, 65))  # 32 whole ports down, two NICs on each, and the rest up
 
 
 def test_slurm_topology_has_one_root_per_unconnected_part(tmp_path: Path) -> None:

@@ -1,0 +1,234 @@
+"""Command lines that are nearly right: each command with options drawn from values that it takes."""
+
+from __future__ import annotations
+
+from enum import EnumMeta
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ffplan.catalog.store import Catalog
+from tests.fuzz import files
+from tests.support import DESIGNS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from random import Random
+
+SMALL = ("1", "2", "3", "4", "8")
+NUMBERS = (*SMALL, "16", "64", "100", "128", "512", "0", "-1", "x")
+GPUS = ("8", "16", "64", "8,16,64", "64..512", "256", "1000", "7")
+VALUES: dict[str, tuple[str, ...]] = {
+    "--algorithm": ("ring", "tree", "nvls", "nvls-tree", "sharp", "pat", "direct", "rail", "hierarchical", "x"),
+    "--baseline": (*DESIGNS, "x"),
+    "--batch": ("64", "256", "1024", "4096", "0", "7"),
+    "--beside": ("ring", "tree", "all-to-all", "permutation", "incast", "rail-all-to-all"),
+    "--breakout": ("1", "2", "4", "3"),
+    "--chunks": ("1", "2", "4"),
+    "--core-policy": ("minimal", "per-rail-whole-pods", "equal-stripe", "x"),
+    "--cp": ("1", "2", "4"),
+    "--cpu": ("epyc-7502", "xeon-8480c", "x"),
+    "--dp": ("1", "2", "4", "8", "16"),
+    "--endpoint-link": ("400g-dac", "hdr-aoc", "x"),
+    "--endpoints": ("16", "500", "1000", "10000", "100000", "0"),
+    "--ep": ("1", "2", "8", "64"),
+    "--etp": ("1", "2"),
+    "--experts": ("8", "64", "256"),
+    "--gpus": GPUS,
+    "--grad-dtype": ("fp32", "bf16", "fp8"),
+    "--grad-reduce-dtype": ("fp32", "bf16"),
+    "--hidden": ("4096", "7168"),
+    "--id": ("mine", "imported-server", "a: b", "../x"),
+    "--library": ("nccl", "hfreduce", "hfreduce-nvlink", "rccl", "deepep", "nccl,hfreduce", "x"),
+    "--limit": ("10", "60"),
+    "--link": ("400g-aoc", "hdr-aoc", "x"),
+    "--lose": ("2 leaf", "1 spine", "5 % links", "core", "leaf", "3 links", "interzone", "spine-01", "x"),
+    "--max-mape": ("5 %", "100 %", "0.1", "x"),
+    "--max-nodes": ("2", "4", "8"),
+    "--memory": ("40 GiB", "80 GB", "1 TB", "0.9", "x"),
+    "--micro-batch": ("1", "2", "4", "8"),
+    "--model": ("llama2-70b", "megatron-1.7b", "gpt3-175b", "deepseek-v3", "resnet50", "vgg16", "llama2-7b", "x"),
+    "--nic-rate": ("200 Gb/s", "400 Gb/s", "50 GB/s", "0"),
+    "--nodes": ("2", "3", "10", "50", "1", "100000"),
+    "--only": ("matrix", "matrix,memory", "kernel", "x"),
+    "--op": ("allreduce", "all-gather", "reduce-scatter", "all-to-all", "send-recv", "broadcast", "x"),
+    "--optimizer-dtype": ("fp32", "bf16"),
+    "--order": ("aligned", "alternating", "random", "x"),
+    "--overlap": ("gradients", "gradients,parameters", "none", "tensor,pipeline,experts", "x"),
+    "--oversubscription": ("1:1", "2:1", "3:1", "3", "0", "x"),
+    "--plane": ("1", "2", "9"),
+    "--planes": ("1", "2", "4", "8"),
+    "--pp": ("1", "2", "4", "8", "3"),
+    "--precision": ("bf16", "fp16", "fp8", "tf32", "x"),
+    "--preset": ("megatron-core", "deepspeed", "fsdp", "deepseek", "x"),
+    "--prices": ("usd-2026", "fire-flyer-2-relative", "x"),
+    "--protocol": ("LL", "LL128", "Simple", "ll", "x"),
+    "--rails": ("1", "2", "4", "8"),
+    "--recompute": ("none", "selective", "full", "x"),
+    "--reducer": ("nccl", "hfreduce", "hfreduce-nvlink", "x"),
+    "--routing": ("static", "ecmp", "adaptive", "valiant", "x"),
+    "--samples": ("1", "2", "3"),
+    "--schedule": ("1f1b", "zb-h1", "zb-2p", "zb-v", "v-half", "v-min", "dualpipe", "x"),
+    "--seed": ("0", "1", "7", "-1", "99999999999999999999"),
+    "--sequence": ("512", "2048", "8192", "131072"),
+    "--share": ("0.5", "1", "0", "0.01", "2", "nan"),
+    "--size": ("1 MiB", "1 GiB", "1K,1M", "1MiB..1GiB", "0", "8 B", "x"),
+    "--start": ("llama3-405b", "x"),
+    "--switch": ("qm8700", "qm9700", "q3400", "sn5600", "x"),
+    "--tiers": ("1", "2", "3"),
+    "--tokens": ("1", "128", "4096"),
+    "--top": ("1", "3", "20"),
+    "--top-k": ("1", "8"),
+    "--tp": ("1", "2", "4", "8", "16"),
+    "--traffic": ("ring", "tree", "library-tree", "all-to-all", "rail-all-to-all", "permutation", "incast", "FILE.csv"),
+    "--units": ("108", "132"),
+    "--zero": ("0", "1", "2", "3"),
+    "--zone": ("1", "2", "9"),
+    "--zones": ("1", "2", "3"),
+    "kind": ("switches", "models", "servers", "nics", "prices", "links", "cpus", "x"),
+}
+"""Values of each option that takes a word or a number."""
+LEFT_OUT = {"--output", "--catalog", "--write", "--save", "--force", "--with"}
+"""Options that write files, and programs of others."""
+NOT_RUN = {"verify"}
+"""Commands that drive other programs, for minutes."""
+USUAL = {
+    "size": ("--endpoints", "--switch"),
+    "train": ("--model", "--batch", "--gpus"),
+    "calibrate": ("--cases",),
+    "export": ("--to",),
+    "compare": (),
+}
+"""Options that a command is rarely without."""
+
+
+@cache
+def _commands() -> dict[str, Any]:
+    from tests.pages import commands
+
+    return {name: command for name, command in commands().items() if name.split()[0] not in NOT_RUN}
+
+
+@cache
+def _ids() -> tuple[str, ...]:
+    return tuple(sorted(Catalog().ids_of("accelerator") + Catalog().ids_of("switch")))
+
+
+def options(command: Any) -> list[Any]:
+    """Return the options and arguments of a command."""
+    return [item for item in command.params if item.name != "help" and not LEFT_OUT & set(item.opts)]
+
+
+def key(option: Any) -> str:
+    """Return the name under which the values of an option are listed."""
+    return max(option.opts, key=len)
+
+
+def _design(chance: Random, folder: Path, name: str, *, small: bool) -> str:
+    """Return a design: a shipped one by name, or a file with a few places changed."""
+    if chance.random() < (0.1 if small else 0.3):
+        return chance.choice(("superpod-h100-4su", "fire-flyer-2") if small else DESIGNS)
+    content = files.tree("design", chance)
+    if small or chance.random() < 0.5:
+        content = files.smaller(content, chance)
+    return _file(folder, name, files.text(content, chance))
+
+
+def _file(folder: Path, name: str, raw: bytes) -> str:
+    (folder / name).write_bytes(raw)
+    return str(folder / name)
+
+
+def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[str]:
+    """Return the value of an argument."""
+    name = key(option)
+    small = command in ("route", "place", "faults", "cabling", "diff", "export")
+    if command == "import nccl":
+        return [_file(folder, "in.xml", files.nccl(chance))]
+    if command == "import ibnetdiscover" or name == "as_built":
+        return [_file(folder, "net.txt", files.ibnetdiscover(chance))]
+    if name == "files":
+        kinds = ("part", "cases", "training-plan", "design", "design") if command == "check" else ("design",)
+        count = chance.choice((1, 1, 2, 3)) if command == "check" else 2
+        return [
+            _file(folder, f"f{number}.yaml", files.text(files.tree(chance.choice(kinds), chance), chance))
+            if chance.random() < 0.6
+            else chance.choice(DESIGNS)
+            for number in range(count)
+        ]
+    if name == "file":
+        return [_design(chance, folder, "design.yaml", small=small)]
+    if name in ("accelerator", "name") and not isinstance(_annotation(option), EnumMeta):
+        return [chance.choice((*_ids(), "x"))]
+    return [chance.choice(_values(option))]
+
+
+def _annotation(option: Any) -> Any:
+    return getattr(getattr(option, "type_descriptor", None), "annotation", None)
+
+
+def _values(option: Any) -> tuple[str, ...]:
+    """Return the values to draw from; a name that is not listed is an error of this table."""
+    kind = _annotation(option)
+    if isinstance(kind, EnumMeta):
+        return tuple(str(item.value) for item in kind) * 4 + ("x",)  # type: ignore[attr-defined]
+    return VALUES[key(option)]
+
+
+def _option(option: Any, chance: Random, folder: Path) -> list[str]:
+    """Return an option with its value."""
+    name = key(option)
+    if option.is_flag:
+        return [chance.choice([*option.opts, *option.secondary_opts])]
+    if name == "--plan":
+        return [name, _file(folder, "plan.yaml", files.text(files.tree("training-plan", chance), chance))]
+    if name == "--cases":
+        return [name, _file(folder, "cases.yaml", files.text(files.tree("cases", chance), chance))]
+    if name == "--chart":
+        return [name, str(folder / "chart.svg")]
+    value = chance.choice(_values(option))
+    if value == "FILE.csv":
+        value = _file(folder, "t.csv", files.traffic(chance))
+    return [name, value]
+
+
+def overlay(chance: Random, folder: Path) -> list[str]:
+    """Return a folder with one changed part, in place of a shipped one."""
+    content = files.tree("part", chance)
+    parts = folder / "parts"
+    parts.mkdir(exist_ok=True)
+    for old in parts.iterdir():
+        old.unlink()
+    name = content.get("id") if isinstance(content, dict) else None
+    usual = isinstance(name, str) and name.isprintable() and "/" not in name and 0 < len(name) < 100
+    _file(parts, f"{name if usual else 'part'}.yaml", files.text(content, chance))
+    return ["--catalog", str(parts)]
+
+
+def line(chance: Random, folder: Path) -> list[str]:
+    """Return a command line; the files that it names are written."""
+    names = sorted(_commands())
+    name = chance.choice(names)
+    command, found = _commands()[name], name.split()
+    for option in options(command):
+        if option.param_type_name == "argument":
+            found += _argument(name, option, chance, folder) if option.required or chance.random() < 0.5 else []
+        elif option.required or chance.random() < (0.9 if key(option) in USUAL.get(name, ()) else 0.12):
+            found += _option(option, chance, folder)
+    takes = any("--catalog" in option.opts for option in command.params)
+    return found + (overlay(chance, folder) if takes and chance.random() < 0.25 else [])
+
+
+def uncovered() -> list[str]:
+    """Return the options for which the table has no values."""
+    own = {"--plan", "--cases", "--chart", "file", "files", "as_built", "accelerator", "name"}
+    return sorted(
+        f"{name} {key(option)}"
+        for name, command in _commands().items()
+        for option in options(command)
+        if not option.is_flag
+        and key(option) not in own
+        and key(option) not in VALUES
+        and not isinstance(_annotation(option), EnumMeta)
+    )
+
+

@@ -1,0 +1,136 @@
+"""One input to one reader: what it returns does not matter, what it raises does."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.errors import FfplanError
+from tests.fuzz import files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from random import Random
+
+NAME = "fuzzed"
+
+
+def _document(kind: str) -> Callable[[Random], Any]:
+    def read(chance: Random) -> Any:
+        from ffplan.cli.checked_files import OTHER_KINDS, _kind
+        from ffplan.inputs.document import parse_document
+
+        document = parse_document(files.text(files.tree(kind, chance), chance), NAME)
+        own = _kind(document)
+        if own is None:
+            from ffplan.design.schema import Design
+            from ffplan.inputs.validate import validate
+
+            return validate(Design, document)
+        if own in OTHER_KINDS:
+            from importlib import import_module
+
+            from ffplan.inputs.validate import validate
+
+            module, model, _ = OTHER_KINDS[own]
+            return validate(getattr(import_module(module), model), document)
+        from ffplan.catalog.store import read_part
+
+        return read_part(document, NAME)
+
+    return read
+
+
+def _yaml(chance: Random) -> Any:
+    from ffplan.inputs.document import parse_document
+
+    signs = "ab:-#&*!|>{}[],?'\"%@` \n\t\\~=<.01e+\x00\x85\u2028é\ufeff"
+    return parse_document("".join(chance.choices(signs, k=chance.randrange(40))).encode(), NAME)
+
+
+def _nccl(chance: Random) -> Any:
+    from ffplan.inputs.document import parse_document
+    from ffplan.interop.nccl import read_inside, server_yaml
+
+    written, _ = server_yaml(read_inside(files.nccl(chance), NAME), "fuzzed", NAME, {"10de:20b0": "a100-sxm-40gb"})
+    document = parse_document(written.encode(), NAME)  # what we write can be read
+    assert document.data["kind"] == "server"
+
+
+def _as_built(chance: Random) -> Any:
+    from ffplan.interop.asbuilt import as_built_report, read_ibnetdiscover
+
+    return as_built_report(read_ibnetdiscover(files.ibnetdiscover(chance).decode("utf-8", "replace"), NAME), NAME)
+
+
+@cache
+def _names() -> Any:
+    from tests.support import wired
+
+    return wired("fire-flyer-2").names
+
+
+def _traffic(chance: Random) -> Any:
+    from ffplan.interop.matrix import read_matrix
+
+    return read_matrix(files.traffic(chance).decode("utf-8", "replace"), NAME, _names())
+
+
+def _quantity(chance: Random) -> Any:
+    from pydantic_core import PydanticCustomError
+
+    from ffplan.inputs import quantities as q
+
+    unit = chance.choice((*files.UNITS, "", "mi", "GHz", "KiB", "MB/s", "€", "k", "bn"))
+    number = "".join(chance.choices("0123456789.,eE+- ²٣", k=chance.randrange(1, 8)))
+    text = chance.choice((f"{number} {unit}", f"{number}{unit}", f"{unit}{number}", f"{number}:{number}"))
+    dimension = chance.choice([item for item in vars(q).values() if isinstance(item, q.Dimension)])
+    reader: Any = chance.choice((lambda value: q.parse_quantity(value, dimension), q.parse_ratio, q.parse_fraction, q.parse_money))
+    try:
+        return reader(text)
+    except PydanticCustomError as error:
+        return str(error)
+
+
+def _series(chance: Random) -> Any:
+    from ffplan.cli.series import series
+
+    parts = ("8", "16", "1K", "1 MiB", "1GiB", "..", ",", "0", "-1", "9" * 20, "x", " ", "²", "64..512", "1e3 GB")
+    return series("".join(chance.choices(parts, k=chance.randrange(1, 5))), "fuzz --size", sizes=chance.random() < 0.5)
+
+
+def _hosts(chance: Random) -> Any:
+    from ffplan.base.hostlist import fold, unfold
+
+    names = [f"n{chance.choice(('', '0', '00'))}{chance.randrange(40)}" for _ in range(chance.randrange(20))]
+    assert sorted(unfold(fold(names))) == sorted(set(names))
+    try:
+        return unfold("".join(chance.choices(("n", "[", "]", "1", "-", ",", "99", "0"), k=8)))
+    except ValueError as error:
+        return str(error)
+
+
+READERS: dict[str, Callable[[Random], Any]] = {
+    "design": _document("design"),
+    "part": _document("part"),
+    "cases": _document("cases"),
+    "plan": _document("training-plan"),
+    "yaml": _yaml,
+    "nccl": _nccl,
+    "ibnetdiscover": _as_built,
+    "traffic": _traffic,
+    "quantity": _quantity,
+    "series": _series,
+    "hosts": _hosts,
+}
+"""Every reader by name."""
+
+
+def execute(name: str, chance: Random) -> int:
+    """Give a reader one input; return the exit code that a command would have, 0 or 2."""
+    try:
+        READERS[name](chance)
+    except FfplanError as error:
+        assert str(error), "an error says something"
+        return error.exit_code
+    return 0

@@ -1,0 +1,87 @@
+"""What is left of three tiers after losses, worked by hand, and ranks across zones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from ffplan.fabric.routing.degraded import links_alive, remaining, zone_cuts
+from ffplan.fabric.routing.job_loads import JobNodes, pairs_across_zones
+from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
+from ffplan.fabric.wiring.network import CORE, LEAF, SPINE
+from ffplan.fabric.wiring.wiring import wire_tree
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Ints
+    from ffplan.fabric.wiring.wiring import WiredFabric
+
+NONE = np.zeros(0, np.int64)
+
+
+@pytest.fixture(scope="module")
+def pods() -> WiredFabric:
+    """64 endpoints at 25 GB/s: four pods of four leaves and four spines, and eight cores; every level is 1,600 GB/s."""
+    rule = TreeRule(tiers=3, radix=8, uplinks=4, rails=1, core_policy="minimal")
+    return wire_tree(build_tree(rule, 64), 64, 25.0)
+
+
+def of_role(fabric: WiredFabric, role: int) -> Ints:
+    found: Ints = np.flatnonzero(fabric.network.switches.role == role)
+    return found
+
+
+def test_the_whole_fabric(pods: WiredFabric) -> None:
+    assert [len(of_role(pods, role)) for role in (LEAF, SPINE, CORE)] == [16, 16, 8]
+    assert zone_cuts(pods, links_alive(pods.network, NONE, NONE)).tolist() == [[800.0]]
+
+
+def test_a_core_takes_two_links_from_each_pod(pods: WiredFabric) -> None:
+    """350 of 400 GB/s leave each pod: 4 x 350 / 2."""
+    every = np.arange(64)[:, None]
+    left = remaining(pods, every, of_role(pods, CORE)[:1], NONE)
+    assert (left.bisection_gbyte_s, left.zone_gbyte_s, left.endpoints_lost) == (700.0, (700.0,), 0)
+
+
+def test_uplinks_of_one_pod_bind_that_pod_alone(pods: WiredFabric) -> None:
+    """Three links less out of one pod: 325 and three times 400, halved."""
+    k, s = pods.network.links, pods.network.switches
+    pod = np.append(s.pod, np.full(64, -1))  # endpoints are in none
+    own = np.flatnonzero((k.tier == 2) & (pod[k.a] == 1))[:3]
+    assert zone_cuts(pods, links_alive(pods.network, NONE, own)).tolist() == [[762.5]]
+
+
+def test_leaves_bind_where_they_carry_less_than_the_pod(pods: WiredFabric) -> None:
+    """Two uplinks less at each of two leaves of a pod: 50 + 50 + 100 + 100 below, 400 above."""
+    k = pods.network.links
+    own = np.concatenate([np.flatnonzero((k.tier == 1) & (k.a == leaf))[:2] for leaf in of_role(pods, LEAF)[:2]])
+    assert zone_cuts(pods, links_alive(pods.network, NONE, own)).tolist() == [[750.0]]
+
+
+def test_a_spine_takes_a_quarter_of_its_pod(pods: WiredFabric) -> None:
+    left = remaining(pods, np.arange(64)[:, None], of_role(pods, SPINE)[5:6], NONE)
+    assert left.bisection_gbyte_s == 750.0
+    assert left.nodes_left == 64
+
+
+@pytest.mark.parametrize(
+    ("zones", "pairs"),
+    [
+        ([0, 0, 1, 1], 2),  # in the middle, and from the last back to the first
+        ([0, 1, 0, 1], 4),
+        ([0, 0, 0, 1], 2),
+        ([0, 0, 0, 0], 0),
+        ([0, 1], 1),  # both ways between the same two
+        ([0, 1, 1, 2, 2, 2], 3),
+    ],
+)
+def test_neighbours_of_a_ring_across_zones(zones: list[int], pairs: int) -> None:
+    job = JobNodes(np.arange(len(zones))[:, None], np.array(zones))
+    assert pairs_across_zones(job, "ring") == pairs
+
+
+def test_other_traffic_has_no_neighbours() -> None:
+    job = JobNodes(np.arange(4)[:, None], np.array([0, 0, 1, 1]))
+    assert pairs_across_zones(job, "tree") == 1  # the two trees of the zones are joined by one pair
+    assert pairs_across_zones(job, "permutation") is None
