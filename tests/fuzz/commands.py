@@ -46,7 +46,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--max-nodes": ("2", "4", "8"),
     "--memory": ("40 GiB", "80 GB", "1 TB", "0.9", "x"),
     "--micro-batch": ("1", "2", "4", "8"),
-    "--model": ("llama2-70b", "megatron-1.7b", "gpt3-175b", "deepseek-v3", "resnet50", "vgg16", "llama2-7b", "x"),
+    "--model": ("llama2-70b", "megatron-1.7b", "gpt3-175b", "deepseek-v3", "resnet-50", "vgg16", "x"),
     "--nic-rate": ("200 Gb/s", "400 Gb/s", "50 GB/s", "0"),
     "--nodes": ("2", "3", "10", "50", "1", "100000"),
     "--only": ("matrix", "matrix,memory", "kernel", "x"),
@@ -87,8 +87,10 @@ VALUES: dict[str, tuple[str, ...]] = {
     "kind": ("switches", "models", "servers", "nics", "prices", "links", "cpus", "x"),
 }
 """Values of each option that takes a word or a number."""
-LEFT_OUT = {"--output", "--catalog", "--write", "--save", "--force", "--with"}
-"""Options that write files, and programs of others."""
+WRONG = {"x", "0", "-1", "9", "nan", "2", "a: b", "../x", "99999999999999999999", "100000"}
+"""Values that are often refused, and therefore drawn seldom; 2 is a share of more than all."""
+LEFT_OUT = {"--output", "--catalog", "--write", "--save", "--force", "--with", "--leave-one-out"}
+"""Options that write files, drive programs of others, or ask for minutes of work."""
 NOT_RUN = {"verify"}
 """Commands that drive other programs, for minutes."""
 USUAL = {
@@ -113,6 +115,16 @@ def _ids() -> tuple[str, ...]:
     return tuple(sorted(Catalog().ids_of("accelerator") + Catalog().ids_of("switch")))
 
 
+@cache
+def _exported() -> bytes:
+    """Return a shipped fabric as built."""
+    from ffplan.interop.ibsim import netlist, subnet
+    from tests.support import wired
+
+    own = wired("superpod-h100-4su")
+    return netlist(own.fabric.network, own.names, subnet(own.fabric.network, None, None)).encode()
+
+
 def options(command: Any) -> list[Any]:
     """Return the options and arguments of a command."""
     return [item for item in command.params if item.name != "help" and not LEFT_OUT & set(item.opts)]
@@ -120,14 +132,14 @@ def options(command: Any) -> list[Any]:
 
 def key(option: Any) -> str:
     """Return the name under which the values of an option are listed."""
-    return max(option.opts, key=len)
+    return str(max(option.opts, key=len))
 
 
 def _design(chance: Random, folder: Path, name: str, *, small: bool) -> str:
     """Return a design: a shipped one by name, or a file with a few places changed."""
     if chance.random() < (0.1 if small else 0.3):
         return chance.choice(("superpod-h100-4su", "fire-flyer-2") if small else DESIGNS)
-    content = files.tree("design", chance)
+    content = files.tree("design", chance, mild=True)
     if small or chance.random() < 0.5:
         content = files.smaller(content, chance)
     return _file(folder, name, files.text(content, chance))
@@ -144,22 +156,28 @@ def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[s
     small = command in ("route", "place", "faults", "cabling", "diff", "export")
     if command == "import nccl":
         return [_file(folder, "in.xml", files.nccl(chance))]
+    if name == "as_built" and chance.random() < 0.7:
+        return [_file(folder, "net.txt", files.noise(_exported(), chance) if chance.random() < 0.5 else _exported())]
     if command == "import ibnetdiscover" or name == "as_built":
         return [_file(folder, "net.txt", files.ibnetdiscover(chance))]
     if name == "files":
         kinds = ("part", "cases", "training-plan", "design", "design") if command == "check" else ("design",)
         count = chance.choice((1, 1, 2, 3)) if command == "check" else 2
         return [
-            _file(folder, f"f{number}.yaml", files.text(files.tree(chance.choice(kinds), chance), chance))
+            _file(folder, f"f{number}.yaml", files.text(files.tree(chance.choice(kinds), chance, mild=True), chance))
             if chance.random() < 0.6
             else chance.choice(DESIGNS)
             for number in range(count)
         ]
+    if name == "file" and command == "diff" and chance.random() < 0.7:
+        return ["superpod-h100-4su"]
     if name == "file":
         return [_design(chance, folder, "design.yaml", small=small)]
+    if name == "accelerator" and chance.random() < 0.7:
+        return [chance.choice(("h100-sxm-80gb", "a100-sxm-80gb"))]
     if name in ("accelerator", "name") and not isinstance(_annotation(option), EnumMeta):
-        return [chance.choice((*_ids(), "x"))]
-    return [chance.choice(_values(option))]
+        return [_pick((*_ids(), "x"), chance)]
+    return [_pick(_values(option), chance)]
 
 
 def _annotation(option: Any) -> Any:
@@ -170,22 +188,32 @@ def _values(option: Any) -> tuple[str, ...]:
     """Return the values to draw from; a name that is not listed is an error of this table."""
     kind = _annotation(option)
     if isinstance(kind, EnumMeta):
-        return tuple(str(item.value) for item in kind) * 4 + ("x",)  # type: ignore[attr-defined]
+        members: list[object] = list(kind.__members__.values())
+        return (*map(str, members), "x")
     return VALUES[key(option)]
+
+
+def _pick(values: tuple[str, ...], chance: Random) -> str:
+    """Return one of some values, seldom a wrong one."""
+    wrong = chance.random() < 0.03
+    found = chance.choice(values)
+    while found in WRONG and not wrong and len(set(values) - WRONG) > 1:
+        found = chance.choice(values)
+    return found
 
 
 def _option(option: Any, chance: Random, folder: Path) -> list[str]:
     """Return an option with its value."""
     name = key(option)
-    if option.is_flag:
+    if getattr(option, "is_flag", False):
         return [chance.choice([*option.opts, *option.secondary_opts])]
     if name == "--plan":
-        return [name, _file(folder, "plan.yaml", files.text(files.tree("training-plan", chance), chance))]
+        return [name, _file(folder, "plan.yaml", files.text(files.tree("training-plan", chance, mild=True), chance))]
     if name == "--cases":
-        return [name, _file(folder, "cases.yaml", files.text(files.tree("cases", chance), chance))]
+        return [name, _file(folder, "cases.yaml", files.text(files.tree("cases", chance, mild=True), chance))]
     if name == "--chart":
         return [name, str(folder / "chart.svg")]
-    value = chance.choice(_values(option))
+    value = _pick(_values(option), chance)
     if value == "FILE.csv":
         value = _file(folder, "t.csv", files.traffic(chance))
     return [name, value]
@@ -193,7 +221,7 @@ def _option(option: Any, chance: Random, folder: Path) -> list[str]:
 
 def overlay(chance: Random, folder: Path) -> list[str]:
     """Return a folder with one changed part, in place of a shipped one."""
-    content = files.tree("part", chance)
+    content = files.tree("part", chance, mild=True)
     parts = folder / "parts"
     parts.mkdir(exist_ok=True)
     for old in parts.iterdir():
@@ -209,10 +237,11 @@ def line(chance: Random, folder: Path) -> list[str]:
     names = sorted(_commands())
     name = chance.choice(names)
     command, found = _commands()[name], name.split()
+    seldom = min(0.15, 0.8 / len(options(command)))
     for option in options(command):
         if option.param_type_name == "argument":
             found += _argument(name, option, chance, folder) if option.required or chance.random() < 0.5 else []
-        elif option.required or chance.random() < (0.9 if key(option) in USUAL.get(name, ()) else 0.12):
+        elif option.required or chance.random() < (0.9 if key(option) in USUAL.get(name, ()) else seldom):
             found += _option(option, chance, folder)
     takes = any("--catalog" in option.opts for option in command.params)
     return found + (overlay(chance, folder) if takes and chance.random() < 0.25 else [])
@@ -225,10 +254,8 @@ def uncovered() -> list[str]:
         f"{name} {key(option)}"
         for name, command in _commands().items()
         for option in options(command)
-        if not option.is_flag
+        if not getattr(option, "is_flag", False)
         and key(option) not in own
         and key(option) not in VALUES
         and not isinstance(_annotation(option), EnumMeta)
     )
-
-

@@ -14,9 +14,64 @@ if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-UNITS = ("GB", "GiB", "TB", "GB/s", "Gb/s", "W", "kW", "MW", "us", "ms", "s", "m", "TFLOP/s", "MT/s", "%", "USD", "USD/kWh")
-WORDS = ("", "x", "none", "nccl", "both", "every", "a: b", "é", "\x1b[31m", "\u202e", "=1+1", "-", "~", "9" * 400, "2024-13")
-ODD: tuple[Any, ...] = (0, -1, 1, 2, 3, 7, 64, 10**6, 10**18, 0.5, 1e-300, 1e300, float("inf"), float("nan"), None, True, [], {})
+UNITS = (
+    "GB",
+    "GiB",
+    "TB",
+    "GB/s",
+    "Gb/s",
+    "W",
+    "kW",
+    "MW",
+    "us",
+    "ms",
+    "s",
+    "m",
+    "TFLOP/s",
+    "MT/s",
+    "%",
+    "USD",
+    "USD/kWh",
+)
+WORDS = (
+    "",
+    "x",
+    "none",
+    "nccl",
+    "both",
+    "every",
+    "a: b",
+    "é",
+    "\x1b[31m",
+    "\u202e",
+    "=1+1",
+    "-",
+    "~",
+    "9" * 400,
+    "2024-13",
+)
+ODD: tuple[Any, ...] = (
+    0,
+    -1,
+    1,
+    2,
+    3,
+    7,
+    64,
+    10**6,
+    10**18,
+    0.5,
+    1e-300,
+    1e300,
+    float("inf"),
+    float("nan"),
+    None,
+    True,
+    [],
+    {},
+)
+
+SIGNS = (b"\t", b"\n", b": ", b"- ", b"*a", b"&a ", b"{", b"]", b"\x00", b"\xff", b"'", b"#")
 
 
 @cache
@@ -77,10 +132,16 @@ def _change(holder: Any, key: Any, chance: Random) -> None:
         holder[chance.choice(("foo", f"{key}x", *map(str, holder)))] = copy.deepcopy(holder[key])
 
 
-def tree(kind: str, chance: Random) -> Any:
-    """Return the content of a shipped file with a few places changed."""
+def tree(kind: str, chance: Random, *, mild: bool = False) -> Any:
+    """Return the content of a shipped file with a few places changed.
+
+    Args:
+        kind: as `shipped` takes it.
+        chance: draws the changes.
+        mild: change one place at most.
+    """
     found = copy.deepcopy(chance.choice(shipped(kind)))
-    for _ in range(chance.choice((0, 1, 1, 1, 2, 3))):
+    for _ in range(chance.choice((0, 0, 0, 1, 1) if mild else (0, 1, 1, 1, 2, 3))):
         if places := _places(found, []):
             _change(*chance.choice(places), chance)
     return found
@@ -100,7 +161,7 @@ def smaller(design: Any, chance: Random) -> Any:
 def text(content: Any, chance: Random) -> bytes:
     """Return a file with that content, now and then with a few bytes changed."""
     written = yaml.safe_dump(content, sort_keys=False, allow_unicode=True).encode()
-    return noise(written, chance) if chance.random() < 0.1 else written
+    return noise(written, chance) if chance.random() < 0.02 else written
 
 
 def noise(raw: bytes, chance: Random) -> bytes:
@@ -110,7 +171,9 @@ def noise(raw: bytes, chance: Random) -> bytes:
         at = chance.randrange(len(data) + 1)
         what = chance.random()
         if what < 0.4:
-            data[at:at] = chance.choice((b"\t", b"\n", b": ", b"- ", b"*a", b"&a ", b"{", b"]", b"\x00", b"\xff", b"'", b"#"))
+            data[at:at] = chance.choice(
+                (b"\t", b"\n", b": ", b"- ", b"*a", b"&a ", b"{", b"]", b"\x00", b"\xff", b"'", b"#")
+            )
         elif what < 0.7:
             del data[at : at + chance.randrange(1, 30)]
         else:
@@ -120,9 +183,12 @@ def noise(raw: bytes, chance: Random) -> bytes:
 
 def nccl(chance: Random) -> bytes:
     """Return a topology file of NCCL."""
+
     def attribute(name: str, *usual: str) -> str:
-        value = chance.choice(usual) if chance.random() < 0.9 else chance.choice((*WORDS[:4], "²", "9" * 30, "0x", "-1"))
-        return "" if chance.random() < 0.05 else f' {name}="{value}"'
+        value = (
+            chance.choice(usual) if chance.random() < 0.99 else chance.choice((*WORDS[:4], "²", "9" * 30, "0x", "-1"))
+        )
+        return "" if chance.random() < 0.01 else f' {name}="{value}"'
 
     def device(depth: int) -> str:
         head = attribute("busid", f"0000:{chance.randrange(256):02x}:00.0")
@@ -132,12 +198,12 @@ def nccl(chance: Random) -> bytes:
         inside = "".join(device(depth + 1) for _ in range(chance.randrange(3))) if depth < 3 else ""
         if chance.random() < 0.3:
             inside += f'<gpu dev="0"><nvlink{attribute("target", "0000:01:00.0", "0000:02:00.0")}'
-            inside += f'{attribute("count", "12", "4")}{attribute("tclass", "0x030200", "0x068000")}/></gpu>'
+            inside += f"{attribute('count', '12', '4')}{attribute('tclass', '0x030200', '0x068000')}/></gpu>"
         return f"<pci{head}>{inside}</pci>"
 
     cpus = "".join(
-        f'<cpu{attribute("numaid", "0", "1")}{attribute("vendor", "AuthenticAMD")}>'
-        f'{"".join(device(0) for _ in range(chance.randrange(4)))}</cpu>'
+        f"<cpu{attribute('numaid', '0', '1')}{attribute('vendor', 'AuthenticAMD')}>"
+        f"{''.join(device(0) for _ in range(chance.randrange(4)))}</cpu>"
         for _ in range(chance.randrange(1, 3))
     )
     raw = f'<system version="1">{cpus}</system>'.encode()
@@ -150,7 +216,9 @@ def ibnetdiscover(chance: Random) -> bytes:
     blocks = []
     for number in range(switches):
         lines = [f'Switch 8 "S-{number}" # "{chance.choice(("leaf", "leaf-01", "z1-leaf-01"))}"']
-        lines += [f'[{host + 1}]({host:x}) "H-{host}"[1] # lid {host}' for host in range(hosts) if host % switches == number]
+        lines += [
+            f'[{host + 1}]({host:x}) "H-{host}"[1] # lid {host}' for host in range(hosts) if host % switches == number
+        ]
         blocks.append("\n".join(lines))
     for host in range(hosts):
         name = chance.choice((f"compute-{host + 1:04} mlx5_0", "Mellanox Technologies Aggregation Node", f"n{host}"))
@@ -163,8 +231,15 @@ def traffic(chance: Random) -> bytes:
     """Return a matrix of traffic of Fire-Flyer 2."""
     rows = ["src,dst,bytes"]
     for _ in range(chance.randrange(0, 12)):
-        one, two = (chance.choice((f"compute-{chance.randrange(1, 1300):04}", f"storage-{chance.randrange(1, 140):03}")) for _ in "ab")
-        amount = chance.choice((1, 0, 10**9, "1e12", "1 GiB", "x", -1)) if chance.random() < 0.2 else chance.randrange(10**6)
+        one, two = (
+            chance.choice((f"compute-{chance.randrange(1, 1253):04}", f"storage-{chance.randrange(1, 136):03}"))
+            for _ in "ab"
+        )
+        amount = (
+            chance.choice((1, 0, 10**9, "1e12", "1 GiB", "x", -1))
+            if chance.random() < 0.05
+            else chance.randrange(10**6)
+        )
         rows.append(f"{one},{two},{amount}")
     raw = "\n".join(rows).encode()
     return noise(raw, chance) if chance.random() < 0.2 else raw

@@ -36,7 +36,7 @@ def _document(kind: str) -> Callable[[Random], Any]:
             return validate(getattr(import_module(module), model), document)
         from ffplan.catalog.store import read_part
 
-        return read_part(document, NAME)
+        return read_part(document, str(document.data.get("id")))
 
     return read
 
@@ -85,7 +85,9 @@ def _quantity(chance: Random) -> Any:
     number = "".join(chance.choices("0123456789.,eE+- ²٣", k=chance.randrange(1, 8)))
     text = chance.choice((f"{number} {unit}", f"{number}{unit}", f"{unit}{number}", f"{number}:{number}"))
     dimension = chance.choice([item for item in vars(q).values() if isinstance(item, q.Dimension)])
-    reader: Any = chance.choice((lambda value: q.parse_quantity(value, dimension), q.parse_ratio, q.parse_fraction, q.parse_money))
+    reader: Any = chance.choice(
+        (lambda value: q.parse_quantity(value, dimension), q.parse_ratio, q.parse_fraction, q.parse_money)
+    )
     try:
         return reader(text)
     except PydanticCustomError as error:
@@ -95,8 +97,12 @@ def _quantity(chance: Random) -> Any:
 def _series(chance: Random) -> Any:
     from ffplan.cli.series import series
 
-    parts = ("8", "16", "1K", "1 MiB", "1GiB", "..", ",", "0", "-1", "9" * 20, "x", " ", "²", "64..512", "1e3 GB")
-    return series("".join(chance.choices(parts, k=chance.randrange(1, 5))), "fuzz --size", sizes=chance.random() < 0.5)
+    sizes = chance.random() < 0.5
+    usual = ("1K", "8 B", "1 MiB", "1GiB", "1e3 GB") if sizes else ("8", "16", "64", "512", "10000000")
+    parts = [chance.choice(usual) + chance.choice((",", "..", ", ")) + chance.choice(usual) for _ in range(2)]
+    if chance.random() < 0.4:
+        parts.append(chance.choice(("", "0", "-1", "9" * 20, "x", " ", "²", "..", "..8", "inf B", "nan B")))
+    return series(chance.choice((",", "..")).join(parts), "fuzz --size", sizes=sizes)
 
 
 def _hosts(chance: Random) -> Any:
@@ -131,6 +137,7 @@ def execute(name: str, chance: Random) -> int:
     try:
         READERS[name](chance)
     except FfplanError as error:
-        assert str(error), "an error says something"
+        if not str(error):
+            raise AssertionError("an error that says nothing") from error
         return error.exit_code
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -22,8 +23,20 @@ def record() -> None:
     for old in FOLDER.glob("data*"):
         old.unlink()
     coverage = [sys.executable, "-m", "coverage"]
-    tests = ["run", "-m", "pytest", "-q", "-m", "not integration", "-p", "no:cacheprovider"]
-    subprocess.run([*coverage, *tests, f"--junitxml={FOLDER / 'times.xml'}"], cwd=ROOT, check=False)
+    tests = [
+        "run",
+        "-m",
+        "pytest",
+        "-q",
+        "-m",
+        "not integration",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "tests.mutation.plugin",
+    ]
+    processes = {**os.environ, "COVERAGE_PROCESS_START": str(ROOT / "pyproject.toml")}
+    subprocess.run([*coverage, *tests, f"--junitxml={FOLDER / 'times.xml'}"], cwd=ROOT, check=False, env=processes)
     subprocess.run([*coverage, "combine", "-q"], cwd=ROOT, check=True)
 
 
@@ -40,12 +53,9 @@ class Cover:
         self._data.read()
 
     def _test(self, context: str) -> str | None:
-        """Return the test of a context: the name of a function, or of the test that started a process."""
-        if found := _ID.search(context):
-            return f"{found[1]}::{found[2]}"
-        module, _, name = context.strip("|").rpartition(".")
-        path = module.replace(".", "/") + ".py"
-        return f"{path}::{name}" if name.startswith("test_") and (ROOT / path).is_file() else None
+        """Return the test of a context: its name, or that of the test that started a process."""
+        found = _ID.search(context)
+        return f"{found[1]}::{found[2]}" if found else None
 
     def lines(self, file: str) -> dict[int, set[str]]:
         """Return the tests of each line of a file."""
