@@ -1,6 +1,6 @@
 """Change the code in many small ways and see whether a test notices.
 
-    python -m tests.mutation --sample 400 --seed 1 --jobs 2
+    python -m tests.mutation --sample 250 --seed 1 --jobs 2
 
 A place of the code is drawn by chance, then a change of it. Each mutant meets the tests that run its line, the fastest
 first, until one fails. The share of mutants that some test notices is printed for each room, the survivors as diffs.
@@ -91,10 +91,10 @@ def diff(mutant: Mutant) -> str:
 def main() -> None:
     """Run the command."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__.splitlines()[0])
-    parser.add_argument("--sample", type=int, default=400, help="mutants to try")
+    parser.add_argument("--sample", type=int, default=250, help="mutants to try")
     parser.add_argument("--seed", type=int, default=1, help="seed of the draw")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants at a time")
-    parser.add_argument("--most", type=float, default=120.0, help="most seconds of tests for a mutant")
+    parser.add_argument("--most", type=float, default=30.0, help="most seconds of tests for a mutant")
     parser.add_argument("--rooms", nargs="+", choices=ROOMS, default=list(ROOMS), help="rooms to change")
     parser.add_argument("--record", action="store_true", help="note anew which test runs which line")
     given = parser.parse_args()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None]:
     """Note the lines of a test under its name."""
     if (current := Coverage.current()) is not None:
         current.switch_context(item.nodeid)

@@ -128,11 +128,14 @@ def _across(fabric: WiredFabric, alive: Bools, cuts: Floats) -> Floats:
 
 
 def _survivors(every: Ints, alive: Bools) -> Ints:
-    """Return the ports of the nodes left: planes that most nodes lost are given up, then nodes without a port left."""
+    """Return the ports of the nodes left.
+
+    Planes that most nodes lost are given up, but for the one that most nodes still have; then nodes without a port
+    left.
+    """
     works = alive[every]
-    columns = works.mean(axis=0) >= 0.5
-    if not columns.any():
-        return every[:0]
+    share = works.mean(axis=0)
+    columns = share >= min(0.5, float(share.max()))
     left: Ints = every[works[:, columns].all(axis=1)][:, columns]
     return left
 

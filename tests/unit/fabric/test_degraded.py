@@ -85,3 +85,33 @@ def test_other_traffic_has_no_neighbours() -> None:
     job = JobNodes(np.arange(4)[:, None], np.array([0, 0, 1, 1]))
     assert pairs_across_zones(job, "tree") == 1  # the two trees of the zones are joined by one pair
     assert pairs_across_zones(job, "permutation") is None
+
+
+def test_nodes_whose_every_plane_is_gone_are_lost(pods: WiredFabric) -> None:
+    """All leaves but one: its four nodes are left; none without any leaf."""
+    every = np.arange(64)[:, None]
+    leaves = of_role(pods, LEAF)
+    left = remaining(pods, every, leaves[1:], NONE)
+    assert (left.endpoints_lost, left.nodes_left) == (60, 4)
+    none = remaining(pods, every, leaves, NONE)
+    assert (none.nodes_left, none.allreduce_gbyte_s, none.bisection_gbyte_s) == (0, 0.0, 0.0)
+
+
+def test_one_node_has_no_allreduce(pods: WiredFabric) -> None:
+    left = remaining(pods, np.arange(1)[:, None], NONE, NONE)
+    assert (left.nodes_left, left.allreduce_gbyte_s) == (1, 0.0)
+
+
+def test_the_largest_part_goes_on(pods: WiredFabric) -> None:
+    """Without any core, each pod of 16 nodes is alone."""
+    left = remaining(pods, np.arange(64)[:, None], of_role(pods, CORE), NONE)
+    assert left.nodes_left == 16
+    assert left.allreduce_gbyte_s > 0
+
+
+def test_leaves_without_a_way_up_cut_their_endpoints_off(pods: WiredFabric) -> None:
+    k = pods.network.links
+    own = np.flatnonzero((k.tier == 1) & (k.a == of_role(pods, LEAF)[3]))
+    left = remaining(pods, np.arange(64)[:, None], NONE, own)
+    assert (left.endpoints_cut_off, left.nodes_left) == (4, 60)
+    assert pods.network.nbytes > 0
