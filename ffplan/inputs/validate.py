@@ -151,7 +151,11 @@ def _type_fault(document: Document, error: Any, kind: str, path: Any, value: Any
             pattern_words(error["ctx"]["pattern"]),
         )
     if kind == "too_short":
-        return document.finding("schema-type", path, f"`{name}` is empty", "list at least one")
+        least, found = error["ctx"]["min_length"], error["ctx"]["actual_length"]
+        holds = f"has {found}" if found else "is empty"
+        return document.finding(
+            "schema-type", path, f"`{name}` {holds}", f"list at least {'one' if least == 1 else least}"
+        )
     wanted = _WANTED.get(kind)
     if wanted is None:
         return document.finding(
@@ -172,7 +176,8 @@ def _type_fault(document: Document, error: Any, kind: str, path: Any, value: Any
 def _echo(fault: Any, faults: list[Any]) -> bool:
     """True for a fault that only repeats another: items wrong themselves, or a required field misspelt."""
     if fault["type"] == "too_short":
-        return bool(fault["input"])
+        own = fault["loc"]
+        return any(other["loc"][: len(own)] == own and len(other["loc"]) > len(own) for other in faults)
     if fault["type"] != "missing":
         return False
     *parent, name = fault["loc"]

@@ -78,6 +78,13 @@ hierarchies:
      speedup: {x: [1]}}
 """
 
+OFFLOAD = """\
+offloads:
+  - id: one
+    transports:
+      - {name: NVLink, system: {server: hgx-h100-8nic}, wall: 1206 s}
+"""
+
 STEPS = """\
 kind: training-cases
 id: cases
@@ -322,6 +329,12 @@ CASES = (
         )
     ),
     _part("pci-id", "connectx-6-200g", "kind: nic\n", "kind: nic\npci_ids: [xyz]\n"),
+    Case(
+        "cases-transports",
+        raw=(MEASURED + OFFLOAD).encode(),
+        command=("accuracy", "communication", "--cases"),
+        file="cases.yaml",
+    ),
     Case(
         "cases-speedup",
         raw=(MEASURED + HIERARCHY).encode(),

@@ -165,13 +165,26 @@ def _joined(router: TreeRouting, ports: Ints) -> Bools:
     for start in range(0, len(ports), max(1, len(ports) // 8)):
         found = np.ones(len(ports), bool)
         for rail in range(ports.shape[1]):
-            here = np.full(len(ports), ports[start, rail])
-            found &= router.paths(here, ports[:, rail]).reached | (here == ports[:, rail])
+            found &= _reached(router, int(ports[start, rail]), ports[:, rail])
         if found.sum() > best.sum():
             best = found
         if best.all():
             break
     return best
+
+
+def _reached(router: TreeRouting, here: int, ends: Ints) -> Bools:
+    """Return which endpoints one of them can reach; in its own tree, those of one leaf are as good as each other."""
+    found = ends == here
+    works = np.ones(len(ends), bool) if router.alive is None else router.alive[ends]
+    near = works & (router.tree_of[ends] == router.tree_of[here])
+    leaves, first, back = np.unique(router.leaf[ends[near]], return_index=True, return_inverse=True)
+    some = ends[near][first]
+    joined = router.paths(np.full(len(some), here), some).reached | (leaves == router.leaf[here])
+    found[near] |= joined[back]
+    far = np.flatnonzero(works & ~near)
+    found[far] |= router.paths(np.full(len(far), here), ends[far]).reached
+    return found
 
 
 def remaining(fabric: WiredFabric, every: Ints, switches: Ints, links: Ints, routing: str = "adaptive") -> Remaining:

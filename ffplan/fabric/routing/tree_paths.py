@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ffplan.base.array_math import Bools, Ints
     from ffplan.fabric.routing.keys import Keys
     from ffplan.fabric.wiring.wiring import WiredTree
@@ -130,15 +133,31 @@ class TreePaths:
         if self.wired.table is not None:
             over |= same_pod & ~ok
         rows = np.flatnonzero(over)
-        size = max(1, CHUNK // (self.uplinks * max(1, self.tree.rule.spine_uplinks)))
         masked = rows if self.degraded else rows[self.partial[self.pod_of(dst[rows])]] if len(rows) else rows
-        for start in range(0, len(masked), size):
-            part = masked[start : start + size]
+        for part in self._by_pair(masked, src[masked], dst[masked]):
             self._masked_over_cores(part, src[part], dst[part], keys, steps, ok)
         plain = np.setdiff1d(rows, masked, assume_unique=True) if len(masked) else rows
         if len(plain):
             self._over_cores(plain, src[plain], dst[plain], keys, steps)
         return steps, ok
+
+    def _by_pair(self, rows: Ints, src: Ints, dst: Ints) -> Iterator[Ints]:
+        """Yield rows in parts, those of one pair of leaves together, since they choose from one table.
+
+        A part has at most CHUNK cells of tables, and of choices.
+        """
+        if not len(rows):
+            return
+        pair = src * self.tree.leaf + dst
+        order = np.argsort(pair, kind="stable")
+        ranked = pair[order]
+        starts = np.flatnonzero(np.concatenate([[True], ranked[1:] != ranked[:-1]]))
+        tables = max(1, CHUNK // (self.uplinks * max(1, self.tree.rule.spine_uplinks)))
+        most = max(1, CHUNK // self.uplinks)
+        edges = [*starts[::tables].tolist(), len(rows)]
+        for first, last in pairwise(edges):
+            for start in range(first, last, most):
+                yield rows[order[start : min(start + most, last)]]
 
     def _groups(self, leaf: Ints) -> Ints:
         """Return the number of groups that share a spine in the pod of leaves."""
@@ -223,15 +242,16 @@ class TreePaths:
             ok[rows] = False
             return
         width = max(tree.pod.up, tree.last_pod.up if tree.last_pod else 0)
-        pod = self.pod_of(src)
-        reach = self._core_reaches(dst)
+        pairs, at = np.unique(src * tree.leaf + dst, return_inverse=True)
+        one, two = np.divmod(pairs, tree.leaf)
+        pod = self.pod_of(one)
+        reach = self._core_reaches(two)
         group, link = np.meshgrid(np.arange(u), np.arange(width), indexing="ij")
         exists = link[None] < self.up_of(pod)[:, None, None]
         up = self.row_of(pod[:, None, None], group[None], np.where(exists, link[None], 0))
-        usable = exists & self.core_link_alive[up] & reach[np.arange(len(src))[:, None, None], self.core[up]]
+        usable = exists & self.core_link_alive[up] & reach[np.arange(len(pairs))[:, None, None], self.core[up]]
         # an uplink of another group leads on too, where both groups share a spine
-        chosen, found = pick(self.spine_reaches(src) & usable.any(axis=2), keys.leaf[rows])
-        at = np.arange(len(src))
+        chosen, found = pick((self.spine_reaches(one) & usable.any(axis=2))[at], keys.leaf[rows])
         t, _ = pick(usable[at, chosen], keys.spine[rows])
         taken = up[at, chosen, t]
         down, found_down = self._masked_down(self.core[taken], dst, keys.core[rows])
