@@ -81,6 +81,10 @@ hierarchies:
 OFFLOAD = """\
 offloads:
   - id: one
+    parameters: 1000000000
+    ranks: 8
+    micro_steps: 4
+    message: 1 MB
     transports:
       - {name: NVLink, system: {server: hgx-h100-8nic}, wall: 1206 s}
 """

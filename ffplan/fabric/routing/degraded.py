@@ -175,7 +175,7 @@ def _joined(router: TreeRouting, ports: Ints) -> Bools:
 
 def _reached(router: TreeRouting, here: int, ends: Ints) -> Bools:
     """Return which endpoints one of them can reach; in its own tree, those of one leaf are as good as each other."""
-    found = ends == here
+    found: Bools = ends == here
     works = np.ones(len(ends), bool) if router.alive is None else router.alive[ends]
     near = works & (router.tree_of[ends] == router.tree_of[here])
     leaves, first, back = np.unique(router.leaf[ends[near]], return_index=True, return_inverse=True)
