@@ -7,6 +7,11 @@ import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import BinaryIO
 
 
 def read_limited(path: Path, most: int) -> bytes | None:
@@ -24,8 +29,14 @@ def read_limited(path: Path, most: int) -> bytes | None:
     return None if len(raw) > most else raw
 
 
-def write_whole(target: Path, text: str) -> None:
-    """Write a file that appears whole or not at all; a link is followed, and the mode of a file is kept.
+def _write(stream: BinaryIO, parts: Iterable[str]) -> None:
+    for part in parts:
+        stream.write(part.encode("utf-8", "backslashreplace"))
+
+
+def write_whole(target: Path, text: str | Iterable[str]) -> None:
+    """Write a text, or its parts, to a file that appears whole or not at all; a link is followed, and the mode of a
+    file is kept.
 
     The text goes to a new file of an unpredictable name in the same folder, which then takes the place of the target.
     What is no regular file, such as a pipe or a terminal, is written to directly.
@@ -33,20 +44,21 @@ def write_whole(target: Path, text: str) -> None:
     Raises:
         OSError: where it cannot be written; the target is then as it was.
     """
-    data = text.encode("utf-8", "backslashreplace")
+    parts = [text] if isinstance(text, str) else text
     real = Path(os.path.realpath(target))
     try:
         mode: int | None = real.stat().st_mode
     except FileNotFoundError:
         mode = None
     if mode is not None and not stat.S_ISREG(mode):
-        real.write_bytes(data)
+        with real.open("wb") as stream:
+            _write(stream, parts)
         return
     scratch = real.with_name(f".ffplan-{secrets.token_hex(8)}")
     handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o666)
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
+            _write(stream, parts)
             stream.flush()
             os.fsync(stream.fileno())
         if mode is not None:

@@ -13,7 +13,7 @@ from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ffplan.studies.wired import WiredDesign
 
@@ -31,7 +31,7 @@ class Target(StrEnum):
     NCCL = "nccl"
 
 
-def _ibsim(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
+def _ibsim(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator[str]:
     from ffplan.interop.ibsim import netlist, subnet
 
     network = wired.fabric.network
@@ -45,7 +45,7 @@ def _slurm(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     return topology_conf(wired.fabric, wired.names)
 
 
-def _graphml(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
+def _graphml(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator[str]:
     from ffplan.interop.graph import graphml
     from ffplan.interop.ibsim import subnet
 
@@ -85,12 +85,12 @@ def _svg(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     return drawing(wired.design, wired.fabric)
 
 
-def _cables(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
-    from ffplan.report.formats.csv import records_csv
+def _cables(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator[str]:
+    from ffplan.report.formats.csv import flat_lines
     from ffplan.studies.cabling import cable_list
 
     _whole(plane, zone, "the list covers the whole fabric")
-    return records_csv(cable_list(wired))
+    return flat_lines(cable_list(wired))
 
 
 def _nccl(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
@@ -106,7 +106,7 @@ def _nccl(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     return topology_xml(group.server, group.accelerator, pci)
 
 
-_MAKERS: dict[Target, Callable[[WiredDesign, int | None, int | None], str]] = {
+_MAKERS: dict[Target, Callable[[WiredDesign, int | None, int | None], str | Iterator[str]]] = {
     Target.IBSIM: _ibsim,
     Target.SLURM: _slurm,
     Target.GRAPHML: _graphml,

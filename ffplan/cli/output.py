@@ -14,6 +14,7 @@ from ffplan.base.files import write_whole
 from ffplan.base.visible import visible, visible_but_styles
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from enum import StrEnum
 
     from ffplan.report.document import Document
@@ -24,8 +25,9 @@ def to_terminal(output: str | None) -> bool:
     return output is None and sys.stdout is not None and sys.stdout.isatty()
 
 
-def write(text: str, output: str | None, *, option: str = "--output") -> None:
-    """Write a report to standard output, or to a file that appears whole or not at all; errors name the option.
+def write(text: str | Iterable[str], output: str | None, *, option: str = "--output") -> None:
+    """Write a report, or its parts, to standard output, or to a file that appears whole or not at all; errors name the
+    option.
 
     On a terminal, hidden characters become visible escapes; colours stay.
 
@@ -34,7 +36,8 @@ def write(text: str, output: str | None, *, option: str = "--output") -> None:
     """
     try:
         if output is None or output == "-":
-            _print(visible_but_styles(text) if to_terminal(None) else text)
+            parts = [text] if isinstance(text, str) else text
+            _print(map(visible_but_styles, parts) if to_terminal(None) else parts)
         else:
             refuse_target(output, option)
             write_whole(Path(output), text)
@@ -43,11 +46,11 @@ def write(text: str, output: str | None, *, option: str = "--output") -> None:
         raise UsageError(f"ffplan: {place}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _print(text: str) -> None:
+def _print(parts: Iterable[str]) -> None:
     if sys.stdout is None:
         raise UsageError("ffplan: standard output is closed")
     try:
-        sys.stdout.write(text)
+        sys.stdout.writelines(parts)
         sys.stdout.flush()
     except BrokenPipeError:
         _discard_stdout()

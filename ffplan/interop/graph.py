@@ -3,35 +3,68 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from ffplan.fabric.wiring.network import ROLES, TIERS, to_networkx
+from ffplan.fabric.wiring.network import ROLES, TIERS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ffplan.base.array_math import Bools
     from ffplan.fabric.wiring.names import Names
     from ffplan.fabric.wiring.network import Network
 
+PART = 65_536
+"""Links listed at a time."""
+_KEYS = {
+    "role": ("node", "string"),
+    "plane": ("node", "long"),
+    "zone": ("node", "long"),
+    "pod": ("node", "long"),
+    "a_port": ("edge", "long"),
+    "b_port": ("edge", "long"),
+    "tier": ("edge", "string"),
+    "gbyte_s": ("edge", "double"),
+}
+"""What nodes and edges carry, each with its type."""
 
-def graphml(network: Network, names: Names, inside: Bools) -> str:
-    """Return the devices that are inside as GraphML; nodes carry role, plane, zone and pod, edges ports, tier and rate.
+
+def _data(**values: object) -> str:
+    return "".join(f'<data key="{name}">{value}</data>' for name, value in values.items())
+
+
+def graphml(network: Network, names: Names, inside: Bools) -> Iterator[str]:
+    """Yield the devices that are inside as GraphML; nodes carry role, plane, zone and pod, edges ports, tier and rate.
+
+    The text is written as it is made: as a graph in memory, a fabric would take a hundred times its arrays.
 
     Args:
         network: the fabric.
         names: names of its devices.
         inside: which devices to list, shape (switches + endpoints,).
     """
-    import networkx as nx
-
-    graph = to_networkx(network).subgraph(np.flatnonzero(inside).tolist())
-    titles = names.devices()
-    named = nx.relabel_nodes(graph, {number: titles[number] for number in graph})
-    for _, _, edge in named.edges(data=True):
-        edge["tier"] = TIERS[edge["tier"]]
-        edge["a_port"] += 1
-        edge["b_port"] += 1
-    return "\n".join(nx.generate_graphml(named)) + "\n"
+    s, e, k, first = network.switches, network.endpoints, network.links, len(network.switches)
+    title = names.devices()
+    yield '<?xml version="1.0" encoding="utf-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
+    for name, (kind, form) in _KEYS.items():
+        yield f'  <key id="{name}" for="{kind}" attr.name="{name}" attr.type="{form}"/>\n'
+    yield '  <graph edgedefault="undirected">\n'
+    for number in np.flatnonzero(inside[:first]).tolist():
+        carried = _data(role=ROLES[s.role[number]], plane=s.plane[number], zone=s.zone[number], pod=s.pod[number])
+        yield f"    <node id={quoteattr(title[number])}>{carried}</node>\n"
+    for number in np.flatnonzero(inside[first:]).tolist():
+        carried = _data(role="endpoint", plane=e.plane[number], zone=e.zone[number])
+        yield f"    <node id={quoteattr(title[first + number])}>{carried}</node>\n"
+    kept = np.flatnonzero(inside[k.a] & inside[k.b])
+    for start in range(0, len(kept), PART):
+        part = kept[start : start + PART]
+        columns = (column[part].tolist() for column in (k.a, k.b, k.a_port, k.b_port, k.tier, k.gbyte_s))
+        for a, b, a_port, b_port, tier, rate in zip(*columns, strict=True):
+            carried = _data(a_port=a_port + 1, b_port=b_port + 1, tier=TIERS[tier], gbyte_s=rate)
+            yield f"    <edge source={quoteattr(title[a])} target={quoteattr(title[b])}>{carried}</edge>\n"
+    yield "  </graph>\n</graphml>\n"
 
 
 def dot(network: Network, names: Names, inside: Bools) -> str:

@@ -6,13 +6,15 @@ Ports count from 1 there, since port 0 of a switch is its management port. Every
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan.fabric.wiring.network import INTERZONE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ffplan.base.array_math import Bools
     from ffplan.fabric.wiring.names import Names
     from ffplan.fabric.wiring.network import Network
@@ -35,8 +37,8 @@ def subnet(network: Network, plane: int | None, zone: int | None) -> Bools:
     return inside
 
 
-def netlist(network: Network, names: Names, inside: Bools) -> str:
-    """Return the netlist of the devices that are inside.
+def netlist(network: Network, names: Names, inside: Bools) -> Iterator[str]:
+    """Yield the netlist of the devices that are inside, device by device: hosts, then switches.
 
     Args:
         network: the fabric.
@@ -45,17 +47,26 @@ def netlist(network: Network, names: Names, inside: Bools) -> str:
     """
     k, switches = network.links, len(network.switches)
     title = names.devices()
-    kept = np.flatnonzero(inside[k.a] & inside[k.b])
-    ports: dict[int, list[tuple[int, str]]] = {int(device): [] for device in np.flatnonzero(inside)}
-    rows: Any = zip(*(column[kept].tolist() for column in (k.a, k.a_port, k.b, k.b_port)), strict=True)
-    for a, a_port, b, b_port in rows:
-        ports[a].append((a_port + 1, f'"{title[b]}"[{b_port + 1}]'))
-        ports[b].append((b_port + 1, f'"{title[a]}"[{a_port + 1}]'))
-    hosts = [device for device in ports if device >= switches]
-    lines = []
-    for device in [*hosts, *(device for device in ports if device < switches)]:
+    kept = inside[k.a] & inside[k.b]
+    own = np.concatenate([k.a[kept], k.b[kept]])
+    port = np.concatenate([k.a_port[kept], k.b_port[kept]])
+    order = np.lexsort((port, own))
+    start = np.searchsorted(own[order], np.arange(len(inside) + 1))
+    port, peer, peer_port = (
+        column[order]
+        for column in (
+            port,
+            np.concatenate([k.b[kept], k.a[kept]]),
+            np.concatenate([k.b_port[kept], k.a_port[kept]]),
+        )
+    )
+    for device in [*range(switches, len(inside)), *range(switches)]:
+        if not inside[device]:
+            continue
         kind, count = ("Hca", 1) if device >= switches else ("Switch", network.radix)
-        lines.append(f'{kind}\t{count} "{title[device]}"\t# "{title[device]}"')
-        lines += [f"[{port}]\t{peer}" for port, peer in sorted(ports[device])]
-        lines.append("")
-    return "\n".join(lines) + "\n"
+        rows = slice(start[device], start[device + 1])
+        links = "".join(
+            f'[{one + 1}]\t"{title[other]}"[{two + 1}]\n'
+            for one, other, two in zip(port[rows].tolist(), peer[rows].tolist(), peer_port[rows].tolist(), strict=True)
+        )
+        yield f'{kind}\t{count} "{title[device]}"\t# "{title[device]}"\n{links}\n'

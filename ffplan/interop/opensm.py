@@ -70,7 +70,7 @@ def bring_up(network: Network, names: Names, inside: Bools, limit_s: float) -> S
     hosts, switches = np.flatnonzero(inside[first:]), np.flatnonzero(inside[:first])
     with tempfile.TemporaryDirectory(prefix="ffplan-opensm-") as scratch:
         folder = Path(scratch)
-        (folder / "net").write_text(netlist(network, names, inside))
+        (folder / "net").write_text("".join(netlist(network, names, inside)))
         ports = len(switches) * (network.radix + 1) + 2 * len(hosts)
         socket = f"ffplan-{os.getpid()}-{folder.name}"
         common = {"IBSIM_SOCKNAME": socket}

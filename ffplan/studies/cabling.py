@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
     from ffplan.base.array_math import Ints
     from ffplan.design.resolved import ResolvedDesign
+    from ffplan.fabric.wiring.network import LinkTable
     from ffplan.studies.wired import WiredDesign
+
+PART = 65_536
+"""Links read at a time."""
 
 
 def _kinds(design: ResolvedDesign, found: CableTable) -> list[CableKind]:
@@ -41,6 +45,13 @@ def _kinds(design: ResolvedDesign, found: CableTable) -> list[CableKind]:
     return rows
 
 
+def _ends(k: LinkTable, links: Ints) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the devices and ports of links, read in parts."""
+    for start in range(0, len(links), PART):
+        part = links[start : start + PART]
+        yield from zip(*(column[part].tolist() for column in (k.a, k.a_port, k.b, k.b_port)), strict=True)
+
+
 def _plain(wired: WiredDesign, links: Ints, kinds: list[str]) -> Iterator[tuple[PlainCable, int, int]]:
     """Yield each cable with the devices at its ends, the lower one first.
 
@@ -53,8 +64,7 @@ def _plain(wired: WiredDesign, links: Ints, kinds: list[str]) -> Iterator[tuple[
     def end(device: int, port: int) -> tuple[str, str]:
         return endpoints[device - first] if device >= first else (switches[device], str(port // breakout + 1))
 
-    columns = (column[links].tolist() for column in (k.a, k.a_port, k.b, k.b_port))
-    for number, (a, a_port, b, b_port) in enumerate(zip(*columns, strict=True)):
+    for number, (a, a_port, b, b_port) in enumerate(_ends(k, links)):
         lower, upper = end(a, a_port), end(b, b_port)
         cable = PlainCable(
             label=f"C{number + 1:0{width}}",
@@ -67,7 +77,7 @@ def _plain(wired: WiredDesign, links: Ints, kinds: list[str]) -> Iterator[tuple[
         yield cable, a, b
 
 
-def _rows(wired: WiredDesign, found: CableTable) -> list[CableRow]:
+def _rows(wired: WiredDesign, found: CableTable) -> Iterator[CableRow]:
     place, kinds = found.places, [found.types[kind].id for kind in found.kind.tolist()]
     where = [
         f"row {row} rack {rack} U{unit}"
@@ -75,8 +85,8 @@ def _rows(wired: WiredDesign, found: CableTable) -> list[CableRow]:
             (place.row + 1).tolist(), (place.rack + 1).tolist(), place.unit.tolist(), strict=True
         )
     ]
-    return [
-        CableRow(
+    for (cable, a, b), length in zip(_plain(wired, found.link, kinds), found.length_m.tolist(), strict=True):
+        yield CableRow(
             label=cable.label,
             from_device=cable.from_device,
             from_port=cable.from_port,
@@ -87,12 +97,10 @@ def _rows(wired: WiredDesign, found: CableTable) -> list[CableRow]:
             type=cable.type,
             length_m=length,
         )
-        for (cable, a, b), length in zip(_plain(wired, found.link, kinds), found.length_m.tolist(), strict=True)
-    ]
 
 
-def cable_list(wired: WiredDesign) -> list[CableRow] | list[PlainCable]:
-    """Return the list of cables from port to port; places and lengths where the design has a floor.
+def cable_list(wired: WiredDesign) -> Iterator[CableRow] | Iterator[PlainCable]:
+    """Return the cables from port to port, one after the other; places and lengths where the design has a floor.
 
     Args:
         wired: the design.
@@ -105,8 +113,9 @@ def cable_list(wired: WiredDesign) -> list[CableRow] | list[PlainCable]:
         return _rows(wired, cables(design, wired.fabric))
     kept, _ = first_of_cables(wired.fabric, design.spec.fabric.breakout)
     tiers = wired.fabric.network.links.tier[kept].tolist()
-    kinds = [(design.inter_switch_link if tier else design.endpoint_link).id for tier in tiers]
-    return [cable for cable, _, _ in _plain(wired, kept, kinds)]
+    ids = (design.endpoint_link.id, design.inter_switch_link.id)
+    kinds = [ids[tier > 0] for tier in tiers]
+    return (cable for cable, _, _ in _plain(wired, kept, kinds))
 
 
 def cabling(wired: WiredDesign) -> CablingReport:

@@ -134,7 +134,7 @@ def _exported() -> bytes:
     from tests.support import wired
 
     own = wired("superpod-h100-4su")
-    return netlist(own.fabric.network, own.names, subnet(own.fabric.network, None, None)).encode()
+    return "".join(netlist(own.fabric.network, own.names, subnet(own.fabric.network, None, None))).encode()
 
 
 def options(command: Any) -> list[Any]:

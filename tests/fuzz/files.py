@@ -149,7 +149,8 @@ def tree(kind: str, chance: Random, *, mild: bool = False) -> Any:
 
 def smaller(design: Any, chance: Random) -> Any:
     """Return a design with at most some hundred nodes in each group, so that it can be wired in no time."""
-    for group in design.get("nodes") or [] if isinstance(design, dict) else []:
+    nodes = design.get("nodes") if isinstance(design, dict) else None
+    for group in nodes if isinstance(nodes, list) else []:
         if isinstance(group, dict) and isinstance(group.get("count"), int) and group["count"] > 100:
             group["count"] = chance.randrange(1, 160)
     fabric = design.get("fabric") if isinstance(design, dict) else None

@@ -9,6 +9,8 @@ import numpy as np
 from ffplan.fabric.wiring.network import INTERZONE, ROLES, ROUTER
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.wiring.wiring import WiredFabric
 
@@ -65,19 +67,39 @@ class Names:
         """Return the names of all switches, in order."""
         return [self.switch(number) for number in range(len(self.network.switches))]
 
+    def _host_names(self) -> Iterator[str]:
+        """Yield the host of every endpoint, in order; endpoints of one host share the text."""
+        e = self.network.endpoints
+        made: dict[tuple[int, int], str] = {}
+        for key in zip(e.group.tolist(), e.node.tolist(), strict=True):
+            if (name := made.get(key)) is None:
+                name = made[key] = self.host(*key)
+            yield name
+
+    def _port_names(self) -> Iterator[str]:
+        """Yield the port of every endpoint, in order."""
+        e = self.network.endpoints
+        made: dict[tuple[int, int], str] = {}
+        for key in zip(e.group.tolist(), e.port.tolist(), strict=True):
+            if (name := made.get(key)) is None:
+                nic, port = divmod(key[1], self.stripes)
+                name = made[key] = f"{self.nics[key[0]][nic]}{f'p{port + 1}' if self.stripes > 1 else ''}"
+            yield name
+
     def endpoints(self) -> list[tuple[str, str]]:
         """Return host and port of all endpoints, in order."""
-        return [self.endpoint(number) for number in range(len(self.network.endpoints))]
+        return list(zip(self._host_names(), self._port_names(), strict=True))
 
     def devices(self) -> list[str]:
         """Return the names of all devices, switches then endpoints; an endpoint is `host/port`."""
-        return [*self.switches(), *(f"{host}/{port}" for host, port in self.endpoints())]
+        ends = zip(self._host_names(), self._port_names(), strict=True)
+        return [*self.switches(), *(f"{host}/{port}" for host, port in ends)]
 
     def hosts(self) -> dict[str, list[int]]:
         """Return the endpoints of each host, by name, hosts in order of group and node."""
         e = self.network.endpoints
         order = np.lexsort((e.port, e.node, e.group))
         found: dict[str, list[int]] = {}
-        for number in order.tolist():
-            found.setdefault(self.host(int(e.group[number]), int(e.node[number])), []).append(number)
+        for number, group, node in zip(order.tolist(), e.group[order].tolist(), e.node[order].tolist(), strict=True):
+            found.setdefault(self.host(group, node), []).append(number)
         return found

@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import re
+from dataclasses import fields
+from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.plain import flat, leaves, plain
 from ffplan.base.visible import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ffplan.report.document import Document
 
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """What a spreadsheet takes for the start of a formula; a text that starts so gets an apostrophe in front."""
 _NUMBER = re.compile(r"[-+]?[0-9.]*")
+PART = 4096
+"""Records written at a time."""
 
 
 def _cell(value: Any) -> str:
@@ -27,7 +32,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        text = visible(value)
+        text = value if value.isprintable() else visible(value)
         return f"'{text}" if text.startswith(FORMULA) and not _NUMBER.fullmatch(text) else text
     return repr(value) if isinstance(value, float) else str(value)
 
@@ -48,6 +53,21 @@ def records_csv(rows: Sequence[Any]) -> str:
         return ""
     header = list(flats[0])
     return csv_text(header, [[row.get(name) for name in header] for row in flats])
+
+
+def flat_lines(rows: Iterable[Any]) -> Iterator[str]:
+    """Yield records of one kind without nested fields as CSV, some thousand at a time."""
+    rest = iter(rows)
+    first = next(rest, None)
+    if first is None:
+        return
+    names = [field.name for field in fields(first)]
+    values = attrgetter(*names)
+    yield csv_text(names, [list(values(first))])
+    while part := list(islice(rest, PART)):
+        stream = io.StringIO()
+        csv.writer(stream, lineterminator="\n").writerows([_cell(item) for item in values(row)] for row in part)
+        yield stream.getvalue()
 
 
 def render(document: Document, *, terminal: bool) -> str:  # noqa: ARG001
