@@ -73,6 +73,10 @@ def test_a_damaged_tree_is_routed_wherever_a_way_is_left(tree: Tree, seed: int, 
     assert_walks(fabric, src, dst, routes.links, routes.reached)
     used = routes.links[routes.links >= 0] // 2
     assert alive[used].all()
+    router = TreeRouting(fabric, alive)
+    table = np.array([router.trees[0].reaches(leaf) for leaf in range(tree.leaf)])
+    ends = alive[src] & alive[dst]
+    assert (routes.reached == (ends & table[router.leaf[src], router.leaf[dst]])).all()
     assert (routes.reached == reachable(fabric, alive)[src, dst]).all()
 
 

@@ -23,15 +23,38 @@ def _rows(keys: Keys, chosen: Any) -> Keys:
     return Keys(keys.leaf[chosen], keys.spine[chosen], keys.core[chosen], keys.trunk[chosen])
 
 
-def _one_by_one(paths: TreePaths, sources: Floats, leaf: Ints, keys: Keys, load: Floats) -> None:
-    """Route from every leaf to every destination listed, for the few that not every core reaches."""
-    senders = np.flatnonzero(sources)
-    src = np.repeat(senders, len(leaf))
+def _route(paths: TreePaths, senders: Ints, weight: Floats, leaf: Ints, keys: Keys, load: Floats) -> Ints:
+    """Add flows from some leaves to destinations listed, less their first link; return the steps, rows by sender."""
     every = np.tile(np.arange(len(leaf)), len(senders))
-    steps, _ = paths.steps(src, leaf[every], _rows(keys, every))
-    used = steps >= 0
-    weights = np.broadcast_to(sources[src][:, None], steps.shape)[used]
-    load += np.bincount(steps[used], weights=weights, minlength=len(load))
+    steps, _ = paths.steps(np.repeat(senders, len(leaf)), leaf[every], _rows(keys, every))
+    later = steps[:, 1:]
+    used = later >= 0
+    weights = np.broadcast_to(np.repeat(weight, len(leaf))[:, None], later.shape)[used]
+    load += np.bincount(later[used], weights=weights, minlength=len(load))
+    return steps
+
+
+def _one_by_one(paths: TreePaths, sources: Floats, leaf: Ints, keys: Keys, load: Floats) -> None:
+    """Route to every destination listed, for the few that not every core reaches.
+
+    On a healthy tree all leaves of a pod choose alike towards other pods, so that one of them stands for all.
+    """
+    leaves, u = np.arange(paths.tree.leaf), paths.uplinks
+    pods, own = paths.pod_of(leaves), paths.pod_of(leaf)
+    links = 2 * paths.leaf_link(leaves[:, None], np.arange(u)[None])
+    for pod in np.unique(own).tolist():
+        ends, inside = np.flatnonzero(own == pod), np.flatnonzero((pods == pod) & (sources > 0))
+        near = _route(paths, inside, sources[inside], leaf[ends], _rows(keys, ends), load)[:, 0]
+        weight = np.repeat(sources[inside], len(ends))[near >= 0]
+        load += np.bincount(near[near >= 0], weights=weight, minlength=len(load))
+        sent = np.where(pods == pod, 0.0, sources)
+        per_pod = np.bincount(pods, weights=sent, minlength=paths.pods)
+        away = np.flatnonzero(per_pod)
+        first = _route(paths, away * paths.pod_leaves, per_pod[away], leaf[ends], _rows(keys, ends), load)[:, 0]
+        group = (first // 2 - paths.wired.first_leaf_spine) % u
+        cell = np.repeat(away, len(ends)) * u + group
+        chosen = np.bincount(cell, minlength=paths.pods * u).reshape(paths.pods, u)
+        load[links] += sent[:, None] * chosen[pods]
 
 
 def _classes(paths: TreePaths) -> list[tuple[Ints, Ints]]:

@@ -178,10 +178,7 @@ def _reached(router: TreeRouting, here: int, ends: Ints) -> Bools:
     found: Bools = ends == here
     works = np.ones(len(ends), bool) if router.alive is None else router.alive[ends]
     near = works & (router.tree_of[ends] == router.tree_of[here])
-    leaves, first, back = np.unique(router.leaf[ends[near]], return_index=True, return_inverse=True)
-    some = ends[near][first]
-    joined = router.paths(np.full(len(some), here), some).reached | (leaves == router.leaf[here])
-    found[near] |= joined[back]
+    found[near] |= router.trees[router.tree_of[here]].reaches(int(router.leaf[here]))[router.leaf[ends[near]]]
     far = np.flatnonzero(works & ~near)
     found[far] |= router.paths(np.full(len(far), here), ends[far]).reached
     return found

@@ -53,6 +53,7 @@ class TreePaths:
         self.trunk_alive = np.ones(len(self.trunk_links), bool) if alive is None else alive[self.trunk_links]
         self.leaf_alive = self._leaf_alive(alive)
         self.partial: Bools = np.zeros(1, bool)
+        self._every_spine: Bools | None = None
         if wired.table is not None:
             self._index_cores(alive)
 
@@ -174,6 +175,8 @@ class TreePaths:
             return alive
         share = self._groups(leaf)
         spine = group[None, :] // share[:, None]
+        if (share == 1).all():
+            return alive
         held = np.zeros_like(alive)
         row = np.arange(len(leaf))[:, None]
         np.logical_or.at(held, (np.broadcast_to(row, spine.shape), spine), alive)
@@ -233,6 +236,27 @@ class TreePaths:
             np.logical_or.at(found, (np.arange(len(own))[:, None], inverse[None, :]), hit)
             table[np.ix_(own, cores)] = found
         return table[back]
+
+    def reaches(self, leaf: int) -> Bools:
+        """Return which leaves of the tree a leaf can reach, as `steps` finds, shape (leaves,)."""
+        leaves, u = self.tree.leaf, self.uplinks
+        if not u:
+            return np.ones(leaves, bool)
+        if self._every_spine is None:
+            self._every_spine = self.spine_reaches(np.arange(leaves))
+        spine, pods = self._every_spine, self.pod_of(np.arange(leaves))
+        pod = int(self.pod_of(np.array(leaf)))
+        found: Bools = (pods == pod) & (spine & self.leaf_alive[leaf]).any(axis=1)
+        if self.wired.table is not None:
+            alive = np.flatnonzero(self.core_link_alive)
+            up = alive[(self.link_pod[alive] == pod) & spine[leaf][self.link_group[alive]]]
+            cores = np.zeros(self.tree.core, bool)
+            cores[self.core[up]] = True
+            down = alive[cores[self.core[alive]]]
+            groups = np.bincount(self.link_pod[down] * u + self.link_group[down], minlength=self.pods * u) > 0
+            found |= (spine & groups.reshape(self.pods, u)[pods]).any(axis=1)
+        found[leaf] = True
+        return found
 
     def _masked_over_cores(self, rows: Ints, src: Ints, dst: Ints, keys: Keys, steps: Ints, ok: Bools) -> None:
         """Choose among the links that lead on, where some do not."""
