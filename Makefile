@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test lint types check bench docs schema integration wheel lock clean
+.PHONY: demo test lint types check bench coverage mutate fuzz docs schema integration wheel lock clean
 
 demo: $(READY)  ## Set up, and compare Fire-Flyer 2 with a DGX A100 cluster
 	$(BIN)/ffplan compare designs/fire-flyer-2.yaml designs/dgx-a100-10k.yaml --baseline dgx-a100-10k \
@@ -41,6 +41,17 @@ bench: $(READY)  ## Speed, as ratios to `python -c pass` in the same run
 	$(BIN)/python -m tests.bench_fabric
 	$(BIN)/python -m tests.bench_collective
 	$(BIN)/python -m tests.bench_search
+
+coverage: $(READY)  ## Lines and branches that the tests run, those in other processes included
+	$(BIN)/python -m pip install --quiet "coverage>=7.10"
+	$(BIN)/python -m tests.coverage
+
+mutate: $(READY)  ## Change the code in small ways and count the changes that a test notices; about an hour on two cores
+	$(BIN)/python -m pip install --quiet "cosmic-ray>=8.7" "coverage>=7.10"
+	$(BIN)/python -m tests.mutation
+
+fuzz: $(READY)  ## Inputs and command lines made by chance; about 20 minutes on two cores
+	$(BIN)/python -m tests.fuzz --count 500000 --commands 10000
 
 docs: $(READY)  ## Rewrite the generated pages and schemas
 	$(BIN)/python -m tests.generate

@@ -31,6 +31,7 @@ COMMANDS = (
     "diff",
     "verify",
     "catalog",
+    "reproduce",
     "schema",
 )
 """Commands in the order of the help; each lives in a module of its name."""

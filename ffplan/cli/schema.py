@@ -35,6 +35,7 @@ class SchemaName(StrEnum):
     VERIFY = "verify"
     DIFF = "diff"
     AS_BUILT = "as-built"
+    REPRODUCTION = "reproduction"
 
 
 def schema(

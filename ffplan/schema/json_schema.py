@@ -18,7 +18,7 @@ from ffplan.design import training as plans
 from ffplan.inputs.model import Frozen
 from ffplan.results import accuracy as accuracies
 from ffplan.results import collective as tables
-from ffplan.results import comparison
+from ffplan.results import comparison, reproduction
 from ffplan.results import design as assessment
 from ffplan.results import fabric as results
 from ffplan.results import training as trainings
@@ -38,6 +38,7 @@ OWNERS = (
     tables,
     trainings,
     results,
+    reproduction,
 )
 """Modules that own the models; each registers its own in `SCHEMAS`."""
 
