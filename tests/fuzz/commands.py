@@ -168,6 +168,8 @@ def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[s
     small = command in ("route", "place", "faults", "cabling", "diff", "export")
     if command == "import nccl":
         return [_file(folder, "in.xml", files.nccl(chance))]
+    if name == "report":
+        return [_file(folder, "report.json", files.report(chance))]
     if name == "as_built" and chance.random() < 0.7:
         return [_file(folder, "net.txt", files.noise(_exported(), chance) if chance.random() < 0.5 else _exported())]
     if command == "import ibnetdiscover" or name == "as_built":
@@ -261,7 +263,7 @@ def line(chance: Random, folder: Path) -> list[str]:
 
 def uncovered() -> list[str]:
     """Return the options for which the table has no values."""
-    own = {"--plan", "--cases", "--chart", "file", "files", "as_built", "accelerator", "name"}
+    own = {"--plan", "--cases", "--chart", "file", "files", "report", "as_built", "accelerator", "name"}
     return sorted(
         f"{name} {key(option)}"
         for name, command in _commands().items()

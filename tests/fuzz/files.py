@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -244,3 +245,18 @@ def traffic(chance: Random) -> bytes:
         rows.append(f"{one},{two},{amount}")
     raw = "\n".join(rows).encode()
     return noise(raw, chance) if chance.random() < 0.2 else raw
+
+
+@cache
+def _saved() -> Any:
+    return json.loads((ROOT / "tests" / "golden" / "designs" / "superpod-h100-4su.json").read_text())
+
+
+def report(chance: Random) -> bytes:
+    """Return a saved report, now and then with a few places changed."""
+    found = copy.deepcopy(_saved())
+    for _ in range(chance.choice((0, 0, 1, 2))):
+        if places := _places(found, []):
+            _change(*chance.choice(places), chance)
+    raw = json.dumps(found).encode()
+    return noise(raw, chance) if chance.random() < 0.05 else raw
