@@ -90,6 +90,8 @@ def _silent(text: str) -> list[tuple[Place, Place]]:
             parts = [node.annotation]
         elif isinstance(node, ast.FunctionDef):
             parts = [node.returns]
+        elif isinstance(node, ast.keyword) and node.arg == "strict":
+            parts = [node.value]  # lengths that differ would be a bug elsewhere
         elif isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             parts = [node]
         elif isinstance(node, ast.Assign) and isinstance(node.value, ast.BinOp | ast.Subscript):
@@ -111,14 +113,35 @@ def _is_type(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and (node.id[:1].isupper() or node.id in ("int", "float", "str", "tuple", "dict"))
 
 
+def _word_comparisons(text: str) -> set[int]:
+    """Return the lines that compare with a word, for which an order means nothing."""
+    return {
+        node.lineno
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Compare)
+        and any(
+            isinstance(side, ast.Constant) and isinstance(side.value, str) for side in (node.left, *node.comparators)
+        )
+    }
+
+
+def _ordering(name: str) -> bool:
+    """True for an operator that turns equality into an order."""
+    words = name.split("_")[1:]
+    return len(words) == 2 and words[0] in ("Eq", "NotEq") and words[1] in ("Lt", "LtE", "Gt", "GtE")
+
+
 def spots(path: Path, room: str) -> dict[Place, list[Mutant]]:
     """Return the mutants of a file by place."""
     text = path.read_text()
     finder, silent, file = _Finder(), _silent(text), str(path.relative_to(ROOT))
+    lines, words = text.splitlines(), _word_comparisons(text)
     finder.walk(get_ast(text))
     found: dict[Place, list[Mutant]] = defaultdict(list)
     for places, (name, _) in zip(finder.found, _operators(), strict=True):
         for occurrence, place in enumerate(places):
+            if lines[place[0] - 1].strip() == "*," or (place[0] in words and _ordering(name)):
+                continue  # the mark of keyword arguments; the order of two words
             if not any(start <= place < end for start, end in silent):
                 found[place].append(Mutant(room, file, place[0], name, occurrence))
     return found

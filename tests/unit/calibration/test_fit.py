@@ -145,3 +145,16 @@ def test_why_a_source_cannot_be_scored() -> None:
     one, two = leave_one_out([made({}, "sixteen"), eight]).rows
     assert two.why == "no other source tells matrix_fp8"
     assert one.why == "2 other row(s) cannot tell 5 constants"
+
+
+@pytest.mark.parametrize(
+    ("share", "note"),
+    [(1.0, "the least that the fit allows"), (1.0001, "the least that the fit allows"), (1.5, None)],
+)
+def test_constants_at_an_end_of_their_range_are_told(share: float, note: str | None) -> None:
+    from ffplan.calibration.fit import BOUNDS, _notes
+
+    least, most = BOUNDS["matrix"][:2]
+    assert _notes({"matrix": least * share}).get("matrix") == note
+    assert _notes({"matrix": most}) == {"matrix": "the most that the fit allows"}
+    assert _notes({"matrix": (least * most) ** 0.5}) == {}

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
 from ffplan.cost.bom import line_total
 from ffplan.cost.power import annual_energy, component_sum, facility_power
 from ffplan.cost.value import cost_performance, relative_performance
-from tests.support import ROOT
+from tests.support import ROOT, vary_design, wired
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_line_total() -> None:
@@ -40,3 +45,36 @@ def test_component_sum_of_the_fire_flyer_node() -> None:
     assert component_sum(design.compute) == 2660
     # 225 (CPU) + 8 x 5 (DIMM) + 2 x 20 (NIC) + 16 x 18 (drive) + 150 (rest)
     assert component_sum(design.groups[1]) == 743
+
+
+def test_cables_that_are_known_already_change_nothing() -> None:
+    """The bill and the power with the cables given are those that find them by themselves."""
+    from ffplan.cost.bom import cable_items, price
+    from ffplan.cost.power import plan_power
+
+    own = wired("fire-flyer-2")
+    links = cable_items(own.design, own.plan)
+    assert links
+    one, two = price(own.design, own.plan), price(own.design, own.plan, links)
+    assert one is not None
+    assert two is not None
+    assert one.total == two.total > 0
+    none = price(own.design, own.plan, [])
+    assert none is not None
+    assert none.total < one.total
+    alone, given = plan_power(own.design, own.plan), plan_power(own.design, own.plan, links)
+    assert alone.links_w == given.links_w > 0
+    assert plan_power(own.design, own.plan, []).links_w == 0
+
+
+def test_without_prices_there_is_no_bill(tmp_path: Path) -> None:
+    path = vary_design(
+        tmp_path,
+        "fire-flyer-2",
+        ("cost:\n  price_book: fire-flyer-2-relative\n", ""),
+        ("  exclude: [storage, endpoint-links]  # the paper prices neither\n", ""),
+    )
+    from ffplan.cost.bom import price
+
+    own = wired(path)
+    assert price(own.design, own.plan) is None

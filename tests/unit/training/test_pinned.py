@@ -1,0 +1,67 @@
+"""Numbers of training worked by hand, where another formula would give another number."""
+
+from __future__ import annotations
+
+import pytest
+
+from ffplan.training.axes import AXES, MICRO, POWERS
+from ffplan.training.model_flops import layer_weights
+from ffplan.training.rooflines import (
+    data_parallel_tokens,
+    expert_parallel_tokens,
+    scattered_tokens,
+    sharded_tokens,
+    tensor_parallel_ways,
+)
+from tests.support import shape_named
+
+
+def values(name: str, model: str, gpus: int = 64, domain: int = 8) -> tuple[int, ...]:
+    """Return what a search tries on an axis."""
+    axis = next(axis for axis in AXES if axis.array == name)
+    assert axis.values is not None
+    return axis.values(shape_named(model), gpus, domain)
+
+
+def test_what_a_search_tries() -> None:
+    assert values("micro", "gpt3-175b") == MICRO == (1, 2, 3, 4, 6, 8, 12, 16, 24, 32)
+    assert POWERS == (2, 4, 8, 16, 32, 64, 128)
+    assert values("expert_tensor", "gpt3-175b") == (0,)
+    assert values("expert_tensor", "deepseek-v3") == (0, 1)
+    assert values("expert", "gpt3-175b") == (1,)
+    assert values("expert", "deepseek-v3", gpus=2048) == (1, 2, 4, 8, 16, 32, 64, 128, 256)
+    assert values("expert", "deepseek-v3", gpus=100) == (1, 2, 4, 8, 16, 32, 64)
+    assert values("chunks", "gpt3-175b") == (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 96)
+    assert values("tensor", "gpt3-175b") == (1, 2, 4, 8)
+
+
+def test_a_layer_of_gpt3_with_its_biases() -> None:
+    """12 h^2 weights; biases of query, key, value and output 4 h, of the feed-forward network 4 h + h; two norms, 2 h
+    each:
+    12 h^2 + 13 h with h = 12,288."""
+    h = 12_288
+    assert layer_weights(shape_named("gpt3-175b")) == 12 * h**2 + 13 * h
+
+
+def test_a_layer_of_llama2_70b() -> None:
+    """No biases, two norms of h, 8 of 64 heads for keys and values, a gated network of 28,672."""
+    h, kv, f = 8192, 1024, 28_672
+    assert layer_weights(shape_named("llama2-70b")) == 2 * h * h + 2 * h * kv + 3 * h * f + 2 * h
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted"),
+    [
+        (data_parallel_tokens(989e12, 450.0), 989e12 / (2 * 450e9)),  # the book's 1,098
+        (data_parallel_tokens(989e12, 400.0, 4.0, in_network=False), 989e12 / 200e9),
+        (sharded_tokens(989e12, 400.0), 2472.5),
+        (sharded_tokens(989e12, 400.0, 4.0, 2.0), 989e12 * 1.5 / 400e9),
+        (sharded_tokens(989e12, 400.0, 2.0, 4.0), 989e12 * 2 / 400e9),
+        (scattered_tokens(989e12, 400.0, 4.0), 2472.5),
+        (scattered_tokens(989e12, 400.0, 2.0, 2.0), 2472.5),
+        (tensor_parallel_ways(28_672, 989e12, 450.0, 8), 28_672 / (989e12 * 7 / (8 * 450e9))),
+        (expert_parallel_tokens(256, 8, 989e12, 400.0, 8.0), 989e12 / (2 * 400e9) * 32 / 8),
+    ],
+)
+def test_rooflines_of_the_book(found: float, wanted: float) -> None:
+    assert found == pytest.approx(wanted, rel=1e-12)
