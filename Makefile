@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test lint types check bench coverage mutate fuzz docs schema integration wheel lock clean
+.PHONY: demo test lint types check bench coverage mutate fuzz compat docs schema integration wheel lock clean
 
 demo: $(READY)  ## Set up, and compare Fire-Flyer 2 with a DGX A100 cluster
 	$(BIN)/ffplan compare designs/fire-flyer-2.yaml designs/dgx-a100-10k.yaml --baseline dgx-a100-10k \
@@ -49,6 +49,10 @@ coverage: $(READY)  ## Lines and branches that the tests run, those in other pro
 mutate: $(READY)  ## Change the code in small ways and count the changes that a test notices; about an hour on two cores
 	$(BIN)/python -m pip install --quiet "cosmic-ray>=8.7" "coverage>=7.10"
 	$(BIN)/python -m tests.mutation
+
+compat: $(READY)  ## The same bytes over Pythons, dependencies, hash seeds, locales and time zones
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/python -m tests.compat
 
 fuzz: $(READY)  ## Inputs and command lines made by chance; about 20 minutes on two cores
 	$(BIN)/python -m tests.fuzz --count 500000 --commands 10000
