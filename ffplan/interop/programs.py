@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 """Signals that ask a process to end; an interrupt raises an exception by itself."""
 
+_starting: list[bool] = []
+"""Not empty while a program is being started."""
+_asked: list[int] = []
+"""Signals that came meanwhile."""
+
 
 @record
 class RunningProgram:
@@ -66,7 +71,10 @@ def ended_in_order() -> Iterator[None]:
     def leave(number: int, _: object) -> None:
         for kind in ENDING:
             signal.signal(kind, signal.SIG_IGN)  # a second one would interrupt the cleaning
-        raise SystemExit(128 + number)
+        if _starting:
+            _asked.append(number)  # nobody would know the program that is just being started
+        else:
+            raise SystemExit(128 + number)
 
     before = {kind: signal.signal(kind, leave) for kind in ENDING}
     try:
@@ -74,6 +82,21 @@ def ended_in_order() -> Iterator[None]:
     finally:
         for kind, handler in before.items():
             signal.signal(kind, handler)
+
+
+@contextlib.contextmanager
+def _start() -> Iterator[None]:
+    """Put off a signal until the program that is being started is known."""
+    _starting.append(True)
+    try:
+        yield
+    finally:
+        _starting.pop()
+
+
+def _leave_if_asked() -> None:
+    if _asked:
+        raise SystemExit(128 + _asked[0])
 
 
 @contextlib.contextmanager
@@ -86,17 +109,19 @@ def running(command: list[str], folder: Path, log: str, env: dict[str, str] | No
     output = folder / log
     with output.open("wb") as stream:
         try:
-            process = subprocess.Popen(
-                command,
-                cwd=folder,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                env={**os.environ, **(env or {})},
-            )
+            with _start():
+                process = subprocess.Popen(
+                    command,
+                    cwd=folder,
+                    stdout=stream,
+                    stderr=subprocess.STDOUT,
+                    stdin=subprocess.DEVNULL,
+                    env={**os.environ, **(env or {})},
+                )
         except OSError as error:
             raise ProgramError(f"ffplan verify: `{command[0]}` cannot be started: {error.strerror}") from None
         try:
+            _leave_if_asked()
             yield RunningProgram(output, process)
         finally:
             process.terminate()

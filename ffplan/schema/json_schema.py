@@ -74,7 +74,7 @@ def _classes(base: type[Frozen]) -> list[type[Frozen]]:
 
 def _known_classes() -> dict[str, type]:
     known: dict[str, type] = {model.__name__: model for model in _classes(Frozen)}
-    for module in (accuracies, assessment, comparison, results, tables, trainings):
+    for module in (accuracies, assessment, comparison, reproduction, results, tables, trainings):
         known |= {n: item for n, item in vars(module).items() if is_dataclass(item) and isinstance(item, type)}
     return known | {"Finding": Finding}
 

@@ -121,6 +121,22 @@ def test_what_cannot_be_is_refused(arguments: tuple[str, ...], words: str) -> No
     assert words in run.err
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--gpus 64 --experts 100", "100 experts do not spread evenly over 64 GPUs"),
+        (
+            "--gpus 256 --experts 256 --top-k 9 --max-nodes 1",
+            "the nodes that a token may reach hold 8 experts, fewer than the 9 it needs",
+        ),
+    ],
+)
+def test_tokens_that_cannot_be_routed(options: str, words: str) -> None:
+    run = ffplan(f"collective superpod-h100-4su --op dispatch {options}")
+    assert run.code == 2
+    assert words in run.err
+
+
 def test_accuracy_of_all_that_ships() -> None:
     run = ffplan("accuracy", "communication", "--format", "json", "--max-mape", "10")
     assert run.code == 0

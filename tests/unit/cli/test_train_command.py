@@ -540,3 +540,16 @@ def test_a_report_names_the_relative_it_rests_on_and_the_precision_it_found(tmp_
     assert report["estimated_from"] in {item["id"] for item in report["catalog"]}
     first, words = report["rows"][0]["plan"], " ".join(report["assumptions"])
     assert f"Gradients are kept at {first['gradient_bytes']} bytes and reduced at {first['reduced_bytes']}" in words
+
+
+def test_an_offloaded_optimizer_passes_the_root_ports(tmp_path: Path) -> None:
+    """Fire-Flyer's nodes have two GPUs at a root port that limits them; the same plan without offload needs no host."""
+    file = tmp_path / "plan.yaml"
+    found = {}
+    for offload in ("none", "optimizer"):
+        file.write_text(f"kind: training-plan\nbatch: 64\nzero: 1\nrecompute: full\noffload: {offload}\n")
+        run = ffplan("train fire-flyer-2 --model megatron-1.7b --gpus 64 -f json --plan", str(file))
+        assert run.code == 0, run.err
+        found[offload] = json.loads(run.out)["rows"][0]
+    assert found["optimizer"]["step_s"] > found["none"]["step_s"]
+    assert found["optimizer"]["memory_gib"] < found["none"]["memory_gib"]

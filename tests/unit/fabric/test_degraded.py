@@ -115,3 +115,35 @@ def test_leaves_without_a_way_up_cut_their_endpoints_off(pods: WiredFabric) -> N
     left = remaining(pods, np.arange(64)[:, None], NONE, own)
     assert (left.endpoints_cut_off, left.nodes_left) == (4, 60)
     assert pods.network.nbytes > 0
+
+
+@pytest.fixture(scope="module")
+def leaves() -> WiredFabric:
+    """Four leaves with four endpoints each, and two spines with two links to each leaf."""
+    rule = TreeRule(tiers=2, radix=8, uplinks=4, rails=1, core_policy="minimal")
+    return wire_tree(build_tree(rule, 16), 16, 25.0)
+
+
+def test_nodes_that_nothing_joins_have_no_allreduce(leaves: WiredFabric) -> None:
+    """One node on each of two leaves, and no spine between them."""
+    every = np.array([[0], [4]])
+    left = remaining(leaves, every, of_role(leaves, SPINE), NONE)
+    assert (left.nodes_left, left.allreduce_gbyte_s) == (1, 0.0)
+
+
+def test_two_leaves_that_reach_a_third_alone_have_no_static_routes(leaves: WiredFabric) -> None:
+    """Leaf 1 has lost one spine and leaf 2 the other: both reach leaf 0, neither the other."""
+    k = leaves.network.links
+    one, two = of_role(leaves, SPINE)[:2]
+    lost = np.flatnonzero((k.tier == 1) & (((k.a == 1) & (k.b == one)) | ((k.a == 2) & (k.b == two))))
+    left = remaining(leaves, np.array([[0], [4], [8]]), NONE, lost, "static")
+    assert left.nodes_left == 3
+    assert left.allreduce_gbyte_s == 0.0
+
+
+def test_without_links_to_the_cores_nothing_leaves_a_pod(pods: WiredFabric) -> None:
+    from ffplan.fabric.routing.tree_routing import TreeRouting
+
+    alive = pods.network.links.tier != 2
+    routes = TreeRouting(pods, alive).paths(np.array([0, 0, 0]), np.array([1, 5, 20]))
+    assert routes.reached.tolist() == [True, True, False]

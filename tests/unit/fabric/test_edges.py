@@ -108,3 +108,26 @@ def test_a_dragonfly_needs_ports_for_its_nodes(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         wired(path)
     assert "[fabric-capacity]" in str(caught.value)
+
+
+def test_reads_need_storage_in_reach(tmp_path: Path) -> None:
+    """One storage node, in the first of two zones: a node of the second reads from nowhere."""
+    lines = ("  inter_zone:\n", "    switches: 2 ", "    links_per_zone: 40")
+    path = vary_design(
+        tmp_path, "fire-flyer-2", *((line, "  # ") for line in lines), ("count: 135, zones: every", "count: 1")
+    )
+    own = wired(path)
+    job = pick_job(own.design, own.fabric, None, "aligned", 0)
+    with pytest.raises(StudyError, match="no storage port"):
+        flows_of(own.design, own.fabric, job, "incast", 1.0, 0)
+
+
+def test_grids_know_what_does_not_fit() -> None:
+    """As for single designs: access points, ports of inter-zone switches, and rails that zones cannot share."""
+    import ffplan as api
+
+    counts = np.array([1250, 1251])
+    assert api.assess_many("pcie-a100-three-tier", {"nodes[0].count": counts}).feasible.tolist() == [True, False]
+    links = api.load("fire-flyer-2")
+    fits = api.assess_many(links, {"nodes[0].count": np.array([1000, 1250])}).feasible
+    assert fits.tolist() == [True, True]

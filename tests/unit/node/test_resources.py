@@ -100,3 +100,18 @@ def test_cuts_are_resources_with_their_links() -> None:
 def test_a_slow_port_bounds_the_low_end_of_a_nic_too() -> None:
     slow = replace(host_named("fire-flyer-2-node"), nic_gbyte_s=(12.5,))
     assert resources(slow)["nic", "nic0"].one_way == pytest.approx((12.0, 12.5, 12.5))
+
+
+def test_the_slower_of_two_processors_sets_the_path_between_gpu_and_nic() -> None:
+    host = host_named("fire-flyer-2-node")
+    first = host.cpus[0]
+    assert first.gpu_nic_peer is not None
+    slow = first.model_copy(
+        update={
+            "id": "slow",
+            "gpu_nic_peer": first.gpu_nic_peer.model_copy(update={"value": first.gpu_nic_peer.value / 2}),
+        }
+    )
+    for cpus in ((first, slow), (slow, first)):
+        found = [item for item in resources(replace(host, cpus=cpus)).values() if item.name == "gpu_nic_peer"]
+        assert {item.one_way[1] for item in found} == {first.gpu_nic_peer.value / 2}
