@@ -24,7 +24,7 @@ from pathlib import Path
 from queue import Queue
 
 from tests.mutation.cover import FOLDER, Cover, record
-from tests.mutation.spots import ROOMS, Mutant, sample
+from tests.mutation.spots import ROOMS, Mutant, sample, text_of
 from tests.support import ROOT
 
 STARTED = 20.0
@@ -83,7 +83,7 @@ def verdict(mutant: Mutant, cover: Cover, free: Queue[Path], most: float) -> tup
 
 def diff(mutant: Mutant) -> str:
     """Return the change as a diff without context."""
-    before, after = (ROOT / mutant.file).read_text().splitlines(), mutant.apply().splitlines()
+    before, after = text_of(mutant.file).splitlines(), mutant.apply().splitlines()
     lines = difflib.unified_diff(before, after, n=0, lineterm="")
     return "\n".join(line for line in lines if line[:2] not in ("--", "++", "@@"))
 
@@ -108,7 +108,8 @@ def main() -> None:
             zip(mutants, pool.map(lambda item: verdict(item, cover, free, given.most), mutants), strict=True), start=1
         ):
             found[mutant.room].append((mutant, result, by))
-            print(f"{number}/{len(mutants)} {result}: {mutant.file}:{mutant.line} {by}", file=sys.stderr, flush=True)
+            shown = by if result == "killed" else "\n" + diff(mutant)
+            print(f"{number}/{len(mutants)} {result}: {mutant.file}:{mutant.line} {shown}", file=sys.stderr, flush=True)
     for mutant, result, _ in (item for room in found.values() for item in room if item[1] != "killed"):
         print(f"{mutant.file}:{mutant.line} {result}\n{diff(mutant)}\n")
     killed = {room: sum(result == "killed" for _, result, _ in items) for room, items in found.items()}

@@ -71,9 +71,12 @@ class Cover:
         return self._lines[file]
 
     def tests(self, file: str, line: int) -> list[str]:
-        """Return the tests of a line, the fastest first; of the whole file, where the line runs at import alone."""
+        """Return the tests of a line: those of its own room first, then the fastest; of the whole file, where the line
+        runs at import alone."""
         by_line = self.lines(file)
         found = by_line.get(line, set())
         if not found and line in by_line:
             found = set().union(*by_line.values())
-        return sorted((test for test in found if test in self.seconds), key=lambda test: (self.seconds[test], test))
+        own = f"tests/unit/{file.split('/')[1]}/"
+        known = (test for test in found if test in self.seconds)
+        return sorted(known, key=lambda test: (not test.startswith(own), self.seconds[test], test))

@@ -36,6 +36,12 @@ LEAST = 20
 Place = tuple[int, int]
 
 
+@cache
+def text_of(file: str) -> str:
+    """Return a file of the project as it was when it was first asked for."""
+    return (ROOT / file).read_text()
+
+
 @dataclass(frozen=True)
 class Mutant:
     """One change of one file."""
@@ -50,7 +56,7 @@ class Mutant:
 
     def apply(self) -> str:
         """Return the changed file."""
-        text = (ROOT / self.file).read_text()
+        text = text_of(self.file)
         changed: str | None = mutate_code(text, get_operator(self.operator)(), self.occurrence)
         assert changed is not None, self
         return changed
@@ -133,8 +139,9 @@ def _ordering(name: str) -> bool:
 
 def spots(path: Path, room: str) -> dict[Place, list[Mutant]]:
     """Return the mutants of a file by place."""
-    text = path.read_text()
-    finder, silent, file = _Finder(), _silent(text), str(path.relative_to(ROOT))
+    file = str(path.relative_to(ROOT))
+    text = text_of(file)
+    finder, silent = _Finder(), _silent(text)
     lines, words = text.splitlines(), _word_comparisons(text)
     finder.walk(get_ast(text))
     found: dict[Place, list[Mutant]] = defaultdict(list)
