@@ -80,6 +80,7 @@ def ended_in_order() -> Iterator[None]:
     try:
         yield
     finally:
+        _asked.clear()
         for kind, handler in before.items():
             signal.signal(kind, handler)
 

@@ -75,11 +75,9 @@ def field(q: int) -> tuple[Ints, Ints]:
     digits = np.array(list(product(range(p), repeat=m)))  # digit 0 first
     weights = p ** np.arange(m - 1, -1, -1)
     add = ((digits[:, None] + digits[None]) % p) @ weights
-    for tail in product(range(p), repeat=m):
-        times = _multiplication(digits, np.array(tail), p, m, weights)
-        if all(len(set(row)) == q for row in times[1:].tolist()):
-            return add, times
-    raise AssertionError("every field size has an irreducible polynomial")
+    tables = (_multiplication(digits, np.array(tail), p, m, weights) for tail in product(range(p), repeat=m))
+    # every field size has an irreducible polynomial, with which each row but that of 0 holds every element
+    return add, next(times for times in tables if all(len(set(row)) == q for row in times[1:].tolist()))
 
 
 def _multiplication(digits: Ints, tail: Ints, p: int, m: int, weights: Ints) -> Ints:

@@ -122,12 +122,16 @@ def test_reads_need_storage_in_reach(tmp_path: Path) -> None:
         flows_of(own.design, own.fabric, job, "incast", 1.0, 0)
 
 
-def test_grids_know_what_does_not_fit() -> None:
+def test_grids_know_what_does_not_fit(tmp_path: Path) -> None:
     """As for single designs: access points, ports of inter-zone switches, and rails that zones cannot share."""
     import ffplan as api
 
     counts = np.array([1250, 1251])
     assert api.assess_many("pcie-a100-three-tier", {"nodes[0].count": counts}).feasible.tolist() == [True, False]
-    links = api.load("fire-flyer-2")
-    fits = api.assess_many(links, {"nodes[0].count": np.array([1000, 1250])}).feasible
-    assert fits.tolist() == [True, True]
+    counts = np.array([1000, 1250])
+    assert api.assess_many("fire-flyer-2", {"nodes[0].count": counts}).feasible.tolist() == [True, True]
+    full = vary_design(tmp_path, "fire-flyer-2", ("links_per_zone: 40", "links_per_zone: 42"))
+    assert api.assess_many(full, {"nodes[0].count": counts}).feasible.tolist() == [False, False]
+    odd = vary_design(tmp_path, "dgx-a100-10k", ("  tiers: 3", "  tiers: 3\n  planes: 3"))
+    with pytest.raises(InputError):
+        api.assess_many(odd, {"nodes[0].count": counts})

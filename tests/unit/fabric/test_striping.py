@@ -115,3 +115,34 @@ def test_words() -> None:
     assert difference(2, 1) == "1 switch, 1 fewer"
     assert difference(3, 3) == "3 switches, as many"
     assert policy_words("minimal", {"minimal": 3, "equal-stripe": 3}) == ""
+
+
+ODD = """\
+name: any
+nodes:
+  - {role: compute, server: dgx-a100-320gb, count: 81}
+  - {role: storage, server: fire-flyer-3fs-node, count: 1}
+fabric:
+  family: rail-optimised
+  switch: qm8700
+  tiers: 3
+  link: {endpoint: hdr-dac, inter_switch: hdr-aoc}
+  oversubscription: 2:1
+  breakout: 2
+  scalable_unit: 7
+  core_policy: per-rail-whole-pods
+site: {pue: 1.2}
+"""
+
+
+def test_where_no_change_evens_the_links_none_is_named(tmp_path: Path) -> None:
+    from ffplan.fabric.sizing.striping import even_change
+
+    path = tmp_path / "odd.yaml"
+    path.write_text(ODD)
+    design = resolved(path)
+    plan = plan_fabric(design)
+    assert uneven(plan)
+    assert even_change(design, plan) is None
+    checked = ffplan("check", str(path))
+    assert "uneven-striping" in checked.out

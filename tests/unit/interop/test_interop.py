@@ -269,3 +269,22 @@ def test_a_split_port_keeps_the_name_of_its_nic_with_and_without_a_floor(tmp_pat
         names.append([(row["from_device"], row["from_port"], row["to_device"], row["to_port"]) for row in rows])
     assert names[0] == names[1]
     assert names[0][0][1] == "nic0p1"
+
+
+def test_a_signal_waits_for_the_program_that_is_being_started(tmp_path: Path) -> None:
+    """A signal between the start of a program and its being known is put off, so that the program is stopped."""
+    import os
+    import signal
+
+    from ffplan.interop import programs
+
+    with pytest.raises(SystemExit) as caught, programs.ended_in_order():
+        with programs._start():
+            os.kill(os.getpid(), signal.SIGTERM)
+        with running(["sleep", "60"], tmp_path, "log") as job:
+            raise AssertionError(f"{job} should not have gone on")
+    assert caught.value.code == 143
+    assert programs._asked == []
+    with pytest.raises(SystemExit), programs.ended_in_order():
+        os.kill(os.getpid(), signal.SIGHUP)
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
