@@ -278,11 +278,15 @@ def test_a_signal_waits_for_the_program_that_is_being_started(tmp_path: Path) ->
 
     from ffplan.interop import programs
 
-    with pytest.raises(SystemExit) as caught, programs.ended_in_order():
-        with programs._start():
-            os.kill(os.getpid(), signal.SIGTERM)
-        with running(["sleep", "60"], tmp_path, "log") as job:
-            raise AssertionError(f"{job} should not have gone on")
+    def interrupted() -> None:
+        with programs.ended_in_order():
+            with programs._start():
+                os.kill(os.getpid(), signal.SIGTERM)
+            with running(["sleep", "60"], tmp_path, "log") as job:
+                raise AssertionError(f"{job} should not have gone on")
+
+    with pytest.raises(SystemExit) as caught:
+        interrupted()
     assert caught.value.code == 143
     assert programs._asked == []
     with pytest.raises(SystemExit), programs.ended_in_order():
