@@ -124,3 +124,25 @@ def test_power_of_a_rack(tmp_path: Path) -> None:
     found = finding("limit-power-per-rack", path)
     assert found is not None
     assert found.remedy == "add `per_rack` to the compute nodes"
+
+
+def test_stripes_of_another_rate_ask_for_other_parts(tmp_path: Path) -> None:
+    """Two ports of 100 Gb/s are half a port of 400 Gb/s: breakout would not make them fit."""
+    path = vary_design(
+        tmp_path,
+        "superpod-h100-4su",
+        ("  tiers: 2", "  tiers: 2\n  planes: 2\n  planes_by: port"),
+        ("server: hgx-h100-8nic, count: 127, rack_units: 8", "server: dgx-a100-320gb, count: 40, rack_units: 6"),
+    )
+    found = [
+        item for item in assess_file(path).findings if item.rule == "rate-mismatch" and "connectx-6" in item.message
+    ]
+    assert {item.remedy.partition(";")[0] for item in found} == {"choose parts of one rate"}
+
+
+def test_a_part_without_a_price_is_found(tmp_path: Path) -> None:
+    path = vary_design(tmp_path, "fire-flyer-2", ("  exclude: [storage, endpoint-links]", "  exclude: [storage]"))
+    found = [item for item in assess_file(path).findings if item.rule == "price-missing"]
+    assert len(found) == 1
+    assert "hdr-dac" in found[0].message
+    assert [item for item in assess_file("fire-flyer-2").findings if item.rule == "price-missing"] == []
