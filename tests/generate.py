@@ -26,6 +26,9 @@ def _golden_texts() -> dict[Path, str]:
     for form, suffix in test_designs.FORMATS.items():
         text = test_designs.report("compare", *test_designs.COMPARISON, "--format", form)
         texts[test_designs.EXPECTED / f"comparison.{suffix}"] = text
+    for name in test_designs.DRAWINGS:
+        text = test_designs.report("export", f"designs/{name}.yaml", "--to", "svg")
+        texts[test_designs.EXPECTED / f"{name}.svg"] = text
     for name, arguments in test_designs.TRAININGS.items():
         texts[test_designs.EXPECTED / f"{name}.txt"] = test_designs.report("train", *arguments)
     for case in CASES:

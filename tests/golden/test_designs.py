@@ -12,6 +12,8 @@ EXPECTED = ROOT / "tests" / "golden" / "designs"
 FORMATS = {"table": "txt", "json": "json", "markdown": "md", "csv": "csv"}
 COMPARISON = ("fire-flyer-2", "pcie-a100-three-tier", "dgx-a100-10k", "--baseline", "dgx-a100-10k")
 
+DRAWINGS = ("fire-flyer-2", "dgx-a100-10k", "dragonfly-a100")
+"""Joined zones, many pods, and a circle of groups."""
 TRAININGS = {
     "train-scales": (
         "fire-flyer-2",
@@ -71,6 +73,12 @@ def report(*arguments: str) -> str:
 def test_design(name: str, form: str) -> None:
     expected = (EXPECTED / f"{name}.{FORMATS[form]}").read_text()
     assert report("design", f"designs/{name}.yaml", "--format", form) == expected
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_drawing(name: str) -> None:
+    """To the last coordinate; `tests/integration` looks at them in a browser."""
+    assert report("export", f"designs/{name}.yaml", "--to", "svg") == (EXPECTED / f"{name}.svg").read_text()
 
 
 @pytest.mark.parametrize("form", FORMATS)

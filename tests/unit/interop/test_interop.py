@@ -7,6 +7,7 @@ import io
 import json
 import re
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
 
 import jsonschema
 import networkx as nx
@@ -172,6 +173,30 @@ def test_graphml_and_dot_hold_the_fabric(tmp_path: Path) -> None:
     dot = ffplan("export", "dgx-a100-10k", "--to", "dot").out
     assert dot.count(" -- ") == 10_000 + 500 * 16  # from each spine to 16 cores, some by two links
     assert dot.count("label=") >= 1320
+
+
+def test_edges_of_graphml_join_the_ports_of_the_cable_list(tmp_path: Path) -> None:
+    path = tmp_path / "fabric.graphml"
+    assert ffplan("export", "superpod-h100-4su", "--to", "graphml", "-o", str(path)).code == 0
+    space = {"g": "http://graphml.graphdrawing.org/xmlns"}
+    root = ET.parse(path)
+    edges = [
+        (edge.get("source"), edge.get("target"), {item.get("key"): item.text for item in edge.findall("g:data", space)})
+        for edge in root.iterfind(".//g:edge", space)
+    ]
+    found = {frozenset([(one, int(data["a_port"] or 0)), (two, int(data["b_port"] or 0))]) for one, two, data in edges}
+    rows = csv.DictReader(io.StringIO(ffplan("export", "superpod-h100-4su", "--to", "cables").out))
+    wanted = {
+        frozenset([(f"{row['from_device']}/{row['from_port']}", 1), (row["to_device"], int(row["to_port"]))])
+        if row["from_port"].startswith("nic")
+        else frozenset([(row["from_device"], int(row["from_port"])), (row["to_device"], int(row["to_port"]))])
+        for row in rows
+    }
+    assert found == wanted
+    assert {data["gbyte_s"] for _, _, data in edges} == {"50.0"}
+    assert {data["tier"] for _, _, data in edges} == {"endpoint", "leaf_spine"}
+    graph = nx.read_graphml(path, force_multigraph=True)
+    assert {node["zone"] for _, node in graph.nodes(data=True)} == {0}
 
 
 def test_dot_counts_every_endpoint(tmp_path: Path) -> None:
