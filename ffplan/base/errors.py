@@ -52,8 +52,9 @@ class Finding:
     def __str__(self) -> str:
         file = "".join(character if character.isprintable() else "?" for character in self.file)
         place = f"{file}:{self.line}:{self.column}"
-        text = f"{place}: {self.severity}: {self.message} [{self.rule}]"
-        return f"{text}\n    {self.remedy}" if self.remedy else text
+        message, remedy = (text.replace("\n", "\\n") for text in (self.message, self.remedy))
+        text = f"{place}: {self.severity}: {message} [{self.rule}]"
+        return f"{text}\n    {remedy}" if remedy else text
 
     @property
     def sort_key(self) -> tuple[str, int, int, str, str]:

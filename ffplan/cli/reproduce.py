@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +16,26 @@ from ffplan.cli.output import emit
 
 MOST_BYTES = 16 * 2**20
 """Largest report read [byte]."""
+
+
+def _design_of(report: str, file: str) -> str:
+    """Return the design that a report names: a regular file, or one that ships with ffplan.
+
+    Raises:
+        UsageError: where it is neither; the report chooses the path, so that no pipe and no device is opened.
+    """
+    from ffplan.inputs.design_files import shipped_designs
+    from ffplan.inputs.quantities import printable
+
+    try:
+        if Path(file).is_file():
+            return file
+    except (OSError, ValueError):
+        pass
+    shipped = re.fullmatch(r"designs/([a-z0-9][a-z0-9-]*)\.yaml", file)
+    if shipped and shipped[1] in shipped_designs():
+        return shipped[1]
+    raise UsageError(f"ffplan reproduce: {report}: `design.file` is `{printable(file)}`, and there is no such file")
 
 
 def reproduce(
@@ -32,8 +54,9 @@ def reproduce(
     try:
         saved = study.read_report(read_text(report, MOST_BYTES))
     except study.NoReportError as error:
-        raise UsageError(f"ffplan reproduce: {report}: {error}") from None
-    found = study.reproduce(saved, report, lambda file: examined_design(file, catalog))
+        line, column = error.place
+        raise UsageError(f"ffplan reproduce: {report}:{line}:{column}: {error}") from None
+    found = study.reproduce(saved, report, lambda file: examined_design(_design_of(report, file), catalog))
     emit(reproduction_document(found), form, output)
     if found.differences:
         raise typer.Exit(EXIT_FINDINGS)

@@ -26,8 +26,9 @@ def find_design(name: str) -> tuple[Path, str]:
         shipped = data_folder("designs") / f"{name}.yaml"
         if shipped.is_file():
             return shipped, f"designs/{name}.yaml"
+        from ffplan.inputs.quantities import printable
         from ffplan.inputs.suggest import did_you_mean
 
         hint = did_you_mean(name, shipped_designs(), what="shipped design")
-        raise UsageError(f"ffplan: no file and no shipped design is called `{name}`; {hint}")
+        raise UsageError(f"ffplan: no file and no shipped design is called `{printable(name)}`; {hint}")
     return path, name

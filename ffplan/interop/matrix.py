@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from array import array
 from io import StringIO
 from typing import TYPE_CHECKING
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Ints
     from ffplan.fabric.wiring.names import Names
 
+MOST_AMOUNT = 1e21
+"""Most bytes of a row."""
+_NUMBER = re.compile(r"-?[0-9]+\.?[0-9]*([eE][-+]?[0-9]{1,3})?")
 Sides = tuple[tuple[int, int, int], ...]
 """Plane, zone and number of each port of a host."""
 MOST_BYTES = 64 * 2**20
@@ -42,12 +46,9 @@ def _fault(file: str, line: int, message: str, remedy: str) -> InputError:
 
 
 def _amount(text: str, file: str, line: int) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value >= 0):
-        raise _fault(file, line, f"`{text[:40]}` is no number of bytes", "write a number of 0 or more")
+    value = float(text) if _NUMBER.fullmatch(text.strip()) else math.nan
+    if not 0 <= value <= MOST_AMOUNT:
+        raise _fault(file, line, f"`{text[:40]}` is no number of bytes", f"write a number from 0 to {MOST_AMOUNT:.0e}")
     return value
 
 
@@ -90,16 +91,17 @@ def _rows(text: str, file: str, number: dict[str, int]) -> Iterator[tuple[int, i
     Raises:
         InputError: located, where a row cannot be read or names an unknown host.
     """
-    rows = csv.reader(StringIO(text, newline=""))
+    rows = csv.reader(StringIO(text.removeprefix("\ufeff"), newline=""))
     try:
         header = [cell.strip() for cell in next(rows, [])]
         if header != ["src", "dst", "bytes"]:
             words = "the first line is not `src,dst,bytes`"
             raise _fault(file, 1, words, "write that header, then a row for each flow")
+        end = rows.line_num
         for row in rows:
+            line, end = end + 1, rows.line_num
             if not row:
                 continue
-            line = rows.line_num
             if len(row) != 3:
                 raise _fault(file, line, f"{len(row)} cells where three are wanted", "write src, dst and bytes")
             src, dst = row[0].strip(), row[1].strip()

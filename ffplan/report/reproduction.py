@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import plural
 from ffplan.report.document import Body, Document, Grid, Lines
+from ffplan.results.reproduction import Difference
 
 if TYPE_CHECKING:
     from ffplan.results.reproduction import Reproduction
@@ -24,6 +25,11 @@ def _causes(report: Reproduction) -> list[Lines | Grid]:
         return [Lines("Causes", (("", words),))]
     rows = tuple((item.what, item.then or "not read", item.now or "not read") for item in report.causes)
     return [Grid("What the report rests on and is no longer the same", rows, ("", "then", "now"), style="plain")]
+
+
+def _as_rows(report: Reproduction) -> list[Difference]:
+    """Return the causes as rows of the table of differences."""
+    return [Difference(item.what, item.then, item.now, None) for item in report.causes]
 
 
 def reproduction_document(report: Reproduction) -> Document:
@@ -46,4 +52,4 @@ def reproduction_document(report: Reproduction) -> Document:
             blocks.append(Lines("Left out", (("", words),)))
         return Body(head, blocks)
 
-    return Document(report, body, lambda: report.differences)
+    return Document(report, body, lambda: [*report.differences, *_as_rows(report)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.plain import leaves, plain
@@ -13,7 +14,7 @@ from ffplan.results.reproduction import Cause, Difference, Reproduction
 from ffplan.studies.compare import compare
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from ffplan.results.design import Assessment
 
@@ -21,12 +22,19 @@ DIGEST = 12
 """Letters shown of a SHA-256."""
 LEFT_OUT = ("training", "verdicts")
 """Parts of a comparison that need options which the report does not hold."""
-_IDENTITY = re.compile(r"(designs\[\d+\]\.)?(tool\.version|schema_version|design\.sha256|design\.file|catalog(\[.*)?)$")
+MOST_DEPTH, MOST_DESIGNS, MOST_DIGITS = 40, 50, 20
+"""Levels of a report, designs that it names, and digits of its whole numbers."""
+_NAMES = r"tool\.version|schema_version|design\.sha256|design\.file|catalog(\[.*)?|findings\[\d+\]\.file"
+_IDENTITY = re.compile(rf"(designs\[\d+\]\.)?({_NAMES})$")
 """Paths that say what the report rests on; they are causes, not differences."""
 
 
 class NoReportError(Exception):
     """The file is no report that names its inputs."""
+
+    def __init__(self, message: str, place: tuple[int, int] = (1, 1)) -> None:
+        super().__init__(message)
+        self.place = place
 
 
 @record
@@ -48,10 +56,7 @@ def read_report(text: str) -> Saved:
     Raises:
         NoReportError: where it is not the JSON of `ffplan design` or `ffplan compare`.
     """
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise NoReportError(f"this is no JSON: {error}") from None
+    value = _json(text)
     kind = "comparison" if isinstance(value, dict) and "designs" in value else "design"
     designs = value.get("designs") if kind == "comparison" else [value]
     if not isinstance(designs, list) or not designs or not all(map(_names_its_inputs, designs)):
@@ -61,10 +66,58 @@ def read_report(text: str) -> Saved:
         )
     labels = value.get("labels")
     if kind == "comparison" and not (
-        isinstance(labels, list) and len(labels) == len(designs) and value.get("baseline") in labels
+        isinstance(labels, list)
+        and all(isinstance(label, str) for label in labels)
+        and len(set(labels)) == len(labels) == len(designs)
+        and value.get("baseline") in labels
     ):
-        raise NoReportError("this comparison does not name its designs and its baseline")
+        raise NoReportError("this comparison does not name its designs and its baseline: see `labels` and `baseline`")
+    if len(designs) > MOST_DESIGNS:
+        raise NoReportError(f"{len(designs):,} designs are more than {MOST_DESIGNS}; save them as several comparisons")
     return Saved(kind, value, tuple(designs))
+
+
+def _json(text: str) -> Any:
+    """Return the plain data of a JSON text: finite numbers, no key twice, so many levels.
+
+    Raises:
+        NoReportError: where it is none.
+    """
+
+    def number(found: str) -> float:
+        value = float(found)
+        if not isfinite(value):
+            raise ValueError(f"`{found[:20]}` is no finite number")
+        return value
+
+    def whole(found: str) -> int:
+        if len(found) > MOST_DIGITS:
+            raise ValueError(f"a number of {len(found):,} digits")
+        return int(found)
+
+    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(found)
+        if len(value) < len(found):
+            twice = next(key for at, (key, _) in enumerate(found) if key in dict(found[:at]))
+            raise ValueError(f"`{twice[:60]}` stands twice")
+        return value
+
+    try:
+        value = json.loads(text, parse_float=number, parse_int=whole, parse_constant=number, object_pairs_hook=pairs)
+    except json.JSONDecodeError as error:
+        raise NoReportError(f"this is no JSON: {error.msg}", (error.lineno, error.colno)) from None
+    except (ValueError, RecursionError) as error:
+        raise NoReportError(f"this is no JSON: {error}") from None
+    level = [value]
+    for _ in range(MOST_DEPTH):
+        level = [item for holder in level if isinstance(holder, dict | list) for item in _held(holder)]
+        if not level:
+            return value
+    raise NoReportError(f"this report has more than {MOST_DEPTH} levels")
+
+
+def _held(holder: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return holder.values() if isinstance(holder, dict) else holder
 
 
 def _names_its_inputs(value: Any) -> bool:
@@ -121,9 +174,10 @@ def _differences(then: dict[str, Any], now: dict[str, Any]) -> Iterator[Differen
         one, two = _written(then, path), _written(now, path)
         if one == two:
             continue
-        numbers = [item for item in (then.get(path), now.get(path)) if type(item) in (int, float)]
+        sides = (then.get(path), now.get(path))
+        numbers = [float(item) for item in sides if isinstance(item, int | float) and not isinstance(item, bool)]
         change = numbers[1] / numbers[0] - 1 if len(numbers) == 2 and numbers[0] else None
-        yield Difference(path, one, two, change)
+        yield Difference(path, one, two, change if change is not None and isfinite(change) else None)
 
 
 def reproduce(saved: Saved, file: str, examine: Callable[[str], Assessment]) -> Reproduction:
@@ -137,7 +191,9 @@ def reproduce(saved: Saved, file: str, examine: Callable[[str], Assessment]) -> 
     Raises:
         InputError: where a design can no longer be assessed.
     """
-    assessed = tuple(examine(design["design"]["file"]) for design in saved.designs)
+    files = [design["design"]["file"] for design in saved.designs]
+    found = {file: examine(file) for file in dict.fromkeys(files)}
+    assessed = tuple(found[file] for file in files)
     again = tuple(plain(item) for item in assessed)
     left_out: tuple[str, ...] = ()
     now = again[0]

@@ -90,6 +90,8 @@ def parse_loss(text: str, fabric: WiredFabric, names: Names) -> Loss:
     if match:
         kind, count = match.group(1), int(match.group(2) or 1)
         pool = _pool(kind, fabric)
+        if not len(pool):
+            raise LossError(f"`{text}`: this fabric has no {kind} switch")
         if not 1 <= count <= len(pool):
             raise LossError(f"`{text}`: between 1 and {len(pool):,} of that kind can be lost")
         return _some(kind, count, pool)
@@ -98,7 +100,7 @@ def parse_loss(text: str, fabric: WiredFabric, names: Names) -> Loss:
     for name in wanted:
         if name not in known:
             hint = did_you_mean(name, known, what="switch")
-            raise LossError(f"`{name}` is no switch of this fabric, and no role; {hint}")
+            raise LossError(f"`{name[:60]}` is no switch of this fabric, and no role; {hint}")
     return Loss(text, "chosen", len(wanted), np.array([known[name] for name in wanted]))
 
 

@@ -217,3 +217,29 @@ def test_hosts_of_one_node(tmp_path: Path) -> None:
     done = ffplan("export", str(design), "--to", "hosts")
     assert (done.code, done.err) == (0, "")
     assert done.out == "compute-1\n"
+
+
+def test_line_breaks_in_values_start_no_line_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "in.xml").write_text(
+        XML.format(vendor="x").replace('link_width="16"', 'link_width="a&#10;b: error: c"')
+    )
+    done = ffplan("import nccl", str(tmp_path / "in.xml"))
+    assert done.code == 2
+    assert len(done.err.splitlines()) == 2  # the message and its remedy
+    done = ffplan("design", "a\nb")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("design", "lose", "words"),
+    [
+        ("fire-flyer-2", "core:1", "this fabric has no core switch"),
+        ("fire-flyer-2", "leaf:81", "between 1 and 80"),
+        ("fire-flyer-2", "x" * 5000, "is no switch of this fabric"),
+    ],
+)
+def test_losses_that_cannot_be(design: str, lose: str, words: str) -> None:
+    done = ffplan("faults", design, "--lose", lose)
+    assert done.code == 2
+    assert words in done.err
+    assert len(done.err) < 1000

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ffplan.studies.reproduce import NoReportError, read_report
-from tests.support import ffplan, overlay_part, valid, vary_design
+from tests.support import ROOT, ffplan, overlay_part, valid, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,6 +100,11 @@ def test_values_that_come_and_go_are_differences(tmp_path: Path) -> None:
         '{"designs": []}',
         '{"tool": {"version": 1}, "design": {"file": "a", "sha256": "b"}, "catalog": []}',
         '{"designs": [{"tool": {"version": "1"}, "design": {"file": "a", "sha256": "b"}, "catalog": []}], "labels": 1}',
+        '{"a": NaN}',
+        '{"a": 1e400}',
+        f'{{"a": {"9" * 30}}}',
+        '{"a": 1, "a": 2}',
+        '{"a":' * 60 + "1" + "}" * 60,
     ],
 )
 def test_what_is_no_report_is_refused(text: str, tmp_path: Path) -> None:
@@ -113,3 +121,63 @@ def test_a_design_that_is_gone_is_refused(tmp_path: Path) -> None:
     file, _ = saved(tmp_path, "design", str(design))
     design.unlink()
     assert ffplan("reproduce", str(file)).code == 2
+
+
+ONE = '{"tool": {"version": "1"}, "design": {"file": "superpod-h100-4su", "sha256": "b"}, "catalog": []}'
+
+
+@pytest.mark.parametrize("labels", ["[[], {}]", "[1, 2]", '["a", "a"]', '["a"]', '["a", "b", "c"]'])
+def test_labels_are_different_words(labels: str) -> None:
+    with pytest.raises(NoReportError, match="see `labels`"):
+        read_report(f'{{"designs": [{ONE}, {ONE}], "labels": {labels}, "baseline": "a"}}')
+
+
+def test_a_report_names_a_few_designs() -> None:
+    labels = json.dumps([str(number) for number in range(51)])
+    with pytest.raises(NoReportError, match="51 designs are more than 50"):
+        read_report(f'{{"designs": [{",".join([ONE] * 51)}], "labels": {labels}, "baseline": "0"}}')
+
+
+def test_faults_of_json_have_a_place(tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text('{"a": 1,\n "b": }')
+    run = ffplan("reproduce", str(tmp_path / "r.json"))
+    assert f"{tmp_path}/r.json:2:7: this is no JSON" in run.err
+
+
+def test_a_report_opens_no_pipe_and_no_device(tmp_path: Path) -> None:
+    file, value = saved(tmp_path, "design superpod-h100-4su")
+    os.mkfifo(tmp_path / "pipe")
+    for name in (str(tmp_path / "pipe"), "/dev/stdin", "/dev/zero", str(tmp_path), "a\nb", "x\0y", "designs/none.yaml"):
+        value["design"]["file"] = name
+        file.write_text(json.dumps(value))
+        run = ffplan("reproduce", str(file))
+        assert run.code == 2, name
+        assert "there is no such file" in run.err
+        assert run.err.count("\n") == 1
+
+
+def test_shipped_designs_are_found_from_any_folder(tmp_path: Path) -> None:
+    file, _ = saved(tmp_path, "design superpod-h100-4su")
+    code = f"import os, sys; os.chdir({str(tmp_path)!r}); sys.argv = ['ffplan', 'reproduce', {str(file)!r}]; "
+    code += "from ffplan.cli.app import run; sys.exit(run())"
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=env, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "all as before" in done.stdout
+
+
+def test_the_path_of_a_design_is_no_value(tmp_path: Path) -> None:
+    file, value = saved(tmp_path, "design fire-flyer-2")
+    value["design"]["file"] = str(ROOT / "designs" / "fire-flyer-2.yaml")
+    file.write_text(json.dumps(value))
+    assert again(file, code=0)["differences"] == []
+
+
+def test_csv_lists_the_causes_too(tmp_path: Path) -> None:
+    file, value = saved(tmp_path, "design fire-flyer-2")
+    value["tool"]["version"] = "=0.0.1"
+    file.write_text(json.dumps(value))
+    run = ffplan("reproduce", str(file), "-f", "csv")
+    assert run.out.splitlines() == ["path,then,now,change", "ffplan,'=0.0.1,0.1.0,"]

@@ -135,3 +135,11 @@ def test_grids_know_what_does_not_fit(tmp_path: Path) -> None:
     odd = vary_design(tmp_path, "dgx-a100-10k", ("  tiers: 3", "  tiers: 3\n  planes: 3"))
     with pytest.raises(InputError):
         api.assess_many(odd, {"nodes[0].count": counts})
+
+
+def test_a_cable_must_carry_the_rate_of_its_port(tmp_path: Path) -> None:
+    """200 Gb/s cables reach everywhere on this floor, and carry no 400 Gb/s port."""
+    path = vary_design(tmp_path, "superpod-h100-4su", ("400g-dac, 400g-aoc, 400g-dr4", "hdr-dac, hdr-aoc"))
+    done = ffplan("export", str(path), "--to", "cables")
+    assert done.code == 2
+    assert "links" in done.err

@@ -107,3 +107,15 @@ def test_line_ends_of_other_systems_and_routers() -> None:
         ("router", "router", 11),
     ]
     assert len(built.ends) == 3
+
+
+def test_the_report_lists_links_by_name() -> None:
+    from ffplan.interop.asbuilt import as_built_report
+
+    report = as_built_report(read_ibnetdiscover(NET, "x"), "x")
+    assert (report.switches, report.hosts) == (("leaf", "spine"), ("a", "b"))
+    assert [(link.a, link.b) for link in report.links] == [
+        ("a/p1", "leaf/p1"),
+        ("b/p1", "leaf/p2"),
+        ("leaf/p4", "spine/p1"),
+    ]

@@ -80,6 +80,10 @@ def test_rows_keep_their_order_and_add_up() -> None:
         (HEAD + "compute-0001,compute-0002,1e400\n", "t.csv:2", "1e400"),
         (HEAD + "compute-0001,compute-0002,nan\n", "t.csv:2", "nan"),
         (HEAD + '"compute-0001,compute-0002,1\n' + "x" * 200_000, "t.csv:", "this is no CSV"),
+        (HEAD + "compute-0001,compute-0002,1e22\n", "t.csv:2", "1e22"),
+        (HEAD + "compute-0001,compute-0002,1_000\n", "t.csv:2", "1_000"),
+        (HEAD + "compute-0001,compute-0002,٣\n", "t.csv:2", "no number of bytes"),
+        (HEAD + '"x\n\n",compute-0002,1\n', "t.csv:2", "no host is called"),
         (HEAD + "storage-001,storage-02,1\n", "t.csv:2", "no host is called `storage-02`"),
     ],
 )
@@ -97,3 +101,7 @@ def test_too_many_flows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         read_matrix(HEAD + rows, "t.csv", names("dgx-a100-10k"))
     monkeypatch.setattr(matrix, "MOST_FLOWS", 16)
     assert len(read_matrix(HEAD + rows, "t.csv", names("dgx-a100-10k"))) == 16
+
+
+def test_the_mark_of_spreadsheets_is_no_part_of_the_header() -> None:
+    assert len(read_matrix("\ufeff" + HEAD + "compute-0001,compute-0002,1\n", "t.csv", names("fire-flyer-2"))) == 1

@@ -35,3 +35,10 @@ def test_files_are_read_up_to_a_limit_that_is_said() -> None:
         read_inside(text, "x.xml")
     with pytest.raises(InputError, match="no GPU"):
         read_inside(text[: MOST_BYTES - 15] + b"</cpu></system>", "x.xml")
+
+
+def test_rates_are_written_as_they_are_read() -> None:
+    from ffplan.interop.nccl import _SPEEDS
+
+    assert sorted(_SPEEDS) == [1, 2, 3, 4, 5, 6]
+    assert {GENERATIONS[rate]: rate for rate in _SPEEDS.values()} == _SPEEDS
