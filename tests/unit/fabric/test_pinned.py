@@ -211,3 +211,31 @@ def test_uneven_zones_take_the_bisection_of_the_smaller(tmp_path: Path) -> None:
         found.append((fabric.endpoints_per_zone, fabric.bisection_gbyte_s))
     assert [zones for zones, _ in found] == [(755, 755), (756, 755), (756, 756)]
     assert found[0][1] == found[1][1]
+
+
+def test_uneven_shares_of_a_pod_are_fractions() -> None:
+    """Three bytes over the sixteen uplinks of a pod: 0.1875 on each, and all of it together."""
+    fabric = wire_tree(build_tree(TreeRule(tiers=3, radix=8, uplinks=4, rails=1, core_policy="minimal"), 64), 64, 25.0)
+    cuts = CutTraffic(TreeRouting(fabric))
+    cuts.flows(np.array([0]), np.array([40]), np.array([3.0]))
+    load = cuts.loads()
+    k = fabric.network.links
+    up = np.flatnonzero((k.tier == 2) & (fabric.network.switches.pod[np.minimum(k.a, 39)] == 0) & (k.a < 40))
+    assert set(np.round(load[2 * up], 6).tolist()) == {0.1875}
+    assert load[2 * np.flatnonzero(k.tier == 2)].sum() == pytest.approx(3.0)
+
+
+def test_a_spine_that_two_uplinks_share_is_reached_by_either() -> None:
+    """Two spines with two links to each leaf: losing one link to a spine cuts no group off, losing both cuts two."""
+    rule = TreeRule(tiers=2, radix=8, uplinks=4, rails=1, core_policy="minimal")
+    fabric = wire_tree(build_tree(rule, 16), 16, 25.0)
+    k = fabric.network.links
+    own = np.flatnonzero((k.tier == 1) & (k.a == 0))
+    one = int(k.b[own[0]])
+    shared = own[k.b[own] == one]
+    assert len(shared) == 2
+    for lost, groups in ((1, 4), (2, 2)):
+        alive = np.ones(len(k), bool)
+        alive[shared[:lost]] = False
+        (paths,) = TreeRouting(fabric, alive).trees
+        assert int(paths.spine_reaches(np.array([0])).sum()) == groups

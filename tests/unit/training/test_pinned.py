@@ -65,3 +65,34 @@ def test_a_layer_of_llama2_70b() -> None:
 )
 def test_rooflines_of_the_book(found: float, wanted: float) -> None:
     assert found == pytest.approx(wanted, rel=1e-12)
+
+
+def test_bubbles_of_zero_bubble_schedules() -> None:
+    """Qi et al. 2024: a third of the bubble of 1F1B remains with ZB-H1, none with ZB-2p and ZB-V; half with V-Half and
+    two thirds with V-Min, for equal times of forward, input and weight passes."""
+    from ffplan.training.schedules import SHARES
+
+    assert SHARES == {"1f1b": 1, "zb-h1": 1 / 3, "zb-2p": 0, "zb-v": 0, "v-half": 1 / 2, "v-min": 2 / 3}
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_zero_3_over_two_ranks_gathers_as_over_four(ranks: int) -> None:
+    """What is gathered for computing is whole layers; what is kept of states is a share."""
+    import numpy as np
+
+    from ffplan.design.training import PlanFields
+    from ffplan.training.memory import stage_bytes
+    from ffplan.training.parallel_plan import parallel_plans
+
+    def working(zero: int, gpus: int) -> float:
+        plans = parallel_plans(PlanFields(zero=zero, batch=8), float(gpus))
+        return float(np.max(stage_bytes(shape_named("megatron-1.7b"), plans, 0.0).working))
+
+    assert working(3, ranks) == pytest.approx(working(3, 8))
+    assert working(3, ranks) != pytest.approx(working(3, 1))
+
+
+def test_units_that_a_search_tries() -> None:
+    from ffplan.training.axes import UNITS
+
+    assert UNITS == (1, 2, 4, 8)
