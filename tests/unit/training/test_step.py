@@ -475,3 +475,10 @@ def test_two_stages_on_a_pair_send_over_the_bridge() -> None:
     assert float(send_time(bridged, 1e9, 4.0, four)) == pytest.approx(1 / 27)
     apart = GroupPlacement(2.0, 1.0, 1.0, 0.0)
     assert float(send_time(bridged, 1e9, 2.0, apart)) == pytest.approx(1 / 27)
+
+
+def test_a_host_without_accelerators_has_no_links_to_speed_up() -> None:
+    from ffplan.training.sensitivity import _nvlink
+
+    host = replace(host_named("hgx-h100-8nic"), accelerator=None)
+    assert _nvlink(host, 1.1) is host
