@@ -317,3 +317,12 @@ def test_a_signal_waits_for_the_program_that_is_being_started(tmp_path: Path) ->
     with pytest.raises(SystemExit), programs.ended_in_order():
         os.kill(os.getpid(), signal.SIGHUP)
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_slurm_lists_every_leaf_below_its_own_pod() -> None:
+    """The first NICs of 1,250 nodes fill 63 leaves: three pods of 20, and three leaves of the fourth."""
+    found = read_topology(ffplan("export", "dgx-a100-10k", "--to", "slurm").out)
+    pods = [switches for name, (_, _, switches) in found.items() if name.startswith("pod-")]
+    assert [len(switches) for switches in pods] == [20, 20, 20, 3]
+    assert [min(switches) for switches in pods] == ["leaf-001", "leaf-021", "leaf-041", "leaf-061"]
+    assert len({leaf for switches in pods for leaf in switches}) == 63

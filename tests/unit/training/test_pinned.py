@@ -96,3 +96,14 @@ def test_units_that_a_search_tries() -> None:
     from ffplan.training.axes import UNITS
 
     assert UNITS == (1, 2, 4, 8)
+
+
+@pytest.mark.parametrize(("kept", "reduced", "wire"), [("fp32", "bf16", 2.0), ("fp32", None, 4.0), ("bf16", None, 2.0)])
+def test_gradients_are_reduced_as_asked_else_as_kept(kept: str, reduced: str | None, wire: float) -> None:
+    import numpy as np
+
+    from ffplan.design.training import PlanFields
+    from ffplan.training.parallel_plan import parallel_plans
+
+    fields = {"grad_dtype": kept, "batch": 8, **({"grad_reduce_dtype": reduced} if reduced else {})}
+    assert float(np.asarray(parallel_plans(PlanFields.model_validate(fields), 8.0).wire_bytes)) == wire
