@@ -92,6 +92,15 @@ def document(text: str, file: str = "test.yaml") -> Document:
     return Document(file, "0" * 64, compose(text, file))
 
 
+WITHOUT_PRICES = (
+    ("cost:\n  price_book: fire-flyer-2-relative\n", ""),
+    ("  exclude: [storage, endpoint-links]  # the paper prices neither\n", ""),
+)
+"""Changes of Fire-Flyer 2 that leave it without a price book."""
+ZONES_APART = (("  inter_zone:\n", "  # "), ("    switches: 2 ", "  # "), ("    links_per_zone: 40", "  #"))
+"""Changes of Fire-Flyer 2 that leave its zones without links between them."""
+
+
 def overlay_part(folder: Path, name: str, *changes: tuple[str, str]) -> None:
     """Copy a shipped part into `folder` with texts replaced, each of which must occur."""
     source = next(data_folder("catalogs").rglob(f"{name}.yaml"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +23,7 @@ def _design_of(report: str, file: str) -> str:
     Raises:
         UsageError: where it is neither; the report chooses the path, so that no pipe and no device is opened.
     """
-    from ffplan.inputs.design_files import shipped_designs
+    from ffplan.inputs.design_files import shipped_designs, shipped_label
     from ffplan.inputs.quantities import printable
 
     try:
@@ -32,9 +31,9 @@ def _design_of(report: str, file: str) -> str:
             return file
     except (OSError, ValueError):
         pass
-    shipped = re.fullmatch(r"designs/([a-z0-9][a-z0-9-]*)\.yaml", file)
-    if shipped and shipped[1] in shipped_designs():
-        return shipped[1]
+    shipped = next((name for name in shipped_designs() if shipped_label(name) == file), None)
+    if shipped is not None:
+        return shipped
     raise UsageError(f"ffplan reproduce: {report}: `design.file` is `{printable(file)}`, and there is no such file")
 
 

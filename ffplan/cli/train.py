@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ffplan.design.training import PlanFields
+    from ffplan.inputs.document import Document
     from ffplan.results.training import TrainReport, TrainRow
     from ffplan.studies.train_setup import TrainRequest
 
@@ -60,7 +61,7 @@ def _report(
     request: Callable[..., TrainRequest],
     *,
     top: int | None,
-    plan: tuple[str | None, set[str]],
+    plan: tuple[Document | None, set[str]],
 ) -> TrainReport:
     """Return the report of a plan, or of a search where `top` plans are asked for.
 
@@ -165,7 +166,7 @@ def train(
 
     Exit code 1 where a plan does not fit the machine, or runs on some of the numbers of accelerators only.
     """
-    from ffplan.design.plan_file import read_plan
+    from ffplan.design.plan_file import plan_document, plan_of
     from ffplan.inputs.quantities import DATA, parse_quantity
     from ffplan.report.train import train_document
     from ffplan.studies.train_setup import TrainRequest
@@ -191,10 +192,10 @@ def train(
     if top is not None and not search:
         raise UsageError("ffplan train: --top has no effect without --search")
     given = {name: value for name, value in options.items() if value is not None}
-    wanted = read_plan(plan, given)
+    wanted = plan_of(document := plan_document(plan), given)
     limit = parsed(lambda: parse_quantity(memory, DATA), "--memory") if memory else None
     numbers, fixed = _numbers(gpus, search=search), frozenset(wanted.model_fields_set)
     request = partial(TrainRequest, plan=wanted, gpus=numbers, memory=limit, fixed=fixed)
-    report = _report(file, catalog, model, request, top=(top or TOP) if search else None, plan=(plan, set(given)))
+    report = _report(file, catalog, model, request, top=(top or TOP) if search else None, plan=(document, set(given)))
     emit(train_document(report, chart=chart), form, output)
     _finish(report, wanted, save)

@@ -10,28 +10,39 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
     from ffplan.design.training import PlanFields
+    from ffplan.inputs.document import Document
+
+
+def plan_document(file: str | None) -> Document | None:
+    """Return the file of a plan, if any; it may be a pipe, which is read once."""
+    from pathlib import Path
+
+    from ffplan.inputs.document import read_document
+
+    return None if file is None else read_document(Path(file), file)
 
 
 def read_plan(file: str | None, given: dict[str, Any]) -> PlanFields:
-    """Return the plan of a file, or the default plan, with the values of the command line in place.
+    """Return the plan of a file, or the default plan, as `plan_of` does."""
+    return plan_of(plan_document(file), given)
+
+
+def plan_of(document: Document | None, given: dict[str, Any]) -> PlanFields:
+    """Return the plan of a document, or the default plan, with the values of the command line in place.
 
     The settings of a preset stand in for the fields that neither gives.
 
     Raises:
-        UsageError: where the two do not go together.
+        InputError: where the document is wrong, or does not go together with the options.
+        UsageError: where the options do not go together.
     """
-    from pathlib import Path
-
     from pydantic_core import ValidationError
 
     from ffplan.design.presets import PRESETS
     from ffplan.design.training import PlanFields, PlanFile
-    from ffplan.inputs.document import read_document
     from ffplan.inputs.validate import validate
 
-    base = PlanFields()
-    if file is not None:
-        base = validate(PlanFile, read_document(Path(file), file))
+    base = PlanFields() if document is None else validate(PlanFile, document)
     fields = {name: getattr(base, name) for name in base.model_fields_set if name != "kind"}
     fields |= given
     preset = PRESETS.get(fields.get("preset") or "", {})
@@ -39,15 +50,15 @@ def read_plan(file: str | None, given: dict[str, Any]) -> PlanFields:
         return PlanFields.model_validate({**preset, **fields})
     except ValidationError as error:
         field = (error.errors()[0].get("ctx") or {}).get("field")
-        refuse_fields(file, given, (str(field),), _words(error))
+        refuse_fields(document, given, (str(field),), _words(error))
         raise UsageError(f"ffplan train: {_words(error)}") from None
 
 
-def refuse_fields(file: str | None, given: Container[str], names: Iterable[str], message: str) -> None:
+def refuse_fields(document: Document | None, given: Container[str], names: Iterable[str], message: str) -> None:
     """Refuse a plan at the first of some fields that its file has, and no option replaces.
 
     Args:
-        file: the plan's file, if any.
+        document: the plan's file, if any.
         given: fields that options give.
         names: fields that bring the fault about.
         message: the fault, and its remedy after a semicolon.
@@ -55,14 +66,10 @@ def refuse_fields(file: str | None, given: Container[str], names: Iterable[str],
     Raises:
         InputError: located, where the file has one of the fields.
     """
-    from pathlib import Path
-
     from ffplan.base.errors import InputError
-    from ffplan.inputs.document import read_document
 
-    if file is None:
+    if document is None:
         return
-    document = read_document(Path(file), file)
     own = next((name for name in names if name in document.data and name not in given), None)
     if own is not None:
         fault, _, remedy = message.partition("; ")

@@ -13,6 +13,11 @@ def shipped_designs() -> list[str]:
     return sorted(path.stem for path in data_folder("designs").glob("*.yaml"))
 
 
+def shipped_label(name: str) -> str:
+    """Return what to call the file of a shipped design."""
+    return f"designs/{name}.yaml"
+
+
 def find_design(name: str) -> tuple[Path, str]:
     """Return the file of a design given by path, or by the name of a shipped one, and what to call the file."""
     if not name:
@@ -25,7 +30,7 @@ def find_design(name: str) -> tuple[Path, str]:
     if plain_name:
         shipped = data_folder("designs") / f"{name}.yaml"
         if shipped.is_file():
-            return shipped, f"designs/{name}.yaml"
+            return shipped, shipped_label(name)
         from ffplan.inputs.quantities import printable
         from ffplan.inputs.suggest import did_you_mean
 

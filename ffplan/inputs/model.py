@@ -14,9 +14,12 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
 
-IDENTIFIER = re.compile(r"^[a-z0-9][a-z0-9.+-]{0,99}$")
+LONGEST_ID = 100
+"""Most letters of an id [1]."""
+_LETTERS = "[a-z0-9][a-z0-9.+-]"
+IDENTIFIER = re.compile(f"^{_LETTERS}{{0,{LONGEST_ID - 1}}}$")
 """Form of an id."""
-Identifier = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9.+-]*$", max_length=100)]
+Identifier = Annotated[str, StringConstraints(pattern=f"^{_LETTERS}*$", max_length=LONGEST_ID)]
 """Name of a part, a design, or a place inside a server: lower-case letters, digits, `.`, `+`, `-`."""
 
 Text = Annotated[str, StringConstraints(min_length=1, max_length=2000)]

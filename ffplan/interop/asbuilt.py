@@ -167,10 +167,10 @@ def peer_of(pairs: Ints, ends: Ints) -> Ints:
 
     Args:
         pairs: ports and their peers, shape (pairs, 2); a port stands first in one pair at most.
-        ends: the ports, shape (n,).
+        ends: the ports, any shape.
     """
     if not len(pairs):
-        return np.full(len(ends), -1, np.int64)
+        return np.full(ends.shape, -1, np.int64)
     ranked = pairs[np.argsort(pairs[:, 0])]
     at = np.minimum(np.searchsorted(ranked[:, 0], ends), len(ranked) - 1)
     found: Ints = np.where(ranked[at, 0] == ends, ranked[at, 1], -1)
@@ -192,7 +192,7 @@ def as_built_report(built: AsBuilt, file: str) -> AsBuiltReport:
     """
     order = sorted(range(len(built.devices)), key=lambda number: built.devices[number].name)
     names = [built.devices[number].name for number in order]
-    ends = by_name(built.ends, order)
+    ends = renumbered(built.ends, np.argsort(order))
 
     def of_kind(kind: str) -> tuple[str, ...]:
         return tuple(sorted(device.name for device in built.devices if device.kind == kind))
@@ -206,14 +206,12 @@ def as_built_report(built: AsBuilt, file: str) -> AsBuiltReport:
     )
 
 
-def by_name(ends: Ints, order: list[int]) -> Ints:
-    """Return links with devices numbered by their place in an order, each row and the rows sorted.
+def renumbered(ends: Ints, place: Ints) -> Ints:
+    """Return links with other numbers of their devices, each row and the rows sorted.
 
     Args:
         ends: both ends of every link, shape (links, 2).
-        order: the devices in their new order.
+        place: the new number of each device.
     """
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
     found = np.sort(place[ends // PORTS] * PORTS + ends % PORTS, axis=1)
     return found[np.argsort(found[:, 0])]

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ffplan.fabric.wiring.names import Names
     from ffplan.fabric.wiring.network import Network
 
-PART = 65_536
-"""Links listed at a time."""
 _KEYS = {
     "role": ("node", "string"),
     "plane": ("node", "long"),
@@ -58,12 +56,10 @@ def graphml(network: Network, names: Names, inside: Bools) -> Iterator[str]:
         carried = _data(role="endpoint", plane=e.plane[number], zone=e.zone[number])
         yield f"    <node id={quoteattr(title[first + number])}>{carried}</node>\n"
     kept = np.flatnonzero(inside[k.a] & inside[k.b])
-    for start in range(0, len(kept), PART):
-        part = kept[start : start + PART]
-        columns = (column[part].tolist() for column in (k.a, k.b, k.a_port, k.b_port, k.tier, k.gbyte_s))
-        for a, b, a_port, b_port, tier, rate in zip(*columns, strict=True):
-            carried = _data(a_port=a_port + 1, b_port=b_port + 1, tier=TIERS[tier], gbyte_s=rate)
-            yield f"    <edge source={quoteattr(title[a])} target={quoteattr(title[b])}>{carried}</edge>\n"
+    carried_by = ("a", "b", "a_port", "b_port", "tier", "gbyte_s")
+    for a, b, a_port, b_port, tier, rate in k.rows(kept, *carried_by):
+        carried = _data(a_port=a_port + 1, b_port=b_port + 1, tier=TIERS[tier], gbyte_s=rate)
+        yield f"    <edge source={quoteattr(title[a])} target={quoteattr(title[b])}>{carried}</edge>\n"
     yield "  </graph>\n</graphml>\n"
 
 

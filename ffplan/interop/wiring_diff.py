@@ -8,7 +8,7 @@ import numpy as np
 
 from ffplan.base.array_math import Ints
 from ffplan.base.record import record
-from ffplan.interop.asbuilt import PORTS, peer_of, port_name
+from ffplan.interop.asbuilt import PORTS, peer_of, port_name, renumbered
 from ffplan.results.fabric import DiffReport, Miswired
 
 if TYPE_CHECKING:
@@ -69,20 +69,18 @@ def compare(wanted: Designed, built: AsBuilt, design: str, version: str) -> Diff
     number = {name: place for place, name in enumerate(names)}
 
     def numbered(ends: Ints, titles: list[str]) -> Ints:
-        place = np.array([number[name] for name in titles], np.int64)
-        found = np.sort(place[ends // PORTS] * PORTS + ends % PORTS, axis=1)
-        return found[np.argsort(found[:, 0])]
+        return renumbered(ends, np.array([number[name] for name in titles], np.int64))
 
     ours, theirs = numbered(wanted.ends, wanted.names), numbered(built.ends, found_names)
-    one, two = ours[:, 0], ours[:, 1]
-    at_one, at_two = (peer_of(_both_ways(theirs), side) for side in (one, two))
-    same, free = at_one == two, (at_one < 0) & (at_two < 0)
-    stray = (peer_of(_both_ways(ours), theirs[:, 0]) < 0) & (peer_of(_both_ways(ours), theirs[:, 1]) < 0)
+    at = peer_of(_both_ways(theirs), ours)
+    same, free = at[:, 0] == ours[:, 1], (at < 0).all(axis=1)
+    stray = (peer_of(_both_ways(ours), theirs) < 0).all(axis=1)
     miswired = []
     for row in np.flatnonzero(~same & ~free).tolist():
-        for end, other, found in ((one[row], two[row], at_one[row]), (two[row], one[row], at_two[row])):
+        (one, two), (at_one, at_two) = ours[row].tolist(), at[row].tolist()
+        for end, other, found in ((one, two, at_one), (two, one, at_two)):
             if found >= 0:
-                miswired.append(Miswired(*(port_name(names, int(item)) for item in (end, other, found))))
+                miswired.append(Miswired(*(port_name(names, item) for item in (end, other, found))))
 
     def pairs(ends: Ints) -> tuple[tuple[str, str], ...]:
         return tuple((port_name(names, a), port_name(names, b)) for a, b in ends.tolist())

@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
     from ffplan.base.array_math import Ints
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.fabric.wiring.network import LinkTable
     from ffplan.studies.wired import WiredDesign
-
-PART = 65_536
-"""Links read at a time."""
 
 
 def _kinds(design: ResolvedDesign, found: CableTable) -> list[CableKind]:
@@ -45,13 +41,6 @@ def _kinds(design: ResolvedDesign, found: CableTable) -> list[CableKind]:
     return rows
 
 
-def _ends(k: LinkTable, links: Ints) -> Iterator[tuple[int, int, int, int]]:
-    """Yield the devices and ports of links, read in parts."""
-    for start in range(0, len(links), PART):
-        part = links[start : start + PART]
-        yield from zip(*(column[part].tolist() for column in (k.a, k.a_port, k.b, k.b_port)), strict=True)
-
-
 def _plain(wired: WiredDesign, links: Ints, kinds: list[str]) -> Iterator[tuple[PlainCable, int, int]]:
     """Yield each cable with the devices at its ends, the lower one first.
 
@@ -64,7 +53,7 @@ def _plain(wired: WiredDesign, links: Ints, kinds: list[str]) -> Iterator[tuple[
     def end(device: int, port: int) -> tuple[str, str]:
         return endpoints[device - first] if device >= first else (switches[device], str(port // breakout + 1))
 
-    for number, (a, a_port, b, b_port) in enumerate(_ends(k, links)):
+    for number, (a, a_port, b, b_port) in enumerate(k.rows(links, "a", "a_port", "b", "b_port")):
         lower, upper = end(a, a_port), end(b, b_port)
         cable = PlainCable(
             label=f"C{number + 1:0{width}}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +99,7 @@ def _json(text: str) -> Any:
     def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
         value = dict(found)
         if len(value) < len(found):
-            twice = next(key for at, (key, _) in enumerate(found) if key in dict(found[:at]))
+            ((twice, _),) = Counter(key for key, _ in found).most_common(1)
             raise ValueError(f"`{twice[:60]}` stands twice")
         return value
 

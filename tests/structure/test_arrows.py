@@ -50,7 +50,7 @@ THIRD_PARTY = {
     "studies": {"numpy"},
     "validation": {"numpy", "pydantic", "pydantic_core"},
     "calibration": {"numpy", "scipy"},
-    "interop": {"numpy", "networkx"},
+    "interop": {"numpy"},
     "report": {"rich"},
     "schema": {"pydantic"},
     "api": {"numpy", "pandas", "yaml"},

@@ -58,10 +58,13 @@ class Names:
         """Return the host and the port of an endpoint, such as `compute-0001` and `nic0`, or `nic0p2` of a striped
         one."""
         e = self.network.endpoints
-        nic, port = divmod(int(e.port[number]), self.stripes)
-        suffix = f"p{port + 1}" if self.stripes > 1 else ""
         group = int(e.group[number])
-        return self.host(group, int(e.node[number])), f"{self.nics[group][nic]}{suffix}"
+        return self.host(group, int(e.node[number])), self._port(group, int(e.port[number]))
+
+    def _port(self, group: int, port: int) -> str:
+        """Return the name of a port of the nodes of a group, such as `nic0`, or `nic0p2` of a striped one."""
+        nic, stripe = divmod(port, self.stripes)
+        return f"{self.nics[group][nic]}{f'p{stripe + 1}' if self.stripes > 1 else ''}"
 
     def switches(self) -> list[str]:
         """Return the names of all switches, in order."""
@@ -82,8 +85,7 @@ class Names:
         made: dict[tuple[int, int], str] = {}
         for key in zip(e.group.tolist(), e.port.tolist(), strict=True):
             if (name := made.get(key)) is None:
-                nic, port = divmod(key[1], self.stripes)
-                name = made[key] = f"{self.nics[key[0]][nic]}{f'p{port + 1}' if self.stripes > 1 else ''}"
+                name = made[key] = self._port(*key)
             yield name
 
     def endpoints(self) -> list[tuple[str, str]]:

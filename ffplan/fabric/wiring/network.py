@@ -14,9 +14,13 @@ from ffplan.base.array_math import Floats, Ints
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import networkx as nx
 
 
+PART = 65_536
+"""Links read at a time."""
 LEAF, SPINE, CORE, INTERZONE, ROUTER = range(5)
 ROLES = ("leaf", "spine", "core", "interzone", "router")
 """Names of the values of `Switches.role`."""
@@ -86,6 +90,13 @@ class LinkTable:
     def __len__(self) -> int:
         return len(self.a)
 
+    def rows(self, chosen: Ints, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Yield columns of some links by name, link by link; plain numbers of a part of them are held at a time."""
+        columns = [getattr(self, name) for name in names]
+        for start in range(0, len(chosen), PART):
+            part = chosen[start : start + PART]
+            yield from zip(*(column[part].tolist() for column in columns), strict=True)
+
 
 @record
 class Network:
@@ -126,7 +137,7 @@ def join(tables: list[Any]) -> Any:
 
 
 def to_networkx(network: Network) -> nx.MultiGraph[Any]:
-    """Return the network as a graph, made on request: for drawing, export and as an oracle in tests.
+    """Return the network as a graph, made on request: for graph tools, and as an oracle in tests.
 
     Nodes are device numbers with `role` and, where they have them, `plane`, `zone` and `pod`; edges carry `tier`,
     `gbyte_s` and the port at either end.

@@ -37,13 +37,16 @@ def _cell(value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def csv_text(header: list[str], rows: list[list[Any]]) -> str:
+def _text(rows: Iterable[Iterable[Any]]) -> str:
     """Return rows as CSV (RFC 4180, newline as line end)."""
     stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([[_cell(item) for item in row] for row in rows])
+    csv.writer(stream, lineterminator="\n").writerows([_cell(item) for item in row] for row in rows)
     return stream.getvalue()
+
+
+def csv_text(header: list[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Return a header and rows as CSV."""
+    return _text([header, *rows])
 
 
 def records_csv(rows: Sequence[Any]) -> str:
@@ -63,11 +66,9 @@ def flat_lines(rows: Iterable[Any]) -> Iterator[str]:
         return
     names = [field.name for field in fields(first)]
     values = attrgetter(*names)
-    yield csv_text(names, [list(values(first))])
+    yield csv_text(names, [values(first)])
     while part := list(islice(rest, PART)):
-        stream = io.StringIO()
-        csv.writer(stream, lineterminator="\n").writerows([_cell(item) for item in values(row)] for row in part)
-        yield stream.getvalue()
+        yield _text(map(values, part))
 
 
 def render(document: Document, *, terminal: bool) -> str:  # noqa: ARG001

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support import ROOT, assess_file, ffplan, overlay_part, vary_design
+from tests.support import ROOT, WITHOUT_PRICES, assess_file, ffplan, overlay_part, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,8 +48,7 @@ def test_limits_without_prices_cannot_be_checked(tmp_path: Path) -> None:
     path = vary_design(
         tmp_path,
         "fire-flyer-2",
-        ("cost:\n  price_book: fire-flyer-2-relative\n", ""),
-        ("  exclude: [storage, endpoint-links]  # the paper prices neither\n", ""),
+        *WITHOUT_PRICES,
         ("  it_power: 4 MW", "  capex: 5 paper-unit\n  it_power: 4 MW"),
     )
     a = assess_file(path)

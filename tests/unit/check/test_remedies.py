@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support import assess_file, vary_design
+from tests.support import ZONES_APART, assess_file, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,15 +71,14 @@ def test_nodes_of_every_zone_are_never_uneven(tmp_path: Path) -> None:
 
 
 def test_zones_that_nothing_joins(tmp_path: Path) -> None:
-    lines = ("  inter_zone:\n", "    switches: 2 ", "    links_per_zone: 40")
-    apart = vary_design(tmp_path, "fire-flyer-2", *((line, "  # ") for line in lines))
+    apart = vary_design(tmp_path, "fire-flyer-2", *ZONES_APART)
     found = finding("zone-bottleneck", apart)
     assert found is not None
     assert found.message == "nothing joins the zones: no job can span them"
     both = vary_design(
         tmp_path,
         "fire-flyer-2",
-        *((line, "  # ") for line in lines),
+        *ZONES_APART,
         (
             "{role: compute, server: fire-flyer-2-node, count: 1250}",
             "{role: compute, server: dgx-a100-320gb, count: 80, zones: every}",

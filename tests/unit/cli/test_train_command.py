@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -553,3 +555,15 @@ def test_an_offloaded_optimizer_passes_the_root_ports(tmp_path: Path) -> None:
         found[offload] = json.loads(run.out)["rows"][0]
     assert found["optimizer"]["step_s"] > found["none"]["step_s"]
     assert found["optimizer"]["memory_gib"] < found["none"]["memory_gib"]
+
+
+def test_faults_of_a_plan_from_a_pipe_have_a_place() -> None:
+    """The file is read once: a pipe of the shell is empty the second time."""
+    text = "kind: training-plan\\npipeline: 2\\ntensor: 7\\n"
+    command = f"{sys.executable} -m ffplan {TRAIN_GPT} --plan <(printf '{text}')"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert ":3:9: error: this plan cannot run: tensor parallelism 7 does not divide 96 heads" in done.stderr
+
+
+TRAIN_GPT = "train dgx-a100-10k --model gpt3-175b --gpus 112 --batch 64"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from tests.support import ROOT, ffplan, vary_design
+from tests.support import ROOT, ZONES_APART, ffplan, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -206,9 +206,7 @@ def test_zones_that_nothing_joins_count_what_arrives_alone(tmp_path: Path) -> No
     apart = vary_design(
         tmp_path,
         "fire-flyer-2",
-        ("  inter_zone:\n", "  # "),
-        ("    switches: 2 ", "  # "),
-        ("    links_per_zone: 40", "  #"),
+        *ZONES_APART,
     )
     found = [result("route", str(apart), "-t", "all-to-all", "-r", kind, code=1) for kind in ("static", "adaptive")]
     assert found[0]["unreached"] == found[1]["unreached"] == 2 * 625 * 625

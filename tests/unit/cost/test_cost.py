@@ -10,7 +10,7 @@ import pytest
 from ffplan.cost.bom import line_total
 from ffplan.cost.power import annual_energy, component_sum, facility_power
 from ffplan.cost.value import cost_performance, relative_performance
-from tests.support import ROOT, vary_design, wired
+from tests.support import ROOT, WITHOUT_PRICES, vary_design, wired
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,8 +71,7 @@ def test_without_prices_there_is_no_bill(tmp_path: Path) -> None:
     path = vary_design(
         tmp_path,
         "fire-flyer-2",
-        ("cost:\n  price_book: fire-flyer-2-relative\n", ""),
-        ("  exclude: [storage, endpoint-links]  # the paper prices neither\n", ""),
+        *WITHOUT_PRICES,
     )
     from ffplan.cost.bom import price
 

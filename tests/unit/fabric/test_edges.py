@@ -15,7 +15,7 @@ from ffplan.fabric.routing.job_loads import StudyError, flows_of, pick_job
 from ffplan.fabric.routing.rank_order import in_order
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.sizing.slim_fly import field, mms_links, prime_power, router_degree
-from tests.support import ffplan, vary_design, wired
+from tests.support import ZONES_APART, ffplan, vary_design, wired
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -112,10 +112,7 @@ def test_a_dragonfly_needs_ports_for_its_nodes(tmp_path: Path) -> None:
 
 def test_reads_need_storage_in_reach(tmp_path: Path) -> None:
     """One storage node, in the first of two zones: a node of the second reads from nowhere."""
-    lines = ("  inter_zone:\n", "    switches: 2 ", "    links_per_zone: 40")
-    path = vary_design(
-        tmp_path, "fire-flyer-2", *((line, "  # ") for line in lines), ("count: 135, zones: every", "count: 1")
-    )
+    path = vary_design(tmp_path, "fire-flyer-2", *ZONES_APART, ("count: 135, zones: every", "count: 1"))
     own = wired(path)
     job = pick_job(own.design, own.fabric, None, "aligned", 0)
     with pytest.raises(StudyError, match="no storage port"):

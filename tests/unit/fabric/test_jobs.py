@@ -18,7 +18,7 @@ from ffplan.fabric.routing.virtual_lanes import lane_rates
 from ffplan.fabric.wiring.network import INTERZONE, LEAF
 from ffplan.inputs.document import read_document
 from tests.property.test_routing import assert_walks
-from tests.support import ROOT, vary_design
+from tests.support import ROOT, ZONES_APART, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,9 +59,7 @@ def test_nothing_passes_between_planes_or_zones_that_are_not_joined(tmp_path: Pa
     apart = vary_design(
         tmp_path,
         "fire-flyer-2",
-        ("  inter_zone:\n", "  # "),
-        ("    switches: 2 ", "  # "),
-        ("    links_per_zone: 40", "  #"),
+        *ZONES_APART,
     )
     _, zones = load(apart)
     e = zones.network.endpoints

@@ -19,17 +19,11 @@ from ffplan.fabric.sizing.slim_fly import delta_of
 from ffplan.fabric.wiring.cabling import cables
 from ffplan.fabric.wiring.network import LEAF
 from ffplan.fabric.wiring.wiring import wire_tree
-from tests.support import assess_file, ffplan, vary_design, wired
+from tests.support import ZONES_APART, assess_file, ffplan, vary_design, wired
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-
-JOINED = (
-    "  inter_zone:\n",
-    "    switches: 2 ",
-    "    links_per_zone: 40",
-)
 
 
 def test_splitmix_gives_the_published_sequence() -> None:
@@ -204,9 +198,7 @@ def test_uneven_zones_take_the_bisection_of_the_smaller(tmp_path: Path) -> None:
     """With 1,241 nodes one zone has 621 and the other 620; the bisection is that of twice the smaller."""
     found = []
     for count in (1240, 1241, 1242):
-        path = vary_design(
-            tmp_path, "fire-flyer-2", *((line, "  #") for line in JOINED), ("count: 1250", f"count: {count}")
-        )
+        path = vary_design(tmp_path, "fire-flyer-2", *ZONES_APART, ("count: 1250", f"count: {count}"))
         fabric = assess_file(path).fabric
         found.append((fabric.endpoints_per_zone, fabric.bisection_gbyte_s))
     assert [zones for zones, _ in found] == [(755, 755), (756, 755), (756, 756)]

@@ -17,7 +17,7 @@ from ffplan.base.hostlist import fold, unfold
 from ffplan.interop.nccl import read_inside, server_yaml
 from ffplan.interop.programs import ProgramError, find_library, find_program, run_program, running, wait_for
 from ffplan.interop.slurmctld import read_topology
-from tests.support import ROOT, ffplan, vary_design
+from tests.support import ROOT, ZONES_APART, ffplan, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -251,9 +251,7 @@ def test_slurm_topology_has_one_root_per_unconnected_part(tmp_path: Path) -> Non
     apart = vary_design(
         tmp_path,
         "fire-flyer-2",
-        ("  inter_zone:\n", "  # "),
-        ("    switches: 2 ", "  # "),
-        ("    links_per_zone: 40", "  #"),
+        *ZONES_APART,
     )
     assert roots(ffplan("export", str(apart), "--to", "slurm").out) == ["z1-fabric", "z2-fabric"]
 

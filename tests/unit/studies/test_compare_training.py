@@ -9,7 +9,7 @@ import pytest
 
 from ffplan.results.comparison import JobSide, JobSize, TrainingComparison
 from ffplan.studies.verdicts import verdicts
-from tests.support import ffplan, valid, vary_design
+from tests.support import WITHOUT_PRICES, ffplan, valid, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,8 +61,7 @@ def test_a_job_that_cannot_run_and_prices_that_cannot_be_compared(tmp_path: Path
     unpriced = vary_design(
         tmp_path,
         "fire-flyer-2",
-        ("cost:\n  price_book: fire-flyer-2-relative\n", ""),
-        ("  exclude: [storage, endpoint-links]  # the paper prices neither\n", ""),
+        *WITHOUT_PRICES,
         ("count: 1250", "count: 4"),
         ("count: 135, zones: every", "count: 2"),
     )
