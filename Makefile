@@ -41,6 +41,7 @@ bench: $(READY)  ## Speed, as ratios to `python -c pass` in the same run
 	$(BIN)/python -m tests.bench_fabric
 	$(BIN)/python -m tests.bench_collective
 	$(BIN)/python -m tests.bench_search
+	$(BIN)/python -m tests.bench_cost
 
 coverage: $(READY)  ## Lines and branches that the tests run, those in other processes included
 	$(BIN)/python -m pip install --quiet "coverage>=7.10"

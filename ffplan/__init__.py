@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ffplan.api.costs import costs
     from ffplan.api.designs import Design, load
     from ffplan.api.many import assess_many
     from ffplan.api.studies import assess, collective, compare, search, size, train
@@ -27,6 +28,7 @@ _HOMES = {
     "assess_many": "ffplan.api.many",
     "collective": "ffplan.api.studies",
     "compare": "ffplan.api.studies",
+    "costs": "ffplan.api.costs",
     "load": "ffplan.api.designs",
     "search": "ffplan.api.studies",
     "size": "ffplan.api.studies",
@@ -42,6 +44,7 @@ __all__ = [
     "assess_many",
     "collective",
     "compare",
+    "costs",
     "load",
     "search",
     "size",

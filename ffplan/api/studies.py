@@ -146,17 +146,16 @@ def _compared(
     from ffplan.studies.compare import comparable
     from ffplan.studies.compare_training import compare_training
     from ffplan.studies.job_layout import most_gpus
+    from ffplan.studies.usual_job import JobReports
 
     given = [load(design) for design in designs]
-    return compare_training(
-        [(item.resolved, item.catalog, seen) for item, seen in zip(given, found, strict=True)],
-        base,
-        part_of(given[0].catalog, Model, model, "model"),
-        read_plan(None if plan is None else str(plan), {"batch": batch}),
-        gpus or min(most_gpus(item.resolved) for item in given),
-        comparable=comparable(found),
-        searching=search or plan is None,
+    part = part_of(given[0].catalog, Model, model, "model")
+    fields = read_plan(None if plan is None else str(plan), {"batch": batch})
+    reports = JobReports(
+        [(item.resolved, item.catalog) for item in given], part, fields, searching=search or plan is None
     )
+    count = gpus or min(most_gpus(item.resolved) for item in given)
+    return compare_training(found, base, reports, batch, count, comparable=comparable(found))
 
 
 def collective(

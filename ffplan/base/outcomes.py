@@ -71,6 +71,37 @@ class CostLine:
 
 
 @record
+class BomLine:
+    """A line of the bill of materials."""
+
+    kind: str
+    """servers, storage, switches, endpoint-links, inter-switch-links, storage-network, in-band, out-of-band, spares,
+    racks, cabling, cooling, discount, freight, installation or building."""
+    part: str | None
+    """Catalogue id; null of what is no part."""
+    description: str
+    """What it is."""
+    quantity: float
+    """Pieces; watts of cooling and building; 1 of a share of the hardware."""
+    unit_price: float
+    """Price of one [currency]."""
+    total: float
+    """Price of all [currency]."""
+    low: float
+    """Price of all at the low end of the known range [currency]."""
+    high: float
+    """Price of all at the high end of the known range [currency]."""
+    share: float
+    """Part of the total [1]."""
+    source: str
+    """Where the price is from."""
+    date: str | None
+    """Date of the price."""
+    status: str
+    """Status of the price; `given` where the design states it."""
+
+
+@record
 class MissingPrice:
     """An item of the cost scope that the price book lacks."""
 

@@ -8,11 +8,23 @@ from pydantic import Field
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
+from ffplan.catalog.ownership import OwnershipProfile
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Server, StorageServer, Switch
-from ffplan.catalog.prices import PriceBook
+from ffplan.catalog.prices import PriceBook, RentBook
 
 AnyPart = Annotated[
-    Accelerator | Cpu | Library | Link | Model | Nic | PriceBook | Server | StorageServer | Switch,
+    Accelerator
+    | Cpu
+    | Library
+    | Link
+    | Model
+    | Nic
+    | OwnershipProfile
+    | PriceBook
+    | RentBook
+    | Server
+    | StorageServer
+    | Switch,
     Field(discriminator="kind"),
 ]
 

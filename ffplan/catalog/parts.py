@@ -45,6 +45,8 @@ class Part(Frozen):
     """Sources of the figures below, by key."""
     note: Text | None = None
     """Anything a planner should know."""
+    announced: bool = False
+    """True of a part that its maker has announced, and nobody can buy yet; reports say so."""
 
     def __repr__(self) -> str:
         """Return kind and id; `ffplan catalog show` prints the rest."""
@@ -296,6 +298,8 @@ class ServerPower(Frozen):
     """Measured average during training, or, for storage, in operation [W]."""
     maximum: PowerFigure | None = None
     """Rated maximum: the nameplate's, or the vendor's [W]."""
+    liquid: EfficiencyFigure | None = None
+    """Part of its heat that liquid takes away; 0 of a server cooled by air [1]."""
     other: PowerFigure | None = None
     """Fans, board, NVSwitches, local disks and conversion losses, for the component sum [W]; left out where unknown."""
 

@@ -8,7 +8,7 @@ from pydantic import StringConstraints
 
 from ffplan.catalog.evidence import PriceFigure
 from ffplan.catalog.parts import Part
-from ffplan.inputs.model import Identifier, Text
+from ffplan.inputs.model import Frozen, Identifier, Text
 
 Currency = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z-]+$", max_length=30)]
 """A currency code such as USD, or the name of a relative unit such as paper-unit."""
@@ -31,6 +31,39 @@ class PriceBook(Part):
     """Date of the prices: year or year-month."""
     items: dict[str, PriceFigure]
     """Price of one piece, by catalogue id of the part."""
+
+
+Term = Literal["on-demand", "spot", "capacity-block", "1-year", "3-year"]
+"""How long a rented accelerator is paid for: by the hour, for days booked ahead, or for years."""
+
+
+class Offer(Frozen):
+    """An accelerator for rent."""
+
+    provider: Text
+    """Who rents it out."""
+    instance: Text | None = None
+    """The provider's name for the machine."""
+    accelerator: Identifier
+    """Catalogue id of the accelerator."""
+    term: Term
+    """How long it is paid for."""
+    price: PriceFigure
+    """Price of an accelerator-hour, its server, network and power included [currency per hour]."""
+
+
+class RentBook(Part):
+    """Rents of accelerators, all in one currency."""
+
+    kind_words: ClassVar[str] = "rent book"
+
+    kind: Literal["rent-book"]
+    currency: Currency
+    """Currency of every rent in the book."""
+    date: Annotated[str, StringConstraints(pattern=r"^\d{4}(-\d{2}){0,2}$")]
+    """Date of the rents: year or year-month."""
+    offers: dict[Identifier, Offer]
+    """Offers by id, such as aws-p5-h100-3-year."""
 
 
 def inherit(book: PriceBook, base: PriceBook) -> PriceBook:

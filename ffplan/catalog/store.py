@@ -6,7 +6,6 @@ import os
 import re
 from copy import copy
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,6 +13,7 @@ from ffplan.base.errors import Finding, InputError, UsageError
 from ffplan.base.formatting import article
 from ffplan.base.paths import data_folder
 from ffplan.base.record import record
+from ffplan.catalog.kinds import KINDS, kind_hint, model_of
 from ffplan.catalog.parts import Part, Server, StorageServer, Switch
 from ffplan.catalog.topology import server_faults
 from ffplan.inputs.document import Document, parse_document, read_bytes
@@ -22,50 +22,6 @@ from ffplan.inputs.validate import validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-KINDS = {
-    "accelerator": "parts.Accelerator",
-    "cpu": "parts.Cpu",
-    "nic": "parts.Nic",
-    "switch": "parts.Switch",
-    "link": "parts.Link",
-    "server": "parts.Server",
-    "storage-server": "parts.StorageServer",
-    "price-book": "prices.PriceBook",
-    "library": "library.Library",
-    "model": "models.Model",
-}
-"""Module of the model of each kind of part; most runs need few of them."""
-OTHER_WORDS = {
-    "gpu": "accelerator",
-    "tpu": "accelerator",
-    "processor": "cpu",
-    "adapter": "nic",
-    "hca": "nic",
-    "router": "switch",
-    "cable": "link",
-    "optic": "link",
-    "transceiver": "link",
-    "host": "server",
-    "node": "server",
-    "storage": "storage-server",
-    "price": "price-book",
-}
-"""Kinds of part by other words for them."""
-
-
-def kind_hint(name: str) -> str:
-    """Return a remedy for a kind of part that does not exist: the kind meant, or the nearest."""
-    meant = OTHER_WORDS.get(name.lower().removesuffix("s"))
-    return f"did you mean `{meant}`?" if meant else did_you_mean(name, KINDS, what="kind")
-
-
-def model_of(kind: str) -> type[Part]:
-    """Return the model of a kind of part."""
-    module, name = KINDS[kind].split(".")
-    found: type[Part] = getattr(import_module(f"ffplan.catalog.{module}"), name)
-    return found
-
 
 _KIND = re.compile(rb"^kind:[ \t]*([^\s#]+)", re.MULTILINE)
 

@@ -188,6 +188,20 @@ _ROWS = (
         "Add `rack_units` to the nodes, or remove it.",
     ),
     (
+        "design-rent",
+        "A rented fleet has a price book, or no price of its rent",
+        "Nothing of it is bought, and its rent is one offer or one price.",
+        "rent: {price: $2/hour}  # without `term`",
+        "Name an `offer` of a rent book, or give a `price` with its `term`; remove `cost`.",
+    ),
+    (
+        "design-phases",
+        "Phases shrink, come in the wrong order, or do not end at the whole design",
+        "Each phase adds to the one before, and the last is the design.",
+        "phases:\n  - {name: one, after: 6 months, nodes: [64]}\n  - {name: two, after: 0 months, nodes: [32]}",
+        "Give the nodes that stand after each phase, in the order of their orders.",
+    ),
+    (
         "currency-mixed",
         "Two currencies meet in one design",
         "Two currencies are never added.",

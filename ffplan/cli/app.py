@@ -20,6 +20,7 @@ COMMANDS = (
     "size",
     "collective",
     "train",
+    "cost",
     "accuracy",
     "calibrate",
     "route",

@@ -11,7 +11,7 @@ from ffplan.base.errors import EXIT_INVALID, UsageError
 from ffplan.cli.options import CatalogOption, OutputOption
 from ffplan.cli.output import emit
 
-app = typer.Typer(help="List and show parts.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="List, show and audit parts.", no_args_is_help=True, rich_markup_mode=None)
 
 
 class ListFormat(StrEnum):
@@ -21,6 +21,14 @@ class ListFormat(StrEnum):
     JSON = "json"
 
 
+class AuditFormat(StrEnum):
+    """Formats of the audit."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
+
 FormatOption = Annotated[ListFormat, typer.Option("--format", "-f", help="Format.")]
 
 
@@ -28,6 +36,21 @@ def _complete_part(incomplete: str) -> list[str]:
     from ffplan.catalog.store import Catalog
 
     return [name for name in Catalog().ids() if name.startswith(incomplete)]
+
+
+def _kind(kind: str | None, command: str) -> str | None:
+    """Return a kind of part, its plural included.
+
+    Raises:
+        UsageError: where there is no such kind.
+    """
+    from ffplan.catalog.kinds import KINDS, kind_hint
+
+    if kind is None or kind in KINDS:
+        return kind
+    if kind.removesuffix("s") in KINDS:
+        return kind.removesuffix("s")
+    raise UsageError(f"ffplan catalog {command}: no kind `{kind}`; {kind_hint(kind)}")
 
 
 @app.command("list")
@@ -41,16 +64,11 @@ def list_parts(
 
     Exit code 2 where a file is wrong; standard error names it, and the other parts are listed.
     """
-    from ffplan.catalog.store import KINDS, Catalog, kind_hint
-
-    if kind is not None and kind not in KINDS and kind.removesuffix("s") in KINDS:
-        kind = kind.removesuffix("s")
-    if kind is not None and kind not in KINDS:
-        raise UsageError(f"ffplan catalog list: no kind `{kind}`; {kind_hint(kind)}")
+    from ffplan.catalog.store import Catalog
     from ffplan.report.catalog import parts_document
     from ffplan.studies.catalog import part_list
 
-    parts = part_list(Catalog(catalog or ()), kind)
+    parts = part_list(Catalog(catalog or ()), _kind(kind, "list"))
     emit(parts_document(parts), form, output)
     for item in parts.broken:
         typer.echo(item.fault, err=True)
@@ -78,3 +96,29 @@ def show_part(
         hint = did_you_mean(name, store.ids(), what="part")
         raise UsageError(f"ffplan catalog show: no part `{name}`; {hint}") from None
     emit(part_document(sheet), form, output)
+
+
+@app.command("audit")
+def audit_parts(
+    kind: Annotated[str | None, typer.Argument(metavar="KIND", help="Kind of part; all if omitted.")] = None,
+    months: Annotated[
+        int, typer.Option("--months", min=1, max=600, help="Age from which a price is stale, from the newest source.")
+    ] = 24,
+    form: Annotated[AuditFormat, typer.Option("--format", "-f", help="Format.")] = AuditFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """List figures that need a second look: out of range, contradicted, unpriced, stale, wide, recalled, second-hand.
+
+    Exit code 2 where a file is wrong.
+    """
+    from ffplan.catalog.store import Catalog
+    from ffplan.report.catalog import audit_document
+    from ffplan.studies.audit import audit
+
+    report = audit(Catalog(catalog or ()), _kind(kind, "audit"), months)
+    emit(audit_document(report), form, output)
+    for item in report.broken:
+        typer.echo(item.fault, err=True)
+    if report.broken:
+        raise typer.Exit(EXIT_INVALID)

@@ -9,15 +9,17 @@ import typer
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.record import record
 from ffplan.catalog.named import part_of
+from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import examined_design, resolved_design
-from ffplan.cli.options import CatalogOption, DesignsArgument, OutputOption, complete_part
+from ffplan.cli.options import CatalogOption, DesignsArgument, OutputOption, SeedOption, complete_part
 from ffplan.cli.output import Progress, emit
 from ffplan.cli.series import MOST
+from ffplan.studies.asked import Asked
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
-    from ffplan.results.comparison import TrainingComparison
+    from ffplan.results.comparison import MoneyComparison, TrainingComparison
     from ffplan.results.design import Assessment
 
 
@@ -44,12 +46,19 @@ class JobOptions:
     gpus: int | None
     plan: str | None
     search: bool
+    tokens: float | None
+    money: Asked
 
 
 def _training(
-    files: list[str], catalogs: list[str] | None, designs: tuple[Assessment, ...], baseline: int, job: JobOptions
-) -> TrainingComparison:
-    """Return the job on every design.
+    files: list[str],
+    catalogs: list[str] | None,
+    designs: tuple[Assessment, ...],
+    labels: tuple[str, ...],
+    baseline: int,
+    job: JobOptions,
+) -> tuple[TrainingComparison, MoneyComparison | None]:
+    """Return the training job on every design, and in money where tokens are given.
 
     Raises:
         UsageError: where the batch is missing, or there is no such model.
@@ -57,32 +66,33 @@ def _training(
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.compare import comparable
-    from ffplan.studies.compare_training import compare_training
+    from ffplan.studies.compare_money import compare_money
+    from ffplan.studies.compare_training import batches_of, compare_training
     from ffplan.studies.job_layout import most_gpus
+    from ffplan.studies.usual_job import JobReports, with_usual_batch
 
-    if job.batch is None:
+    if job.batch is None and job.tokens is None:
         raise UsageError("ffplan compare: --model needs --batch, the sequences of a step")
     resolved = [resolved_design(file, catalogs) for file in files]
-    candidates = [(design, parts, found) for (design, parts), found in zip(resolved, designs, strict=True)]
     part = part_of(resolved[0][1], Model, job.model, "ffplan compare: --model")
     most = min(most_gpus(design) for design, _ in resolved)
     if part.transformer is None:
         raise UsageError(f"ffplan compare: --model {part.id}: a search needs a transformer; `ffplan train` times it")
     if job.gpus is not None and job.gpus > most:
         raise UsageError(f"ffplan compare: --gpus {job.gpus:,}: one job can span {most:,} on every design")
+    gpus = job.gpus or most
+    plan = with_usual_batch(read_plan(job.plan, {"batch": job.batch} if job.batch else {}), part, gpus)
+    assert plan.batch is not None
     progress = Progress(f"searching plans of {part.id}")
-    found = compare_training(
-        candidates,
-        baseline,
-        part,
-        read_plan(job.plan, {"batch": job.batch}),
-        job.gpus or most,
-        comparable=comparable(designs),
-        searching=job.search or job.plan is None,
-        step=progress.step,
-    )
+    searching = job.search or job.plan is None
+    reports = JobReports(resolved, part, plan, searching=searching, step=progress.another)
+    found = compare_training(designs, baseline, reports, plan.batch, gpus, comparable=comparable(designs))
+    money = None
+    if job.tokens is not None:
+        wanted = (gpus, plan.batch, job.tokens)
+        money = compare_money(reports, labels, baseline, batches_of(plan.batch), wanted, job.money)
     progress.end()
-    return found
+    return found, money
 
 
 def compare(
@@ -119,6 +129,10 @@ def compare(
         bool,
         typer.Option("--search", help="Search the fastest plan of every design, as without --plan; its fields stay."),
     ] = False,
+    tokens: TokensOption = None,
+    years: YearsOption = None,
+    draws: DrawsOption = None,
+    seed: SeedOption = 0,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
@@ -128,16 +142,22 @@ def compare(
         raise UsageError("ffplan compare: name at least two designs")
     from ffplan.report.compare import compare_document
     from ffplan.studies import compare as study
+    from ffplan.studies.asked import DRAWS, Asked
 
     designs = _examine_all(files, catalog)
     labels = study.labels_of(designs)
     base = study.baseline_of(designs, labels, files, baseline)
-    training = None
+    if tokens is None and (years is not None or draws is not None or seed):
+        raise UsageError("ffplan compare: --years, --draws and --seed have an effect with --tokens only")
+    training, money = None, None
     if model is not None:
-        training = _training(
-            files, catalog, designs, base, JobOptions(model=model, batch=batch, gpus=gpus, plan=plan, search=search)
+        asked = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
+        number = None if tokens is None else tokens_of(tokens, "compare")
+        job = JobOptions(model=model, batch=batch, gpus=gpus, plan=plan, search=search, tokens=number, money=asked)
+        training, money = _training(files, catalog, designs, labels, base, job)
+    elif batch or gpus or plan or search or tokens:
+        raise UsageError(
+            "ffplan compare: --batch, --gpus, --plan, --search and --tokens have an effect with --model only"
         )
-    elif batch or gpus or plan or search:
-        raise UsageError("ffplan compare: --batch, --gpus, --plan and --search have an effect with --model only")
-    comparison = study.compare(designs, labels, base, training)
+    comparison = study.compare(designs, labels, base, training, money)
     emit(compare_document(comparison), form, output)

@@ -98,6 +98,7 @@ class Progress:
 
     def __init__(self, what: str) -> None:
         self.what = what
+        self.done = 0
         self.shown = sys.stderr is not None and sys.stderr.isatty()
 
     def _show(self, text: str) -> None:
@@ -113,6 +114,11 @@ class Progress:
         """Print a count, where the total is unknown."""
         if self.shown:
             self._show(f"{self.what}: {done} times")
+
+    def another(self) -> None:
+        """Print how often it was called."""
+        self.done += 1
+        self.count(self.done)
 
     def end(self) -> None:
         """Clear the line."""

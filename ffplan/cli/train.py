@@ -10,6 +10,7 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
+from ffplan.cli.cost_options import TokensOption, tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
@@ -101,6 +102,36 @@ def _report(
         raise typer.Exit(EXIT_FINDINGS) from None
 
 
+def _as_run(file: str, catalog: list[str] | None, report: TrainReport, tokens: str | None) -> TrainReport:
+    """Return a report with its first row as a training run, where tokens are given.
+
+    Raises:
+        UsageError: where they are none, or the model has no tokens.
+    """
+    if tokens is None:
+        return report
+    from ffplan.studies.asked import Asked
+    from ffplan.studies.cost import study_cost, timed_job
+
+    if report.unit != "tokens":
+        raise UsageError(f"ffplan train: --tokens: {report.model} is trained on {report.unit}")
+    row = report.rows[0]
+    timed = timed_job(report, row.plan.gpus + row.idle, tokens_of(tokens, "train"))
+    return replace(report, run=study_cost(*resolved_design(file, catalog), Asked(), timed).run)
+
+
+def _refuse_options(save: str | None, top: int | None, *, search: bool) -> None:
+    """Refuse what cannot be saved, and what has no effect.
+
+    Raises:
+        UsageError: with the reason.
+    """
+    if save is not None:
+        refuse_target(save, "--save")
+    if top is not None and not search:
+        raise UsageError("ffplan train: --top has no effect without --search")
+
+
 def _numbers(gpus: str | None, *, search: bool) -> tuple[int, ...]:
     """Return the numbers of accelerators asked for; an empty tuple for all that one job can span.
 
@@ -156,6 +187,7 @@ def train(
     top: TopOption = None,
     memory: MemoryOption = None,
     save: SaveOption = None,
+    tokens: TokensOption = None,
     chart: ChartOption = False,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
@@ -187,15 +219,12 @@ def train(
         "grad_reduce_dtype": grad_reduce_dtype,
         "optimizer_dtype": optimizer_dtype,
     }
-    if save is not None:
-        refuse_target(save, "--save")
-    if top is not None and not search:
-        raise UsageError("ffplan train: --top has no effect without --search")
+    _refuse_options(save, top, search=search)
     given = {name: value for name, value in options.items() if value is not None}
     wanted = plan_of(document := plan_document(plan), given)
     limit = parsed(lambda: parse_quantity(memory, DATA), "--memory") if memory else None
     numbers, fixed = _numbers(gpus, search=search), frozenset(wanted.model_fields_set)
     request = partial(TrainRequest, plan=wanted, gpus=numbers, memory=limit, fixed=fixed)
     report = _report(file, catalog, model, request, top=(top or TOP) if search else None, plan=(document, set(given)))
-    emit(train_document(report, chart=chart), form, output)
+    emit(train_document(report := _as_run(file, catalog, report, tokens), chart=chart), form, output)
     _finish(report, wanted, save)

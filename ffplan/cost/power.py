@@ -206,7 +206,13 @@ def training_power(group: ResolvedGroup, fraction: Number) -> tuple[Number, str]
     return fraction * total, f"{fraction:g} x {COMPONENTS}"
 
 
-def _node(group: ResolvedGroup, fraction: Number) -> NodePower:
+def node_power(group: ResolvedGroup, fraction: Number) -> NodePower:
+    """Return the power of one node of a group.
+
+    Args:
+        group: the group.
+        fraction: power in training over rated maximum, where it is not measured [1].
+    """
     power, total = group.server.power, component_sum(group)
     training, grade = training_power(group, fraction)
     most = power.maximum.value if power.maximum else maximum(total, training)
@@ -264,7 +270,7 @@ def plan_power(
     cables = cable_items(design, fabric) if links is None else links
     ends = 2 * sum(count * _watts(link.power_per_end) for _, link, count in cables)
     at_nics = sum(count * _watts(link.power_per_end) for kind, link, count in cables if kind == "endpoint-links")
-    nodes = tuple(_node(group, design.spec.site.training_power) for group in design.groups)
+    nodes = tuple(node_power(group, design.spec.site.training_power) for group in design.groups)
     return PowerPlan(
         nodes=nodes,
         switches_w=fabric.switches * _watts(design.switch.power),

@@ -29,6 +29,8 @@ def whole_faults(spec: Design, document: Document) -> Iterator[Finding]:
     yield from _tier_faults(spec, document)
     yield from _family_faults(spec, document)
     yield from _zone_faults(spec, document)
+    yield from rent_faults(spec, document)
+    yield from phase_faults(spec, document)
     for position, group in enumerate(spec.nodes):
         if (group.rack_units is None) == (spec.floor is not None):
             lacks = group.rack_units is None
@@ -182,6 +184,11 @@ def _whole_port_links(catalog: Catalog, rate: float) -> list[Link]:
     return found
 
 
+def _watts(link: Link) -> float:
+    """Return the power of a link's end [W], by which passive copper comes before active."""
+    return link.power_per_end.value if link.power_per_end else 0.0
+
+
 def breakout_faults(
     spec: Design, document: Document, switch: Switch | None, links: dict[str, Link | None], catalog: Catalog
 ) -> Iterator[Finding]:
@@ -202,7 +209,7 @@ def breakout_faults(
         if link is None or link.rate.value >= port or getattr(spec.fabric.link, field) is None:
             continue
         whole = _whole_port_links(catalog, port)
-        whole.sort(key=lambda item, medium=link.medium: (item.medium != medium, item.id))  # type: ignore[misc]
+        whole.sort(key=lambda item, medium=link.medium: (item.medium != medium, _watts(item), item.id))  # type: ignore[misc]
         name = f"name the cable of the whole port: `{whole[0].id}`" if whole else f"add a link of {_gbit(port)}"
         yield document.finding(
             "fabric-breakout",
@@ -244,6 +251,87 @@ def _zone_faults(spec: Design, document: Document) -> Iterator[Finding]:
             )
 
 
+def _convertible(spec: Design, currency: str, wanted: str) -> bool:
+    """Return whether the design states what one unit of a currency is worth in another."""
+    rate = spec.ownership.exchange.get(currency)
+    return rate is not None and rate.currency == wanted
+
+
+def rent_faults(spec: Design, document: Document) -> Iterator[Finding]:
+    """Yield faults of a rented fleet."""
+    rent = spec.rent
+    if rent is None:
+        return
+    if spec.cost is not None:
+        yield document.finding(
+            "design-rent",
+            ("cost",),
+            "a rented fleet has no price book: nothing of it is bought",
+            "remove `cost`, or remove `rent`",
+            key=True,
+        )
+    if (rent.offer is None) == (rent.price is None):
+        yield document.finding(
+            "design-rent",
+            ("rent",),
+            "the rent has both an offer and a price" if rent.offer else "the rent has neither an offer nor a price",
+            "name an `offer` of the rent book, or give a `price` with its `term`",
+            key=True,
+        )
+    elif (rent.price is None) != (rent.term is None):
+        lacks = rent.term is None
+        yield document.finding(
+            "design-rent",
+            ("rent", "price" if lacks else "term"),
+            "the price has no `term`" if lacks else "the offer brings its own term",
+            "add `term: on-demand`, or the term that is paid for" if lacks else "remove `term`",
+            key=True,
+        )
+    if spec.phases:
+        yield document.finding(
+            "design-phases", ("phases",), "a rented fleet buys nothing in phases", "remove `phases`", key=True
+        )
+
+
+def phase_faults(spec: Design, document: Document) -> Iterator[Finding]:
+    """Yield faults of phases: those that shrink, come too early, or do not end at the whole design."""
+    before, start = [0] * len(spec.nodes), 0.0
+    for position, phase in enumerate(spec.phases):
+        path = ("phases", position)
+        if len(phase.nodes) != len(spec.nodes):
+            yield document.finding(
+                "design-phases",
+                (*path, "nodes"),
+                f"{len(phase.nodes)} numbers of nodes for {len(spec.nodes)} groups",
+                "give one number for each group of `nodes`, in their order",
+            )
+            return
+        same = list(phase.nodes) == before
+        if same or any(now < then for now, then in zip(phase.nodes, before, strict=True)):
+            yield document.finding(
+                "design-phases",
+                (*path, "nodes"),
+                f"phase `{phase.name}` {'adds no node' if same else 'shrinks'}",
+                "give the nodes that stand after the phase; each phase adds to the one before",
+            )
+        if phase.after < start:
+            yield document.finding(
+                "design-phases",
+                (*path, "after"),
+                f"phase `{phase.name}` is ordered before the one above it",
+                "put the phases in the order of their orders",
+            )
+        before, start = list(phase.nodes), phase.after
+    whole = [group.count for group in spec.nodes]
+    if spec.phases and before != whole:
+        yield document.finding(
+            "design-phases",
+            ("phases", len(spec.phases) - 1, "nodes"),
+            f"the last phase has {before} nodes, the design {whole}",
+            "let the last phase be the whole design",
+        )
+
+
 def currency_faults(spec: Design, document: Document, book: PriceBook | None) -> Iterator[Finding]:
     """Yield a fault for every price whose currency differs from the price book's, or from the first one named."""
     limits, site = spec.limits, spec.site
@@ -259,7 +347,7 @@ def currency_faults(spec: Design, document: Document, book: PriceBook | None) ->
     ]
     present = [(path, currency) for path, currency in named if currency]
     for path, currency in present[1:]:
-        if currency != present[0][1]:
+        if currency != present[0][1] and not (path[0] == "site" and _convertible(spec, present[0][1], currency)):
             yield document.finding(
                 "currency-mixed",
                 path,

@@ -45,8 +45,8 @@ class _Resolver:
             self.faults.extend(error.findings)
             return None
 
-    def group(self, position: int, group: NodeGroup) -> ResolvedGroup | None:
-        path = ("nodes", position, "server")
+    def group(self, position: int, group: NodeGroup, path: tuple[str | int, ...] | None = None) -> ResolvedGroup | None:
+        path = path or ("nodes", position, "server")
         model: type[Server] | type[StorageServer] = StorageServer if group.role == "storage" else Server
         server = self.part(model, group.server, path)
         if server is None:
@@ -112,6 +112,25 @@ class _Resolver:
                     "name the library that passes messages between the accelerators",
                 )
             )
+
+
+def resolve_group(document: Document, catalog: Catalog, group: NodeGroup, path: tuple[str | int, ...]) -> ResolvedGroup:
+    """Return a group of nodes that another file than a design names.
+
+    Args:
+        document: that file.
+        catalog: where its parts are looked up.
+        group: the group.
+        path: where the file names its server.
+
+    Raises:
+        InputError: where there is no such server, or its file is wrong.
+    """
+    resolver = _Resolver(document, catalog)
+    found = resolver.group(0, group, path)
+    if resolver.faults or found is None:
+        raise InputError(*resolver.faults)
+    return found
 
 
 def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:

@@ -6,9 +6,10 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from ffplan.catalog.prices import Currency
-from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
-from ffplan.inputs.quantities import Bandwidth, Data, EnergyPrice, Length, MoneyAmount, Power, Ratio
+from ffplan.catalog.ownership import OwnershipFields, PerHourEstimate, PerMonth, ShareEstimate
+from ffplan.catalog.prices import Currency, Term
+from ffplan.inputs.model import MOST_COUNT, Count, Frozen, Identifier, Many, Text
+from ffplan.inputs.quantities import Bandwidth, Data, EnergyPrice, Length, MoneyAmount, Power, Ratio, Years
 
 Role = Literal["compute", "storage", "management"]
 Family = Literal["fat-tree", "rail-optimised", "rail-only", "dragonfly"]
@@ -184,6 +185,55 @@ class Floor(Frozen):
     """Catalogue ids of the cables and optics to choose from; the cheapest that reaches is taken."""
 
 
+class Ownership(OwnershipFields):
+    """What owning the cluster takes: a profile, and fields of it that this design states otherwise."""
+
+    profile: Identifier = "owned-2026"
+    """Catalogue id of the ownership profile."""
+    facility: Literal["colocation", "own", "power"] = "colocation"
+    """`colocation`: rent by kW, energy apart. `own`: a building written off over its life. `power`: neither; energy
+    alone."""
+    liquid: ShareEstimate | None = None
+    """Part of the servers' heat that liquid takes away, where their files do not say [1]."""
+    rents: Identifier = "rents-2026"
+    """Catalogue id of the rent book whose offers are set against owning."""
+    exchange: dict[Currency, MoneyAmount] = Field(default_factory=dict)
+    """Value of one unit of another currency, such as `CNY: $0.14`; no other conversion is made."""
+    delay: PerMonth | None = None
+    """Value of a month without the cluster; the rent that bridges it if omitted [currency per month]."""
+
+
+class Rent(Frozen):
+    """The cluster is rented: from an offer of a rent book, or at a stated price."""
+
+    book: Identifier = "rents-2026"
+    """Catalogue id of the rent book."""
+    offer: Identifier | None = None
+    """Offer of the book."""
+    price: PerHourEstimate | None = None
+    """Price of an accelerator-hour in place of an offer [currency per hour]."""
+    term: Term | None = None
+    """How long that price is paid: the hours in use of `on-demand`, `spot` and `capacity-block`, every hour of `1-year`
+    and `3-year`; needed with `price`."""
+    extras: PerMonth | None = None
+    """Storage, egress and support that the provider bills apart [currency per month]."""
+
+
+class Phase(Frozen):
+    """What is bought when; the last phase is the whole design."""
+
+    name: Identifier
+    """Name of the phase."""
+    after: Years
+    """From the first order to the order of this phase [year]."""
+    nodes: Annotated[Many[Annotated[int, Field(ge=0, le=MOST_COUNT)]], Field(min_length=1)]
+    """Nodes of each group, in the order of `nodes`, that stand once this phase is in production."""
+    price_change: Annotated[float, Field(ge=-0.9, le=3.0, strict=False)] = 0.0
+    """Prices of this phase over those of the price book, less one: -0.15 where parts are 15 % cheaper by then [1]."""
+    lead_time: Years | None = None
+    """From its order to its first job; lead time and commissioning of `ownership` if omitted [year]."""
+
+
 class Design(Frozen):
     """A cluster as planned."""
 
@@ -201,6 +251,12 @@ class Design(Frozen):
     """The site."""
     cost: Cost | None = None
     """Pricing; without it the report has no cost."""
+    ownership: Ownership = Ownership.model_construct()
+    """What owning the cluster takes; `ffplan cost` reads it."""
+    rent: Rent | None = None
+    """The cluster is rented and not bought; it then has no `cost`."""
+    phases: Many[Phase] = ()
+    """What is bought when, in order."""
     floor: Floor | None = None
     """The floor plan; with it, cables have lengths, and the bill of materials the types that reach."""
     limits: Limits = Limits.model_construct()

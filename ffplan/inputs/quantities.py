@@ -14,7 +14,9 @@ Every quantity is turned into one canonical unit on reading, and the rest of ffp
 | fraction | 1 | `40 %`, `0.4` |
 | ratio | 1 | `3:1`, `1.067:1` |
 | money | amount and currency | `$36,000`, `350 paper-unit`, `1.2 M USD` |
-| energy price | money per kWh | `$0.08/kWh` |
+| price of a unit | money per kWh, kW-month, W, hour, year | `$0.08/kWh`, `$150/kW-month` |
+| share | 1, from 0 to 1 | `90 %` |
+| span | year | `4 years`, `18 months` |
 """
 
 from __future__ import annotations
@@ -146,15 +148,26 @@ DIMENSIONS = (BANDWIDTH, DATA, POWER, COMPUTE, TRANSFERS, LENGTH, DURATION)
 _NUMBER = r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
 _QUANTITY = re.compile(rf"([-+]?)({_NUMBER})\s*([A-Za-z][A-Za-z/]*)")
 _RATIO = re.compile(rf"({_NUMBER})\s*:\s*({_NUMBER})")
+_SPAN = re.compile(rf"({_NUMBER})\s*(years?|months?)")
 _PERCENT = re.compile(rf"({_NUMBER})\s*%")
 _SYMBOLS = {"$": "USD", "€": "EUR", "¥": "CNY", "£": "GBP"}
 _MONEY = re.compile(
     rf"(?P<symbol>[$€¥£])?\s*(?P<amount>{_NUMBER})\s*(?P<scale>k|M|bn)?(?:\s*(?P<code>[A-Za-z][A-Za-z-]+))?"
-    r"(?P<per>\s*/\s*kWh)?"
+    r"(?:\s*/\s*(?P<per>[A-Za-z][A-Za-z-]*))?"
 )
 _AMOUNT_SHAPE = rf"[$€¥£]?\s*{_NUMBER}\s*(k|M|bn)?(\s*[A-Za-z][A-Za-z-]+)?"
 LARGEST_AMOUNT = 1e15
 """Largest amount of money read, in any currency."""
+PER_EXAMPLES = {
+    "kWh": "$0.08",
+    "kW-month": "$150",
+    "W": "$10",
+    "hour": "$2.10",
+    "month": "$50,000",
+    "year": "$250,000",
+    "GB": "$0.05",
+}
+"""A usual price by what it is for, as messages show it."""
 _SCALES = {None: 1.0, "k": 1e3, "M": 1e6, "bn": 1e9}
 
 
@@ -272,18 +285,57 @@ def parse_fraction(value: Any) -> float:
     return result
 
 
-@dataclass(frozen=True, slots=True)
+def parse_share(value: Any) -> float:
+    """Return a part of a whole: `40 %` as 0.4; from 0 to 1."""
+    remedy = "write a share from 0 to 100 %, such as `40 %` or `0.4`"
+    match = _PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match:
+        result = _number(match[1]) / 100.0
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        result = float(value)
+    else:
+        raise _fault("unit", f"{describe(value)} is not a share", remedy)
+    if not 0 <= result <= 1:
+        raise _fault("range", f"{describe(value)} is out of range", remedy)
+    return result
+
+
+MOST_YEARS = 50.0
+"""Longest span of ownership that is read [year]."""
+
+
+def parse_years(value: Any) -> float:
+    """Return a span in years: `4 years`, `18 months`."""
+    remedy = "write a span such as `4 years` or `18 months`"
+    match = _SPAN.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        raise _fault("unit", f"{describe(value)} is not a span of years or months", remedy)
+    result = _number(match[1]) / (12.0 if match[2].startswith("month") else 1.0)
+    if not 0 <= result <= MOST_YEARS:
+        raise _fault("range", f"{describe(value)} is out of range", f"{remedy}, of at most {MOST_YEARS:g} years")
+    return result
+
+
+@dataclass(frozen=True, slots=True, order=True)
 class Money:
-    """An amount in one currency."""
+    """An amount in one currency; ordered by the amount."""
 
     amount: float
     currency: str
 
 
-def parse_money(value: Any, *, per_kwh: bool = False) -> Money:
-    """Return an amount with its currency; two currencies are never converted or added."""
-    example = "`$0.08/kWh`" if per_kwh else "`$120 M` or `11600 paper-unit`"
-    remedy = f"write {'a price per kWh' if per_kwh else 'an amount of money'} such as {example}"
+def parse_money(value: Any, *, per: str | None = None) -> Money:
+    """Return an amount with its currency; two currencies are never added.
+
+    Args:
+        value: the value in the file.
+        per: unit that the price is for, such as kWh; None for an amount.
+
+    Raises:
+        PydanticCustomError: with a message and a remedy, where it is none.
+    """
+    example = f"`{PER_EXAMPLES.get(per, '$100')}/{per}`" if per else "`$120 M` or `11600 paper-unit`"
+    remedy = f"write {f'a price per {per}' if per else 'an amount of money'} such as {example}"
     if isinstance(value, Money):
         return value
     text = value.strip() if isinstance(value, str) else ""
@@ -295,8 +347,8 @@ def parse_money(value: Any, *, per_kwh: bool = False) -> Money:
             raise _fault("range", f"{describe(value)} is negative", remedy)
         raise _fault("unit", f"{describe(value)} is not an amount of money", remedy)
     symbol, code = match["symbol"], match["code"]
-    if bool(match["per"]) != per_kwh:
-        wanted = "a price per kWh" if per_kwh else "an amount, not a price per kWh,"
+    if match["per"] != per:
+        wanted = f"a price per {per}" if per else f"an amount, not a price per {match['per']},"
         raise _fault("unit", f"{describe(value)}: {wanted} is wanted", remedy)
     if not symbol and not code:
         raise _fault("unit", f"{describe(value)} has no currency", remedy)
@@ -359,7 +411,7 @@ def _money_value(value: Any) -> Money:
 
 
 def _energy_price_value(value: Any) -> Money:
-    return parse_money(value, per_kwh=True)
+    return parse_money(value, per="kWh")
 
 
 MoneyAmount = Annotated[Money, PlainValidator(_money_value), _schema("`$120 M` or `11600 paper-unit`", _AMOUNT_SHAPE)]
@@ -368,3 +420,20 @@ EnergyPrice = Annotated[
     Money, PlainValidator(_energy_price_value), _schema("`$0.08/kWh`", _AMOUNT_SHAPE + r"\s*/\s*kWh")
 ]
 """A price per kWh with its currency."""
+
+
+def money_per(per: str | None) -> tuple[PlainValidator, WithJsonSchema]:
+    """Return what reads a price for a unit, and its JSON Schema."""
+
+    def parse(value: Any) -> Money:
+        return parse_money(value, per=per)
+
+    if per is None:
+        return PlainValidator(parse), _schema("`$120 M` or `11600 paper-unit`", _AMOUNT_SHAPE)
+    return PlainValidator(parse), _schema(f"`{PER_EXAMPLES.get(per, '$100')}/{per}`", rf"{_AMOUNT_SHAPE}\s*/\s*{per}")
+
+
+Share = Annotated[float, PlainValidator(parse_share), _schema("`40 %`", _PERCENT.pattern, number=True)]
+"""A part of a whole, from 0 to 1 [1]."""
+Years = Annotated[float, PlainValidator(parse_years), _schema("`4 years` or `18 months`", _SPAN.pattern)]
+"""A span [year]."""

@@ -8,7 +8,7 @@ from ffplan.base.formatting import number
 from ffplan.report.document import Body, Document, Grid, Remarks
 
 if TYPE_CHECKING:
-    from ffplan.results.catalog import FigureRow, PartList, PartSheet
+    from ffplan.results.catalog import AuditReport, FigureRow, PartList, PartSheet
 
 
 def _figure(row: FigureRow, source: int) -> tuple[str, str, str, str]:
@@ -63,3 +63,19 @@ def parts_document(parts: PartList) -> Document:
         parts: the parts.
     """
     return Document(parts, lambda: _list(parts), lambda: parts.parts)
+
+
+def _audit(report: AuditReport) -> Body:
+    counts = ", ".join(f"{count:,} {kind}" for kind, count in report.counts.items() if count) or "no findings"
+    rows = tuple((item.kind, item.part, item.path, item.what) for item in report.findings)
+    table = [Grid("", rows, ("kind", "part", "figure", "why"), style="list")] if rows else []
+    return Body(f"{report.figures:,} figures: {counts}", tuple(table))
+
+
+def audit_document(report: AuditReport) -> Document:
+    """Return what `ffplan catalog audit` prints.
+
+    Args:
+        report: the audit.
+    """
+    return Document(report, lambda: _audit(report), lambda: report.findings)

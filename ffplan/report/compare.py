@@ -6,15 +6,16 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, kilowatts, number, percent, times
-from ffplan.report.document import Body, Document, Matrix, Remarks
+from ffplan.report.document import Body, Document, Grid, Matrix, Remarks
 from ffplan.report.train import plan_words
 from ffplan.results.comparison import Ratios
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ffplan.results.comparison import Comparison, TrainingComparison
+    from ffplan.results.comparison import Comparison, MoneyComparison, TrainingComparison
     from ffplan.results.design import Assessment, CostReport
+    from ffplan.results.run import Band
 
 
 Row = tuple[str, tuple[str, ...]]
@@ -177,11 +178,15 @@ def _rows(c: Comparison) -> list[dict[str, object]]:
 
 def _body(c: Comparison) -> Body:
     names = tuple(c.labels)
-    blocks = [Matrix(title, names, group) for title, group in _groups(c)]
+    blocks: list[Matrix | Grid] = [Matrix(title, names, group) for title, group in _groups(c)]
     title = " against ".join(names) + (": totals are not comparable" if c.incomparable else "")
     first = [Remarks(("Totals are not comparable.", *c.incomparable))] if c.incomparable else []
-    if c.training is not None:
+    if c.money is not None:
+        first.append(Remarks(c.money.headline))
+        blocks = [*_money(c, c.money), *blocks]
+    elif c.training is not None:
         first.append(Remarks(c.verdicts))
+    if c.training is not None:
         blocks += [_job(c, c.training), _batches(c, c.training)]
     return Body(title, (*first, *blocks, Remarks(tuple(_remarks(c)))))
 
@@ -191,6 +196,68 @@ def _cell(value: float | None, show: Callable[[float], str], ratio: float | None
     if value is None:
         return "-"
     return show(value) + (f" ({times(ratio)})" if ratio is not None and ratio != 1 else "")
+
+
+def _banded(label: str, show: Callable[[float], str], bands: list[Band | None]) -> Row:
+    """Return a figure with its P10 and P90 on every design."""
+    return label, tuple(
+        "-" if found is None else f"{show(found.likely)} ({show(found.p10)} to {show(found.p90)})" for found in bands
+    )
+
+
+def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
+    """Return the run in money: a column for each design, what drives the difference, and other sizes."""
+    runs = [side.run for side in money.sides]
+    unit = money.currency
+
+    def of(field: str) -> list[Band | None]:
+        return [getattr(run, field) if run else None for run in runs]
+
+    rows: list[Row] = [
+        ("to buy", tuple("-" if side.capex is None else amount(side.capex) for side in money.sides)),
+        _banded("accelerator-hour", _two, [side.hour for side in money.sides]),
+        _banded("days of the run", _three, of("days")),
+        _banded("cost of the run", amount, of("cost")),
+        _banded("a million tokens", _two, of("cost_per_million_tokens")),
+        _banded("energy [MWh]", _three, of("energy_mwh")),
+        _banded("carbon [t CO2e]", _three, of("carbon_t")),
+        (
+            "first job after",
+            tuple(f"{run.ready_months:.0f} months" if run else "-" for run in runs),
+        ),
+    ]
+    found: list[Matrix | Grid] = [Matrix(f"Run, {unit}, P10 to P90", tuple(c.labels), tuple(rows))]
+    for item in money.differences:
+        swings = tuple(
+            (row.label, _three(row.low), _three(row.high), _two(row.at_low), _two(row.at_high))
+            for row in item.tornado[:SWINGS]
+        )
+        title = f"{item.label} less {c.baseline}, {unit} for a million tokens: what drives it"
+        found.append(Grid(title, swings, ("input", "P10", "P90", "at P10", "at P90")))
+    sizes = tuple(
+        (
+            f"{row.gpus:,}",
+            f"{row.batch:,}",
+            *("-" if s.cost_per_million_tokens is None else _two(s.cost_per_million_tokens) for s in row.sides),
+        )
+        for row in money.scales
+    )
+    found.append(Grid(f"A million tokens by size, {unit}", sizes, ("GPUs", "batch", *c.labels)))
+    return found
+
+
+SWINGS = 6
+"""Inputs of the tornado that text shows; JSON has all [1]."""
+
+
+def _two(value: float) -> str:
+    """Return an amount with two places, three digits where it is below one."""
+    return f"{value:,.2f}" if abs(value) >= 1 or not value else number(value, 3)
+
+
+def _three(value: float) -> str:
+    """Return a number to three digits."""
+    return number(value, 3) if abs(value) < 100 else f"{value:,.0f}"
 
 
 def _job(c: Comparison, job: TrainingComparison) -> Matrix:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import number
 from ffplan.base.plain import plain
-from ffplan.report.document import Body, Document, Grid
+from ffplan.report.document import Body, Document, Grid, Remarks
 from ffplan.results.training import SHORT_NAMES
 
 if TYPE_CHECKING:
@@ -163,8 +163,9 @@ def _search(report: TrainReport) -> list[Grid]:
     return [Grid("Why the others lost", (*lost, *idle)), *([Grid(title, refused)] if refused else [])]
 
 
-def _train(report: TrainReport, *, chart: bool) -> list[Grid]:
-    blocks = [_steps(report)]
+def _train(report: TrainReport, *, chart: bool) -> list[Grid | Remarks]:
+    blocks: list[Grid | Remarks] = [Remarks((report.run.words,))] if report.run else []
+    blocks.append(_steps(report))
     if report.skipped:
         rows = tuple((f"{item.gpus:,}", item.why) for item in report.skipped)
         blocks.append(Grid("Where the plan cannot run", rows))

@@ -35,6 +35,34 @@ class BrokenPart:
 
 
 @record
+class AuditFinding:
+    """A figure that needs a second look."""
+
+    kind: str
+    """out-of-range, contradicted, unpriced, stale, wide-range, recalled or second-hand."""
+    part: str
+    """Catalogue id."""
+    path: str
+    """Field within the file; empty for the part as a whole."""
+    what: str
+    """What is wrong with it."""
+
+
+@record
+class AuditReport:
+    """An audit of the catalogue."""
+
+    figures: int
+    """Figures looked at."""
+    counts: dict[str, int]
+    """Findings by kind."""
+    findings: tuple[AuditFinding, ...]
+    """Findings, worst kind first."""
+    broken: tuple[BrokenPart, ...]
+    """Files that hold no usable part."""
+
+
+@record
 class PartList:
     """Parts of the catalogue."""
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from ffplan.base.record import record
+from ffplan.results.cost import FlipRow, SwingRow
 from ffplan.results.design import Assessment, ToolInfo
 from ffplan.results.result import Result
+from ffplan.results.run import Band, RunReport
 from ffplan.results.training import PlanRow
 
 
@@ -112,6 +114,88 @@ class TrainingComparison:
 
 
 @record
+class MoneySide:
+    """A training run on one design, in money."""
+
+    label: str
+    """Label of the design."""
+    hour: Band | None
+    """An accelerator-hour in use [currency]; null where the design has neither prices nor rent."""
+    capex: float | None
+    """Purchase of the whole cluster, the building included [currency]; 0 of a rented fleet."""
+    partial: tuple[str, ...]
+    """Parts without a price, which the sums leave out."""
+    run: RunReport | None
+    """The run; null where it cannot run or be priced."""
+    refused: str | None
+    """Reason why it cannot."""
+
+
+@record
+class MoneyDifference:
+    """One design against the baseline, over a million tokens of the run."""
+
+    label: str
+    """Label of the design."""
+    cheaper_share: float
+    """Part of the draws in which it is cheaper than the baseline [1]."""
+    difference: Band
+    """Its cost of a million tokens less the baseline's [currency]."""
+    ratio: Band
+    """Its cost of a million tokens over the baseline's [1]."""
+    tornado: tuple[SwingRow, ...]
+    """What drives the difference, the largest first."""
+    break_even: tuple[FlipRow, ...]
+    """Value of each input at which both cost the same."""
+
+
+@record
+class ScaleSide:
+    """A run at one size on one design."""
+
+    cost_per_million_tokens: float | None
+    """Likely cost of a million tokens [currency]; null where it cannot run."""
+    days: float | None
+    """Likely days of the run."""
+
+
+@record
+class ScaleRow:
+    """The run at one number of accelerators and one batch."""
+
+    gpus: int
+    """Accelerators that the job holds."""
+    batch: int
+    """Sequences of a step."""
+    sides: tuple[ScaleSide, ...]
+    """The run on each design, in their order."""
+
+
+@record
+class MoneyComparison:
+    """The same training run on every design, in money."""
+
+    currency: str
+    """Currency of every amount."""
+    tokens: float
+    """Tokens to train on."""
+    gpus: int
+    """Accelerators that the job holds on every design."""
+    draws: int
+    """Draws; a part's price is one draw for all designs."""
+    seed: int
+    """Seed of the draws."""
+    headline: tuple[str, ...]
+    """The answer, a sentence each."""
+    sides: tuple[MoneySide, ...]
+    """The designs, in their order."""
+    differences: tuple[MoneyDifference, ...]
+    """Every design but the baseline, against it; empty where one of the two has no run."""
+    scales: tuple[ScaleRow, ...]
+    """The run at other numbers of accelerators and other batches."""
+
+
+@record
 class Comparison(Result):
     """Several designs, compared."""
 
@@ -133,6 +217,8 @@ class Comparison(Result):
     """Reasons for other missing ratios, and what another core policy costs."""
     training: TrainingComparison | None
     """The job that was asked for; null where none was."""
+    money: MoneyComparison | None
+    """The run in money; null where no tokens were given."""
     verdicts: tuple[str, ...]
     """When a token is cheaper on which design, a sentence for each design but the baseline."""
 

@@ -13,7 +13,7 @@ from ffplan.base.record import record
 from ffplan.results.collective import CollectiveReport
 from ffplan.results.result import Result
 
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
 
 COMPARED_PRECISIONS = ("tf32", "fp16")
 """Precisions whose measured GEMM rates a comparison prints."""

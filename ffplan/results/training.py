@@ -4,75 +4,9 @@ from __future__ import annotations
 
 from ffplan.base.record import record
 from ffplan.results.design import CatalogFile
+from ffplan.results.plan import SHORT_NAMES, PlanRow
 from ffplan.results.result import Result
-
-
-@record
-class PlanRow:
-    """A parallel plan."""
-
-    gpus: int
-    """Accelerators in use."""
-    tensor: int
-    """TP size."""
-    context: int
-    """CP size."""
-    expert: int
-    """EP size."""
-    expert_tensor: int
-    """TP size within experts."""
-    pipeline: int
-    """Pipeline stages."""
-    chunks: int
-    """Chunks of each stage."""
-    data: int
-    """Data-parallel ranks."""
-    micro_batch: int
-    """Sequences, or images, of a micro-batch."""
-    batch: int
-    """Sequences, or images, of a step."""
-    micro_batches: int
-    """Micro-batches of a data-parallel rank."""
-    sequence: int
-    """Length of a sequence; 1 of images."""
-    sequence_parallel: bool
-    """Sequence parallelism: true where TP ranks also split the activations between the GEMMs."""
-    zero: int
-    """ZeRO stage."""
-    shard: int
-    """Ranks that ZeRO shards over."""
-    unit_layers: int
-    """Layers that ZeRO 3 gathers together."""
-    recompute: str
-    """Activation recomputation: none, selective or full."""
-    precision: str
-    """Precision of GEMMs."""
-    schedule: str
-    """Schedule of the pipeline: interleaved, or as a plan names it."""
-    overlap: tuple[str, ...]
-    """Collectives overlapped with computing."""
-    order: tuple[str, ...]
-    """Axes of ranks, innermost first."""
-    gradient_bytes: int
-    """Bytes of a gradient as kept."""
-    reduced_bytes: int
-    """Bytes of a gradient as reduced."""
-    optimizer_bytes: int
-    """Bytes of the optimizer's states of a parameter."""
-    recompute_parts: tuple[str, ...]
-    """Parts of every layer that are recomputed: norms, latent, activation."""
-    attention: str
-    """fused or unfused."""
-    elementwise: str
-    """fused or eager."""
-    offload: str
-    """States that host memory holds."""
-    reducer: str
-    """Library that reduces gradients."""
-
-
-SHORT_NAMES = {"tensor": "tp", "context": "cp", "pipeline": "pp", "chunks": "v", "expert": "ep", "data": "dp"}
-"""Sizes of a plan as labels name them, by field."""
+from ffplan.results.run import RunReport
 
 
 @record
@@ -242,6 +176,9 @@ class TrainReport(Result):
     """The calibrated accelerator whose efficiencies stand in; null where the accelerator has constants of its own."""
     error_band: float
     """Mean of absolute errors to expect [1]."""
+    error_within: float
+    """Its part that differs between runs of one source: what two designs with the same accelerators do not share
+    [1]."""
     error_basis: str
     """Runs behind that error."""
     searched: int
@@ -254,6 +191,8 @@ class TrainReport(Result):
     """A row for each number of accelerators, or the best plans of a search."""
     skipped: tuple[Skipped, ...]
     """Numbers of accelerators on which the plan cannot run."""
+    run: RunReport | None
+    """The first row as a training run; null where no tokens were given."""
     assumptions: tuple[str, ...]
     """Assumptions behind the result that are not in the design."""
 
@@ -343,6 +282,25 @@ class LeaveOneOutReport:
     rows: tuple[LeftOut, ...]
     """A row for each source and set of constants."""
 
+
+__all__ = [
+    "SCHEMAS",
+    "SHORT_NAMES",
+    "CalibrationReport",
+    "Constant",
+    "Fitted",
+    "Gain",
+    "LeaveOneOutReport",
+    "LeftOut",
+    "PlanRow",
+    "Refused",
+    "Roofline",
+    "Skipped",
+    "StageMemory",
+    "StepPart",
+    "TrainReport",
+    "TrainRow",
+]
 
 SCHEMAS = {
     "train": (TrainReport, "Output of `ffplan train --format json`"),

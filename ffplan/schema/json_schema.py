@@ -19,6 +19,7 @@ from ffplan.inputs.model import Frozen
 from ffplan.results import accuracy as accuracies
 from ffplan.results import collective as tables
 from ffplan.results import comparison, reproduction
+from ffplan.results import cost as costs
 from ffplan.results import design as assessment
 from ffplan.results import fabric as results
 from ffplan.results import training as trainings
@@ -32,6 +33,7 @@ OWNERS = (
     any_part,
     assessment,
     comparison,
+    costs,
     communication_cases,
     training_cases,
     plans,
@@ -74,7 +76,7 @@ def _classes(base: type[Frozen]) -> list[type[Frozen]]:
 
 def _known_classes() -> dict[str, type]:
     known: dict[str, type] = {model.__name__: model for model in _classes(Frozen)}
-    for module in (accuracies, assessment, comparison, reproduction, results, tables, trainings):
+    for module in (accuracies, assessment, comparison, costs, reproduction, results, tables, trainings):
         known |= {n: item for n, item in vars(module).items() if is_dataclass(item) and isinstance(item, type)}
     return known | {"Finding": Finding}
 

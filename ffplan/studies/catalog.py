@@ -20,8 +20,10 @@ from ffplan.catalog.evidence import (
     TransfersFigure,
 )
 from ffplan.catalog.models import Model, ParameterFigure
+from ffplan.catalog.ownership import ESTIMATE_UNITS, PER_WORDS, Estimate
 from ffplan.catalog.parts import Accelerator
-from ffplan.catalog.prices import PriceBook
+from ffplan.catalog.prices import PriceBook, RentBook
+from ffplan.inputs.quantities import Money
 from ffplan.results.catalog import BrokenPart, FigureRow, PartList, PartReport, PartRow, PartSheet
 
 if TYPE_CHECKING:
@@ -46,11 +48,24 @@ _UNITS: dict[type[Figure], tuple[str, float]] = {
 
 def _unit(part: Part, figure: Figure) -> tuple[str, float]:
     """Return the unit a figure is shown in, and its size in canonical units."""
-    if isinstance(figure, PriceFigure) and isinstance(part, PriceBook):
-        return part.currency, 1.0
+    if isinstance(figure, PriceFigure) and isinstance(part, PriceBook | RentBook):
+        return f"{part.currency}{'/h' if isinstance(part, RentBook) else ''}", 1.0
+    if isinstance(figure, Estimate):
+        return _estimate_unit(figure)
     if isinstance(figure, DataFigure) and figure.value % GIB == 0:
         return "GiB", GIB
     return next(unit for kind, unit in _UNITS.items() if isinstance(figure, kind))
+
+
+def _estimate_unit(figure: Estimate) -> tuple[str, float]:
+    """Return the unit of an ownership figure, and its size in canonical units."""
+    if isinstance(figure.value, Money):
+        return figure.value.currency + PER_WORDS.get(type(figure), ""), 1.0
+    return ESTIMATE_UNITS.get(type(figure), ("", 1.0))
+
+
+def _plain(value: object) -> float:
+    return value.amount if isinstance(value, Money) else float(value)  # type: ignore[arg-type]
 
 
 def _figures(part: Part) -> Iterator[FigureRow]:
@@ -60,9 +75,9 @@ def _figures(part: Part) -> Iterator[FigureRow]:
         low, high = figure.range
         yield FigureRow(
             path=".".join(str(step) for step in path),
-            value=figure.value / size,
-            low=low / size,
-            high=high / size,
+            value=_plain(figure.value) / size,
+            low=_plain(low) / size,
+            high=_plain(high) / size,
             unit=unit,
             grade=figure.grade or source.grade,
             status=figure.status or source.status,

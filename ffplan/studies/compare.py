@@ -16,7 +16,7 @@ from ffplan.studies.verdicts import verdicts
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from ffplan.results.comparison import TrainingComparison
+    from ffplan.results.comparison import MoneyComparison, TrainingComparison
     from ffplan.results.design import CostReport
 
 
@@ -247,6 +247,7 @@ def compare(
     labels: tuple[str, ...],
     baseline: int,
     training: TrainingComparison | None = None,
+    money: MoneyComparison | None = None,
 ) -> Comparison:
     """Return the comparison of designs.
 
@@ -255,6 +256,7 @@ def compare(
         labels: label of each; all different.
         baseline: position of the design that ratios refer to.
         training: a job that was run on all of them.
+        money: the same in money.
     """
     base = designs[baseline]
     return Comparison(
@@ -267,5 +269,6 @@ def compare(
         incomparable=_incomparable(labels, designs, baseline),
         notes=_notes(labels, designs, baseline),
         training=training,
+        money=money,
         verdicts=() if training is None else verdicts(training, labels, baseline),
     )

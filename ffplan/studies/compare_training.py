@@ -5,36 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.results.comparison import JobSide, JobSize, TrainingComparison
-from ffplan.studies.plan_search import search
-from ffplan.studies.train import train
-from ffplan.studies.train_setup import TrainRequest
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.constraints import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
-    from ffplan.catalog.models import Model
-    from ffplan.catalog.store import Catalog
-    from ffplan.design.resolved import ResolvedDesign
-    from ffplan.design.training import PlanFields
     from ffplan.results.design import Assessment
+    from ffplan.results.training import TrainReport
+    from ffplan.studies.usual_job import JobReports
 
 STEPS = (0.25, 1.0, 4.0)
 """Batches that are compared, as multiples of the one asked for."""
 
-Candidate = tuple["ResolvedDesign", "Catalog", "Assessment"]
-"""A design, its parts, and its assessment."""
 
-
-def _side(candidate: Candidate, model: Model, plan: PlanFields, gpus: int, *, searching: bool) -> JobSide:
-    """Return a job on one design, with its fastest plan or the one given; one that cannot run carries the reason."""
-    design, catalog, assessment = candidate
-    asked = TrainRequest(model=model, plan=plan, gpus=(gpus,), fixed=frozenset(plan.model_fields_set))
-    try:
-        report = search(design, catalog, asked, 1) if searching else train(design, catalog, asked)
-        row = report.rows[0]
-    except (RefusedError, UncalibratedError) as error:
+def _side(report: TrainReport | RefusedError | UncalibratedError, assessment: Assessment, gpus: int) -> JobSide:
+    """Return a job on one design; one that cannot run carries the reason."""
+    if isinstance(report, RefusedError | UncalibratedError):
         return JobSide(
             plan=None,
             step_s=None,
@@ -46,8 +33,9 @@ def _side(candidate: Candidate, model: Model, plan: PlanFields, gpus: int, *, se
             speed_ratio=None,
             estimated_from=None,
             error_band=None,
-            refused=str(error),
+            refused=str(report),
         )
+    row = report.rows[0]
     cost = assessment.cost
     each = cost.per_accelerator if cost and not cost.missing else None
     return JobSide(
@@ -75,46 +63,34 @@ def _against(side: JobSide, base: JobSide, *, comparable: bool) -> JobSide:
     return replace(side, speed_ratio=speed, capital_ratio=capital)
 
 
+def batches_of(batch: int) -> list[int]:
+    """Return the batches that are compared, around one [1]."""
+    return list(dict.fromkeys(max(1, round(batch * factor)) for factor in STEPS))
+
+
 def compare_training(
-    candidates: list[Candidate],
-    baseline: int,
-    model: Model,
-    plan: PlanFields,
-    gpus: int,
-    *,
-    comparable: bool,
-    searching: bool = True,
-    step: Callable[[int, int], None] | None = None,
+    assessments: Sequence[Assessment], baseline: int, reports: JobReports, batch: int, gpus: int, *, comparable: bool
 ) -> TrainingComparison:
     """Return one job on every design, at three batches.
 
     Args:
-        candidates: the designs.
+        assessments: the designs.
         baseline: position of the design that ratios refer to.
-        model: the model to train.
-        plan: fields that every side keeps; its batch is the one asked for.
+        reports: the job on every design, by accelerators and batch.
+        batch: the batch asked for [1].
         gpus: accelerators of the job [1].
-        searching: find the fastest plan of every side; otherwise the plan is taken as it is.
         comparable: the designs are priced in one currency, over one scope, without gaps.
-        step: told how many searches are done, of how many.
     """
-    assert plan.batch is not None
-    batches = list(dict.fromkeys(max(1, round(plan.batch * factor)) for factor in STEPS))
     sizes: list[JobSize] = []
-    for batch in batches:
-        asked, sides = plan.model_copy(update={"batch": batch}), []
-        for candidate in candidates:
-            sides.append(_side(candidate, model, asked, gpus, searching=searching))
-            if step is not None:
-                step(len(sizes) * len(candidates) + len(sides), len(batches) * len(candidates))
-        base = sides[baseline]
-        found = tuple(_against(side, base, comparable=comparable) for side in sides)
-        sizes.append(JobSize(batch=batch, sides=found))
-    costs = {candidate[2].cost.currency for candidate in candidates if candidate[2].cost}
+    for size in batches_of(batch):
+        sides = [_side(reports.of(at, gpus, size), found, gpus) for at, found in enumerate(assessments)]
+        against = tuple(_against(side, sides[baseline], comparable=comparable) for side in sides)
+        sizes.append(JobSize(batch=size, sides=against))
+    costs = {found.cost.currency for found in assessments if found.cost}
     return TrainingComparison(
-        model=model.id,
+        model=reports.model.id,
         gpus=gpus,
-        batch=plan.batch,
+        batch=batch,
         currency=next(iter(costs)) if len(costs) == 1 else None,
         sizes=tuple(sizes),
     )

@@ -18,7 +18,7 @@ from ffplan.fabric.sizing.striping import switches_by_policy
 from ffplan.results import design as out
 from ffplan.studies.allreduce import allreduces, pair_times
 from ffplan.studies.allreduce_bound import left_out
-from ffplan.studies.design_assumptions import design_assumptions, recalled_figures
+from ffplan.studies.design_assumptions import announced, design_assumptions, recalled_figures
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -263,7 +263,7 @@ def study_design(design: ResolvedDesign, catalog: Catalog, *, all_scales: bool =
         communication=collectives,
         cost=_cost(design, cost),
         power=_power(design, power),
-        assumptions=design_assumptions(design, fabric, power, left_out(design)),
+        assumptions=(*design_assumptions(design, fabric, power, left_out(design)), *announced(catalog)),
         unverified=recalled_figures(catalog),
         findings=(),
     )

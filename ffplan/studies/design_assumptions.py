@@ -61,6 +61,15 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
         )
 
 
+def announced(catalog: Catalog) -> tuple[str, ...]:
+    """Return which parts that a study read are announced and cannot be bought yet, in a sentence."""
+    names = [entry.part.id for entry in catalog.used if entry.part.announced]
+    if not names:
+        return ()
+    words = listed(f"`{name}`" for name in names)
+    return (f"Announced, not yet sold: {words}; figures and prices of such parts are their makers' and analysts'.",)
+
+
 def _communication(design: ResolvedDesign, left_out: tuple[str, ...]) -> Iterator[str]:
     wanted = design.spec.communication
     if wanted is None:

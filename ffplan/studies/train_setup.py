@@ -182,6 +182,8 @@ def train_report(
         calibration=basis,
         estimated_from=relative,
         error_band=band.mean,
+        error_within=band.within,
+        run=None,
         error_basis=f"{band.runs} {band.basis}",
         searched=counts[0],
         feasible=counts[1],

@@ -27,6 +27,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--core-policy": ("minimal", "per-rail-whole-pods", "equal-stripe", "x"),
     "--cp": ("1", "2", "4"),
     "--cpu": ("epyc-7502", "xeon-8480c", "x"),
+    "--draws": ("0", "10", "1000", "-1"),
     "--dp": ("1", "2", "4", "8", "16"),
     "--endpoint-link": ("400g-dac", "hdr-aoc", "x"),
     "--endpoints": ("16", "500", "1000", "10000", "100000", "0"),
@@ -93,6 +94,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--tp": ("1", "2", "4", "8", "16"),
     "--traffic": ("ring", "tree", "library-tree", "all-to-all", "rail-all-to-all", "permutation", "incast", "FILE.csv"),
     "--units": ("108", "132"),
+    "--years": ("3", "5", "0.1"),
     "--zero": ("0", "1", "2", "3"),
     "--zone": ("1", "2", "9"),
     "--zones": ("1", "2", "3"),
@@ -108,6 +110,7 @@ NOT_RUN = {"verify"}
 USUAL = {
     "size": ("--endpoints", "--switch"),
     "train": ("--model", "--batch", "--gpus"),
+    "cost": ("--model", "--tokens"),
     "calibrate": ("--cases",),
     "export": ("--to",),
     "compare": (),

@@ -105,6 +105,28 @@ tables:
 """
 
 
+OWNED = (
+    "\nownership:\n  profile: owned-2026\n  life: 5 years\n  residual: 20 %\n  capital: 10 %\n  rack: $3500\n"
+    "  colocation: $150/kW-month\n\ncost:"
+)
+"""Ownership that a design states."""
+
+
+def _cost(name: str, old: str, new: str) -> Case:
+    """Change what a design says of ownership."""
+    assert old in OWNED, old
+    changes = (("\ncost:", OWNED.replace(old, new)),)
+    return Case(name, changes=changes, base="superpod-h100-4su", command=("cost",))
+
+
+def _phases(name: str, old: str, new: str) -> Case:
+    return Case(name, changes=((old, new),), base="site-h100-100k", command=("cost",))
+
+
+def _rent(name: str, old: str, new: str) -> Case:
+    return Case(name, changes=((old, new),), base="aws-p5-64", command=("cost",))
+
+
 def _design(name: str, old: str, new: str, base: str = "fire-flyer-2") -> Case:
     return Case(name, ((old, new),), base)
 
@@ -177,8 +199,34 @@ CASES = (
             for i, p in ((0, 0), (1, 1), (2, 2), (3, 3), (4, 0), (5, 1), (6, 1))
         ),
     ),
+    _cost("cost-capital", "capital: 10 %", "capital: 110 %"),
+    _cost("cost-currency", "colocation: $150/kW-month", "colocation: €150/kW-month"),
+    _cost("cost-exchange", "profile: owned-2026", "profile: owned-2026\n  exchange: {USD: $1, CNY: €0.13, EUR: $0}"),
+    _cost("cost-negative", "rack: $3500", "rack: -$3500"),
+    _cost("cost-no-width", "life: 5 years", "life: {likely: 5 years, distribution: pert}"),
+    _cost("cost-order", "life: 5 years", "life: {likely: 5 years, low: 6 years, high: 7 years}"),
+    _cost("cost-profile", "profile: owned-2026", "profile: owned-2025"),
+    _cost("cost-pue", "rack: $3500", "pue: {likely: 1.3, low: 1.2, high: 1.4}"),
+    _cost("cost-residual", "residual: 20 %", "residual: 120 %"),
+    _cost("cost-span", "life: 5 years", "life: 5"),
+    _cost("cost-twice", "rack: $3500", "electricity: $0.07/kWh"),
+    _cost("cost-unit", "colocation: $150/kW-month", "colocation: $150"),
+    _cost("cost-unknown-field", "rack: $3500", "racks: $3500"),
+    _cost("cost-utilisation", "residual: 20 %", "utilisation: 1.2"),
+    _phases("phases-empty", "[6272]}\n  - {name: whole, after: 6 months, nodes: [12544]}", "[0]}"),
+    _phases("phases-length", "nodes: [6272]", "nodes: [6272, 1]"),
+    _phases("phases-order", "after: 0 months", "after: 9 months"),
+    _phases("phases-shrink", "nodes: [6272]", "nodes: [12545]"),
+    _phases("phases-unfinished", "nodes: [12544]", "nodes: [12543]"),
+    _rent("rent-accelerator", "aws-p5-h100-3-year", "aws-p6-b200-3-year"),
+    _rent("rent-both", "offer: aws-p5-h100-3-year", "offer: aws-p5-h100-3-year\n  price: $2/hour"),
+    _rent("rent-neither", "offer: aws-p5-h100-3-year", "extras: $1000/month"),
+    _rent("rent-no-term", "offer: aws-p5-h100-3-year", "price: $2/hour"),
+    _rent("rent-offer", "aws-p5-h100-3-year", "aws-p5-h100-3-years"),
+    _rent("rent-priced", "rent:", "cost:\n  price_book: usd-2026\n\nrent:"),
+    _rent("rent-term", "offer: aws-p5-h100-3-year", "offer: aws-p5-h100-3-year\n  term: spot"),
     Case("control-character", raw=b"name: a\x07b\n"),
-    _design("currencies", "pue: 1.25", "pue: 1.25\n  currency: USD"),
+    _design("currencies", "pue: 1.25", "pue: 1.25\n  currency: EUR"),
     _design("currencies-limit", "it_power: 4 MW", "capex: $11000"),
     Case("deep-nesting", raw=b"[" * 26_000),
     _design("divisibility-inter-zone", "links_per_zone: 40", "links_per_zone: 39"),

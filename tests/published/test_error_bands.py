@@ -52,7 +52,14 @@ def left_out(folder: Path, relative: str, names: tuple[str, ...]) -> str:
 
 
 def test_the_band_of_calibrated_accelerators() -> None:
-    errors = [abs(row["error"]) for row in replayed() if row["scored"] and row["kind"] == "predicted"]
+    rows = [row for row in replayed() if row["scored"] and row["kind"] == "predicted"]
+    errors = [abs(row["error"]) for row in rows]
+    sources: dict[str, list[float]] = {}
+    for row in rows:
+        sources.setdefault(row["source"], []).append(row["error"])
+    apart = [abs(error - sum(found) / len(found)) for found in sources.values() if len(found) > 1 for error in found]
+    assert sum(apart) / len(apart) == pytest.approx(CALIBRATED.within, abs=0.0005)
+    assert ESTIMATED.within == CALIBRATED.within
     assert len(errors) == CALIBRATED.runs
     assert sum(errors) / len(errors) == pytest.approx(CALIBRATED.mean, abs=0.005)
 

@@ -47,6 +47,7 @@ THIRD_PARTY = {
     "fabric.routing": {"numpy"},
     "collectives": {"numpy"},
     "training": {"numpy"},
+    "cost": {"numpy"},
     "studies": {"numpy"},
     "validation": {"numpy", "pydantic", "pydantic_core"},
     "calibration": {"numpy", "scipy"},

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
+from ffplan.catalog.kinds import KINDS
 from ffplan.catalog.parts import Part, Server, StorageServer
 from ffplan.catalog.prices import PriceBook
-from ffplan.catalog.store import KINDS, Catalog
+from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
 from ffplan.validation.communication_cases import CaseFile
@@ -29,6 +30,8 @@ FOLDERS = {
     "server": "servers",
     "storage-server": "storage",
     "price-book": "prices",
+    "rent-book": "rents",
+    "ownership": "ownership",
     "library": "libraries",
     "model": "models",
 }

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.base.errors import InputError, UsageError
+from ffplan.catalog.kinds import KINDS, OTHER_WORDS
 from ffplan.catalog.parts import Switch
-from ffplan.catalog.store import KINDS, OTHER_WORDS, Catalog
+from ffplan.catalog.store import Catalog
 from ffplan.studies.catalog import part_list
 from tests.support import assess_file, document, ffplan, overlay_part
 

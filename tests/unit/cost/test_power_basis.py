@@ -58,7 +58,7 @@ def test_the_fraction_is_the_designs(tmp_path: Path) -> None:
 
 
 def test_without_a_rated_maximum_the_component_sum_stands_in(tmp_path: Path) -> None:
-    node = assess_file(written(tmp_path, "mi300x-8nic")).power.nodes[0]
+    node = assess_file(written(tmp_path, "h800-8nic")).power.nodes[0]
     assert node.training_w == pytest.approx(0.75 * node.component_sum_w)
     assert (node.training_grade, node.rated, node.maximum_w) == ("0.75 x component sum", False, node.component_sum_w)
 

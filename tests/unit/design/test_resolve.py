@@ -82,11 +82,13 @@ def test_a_split_port_refuses_a_link_named_by_the_split_rate(old: str, new: str,
     assert text.splitlines()[found.line - 1][found.column - 1 :].startswith(new.partition(": ")[2]), field
 
 
-def test_a_port_with_no_cable_of_its_rate_names_the_rate_wanted() -> None:
+def test_a_port_with_no_cable_of_its_rate_names_the_rate_wanted(tmp_path: Path) -> None:
+    overlay_part(tmp_path, "q3400", ("800 Gb/s, source", "640 Gb/s, source"))
+    catalog = Catalog([str(tmp_path)])
     with pytest.raises(InputError) as caught:
-        resolved(("switch: qm9700", "switch: q3400"), ("  tiers: 2", "  tiers: 2\n  breakout: 2"))
+        resolved(("switch: qm9700", "switch: q3400"), ("  tiers: 2", "  tiers: 2\n  breakout: 2"), catalog=catalog)
     assert [found.rule for found in caught.value.findings] == ["fabric-breakout"] * 2
-    assert "add a link of 800 Gb/s; or remove `breakout`" in caught.value.findings[0].remedy
+    assert "add a link of 640 Gb/s; or remove `breakout`" in caught.value.findings[0].remedy
 
 
 def test_the_slower_of_port_and_link_counts() -> None:

@@ -100,8 +100,8 @@ def test_money(text: str, amount: float, currency: str) -> None:
 
 
 def test_energy_price() -> None:
-    assert q.parse_money("$0.08/kWh", per_kwh=True) == q.Money(0.08, "USD")
-    assert q.parse_money("0.5 CNY / kWh", per_kwh=True) == q.Money(0.5, "CNY")
+    assert q.parse_money("$0.08/kWh", per="kWh") == q.Money(0.08, "USD")
+    assert q.parse_money("0.5 CNY / kWh", per="kWh") == q.Money(0.5, "CNY")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_wrong_money(text: object) -> None:
 
 def test_a_price_per_kwh_is_not_an_amount() -> None:
     with pytest.raises(PydanticCustomError):
-        q.parse_money("$5", per_kwh=True)
+        q.parse_money("$5", per="kWh")
 
 
 def test_what_is_printed_has_no_control_characters_and_is_short() -> None:

@@ -1,0 +1,102 @@
+"""What a cluster and a training run cost, as `ffplan cost` has it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.api import views
+from ffplan.api.designs import Design, load
+from ffplan.base.errors import UsageError
+from ffplan.catalog.named import part_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.training import PlanFields
+    from ffplan.results.cost import CostStudy
+    from ffplan.studies.cost import TimedJob
+
+views.install()
+
+
+def costs(
+    design: str | Path | Design,
+    model: str | None = None,
+    tokens: float | None = None,
+    *,
+    batch: int | None = None,
+    gpus: int | None = None,
+    plan: str | Path | None = None,
+    search: bool = False,
+    years: float | None = None,
+    draws: int = 10_000,
+    seed: int = 0,
+) -> CostStudy:
+    """Return what a cluster costs to buy and to own or rent, and what a training run on it costs.
+
+    Args:
+        design: what `load` takes.
+        model: catalogue id of a transformer; the cluster alone if omitted.
+        tokens: tokens to train on [1], needed with a model.
+        batch: sequences of a step [1]; about 4 million tokens if omitted.
+        gpus: accelerators of the job [1]; the most that it can span if omitted.
+        plan: file with a training plan; the fastest is searched if omitted.
+        search: search the fastest plan with `plan` too.
+        years: life of the hardware in place of the ownership profile's [year].
+        draws: draws of the uncertain inputs [1]; 0 for none.
+        seed: seed of the draws.
+
+    Raises:
+        InputError: where the fabric cannot hold the design, or its ownership is wrong.
+        UsageError: where something does not go together, or the job cannot run.
+    """
+    from ffplan.design.plan_file import read_plan
+    from ffplan.studies.asked import Asked
+    from ffplan.studies.cost import study_cost
+
+    if (model is None) != (tokens is None):
+        raise UsageError("costs: model and tokens go together")
+    given = load(design)
+    parts = given.catalog
+    timed = None
+    if model is not None and tokens is not None:
+        fields = {"batch": batch} if batch is not None else {}
+        wanted = read_plan(None if plan is None else str(plan), fields)
+        timed = _timed(given, parts, model, float(tokens), (gpus, wanted), searching=search or plan is None)
+    return study_cost(given.resolved, parts, Asked(draws=draws, seed=seed, years=years), timed)
+
+
+def _timed(
+    given: Design,
+    parts: Catalog,
+    model: str,
+    tokens: float,
+    job: tuple[int | None, PlanFields],
+    *,
+    searching: bool,
+) -> TimedJob:
+    """Return the job with its step time.
+
+    Raises:
+        UsageError: where it cannot run.
+    """
+    from ffplan.catalog.models import Model
+    from ffplan.studies.cost import timed_job
+    from ffplan.studies.job_layout import most_gpus
+    from ffplan.studies.usual_job import job_report, with_usual_batch
+    from ffplan.training.accelerator_rates import UncalibratedError
+    from ffplan.training.constraints import RefusedError
+
+    if not tokens >= 1:
+        raise UsageError("costs: tokens: give a number of at least 1")
+    part = part_of(parts, Model, model, "model")
+    if part.transformer is None:
+        raise UsageError(f"costs: {part.id} is no transformer")
+    count = job[0] or most_gpus(given.resolved)
+    asked = with_usual_batch(job[1], part, count)
+    try:
+        report = job_report(given.resolved, parts, part, asked, count, searching=searching)
+    except (RefusedError, UncalibratedError) as error:
+        raise UsageError(f"costs: {error}") from None
+    return timed_job(report, count, tokens)

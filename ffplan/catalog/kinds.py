@@ -1,0 +1,58 @@
+"""Kinds of parts: where their models live, and what else they are called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ffplan.inputs.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from ffplan.catalog.parts import Part
+
+KINDS = {
+    "accelerator": "parts.Accelerator",
+    "cpu": "parts.Cpu",
+    "nic": "parts.Nic",
+    "switch": "parts.Switch",
+    "link": "parts.Link",
+    "server": "parts.Server",
+    "storage-server": "parts.StorageServer",
+    "price-book": "prices.PriceBook",
+    "rent-book": "prices.RentBook",
+    "ownership": "ownership.OwnershipProfile",
+    "library": "library.Library",
+    "model": "models.Model",
+}
+"""Module of the model of each kind of part; most runs need few of them."""
+OTHER_WORDS = {
+    "gpu": "accelerator",
+    "tpu": "accelerator",
+    "processor": "cpu",
+    "adapter": "nic",
+    "hca": "nic",
+    "router": "switch",
+    "cable": "link",
+    "optic": "link",
+    "transceiver": "link",
+    "host": "server",
+    "node": "server",
+    "storage": "storage-server",
+    "price": "price-book",
+    "rent": "rent-book",
+    "tco": "ownership",
+}
+"""Kinds of part by other words for them."""
+
+
+def kind_hint(name: str) -> str:
+    """Return a remedy for a kind of part that does not exist: the kind meant, or the nearest."""
+    meant = OTHER_WORDS.get(name.lower().removesuffix("s"))
+    return f"did you mean `{meant}`?" if meant else did_you_mean(name, KINDS, what="kind")
+
+
+def model_of(kind: str) -> type[Part]:
+    """Return the model of a kind of part."""
+    module, name = KINDS[kind].split(".")
+    found: type[Part] = getattr(import_module(f"ffplan.catalog.{module}"), name)
+    return found

@@ -1,0 +1,306 @@
+"""What it takes to buy, build, run and retire a cluster: figures that no part has, each with its range."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from ffplan.catalog.evidence import Figure
+from ffplan.catalog.parts import Part
+from ffplan.catalog.prices import Currency
+from ffplan.inputs.model import Frozen, Identifier
+from ffplan.inputs.quantities import Money, Power, Share, Years, money_per
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
+
+Distribution = Literal["triangular", "pert", "uniform", "normal", "lognormal"]
+"""Shape of an uncertain input between its low and high end. Of `normal` and `lognormal` the two ends are P5 and P95."""
+
+
+class Estimate(Figure, defer_build=False):
+    """A value with its range and distribution; written alone, or with `low`, `likely` and `high`."""
+
+    source: str = ""
+    """Key under `sources` of the same file; a design needs none."""
+    distribution: Distribution | None = None
+    """Shape between `low` and `high`; triangular if omitted."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /) -> dict[str, Any]:
+        """Return the schema of a value alone, or of its fields, where `likely` stands for `value`."""
+        found = handler(core_schema)
+        fields = handler.resolve_ref_schema(found)
+        value = fields["properties"]["value"]
+        fields["properties"]["likely"] = {**value, "title": "Likely"}
+        fields["required"] = [name for name in fields.get("required", []) if name != "value"]
+        whole = dict(fields)
+        fields.clear()
+        fields.update({"title": whole["title"], "anyOf": [{k: v for k, v in value.items() if k != "title"}, whole]})
+        return found
+
+    @model_validator(mode="before")
+    @classmethod
+    def _written(cls, data: Any) -> Any:
+        """Read a value alone, and `likely` as the value."""
+        if not isinstance(data, dict):
+            return {"value": data}
+        return {("value" if key == "likely" else key): item for key, item in data.items()}
+
+    @model_validator(mode="after")
+    def _wide(self) -> Estimate:
+        low, high = self.range
+        if self.distribution is not None and not low < high:
+            raise PydanticCustomError(
+                "rule",
+                "{message}",
+                {
+                    "rule": "number-range",
+                    "message": f"a {self.distribution} distribution without width",
+                    "remedy": "give `low` below `high`, or remove `distribution`",
+                },
+            )
+        return self
+
+
+class ShareEstimate(Estimate, defer_build=False):
+    """A part of a whole, 0 to 1."""
+
+    value: Share
+    low: Share | None = None
+    high: Share | None = None
+
+
+class YearsEstimate(Estimate, defer_build=False):
+    """A span [year]."""
+
+    value: Years
+    low: Years | None = None
+    high: Years | None = None
+
+
+Plain = Annotated[float, Field(ge=0, le=1e9, strict=False)]
+
+
+class PowerEstimate(Estimate, defer_build=False):
+    """A power [W]."""
+
+    value: Power
+    low: Power | None = None
+    high: Power | None = None
+
+
+class PlainEstimate(Estimate, defer_build=False):
+    """A number of at least 0."""
+
+    value: Plain
+    low: Plain | None = None
+    high: Plain | None = None
+
+
+PueValue = Annotated[float, Field(ge=1, le=5, strict=False)]
+
+
+class PueEstimate(Estimate, defer_build=False):
+    """A power usage effectiveness."""
+
+    value: PueValue
+    low: PueValue | None = None
+    high: PueValue | None = None
+
+
+MoneyValue = Annotated[Money, *money_per(None)]
+PerKwh = Annotated[Money, *money_per("kWh")]
+PerKwMonth = Annotated[Money, *money_per("kW-month")]
+PerWatt = Annotated[Money, *money_per("W")]
+PerYear = Annotated[Money, *money_per("year")]
+PerHour = Annotated[Money, *money_per("hour")]
+PerMonth = Annotated[Money, *money_per("month")]
+
+
+class MoneyEstimate(Estimate, defer_build=False):
+    """An amount of money."""
+
+    value: MoneyValue
+    low: MoneyValue | None = None
+    high: MoneyValue | None = None
+
+
+class PerKwhEstimate(Estimate, defer_build=False):
+    """A price of energy."""
+
+    value: PerKwh
+    low: PerKwh | None = None
+    high: PerKwh | None = None
+
+
+class PerKwMonthEstimate(Estimate, defer_build=False):
+    """A price of power by the month."""
+
+    value: PerKwMonth
+    low: PerKwMonth | None = None
+    high: PerKwMonth | None = None
+
+
+class PerWattEstimate(Estimate, defer_build=False):
+    """A price of a watt."""
+
+    value: PerWatt
+    low: PerWatt | None = None
+    high: PerWatt | None = None
+
+
+class PerYearEstimate(Estimate, defer_build=False):
+    """An amount of money a year."""
+
+    value: PerYear
+    low: PerYear | None = None
+    high: PerYear | None = None
+
+
+class PerHourEstimate(Estimate, defer_build=False):
+    """A price of an hour."""
+
+    value: PerHour
+    low: PerHour | None = None
+    high: PerHour | None = None
+
+
+class OwnershipFields(Frozen):
+    """What owning a cluster takes; a design overrides single fields of its profile."""
+
+    discount: ShareEstimate | None = None
+    """Discount by volume off the price book, on every part [1]."""
+    freight: ShareEstimate | None = None
+    """Freight, insurance and duty, over the price of the hardware [1]."""
+    installation: ShareEstimate | None = None
+    """Racking, cabling and commissioning by the integrator, over the price of the hardware [1]."""
+    cabling_labour: MoneyEstimate | None = None
+    """Labour to lay and label one cable [currency]."""
+    rack: MoneyEstimate | None = None
+    """A rack cabinet with cable management [currency]."""
+    rack_pdu: MoneyEstimate | None = None
+    """A rack power distribution unit; two for each rack [currency]."""
+    liquid_cooling: PerWattEstimate | None = None
+    """Coolant distribution units and manifolds, for each watt that liquid takes away [currency per W]."""
+    spare_nodes: ShareEstimate | None = None
+    """Servers bought as spares, over those in use, rounded up [1]."""
+    spare_switches: ShareEstimate | None = None
+    """Switches bought as spares, over those in use, rounded up [1]."""
+    spare_links: ShareEstimate | None = None
+    """Cables and optics bought as spares, over those in use, rounded up [1]."""
+    rack_power: PowerEstimate | None = None
+    """Rated power that a rack takes, where the design has no limit of its own; a server that needs more has a rack
+    alone [W]."""
+    switches_per_rack: PlainEstimate | None = None
+    """Switches of all networks that share a rack [1]."""
+    accelerators_per_storage_server: PlainEstimate | None = None
+    """Accelerators that one storage server serves; it sizes the storage of a design that plans none [1]."""
+    support: ShareEstimate | None = None
+    """Support and maintenance a year, over the price of the hardware [1]."""
+    licence: PerYearEstimate | None = None
+    """Software licence of an accelerator [currency per year]."""
+    staff: PlainEstimate | None = None
+    """Full-time staff for a thousand accelerators [1]."""
+    salary: PerYearEstimate | None = None
+    """Loaded cost of one of them [currency per year]."""
+    life: YearsEstimate | None = None
+    """Years over which the hardware is written off [year]."""
+    residual: ShareEstimate | None = None
+    """Value of the hardware after that, over its price [1]."""
+    capital: ShareEstimate | None = None
+    """Cost of capital a year [1]."""
+    utilisation: ShareEstimate | None = None
+    """Hours in which accelerators run jobs, over all hours in production [1]."""
+    effective: ShareEstimate | None = None
+    """Progress of a job over its time: what restarts, checkpoints and slow nodes leave of it [1]."""
+    electricity: PerKwhEstimate | None = None
+    """Price of electrical energy, where the site names none [currency per kWh]."""
+    pue: PueEstimate | None = None
+    """Power usage effectiveness: its relative range holds for the site's own figure [1]."""
+    colocation: PerKwMonthEstimate | None = None
+    """Colocation, energy apart, by IT power at the rated maximum [currency per kW and month]."""
+    building: PerWattEstimate | None = None
+    """Shell, power and cooling of an own site, by IT power at the rated maximum [currency per W]."""
+    building_life: YearsEstimate | None = None
+    """Years over which the building is written off [year]."""
+    idle: ShareEstimate | None = None
+    """Power of a server without load over its rated maximum, where its file has none [1]."""
+    power: PlainEstimate | None = None
+    """Power in training over what the power report expects [1]."""
+    lead_time: YearsEstimate | None = None
+    """From order to delivery [year]."""
+    commissioning: YearsEstimate | None = None
+    """From delivery to the first job [year]."""
+    grid: PlainEstimate | None = None
+    """Carbon intensity of the grid, location-based [g CO2e per kWh]."""
+    water: PlainEstimate | None = None
+    """Water that the site evaporates, over IT energy [l per kWh]."""
+    embodied_accelerator: PlainEstimate | None = None
+    """Embodied carbon of an accelerator [kg CO2e]."""
+    embodied_server: PlainEstimate | None = None
+    """Embodied carbon of a server without its accelerators [kg CO2e]."""
+    embodied_switch: PlainEstimate | None = None
+    """Embodied carbon of a switch [kg CO2e]."""
+    embodied_link: PlainEstimate | None = None
+    """Embodied carbon of a cable with both its ends [kg CO2e]."""
+
+
+class SideNetwork(Frozen):
+    """A network beside the fabric, sized from the design: one leaf layer, and a second where one switch is too few."""
+
+    switch: Identifier
+    """Catalogue id of the switch."""
+    ports: Annotated[int, Field(ge=2, le=1024)]
+    """Ports of a switch for hosts."""
+    uplinks: Annotated[int, Field(ge=0, le=512)] = 0
+    """Uplinks of a leaf switch to the second layer."""
+    link: Identifier
+    """Catalogue id of its cables."""
+    per_node: Annotated[int, Field(ge=0, le=16)] = 0
+    """Ports that a compute or management node takes."""
+    per_storage: Annotated[int, Field(ge=0, le=16)] = 0
+    """Ports that a storage server takes."""
+    per_switch: Annotated[int, Field(ge=0, le=4)] = 0
+    """Ports that a switch of another network takes, for its management."""
+    per_rack: Annotated[int, Field(ge=0, le=16)] = 0
+    """Ports that a rack takes, for its power distribution."""
+
+
+class OwnershipProfile(Part, OwnershipFields):
+    """Defaults of ownership: a design names a profile, and overrides single fields."""
+
+    kind_words: ClassVar[str] = "ownership profile"
+
+    kind: Literal["ownership"]
+    currency: Currency
+    """Currency of every amount."""
+    price_book: Identifier | None = None
+    """Catalogue id of the price book for storage and side networks that the design's own book does not price."""
+    storage_server: Identifier | None = None
+    """Catalogue id of the storage server for designs that plan no storage."""
+    storage_network: SideNetwork | None = None
+    """Network of the storage, where the fabric does not carry it."""
+    in_band: SideNetwork | None = None
+    """Management network that jobs and logins use."""
+    out_of_band: SideNetwork | None = None
+    """Network of the management processors."""
+
+
+ESTIMATE_UNITS: dict[type[Figure], tuple[str, float]] = {
+    ShareEstimate: ("%", 0.01),
+    YearsEstimate: ("years", 1.0),
+    PowerEstimate: ("W", 1.0),
+}
+"""Unit that an estimate is shown in, and its size in canonical units."""
+PER_WORDS: dict[type[Figure], str] = {
+    PerKwhEstimate: "/kWh",
+    PerKwMonthEstimate: "/kW-month",
+    PerWattEstimate: "/W",
+    PerYearEstimate: "/year",
+    PerHourEstimate: "/h",
+}
+"""What a price is for, after its currency."""

@@ -1,0 +1,125 @@
+"""`ffplan cost`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.catalog.named import part_of
+from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, tokens_of
+from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.loading import resolved_design
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption, complete_part
+from ffplan.cli.output import Progress, emit
+from ffplan.cli.series import MOST
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.studies.cost import TimedJob
+
+
+def _timed(
+    design: ResolvedDesign,
+    parts: Catalog,
+    *,
+    model: str,
+    tokens: float,
+    wanted: dict[str, object],
+    plan: str | None,
+    gpus: int | None,
+    search: bool,
+) -> TimedJob:
+    """Return the job with its step time.
+
+    Raises:
+        UsageError: where there is no such model, or the plan is none.
+    """
+    from ffplan.catalog.models import Model
+    from ffplan.design.plan_file import read_plan
+    from ffplan.studies.cost import timed_job
+    from ffplan.studies.job_layout import most_gpus
+    from ffplan.studies.usual_job import job_report, with_usual_batch
+    from ffplan.training.accelerator_rates import UncalibratedError
+    from ffplan.training.constraints import RefusedError
+
+    part = part_of(parts, Model, model, "ffplan cost: --model")
+    if part.transformer is None:
+        raise UsageError(f"ffplan cost: --model {part.id}: tokens need a transformer; `ffplan train` times it")
+    most = most_gpus(design)
+    if gpus is not None and gpus > most:
+        raise UsageError(f"ffplan cost: --gpus {gpus:,}: one job can span {most:,} of this design")
+    count = gpus or most
+    fields = with_usual_batch(read_plan(plan, wanted), part, count)
+    progress = Progress(f"searching plans of {part.id}")
+    progress.step(0, 1)
+    try:
+        report = job_report(design, parts, part, fields, count, searching=search or plan is None)
+    except UncalibratedError as error:
+        raise UsageError(f"ffplan cost: {error}; {error.remedy}") from None
+    except RefusedError as error:
+        if not error.infeasible:
+            raise UsageError(f"ffplan cost: {error}") from None
+        typer.echo(f"ffplan cost: {error}", err=True)
+        raise typer.Exit(EXIT_FINDINGS) from None
+    finally:
+        progress.end()
+    return timed_job(report, count, tokens)
+
+
+def cost(
+    file: DesignArgument,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="ID",
+            help="Train this model; needs --tokens.",
+            autocompletion=complete_part("model"),
+        ),
+    ] = None,
+    tokens: TokensOption = None,
+    batch: Annotated[
+        int | None,
+        typer.Option("--batch", min=1, max=MOST, help="Sequences of a step; about 4 million tokens if omitted."),
+    ] = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option("--gpus", "-g", min=1, max=MOST, help="Accelerators of the job; the most it can span if omitted."),
+    ] = None,
+    plan: Annotated[
+        str | None, typer.Option("--plan", metavar="FILE", help="A training plan; the fastest is searched if omitted.")
+    ] = None,
+    search: Annotated[
+        bool, typer.Option("--search", help="Search the fastest plan with --plan too; its fields stay.")
+    ] = False,
+    years: YearsOption = None,
+    draws: DrawsOption = None,
+    seed: SeedOption = 0,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Price a cluster and a training run on it: purchase, ownership or rent, power, carbon, and how sure that is.
+
+    Exit code 1 where the job cannot run on the design.
+    """
+    if (model is None) != (tokens is None):
+        raise UsageError("ffplan cost: --model and --tokens go together")
+    if model is None and (batch or gpus or plan or search):
+        raise UsageError("ffplan cost: --batch, --gpus, --plan and --search have an effect with --model only")
+    from ffplan.report.cost import cost_document
+    from ffplan.studies.asked import DRAWS, Asked
+    from ffplan.studies.cost import study_cost
+
+    design, parts = resolved_design(file, catalog)
+    timed = None
+    if model is not None and tokens is not None:
+        wanted: dict[str, object] = {"batch": batch} if batch is not None else {}
+        number = tokens_of(tokens, "cost")
+        timed = _timed(design, parts, model=model, tokens=number, wanted=wanted, plan=plan, gpus=gpus, search=search)
+    asked = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
+    emit(cost_document(study_cost(design, parts, asked, timed)), form, output)

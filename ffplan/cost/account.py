@@ -1,0 +1,296 @@
+"""The account of a cluster: what it costs to buy and a year to run, from any draw of its inputs.
+
+One function of named inputs, floats or arrays, behind the report, the draws, the tornado and every break-even.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.array_math import Number
+from ffplan.base.record import record
+from ffplan.cost.bom import line_total
+from ffplan.cost.capital import yearly_capital
+from ffplan.cost.power import HOURS_PER_YEAR
+from ffplan.cost.rent import MONTHS, rented_hour
+from ffplan.cost.run import (
+    DAY,
+    MILLION,
+    accelerator_hours,
+    embodied_carbon,
+    run_carbon,
+    run_cost,
+    run_energy,
+    run_seconds,
+    site_water,
+)
+from ffplan.cost.site import PDUS_PER_RACK
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Values = Mapping[str, Number]
+
+
+@record
+class Account:
+    """What of a cluster the account is over: counts and powers, which no input changes."""
+
+    parts: tuple[tuple[str, int], ...]
+    """Parts with a price, and how many are bought, spares included; none of a rented fleet."""
+    accelerators: int
+    servers: int
+    switches: int
+    links: int
+    racks: int
+    training_w: float
+    """IT power in training [W]."""
+    idle_nodes_w: float
+    """Rated maximum of the servers whose idle power is unknown [W]."""
+    idle_known_w: float
+    """IT power without load of everything else [W]."""
+    rated_w: float
+    """IT power at the rated maximum [W]."""
+    liquid_w: float
+    """Rated power that liquid takes away [W]."""
+    facility: str
+    rented: bool
+    committed: bool
+    """Whether the rent is for every hour of a year."""
+    extras_month: float
+    """What a provider bills apart [currency per month]."""
+
+
+@record
+class RunJob:
+    """A training job on the cluster."""
+
+    gpus: int
+    """Accelerators it holds."""
+    tokens: float
+    tokens_s: float
+    """At the step time of the model [1/s]."""
+    tflops_gpu: float
+    """Model TFLOP/s of an accelerator."""
+
+
+@record
+class YearAccount:
+    """What an account comes to; every number has the shape of its inputs."""
+
+    purchase: dict[str, Number]
+    """Purchase by kind [currency]; the discount is negative; empty of a rented fleet."""
+    capex: Number
+    """Sum of the purchase [currency]."""
+    building: Number
+    """Price of an own building [currency]."""
+    yearly: dict[str, Number]
+    """Cost of a year by kind [currency per year]."""
+    year: Number
+    """Their sum [currency per year]."""
+    hour: Number
+    """Cost of an accelerator-hour in use [currency]."""
+    energy_mwh: Number
+    """Energy of a year at the meter [MWh]."""
+    carbon_t: Number
+    """Carbon of that energy [t CO2e]."""
+    water_m3: Number
+    """Water of a year [m3]."""
+    embodied_t: Number
+    """Embodied carbon of the hardware [t CO2e]."""
+
+
+@record
+class RunOutcome:
+    """What a job comes to; every number has the shape of its inputs."""
+
+    days: Number
+    hours: Number
+    """Accelerator-hours [h]."""
+    cost: Number
+    """[currency]"""
+    per_million: Number
+    """Cost of a million tokens [currency]."""
+    energy_mwh: Number
+    carbon_t: Number
+    """Energy and hardware [t CO2e]."""
+    carbon_energy_t: Number
+    """Of the energy alone [t CO2e]."""
+    water_m3: Number
+    petaflop_day: Number
+    """Cost of a petaFLOP/s of model arithmetic kept up for a day [currency]."""
+
+
+def purchase(account: Account, v: Values) -> dict[str, Number]:
+    """Return the price of the purchase by kind.
+
+    Args:
+        account: the account.
+        v: inputs by name.
+
+    Returns:
+        [currency], broadcast shape of the inputs.
+
+    Equation:
+        hardware = sum of quantity * price; freight, installation = share * hardware after discount; cabling = labour *
+        cables; racks * (rack + 2 PDUs); liquid cooling = price * W
+
+    Source:
+        Definition.
+    """
+    listed: Number = 0.0
+    for part, quantity in account.parts:
+        listed = listed + line_total(quantity, v[f"price.{part}"])
+    discount = -v.get("discount", 0.0) * listed
+    hardware = listed + discount
+    return {
+        "hardware": listed,
+        "discount": discount,
+        "freight": v.get("freight", 0.0) * hardware,
+        "installation": v.get("installation", 0.0) * hardware,
+        "cabling_labour": v.get("cabling_labour", 0.0) * account.links,
+        "racks": account.racks * (v.get("rack", 0.0) + PDUS_PER_RACK * v.get("rack_pdu", 0.0)),
+        "liquid_cooling": v.get("liquid_cooling", 0.0) * account.liquid_w,
+    }
+
+
+def mean_power(account: Account, v: Values) -> tuple[Number, Number]:
+    """Return IT power in training, and without load.
+
+    Args:
+        account: the account.
+        v: inputs by name.
+
+    Returns:
+        Two powers [W], broadcast shape of the inputs.
+
+    Equation:
+        training = power * expected; idle = known idle power + idle share * rated maximum of the other servers
+
+    Source:
+        Definition.
+    """
+    idle = account.idle_known_w + v["idle"] * account.idle_nodes_w
+    return v["power"] * account.training_w, idle
+
+
+def account_year(account: Account, v: Values) -> YearAccount:
+    """Return what a cluster costs to buy and a year to run.
+
+    Args:
+        account: the account.
+        v: inputs by name.
+
+    Returns:
+        Amounts [currency, MWh, t, m3] in the shape of the inputs.
+
+    Equation:
+        year = capital + building + support + licences + staff + energy + colocation; hour = year / (accelerators *
+        8,760 h * utilisation); energy at u * training + (1 - u) * idle power, times PUE
+
+    Source:
+        Definition of total cost of ownership.
+    """
+    use = v["utilisation"]
+    training, idle = mean_power(account, v)
+    watts = use * training + (1 - use) * idle
+    energy = run_energy(HOURS_PER_YEAR, watts, v["pue"])
+    bought = {} if account.rented else purchase(account, v)
+    capex: Number = sum(bought.values())
+    used_hours = account.accelerators * HOURS_PER_YEAR * use
+    building: Number = 0.0
+    yearly: dict[str, Number]
+    if account.rented:
+        rate = rented_hour(v["rent"], use, committed=account.committed)
+        yearly = {"rent": rate * used_hours, "extras": account.extras_month * MONTHS}
+    else:
+        if account.facility == "own":
+            building = v["building"] * account.rated_w
+        hardware = bought["hardware"] + bought["discount"]
+        adders = capex - hardware
+        life, rate = v["life"], v["capital"]
+        yearly = {
+            "hardware": yearly_capital(hardware, v["residual"], rate, life),
+            "installation": yearly_capital(adders, 0.0, rate, life),
+            "support": v.get("support", 0.0) * hardware,
+            "licences": v.get("licence", 0.0) * account.accelerators,
+            "staff": v.get("staff", 0.0) * account.accelerators / 1000 * v.get("salary", 0.0),
+            "electricity": energy * 1e3 * v["electricity"],
+        }
+        if account.facility == "own":
+            yearly["building"] = yearly_capital(building, 0.0, rate, v["building_life"])
+        elif account.facility == "colocation":
+            yearly["colocation"] = v["colocation"] * account.rated_w / 1e3 * MONTHS
+    year = sum(yearly.values())
+    return YearAccount(
+        purchase=bought,
+        capex=capex,
+        building=building,
+        yearly=yearly,
+        year=year,
+        hour=year / used_hours,
+        energy_mwh=energy,
+        carbon_t=run_carbon(energy, v["grid"]),
+        water_m3=site_water(energy / v["pue"], v.get("water", 0.0)),
+        embodied_t=embodied_kg(account, v) / 1e3,
+    )
+
+
+def embodied_kg(account: Account, v: Values) -> Number:
+    """Return the embodied carbon of the hardware.
+
+    Args:
+        account: the account.
+        v: inputs by name.
+
+    Returns:
+        [kg CO2e], broadcast shape of the inputs.
+
+    Equation:
+        sum of count * kg over accelerators, servers, switches and cables
+
+    Source:
+        Definition; cradle to gate.
+    """
+    return (
+        v.get("embodied_accelerator", 0.0) * account.accelerators
+        + v.get("embodied_server", 0.0) * account.servers
+        + v.get("embodied_switch", 0.0) * account.switches
+        + v.get("embodied_link", 0.0) * account.links
+    )
+
+
+def account_run(account: Account, job: RunJob, year: YearAccount, v: Values) -> RunOutcome:
+    """Return what a job takes on a cluster: its part of the year's cost by accelerator-hours.
+
+    Args:
+        account: the account.
+        job: the job.
+        year: the cluster's year, from the same inputs.
+        v: inputs by name; `speed` and `speed_own` are the model's errors.
+
+    Returns:
+        Amounts in the shape of the inputs.
+    """
+    speed = v.get("speed", 1.0) * v.get("speed_own", 1.0)
+    seconds = run_seconds(job.tokens, job.tokens_s * speed, v["effective"])
+    hours = accelerator_hours(job.gpus, seconds)
+    training, _ = mean_power(account, v)
+    each = training / account.accelerators
+    energy = run_energy(hours, each, v["pue"])
+    carbon = run_carbon(energy, v["grid"])
+    life_hours = v["life"] * HOURS_PER_YEAR * v["utilisation"]
+    made = embodied_carbon(embodied_kg(account, v) / account.accelerators, hours, life_hours)
+    cost = run_cost(hours, year.hour)
+    useful = job.tflops_gpu * speed * v["effective"] / 1e3
+    return RunOutcome(
+        days=seconds / DAY,
+        hours=hours,
+        cost=cost,
+        per_million=cost / job.tokens * MILLION,
+        energy_mwh=energy,
+        carbon_t=carbon + made,
+        carbon_energy_t=carbon,
+        water_m3=site_water(energy / v["pue"], v.get("water", 0.0)),
+        petaflop_day=year.hour * 24 / useful,
+    )

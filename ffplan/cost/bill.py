@@ -1,0 +1,152 @@
+"""The bill of materials: lines in decimal arithmetic, which add up to the total to the cent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import TYPE_CHECKING
+
+from ffplan.base.outcomes import BomLine
+from ffplan.base.record import record
+from ffplan.cost.bom import line_total
+from ffplan.cost.site import PDUS_PER_RACK
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ffplan.cost.account import Account
+    from ffplan.cost.bom import Item
+    from ffplan.cost.inputs import Input
+
+CENT = Decimal("0.01")
+SHARES = (
+    ("discount", "volume discount", -1),
+    ("freight", "freight, insurance and duty", 1),
+    ("installation", "installation", 1),
+)
+"""Lines that are a part of the hardware: input, description and sign."""
+
+
+@record
+class Bill:
+    """The bill of materials."""
+
+    lines: tuple[BomLine, ...]
+    hardware: float
+    """Parts that the design plans, spares and side networks apart [currency]."""
+    total: float
+    low: float
+    high: float
+
+
+def decimal(value: float) -> Decimal:
+    """Return a float [same unit] as the decimal number that it prints as."""
+    return Decimal(repr(float(value)))
+
+
+def cents(value: Decimal) -> Decimal:
+    """Return an amount [currency] rounded to the cent."""
+    return value.quantize(CENT, rounding=ROUND_HALF_EVEN)
+
+
+def _line(kind: str, part: str | None, description: str, quantity: float, price: Input) -> BomLine:
+    pieces = decimal(quantity)
+    unit, low, high = (cents(decimal(value)) for value in (price.likely, price.low, price.high))
+    return BomLine(
+        kind=kind,
+        part=part,
+        description=description,
+        quantity=quantity,
+        unit_price=float(unit),
+        total=float(cents(line_total(pieces, unit))),
+        low=float(cents(line_total(pieces, low))),
+        high=float(cents(line_total(pieces, high))),
+        share=0.0,
+        source=price.source,
+        date=price.date,
+        status=price.status,
+    )
+
+
+def part_lines(items: Iterable[Item], prices: dict[str, Input], names: dict[str, str]) -> list[BomLine]:
+    """Return a line for every part with a price.
+
+    Args:
+        items: parts and their numbers.
+        prices: price of a part, by catalogue id.
+        names: name of a part, by catalogue id.
+    """
+    return [
+        _line(item.category, item.part, names.get(item.part, item.part), item.quantity, prices[item.part])
+        for item in items
+        if item.part in prices and item.quantity
+    ]
+
+
+def _share_lines(lines: list[BomLine], inputs: dict[str, Input]) -> Iterator[BomLine]:
+    """Yield discount, and what is a part of the hardware after it."""
+    hardware = sum((decimal(line.total) for line in lines), Decimal(0))
+    for name, words, sign in SHARES:
+        found = inputs.get(name)
+        if found is None or not found.high:
+            continue
+        amounts = [cents(sign * decimal(share) * hardware) for share in (found.likely, found.low, found.high)]
+        if name == "discount":
+            hardware += amounts[0]
+        likely, low, high = amounts[0], min(amounts[1:]), max(amounts[1:])
+        yield BomLine(
+            kind=name,
+            part=None,
+            description=f"{words}, {100 * found.likely:g} % of hardware",
+            quantity=1,
+            unit_price=float(likely),
+            total=float(likely),
+            low=float(low),
+            high=float(high),
+            share=0.0,
+            source=found.source,
+            date=found.date,
+            status=found.status,
+        )
+
+
+def bill(
+    account: Account,
+    planned: Iterable[Item],
+    around: Iterable[Item],
+    prices: dict[str, Input],
+    inputs: dict[str, Input],
+    names: dict[str, str],
+) -> Bill:
+    """Return the bill of materials.
+
+    Args:
+        account: counts of racks, cables and watts.
+        planned: parts of the design.
+        around: side networks, storage and spares.
+        prices: price of a part, by catalogue id.
+        inputs: inputs of the ownership profile, by name.
+        names: name of a part, by catalogue id.
+    """
+    own = part_lines(planned, prices, names)
+    lines = own + part_lines(around, prices, names)
+    lines += list(_share_lines(lines, inputs))
+    rules = (
+        ("cabling", "labour of a cable", account.links, "cabling_labour"),
+        ("racks", "rack cabinet", account.racks, "rack"),
+        ("racks", "rack power distribution unit", PDUS_PER_RACK * account.racks, "rack_pdu"),
+        ("cooling", "coolant distribution, per W of liquid-cooled load", account.liquid_w, "liquid_cooling"),
+    )
+    lines += [
+        _line(kind, None, words, count, inputs[name]) for kind, words, count, name in rules if count and name in inputs
+    ]
+    total, low, high = (
+        sum((decimal(getattr(line, field)) for line in lines), Decimal(0)) for field in ("total", "low", "high")
+    )
+    return Bill(
+        lines=tuple(replace(line, share=line.total / float(total) if total else 0.0) for line in lines),
+        hardware=float(sum((decimal(line.total) for line in own), Decimal(0))),
+        total=float(total),
+        low=float(low),
+        high=float(high),
+    )

@@ -1,0 +1,204 @@
+"""The uncertain inputs of an account: their names, ranges, and which of them two designs share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    from ffplan.catalog.prices import PriceBook
+    from ffplan.design.ownership import Assumed, ResolvedOwnership
+
+
+@record
+class Input:
+    """An input with its range."""
+
+    name: str
+    """Name in formulas and in JSON: a field of the ownership profile, `price.<part>`, `rent` or `speed`."""
+    key: str
+    """Two inputs of one key are one draw."""
+    label: str
+    unit: str
+    likely: float
+    low: float
+    high: float
+    distribution: str
+    source: str
+    status: str
+    date: str | None = None
+
+    @property
+    def fixed(self) -> bool:
+        """Whether it has no width."""
+        return self.distribution == "fixed"
+
+
+LABELS: dict[str, tuple[str, str]] = {
+    "discount": ("volume discount", "1"),
+    "freight": ("freight", "1"),
+    "installation": ("installation", "1"),
+    "cabling_labour": ("labour of a cable", "currency"),
+    "rack": ("price of a rack", "currency"),
+    "rack_pdu": ("price of a rack PDU", "currency"),
+    "liquid_cooling": ("liquid cooling", "currency per W"),
+    "support": ("support a year", "1"),
+    "licence": ("software licence", "currency per accelerator-year"),
+    "staff": ("staff for 1,000 accelerators", "1"),
+    "salary": ("cost of a member of staff", "currency per year"),
+    "life": ("depreciation life", "year"),
+    "residual": ("residual value", "1"),
+    "capital": ("cost of capital", "1 per year"),
+    "utilisation": ("utilisation", "1"),
+    "effective": ("effective training time", "1"),
+    "electricity": ("electricity price", "currency per kWh"),
+    "pue": ("PUE", "1"),
+    "colocation": ("colocation", "currency per kW-month"),
+    "building": ("building", "currency per W"),
+    "building_life": ("life of the building", "year"),
+    "idle": ("idle power of servers", "1"),
+    "power": ("power over the model's figure", "1"),
+    "lead_time": ("lead time", "year"),
+    "commissioning": ("commissioning", "year"),
+    "grid": ("carbon intensity of the grid", "g per kWh"),
+    "water": ("water", "l per kWh"),
+    "embodied_accelerator": ("embodied carbon of an accelerator", "kg"),
+    "embodied_server": ("embodied carbon of a server", "kg"),
+    "embodied_switch": ("embodied carbon of a switch", "kg"),
+    "embodied_link": ("embodied carbon of a cable", "kg"),
+}
+"""Label and unit of the inputs of a profile that the account evaluates; the others size it."""
+SIZING = (
+    "spare_nodes",
+    "spare_switches",
+    "spare_links",
+    "rack_power",
+    "switches_per_rack",
+    "accelerators_per_storage_server",
+)
+"""Inputs of a profile that size the purchase; they are decisions, and keep their likely value."""
+NEEDED = (
+    "life",
+    "residual",
+    "capital",
+    "utilisation",
+    "effective",
+    "electricity",
+    "pue",
+    "idle",
+    "power",
+    "grid",
+    "rack_power",
+    "switches_per_rack",
+)
+"""Inputs without which there is no account."""
+FACILITY = {"colocation": ("colocation",), "own": ("building", "building_life"), "power": ()}
+"""Inputs of each kind of facility."""
+P5_TO_P95 = 3.2897
+"""Standard deviations from P5 to P95 of a normal distribution."""
+MEAN_ABSOLUTE = 1.2533
+"""Standard deviation of a normal distribution over its mean absolute deviation: sqrt(pi / 2)."""
+
+
+def _input(name: str, label: str, unit: str, found: Assumed, *, key: str | None = None) -> Input:
+    return Input(
+        name=name,
+        key=key or name,
+        label=label,
+        unit=unit,
+        likely=found.likely,
+        low=found.low,
+        high=found.high,
+        distribution=found.distribution,
+        source=found.source,
+        status=found.status,
+        date=found.date,
+    )
+
+
+def profile_inputs(owned: ResolvedOwnership) -> list[Input]:
+    """Return the inputs of the ownership profile that bear on an account; those of other facilities are left out."""
+    others = {name for kind, names in FACILITY.items() if kind != owned.facility for name in names}
+    return [
+        _input(name, *LABELS[name], found)
+        for name, found in owned.inputs.items()
+        if name in LABELS and name not in others
+    ]
+
+
+def price_inputs(book: PriceBook, rate: float, parts: tuple[str, ...], names: dict[str, str]) -> list[Input]:
+    """Return the prices of parts as inputs.
+
+    Args:
+        book: the price book.
+        rate: value of a unit of its currency [currency].
+        parts: catalogue ids; those without a price are left out.
+        names: what each part is called.
+    """
+    found = []
+    for part in parts:
+        figure = book.items.get(part)
+        if figure is None:
+            continue
+        source = book.sources[figure.source]
+        low, high = figure.range
+        found.append(
+            Input(
+                name=f"price.{part}",
+                key=f"price.{part}",
+                label=f"price of {names.get(part, part)}",
+                unit="currency",
+                likely=figure.value * rate,
+                low=low * rate,
+                high=high * rate,
+                distribution="triangular" if low < high else "fixed",
+                source=f"{book.id}: {source.title}",
+                status=figure.status or source.status,
+                date=source.date,
+            )
+        )
+    return found
+
+
+def rent_input(price: Assumed, offer: str) -> Input:
+    """Return the rent of a fleet as an input.
+
+    Args:
+        price: rent of an accelerator-hour [currency].
+        offer: what it is shared by.
+    """
+    return _input("rent", "rent of an accelerator-hour", "currency per hour", price, key=f"rent.{offer}")
+
+
+def error_input(name: str, key: str, label: str, band: float, source: str) -> Input:
+    """Return an error of the model as an input: a factor around 1.
+
+    Args:
+        name: name in formulas.
+        key: what it is shared by.
+        label: what it is called.
+        band: mean of absolute errors [1].
+        source: runs that it was taken over.
+
+    Equation:
+        lognormal with sigma = band * sqrt(pi / 2)
+
+    Source:
+        A normal error of standard deviation s has the mean absolute deviation s * sqrt(2 / pi).
+    """
+    from math import exp
+
+    half = band * MEAN_ABSOLUTE * P5_TO_P95 / 2
+    return Input(
+        name=name,
+        key=key,
+        label=label,
+        unit="1",
+        likely=1.0,
+        low=exp(-half),
+        high=exp(half),
+        distribution="lognormal" if band else "fixed",
+        source=source,
+        status="D",
+    )

@@ -1,0 +1,157 @@
+"""A training run: its days, accelerator-hours, energy and carbon."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
+
+HOUR = 3600.0
+DAY = 24 * HOUR
+MILLION = 1e6
+
+
+def run_seconds(tokens: Any, tokens_s: Any, effective: Any) -> Number:
+    """Return the time of a training run.
+
+    Args:
+        tokens: tokens to train on [1].
+        tokens_s: tokens of a second, at the step time of the model [1/s].
+        effective: progress over time: what restarts and checkpoints leave [1].
+
+    Returns:
+        Time [s], broadcast shape.
+
+    Equation:
+        tokens / (tokens_s * effective)
+
+    Source:
+        Definition. DeepSeek-V3: 180,000 H800 hours a trillion tokens on 2,048 are 3.7 days (arXiv 2412.19437).
+    """
+    found: Number = tokens / (tokens_s * effective)
+    return found
+
+
+def accelerator_hours(accelerators: Any, seconds: Any) -> Number:
+    """Return the accelerator-hours of a run.
+
+    Args:
+        accelerators: accelerators that the job holds, idle ones included [1].
+        seconds: time of the run [s].
+
+    Returns:
+        Accelerator-hours [h], broadcast shape.
+
+    Equation:
+        accelerators * seconds / 3600
+
+    Source:
+        Definition.
+    """
+    found: Number = accelerators * seconds / HOUR
+    return found
+
+
+def run_cost(hours: Any, price: Any) -> Number:
+    """Return the cost of a run.
+
+    Args:
+        hours: accelerator-hours [h].
+        price: cost of an accelerator-hour in use [currency].
+
+    Returns:
+        Cost [currency], broadcast shape.
+
+    Equation:
+        hours * price
+
+    Source:
+        Definition. DeepSeek-V3: 2.788 M H800 hours at 2 USD are 5.576 M USD (arXiv 2412.19437, Table 1).
+    """
+    found: Number = hours * price
+    return found
+
+
+def run_energy(hours: Any, watts: Any, pue: Any) -> Number:
+    """Return the energy of a run at the meter.
+
+    Args:
+        hours: accelerator-hours [h].
+        watts: IT power of an accelerator with its part of servers, network and storage [W].
+        pue: power usage effectiveness [1].
+
+    Returns:
+        Energy [MWh], broadcast shape.
+
+    Equation:
+        hours * watts * PUE / 1e6
+
+    Source:
+        Definition. BLOOM: 1,082,990 h at 400 W are 433 MWh before PUE (arXiv 2211.02001); LLaMA, Table 15 of
+        arXiv 2302.13971, takes PUE 1.1 and 400 W: 449 MWh for 65B.
+    """
+    found: Number = hours * watts * pue / MILLION
+    return found
+
+
+def run_carbon(energy: Any, intensity: Any) -> Number:
+    """Return the carbon of a run's energy, location-based.
+
+    Args:
+        energy: energy at the meter [MWh].
+        intensity: carbon intensity of the grid [g CO2e per kWh].
+
+    Returns:
+        Carbon [t CO2e], broadcast shape.
+
+    Equation:
+        MWh * 1000 kWh * g / 1e6
+
+    Source:
+        GHG Protocol, scope 2, location-based. Llama 2 70B: 1,720,320 h * 400 W * 1.1 * 385 g/kWh = 291.4 t, as its
+        model card prints.
+    """
+    found: Number = energy * intensity / 1e3
+    return found
+
+
+def embodied_carbon(kilograms: Any, hours: Any, life_hours: Any) -> Number:
+    """Return a run's part of the carbon of making the hardware.
+
+    Args:
+        kilograms: embodied carbon of the hardware of one accelerator [kg CO2e].
+        hours: accelerator-hours of the run [h].
+        life_hours: hours in use over its life [h].
+
+    Returns:
+        Carbon [t CO2e], broadcast shape.
+
+    Equation:
+        kg * hours / life hours / 1000
+
+    Source:
+        ISO 14067 by use: spread over the hours in use.
+    """
+    found: Number = kilograms * hours / life_hours / 1e3
+    return found
+
+
+def site_water(energy: Any, intensity: Any) -> Number:
+    """Return the water that a site evaporates.
+
+    Args:
+        energy: IT energy [MWh].
+        intensity: water over IT energy [l per kWh].
+
+    Returns:
+        Water [m3], broadcast shape.
+
+    Equation:
+        MWh * 1000 * l / 1000
+
+    Source:
+        The Green Grid, definition of WUE; the water of power stations is not in it.
+    """
+    found: Number = energy * intensity
+    return found

@@ -1,0 +1,185 @@
+"""What drives a figure, and at which value of a single input a verdict flips."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.record import record
+from ffplan.cost.draws import ends
+from ffplan.cost.inputs import Input
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ffplan.base.array_math import Number
+
+    Metric = Callable[[dict[str, Number]], Number]
+    """A figure from inputs by name, broadcast."""
+
+GRID = 129
+"""Values of an input that are tried at once [1]."""
+ROUNDS = 4
+"""Times that the grid is narrowed around a crossing [1]."""
+SPREAD = 10.0
+"""An input is tried from its likely value over this, to its likely value times this [1]."""
+NO_EFFECT = 1e-9
+"""Relative change of a difference below which an input has no effect on it [1]."""
+LEAST_SHARE = 0.01
+"""Least utilisation, and other shares that divide, that are tried [1]."""
+
+
+@record
+class Swing:
+    """What one input does to a figure, all others at their likely value."""
+
+    input: Input
+    low_value: float
+    """P10 of the input."""
+    high_value: float
+    """P90 of the input."""
+    at_low: float
+    """The figure with the input at P10."""
+    at_high: float
+    """The figure with the input at P90."""
+
+    @property
+    def width(self) -> float:
+        """How far the figure moves."""
+        return abs(self.at_high - self.at_low)
+
+
+@record
+class Flip:
+    """The value of one input at which a difference changes its sign."""
+
+    input: Input
+    value: float | None
+    """None where it never does."""
+    why: str | None
+    """Reason why it never does."""
+    lowest: float
+    """Smallest value tried."""
+    highest: float
+    """Largest value tried."""
+
+
+def likely(inputs: Sequence[Input]) -> dict[str, Number]:
+    """Return every input at its likely value, by name."""
+    return {found.name: found.likely for found in inputs}
+
+
+def tornado(metric: Metric, inputs: Sequence[Input]) -> tuple[Swing, ...]:
+    """Return what each uncertain input does to a figure, the largest first.
+
+    Args:
+        metric: the figure from inputs by name; it broadcasts.
+        inputs: the inputs.
+    """
+    import numpy as np
+
+    wide = [found for found in inputs if not found.fixed]
+    if not wide:
+        return ()
+    both = np.array([ends(found) for found in wide])
+    base = likely(inputs)
+    values: dict[str, Number] = dict(base)
+    for at, found in enumerate(wide):
+        column = np.full(both.shape, base[found.name], dtype=float)
+        column[at] = both[at]
+        values[found.name] = column
+    figures = np.broadcast_to(np.asarray(metric(values), dtype=float), both.shape)
+    swings = [
+        Swing(
+            input=found,
+            low_value=float(both[at, 0]),
+            high_value=float(both[at, 1]),
+            at_low=float(figures[at, 0]),
+            at_high=float(figures[at, 1]),
+        )
+        for at, found in enumerate(wide)
+    ]
+    return tuple(sorted(swings, key=lambda swing: (-swing.width, swing.input.name)))
+
+
+def domain(found: Input) -> tuple[float, float]:
+    """Return the smallest and largest value of an input that a break-even is sought in."""
+    low, high = min(found.low, found.likely / SPREAD), max(found.high, found.likely * SPREAD)
+    if found.likely == 0:
+        high = max(high, 1.0)
+    if found.name in ("utilisation", "effective"):
+        return LEAST_SHARE, 1.0
+    if found.name == "pue":
+        return 1.0, max(3.0, found.high)
+    if found.name == "life":
+        return min(found.low, 1.0), max(found.high, 12.0)
+    if found.name in SHARES:
+        return 0.0, 0.99
+    return (0.0, high) if found.name == "discount" else (low, high)
+
+
+SHARES = ("discount", "freight", "installation", "support", "residual", "capital", "idle")
+"""Inputs that are parts of a whole."""
+
+
+def flips(metric: Metric, inputs: Sequence[Input]) -> tuple[Flip, ...]:
+    """Return for each input the value nearest to its likely one at which a difference is zero.
+
+    Args:
+        metric: the difference from inputs by name; it broadcasts [any unit].
+        inputs: the inputs.
+
+    Equation:
+        metric(..., x, ...) = 0, all other inputs at their likely value; bracketed on a grid that is narrowed
+        `ROUNDS` times
+
+    Source:
+        Definition of a break-even.
+    """
+    import numpy as np
+
+    if not inputs:
+        return ()
+    base = likely(inputs)
+    spans = np.array([domain(found) for found in inputs])
+    start = float(np.asarray(metric(dict(base))))
+    low, high = spans[:, 0].copy(), spans[:, 1].copy()
+    crossing = np.zeros(len(inputs), dtype=bool)
+    still = np.zeros(len(inputs), dtype=bool)
+    for step in range(ROUNDS):
+        grid = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, GRID)
+        found = _on_grid(metric, inputs, base, grid)
+        signs = np.signbit(found)
+        change = signs[:, 1:] != signs[:, :-1]
+        if not step:
+            crossing = change.any(axis=1)
+            still = np.abs(found - start).max(axis=1) <= NO_EFFECT * max(abs(start), 1e-30)
+        middle = (grid[:, 1:] + grid[:, :-1]) / 2
+        away = np.where(change, np.abs(middle - np.array([item.likely for item in inputs])[:, None]), np.inf)
+        at = away.argmin(axis=1)
+        rows = np.arange(len(inputs))
+        low, high = grid[rows, at], grid[rows, at + 1]
+    values = (low + high) / 2
+    return tuple(
+        _flip(item, crossing=bool(crossing[at]), still=bool(still[at]), value=float(values[at]), span=spans[at])
+        for at, item in enumerate(inputs)
+    )
+
+
+def _on_grid(metric: Metric, inputs: Sequence[Input], base: dict[str, Number], grid: Any) -> Any:
+    """Return the figure with each input in turn along its own row of the grid."""
+    import numpy as np
+
+    values: dict[str, Number] = dict(base)
+    for at, found in enumerate(inputs):
+        column = np.full(grid.shape, base[found.name], dtype=float)
+        column[at] = grid[at]
+        values[found.name] = column
+    return np.broadcast_to(np.asarray(metric(values), dtype=float), grid.shape)
+
+
+def _flip(item: Input, *, crossing: bool, still: bool, value: float, span: Any) -> Flip:
+    lowest, highest = float(span[0]), float(span[1])
+    if crossing:
+        return Flip(input=item, value=value, why=None, lowest=lowest, highest=highest)
+    why = "it acts on both sides alike, or on neither" if still else f"never from {lowest:.4g} to {highest:.4g}"
+    return Flip(input=item, value=None, why=why, lowest=lowest, highest=highest)

@@ -1,0 +1,190 @@
+"""What stands around the fabric: storage, side networks, spares and racks, counted from the design."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from ffplan.base.array_math import ceil_div, round_up
+from ffplan.base.record import record
+from ffplan.catalog.parts import Server
+from ffplan.cost.bom import Item
+
+if TYPE_CHECKING:
+    from ffplan.catalog.ownership import SideNetwork
+    from ffplan.cost.power import NodePower
+    from ffplan.design.ownership import ResolvedOwnership, SideFabric
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.fabric.sizing.plan import FabricPlan
+
+PDUS_PER_RACK = 2
+"""A rack has two feeds."""
+
+
+@record
+class SidePlan:
+    """A network beside the fabric, counted."""
+
+    name: str
+    switch: str
+    link: str
+    ports: int
+    """Ports of hosts, switches and racks on it."""
+    switches: int
+    links: int
+    watts: float
+    """Switches and both ends of their links, typical [W]."""
+    maximum_w: float
+    """Switches at their maximum [W]."""
+
+
+@record
+class SitePlan:
+    """What stands around the fabric."""
+
+    networks: tuple[SidePlan, ...]
+    racks: int
+    racks_of: dict[str, int]
+    """Racks by what they hold."""
+    rack_w: float
+    """Rated power of the fullest rack of nodes [W]."""
+    cables: int
+    """Cables of all networks."""
+    items: tuple[Item, ...]
+    """Parts of storage and networks that the design does not plan itself."""
+    spares: tuple[Item, ...]
+
+
+def side_network(sizing: SideNetwork, ports: int) -> tuple[int, int]:
+    """Return switches and links of a network of one leaf layer, and a second above it where one switch is too few.
+
+    Args:
+        sizing: ports of a switch for hosts, and its uplinks.
+        ports: ports wanted [1].
+
+    Returns:
+        Switches and links [1].
+
+    Equation:
+        leaves = ceil(ports / host ports); above several, ceil(leaves * uplinks / (host ports + uplinks)) switches;
+        links = ports + leaves * uplinks
+
+    Source:
+        Definition of a two-tier tree with that oversubscription.
+    """
+    leaves = ceil_div(ports, sizing.ports)
+    if leaves <= 1 or not sizing.uplinks:
+        return leaves, ports
+    ups = leaves * sizing.uplinks
+    return leaves + ceil_div(ups, sizing.ports + sizing.uplinks), ports + ups
+
+
+def _plan(network: SideFabric, ports: int) -> SidePlan:
+    switches, links = side_network(network.sizing, ports)
+    switch, link = network.switch, network.link
+    ends = 2 * links * (link.power_per_end.value if link.power_per_end else 0.0)
+    typical = switches * (switch.power.value if switch.power else 0.0) + ends
+    most = switches * switch.power_max.value if switch.power_max else typical
+    return SidePlan(
+        name=network.name,
+        switch=switch.id,
+        link=link.id,
+        ports=ports,
+        switches=switches,
+        links=links,
+        watts=typical,
+        maximum_w=max(typical, most),
+    )
+
+
+def _per_rack(design: ResolvedDesign, position: int, node: NodePower, limit: float) -> int:
+    """Return the nodes of a group that share a rack: as the design says, a scale-up domain, or what power allows."""
+    group = design.groups[position]
+    if group.group.per_rack:
+        return group.group.per_rack
+    server = group.server
+    if isinstance(server, Server) and server.nvlink is not None and server.nvlink.switched and server.nvlink.nodes > 1:
+        return server.nvlink.nodes
+    return max(1, math.floor(limit / node.maximum_w)) if node.maximum_w > 0 else 1
+
+
+def rack_limit(design: ResolvedDesign, owned: ResolvedOwnership) -> float:
+    """Return the rated power that a rack takes [W]: the design's limit, its floor's, else the profile's."""
+    floor = design.spec.floor
+    most = design.spec.limits.power_per_rack or (floor.power_per_rack if floor else None)
+    return most or owned.inputs["rack_power"].likely
+
+
+def plan_site(
+    design: ResolvedDesign,
+    fabric: FabricPlan,
+    nodes: tuple[NodePower, ...],
+    links: int,
+    owned: ResolvedOwnership,
+    bought: tuple[Item, ...],
+) -> SitePlan:
+    """Return what stands around the fabric.
+
+    Args:
+        design: the design.
+        fabric: its fabric.
+        nodes: power of its groups, and last of the storage that it does not plan, where there is any.
+        links: cables of its fabric [1].
+        owned: what owning it takes.
+        bought: parts that the design plans itself.
+    """
+    extra = owned.storage
+    storage = extra.group.count if extra else 0
+    own_storage = sum(g.group.count for g in design.groups if g.group.role == "storage")
+    hosts = sum(g.group.count for g in design.groups if g.group.role != "storage")
+    limit = rack_limit(design, owned)
+    racks_of: dict[str, int] = {}
+    rack_w = 0.0
+    for position, node in enumerate(nodes):
+        own = position < len(design.groups)
+        each = _per_rack(design, position, node, limit) if own else max(1, math.floor(limit / node.maximum_w))
+        racks_of[node.role] = racks_of.get(node.role, 0) + ceil_div(node.count, each)
+        rack_w = max(rack_w, min(each, node.count) * node.maximum_w)
+    networks: list[SidePlan] = []
+    for network in owned.networks:
+        sizing = network.sizing
+        if network.name == "storage-network" and not storage:
+            continue
+        others = fabric.switches + sum(plan.switches for plan in networks)
+        ports = hosts * sizing.per_node + (storage + own_storage) * sizing.per_storage + others * sizing.per_switch
+        networks.append(_plan(network, ports + sum(racks_of.values()) * sizing.per_rack))
+    switches = fabric.switches + sum(plan.switches for plan in networks)
+    racks_of["network"] = round_up(switches / owned.inputs["switches_per_rack"].likely)
+    items = [Item("storage", extra.server.id, storage)] if extra else []
+    for plan in networks:
+        items += [Item(plan.name, plan.switch, plan.switches), Item(plan.name, plan.link, plan.links)]
+    every = tuple(items)
+    return SitePlan(
+        networks=tuple(networks),
+        racks=sum(racks_of.values()),
+        racks_of=racks_of,
+        rack_w=rack_w,
+        cables=links + sum(plan.links for plan in networks),
+        items=every,
+        spares=spares((*bought, *every), owned),
+    )
+
+
+SPARE_OF = {
+    "servers": "spare_nodes",
+    "storage": "spare_nodes",
+    "switches": "spare_switches",
+    "endpoint-links": "spare_links",
+    "inter-switch-links": "spare_links",
+}
+"""Input that says how many spares a category has; side networks share those of switches."""
+
+
+def spares(items: tuple[Item, ...], owned: ResolvedOwnership) -> tuple[Item, ...]:
+    """Return the parts that are bought as spares, each number rounded up."""
+    found: dict[str, int] = {}
+    for item in items:
+        share = owned.inputs.get(SPARE_OF.get(item.category, "spare_switches"))
+        if share is not None and share.likely:
+            found[item.part] = found.get(item.part, 0) + round_up(share.likely * item.quantity)
+    return tuple(Item("spares", part, count) for part, count in found.items() if count)

@@ -1,0 +1,403 @@
+"""What owning or renting a design takes, with every name resolved: the profile, overridden by the design."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ffplan.base.array_math import round_up
+from ffplan.base.errors import Finding, InputError
+from ffplan.base.record import record
+from ffplan.catalog.ownership import Estimate, OwnershipFields, OwnershipProfile, SideNetwork
+from ffplan.catalog.parts import Link, Part, Switch
+from ffplan.catalog.prices import PriceBook, RentBook, Term
+from ffplan.design.resolve import resolve_group
+from ffplan.design.resolved import ResolvedGroup
+from ffplan.design.schema import NodeGroup
+from ffplan.inputs.quantities import Money
+from ffplan.inputs.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+
+P = TypeVar("P", bound=Part)
+
+
+@record
+class Assumed:
+    """An input of the account, in numbers."""
+
+    likely: float
+    low: float
+    high: float
+    distribution: str
+    """Shape between low and high; `fixed` where they are one."""
+    source: str
+    """Where it is from, in words."""
+    status: str
+    """Status of the figure; `given` where the design states it."""
+    date: str | None = None
+    """Date of the source."""
+
+
+@record
+class SideFabric:
+    """A network beside the fabric, with its parts."""
+
+    name: str
+    """storage-network, in-band or out-of-band."""
+    sizing: SideNetwork
+    switch: Switch
+    link: Link
+
+
+@record
+class RentTerms:
+    """The rent of a fleet."""
+
+    price: Assumed
+    """An accelerator-hour [currency]."""
+    term: Term
+    offer: str | None
+    """Offer of the book; None where the design states a price."""
+    provider: str
+    extras_month: float
+    """What the provider bills apart [currency per month]."""
+
+    @property
+    def committed(self) -> bool:
+        """Whether every hour of the term is paid, used or not."""
+        return self.term in COMMITTED
+
+
+COMMITTED = ("1-year", "3-year")
+"""Terms under which every hour is paid."""
+
+
+@record
+class ResolvedOwnership:
+    """What owning or renting a design takes."""
+
+    currency: str
+    profile: OwnershipProfile
+    inputs: dict[str, Assumed]
+    """Inputs by the field of the profile; those that neither file has are left out."""
+    side_prices: PriceBook | None
+    """Prices of storage and side networks, where the design's book has none."""
+    facility: str
+    liquid: float | None
+    """Part of the servers' heat that liquid takes, where the design says [1]."""
+    storage: ResolvedGroup | None
+    """Storage servers of a design that plans none."""
+    networks: tuple[SideFabric, ...]
+    exchange: dict[str, float]
+    """Value of a unit of another currency [currency]."""
+    rents: RentBook
+    rent: RentTerms | None
+    delay_month: float | None
+    """Stated value of a month without the cluster [currency]."""
+
+    def rate_of(self, currency: str) -> float | None:
+        """Return the value of one unit of a currency [currency]; None where the design states none."""
+        return 1.0 if currency == self.currency else self.exchange.get(currency)
+
+
+def _number(value: Any, rates: dict[str, float]) -> float:
+    """Return a value without its currency, which has a rate by now."""
+    return value.amount * rates[value.currency] if isinstance(value, Money) else float(value)
+
+
+def _currencies(estimate: Estimate) -> set[str]:
+    return {value.currency for value in (estimate.value, estimate.low, estimate.high) if isinstance(value, Money)}
+
+
+def assumed(estimate: Estimate, rates: dict[str, float], sources: dict[str, Any] | None) -> Assumed:
+    """Return an estimate in numbers.
+
+    Args:
+        estimate: a figure of a profile or of a design.
+        rates: value of a unit of each currency [currency].
+        sources: sources of the profile; None for a figure of the design.
+    """
+    low, high = (_number(value, rates) for value in estimate.range)
+    likely = _number(estimate.value, rates)
+    shape = "fixed" if low == high else estimate.distribution or "triangular"
+    if sources is None:
+        return given(likely, low, high, shape)
+    source = sources[estimate.source]
+    return Assumed(
+        likely=likely,
+        low=low,
+        high=high,
+        distribution=shape,
+        source=source.title,
+        status=estimate.status or source.status,
+        date=source.date,
+    )
+
+
+def given(likely: float, low: float | None = None, high: float | None = None, shape: str = "fixed") -> Assumed:
+    """Return an input as the design, or the command line, states it."""
+    return Assumed(
+        likely=likely,
+        low=likely if low is None else low,
+        high=likely if high is None else high,
+        distribution=shape,
+        source="the design",
+        status="given",
+    )
+
+
+class _Resolver:
+    """Collects every fault before the ownership is refused."""
+
+    def __init__(self, design: ResolvedDesign, catalog: Catalog) -> None:
+        self.design, self.catalog = design, catalog
+        self.document, self.spec = design.document, design.spec
+        self.faults: list[Finding] = []
+
+    def part(self, model: type[P], name: str, path: tuple[str | int, ...]) -> P:
+        return self.catalog.get(model, name, self.document, path)
+
+    def inner(self, model: type[P], name: str, owner: str, path: tuple[str | int, ...]) -> P:
+        """Return a part that a catalogue file names."""
+        return self.catalog.get(model, name, self.catalog.entry(owner).document, path)
+
+    def fault(self, path: tuple[str | int, ...], message: str, remedy: str, rule: str = "currency-mixed") -> None:
+        self.faults.append(self.document.finding(rule, path, message, remedy))
+
+    def rates(self, currency: str) -> dict[str, float]:
+        """Return the value of a unit of every currency that the design states a rate for."""
+        found = {currency: 1.0}
+        for name, value in self.spec.ownership.exchange.items():
+            path = ("ownership", "exchange", name)
+            if name == currency:
+                self.fault(path, f"the report is in {currency} already", "remove this rate")
+            elif value.currency != currency:
+                words = f"a rate into {value.currency}; the report is in {currency}"
+                self.fault(path, words, f"write it in {currency}")
+            elif value.amount <= 0:
+                self.fault(path, "a currency without value", "write what one unit of it is worth", "number-range")
+            else:
+                found[name] = value.amount
+        return found
+
+    def known(self, estimate: Estimate, rates: dict[str, float], path: tuple[str | int, ...]) -> bool:
+        """Refuse an estimate in a currency without a rate."""
+        foreign = sorted(_currencies(estimate) - set(rates))
+        for name in foreign:
+            self.fault(path, *no_rate(name, next(iter(rates))))
+        return not foreign
+
+    def inputs(self, profile: OwnershipProfile, rates: dict[str, float]) -> dict[str, Assumed]:
+        """Return every input: the design's figure, else the profile's."""
+        found = {}
+        for name in OwnershipFields.model_fields:
+            own, default = getattr(self.spec.ownership, name), getattr(profile, name)
+            estimate = own if own is not None else default
+            field = name if own is not None else "profile"
+            if estimate is None or not self.known(estimate, rates, ("ownership", field)):
+                continue
+            found[name] = assumed(estimate, rates, None if own is not None else profile.sources)
+        return found
+
+    def site(self, inputs: dict[str, Assumed], rates: dict[str, float]) -> None:
+        """Put the site's own PUE and electricity price in place; the profile gives the relative range of the PUE."""
+        site, ownership = self.spec.site, self.spec.ownership
+        if ownership.pue is None and "pue" in inputs:
+            inputs["pue"] = _rescaled(inputs["pue"], site.pue)
+        elif ownership.pue is not None and float(ownership.pue.value) != site.pue:
+            self.fault(
+                ("ownership", "pue"),
+                f"PUE {float(ownership.pue.value):g}, where `site.pue` is {site.pue:g}",
+                f"keep one likely value: write `likely: {site.pue:g}` with a range, or leave it out",
+                "number-range",
+            )
+        price = site.electricity_price
+        if price is None:
+            return
+        if price.currency not in rates:
+            self.fault(("site", "electricity_price"), *no_rate(price.currency, next(iter(rates))))
+        elif ownership.electricity is None:
+            value = price.amount * rates[price.currency]
+            inputs["electricity"] = given(value)
+        else:
+            self.fault(
+                ("ownership", "electricity"),
+                "`site.electricity_price` gives the price of energy already",
+                "keep one of the two; `ownership.electricity` takes a range",
+                "number-range",
+            )
+
+    def networks(self, profile: OwnershipProfile) -> tuple[SideFabric, ...]:
+        found = []
+        for field in ("storage_network", "in_band", "out_of_band"):
+            sizing = getattr(profile, field)
+            if sizing is None:
+                continue
+            switch = self.inner(Switch, sizing.switch, profile.id, (field, "switch"))
+            link = self.inner(Link, sizing.link, profile.id, (field, "link"))
+            found.append(SideFabric(field.replace("_", "-"), sizing, switch, link))
+        return tuple(found)
+
+    def rent(self, rates: dict[str, float]) -> RentTerms | None:
+        """Return the rent of a rented fleet."""
+        rent = self.spec.rent
+        if rent is None:
+            return None
+        extras = _number(rent.extras, rates) if rent.extras and rent.extras.currency in rates else 0.0
+        if rent.extras and rent.extras.currency not in rates:
+            self.fault(("rent", "extras"), *no_rate(rent.extras.currency, next(iter(rates))))
+        if rent.price is not None:
+            if not self.known(rent.price, rates, ("rent", "price")):
+                return None
+            assert rent.term is not None
+            return RentTerms(
+                price=assumed(rent.price, rates, None), term=rent.term, offer=None, provider="", extras_month=extras
+            )
+        book = self.part(RentBook, rent.book, ("rent", "book"))
+        offer = book.offers.get(rent.offer or "")
+        if offer is None:
+            remedy = did_you_mean(rent.offer or "", book.offers, what="offer")
+            self.fault(("rent", "offer"), f"no offer `{rent.offer}` in `{book.id}`", remedy, "reference-unknown")
+            return None
+        own = self.design.compute.accelerator
+        if own is not None and offer.accelerator != own.id:
+            self.fault(
+                ("rent", "offer"),
+                f"`{rent.offer}` rents `{offer.accelerator}`; the compute nodes have `{own.id}`",
+                did_you_mean(rent.offer or "", _offers(book, own.id), what=f"offer of `{own.id}`"),
+                "reference-kind",
+            )
+        if book.currency not in rates:
+            self.fault(("rent", "book"), *no_rate(book.currency, next(iter(rates))))
+            return None
+        return RentTerms(
+            price=offer_price(book, rent.offer or "", rates),
+            term=offer.term,
+            offer=rent.offer,
+            provider=offer.provider,
+            extras_month=extras,
+        )
+
+
+def _offers(book: RentBook, accelerator: str) -> list[str]:
+    return [name for name, offer in book.offers.items() if offer.accelerator == accelerator]
+
+
+def no_rate(currency: str, wanted: str) -> tuple[str, str]:
+    """Return message and remedy for an amount in a currency that the design gives no rate for."""
+    return (
+        f"an amount in {currency}, with no rate into {wanted}",
+        f"state the rate: `ownership: {{exchange: {{{currency}: 1.00 {wanted}}}}}` with what one unit is worth",
+    )
+
+
+def offer_price(book: RentBook, name: str, rates: dict[str, float]) -> Assumed:
+    """Return the price of an offer [currency per accelerator-hour]."""
+    offer, rate = book.offers[name], rates[book.currency]
+    figure = offer.price
+    source = book.sources[figure.source]
+    low, high = figure.range
+    return Assumed(
+        likely=figure.value * rate,
+        low=low * rate,
+        high=high * rate,
+        distribution="fixed" if low == high else "triangular",
+        source=f"{book.id}: {source.title}",
+        status=figure.status or source.status,
+        date=source.date,
+    )
+
+
+def _rescaled(pue: Assumed, value: float) -> Assumed:
+    """Return the site's own PUE with the relative range of the profile's overhead."""
+    scale = (value - 1) / (pue.likely - 1) if pue.likely > 1 else 1.0
+    low, high = 1 + (pue.low - 1) * scale, 1 + (pue.high - 1) * scale
+    shape = pue.distribution if low < high else "fixed"
+    found = replace(pue, likely=value, low=low, high=high, distribution=shape)
+    return replace(found, source="the design", status="given") if shape == "fixed" else found
+
+
+def report_currency(design: ResolvedDesign) -> str | None:
+    """Return the currency of the report: the site's, else that of its electricity, else what rates are into."""
+    site = design.spec.site
+    if site.currency:
+        return site.currency
+    if site.electricity_price:
+        return site.electricity_price.currency
+    exchange = design.spec.ownership.exchange
+    return next(iter(exchange.values())).currency if exchange else None
+
+
+def _storage(
+    design: ResolvedDesign, catalog: Catalog, profile: OwnershipProfile, inputs: dict[str, Assumed]
+) -> ResolvedGroup | None:
+    """Return the storage servers of a design that plans none, as many as its accelerators want."""
+    wanted, each = profile.storage_server, inputs.get("accelerators_per_storage_server")
+    planned = any(group.group.role == "storage" for group in design.groups)
+    if wanted is None or each is None or not each.likely or planned or design.spec.rent or not design.accelerators:
+        return None
+    count = round_up(design.accelerators / each.likely)
+    document = catalog.entry(profile.id).document
+    group = NodeGroup(role="storage", server=wanted, count=count)
+    return resolve_group(document, catalog, group, ("storage_server",))
+
+
+def resolve_ownership(design: ResolvedDesign, catalog: Catalog) -> ResolvedOwnership:
+    """Return what owning or renting a design takes.
+
+    Args:
+        design: the design.
+        catalog: where its profile and rents are looked up.
+
+    Raises:
+        InputError: with a located finding for every unknown name, and every amount without a rate.
+    """
+    resolver = _Resolver(design, catalog)
+    spec = design.spec.ownership
+    profile = resolver.part(OwnershipProfile, spec.profile, ("ownership", "profile"))
+    rents = resolver.part(RentBook, spec.rents, ("ownership", "rents"))
+    currency = report_currency(design) or profile.currency
+    rates = resolver.rates(currency)
+    inputs = resolver.inputs(profile, rates)
+    resolver.site(inputs, rates)
+    if design.prices is not None and design.prices.currency not in rates:
+        resolver.fault(("cost", "price_book"), *no_rate(design.prices.currency, currency))
+    if spec.delay is not None and spec.delay.currency not in rates:
+        resolver.fault(("ownership", "delay"), *no_rate(spec.delay.currency, currency))
+    rent = resolver.rent(rates)
+    side = resolver.inner(PriceBook, profile.price_book, profile.id, ("price_book",)) if profile.price_book else None
+    if side is not None and side.currency not in rates:
+        resolver.fault(("ownership", "profile"), *no_rate(side.currency, currency))
+    if resolver.faults:
+        raise InputError(*resolver.faults)
+    return ResolvedOwnership(
+        currency=currency,
+        profile=profile,
+        inputs=inputs,
+        side_prices=side,
+        facility=spec.facility,
+        liquid=float(spec.liquid.value) if spec.liquid else None,
+        storage=_storage(design, catalog, profile, inputs),
+        networks=resolver.networks(profile),
+        exchange={name: rate for name, rate in rates.items() if name != currency},
+        rents=rents,
+        rent=rent,
+        delay_month=_number(spec.delay, rates) if spec.delay else None,
+    )
+
+
+__all__ = [
+    "COMMITTED",
+    "Assumed",
+    "RentTerms",
+    "ResolvedOwnership",
+    "SideFabric",
+    "assumed",
+    "no_rate",
+    "offer_price",
+    "report_currency",
+    "resolve_ownership",
+]

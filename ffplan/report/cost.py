@@ -1,0 +1,281 @@
+"""A cost study as text, Markdown and CSV: the answer first, then the tables behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import amount, kilowatts, number, percent
+from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks
+from ffplan.report.train import plan_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ffplan.base.outcomes import BomLine
+    from ffplan.results.cost import Bom, CostStudy, SitePower, Tco, Uncertainty
+    from ffplan.results.run import Band, RunReport
+
+SWINGS = 8
+"""Inputs of the tornado that text shows; JSON has all."""
+OFFERS = 8
+"""Offers that text shows; JSON has all."""
+CASH_MONTHS = 12
+"""Months between two rows of the cash flow in text."""
+
+
+def _amount(value: float) -> str:
+    """Return an amount; two places below a hundred."""
+    return f"{value:,.2f}" if 0 < abs(value) < 100 else amount(value)
+
+
+def _figure(value: float) -> str:
+    """Return a figure to three digits or in full."""
+    return number(value, 3) if abs(value) < 100 else f"{value:,.0f}"
+
+
+def _bands(rows: Sequence[tuple[str, Band | None, str]]) -> tuple[tuple[str, ...], ...]:
+    found = []
+    for label, item, unit in rows:
+        if item is None:
+            continue
+        show = _amount if "currency" not in unit and unit.isupper() else _figure
+        found.append((f"{label} [{unit}]", *(show(value) for value in (item.likely, item.p10, item.p50, item.p90))))
+    return tuple(found)
+
+
+def run_blocks(run: RunReport) -> list[Block]:
+    """Return a run as plan, step and bands."""
+    plan = f"{plan_words(run.plan)}, batch {run.batch:,} on {run.gpus:,} accelerators"
+    step = f"{number(run.step_s)} s, {run.tokens_s:,.0f} tokens/s, MFU {percent(run.mfu)}"
+    lines = Lines("Run", (("plan", plan), ("step", f"{step}; effective training time {percent(run.effective)}")))
+    rows = _bands(
+        (
+            ("days", run.days, "d"),
+            ("accelerator-hours", run.accelerator_hours, "h"),
+            ("cost", run.cost, run.currency),
+            ("a million tokens", run.cost_per_million_tokens, run.currency),
+            ("a petaFLOP/s-day", run.cost_per_petaflop_day, run.currency),
+            ("energy", run.energy_mwh, "MWh"),
+            ("carbon", run.carbon_t, "t CO2e"),
+        )
+    )
+    return [lines, Grid("", rows, ("", "likely", "P10", "P50", "P90"))]
+
+
+def _bom_rows(lines: Sequence[BomLine]) -> tuple[tuple[str, ...], ...]:
+    return tuple(
+        (
+            line.kind.replace("-", " "),
+            line.part or line.description,
+            number(line.quantity),
+            _amount(line.unit_price),
+            _amount(line.total),
+            f"{100 * line.share:.1f}",
+            f"{line.status} {line.date or ''}".strip(),
+        )
+        for line in lines
+    )
+
+
+def _bom(bom: Bom) -> list[Block]:
+    header = ("kind", "what", "pieces", "each", "total", "%", "price")
+    rows = _bom_rows(bom.lines)
+    rate = f", a unit of it {bom.exchange_rate:g} {bom.currency}" if bom.exchange_rate else ""
+    lines = [
+        ("total", f"{_amount(bom.total)} {bom.currency}; {_amount(bom.total_low)} to {_amount(bom.total_high)}"),
+        ("of it", f"{_amount(bom.hardware)} for what the design plans, as `ffplan design` has it"),
+        ("prices", f"{bom.price_book} of {bom.price_date}{rate}"),
+    ]
+    if bom.per_accelerator is not None:
+        lines.insert(1, ("per accelerator", f"{_amount(bom.per_accelerator)} {bom.currency}"))
+    if bom.missing:
+        lines.append(("no price", ", ".join(dict.fromkeys(item.part for item in bom.missing))))
+    if bom.excluded:
+        lines.append(("left out", f"{', '.join(bom.excluded)}: outside the design's cost scope"))
+    return [Grid("Bill of materials", rows, header), Lines("", tuple(lines))]
+
+
+def _tco(tco: Tco) -> list[Block]:
+    rows = tuple((row.label, _amount(row.amount), f"{100 * row.share:.1f}") for row in tco.yearly)
+    title = "A year of rent" if tco.facility == "rented" else f"A year of ownership over {number(tco.years)} years"
+    hour = tco.per_accelerator_hour
+    use = (
+        f"{_amount(hour.likely)} {tco.currency} in use at {percent(tco.utilisation)}, P10 to P90 "
+        f"{_amount(hour.p10)} to {_amount(hour.p90)}"
+    )
+    lines = [
+        ("accelerator-hour", f"{use}; {_amount(tco.per_accelerator_hour_paid)} over all hours"),
+        ("cash", f"{_amount(tco.total)} {tco.currency} over {number(tco.years)} years, residual value taken off"),
+    ]
+    if tco.network_share is not None:
+        lines.append(("network", f"{percent(tco.network_share)} of the bill of materials"))
+    found: list[Block] = [
+        Grid(title, (*rows, ("sum", _amount(tco.year), "100.0")), ("", f"{tco.currency}/year", "%")),
+        Lines("", tuple(lines)),
+    ]
+    if tco.rents:
+        found.append(_rents(tco))
+    found.append(_cash(tco))
+    return found
+
+
+def _rents(tco: Tco) -> Grid:
+    rows = tuple(
+        (
+            row.offer,
+            row.term,
+            _amount(row.price),
+            _amount(row.hour),
+            f"{row.break_even_months:.0f}" if row.break_even_months is not None else "never",
+            percent(row.break_even_utilisation) if row.break_even_utilisation is not None else "-",
+        )
+        for row in tco.rents[:OFFERS]
+    )
+    more = len(tco.rents) - len(rows)
+    title = f"Owning against rent, {tco.currency}/h" + (f" ({more} dearer offers in JSON)" if more > 0 else "")
+    return Grid(title, rows, ("offer", "term", "paid", "in use", "months", "above use"))
+
+
+def _cash(tco: Tco) -> Grid:
+    last = tco.cash_flow[-1].month
+    bought = {row.month for row in tco.cash_flow if row.capex}
+    shown = [row for row in tco.cash_flow if row.month % CASH_MONTHS == 0 or row.month == last or row.month in bought]
+    rows = tuple(
+        (
+            f"{row.month}",
+            _amount(row.capex) if row.capex else "",
+            _amount(row.opex) if row.opex else "",
+            _amount(row.cumulative),
+            _amount(row.discounted),
+        )
+        for row in shown
+    )
+    return Grid(f"Cash flow, {tco.currency}", rows, ("month", "bought", "running", "sum", "discounted"))
+
+
+def _power(p: SitePower) -> list[Block]:
+    rows = [
+        (part.name.replace("-", " "), *(f"{value:,.1f}" for value in (part.idle_kw, part.training_kw, part.rated_kw)))
+        for part in p.parts
+    ]
+    rows.append(("IT", *(f"{value:,.1f}" for value in (p.it_idle_kw, p.it_training_kw, p.it_rated_kw))))
+    racks = ", ".join(f"{count:,} {name}" for name, count in p.racks_of.items())
+    year = (
+        f"{_figure(p.energy_mwh_year)} MWh, {_figure(p.carbon_t_year)} t CO2e, {_figure(p.water_m3_year)} m3 of water"
+    )
+    lines = [
+        ("facility", f"{kilowatts(p.facility_kw)} in training, {kilowatts(p.facility_peak_kw)} peak, PUE {p.pue:g}"),
+        (
+            "racks",
+            f"{p.racks:,} ({racks}); the fullest {number(p.fullest_rack_kw)} kW rated, {p.rack_amperes_54v:,.0f} A at "
+            f"54 V or {p.rack_amperes_800v:,.0f} A at 800 V DC; limit {number(p.rack_limit_kw)} kW",
+        ),
+        ("a year", f"{year}; hardware {_figure(p.embodied_t)} t CO2e once"),
+    ]
+    if p.liquid_kw:
+        lines.append(
+            ("liquid", f"{kilowatts(p.liquid_kw)}, {percent(p.liquid_share)}; {p.coolant_l_min:,.0f} l/min at 10 K")
+        )
+    return [Grid("Power, kW", tuple(rows), ("", "idle", "training", "rated")), Lines("", tuple(lines))]
+
+
+def _uncertainty(u: Uncertainty, currency: str) -> list[Block]:
+    found: list[Block] = []
+    if u.tornado:
+        swings = tuple(
+            (
+                row.label,
+                _value(row.low, row.unit),
+                _value(row.high, row.unit),
+                _amount(row.at_low),
+                _amount(row.at_high),
+            )
+            for row in u.tornado[:SWINGS]
+        )
+        what = "a million tokens" if u.of.startswith("run") else "an hour in use"
+        title = f"What drives the cost of {what}, {currency}: each input from P10 to P90, all others likely"
+        found.append(Grid(title, swings, ("input", "P10", "P90", "at P10", "at P90")))
+    if u.against:
+        rows = tuple(
+            (row.label, _value(row.likely, row.unit), _value(row.break_even, row.unit))
+            for row in u.break_even
+            if row.break_even is not None
+        )
+        never = sum(1 for row in u.break_even if row.break_even is None)
+        title = f"Owning costs as much as {u.against} where"
+        if rows:
+            found.append(Grid(title, rows, ("input", "likely", "even at")))
+        if never:
+            words = f"{never} other inputs alone never make owning and {u.against} even; JSON says why."
+            found.append(Remarks((words,)))
+    return found
+
+
+def _value(value: float | None, unit: str) -> str:
+    """Return an input in its unit; parts of a whole as percentages."""
+    if value is None:
+        return "-"
+    if unit == "1 per year" or (unit == "1" and 0 <= value <= 1.0):
+        return f"{100 * value:.1f} %"
+    return f"{_figure(value)} {unit}".removesuffix(" 1") if unit == "year" else _figure(value)
+
+
+def _phases(study: CostStudy) -> list[Block]:
+    if not study.phases:
+        return []
+    rows = tuple(
+        (
+            phase.name,
+            f"{phase.order_month:.0f}",
+            f"{phase.ready_month:.0f}",
+            f"{phase.accelerators:,}",
+            _amount(phase.capex),
+            f"{phase.switches:,}",
+            f"{phase.spare_ports:,}",
+            f"{phase.racks:,}",
+            f"{phase.it_rated_kw:,.0f}",
+        )
+        for phase in study.phases
+    )
+    header = ("phase", "order", "ready", "acc.", study.currency, "switches", "free ports", "racks", "kW rated")
+    lines = [(phase.name, "leaves free " + "; ".join(phase.reserve)) for phase in study.phases if phase.reserve]
+    return [Grid("Phases, months from the first order", rows, header), Lines("", tuple(lines))]
+
+
+def _assumptions(study: CostStudy) -> Lines:
+    lines = [("", text) for text in study.assumptions]
+    if study.unverified:
+        parts = len({figure.part for figure in study.unverified})
+        lines.append(("", f"{len(study.unverified)} recalled, unverified figures stand in {parts} of the files read."))
+    return Lines("Assumptions", tuple(lines))
+
+
+def _body(study: CostStudy) -> Body:
+    blocks: list[Block] = [Remarks(study.headline)]
+    if study.run is not None:
+        blocks += run_blocks(study.run)
+    if study.tco is not None:
+        blocks += _tco(study.tco)
+    if study.bom is not None:
+        blocks += _bom(study.bom)
+    blocks += _phases(study)
+    blocks += _power(study.power)
+    if study.uncertainty is not None:
+        blocks += _uncertainty(study.uncertainty, study.currency)
+    blocks.append(_assumptions(study))
+    return Body(
+        title=f"{study.design.name}: cost",
+        blocks=tuple(blocks),
+        intro=study.design.description,
+        footer=f"ffplan {study.tool.version}, design SHA-256 {study.design.sha256}",
+    )
+
+
+def cost_document(study: CostStudy) -> Document:
+    """Return what `ffplan cost` prints; CSV is the bill of materials.
+
+    Args:
+        study: the study.
+    """
+    bom = study.bom
+    return Document(study, lambda: _body(study), (lambda: bom.lines) if bom is not None else None)

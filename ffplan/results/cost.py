@@ -1,0 +1,371 @@
+"""The contract of `ffplan cost --format json`: what a cluster and a training run cost, and how sure that is."""
+
+from __future__ import annotations
+
+from ffplan.base.outcomes import BomLine, MissingFigure, MissingPrice
+from ffplan.base.record import record
+from ffplan.results.design import CatalogFile, DesignInfo, ToolInfo, UnverifiedFigure
+from ffplan.results.result import Result
+from ffplan.results.run import Band, RunReport
+
+
+@record
+class Bom:
+    """Bill of materials: the lines add up to the total, to the cent."""
+
+    currency: str
+    """Currency of every amount."""
+    price_book: str
+    """Catalogue id of the price book."""
+    price_date: str
+    """Date of its prices."""
+    exchange_rate: float | None
+    """Value of a unit of the book's currency, where it is another [currency]."""
+    lines: tuple[BomLine, ...]
+    """Lines, by kind."""
+    hardware: float
+    """Sum over servers, storage, switches and links that the design plans: the total of `ffplan design` [currency]."""
+    total: float
+    """Sum of the lines [currency]; partial where `missing` lists an item."""
+    total_low: float
+    """Every line at the low end of its range [currency]."""
+    total_high: float
+    """Every line at the high end of its range [currency]."""
+    per_accelerator: float | None
+    """Total over accelerators [currency]."""
+    missing: tuple[MissingPrice, ...]
+    """Parts without a price, which the sums leave out."""
+    excluded: tuple[str, ...]
+    """Categories that the design's cost scope leaves out."""
+
+
+@record
+class YearRow:
+    """One kind of cost of a year."""
+
+    name: str
+    """Stable name."""
+    label: str
+    """For people."""
+    amount: float
+    """[currency per year]"""
+    share: float
+    """Part of the year's cost [1]."""
+
+
+@record
+class CashRow:
+    """A month of the cash flow."""
+
+    month: int
+    """Months since the order; 0 is the month of the order."""
+    capex: float
+    """Purchases [currency]."""
+    opex: float
+    """Running costs [currency]."""
+    residual: float
+    """Proceeds of the sale at the end [currency]."""
+    cumulative: float
+    """Sum so far [currency]."""
+    discounted: float
+    """Sum so far, at the cost of capital [currency]."""
+
+
+@record
+class RentRow:
+    """Owning against an offer of the rent book."""
+
+    offer: str
+    """Offer of the rent book."""
+    provider: str
+    """Who rents it out."""
+    term: str
+    """How long it is paid for."""
+    price: float
+    """Rent of an accelerator-hour [currency]."""
+    hour: float
+    """The same for an hour in use [currency]."""
+    owned_hour: float
+    """An accelerator-hour in use, owned [currency]."""
+    break_even_months: float | None
+    """Months in production after which owning has cost less; null where running costs as much as the rent, or after
+    the life of the hardware."""
+    break_even_utilisation: float | None
+    """Utilisation above which an owned hour is cheaper than this one; null where it is cheaper at none."""
+    why: str | None
+    """Reason for a null."""
+    date: str | None
+    """Date of the offer."""
+    status: str
+    """Status of the offer."""
+
+
+@record
+class Waiting:
+    """Months from the order to the first job, and what they cost."""
+
+    lead_months: float
+    """From order to delivery [month]."""
+    commissioning_months: float
+    """From delivery to the first job [month]."""
+    months: float
+    """Their sum [month]."""
+    value: float | None
+    """Cost of these months: their stated value, or the rent that bridges them [currency]; null where neither is
+    known."""
+    basis: str
+    """What that rests on."""
+
+
+@record
+class Tco:
+    """Ownership, or rent, over the life of the hardware."""
+
+    currency: str
+    """Currency of every amount."""
+    facility: str
+    """colocation, own, power or rented."""
+    years: float
+    """Life that the hardware is written off over, or the years asked for [year]."""
+    capex: float
+    """Purchase, the building included [currency]."""
+    year: float
+    """Cost of a year, capital included [currency per year]."""
+    yearly: tuple[YearRow, ...]
+    """That cost by kind, the largest first."""
+    network_share: float | None
+    """Switches, links and side networks over the bill of materials [1]."""
+    total: float
+    """Nominal cash over these years: purchase, running costs, less the residual value [currency]."""
+    per_accelerator_hour: Band
+    """An accelerator-hour in use [currency]."""
+    per_accelerator_hour_paid: float
+    """The same over all hours, used or not [currency]."""
+    utilisation: float
+    """Hours in use over all hours [1]."""
+    waiting: Waiting
+    """Time to production; zero of a rented fleet."""
+    rents: tuple[RentRow, ...]
+    """Owning against every offer of the same accelerator; empty of a rented fleet."""
+    cash_flow: tuple[CashRow, ...]
+    """Month by month."""
+
+
+@record
+class PowerPart:
+    """Power of one kind of thing [kW]."""
+
+    name: str
+    """compute, storage, fabric, storage-network, in-band, out-of-band."""
+    idle_kw: float
+    """Without load [kW]."""
+    training_kw: float
+    """In training [kW]."""
+    rated_kw: float
+    """At the rated maximum [kW]."""
+
+
+@record
+class SitePower:
+    """Power, cooling, water and carbon of the whole cluster."""
+
+    parts: tuple[PowerPart, ...]
+    """Power by kind."""
+    it_idle_kw: float
+    """IT power without load [kW]."""
+    it_training_kw: float
+    """IT power in training [kW]."""
+    it_rated_kw: float
+    """IT power at the rated maximum [kW]."""
+    facility_kw: float
+    """IT power in training times PUE [kW]."""
+    facility_peak_kw: float
+    """IT power at the rated maximum times PUE: what the feed must carry [kW]."""
+    pue: float
+    """Power usage effectiveness [1]."""
+    racks: int
+    """Racks."""
+    racks_of: dict[str, int]
+    """Racks by what they hold."""
+    fullest_rack_kw: float
+    """Rated power of the fullest rack of nodes [kW]."""
+    rack_limit_kw: float
+    """Rated power that a rack takes: the design's limit, or the profile's [kW]."""
+    rack_amperes_54v: float
+    """Current of that rack at 54 V DC [A]."""
+    rack_amperes_800v: float
+    """Current of that rack at 800 V DC [A]."""
+    liquid_share: float
+    """Part of the rated IT power that liquid takes away [1]."""
+    liquid_kw: float
+    """The same [kW]."""
+    coolant_l_min: float
+    """Water that carries it at a rise of 10 K [l/min]."""
+    energy_mwh_year: float
+    """Energy of a year at the meter, at the utilisation [MWh]."""
+    peak_energy_mwh_year: float
+    """8,760 hours of training [MWh]."""
+    carbon_t_year: float
+    """Carbon of a year's energy, location-based [t CO2e]."""
+    embodied_t: float
+    """Carbon of making the hardware [t CO2e]."""
+    water_m3_year: float
+    """Water that the site evaporates in a year [m3]."""
+    missing: tuple[MissingFigure, ...]
+    """Powers that the sums lack."""
+
+
+@record
+class SwingRow:
+    """What one input does to a figure, all others at their likely value."""
+
+    input: str
+    """Name of the input."""
+    label: str
+    """For people."""
+    unit: str
+    """Its unit."""
+    low: float
+    """P10 of the input."""
+    high: float
+    """P90 of the input."""
+    at_low: float
+    """The figure with the input at P10."""
+    at_high: float
+    """The figure with the input at P90."""
+
+
+@record
+class FlipRow:
+    """The value of one input at which the verdict flips."""
+
+    input: str
+    """Name of the input."""
+    label: str
+    """For people."""
+    unit: str
+    """Its unit."""
+    likely: float
+    """Its likely value."""
+    break_even: float | None
+    """The value at which both cost the same, all else likely; null where there is none."""
+    why: str | None
+    """Reason for a null."""
+
+
+@record
+class InputRow:
+    """An input of the account, with its evidence."""
+
+    input: str
+    """Name: a field of the ownership profile, `price.<part>`, `rent` or `speed`."""
+    label: str
+    """For people."""
+    unit: str
+    """Its unit."""
+    likely: float
+    """Likely value."""
+    low: float
+    """Low end; P5 of a normal or lognormal distribution."""
+    high: float
+    """High end; P95 of a normal or lognormal distribution."""
+    distribution: str
+    """Shape; `fixed` without width."""
+    source: str
+    """Where it is from."""
+    date: str | None
+    """Date of the source."""
+    status: str
+    """Status of the figure; `given` where the design states it."""
+
+
+@record
+class Uncertainty:
+    """How sure the figures are."""
+
+    draws: int
+    """Draws; 0 where none were asked for, and quantiles then are the likely value."""
+    seed: int
+    """Seed of the draws."""
+    of: str
+    """Figure that the tornado and the break-evens are about."""
+    tornado: tuple[SwingRow, ...]
+    """What drives that figure, the largest first."""
+    against: str | None
+    """Offer that the break-evens are against; null where the rent book has none for the accelerator."""
+    break_even: tuple[FlipRow, ...]
+    """Value of each input at which owning costs as much as that offer."""
+    inputs: tuple[InputRow, ...]
+    """Every input."""
+
+
+@record
+class PhaseReport:
+    """A phase of the purchase."""
+
+    name: str
+    """Name of the phase."""
+    order_month: float
+    """Month of its order, since the first."""
+    ready_month: float
+    """Month of its first job."""
+    nodes: dict[str, int]
+    """Nodes that stand after it, by role."""
+    accelerators: int
+    """Accelerators that stand after it."""
+    lines: tuple[BomLine, ...]
+    """Its purchase."""
+    capex: float
+    """Price of it [currency]."""
+    switches: int
+    """Switches of the fabric that stand after it."""
+    spare_ports: int
+    """Ports for endpoints of these switches that are free: of the full fabric where it is built at once."""
+    racks: int
+    """Racks that stand after it."""
+    it_rated_kw: float
+    """Rated IT power after it [kW]."""
+    reserve: tuple[str, ...]
+    """What it must leave free for later phases."""
+
+
+@record
+class CostStudy(Result):
+    """Output of `ffplan cost`."""
+
+    schema_version: str
+    """Version of this format."""
+    tool: ToolInfo
+    """The program behind the report."""
+    design: DesignInfo
+    """The design."""
+    catalog: tuple[CatalogFile, ...]
+    """Catalogue files read, by id."""
+    currency: str
+    """Currency of every amount."""
+    accelerators: int
+    """Accelerators of the cluster."""
+    headline: tuple[str, ...]
+    """The answer, a sentence each."""
+    bom: Bom | None
+    """Bill of materials; null of a rented fleet, and where the design names no price book."""
+    tco: Tco | None
+    """Ownership or rent; null where the design has neither prices nor rent."""
+    power: SitePower
+    """Power and cooling."""
+    run: RunReport | None
+    """The training run; null where none was asked for."""
+    uncertainty: Uncertainty | None
+    """How sure the figures are; null where there is no tco."""
+    phases: tuple[PhaseReport, ...]
+    """Phases of the purchase; empty where the design has none."""
+    assumptions: tuple[str, ...]
+    """Assumptions behind the figures."""
+    unverified: tuple[UnverifiedFigure, ...]
+    """Recalled figures in the files read."""
+
+
+SCHEMAS = {
+    "cost": (CostStudy, "Output of `ffplan cost --format json`"),
+}
+"""Files and outputs of this module, with their titles."""

@@ -1,0 +1,76 @@
+"""A training run in days, money, energy and carbon."""
+
+from __future__ import annotations
+
+from ffplan.base.record import record
+from ffplan.results.plan import PlanRow
+
+
+@record
+class Band:
+    """A figure with its likely value and its quantiles over the draws."""
+
+    likely: float
+    """With every input at its likely value."""
+    p10: float
+    """Tenth percentile of the draws."""
+    p50: float
+    """Median of the draws."""
+    p90: float
+    """Ninetieth percentile of the draws."""
+
+
+@record
+class RunReport:
+    """A training run on the cluster."""
+
+    words: str
+    """The run in a sentence."""
+    model: str
+    """Catalogue id of the model."""
+    plan: PlanRow
+    """Parallel plan."""
+    gpus: int
+    """Accelerators that the job holds."""
+    batch: int
+    """Sequences of a step."""
+    tokens: float
+    """Tokens to train on."""
+    step_s: float
+    """Time of a step [s]."""
+    tokens_s: float
+    """Tokens of a second, at that time [1/s]."""
+    mfu: float
+    """Model FLOP/s over the dense peak [1]."""
+    effective: float
+    """Progress over time, as the ownership profile has it [1]."""
+    days: Band
+    """Days of the run."""
+    accelerator_hours: Band
+    """Accelerator-hours."""
+    currency: str
+    """Currency of every amount."""
+    cost: Band | None
+    """Cost of the run [currency]; null where the design names neither prices nor a rent."""
+    cost_per_million_tokens: Band | None
+    """Cost of a million tokens [currency]; null as the cost is."""
+    cost_per_petaflop_day: Band | None
+    """A petaFLOP/s of model arithmetic, kept up for a day [currency]; null as the cost is."""
+    energy_mwh: Band
+    """Energy at the meter [MWh]."""
+    energy_kwh_per_million_tokens: Band
+    """The same over a million tokens [kWh]."""
+    carbon_t: Band
+    """Carbon of energy and hardware [t CO2e]."""
+    carbon_kg_per_million_tokens: Band
+    """The same over a million tokens [kg CO2e]."""
+    carbon_energy_t: float
+    """Of it the energy's, likely [t CO2e]."""
+    water_m3: float
+    """Water that the site evaporates, likely [m3]."""
+    ready_months: float
+    """From the order to the first job [month]; 0 of a rented fleet."""
+    error_band: float
+    """Mean of absolute errors of the speed, which the draws include [1]."""
+    estimated_from: str | None
+    """The calibrated accelerator whose efficiencies stand in; null where there is no need."""

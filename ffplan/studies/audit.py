@@ -1,0 +1,154 @@
+"""An audit of the catalogue: figures that nobody should sign by without a second look."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.errors import InputError, UsageError
+from ffplan.base.formatting import number
+from ffplan.catalog.parts import Accelerator, Server, StorageServer
+from ffplan.catalog.prices import PriceBook, RentBook
+from ffplan.inputs.quantities import Money
+from ffplan.results.catalog import AuditFinding, AuditReport, BrokenPart
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.catalog.evidence import Figure
+    from ffplan.catalog.parts import Part
+    from ffplan.catalog.store import Catalog
+
+MONTHS = 24
+"""Age of a price from which it is stale [month]."""
+WIDE = 2.0
+"""Highest over lowest known value from which a range is wide [1]."""
+SOLD = ("server", "storage-server", "switch", "nic", "link")
+"""Kinds of parts that a price book should price."""
+PRICED_BY = ("price-book", "rent-book")
+"""Kinds of files whose figures grow old."""
+
+
+def _months(date: str) -> int:
+    """Return a date in months since year 0; a year alone counts as its end."""
+    year, _, rest = date.partition("-")
+    return int(year) * 12 + (int(rest[:2]) if rest else 12)
+
+
+def _amount(value: object) -> float:
+    return value.amount if isinstance(value, Money) else float(value)  # type: ignore[arg-type]
+
+
+def _finding(kind: str, part: Part, path: str, what: str) -> AuditFinding:
+    return AuditFinding(kind=kind, part=part.id, path=path, what=what)
+
+
+def _figure_findings(part: Part, path: str, figure: Figure, newest: int, months: int) -> Iterator[AuditFinding]:
+    source = part.sources[figure.source]
+    status = figure.status or source.status
+    if status == "R":
+        yield _finding("recalled", part, path, "recalled, unverified")
+    elif status == "VS":
+        yield _finding("second-hand", part, path, source.title)
+    age = newest - _months(source.date)
+    if part.kind in PRICED_BY and age >= months:
+        yield _finding("stale", part, path, f"of {source.date}, {age} months before the newest source")
+    low, high = (_amount(value) for value in figure.range)
+    if low > 0 and high / low >= WIDE:
+        ends = f"{number(low)} to {number(high)}"
+        yield _finding("wide-range", part, path, f"known values from {ends}, a factor of {number(high / low, 2)}")
+
+
+def _power_findings(part: Part, catalog: Catalog) -> Iterator[AuditFinding]:
+    """Yield a server's rated power that is below what its accelerators take."""
+    if not isinstance(part, Server) or part.accelerator is None or part.power.maximum is None:
+        return
+    accelerator = catalog.entry(part.accelerator).part
+    if isinstance(accelerator, Accelerator) and accelerator.power is not None:
+        inside = len(part.accelerators) * accelerator.power.value
+        if inside > part.power.maximum.value:
+            words = f"{number(part.power.maximum.value)} W for accelerators of {number(inside)} W"
+            yield _finding("out-of-range", part, "power.maximum", words)
+
+
+def _peak_findings(part: Part) -> Iterator[AuditFinding]:
+    """Yield dense peaks that do not double, or stay, from a precision to the next narrower one."""
+    if not isinstance(part, Accelerator):
+        return
+    sixteen = "bf16" if "bf16" in part.peak else "fp16"
+    for one, two in ((sixteen, "fp8"), ("fp8", "fp4")):
+        wide, narrow = part.peak.get(one), part.peak.get(two)  # type: ignore[call-overload]
+        if wide is None or narrow is None:
+            continue
+        ratio = narrow.value / wide.value
+        if min(abs(ratio - 2), abs(ratio - 1)) > PEAK_TOLERANCE:
+            yield _finding("out-of-range", part, f"peak.{two}", f"{number(ratio, 3)} times the peak in {one}")
+
+
+PEAK_TOLERANCE = 0.05
+"""Difference from 1 or 2 of the ratio of two peaks from which it is named [1]."""
+
+
+def _price_findings(books: list[PriceBook], parts: list[Part]) -> Iterator[AuditFinding]:
+    """Yield parts without a price, and parts that two books of one currency price apart."""
+    for part in parts:
+        if part.kind in SOLD and not any(part.id in book.items for book in books):
+            words = "announced, and in no price book" if part.announced else "in no price book"
+            yield _finding("unpriced", part, "", words)
+    for at, one in enumerate(books):
+        for two in books[at + 1 :]:
+            if one.currency != two.currency:
+                continue
+            for name in sorted(set(one.items) & set(two.items)):
+                a, b = one.items[name], two.items[name]
+                if a.range[1] < b.range[0] or b.range[1] < a.range[0]:
+                    words = f"{number(a.value)} here, {number(b.value)} in {two.id}: their ranges do not meet"
+                    yield _finding("contradicted", one, f"items.{name}", words)
+
+
+def audit(catalog: Catalog, kind: str | None = None, months: int = MONTHS) -> AuditReport:
+    """Return figures of the catalogue that need a second look.
+
+    Ages are counted from the newest source of the catalogue, so that the same files give the same report.
+
+    Args:
+        catalog: the catalogue.
+        kind: kind of part; all if omitted.
+        months: age of a price from which it is stale [month].
+    """
+    parts, broken = [], []
+    for name in catalog.ids():
+        try:
+            parts.append(catalog.entry(name).part)
+        except (InputError, UsageError) as error:
+            broken.append(BrokenPart(name, str(error)))
+    newest = max((_months(source.date) for part in parts for source in part.sources.values()), default=0)
+    found: list[AuditFinding] = []
+    figures = 0
+    for part in parts:
+        if kind not in (None, part.kind):
+            continue
+        for path, figure in part.figures():
+            figures += 1
+            found += _figure_findings(part, ".".join(map(str, path)), figure, newest, months)
+        found += [*_power_findings(part, catalog), *_peak_findings(part)]
+    books = [part for part in parts if isinstance(part, PriceBook)]
+    wanted = [part for part in parts if kind in (None, part.kind) and not _rented(part, parts)]
+    found += [item for item in _price_findings(books, wanted) if kind in (None, "price-book") or item.path == ""]
+    order = {name: at for at, name in enumerate(KINDS_OF_FINDING)}
+    found.sort(key=lambda item: (order[item.kind], item.part, item.path))
+    counts = {name: sum(1 for item in found if item.kind == name) for name in KINDS_OF_FINDING}
+    return AuditReport(figures=figures, counts=counts, findings=tuple(found), broken=tuple(broken))
+
+
+def _rented(part: Part, parts: list[Part]) -> bool:
+    """Return whether a server is rented out and not sold: its vendor is a provider of the rent books."""
+    if not isinstance(part, Server | StorageServer) and part.kind != "nic":
+        return False
+    providers = {offer.provider for book in parts if isinstance(book, RentBook) for offer in book.offers.values()}
+    return any(part.vendor.split()[0] == provider.split()[0] for provider in providers) or part.vendor in CLOUDS
+
+
+CLOUDS = ("AWS", "Google", "Amazon", "Microsoft", "Oracle")
+"""Vendors whose machines are rented out."""
+KINDS_OF_FINDING = ("out-of-range", "contradicted", "unpriced", "stale", "wide-range", "recalled", "second-hand")
+"""Kinds of findings, worst first."""

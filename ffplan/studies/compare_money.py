@@ -1,0 +1,233 @@
+"""The same training run on several designs, in money: which is cheaper, how surely, why, and where that flips."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.errors import UsageError
+from ffplan.base.record import record
+from ffplan.cost.account import account_run, account_year
+from ffplan.cost.draws import OWN, sample
+from ffplan.cost.inputs import Input
+from ffplan.cost.sensitivity import flips, likely, tornado
+from ffplan.results.comparison import MoneyComparison, MoneyDifference, MoneySide, ScaleRow, ScaleSide
+from ffplan.results.training import TrainReport
+from ffplan.studies.compare_words import money_headline
+from ffplan.studies.cost import (
+    TimedJob,
+    band,
+    evaluate,
+    flip_row,
+    inputs_for,
+    ledger_for,
+    run_report,
+    swing_row,
+    timed_job,
+)
+from ffplan.studies.cost_parts import rent_rows, waiting
+from ffplan.studies.ledger import Ledger
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
+    from ffplan.cost.account import RunOutcome
+    from ffplan.studies.asked import Asked
+    from ffplan.studies.usual_job import JobReports
+
+FRACTIONS = (0.0625, 0.25)
+"""Parts of the accelerators at which the run is compared besides [1]."""
+
+
+@record
+class Side:
+    """A design with its account and its run."""
+
+    label: str
+    ledger: Ledger
+    inputs: tuple[Input, ...]
+    timed: TimedJob | None
+    refused: str | None
+    """Reason why there is no run."""
+
+    def run(self, values: dict[str, Number]) -> RunOutcome:
+        """Return the run from inputs by key."""
+        assert self.timed is not None
+        v = {found.name: values[found.key] for found in self.inputs}
+        return account_run(self.ledger.account, self.timed.job, account_year(self.ledger.account, v), v)
+
+
+def _refusal(ledger: Ledger, report: object) -> str | None:
+    if not isinstance(report, TrainReport):
+        return str(report)
+    if not ledger.costed:
+        return "the design names neither a price book nor a rent"
+    return None
+
+
+def _sides(
+    reports: JobReports, labels: tuple[str, ...], batch: int, gpus: int, tokens: float, asked: Asked
+) -> list[Side]:
+    found = []
+    for at, (label, (design, catalog)) in enumerate(zip(labels, reports.designs, strict=True)):
+        ledger, report = ledger_for(design, catalog, asked), reports.of(at, gpus, batch)
+        refused = _refusal(ledger, report)
+        timed = timed_job(report, gpus, tokens) if isinstance(report, TrainReport) and not refused else None
+        found.append(Side(label=label, ledger=ledger, inputs=inputs_for(ledger, timed), timed=timed, refused=refused))
+    return found
+
+
+def _by_key(sides: list[Side]) -> tuple[Input, ...]:
+    """Return the inputs of several sides, each draw once, named by its key."""
+    from dataclasses import replace
+
+    found: dict[str, Input] = {}
+    for side in sides:
+        for item in side.inputs:
+            found.setdefault(item.key, replace(item, name=item.key))
+    return tuple(found.values())
+
+
+def _apart(sides: list[Side]) -> list[Side]:
+    """Return the sides with keys of their own for inputs on which they disagree; such draws share their quantile."""
+    from dataclasses import replace
+
+    figures: dict[str, set[tuple[object, ...]]] = {}
+    for side in sides:
+        for item in side.inputs:
+            figures.setdefault(item.key, set()).add((item.likely, item.low, item.high, item.distribution))
+    several = {key for key, seen in figures.items() if len(seen) > 1}
+    return [
+        replace(
+            side,
+            inputs=tuple(
+                replace(item, key=f"{item.key}{OWN}{side.label}", label=f"{item.label} of {side.label}")
+                if item.key in several
+                else item
+                for item in side.inputs
+            ),
+        )
+        for side in sides
+    ]
+
+
+def _difference(side: Side, base: Side, asked: Asked) -> MoneyDifference:
+    """Return one design against the baseline."""
+    inputs = _by_key([base, side])
+
+    def gap(values: dict[str, Number]) -> Number:
+        found: Number = side.run(values).per_million - base.run(values).per_million
+        return found
+
+    v = likely(inputs)
+    drawn = sample(inputs, asked.draws, asked.seed) if asked.draws else v
+    mine, theirs = side.run(drawn).per_million, base.run(drawn).per_million
+    one, two = side.run(v).per_million, base.run(v).per_million
+    lower = mine < theirs
+    share = float(lower.mean()) if hasattr(lower, "mean") else float(lower)
+    return MoneyDifference(
+        label=side.label,
+        cheaper_share=share,
+        difference=band(one - two, mine - theirs),
+        ratio=band(one / two, mine / theirs),
+        tornado=tuple(swing_row(swing) for swing in tornado(gap, inputs) if swing.width),
+        break_even=tuple(flip_row(flip) for flip in flips(gap, inputs)),
+    )
+
+
+def _money_side(side: Side, asked: Asked) -> MoneySide:
+    v = likely(side.inputs)
+    partial = tuple(dict.fromkeys(item.part for item in side.ledger.missing)) if side.ledger.costed else ()
+    if not side.ledger.costed:
+        return MoneySide(label=side.label, hour=None, capex=None, partial=(), run=None, refused=side.refused)
+    job = side.timed.job if side.timed else None
+    year, run = evaluate(side.ledger.account, job, v)
+    drawn_year, drawn = year, run
+    if asked.draws:
+        drawn_year, drawn = evaluate(side.ledger.account, job, sample(side.inputs, asked.draws, asked.seed))
+    report = None
+    if side.timed and run and drawn:
+        wait = waiting(side.ledger, v, rent_rows(side.ledger, v, year))
+        report = run_report(side.ledger, side.timed, v, (run, drawn), wait.months)
+    return MoneySide(
+        label=side.label,
+        hour=band(year.hour, drawn_year.hour),
+        capex=float(year.capex + year.building),
+        partial=partial,
+        run=report,
+        refused=side.refused,
+    )
+
+
+def _scales(
+    reports: JobReports, sides: list[Side], batches: list[int], gpus: int, batch: int, tokens: float
+) -> tuple[ScaleRow, ...]:
+    """Return the run at other numbers of accelerators, and at other batches."""
+    each = max(side.ledger.design.compute.accelerators_per_node for side in sides)
+    counts = [round(gpus * part / each) * each for part in FRACTIONS]
+    sizes = [(count, batch) for count in counts if count >= each] + [(gpus, size) for size in batches]
+    found = []
+    for count, size in dict.fromkeys(sizes):
+        row = []
+        for at, side in enumerate(sides):
+            report = reports.of(at, count, size)
+            if not isinstance(report, TrainReport) or not side.ledger.costed:
+                row.append(ScaleSide(None, None))
+                continue
+            v = likely(inputs_for(side.ledger, None))
+            _, run = evaluate(side.ledger.account, timed_job(report, count, tokens).job, v)
+            assert run is not None
+            row.append(ScaleSide(float(run.per_million), float(run.days)))
+        found.append(ScaleRow(count, size, tuple(row)))
+    return tuple(found)
+
+
+def compare_money(
+    reports: JobReports,
+    labels: tuple[str, ...],
+    baseline: int,
+    batches: list[int],
+    job: tuple[int, int, float],
+    asked: Asked,
+) -> MoneyComparison:
+    """Return the same training run on every design, in money.
+
+    Args:
+        reports: the job on every design, by accelerators and batch.
+        labels: label of each design.
+        baseline: position of the design that others are set against.
+        batches: batches that are compared [1].
+        job: accelerators, batch and tokens of the run.
+        asked: draws, seed and years.
+
+    Raises:
+        InputError: where the ownership of a design is wrong.
+        UsageError: where the designs report in several currencies.
+    """
+    gpus, batch, tokens = job
+    sides = _apart(_sides(reports, labels, batch, gpus, tokens, asked))
+    currencies = {side.label: side.ledger.owned.currency for side in sides}
+    if len(set(currencies.values())) > 1:
+        words = ", ".join(f"{label} in {currency}" for label, currency in currencies.items())
+        raise UsageError(
+            f"ffplan compare: the designs report in several currencies ({words}); give all one `site.currency`, and "
+            "rates under `ownership.exchange`"
+        )
+    found = tuple(_money_side(side, asked) for side in sides)
+    base = sides[baseline]
+    differences = tuple(
+        _difference(side, base, asked)
+        for side in sides
+        if side is not base and side.timed is not None and base.timed is not None
+    )
+    made = MoneyComparison(
+        currency=base.ledger.owned.currency,
+        tokens=tokens,
+        gpus=gpus,
+        draws=asked.draws,
+        seed=asked.seed,
+        headline=(),
+        sides=found,
+        differences=differences,
+        scales=_scales(reports, sides, batches, gpus, batch, tokens),
+    )
+    parts = {side.label: side.timed.report.rows[0].parts for side in sides if side.timed}
+    return money_headline(made, labels, baseline, parts)

@@ -1,0 +1,134 @@
+"""The answer of a comparison in money, in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import listed, number, percent
+from ffplan.studies.cost_words import DRIVERS, money
+
+if TYPE_CHECKING:
+    from ffplan.results.comparison import MoneyComparison, MoneyDifference, ScaleRow
+    from ffplan.results.cost import FlipRow
+    from ffplan.results.training import StepPart
+
+EVEN = 0.005
+"""MoneyDifference of a ratio from 1 up to which two sides are even [1]."""
+SURE = 0.8
+"""Part of the draws from which a verdict is called likely [1]."""
+FLIPS = 4
+"""Break-evens that the headline names [1]."""
+
+Parts = dict[str, "tuple[StepPart, ...]"]
+
+
+def _verdict(found: MoneyDifference, base: str, currency: str) -> str:
+    """Return which side is cheaper, by how much and how surely."""
+    ratio = found.ratio.likely
+    gap = f"{money(abs(found.difference.likely), currency)} for a million tokens"
+    if abs(ratio - 1) < EVEN:
+        times = percent(found.cheaper_share)
+        return f"{found.label} and {base} cost the same for a token; {found.label} is cheaper in {times} of the draws."
+    cheap, dear = (found.label, base) if ratio < 1 else (base, found.label)
+    share = found.cheaper_share if ratio < 1 else 1 - found.cheaper_share
+    less = 1 - ratio if ratio < 1 else 1 - 1 / ratio
+    sure = "" if share >= SURE else ": the two are hard to tell apart"
+    return (
+        f"{cheap} is {percent(less)} cheaper than {dear}, by {gap}, and cheaper in {percent(share)} of the draws{sure}."
+    )
+
+
+def _why(found: MoneyDifference, base: str, parts: Parts) -> str:
+    """Return the part of the step that makes the faster side faster."""
+    mine, theirs = parts.get(found.label, ()), parts.get(base, ())
+    names = {part.name: part.label for part in (*mine, *theirs)}
+    seconds = [{part.name: part.seconds for part in side} for side in (mine, theirs)]
+    gaps = {name: seconds[0].get(name, 0.0) - seconds[1].get(name, 0.0) for name in names}
+    whole = sum(gaps.values())
+    if not gaps or abs(whole) < EVEN * sum(seconds[1].values()):
+        return "Their steps take the same time: the price of an accelerator-hour decides."
+    name = max(gaps, key=lambda item: gaps[item] / whole)
+    slow, fast = (found.label, base) if whole > 0 else (base, found.label)
+    high, low = (seconds[0], seconds[1]) if whole > 0 else (seconds[1], seconds[0])
+    total_high, total_low = sum(high.values()), sum(low.values())
+    return (
+        f"The step of {slow} takes {number(total_high, 3)} s against {number(total_low, 3)} s of {fast}, most of the "
+        f"difference for {names[name]}: {number(high.get(name, 0.0), 3)} s against {number(low.get(name, 0.0), 3)} s."
+    )
+
+
+def _decides(found: MoneyDifference) -> str:
+    if not found.tornado:
+        return ""
+    return f"What decides the difference most: {listed(row.label for row in found.tornado[:DRIVERS])}."
+
+
+def _near(row: FlipRow) -> float:
+    """Return how far a break-even is from the likely value, as a factor."""
+    assert row.break_even is not None
+    if row.likely <= 0 or row.break_even <= 0:
+        return float("inf")
+    return max(row.break_even / row.likely, row.likely / row.break_even)
+
+
+def _flips(found: MoneyDifference) -> str:
+    """Return at which value of an input the verdict flips, the nearest first."""
+    rows = sorted((row for row in found.break_even if row.break_even is not None), key=_near)
+    rows = [row for row in rows if not row.input.startswith("speed")]
+    if not rows:
+        return "No single input flips the verdict within the values that were tried."
+    words = [
+        f"{row.label} at {number(row.break_even or 0.0, 3)} (likely {number(row.likely, 3)})" for row in rows[:FLIPS]
+    ]
+    return f"The verdict flips with {'; '.join(words)}."
+
+
+def _winner(row: ScaleRow, labels: tuple[str, ...]) -> str | None:
+    """Return the cheapest design of a size; None where fewer than two can run."""
+    costs = [
+        (side.cost_per_million_tokens, label)
+        for side, label in zip(row.sides, labels, strict=True)
+        if side.cost_per_million_tokens is not None
+    ]
+    return min(costs)[1] if len(costs) > 1 else None
+
+
+def _scale_words(rows: tuple[ScaleRow, ...], labels: tuple[str, ...]) -> str:
+    """Return where the cheapest design changes with the size of the job."""
+    known = [(row, winner) for row in rows if (winner := _winner(row, labels)) is not None]
+    winners = {winner for _, winner in known}
+    if not known:
+        return ""
+    gpus = sorted({row.gpus for row, _ in known})
+    batches = sorted({row.batch for row, _ in known})
+    span = f"from {gpus[0]:,} to {gpus[-1]:,} accelerators and from batch {batches[0]:,} to {batches[-1]:,}"
+    if len(winners) == 1:
+        return f"{known[0][1]} is cheaper at every size tried, {span}."
+    words = [f"{winner} at {row.gpus:,} accelerators and batch {row.batch:,}" for row, winner in known]
+    return f"The cheaper one changes with the size: {listed(words)}."
+
+
+def money_headline(found: MoneyComparison, labels: tuple[str, ...], baseline: int, parts: Parts) -> MoneyComparison:
+    """Return a comparison in money with its answer in words.
+
+    Args:
+        found: the comparison.
+        labels: label of each design.
+        baseline: position of the baseline.
+        parts: parts of the step on each design that runs.
+    """
+    base = labels[baseline]
+    lines: list[str] = []
+    for item in found.differences:
+        lines += [_verdict(item, base, found.currency), _why(item, base, parts)]
+        lines += [text for text in (_decides(item), _flips(item)) if text]
+    lines.append(_scale_words(found.scales, labels))
+    for side in found.sides:
+        if side.run is not None:
+            lines.append(f"{side.label}: {side.run.words}")
+        elif side.refused:
+            lines.append(f"{side.label}: no run: {side.refused}.")
+        if side.partial:
+            lines.append(f"{side.label}: partial, no price of {listed(f'`{part}`' for part in side.partial)}.")
+    return replace(found, headline=tuple(line for line in lines if line))

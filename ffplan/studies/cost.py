@@ -1,0 +1,360 @@
+"""What a cluster costs to buy, to own or to rent, what a training run on it costs, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ffplan import __version__
+from ffplan.base.record import record
+from ffplan.cost.account import Account, RunJob, account_run, account_year
+from ffplan.cost.draws import sample
+from ffplan.cost.inputs import Input
+from ffplan.cost.rent import MONTHS, rented_hour
+from ffplan.cost.run import MILLION
+from ffplan.cost.sensitivity import flips, likely, tornado
+from ffplan.design.ownership import COMMITTED
+from ffplan.results import cost as out
+from ffplan.results.design import SCHEMA_VERSION, DesignInfo, ToolInfo
+from ffplan.results.run import Band, RunReport
+from ffplan.results.training import TrainReport
+from ffplan.studies.cost_parts import (
+    bom_report,
+    cash_flow,
+    network_share,
+    power_report,
+    rent_rows,
+    running_month,
+    waiting,
+    year_rows,
+)
+from ffplan.studies.cost_words import cost_assumptions, headline, run_words
+from ffplan.studies.design import files_read
+from ffplan.studies.design_assumptions import announced, recalled_figures
+from ffplan.studies.ledger import Ledger, ledger_of, speed_inputs
+from ffplan.studies.phases import phase_reports, purchases
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
+    from ffplan.catalog.store import Catalog
+    from ffplan.cost.account import RunOutcome, Values, YearAccount
+    from ffplan.cost.sensitivity import Flip, Swing
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.studies.asked import Asked
+
+QUANTILES = (0.1, 0.5, 0.9)
+
+
+@record
+class TimedJob:
+    """A job with its step time."""
+
+    report: TrainReport
+    job: RunJob
+    model: str
+
+
+def timed_job(report: TrainReport, gpus: int, tokens: float) -> TimedJob:
+    """Return a job from the report of its training.
+
+    Args:
+        report: the first row is the plan.
+        gpus: accelerators that it holds.
+        tokens: tokens to train on.
+    """
+    row = report.rows[0]
+    job = RunJob(gpus=gpus, tokens=tokens, tokens_s=row.tokens_s, tflops_gpu=row.tflops_gpu * row.plan.gpus / gpus)
+    return TimedJob(report, job, report.model)
+
+
+def ledger_for(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> Ledger:
+    """Return a design with its account, over the years asked for."""
+    ledger = ledger_of(design, catalog)
+    if asked.years is None:
+        return ledger
+    life = next(found for found in ledger.inputs if found.name == "life")
+    years = asked.years
+    new = replace(
+        life, likely=years, low=years, high=years, distribution="fixed", source="--years", status="given", date=None
+    )
+    return replace(ledger, inputs=tuple(new if found.name == "life" else found for found in ledger.inputs))
+
+
+def inputs_for(ledger: Ledger, timed: TimedJob | None) -> tuple[Input, ...]:
+    """Return the inputs of the account, and the model's errors where a job is timed."""
+    if timed is None:
+        return ledger.inputs
+    report = timed.report
+    own = speed_inputs(ledger, report.error_band, min(report.error_band, report.error_within), report.error_basis)
+    return (*ledger.inputs, *own)
+
+
+def evaluate(account: Account, job: RunJob | None, v: Values) -> tuple[YearAccount, RunOutcome | None]:
+    """Return the year and the run of an account from one set of inputs, or arrays of them."""
+    year = account_year(account, v)
+    return year, account_run(account, job, year, v) if job else None
+
+
+def band(value: Any, drawn: Any) -> Band:
+    """Return a figure with its quantiles.
+
+    Args:
+        value: the figure with every input at its likely value.
+        drawn: its draws, shape [draws]; a number where nothing is drawn.
+    """
+    one = float(value)
+    shape = getattr(drawn, "shape", ())
+    if not shape:
+        return Band(one, one, one, one)
+    import numpy as np
+
+    low, middle, high = (float(item) for item in np.quantile(drawn, QUANTILES))
+    return Band(one, low, middle, high)
+
+
+def swing_row(swing: Swing) -> out.SwingRow:
+    """Return a swing in the words of the contract."""
+    item = swing.input
+    return out.SwingRow(
+        input=item.name,
+        label=item.label,
+        unit=item.unit,
+        low=swing.low_value,
+        high=swing.high_value,
+        at_low=swing.at_low,
+        at_high=swing.at_high,
+    )
+
+
+def flip_row(flip: Flip) -> out.FlipRow:
+    """Return a break-even in the words of the contract."""
+    item = flip.input
+    return out.FlipRow(
+        input=item.name,
+        label=item.label,
+        unit=item.unit,
+        likely=item.likely,
+        break_even=flip.value,
+        why=flip.why,
+    )
+
+
+def input_rows(inputs: tuple[Input, ...]) -> tuple[out.InputRow, ...]:
+    """Return every input in the words of the contract."""
+    return tuple(
+        out.InputRow(
+            input=item.name,
+            label=item.label,
+            unit=item.unit,
+            likely=item.likely,
+            low=item.low,
+            high=item.high,
+            distribution=item.distribution,
+            source=item.source,
+            date=item.date,
+            status=item.status,
+        )
+        for item in inputs
+    )
+
+
+def _flips(
+    ledger: Ledger, inputs: tuple[Input, ...], rents: tuple[out.RentRow, ...]
+) -> tuple[str | None, tuple[out.FlipRow, ...]]:
+    """Return at which value of each input owning costs as much as the cheapest offer."""
+    row = next((row for row in rents if row.term != "spot"), None)
+    if row is None:
+        return None, ()
+    committed = row.term in COMMITTED
+    rent = Input(
+        name="rent",
+        key="rent",
+        label=f"rent of {row.offer}",
+        unit="currency per hour",
+        likely=row.price,
+        low=row.price,
+        high=row.price,
+        distribution="fixed",
+        source=row.offer,
+        status=row.status,
+    )
+
+    base = likely(inputs)
+
+    def difference(v: dict[str, Number]) -> Number:
+        hour = account_year(ledger.account, {**base, **v}).hour
+        found: Number = hour - rented_hour(v["rent"], v["utilisation"], committed=committed)
+        return found
+
+    wanted = tuple(item for item in inputs if item.name not in _NO_MONEY)
+    return row.offer, tuple(flip_row(flip) for flip in flips(difference, (*wanted, rent)))
+
+
+_NO_MONEY = (
+    "grid",
+    "water",
+    "embodied_accelerator",
+    "embodied_server",
+    "embodied_switch",
+    "embodied_link",
+    "speed",
+    "speed_own",
+    "effective",
+    "lead_time",
+    "commissioning",
+)
+"""Inputs that no cost of an hour rests on."""
+
+
+def _uncertainty(
+    ledger: Ledger, timed: TimedJob | None, inputs: tuple[Input, ...], rents: tuple[out.RentRow, ...], asked: Asked
+) -> out.Uncertainty:
+    """Return what drives the cost of a token, or of an hour, and the break-evens against renting."""
+    job = timed.job if timed else None
+
+    def figure(v: dict[str, Number]) -> Number:
+        year, run = evaluate(ledger.account, job, v)
+        return run.per_million if run else year.hour
+
+    against, rows = _flips(ledger, ledger.inputs, rents)
+    swings = [swing for swing in tornado(figure, inputs) if swing.width]
+    return out.Uncertainty(
+        draws=asked.draws,
+        seed=asked.seed,
+        of="run.cost_per_million_tokens" if job else "tco.per_accelerator_hour",
+        tornado=tuple(swing_row(swing) for swing in swings),
+        against=against,
+        break_even=rows,
+        inputs=input_rows(inputs),
+    )
+
+
+def run_report(
+    ledger: Ledger, timed: TimedJob, v: Values, runs: tuple[RunOutcome, RunOutcome], months: float
+) -> RunReport:
+    """Return a run with its bands.
+
+    Args:
+        ledger: the design with its account.
+        timed: the job.
+        v: inputs by name, at their likely values.
+        runs: the run at these, and over the draws.
+        months: from the order to the first job [month].
+    """
+    row, report, million = timed.report.rows[0], timed.report, timed.job.tokens / MILLION
+
+    likely_run, drawn = runs
+
+    def of(field: str, scale: float = 1.0) -> Band:
+        return band(getattr(likely_run, field) * scale, getattr(drawn, field) * scale)
+
+    found = RunReport(
+        words="",
+        model=timed.model,
+        plan=row.plan,
+        gpus=timed.job.gpus,
+        batch=row.plan.batch,
+        tokens=timed.job.tokens,
+        step_s=row.step_s,
+        tokens_s=row.tokens_s,
+        mfu=row.mfu,
+        effective=float(v["effective"]),
+        days=of("days"),
+        accelerator_hours=of("hours"),
+        currency=ledger.owned.currency,
+        cost=of("cost") if ledger.costed else None,
+        cost_per_million_tokens=of("per_million") if ledger.costed else None,
+        cost_per_petaflop_day=of("petaflop_day") if ledger.costed else None,
+        energy_mwh=of("energy_mwh"),
+        energy_kwh_per_million_tokens=of("energy_mwh", 1e3 / million),
+        carbon_t=of("carbon_t"),
+        carbon_kg_per_million_tokens=of("carbon_t", 1e3 / million),
+        carbon_energy_t=float(likely_run.carbon_energy_t),
+        water_m3=float(likely_run.water_m3),
+        ready_months=months,
+        error_band=report.error_band,
+        estimated_from=report.estimated_from,
+    )
+    return replace(found, words=run_words(found))
+
+
+def _tco(ledger: Ledger, v: Values, year: YearAccount, drawn: YearAccount, bom: out.Bom | None) -> out.Tco:
+    rents = rent_rows(ledger, v, year)
+    wait = waiting(ledger, v, rents)
+    rented = ledger.owned.rent is not None
+    life, capital = float(v["life"]), float(year.capex + year.building)
+    running = float(running_month(year))
+    residual = 0.0
+    if not rented:
+        hardware = float(year.purchase["hardware"] + year.purchase["discount"])
+        residual = hardware * float(v["residual"])
+    rate = 0.0 if rented else float(v["capital"])
+    flow = cash_flow(purchases(ledger, v, year), running, life * MONTHS, residual, rate)
+    return out.Tco(
+        currency=ledger.owned.currency,
+        facility="rented" if rented else ledger.owned.facility,
+        years=life,
+        capex=capital,
+        year=float(year.year),
+        yearly=year_rows(year),
+        network_share=network_share(bom),
+        total=capital + running * MONTHS * life - residual,
+        per_accelerator_hour=band(year.hour, drawn.hour),
+        per_accelerator_hour_paid=float(year.hour) * float(v["utilisation"]),
+        utilisation=float(v["utilisation"]),
+        waiting=wait,
+        rents=rents,
+        cash_flow=flow,
+    )
+
+
+def study_cost(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: TimedJob | None = None) -> out.CostStudy:
+    """Return what a cluster costs, and a training run on it.
+
+    Args:
+        design: the design.
+        catalog: where its parts were looked up.
+        asked: draws, seed and years.
+        timed: the job; None for the cluster alone.
+
+    Raises:
+        InputError: where the fabric cannot hold the design, or its ownership is wrong.
+    """
+    ledger = ledger_for(design, catalog, asked)
+    inputs = inputs_for(ledger, timed)
+    v = likely(inputs)
+    job = timed.job if timed else None
+    year, run = evaluate(ledger.account, job, v)
+    drawn_year, drawn_run = year, run
+    if asked.draws:
+        drawn_year, drawn_run = evaluate(ledger.account, job, sample(inputs, asked.draws, asked.seed))
+    bom = bom_report(ledger, v)
+    error = (timed.report.error_band, timed.report.error_basis) if timed else None
+    tco = _tco(ledger, v, year, drawn_year, bom) if ledger.costed else None
+    report = None
+    if timed and run and drawn_run:
+        report = run_report(ledger, timed, v, (run, drawn_run), tco.waiting.months if tco else 0.0)
+    uncertainty = _uncertainty(ledger, timed, inputs, tco.rents, asked) if tco else None
+    study = out.CostStudy(
+        schema_version=SCHEMA_VERSION,
+        tool=ToolInfo("ffplan", __version__),
+        design=DesignInfo(
+            name=design.spec.name,
+            description=design.spec.description,
+            file=design.document.file,
+            sha256=design.document.sha256,
+        ),
+        catalog=files_read(catalog),
+        currency=ledger.owned.currency,
+        accelerators=design.accelerators,
+        headline=(),
+        bom=bom,
+        tco=tco,
+        power=power_report(ledger, v, year),
+        run=report,
+        uncertainty=uncertainty,
+        phases=phase_reports(ledger, v),
+        assumptions=(*cost_assumptions(ledger, error), *announced(catalog)),
+        unverified=recalled_figures(catalog),
+    )
+    return replace(study, headline=headline(study))

@@ -1,0 +1,290 @@
+"""Parts of the cost study: bill, power, rents, cash flow, in the words of the contract."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ffplan.cost.bill import bill
+from ffplan.cost.power import HOURS_PER_YEAR, facility_power
+from ffplan.cost.rent import MONTHS, NEVER, break_even_months, break_even_utilisation, rented_hour
+from ffplan.cost.site import rack_limit
+from ffplan.design.ownership import COMMITTED, offer_price
+from ffplan.results import cost as out
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ffplan.cost.account import Values, YearAccount
+    from ffplan.cost.inputs import Input
+    from ffplan.design.ownership import Assumed
+    from ffplan.studies.ledger import Ledger
+
+CAPITAL = ("hardware", "installation", "building")
+"""Kinds of yearly cost that pay for the purchase."""
+YEAR_LABELS = {
+    "hardware": "hardware: write-off and capital",
+    "installation": "freight, installation, racks: the same",
+    "building": "building: the same",
+    "support": "support and maintenance",
+    "licences": "software licences",
+    "staff": "staff",
+    "electricity": "electricity",
+    "colocation": "colocation",
+    "rent": "rent",
+    "extras": "storage, egress and support of the provider",
+}
+"""Kinds of yearly cost for people."""
+NETWORKS = ("switches", "endpoint-links", "inter-switch-links", "storage-network", "in-band", "out-of-band")
+COOLANT_L_MIN_PER_KW = 14.3
+"""Water at a rise of 1 K that carries 1 kW, c_p 4.19 kJ/kg/K [l/min]."""
+COOLANT_RISE_K = 10.0
+
+
+def bom_report(ledger: Ledger, v: Values) -> out.Bom | None:
+    """Return the bill of materials; None where nothing is bought."""
+    del v
+    book = ledger.design.prices
+    if book is None or ledger.owned.rent is not None:
+        return None
+    inputs: dict[str, Input] = {found.name: found for found in ledger.inputs}
+    made = bill(ledger.account, ledger.planned, ledger.around, ledger.prices, inputs, ledger.names)
+    rate = ledger.owned.rate_of(book.currency)
+    scope = ledger.design.spec.cost
+    count = ledger.account.accelerators
+    return out.Bom(
+        currency=ledger.owned.currency,
+        price_book=book.id,
+        price_date=book.date,
+        exchange_rate=None if book.currency == ledger.owned.currency else rate,
+        lines=made.lines,
+        hardware=made.hardware,
+        total=made.total,
+        total_low=made.low,
+        total_high=made.high,
+        per_accelerator=made.total / count if count and made.lines else None,
+        missing=ledger.missing,
+        excluded=tuple(scope.exclude) if scope else (),
+    )
+
+
+def _nodes_part(ledger: Ledger, name: str, roles: tuple[str, ...], idle_share: float, power: float) -> out.PowerPart:
+    nodes = [node for node in ledger.nodes if node.role in roles]
+    steady = "storage" in roles
+    training = sum(node.count * node.training_w for node in nodes) * (1.0 if steady else power)
+    idle = sum(node.count * (node.idle_w if node.idle_w is not None else idle_share * node.maximum_w) for node in nodes)
+    return out.PowerPart(
+        name=name,
+        idle_kw=(sum(node.count * node.training_w for node in nodes) if steady else idle) / 1e3,
+        training_kw=training / 1e3,
+        rated_kw=sum(node.count * node.maximum_w for node in nodes) / 1e3,
+    )
+
+
+def power_parts(ledger: Ledger, v: Values) -> tuple[out.PowerPart, ...]:
+    """Return the power of the cluster by kind."""
+    share = float(v["idle"])
+    found = [_nodes_part(ledger, "compute", ("compute", "management"), share, 1.0)]
+    if any(node.role == "storage" for node in ledger.nodes):
+        found.append(_nodes_part(ledger, "storage", ("storage",), share, 1.0))
+    fabric = ledger.power.switches_w + ledger.power.links_w
+    found.append(out.PowerPart("fabric", fabric / 1e3, fabric / 1e3, ledger.power.network_maximum_w / 1e3))
+    found += [
+        out.PowerPart(plan.name, plan.watts / 1e3, plan.watts / 1e3, plan.maximum_w / 1e3)
+        for plan in ledger.site.networks
+    ]
+    return tuple(found)
+
+
+def power_report(ledger: Ledger, v: Values, year: YearAccount) -> out.SitePower:
+    """Return power, cooling, water and carbon of the cluster."""
+    account, pue = ledger.account, float(v["pue"])
+    parts = power_parts(ledger, v)
+    idle, training, rated = (
+        sum(getattr(part, field) for part in parts) for field in ("idle_kw", "training_kw", "rated_kw")
+    )
+    liquid = account.liquid_w / 1e3
+    rack = ledger.site.rack_w
+    return out.SitePower(
+        parts=parts,
+        it_idle_kw=idle,
+        it_training_kw=training,
+        it_rated_kw=rated,
+        facility_kw=float(facility_power(training, pue)),
+        facility_peak_kw=float(facility_power(rated, pue)),
+        pue=pue,
+        racks=ledger.site.racks,
+        racks_of=ledger.site.racks_of,
+        fullest_rack_kw=rack / 1e3,
+        rack_limit_kw=rack_limit(ledger.design, ledger.owned) / 1e3,
+        rack_amperes_54v=rack / 54,
+        rack_amperes_800v=rack / 800,
+        liquid_share=liquid / rated if rated else 0.0,
+        liquid_kw=liquid,
+        coolant_l_min=liquid * COOLANT_L_MIN_PER_KW / COOLANT_RISE_K,
+        energy_mwh_year=float(year.energy_mwh),
+        peak_energy_mwh_year=float(facility_power(training, pue)) * HOURS_PER_YEAR / 1e3,
+        carbon_t_year=float(year.carbon_t),
+        embodied_t=float(year.embodied_t),
+        water_m3_year=float(year.water_m3),
+        missing=ledger.missing_power,
+    )
+
+
+def year_rows(year: YearAccount) -> tuple[out.YearRow, ...]:
+    """Return the cost of a year by kind, the largest first."""
+    total = float(year.year)
+    rows = [
+        out.YearRow(name, YEAR_LABELS[name], float(amount), float(amount) / total if total else 0.0)
+        for name, amount in year.yearly.items()
+        if float(amount)
+    ]
+    return tuple(sorted(rows, key=lambda row: (-row.amount, row.name)))
+
+
+def running_month(year: YearAccount) -> Any:
+    """Return the running cost of a month, capital apart [currency per month]."""
+    return sum(amount for name, amount in year.yearly.items() if name not in CAPITAL) / MONTHS
+
+
+def _energy_of_use(ledger: Ledger, v: Values) -> Any:
+    """Return what full use adds to the cost of a year without any [currency per year]."""
+    account = ledger.account
+    idle = account.idle_known_w + v["idle"] * account.idle_nodes_w
+    watts = v["power"] * account.training_w - idle
+    return watts * HOURS_PER_YEAR / 1e3 * v["pue"] * v["electricity"]
+
+
+def offers_of(ledger: Ledger) -> list[tuple[str, Assumed]]:
+    """Return the offers of the accelerator and their prices, those of the rent book in a currency with a rate."""
+    book, accelerator = ledger.owned.rents, ledger.design.compute.accelerator
+    rate = ledger.owned.rate_of(book.currency)
+    if accelerator is None or rate is None:
+        return []
+    rates = {book.currency: rate}
+    return [
+        (name, offer_price(book, name, rates))
+        for name, offer in book.offers.items()
+        if offer.accelerator == accelerator.id
+    ]
+
+
+def rent_row(ledger: Ledger, name: str, price: float, v: Values, year: YearAccount, found: Assumed) -> out.RentRow:
+    """Return owning against one offer.
+
+    Args:
+        ledger: the design.
+        name: the offer.
+        price: rent of an accelerator-hour [currency].
+        v: inputs by name.
+        year: the cluster's year.
+        found: the offer's price with its evidence.
+    """
+    offer, use = ledger.owned.rents.offers[name], v["utilisation"]
+    committed = offer.term in COMMITTED
+    hour = float(rented_hour(price, use, committed=committed))
+    count = ledger.account.accelerators
+    rent = price * count * HOURS_PER_YEAR * (1.0 if committed else use) / MONTHS
+    months = float(break_even_months(year.capex + year.building, running_month(year), rent))
+    life = float(v["life"]) * MONTHS
+    words = []
+    if months == NEVER:
+        words.append("running costs as much as the rent")
+    elif months > life:
+        words.append(f"{months:.0f} months are beyond the life of {life:.0f}")
+    utilisation: float | None = None
+    if committed:
+        words.append("every hour of the rent is paid: utilisation acts on both alike")
+    else:
+        used = _energy_of_use(ledger, v)
+        fixed = year.year - used * use
+        utilisation = float(break_even_utilisation(fixed, used, price, count))
+        if utilisation > 1:
+            words.append("rent by the hour is cheaper at any utilisation")
+            utilisation = None
+    return out.RentRow(
+        offer=name,
+        provider=offer.provider,
+        term=offer.term,
+        price=price,
+        hour=hour,
+        owned_hour=float(year.hour),
+        break_even_months=months if months <= life else None,
+        break_even_utilisation=utilisation,
+        why="; ".join(words) or None,
+        date=found.date,
+        status=found.status,
+    )
+
+
+def rent_rows(ledger: Ledger, v: Values, year: YearAccount) -> tuple[out.RentRow, ...]:
+    """Return owning against every offer of the accelerator, the cheapest hour in use first."""
+    if ledger.owned.rent is not None:
+        return ()
+    rows = [rent_row(ledger, name, found.likely, v, year, found) for name, found in offers_of(ledger)]
+    return tuple(sorted(rows, key=lambda row: (row.hour, row.offer)))
+
+
+def waiting(ledger: Ledger, v: Values, rents: Sequence[out.RentRow]) -> out.Waiting:
+    """Return the months from the order to the first job, and what they cost."""
+    if ledger.owned.rent is not None:
+        return _waiting(0.0, 0.0, 0.0, "a rented fleet is taken as ready")
+    lead, commissioning = (float(v.get(name, 0.0)) * MONTHS for name in ("lead_time", "commissioning"))
+    months = lead + commissioning
+    if ledger.owned.delay_month is not None:
+        return _waiting(lead, commissioning, ledger.owned.delay_month * months, "the design's `delay`")
+    hourly = [row for row in rents if row.term not in (*COMMITTED, "spot")]
+    if not hourly:
+        return _waiting(lead, commissioning, None, "no rent by the hour is known for the accelerator")
+    row = hourly[0]
+    hours = ledger.account.accelerators * HOURS_PER_YEAR / MONTHS * float(v["utilisation"])
+    return _waiting(lead, commissioning, months * hours * row.price, f"rent that bridges them: {row.offer}")
+
+
+def _waiting(lead: float, commissioning: float, value: float | None, basis: str) -> out.Waiting:
+    return out.Waiting(
+        lead_months=lead,
+        commissioning_months=commissioning,
+        months=lead + commissioning,
+        value=value,
+        basis=basis,
+    )
+
+
+Purchase = tuple[float, float, float, float]
+"""Month of the delivery, month of the first job, part of the running costs from then on [1], price [currency]."""
+
+
+def cash_flow(
+    purchases: Iterable[Purchase], running: float, months: float, residual: float, rate: float
+) -> tuple[out.CashRow, ...]:
+    """Return the cash flow month by month.
+
+    Args:
+        purchases: what is bought when.
+        running: running costs of the whole cluster [currency per month].
+        months: life, from the first job of the last purchase [month].
+        residual: proceeds of the sale at its end [currency].
+        rate: cost of capital a year [1].
+    """
+    bought = list(purchases)
+    last = math.ceil(max(ready for _, ready, _, _ in bought) + months)
+    rows, total, discounted = [], 0.0, 0.0
+    for month in range(last + 1):
+        capex = sum(price for delivery, _, _, price in bought if month == round(delivery))
+        standing = sum(part for delivery, _, part, _ in bought if month > round(delivery))
+        opex = running * standing
+        sold = residual if month == last else 0.0
+        total += capex + opex - sold
+        discounted += (capex + opex - sold) * (1 + rate) ** (-month / MONTHS)
+        rows.append(
+            out.CashRow(month=month, capex=capex, opex=opex, residual=sold, cumulative=total, discounted=discounted)
+        )
+    return tuple(rows)
+
+
+def network_share(bom: out.Bom | None) -> float | None:
+    """Return what switches, links and side networks are of the bill [1]."""
+    if bom is None or not bom.total:
+        return None
+    return sum(line.total for line in bom.lines if line.kind in NETWORKS) / bom.total

@@ -1,0 +1,190 @@
+"""The answer of a cost study in words, and the assumptions behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import amount, listed, number, percent, plural
+from ffplan.cost.inputs import SIZING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.catalog.ownership import OwnershipProfile
+    from ffplan.results.cost import CostStudy, Tco, Uncertainty
+    from ffplan.results.run import Band, RunReport
+    from ffplan.studies.ledger import Ledger
+
+DRIVERS = 3
+"""Inputs named as what decides a figure [1]."""
+TRILLION, BILLION = 1e12, 1e9
+
+
+def tokens_words(tokens: float) -> str:
+    """Return a number of tokens, such as `2 T tokens`."""
+    if tokens >= TRILLION:
+        return f"{number(tokens / TRILLION)} T tokens"
+    if tokens >= BILLION:
+        return f"{number(tokens / BILLION)} bn tokens"
+    return f"{number(tokens)} tokens"
+
+
+def money(value: float, currency: str) -> str:
+    """Return an amount with its currency; two places below a hundred."""
+    if 0 < abs(value) < 100:
+        return f"{value:,.2f} {currency}" if abs(value) >= 0.1 else f"{number(value, 3)} {currency}"
+    return f"{amount(value, 3)} {currency}" if abs(value) >= 1e7 else f"{value:,.0f} {currency}"
+
+
+def band_words(found: Band, show: object, unit: str) -> str:
+    """Return a figure with its P10 and P90, where they differ."""
+    assert callable(show)
+    if found.p10 == found.p90:
+        return f"{show(found.likely)}{unit}"
+    return f"{show(found.likely)}{unit} ({show(found.p10)} to {show(found.p90)})"
+
+
+def _plain(currency: str) -> object:
+    return lambda value: money(value, currency).removesuffix(f" {currency}")
+
+
+def short(value: float) -> str:
+    """Return a number to three digits."""
+    return number(value, 3) if abs(value) < 100 else f"{value:,.0f}"
+
+
+def run_words(run: RunReport) -> str:
+    """Return a run in a sentence."""
+    plain, unit = _plain(run.currency), f" {run.currency}"
+    costs = ""
+    if run.cost is not None and run.cost_per_million_tokens is not None:
+        each = band_words(run.cost_per_million_tokens, plain, unit)
+        costs = f", costs {band_words(run.cost, plain, unit)}, {each} for a million tokens,"
+    return (
+        f"{run.model} on {tokens_words(run.tokens)} with {run.gpus:,} accelerators takes "
+        f"{band_words(run.days, short, ' days')}{costs} and uses "
+        f"{band_words(run.energy_mwh, short, ' MWh')} and {band_words(run.carbon_t, short, ' t CO2e')}."
+    )
+
+
+def driver_words(found: Uncertainty) -> str:
+    """Return what decides a figure in a sentence; nothing where nothing is uncertain."""
+    if not found.tornado:
+        return ""
+    of = "a token's cost" if found.of.startswith("run") else "an hour's cost"
+    names = listed(row.label for row in found.tornado[:DRIVERS])
+    return f"What decides {of} most: {names}."
+
+
+def _rent_words(tco: Tco) -> str:
+    """Return owning against the cheapest offer in a sentence."""
+    row = next((row for row in tco.rents if row.term != "spot"), None)
+    if row is None:
+        return ""
+    cheaper = "less" if row.owned_hour < row.hour else "more"
+    lead = (
+        f"An hour in use owned costs {percent(abs(1 - row.owned_hour / row.hour))} {cheaper} than the cheapest rent "
+        f"known, {row.offer} at {money(row.hour, tco.currency)}"
+    )
+    if row.break_even_months is not None:
+        return f"{lead}; owning has paid for itself after {row.break_even_months:.0f} months in production."
+    return f"{lead}; owning never pays for itself: {row.why}."
+
+
+def _waiting_words(tco: Tco) -> str:
+    wait = tco.waiting
+    if not wait.months:
+        return ""
+    cost = f", which cost {money(wait.value, tco.currency)} ({wait.basis})" if wait.value is not None else ""
+    return f"The first job runs {wait.months:.0f} months after the order{cost}."
+
+
+def headline(study: CostStudy) -> tuple[str, ...]:
+    """Return the answer, a sentence each.
+
+    Args:
+        study: the study, its headline left out.
+    """
+    tco, currency = study.tco, study.currency
+    if tco is None:
+        first = (study.run.words,) if study.run else ()
+        return (*first, "The design names neither a price book nor a rent: there is no cost.")
+    partial = ""
+    if study.bom is not None and study.bom.missing:
+        parts = listed(f"`{item.part}`" for item in study.bom.missing)
+        partial = f"Partial: `{study.bom.price_book}` has no price of {parts}."
+    hour = band_words(tco.per_accelerator_hour, _plain(currency), f" {currency}")
+    if tco.facility == "rented":
+        base = f"The rented fleet costs {hour} for an accelerator-hour in use, {money(tco.year, currency)} a year."
+    else:
+        base = (
+            f"The cluster costs {money(tco.capex, currency)} to buy and {hour} for an accelerator-hour in use, "
+            f"{money(tco.year, currency)} a year over {number(tco.years)} years."
+        )
+    drivers = driver_words(study.uncertainty) if study.uncertainty else ""
+    run = study.run.words if study.run else ""
+    found = (partial, run, base, drivers, _rent_words(tco), _waiting_words(tco))
+    return tuple(text for text in found if text)
+
+
+def _sizing(ledger: Ledger) -> Iterator[str]:
+    owned = ledger.owned
+    if owned.storage is not None:
+        each = owned.inputs["accelerators_per_storage_server"].likely
+        count = owned.storage.group.count
+        yield (
+            f"The design plans no storage: {plural(count, 'server')} `{owned.storage.server.id}` stand for it, one for "
+            f"{number(each)} accelerators."
+        )
+    for plan in ledger.site.networks:
+        yield (
+            f"The {plan.name.removesuffix('-network')} network takes {plan.switches:,} x `{plan.switch}` for "
+            f"{plural(plan.ports, 'port')}."
+        )
+    spares = {item.part: item.quantity for item in ledger.site.spares}
+    if spares and ledger.design.prices:
+        yield f"Spares: {listed(f'{count:,} {part}' for part, count in spares.items())}."
+
+
+def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[str, ...]:
+    """Return the assumptions behind a cost.
+
+    Args:
+        ledger: the design with its account.
+        error: error of the modelled speed, and the runs behind it, where there is a job.
+    """
+    owned = ledger.owned
+    profile: OwnershipProfile = owned.profile
+    own = [name for name, found in owned.inputs.items() if found.status == "given" and name not in SIZING]
+    stated = f"; the design states {listed(own)}" if own else ""
+    found = [f"Ownership follows the profile `{profile.id}`{stated}."]
+    if owned.rent is None:
+        facility = {
+            "colocation": "Colocation is paid by IT power at the rated maximum, energy apart.",
+            "own": "The building is sized by IT power at the rated maximum, and written off over a life of its own.",
+            "power": "No rent of space and no building: energy alone.",
+        }
+        found.append(facility[owned.facility])
+        found += list(_sizing(ledger))
+        found.append("Break-evens against rent count no resale, and start with the first job.")
+    else:
+        found.append("The rent holds server, network, storage within the machine, space and power.")
+    found.append(
+        "Energy of a year: power in training for the hours in use, power without load for the rest; carbon is "
+        "location-based, without certificates."
+    )
+    if ledger.missing_power:
+        parts = listed(f"`{item.path}` of `{item.part}`" for item in ledger.missing_power)
+        found.append(f"Power is partial: no {parts}.")
+    if error is not None:
+        found.append(
+            "A run pays for its accelerator-hours at the price of an hour in use; its time is tokens over tokens a "
+            "second over the effective training time."
+        )
+        found.append(
+            f"The draws hold the model's error of the speed: {100 * error[0]:.0f} % in the mean over {error[1]}."
+        )
+    found.append(
+        "Every uncertain input is drawn on its own; a part's price is one draw for all designs of a comparison."
+    )
+    return tuple(found)

@@ -1,0 +1,242 @@
+"""From a design to its account: parts, powers and inputs, before any number is drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.array_math import real
+from ffplan.base.errors import InputError
+from ffplan.base.outcomes import MissingFigure, MissingPrice
+from ffplan.base.record import record
+from ffplan.catalog.parts import Server
+from ffplan.cost.account import Account
+from ffplan.cost.bom import Item, bill_of_materials, cable_items
+from ffplan.cost.inputs import (
+    FACILITY,
+    NEEDED,
+    Input,
+    error_input,
+    price_inputs,
+    profile_inputs,
+    rent_input,
+)
+from ffplan.cost.power import NodePower, PowerPlan, node_power, plan_power
+from ffplan.cost.site import SitePlan, plan_site
+from ffplan.design.ownership import ResolvedOwnership, resolve_ownership
+from ffplan.design.resolved import ResolvedDesign
+from ffplan.fabric.family import plan_fabric
+from ffplan.fabric.sizing.plan import FabricPlan
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+
+PRICED = ("servers", "storage", "switches", "endpoint-links", "inter-switch-links")
+
+
+@record
+class Ledger:
+    """A design with its account."""
+
+    design: ResolvedDesign
+    owned: ResolvedOwnership
+    fabric: FabricPlan
+    power: PowerPlan
+    nodes: tuple[NodePower, ...]
+    """Power of the groups, and last of the storage that the design does not plan."""
+    site: SitePlan
+    account: Account
+    planned: tuple[Item, ...]
+    """Parts that the design plans and prices."""
+    around: tuple[Item, ...]
+    """Parts of storage, side networks and spares."""
+    prices: dict[str, Input]
+    """Price of a part, by catalogue id."""
+    inputs: tuple[Input, ...]
+    """Every input of the account."""
+    missing: tuple[MissingPrice, ...]
+    """Parts without a price."""
+    missing_power: tuple[MissingFigure, ...]
+    names: dict[str, str]
+    """Name of a part, by catalogue id."""
+
+    @property
+    def costed(self) -> bool:
+        """Whether there is anything to account: a price book or a rent."""
+        return self.design.prices is not None or self.owned.rent is not None
+
+
+def _needed(owned: ResolvedOwnership, catalog: Catalog) -> None:
+    """Refuse a profile that lacks what no account can do without.
+
+    Raises:
+        InputError: with what it lacks.
+    """
+    names = (*NEEDED, *FACILITY[owned.facility])
+    document = catalog.entry(owned.profile.id).document
+    lacks = [name for name in names if name not in owned.inputs]
+    if lacks:
+        raise InputError(
+            *(
+                document.finding(
+                    "schema-missing-field", (), f"the profile `{owned.profile.id}` has no `{name}`", f"add `{name}`"
+                )
+                for name in lacks
+            )
+        )
+
+
+def _names(design: ResolvedDesign, owned: ResolvedOwnership) -> dict[str, str]:
+    parts = [group.server for group in design.groups]
+    found = {part.id: part.name for part in parts}
+    found |= {part.id: part.name for part in (design.switch, design.endpoint_link, design.inter_switch_link)}
+    found |= {link.id: link.name for link in design.cable_choices}
+    if owned.storage:
+        found[owned.storage.server.id] = owned.storage.server.name
+    for network in owned.networks:
+        found |= {network.switch.id: network.switch.name, network.link.id: network.link.name}
+    return found
+
+
+def _liquid(ledger_nodes: tuple[NodePower, ...], design: ResolvedDesign, owned: ResolvedOwnership) -> float:
+    """Return the rated power of compute nodes that liquid takes away [W]."""
+    found = 0.0
+    for group, node in zip(design.groups, ledger_nodes, strict=False):
+        figure = group.server.power.liquid
+        share = owned.liquid if owned.liquid is not None else (figure.value if figure else 0.0)
+        if group.group.role == "compute" and isinstance(group.server, Server):
+            found += share * node.count * node.maximum_w
+    return found
+
+
+def _account(
+    design: ResolvedDesign,
+    owned: ResolvedOwnership,
+    fabric: FabricPlan,
+    power: PowerPlan,
+    site: SitePlan,
+    *,
+    nodes: tuple[NodePower, ...],
+    parts: tuple[tuple[str, int], ...],
+) -> Account:
+    steady = [node for node in nodes if node.role == "storage"]
+    moving = [node for node in nodes if node.role != "storage"]
+    network = power.switches_w + power.links_w + sum(plan.watts for plan in site.networks)
+    constant = network + sum(node.count * node.training_w for node in steady)
+    rated = sum(node.count * node.maximum_w for node in nodes) + power.network_maximum_w
+    rent = owned.rent
+    return Account(
+        parts=parts,
+        accelerators=design.accelerators,
+        servers=sum(node.count for node in nodes),
+        switches=fabric.switches + sum(plan.switches for plan in site.networks),
+        links=site.cables,
+        racks=site.racks,
+        training_w=constant + sum(node.count * node.training_w for node in moving),
+        idle_nodes_w=sum(node.count * node.maximum_w for node in moving if node.idle_w is None),
+        idle_known_w=constant + sum(node.count * node.idle_w for node in moving if node.idle_w is not None),
+        rated_w=rated + sum(plan.maximum_w for plan in site.networks),
+        liquid_w=_liquid(nodes, design, owned),
+        facility=owned.facility,
+        rented=rent is not None,
+        committed=rent is not None and rent.committed,
+        extras_month=rent.extras_month if rent else 0.0,
+    )
+
+
+def _prices(
+    design: ResolvedDesign,
+    owned: ResolvedOwnership,
+    planned: tuple[Item, ...],
+    around: tuple[Item, ...],
+    names: dict[str, str],
+) -> dict[str, Input]:
+    """Return the price of every part: the design's book has it, or the profile's for what the design does not plan."""
+    if design.prices is None:
+        return {}
+    own = {item.part for item in planned}
+    found: dict[str, Input] = {}
+    for book, items in ((owned.side_prices, around), (design.prices, (*planned, *around))):
+        rate = owned.rate_of(book.currency) if book else None
+        if book is None or rate is None:
+            continue
+        ids = tuple(dict.fromkeys(item.part for item in items if book is design.prices or item.part not in own))
+        found |= {item.name.removeprefix("price."): item for item in price_inputs(book, rate, ids, names)}
+    return found
+
+
+def ledger_of(design: ResolvedDesign, catalog: Catalog) -> Ledger:
+    """Return a design with its account.
+
+    Args:
+        design: the design.
+        catalog: where its profile, rents and side networks are looked up.
+
+    Raises:
+        InputError: where the fabric cannot hold the design, or the ownership is wrong.
+    """
+    owned = resolve_ownership(design, catalog)
+    _needed(owned, catalog)
+    fabric = plan_fabric(design)
+    links = cable_items(design, fabric)
+    power = plan_power(design, fabric, links)
+    nodes = power.nodes
+    if owned.storage:
+        nodes = (*nodes, node_power(owned.storage, design.spec.site.training_power))
+    scope = design.spec.cost
+    whole = bill_of_materials(design, fabric, links)
+    planned = tuple(item for item in whole if scope is not None and item.category not in scope.exclude)
+    cables = sum(count for _, _, count in links)
+    site = plan_site(design, fabric, nodes, cables, owned, planned)
+    around = (*site.items, *site.spares) if scope is not None else ()
+    names = _names(design, owned)
+    prices = _prices(design, owned, planned, around, names)
+    counts: dict[str, int] = {}
+    for item in (*planned, *around):
+        if item.part in prices:
+            counts[item.part] = counts.get(item.part, 0) + int(item.quantity)
+    inputs = [*prices.values(), *profile_inputs(owned)]
+    if owned.rent:
+        inputs.append(rent_input(owned.rent.price, owned.rent.offer or design.spec.name))
+    return Ledger(
+        design=design,
+        owned=owned,
+        fabric=fabric,
+        power=power,
+        nodes=nodes,
+        site=site,
+        account=_account(design, owned, fabric, power, site, nodes=nodes, parts=tuple(counts.items())),
+        planned=planned,
+        around=around,
+        prices=prices,
+        inputs=tuple(inputs),
+        missing=tuple(
+            MissingPrice(item.category, item.part, item.quantity)
+            for item in (*planned, *around)
+            if item.part not in prices
+        ),
+        missing_power=power.missing,
+        names=names,
+    )
+
+
+def speed_inputs(ledger: Ledger, band: float, within: float, basis: str) -> tuple[Input, ...]:
+    """Return the errors of the modelled speed as inputs.
+
+    Designs of one accelerator share the error of the accelerator and its software; each has its own error besides.
+
+    Args:
+        ledger: the design.
+        band: mean of absolute errors [1].
+        within: its part within the runs of one source [1].
+        basis: runs that it was taken over.
+    """
+    accelerator = ledger.design.compute.accelerator
+    name = accelerator.id if accelerator else ledger.design.spec.name
+    shared = real(max(band**2 - within**2, 0.0) ** 0.5)
+    own = min(within, band)
+    return (
+        error_input("speed", f"speed.{name}", f"model error of {name}", shared, basis),
+        error_input(
+            "speed_own", f"speed.{ledger.design.spec.name}", f"model error of {ledger.design.spec.name}", own, basis
+        ),
+    )

@@ -1,0 +1,107 @@
+"""The job that a cost is asked for: a usual batch where none is given, and its fastest plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.studies.plan_search import search
+from ffplan.studies.train import train
+from ffplan.studies.train_remedies import TOKENS
+from ffplan.studies.train_setup import TrainRequest
+from ffplan.training.accelerator_rates import UncalibratedError
+from ffplan.training.constraints import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.catalog.models import Model
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.design.training import PlanFields
+    from ffplan.results.training import TrainReport
+
+
+def usual_batch(model: Model, sequence: int | None, gpus: int) -> int:
+    """Return the batch that comes near a usual step: a multiple of the accelerators [1].
+
+    Args:
+        model: a transformer.
+        sequence: length of a sequence; the model's usual one if None.
+        gpus: accelerators of the job [1].
+    """
+    assert model.transformer is not None
+    length = sequence or model.transformer.sequence
+    return max(1, round(TOKENS / length / gpus)) * gpus
+
+
+def with_usual_batch(plan: PlanFields, model: Model, gpus: int) -> PlanFields:
+    """Return a plan with a usual batch where it has none."""
+    if plan.batch is not None or model.transformer is None:
+        return plan
+    return plan.model_copy(update={"batch": usual_batch(model, plan.sequence, gpus)})
+
+
+def job_report(
+    design: ResolvedDesign, catalog: Catalog, model: Model, plan: PlanFields, gpus: int, *, searching: bool
+) -> TrainReport:
+    """Return a job with its fastest plan, or the one given.
+
+    Args:
+        design: the design.
+        catalog: its parts.
+        model: the model.
+        plan: fields that stay as they are; its batch is given.
+        gpus: accelerators that the job holds [1].
+        searching: find the fastest plan; otherwise the plan is taken as it is.
+
+    Raises:
+        RefusedError: where it cannot run.
+        UncalibratedError: where the accelerators have no training constants.
+    """
+    asked = TrainRequest(model=model, plan=plan, gpus=(gpus,), fixed=frozenset(plan.model_fields_set))
+    return search(design, catalog, asked, 1) if searching else train(design, catalog, asked)
+
+
+class JobReports:
+    """The reports of one model on several designs, each searched once."""
+
+    def __init__(
+        self,
+        designs: list[tuple[ResolvedDesign, Catalog]],
+        model: Model,
+        plan: PlanFields,
+        *,
+        searching: bool,
+        step: Callable[[], None] | None = None,
+    ) -> None:
+        """Take what every job shares.
+
+        Args:
+            designs: the designs with their parts.
+            model: the model.
+            plan: fields that every job keeps; its batch is replaced.
+            searching: find the fastest plan of each.
+            step: called after every job that was searched.
+        """
+        self.designs, self.model, self.plan, self.searching, self.step = designs, model, plan, searching, step
+        self._found: dict[tuple[int, int, int], TrainReport | RefusedError | UncalibratedError] = {}
+
+    def of(self, at: int, gpus: int, batch: int) -> TrainReport | RefusedError | UncalibratedError:
+        """Return a job on one design, or the reason why it cannot run.
+
+        Args:
+            at: position of the design.
+            gpus: accelerators of the job [1].
+            batch: sequences of a step [1].
+        """
+        key = (at, gpus, batch)
+        if key not in self._found:
+            design, catalog = self.designs[at]
+            plan = self.plan.model_copy(update={"batch": batch})
+            try:
+                self._found[key] = job_report(design, catalog, self.model, plan, gpus, searching=self.searching)
+            except (RefusedError, UncalibratedError) as error:
+                self._found[key] = error
+            if self.step is not None:
+                self.step()
+        return self._found[key]

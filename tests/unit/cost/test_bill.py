@@ -1,0 +1,76 @@
+"""The bill of materials adds up, to the cent; what stands around the fabric is counted by hand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from decimal import Decimal
+
+import pytest
+
+from ffplan.catalog.ownership import SideNetwork
+from ffplan.cost.bill import bill, cents, decimal, part_lines
+from ffplan.cost.bom import Item
+from ffplan.cost.site import side_network
+from tests.support import DESIGNS, ffplan
+from tests.unit.cost.test_account import ACCOUNT
+from tests.unit.cost.test_draws import wide
+
+
+def test_lines_by_hand() -> None:
+    price = wide("price.server", 250_000.10, 300_000.10, 350_000.10)
+    inputs = {"discount": wide("discount", 0.0, 0.1, 0.2), "freight": wide("freight", 0.01, 0.01, 0.01)}
+    made = bill(ACCOUNT, [Item("servers", "server", 2)], [Item("spares", "server", 1)], {"server": price}, inputs, {})
+    assert [(line.kind, line.total) for line in made.lines] == [
+        ("servers", 600_000.20),
+        ("spares", 300_000.10),
+        ("discount", -90_000.03),
+        ("freight", 8100.00),  # 1 % of 810,000.27
+    ]
+    assert made.hardware == 600_000.20
+    assert made.total == 818_100.27
+    assert (made.lines[2].low, made.lines[2].high) == (-180_000.06, 0.0)
+    assert sum(line.share for line in made.lines) == pytest.approx(1.0)
+
+
+def test_a_part_without_a_price_has_no_line() -> None:
+    assert part_lines([Item("servers", "server", 2)], {}, {}) == []
+
+
+def test_rounding_is_decimal() -> None:
+    assert cents(decimal(0.125)) == Decimal("0.12")
+    assert cents(decimal(1.005)) == Decimal("1.00")
+    assert cents(decimal(2.675)) == Decimal("2.68")
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_the_lines_of_every_design_add_up_to_the_cent(name: str) -> None:
+    found = json.loads(ffplan(f"cost {name} --draws 0 --format json").out)
+    if found["bom"] is None:
+        return
+    lines = [Decimal(str(line["total"])) for line in found["bom"]["lines"]]
+    assert sum(lines) == Decimal(str(found["bom"]["total"]))
+    for line in found["bom"]["lines"]:
+        product = Decimal(str(line["quantity"])) * Decimal(str(line["unit_price"]))
+        assert cents(product) == Decimal(str(line["total"])), line
+    assert found["tco"]["capex"] >= found["bom"]["total"] - 1
+    own = json.loads(ffplan(f"design {name} --format json").out)["cost"]
+    rate = found["bom"]["exchange_rate"] or 1.0
+    assert found["bom"]["hardware"] == pytest.approx(own["total"] * rate, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("ports", "wanted"),
+    [(1, (1, 1)), (48, (1, 48)), (49, (3, 49 + 32)), (192, (5, 192 + 64)), (480, (13, 480 + 160))],
+)
+def test_a_side_network_by_hand(ports: int, wanted: tuple[int, int]) -> None:
+    """48 ports for hosts and 16 uplinks: 192 ports are 4 leaves and 64 uplinks, which one switch of 64 takes."""
+    sizing = SideNetwork(switch="s", ports=48, uplinks=16, link="l")
+    assert side_network(sizing, ports) == wanted
+    assert side_network(sizing.model_copy(update={"uplinks": 0}), 192) == (4, 192)
+
+
+def test_an_account_without_racks_or_liquid_has_no_such_lines() -> None:
+    inputs = {"rack": wide("rack", 1, 1, 1), "liquid_cooling": wide("liquid_cooling", 1, 1, 1)}
+    made = bill(replace(ACCOUNT, racks=0, liquid_w=0.0), [], [], {}, inputs, {})
+    assert (made.lines, made.total) == ((), 0.0)

@@ -1,0 +1,348 @@
+"""`ffplan cost`, `compare --tokens` and `train --tokens` as their users meet them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import ffplan as library
+from ffplan.catalog.store import Catalog
+from ffplan.design.ownership import resolve_ownership
+from ffplan.design.resolve import resolve
+from ffplan.inputs.document import read_document
+from ffplan.studies.audit import audit
+from ffplan.studies.ledger import ledger_of
+from tests.support import ROOT, ffplan, overlay_part
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+POD = "superpod-h100-4su"
+JOB = "--model llama3-70b --tokens 2T"
+
+
+def cost(arguments: str) -> Any:
+    run = ffplan(f"cost {arguments} --format json")
+    assert run.code == 0, run.err
+    return json.loads(run.out)
+
+
+def changed(folder: Path, name: str, *changes: tuple[str, str]) -> str:
+    text = (ROOT / "designs" / f"{name}.yaml").read_text()
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    path = folder / f"{name}.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_the_first_lines_are_the_answer() -> None:
+    run = ffplan(f"cost {POD} {JOB}")
+    head = run.out.splitlines()[2:6]
+    for word in ("days", "USD", "million", "MWh", "t CO2e"):
+        assert word in " ".join(head), word
+
+
+def test_train_compare_and_cost_give_one_number() -> None:
+    """The same quantity from three commands is one number."""
+    one = cost(f"{POD} {JOB} --batch 1016")["run"]
+    two = json.loads(ffplan(f"train {POD} {JOB} --batch 1016 --search --top 1 --format json").out)["run"]
+    money = json.loads(ffplan(f"compare {POD} deepseek-v3-2048 {JOB} --batch 1016 --format json").out)["money"]
+    three = money["sides"][0]["run"]
+    assert one == two == three
+    assert money["sides"][0]["hour"] == cost(f"{POD} {JOB} --batch 1016")["tco"]["per_accelerator_hour"]
+    scale = next(row for row in money["scales"] if (row["gpus"], row["batch"]) == (1016, 1016))
+    assert scale["sides"][0]["cost_per_million_tokens"] == pytest.approx(one["cost_per_million_tokens"]["likely"])
+
+
+def test_the_same_bytes_from_the_same_seed() -> None:
+    first, second = (ffplan(f"cost {POD} {JOB} --format json --seed 5").out for _ in range(2))
+    assert first == second
+    other = ffplan(f"cost {POD} {JOB} --format json --seed 6").out
+    assert json.loads(other)["run"]["cost"]["likely"] == json.loads(first)["run"]["cost"]["likely"]
+    assert json.loads(other)["run"]["cost"]["p10"] != json.loads(first)["run"]["cost"]["p10"]
+
+
+def test_a_run_scales_with_its_tokens_and_its_bands_are_ordered() -> None:
+    one, two = (cost(f"{POD} --model llama3-70b --tokens {tokens}")["run"] for tokens in ("1T", "2T"))
+    for field in ("days", "cost", "energy_mwh", "carbon_t", "accelerator_hours"):
+        assert two[field]["likely"] == pytest.approx(2 * one[field]["likely"])
+        assert one[field]["p10"] < one[field]["p50"] < one[field]["p90"]
+    assert two["cost_per_million_tokens"]["likely"] == pytest.approx(one["cost_per_million_tokens"]["likely"])
+    hours = one["days"]["likely"] * 24 * one["gpus"]
+    assert one["accelerator_hours"]["likely"] == pytest.approx(hours)
+
+
+def test_no_draws_leave_the_likely_value() -> None:
+    found = cost(f"{POD} {JOB} --draws 0")
+    for field in ("days", "cost"):
+        assert len(set(found["run"][field].values())) == 1
+    assert found["uncertainty"]["draws"] == 0
+    assert found["uncertainty"]["tornado"]
+
+
+def test_the_cash_flow_adds_up() -> None:
+    tco = cost(f"{POD} --years 4")["tco"]
+    flow = tco["cash_flow"]
+    assert sum(row["capex"] for row in flow) == pytest.approx(tco["capex"])
+    assert flow[-1]["cumulative"] == pytest.approx(sum(row["capex"] + row["opex"] - row["residual"] for row in flow))
+    assert [row["month"] for row in flow] == list(range(len(flow)))
+    assert flow[5]["capex"] == pytest.approx(tco["capex"])  # lead time of five months
+    assert len(flow) == 4 * 12 + 7 + 1
+
+
+def test_phases_buy_the_whole_design() -> None:
+    found = cost("site-h100-100k --draws 0")
+    first, second = found["phases"]
+    assert (first["accelerators"], second["accelerators"]) == (50_176, 100_352)
+    counts: dict[str, float] = {}
+    for phase in (first, second):
+        for line in phase["lines"]:
+            counts[line["part"]] = counts.get(line["part"], 0) + line["quantity"]
+    whole: dict[str, float] = {}
+    for line in found["bom"]["lines"]:
+        if line["part"]:
+            whole[line["part"]] = whole.get(line["part"], 0) + line["quantity"]
+    assert counts == whole
+    assert first["spare_ports"] > second["spare_ports"]
+    assert first["reserve"]
+    assert second["reserve"] == []
+    assert sum(row["capex"] for row in found["tco"]["cash_flow"]) == pytest.approx(found["tco"]["capex"], rel=1e-6)
+
+
+def test_a_cheaper_second_phase(tmp_path: Path) -> None:
+    file = changed(tmp_path, "site-h100-100k", ("[12544]}", "[12544], price_change: -0.2}"))
+    plain, cheap = cost("site-h100-100k --draws 0")["phases"][1], cost(f"{file} --draws 0")["phases"][1]
+    assert cheap["capex"] == pytest.approx(0.8 * plain["capex"], rel=1e-6)
+
+
+def test_another_currency_needs_a_rate_and_uses_it(tmp_path: Path) -> None:
+    base = changed(tmp_path, "fire-flyer-2", ("  exchange: {paper-unit: $13100}", "  profile: owned-2026"))
+    run = ffplan(f"cost {base}")
+    assert run.code == 2
+    assert "an amount in paper-unit, with no rate into USD" in run.err
+    double = changed(tmp_path, "fire-flyer-2", ("$13100", "$26200"))
+    one, two = cost("fire-flyer-2 --draws 0"), cost(f"{double} --draws 0")
+    assert two["bom"]["hardware"] == pytest.approx(2 * one["bom"]["hardware"])
+    assert two["bom"]["exchange_rate"] == 26_200
+
+
+def test_a_rented_fleet_has_no_purchase() -> None:
+    found = cost("aws-p5-64 --draws 0")
+    assert found["bom"] is None
+    assert found["tco"]["capex"] == 0
+    assert found["tco"]["rents"] == []
+    assert [row["name"] for row in found["tco"]["yearly"]] == ["rent"]
+    assert found["tco"]["per_accelerator_hour"]["likely"] == pytest.approx(3.10 / 0.85)
+    assert found["tco"]["waiting"]["months"] == 0
+    assert found["tco"]["cash_flow"][0]["opex"] > 0
+
+
+def test_a_stated_rent_by_the_hour(tmp_path: Path) -> None:
+    new = "price: $2.50/hour\n  term: on-demand\n  extras: $10,000/month"
+    file = changed(tmp_path, "aws-p5-64", ("offer: aws-p5-h100-3-year", new))
+    found = cost(f"{file} --draws 0")["tco"]
+    hours = 512 * 8760 * 0.85
+    assert found["per_accelerator_hour"]["likely"] == pytest.approx(2.5 + 120_000 / hours)
+
+
+def test_own_against_rent_by_hand() -> None:
+    tco = cost(f"{POD} --draws 0")["tco"]
+    row = next(row for row in tco["rents"] if row["offer"] == "lambda-h100-on-demand")
+    running = sum(item["amount"] for item in tco["yearly"] if item["name"] not in ("hardware", "installation")) / 12
+    rent = row["price"] * 1016 * 8760 * 0.85 / 12
+    assert row["break_even_months"] == pytest.approx(tco["capex"] / (rent - running))
+    spot = next(row for row in tco["rents"] if row["offer"] == "nebius-h100-spot")
+    assert spot["break_even_months"] is None
+    assert spot["why"]
+    yearly = next(row for row in tco["rents"] if row["offer"] == "aws-p5-h100-3-year")
+    assert yearly["hour"] == pytest.approx(yearly["price"] / 0.85)
+    assert yearly["break_even_utilisation"] is None
+
+
+def test_the_break_even_utilisation_is_one(tmp_path: Path) -> None:
+    """At the utilisation that the report names, owning and renting cost the same."""
+    tco = cost(f"{POD} --draws 0")["tco"]
+    row = next(row for row in tco["rents"] if row["offer"] == "lambda-h100-on-demand")
+    share = row["break_even_utilisation"]
+    cost_scope = "cost:\n  price_book: usd-2026"
+    file = changed(tmp_path, POD, (cost_scope, f"ownership:\n  utilisation: {share!r}\n\n{cost_scope}"))
+    again = cost(f"{file} --draws 0")["tco"]
+    assert again["per_accelerator_hour"]["likely"] == pytest.approx(row["price"], rel=1e-6)
+
+
+def test_every_break_even_is_one(tmp_path: Path) -> None:
+    """A price at which the report says both are even makes them so."""
+    found = cost(f"{POD} --draws 0")
+    against = found["uncertainty"]["against"]
+    rent = next(row for row in found["tco"]["rents"] if row["offer"] == against)
+    flip = next(row for row in found["uncertainty"]["break_even"] if row["input"] == "price.hgx-h100-8nic")
+    price = round(flip["break_even"], 2)
+    book = "usd-2026"
+    overlay_part(tmp_path, book, ("hgx-h100-8nic: {value: 265000", f"hgx-h100-8nic: {{value: {price}"))
+    text = (tmp_path / f"{book}.yaml").read_text()
+    line = next(item for item in text.splitlines() if item.strip().startswith("hgx-h100-8nic:"))
+    text = text.replace(line, re.sub(r"low: [0-9.]+", f"low: {price}", line))
+    (tmp_path / f"{book}.yaml").write_text(text)
+    again = cost(f"{POD} --draws 0 --catalog {tmp_path}")
+    assert again["tco"]["per_accelerator_hour"]["likely"] == pytest.approx(rent["hour"], rel=1e-5)
+
+
+def test_a_design_against_itself_is_even() -> None:
+    money = json.loads(ffplan(f"compare {POD} {ROOT}/designs/{POD}.yaml {JOB} --format json").out)["money"]
+    (found,) = money["differences"]
+    assert found["difference"]["likely"] == 0
+    assert found["cheaper_share"] == 0
+    assert "cost the same for a token" in money["headline"][0]
+
+
+def test_the_paper_pair_in_money() -> None:
+    """PCIe nodes cost about half of a DGX node's; what a token costs follows from the step as well."""
+    job = "--model llama2-70b --tokens 2T --batch 4096 --gpus 1024 --format json"
+    money = json.loads(ffplan(f"compare fire-flyer-2 dgx-a100-10k {job}").out)["money"]
+    mine, theirs = (side["hour"]["likely"] for side in money["sides"])
+    assert 0.4 < mine / theirs < 0.6
+    (found,) = money["differences"]
+    costs = [side["run"]["cost_per_million_tokens"]["likely"] for side in money["sides"]]
+    assert found["ratio"]["likely"] == pytest.approx(costs[1] / costs[0])
+    assert (found["cheaper_share"] > 0.5) == (costs[1] < costs[0])
+    keys = {row["input"] for row in found["break_even"]}
+    assert {"electricity", "price.dgx-a100-320gb", "price.fire-flyer-2-node"} <= keys
+    for row in found["break_even"]:
+        assert (row["break_even"] is None) == (row["why"] is not None)
+
+
+def test_one_part_is_one_draw_for_both_sides() -> None:
+    """Two designs with the same server: its price moves both, and hardly their difference."""
+    job = "--model llama3-70b --tokens 2T --batch 1016 --gpus 1016 --format json"
+    money = json.loads(ffplan(f"compare {POD} fire-flyer-next {job}").out)["money"]
+    (found,) = money["differences"]
+    names = [row["input"] for row in found["tornado"]]
+    assert "speed.h100-sxm-80gb" in names
+    assert f"speed.{POD}" in names
+    assert money["draws"] == 10_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (f"cost {POD} --model llama3-70b", "--model and --tokens go together"),
+        (f"cost {POD} --tokens 2T", "--model and --tokens go together"),
+        (f"cost {POD} --batch 8", "have an effect with --model only"),
+        (f"cost {POD} --model llama3-70b --tokens 0", "is out of range"),
+        (f"cost {POD} --model llama3-70b --tokens many", "is no number of tokens"),
+        (f"cost {POD} --model llama3-70b --tokens 2T --gpus 5000", "one job can span 1,016"),
+        (f"cost {POD} --model llama3-71b --tokens 2T", "did you mean"),
+        (f"cost {POD} --model resnet-50 --tokens 2T", "tokens need a transformer"),
+        (f"compare {POD} fire-flyer-next --tokens 2T", "have an effect with --model only"),
+        (f"compare {POD} fire-flyer-next --years 3", "have an effect with --tokens only"),
+        (f"train {POD} --model resnet-50 --batch 1016 --tokens 2T", "is trained on images"),
+    ],
+)
+def test_options_that_do_not_go_together(arguments: str, words: str) -> None:
+    run = ffplan(arguments)
+    assert (run.code, run.out) == (2, "")
+    assert words in run.err
+
+
+def test_a_job_that_does_not_fit_ends_with_1() -> None:
+    run = ffplan("cost l40s-8-roce --model llama3-405b --tokens 1T --batch 64")
+    assert (run.code, run.out) == (1, "")
+    assert "none of" in run.err
+
+
+def test_a_design_without_prices_still_gives_days_and_energy(tmp_path: Path) -> None:
+    file = changed(tmp_path, POD, ("cost:\n  price_book: usd-2026\n", ""))
+    found = cost(f"{file} {JOB}")
+    assert (found["bom"], found["tco"], found["uncertainty"]) == (None, None, None)
+    assert found["run"]["cost"] is None
+    assert found["run"]["days"]["likely"] > 0
+    assert any("neither a price book nor a rent" in line for line in found["headline"])
+
+
+def test_csv_is_the_bill_of_materials() -> None:
+    lines = ffplan(f"cost {POD} --draws 0 --format csv").out.splitlines()
+    assert lines[0].startswith("kind,part,description,quantity,unit_price,total")
+    rows = list(csv.DictReader(lines))
+    bom = cost(f"{POD} --draws 0")["bom"]
+    assert sum(Decimal(row["total"]) for row in rows) == Decimal(str(bom["total"]))
+
+
+def test_the_size_of_the_side_networks_by_hand() -> None:
+    """127 nodes and 19 storage servers; in-band takes two ports of each: 292 ports are 7 leaves and 2 above."""
+    catalog = Catalog()
+    design = resolve(read_document(ROOT / "designs" / f"{POD}.yaml"), catalog)
+    owned = resolve_ownership(design, catalog)
+    assert owned.storage is not None
+    assert owned.storage.group.count == 19  # 1,016 / 56
+    ledger = ledger_of(design, catalog)
+    plans = {plan.name: plan for plan in ledger.site.networks}
+    assert plans["in-band"].ports == 2 * (127 + 19)
+    assert (plans["in-band"].switches, plans["in-band"].links) == (9, 292 + 7 * 16)
+    assert plans["storage-network"].ports == 127 + 2 * 19
+    assert ledger.site.racks_of["compute"] == 32
+    assert ledger.account.links == ledger.site.cables
+
+
+def test_the_api_and_the_command_agree() -> None:
+    one = library.costs(POD, "llama3-70b", 2e12)
+    assert one.to_dict() == cost(f"{POD} {JOB}")
+    assert len(one.to_frame()) == len(one.to_dict()["bom"]["lines"])
+    with pytest.raises(library.UsageError):
+        library.costs(POD, "llama3-70b")
+    with pytest.raises(library.UsageError):
+        library.costs(POD, "llama3-70b", 0)
+
+
+def test_check_refuses_a_wrong_ownership(tmp_path: Path) -> None:
+    file = changed(tmp_path, POD, ("cost:\n", "ownership:\n  profile: owned-2025\n\ncost:\n"))
+    run = ffplan(f"check {file}")
+    assert run.code == 2
+    assert "no ownership profile `owned-2025`" in run.out
+
+
+def test_the_audit_finds_what_is_planted(tmp_path: Path) -> None:
+    overlay_part(tmp_path, "hgx-b200-8nic", ("maximum: {value: 14300 W", "maximum: {value: 7900 W"))
+    report = audit(Catalog([str(tmp_path)]))
+    kinds = {(item.kind, item.part, item.path) for item in report.findings}
+    assert ("out-of-range", "hgx-b200-8nic", "power.maximum") in kinds
+    assert ("out-of-range", "b300", "peak.fp4") in kinds
+    assert ("unpriced", "sn6600", "") in kinds
+    assert any(item.kind == "stale" for item in report.findings)
+    assert report.counts["recalled"] > 100
+    assert report.figures > 1000
+    only = audit(Catalog(), "switch")
+    parts = {Catalog().entry(item.part).part.kind for item in only.findings}
+    assert parts == {"switch"}
+
+
+def test_the_audit_command() -> None:
+    run = ffplan("catalog audit price-book --months 12")
+    assert run.code == 0
+    assert "stale" in run.out
+    assert json.loads(ffplan("catalog audit --format json").out)["counts"]
+    assert ffplan("catalog audit --format csv").out.startswith("kind,part,path,what")
+    assert "did you mean" in ffplan("catalog audit swich").err
+
+
+def test_every_sold_part_has_a_price_in_2026() -> None:
+    """`usd-2026` prices every part that is sold; what it does not price is announced or rented."""
+    report = audit(Catalog())
+    unpriced = [item for item in report.findings if item.kind == "unpriced"]
+    assert all("announced" in item.what for item in unpriced), unpriced
+
+
+def test_a_profile_that_lacks_a_figure_is_refused(tmp_path: Path) -> None:
+    overlay_part(tmp_path, "owned-2026")
+    text = (tmp_path / "owned-2026.yaml").read_text()
+    kept = "\n".join(line for line in text.splitlines() if not line.startswith(("life:", "  epoch:")))
+    (tmp_path / "owned-2026.yaml").write_text(kept)
+    run = ffplan(f"cost {POD} --catalog {tmp_path}")
+    assert run.code == 2
+    assert "has no `life`" in run.err
