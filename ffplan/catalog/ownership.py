@@ -21,7 +21,7 @@ Distribution = Literal["triangular", "pert", "uniform", "normal", "lognormal"]
 """Shape of an uncertain input between its low and high end. Of `normal` and `lognormal` the two ends are P5 and P95."""
 
 
-class Estimate(Figure, defer_build=False):
+class Estimate(Figure):
     """A value with its range and distribution; written alone, or with `low`, `likely` and `high`."""
 
     source: str = ""
@@ -66,7 +66,7 @@ class Estimate(Figure, defer_build=False):
         return self
 
 
-class ShareEstimate(Estimate, defer_build=False):
+class ShareEstimate(Estimate):
     """A part of a whole, 0 to 1."""
 
     value: Share
@@ -74,7 +74,7 @@ class ShareEstimate(Estimate, defer_build=False):
     high: Share | None = None
 
 
-class YearsEstimate(Estimate, defer_build=False):
+class YearsEstimate(Estimate):
     """A span [year]."""
 
     value: Years
@@ -85,7 +85,7 @@ class YearsEstimate(Estimate, defer_build=False):
 Plain = Annotated[float, Field(ge=0, le=1e9, strict=False)]
 
 
-class PowerEstimate(Estimate, defer_build=False):
+class PowerEstimate(Estimate):
     """A power [W]."""
 
     value: Power
@@ -93,7 +93,7 @@ class PowerEstimate(Estimate, defer_build=False):
     high: Power | None = None
 
 
-class PlainEstimate(Estimate, defer_build=False):
+class PlainEstimate(Estimate):
     """A number of at least 0."""
 
     value: Plain
@@ -104,7 +104,7 @@ class PlainEstimate(Estimate, defer_build=False):
 PueValue = Annotated[float, Field(ge=1, le=5, strict=False)]
 
 
-class PueEstimate(Estimate, defer_build=False):
+class PueEstimate(Estimate):
     """A power usage effectiveness."""
 
     value: PueValue
@@ -121,7 +121,7 @@ PerHour = Annotated[Money, *money_per("hour")]
 PerMonth = Annotated[Money, *money_per("month")]
 
 
-class MoneyEstimate(Estimate, defer_build=False):
+class MoneyEstimate(Estimate):
     """An amount of money."""
 
     value: MoneyValue
@@ -129,7 +129,7 @@ class MoneyEstimate(Estimate, defer_build=False):
     high: MoneyValue | None = None
 
 
-class PerKwhEstimate(Estimate, defer_build=False):
+class PerKwhEstimate(Estimate):
     """A price of energy."""
 
     value: PerKwh
@@ -137,7 +137,7 @@ class PerKwhEstimate(Estimate, defer_build=False):
     high: PerKwh | None = None
 
 
-class PerKwMonthEstimate(Estimate, defer_build=False):
+class PerKwMonthEstimate(Estimate):
     """A price of power by the month."""
 
     value: PerKwMonth
@@ -145,7 +145,7 @@ class PerKwMonthEstimate(Estimate, defer_build=False):
     high: PerKwMonth | None = None
 
 
-class PerWattEstimate(Estimate, defer_build=False):
+class PerWattEstimate(Estimate):
     """A price of a watt."""
 
     value: PerWatt
@@ -153,7 +153,7 @@ class PerWattEstimate(Estimate, defer_build=False):
     high: PerWatt | None = None
 
 
-class PerYearEstimate(Estimate, defer_build=False):
+class PerYearEstimate(Estimate):
     """An amount of money a year."""
 
     value: PerYear
@@ -161,7 +161,7 @@ class PerYearEstimate(Estimate, defer_build=False):
     high: PerYear | None = None
 
 
-class PerHourEstimate(Estimate, defer_build=False):
+class PerHourEstimate(Estimate):
     """A price of an hour."""
 
     value: PerHour

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from ffplan import __version__
 from ffplan.check.rules import RULES
-from ffplan.design.ownership import resolve_ownership
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
 from ffplan.results.design import SCHEMA_VERSION, Findings, ToolInfo
@@ -36,6 +35,8 @@ def examine(design: ResolvedDesign, catalog: Catalog, *, all_scales: bool = True
     """
     study = study_design(design, catalog, all_scales=all_scales)
     if design.spec.model_fields_set & {"ownership", "rent", "phases"}:
+        from ffplan.design.ownership import resolve_ownership
+
         resolve_ownership(design, catalog.fork())
     found = [item for rule in RULES if rule.check for item in rule.check(study)]
     return replace(study.assessment, findings=tuple(sorted(found, key=lambda item: item.sort_key)))

@@ -29,7 +29,6 @@ def whole_faults(spec: Design, document: Document) -> Iterator[Finding]:
     yield from _tier_faults(spec, document)
     yield from _family_faults(spec, document)
     yield from _zone_faults(spec, document)
-    yield from rent_faults(spec, document)
     yield from phase_faults(spec, document)
     for position, group in enumerate(spec.nodes):
         if (group.rack_units is None) == (spec.floor is not None):
@@ -253,44 +252,8 @@ def _zone_faults(spec: Design, document: Document) -> Iterator[Finding]:
 
 def _convertible(spec: Design, currency: str, wanted: str) -> bool:
     """Return whether the design states what one unit of a currency is worth in another."""
-    rate = spec.ownership.exchange.get(currency)
+    rate = spec.site.exchange.get(currency)
     return rate is not None and rate.currency == wanted
-
-
-def rent_faults(spec: Design, document: Document) -> Iterator[Finding]:
-    """Yield faults of a rented fleet."""
-    rent = spec.rent
-    if rent is None:
-        return
-    if spec.cost is not None:
-        yield document.finding(
-            "design-rent",
-            ("cost",),
-            "a rented fleet has no price book: nothing of it is bought",
-            "remove `cost`, or remove `rent`",
-            key=True,
-        )
-    if (rent.offer is None) == (rent.price is None):
-        yield document.finding(
-            "design-rent",
-            ("rent",),
-            "the rent has both an offer and a price" if rent.offer else "the rent has neither an offer nor a price",
-            "name an `offer` of the rent book, or give a `price` with its `term`",
-            key=True,
-        )
-    elif (rent.price is None) != (rent.term is None):
-        lacks = rent.term is None
-        yield document.finding(
-            "design-rent",
-            ("rent", "price" if lacks else "term"),
-            "the price has no `term`" if lacks else "the offer brings its own term",
-            "add `term: on-demand`, or the term that is paid for" if lacks else "remove `term`",
-            key=True,
-        )
-    if spec.phases:
-        yield document.finding(
-            "design-phases", ("phases",), "a rented fleet buys nothing in phases", "remove `phases`", key=True
-        )
 
 
 def phase_faults(spec: Design, document: Document) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from ffplan.base.record import record
 from ffplan.catalog.ownership import Estimate, OwnershipFields, OwnershipProfile, SideNetwork
 from ffplan.catalog.parts import Link, Part, Switch
 from ffplan.catalog.prices import PriceBook, RentBook, Term
+from ffplan.design.ownership_schema import Ownership, Rent
 from ffplan.design.resolve import resolve_group
 from ffplan.design.resolved import ResolvedGroup
 from ffplan.design.schema import NodeGroup
@@ -155,6 +156,7 @@ class _Resolver:
     def __init__(self, design: ResolvedDesign, catalog: Catalog) -> None:
         self.design, self.catalog = design, catalog
         self.document, self.spec = design.document, design.spec
+        self.owned: Ownership = design.ownership if design.ownership is not None else Ownership()
         self.faults: list[Finding] = []
 
     def part(self, model: type[P], name: str, path: tuple[str | int, ...]) -> P:
@@ -170,8 +172,8 @@ class _Resolver:
     def rates(self, currency: str) -> dict[str, float]:
         """Return the value of a unit of every currency that the design states a rate for."""
         found = {currency: 1.0}
-        for name, value in self.spec.ownership.exchange.items():
-            path = ("ownership", "exchange", name)
+        for name, value in self.spec.site.exchange.items():
+            path = ("site", "exchange", name)
             if name == currency:
                 self.fault(path, f"the report is in {currency} already", "remove this rate")
             elif value.currency != currency:
@@ -194,7 +196,7 @@ class _Resolver:
         """Return every input: the design's figure, else the profile's."""
         found = {}
         for name in OwnershipFields.model_fields:
-            own, default = getattr(self.spec.ownership, name), getattr(profile, name)
+            own, default = getattr(self.owned, name), getattr(profile, name)
             estimate = own if own is not None else default
             field = name if own is not None else "profile"
             if estimate is None or not self.known(estimate, rates, ("ownership", field)):
@@ -204,7 +206,7 @@ class _Resolver:
 
     def site(self, inputs: dict[str, Assumed], rates: dict[str, float]) -> None:
         """Put the site's own PUE and electricity price in place; the profile gives the relative range of the PUE."""
-        site, ownership = self.spec.site, self.spec.ownership
+        site, ownership = self.spec.site, self.owned
         if ownership.pue is None and "pue" in inputs:
             inputs["pue"] = _rescaled(inputs["pue"], site.pue)
         elif ownership.pue is not None and float(ownership.pue.value) != site.pue:
@@ -243,7 +245,7 @@ class _Resolver:
 
     def rent(self, rates: dict[str, float]) -> RentTerms | None:
         """Return the rent of a rented fleet."""
-        rent = self.spec.rent
+        rent: Rent | None = self.design.rent
         if rent is None:
             return None
         extras = _number(rent.extras, rates) if rent.extras and rent.extras.currency in rates else 0.0
@@ -290,7 +292,7 @@ def no_rate(currency: str, wanted: str) -> tuple[str, str]:
     """Return message and remedy for an amount in a currency that the design gives no rate for."""
     return (
         f"an amount in {currency}, with no rate into {wanted}",
-        f"state the rate: `ownership: {{exchange: {{{currency}: 1.00 {wanted}}}}}` with what one unit is worth",
+        f"state the rate: `site: {{exchange: {{{currency}: 1.00 {wanted}}}}}` with what one unit is worth",
     )
 
 
@@ -327,7 +329,7 @@ def report_currency(design: ResolvedDesign) -> str | None:
         return site.currency
     if site.electricity_price:
         return site.electricity_price.currency
-    exchange = design.spec.ownership.exchange
+    exchange = design.spec.site.exchange
     return next(iter(exchange.values())).currency if exchange else None
 
 
@@ -337,7 +339,7 @@ def _storage(
     """Return the storage servers of a design that plans none, as many as its accelerators want."""
     wanted, each = profile.storage_server, inputs.get("accelerators_per_storage_server")
     planned = any(group.group.role == "storage" for group in design.groups)
-    if wanted is None or each is None or not each.likely or planned or design.spec.rent or not design.accelerators:
+    if wanted is None or each is None or not each.likely or planned or design.rent or not design.accelerators:
         return None
     count = round_up(design.accelerators / each.likely)
     document = catalog.entry(profile.id).document
@@ -356,7 +358,7 @@ def resolve_ownership(design: ResolvedDesign, catalog: Catalog) -> ResolvedOwner
         InputError: with a located finding for every unknown name, and every amount without a rate.
     """
     resolver = _Resolver(design, catalog)
-    spec = design.spec.ownership
+    spec = resolver.owned
     profile = resolver.part(OwnershipProfile, spec.profile, ("ownership", "profile"))
     rents = resolver.part(RentBook, spec.rents, ("ownership", "rents"))
     currency = report_currency(design) or profile.currency

@@ -10,6 +10,7 @@ from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, Stor
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.store import METHODS
 from ffplan.design.faults import breakout_faults, currency_faults, group_faults, split_faults, whole_faults
+from ffplan.design.money_sections import money_sections
 from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
 from ffplan.design.schema import Design, NodeGroup
 from ffplan.inputs.validate import validate
@@ -17,6 +18,7 @@ from ffplan.inputs.validate import validate
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.catalog.store import Catalog
+    from ffplan.design.ownership_schema import Ownership, Rent
     from ffplan.inputs.document import Document
 
 P = TypeVar("P", bound=Part)
@@ -97,6 +99,14 @@ class _Resolver:
                 found.append(library)
         return tuple(found)
 
+    def money(self, spec: Design) -> tuple[Ownership | None, Rent | None]:
+        """Validate what the design says of ownership and rent."""
+        try:
+            return money_sections(spec, self.document)
+        except InputError as error:
+            self.faults.extend(error.findings)
+            return None, None
+
     def own_library(self, accelerator: Accelerator) -> None:
         """Refuse an accelerator whose library is none, or passes no messages between accelerators."""
         name = accelerator.library
@@ -142,6 +152,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     spec = validate(Design, document)
     resolver = _Resolver(document, catalog)
     resolver.faults += whole_faults(spec, document)
+    owned, rent = resolver.money(spec)
     groups = [resolver.group(position, group) for position, group in enumerate(spec.nodes)]
     switch = resolver.part(Switch, spec.fabric.switch, ("fabric", "switch"))
     endpoint_link = resolver.part(Link, spec.fabric.link.endpoint, ("fabric", "link", "endpoint"))
@@ -180,4 +191,6 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
         libraries=libraries,
         prices=prices,
         cable_choices=found,
+        ownership=owned,
+        rent=rent,
     )

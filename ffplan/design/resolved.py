@@ -5,6 +5,8 @@ Where many designs are assessed at once, counts and figures are arrays of one sh
 
 from __future__ import annotations
 
+from typing import Any
+
 from ffplan.base.array_math import Number, ceil_div, maximum, minimum, real
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
@@ -57,6 +59,10 @@ class ResolvedDesign:
     prices: PriceBook | None
     cable_choices: tuple[Link, ...]
     """Cables and optics that the floor plan may choose from."""
+    ownership: Any = None
+    """What the design says of ownership, an `Ownership`; None where it says nothing."""
+    rent: Any = None
+    """What it says of rent, a `Rent`; None where it is bought."""
 
     @property
     def radix(self) -> int:

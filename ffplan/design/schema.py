@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from ffplan.catalog.ownership import OwnershipFields, PerHourEstimate, PerMonth, ShareEstimate
-from ffplan.catalog.prices import Currency, Term
+from ffplan.catalog.prices import Currency
+from ffplan.design.sections import OwnershipSection, RentSection
 from ffplan.inputs.model import MOST_COUNT, Count, Frozen, Identifier, Many, Text
 from ffplan.inputs.quantities import Bandwidth, Data, EnergyPrice, Length, MoneyAmount, Power, Ratio, Years
 
@@ -125,6 +125,8 @@ class Site(Frozen):
     """Currency of the report; every price used must have it."""
     electricity_price: EnergyPrice | None = None
     """Price of electrical energy."""
+    exchange: dict[Currency, MoneyAmount] = Field(default_factory=dict)
+    """Value of one unit of another currency, such as `CNY: $0.14`; no other conversion is made."""
 
 
 class Cost(Frozen):
@@ -185,40 +187,6 @@ class Floor(Frozen):
     """Catalogue ids of the cables and optics to choose from; the cheapest that reaches is taken."""
 
 
-class Ownership(OwnershipFields):
-    """What owning the cluster takes: a profile, and fields of it that this design states otherwise."""
-
-    profile: Identifier = "owned-2026"
-    """Catalogue id of the ownership profile."""
-    facility: Literal["colocation", "own", "power"] = "colocation"
-    """`colocation`: rent by kW, energy apart. `own`: a building written off over its life. `power`: neither; energy
-    alone."""
-    liquid: ShareEstimate | None = None
-    """Part of the servers' heat that liquid takes away, where their files do not say [1]."""
-    rents: Identifier = "rents-2026"
-    """Catalogue id of the rent book whose offers are set against owning."""
-    exchange: dict[Currency, MoneyAmount] = Field(default_factory=dict)
-    """Value of one unit of another currency, such as `CNY: $0.14`; no other conversion is made."""
-    delay: PerMonth | None = None
-    """Value of a month without the cluster; the rent that bridges it if omitted [currency per month]."""
-
-
-class Rent(Frozen):
-    """The cluster is rented: from an offer of a rent book, or at a stated price."""
-
-    book: Identifier = "rents-2026"
-    """Catalogue id of the rent book."""
-    offer: Identifier | None = None
-    """Offer of the book."""
-    price: PerHourEstimate | None = None
-    """Price of an accelerator-hour in place of an offer [currency per hour]."""
-    term: Term | None = None
-    """How long that price is paid: the hours in use of `on-demand`, `spot` and `capacity-block`, every hour of `1-year`
-    and `3-year`; needed with `price`."""
-    extras: PerMonth | None = None
-    """Storage, egress and support that the provider bills apart [currency per month]."""
-
-
 class Phase(Frozen):
     """What is bought when; the last phase is the whole design."""
 
@@ -251,9 +219,9 @@ class Design(Frozen):
     """The site."""
     cost: Cost | None = None
     """Pricing; without it the report has no cost."""
-    ownership: Ownership = Ownership.model_construct()
+    ownership: OwnershipSection = None
     """What owning the cluster takes; `ffplan cost` reads it."""
-    rent: Rent | None = None
+    rent: RentSection = None
     """The cluster is rented and not bought; it then has no `cost`."""
     phases: Many[Phase] = ()
     """What is bought when, in order."""

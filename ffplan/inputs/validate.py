@@ -189,6 +189,45 @@ def _echo(fault: Any, faults: list[Any]) -> bool:
     )
 
 
+class _Part:
+    """A section of a document: its faults are placed in the whole."""
+
+    def __init__(self, document: Document, under: tuple[str | int, ...]) -> None:
+        self.document, self.under = document, under
+
+    def finding(self, rule: str, path: Iterable[str | int], message: str, remedy: str, **options: Any) -> Finding:
+        return self.document.finding(rule, (*self.under, *path), message, remedy, **options)
+
+
+def validate_section(model: type[M], document: Document, name: str) -> M:
+    """Return a section of a document as `model`.
+
+    Args:
+        model: the model.
+        document: the whole file, which has the section.
+        name: its field.
+
+    Raises:
+        InputError: with one located finding for every fault in the section.
+    """
+    data = document.data[name]
+    if not isinstance(data, dict):
+        raise InputError(
+            document.finding(
+                "schema-type",
+                (name,),
+                f"`{name}` is {describe(data)}; a mapping of fields is wanted",
+                "write a mapping of fields",
+            )
+        )
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        faults = error.errors(include_url=False)
+        part: Any = _Part(document, (name,))
+        raise InputError(*{_fault(model, part, fault) for fault in faults if not _echo(fault, faults)}) from None
+
+
 def validate(model: type[M], document: Document) -> M:
     """Return the document as `model`.
 

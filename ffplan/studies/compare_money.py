@@ -209,7 +209,7 @@ def compare_money(
         words = ", ".join(f"{label} in {currency}" for label, currency in currencies.items())
         raise UsageError(
             f"ffplan compare: the designs report in several currencies ({words}); give all one `site.currency`, and "
-            "rates under `ownership.exchange`"
+            "rates under `site.exchange`"
         )
     found = tuple(_money_side(side, asked) for side in sides)
     base = sides[baseline]

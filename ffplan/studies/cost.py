@@ -29,8 +29,8 @@ from ffplan.studies.cost_parts import (
     year_rows,
 )
 from ffplan.studies.cost_words import cost_assumptions, headline, run_words
-from ffplan.studies.design import files_read
 from ffplan.studies.design_assumptions import announced, recalled_figures
+from ffplan.studies.files_read import files_read
 from ffplan.studies.ledger import Ledger, ledger_of, speed_inputs
 from ffplan.studies.phases import phase_reports, purchases
 

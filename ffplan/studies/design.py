@@ -19,6 +19,7 @@ from ffplan.results import design as out
 from ffplan.studies.allreduce import allreduces, pair_times
 from ffplan.studies.allreduce_bound import left_out
 from ffplan.studies.design_assumptions import announced, design_assumptions, recalled_figures
+from ffplan.studies.files_read import files_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -268,11 +269,3 @@ def study_design(design: ResolvedDesign, catalog: Catalog, *, all_scales: bool =
         findings=(),
     )
     return DesignStudy(design, fabric, power, assessment)
-
-
-def files_read(catalog: Catalog) -> tuple[out.CatalogFile, ...]:
-    """Return every catalogue file read so far, by id."""
-    return tuple(
-        out.CatalogFile(entry.part.id, entry.part.kind, entry.document.file, entry.document.sha256)
-        for entry in catalog.used
-    )

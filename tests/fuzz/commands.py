@@ -58,6 +58,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--max-mape": ("5 %", "100 %", "0.1", "x"),
     "--max-nodes": ("2", "4", "8"),
     "--memory": ("40 GiB", "80 GB", "1 TB", "0.9", "x"),
+    "--months": ("1", "12", "24", "0"),
     "--micro-batch": ("1", "2", "4", "8"),
     "--model": ("llama2-70b", "megatron-1.7b", "gpt3-175b", "deepseek-v3", "resnet-50", "vgg16", "x"),
     "--nic-rate": ("200 Gb/s", "400 Gb/s", "50 GB/s", "0"),

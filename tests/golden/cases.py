@@ -114,7 +114,7 @@ OWNED = (
 
 def _cost(name: str, old: str, new: str) -> Case:
     """Change what a design says of ownership."""
-    assert old in OWNED, old
+    assert old in OWNED, f"{name}: {old}"
     changes = (("\ncost:", OWNED.replace(old, new)),)
     return Case(name, changes=changes, base="superpod-h100-4su", command=("cost",))
 
@@ -201,7 +201,13 @@ CASES = (
     ),
     _cost("cost-capital", "capital: 10 %", "capital: 110 %"),
     _cost("cost-currency", "colocation: $150/kW-month", "colocation: €150/kW-month"),
-    _cost("cost-exchange", "profile: owned-2026", "profile: owned-2026\n  exchange: {USD: $1, CNY: €0.13, EUR: $0}"),
+    Case(
+        "cost-exchange",
+        changes=(("currency: USD", "currency: USD\n  exchange: {USD: $1, CNY: €0.13, EUR: $0}"),),
+        base="superpod-h100-4su",
+        command=("cost",),
+    ),
+    _cost("cost-no-mapping", OWNED, "\nownership: 5\n\ncost:"),
     _cost("cost-negative", "rack: $3500", "rack: -$3500"),
     _cost("cost-no-width", "life: 5 years", "life: {likely: 5 years, distribution: pert}"),
     _cost("cost-order", "life: 5 years", "life: {likely: 5 years, low: 6 years, high: 7 years}"),

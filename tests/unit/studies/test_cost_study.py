@@ -123,7 +123,7 @@ def test_a_cheaper_second_phase(tmp_path: Path) -> None:
 
 
 def test_another_currency_needs_a_rate_and_uses_it(tmp_path: Path) -> None:
-    base = changed(tmp_path, "fire-flyer-2", ("  exchange: {paper-unit: $13100}", "  profile: owned-2026"))
+    base = changed(tmp_path, "fire-flyer-2", ("  exchange: {paper-unit: $13100}", "  training_power: 0.75"))
     run = ffplan(f"cost {base}")
     assert run.code == 2
     assert "an amount in paper-unit, with no rate into USD" in run.err

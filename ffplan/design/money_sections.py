@@ -1,0 +1,80 @@
+"""Ownership and rent of a design file, validated where the file has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.errors import InputError
+from ffplan.inputs.validate import validate_section
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.base.errors import Finding
+    from ffplan.design.ownership_schema import Ownership, Rent
+    from ffplan.design.schema import Design
+    from ffplan.inputs.document import Document
+
+
+def money_sections(spec: Design, document: Document) -> tuple[Ownership | None, Rent | None]:
+    """Return what a design file says of ownership and rent; None of what it has not.
+
+    Args:
+        spec: the design.
+        document: its file.
+
+    Raises:
+        InputError: with a located finding for every fault.
+    """
+    if spec.ownership is None and spec.rent is None:
+        return None, None
+    from ffplan.design.ownership_schema import Ownership, Rent
+
+    faults: list[Finding] = []
+    owned, rent = None, None
+    try:
+        owned = validate_section(Ownership, document, "ownership") if spec.ownership is not None else None
+    except InputError as error:
+        faults += error.findings
+    try:
+        rent = validate_section(Rent, document, "rent") if spec.rent is not None else None
+    except InputError as error:
+        faults += error.findings
+    if rent is not None:
+        faults += _rent_faults(spec, rent, document)
+    if faults:
+        raise InputError(*faults)
+    return owned, rent
+
+
+def _rent_faults(spec: Design, rent: Rent, document: Document) -> Iterator[Finding]:
+    """Yield faults of a rented fleet."""
+    if spec.cost is not None:
+        yield document.finding(
+            "design-rent",
+            ("cost",),
+            "a rented fleet has no price book: nothing of it is bought",
+            "remove `cost`, or remove `rent`",
+            key=True,
+        )
+    if (rent.offer is None) == (rent.price is None):
+        yield document.finding(
+            "design-rent",
+            ("rent",),
+            "the rent has both an offer and a price" if rent.offer else "the rent has neither an offer nor a price",
+            "name an `offer` of the rent book, or give a `price` with its `term`",
+            key=True,
+        )
+    elif (rent.price is None) != (rent.term is None):
+        lacks = rent.term is None
+        yield document.finding(
+            "design-rent",
+            ("rent", "price" if lacks else "term"),
+            "the price has no `term`" if lacks else "the offer brings its own term",
+            "add `term: on-demand`, or the term that is paid for" if lacks else "remove `term`",
+            key=True,
+        )
+    if spec.phases:
+        yield document.finding(
+            "design-phases", ("phases",), "a rented fleet buys nothing in phases", "remove `phases`", key=True
+        )

@@ -1,0 +1,41 @@
+"""Sections of a design file with models of their own, which only a design that has them pays for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic_core import core_schema
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+
+HOME = "ffplan.design.ownership_schema"
+"""Module of the models."""
+
+
+class Section:
+    """Marks a field whose model is imported and applied where the section is read."""
+
+    def __init__(self, name: str) -> None:
+        """Name the model.
+
+        Args:
+            name: its name in its module.
+        """
+        self.name = name
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        """Take anything: `resolve` validates the section."""
+        return core_schema.any_schema()
+
+    def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
+        """Return the schema of the model."""
+        from pydantic import TypeAdapter
+
+        model = getattr(import_module(HOME), self.name)
+        return handler(TypeAdapter(model).core_schema)
+
+
+OwnershipSection = Annotated[Any, Section("Ownership")]
+RentSection = Annotated[Any, Section("Rent")]

@@ -1,0 +1,18 @@
+"""The catalogue files behind a result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.results.design import CatalogFile
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+
+
+def files_read(catalog: Catalog) -> tuple[CatalogFile, ...]:
+    """Return every catalogue file read so far, by id."""
+    return tuple(
+        CatalogFile(entry.part.id, entry.part.kind, entry.document.file, entry.document.sha256)
+        for entry in catalog.used
+    )
