@@ -31,6 +31,8 @@ def _golden_texts() -> dict[Path, str]:
         texts[test_designs.EXPECTED / f"{name}.svg"] = text
     for name, arguments in test_designs.TRAININGS.items():
         texts[test_designs.EXPECTED / f"{name}.txt"] = test_designs.report("train", *arguments)
+    for name, arguments in test_designs.COSTS.items():
+        texts[test_designs.EXPECTED / f"{name}.txt"] = test_designs.report(*arguments)
     for case in CASES:
         with tempfile.TemporaryDirectory() as scratch:
             texts[test_errors.EXPECTED / f"{case.name}.txt"] = test_errors.message(case, Path(scratch))

@@ -127,14 +127,13 @@ def profile_inputs(owned: ResolvedOwnership) -> list[Input]:
     ]
 
 
-def price_inputs(book: PriceBook, rate: float, parts: tuple[str, ...], names: dict[str, str]) -> list[Input]:
+def price_inputs(book: PriceBook, rate: float, parts: tuple[str, ...]) -> list[Input]:
     """Return the prices of parts as inputs.
 
     Args:
         book: the price book.
         rate: value of a unit of its currency [currency].
         parts: catalogue ids; those without a price are left out.
-        names: what each part is called.
     """
     found = []
     for part in parts:
@@ -147,7 +146,7 @@ def price_inputs(book: PriceBook, rate: float, parts: tuple[str, ...], names: di
             Input(
                 name=f"price.{part}",
                 key=f"price.{part}",
-                label=f"price of {names.get(part, part)}",
+                label=f"price of {part}",
                 unit="currency",
                 likely=figure.value * rate,
                 low=low * rate,

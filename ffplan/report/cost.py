@@ -19,6 +19,8 @@ SWINGS = 8
 """Inputs of the tornado that text shows; JSON has all."""
 OFFERS = 8
 """Offers that text shows; JSON has all."""
+MONTH = 7
+"""Letters of a date down to its month."""
 CASH_MONTHS = 12
 """Months between two rows of the cash flow in text."""
 
@@ -70,8 +72,8 @@ def _bom_rows(lines: Sequence[BomLine]) -> tuple[tuple[str, ...], ...]:
             number(line.quantity),
             _amount(line.unit_price),
             _amount(line.total),
-            f"{100 * line.share:.1f}",
-            f"{line.status} {line.date or ''}".strip(),
+            f"{100 * line.share:.1f}".replace("-0.0", "0.0"),
+            f"{line.status} {(line.date or '')[:MONTH]}".strip(),
         )
         for line in lines
     )
@@ -168,7 +170,7 @@ def _power(p: SitePower) -> list[Block]:
         (
             "racks",
             f"{p.racks:,} ({racks}); the fullest {number(p.fullest_rack_kw)} kW rated, {p.rack_amperes_54v:,.0f} A at "
-            f"54 V or {p.rack_amperes_800v:,.0f} A at 800 V DC; limit {number(p.rack_limit_kw)} kW",
+            f"54 V or {p.rack_amperes_800v:,.0f} A at 800 V DC",
         ),
         ("a year", f"{year}; hardware {_figure(p.embodied_t)} t CO2e once"),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import UsageError
@@ -11,6 +12,7 @@ from ffplan.cost.draws import OWN, sample
 from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import flips, likely, tornado
 from ffplan.results.comparison import MoneyComparison, MoneyDifference, MoneySide, ScaleRow, ScaleSide
+from ffplan.results.cost import FlipRow
 from ffplan.results.training import TrainReport
 from ffplan.studies.compare_words import money_headline
 from ffplan.studies.cost import (
@@ -133,6 +135,45 @@ def _difference(side: Side, base: Side, asked: Asked) -> MoneyDifference:
     )
 
 
+def _crossing(sizes: list[tuple[int, float]], likely_size: int) -> float | None:
+    """Return the size nearest to the likely one at which two designs cost the same; straight lines in logarithms.
+
+    Args:
+        sizes: size and ratio of the two costs, in order.
+        likely_size: the size asked for.
+    """
+    from math import exp, log
+
+    found = []
+    for (low, one), (high, two) in pairwise(sizes):
+        if (one - 1) * (two - 1) < 0:
+            part = log(one) / (log(one) - log(two))
+            found.append(exp(log(low) + part * (log(high) - log(low))))
+    return min(found, key=lambda size: abs(log(size / likely_size))) if found else None
+
+
+def _with_sizes(
+    found: MoneyDifference, scales: tuple[ScaleRow, ...], at: tuple[int, int], gpus: int, batch: int
+) -> MoneyDifference:
+    """Return a difference with the batch and the number of accelerators at which both cost the same."""
+    from dataclasses import replace
+
+    rows = []
+    asked = {"batch": batch, "gpus": gpus}
+    for name, label, other in (("batch", "batch", "gpus"), ("gpus", "accelerators of the job", "batch")):
+        value, kept = asked[name], asked[other]
+        sizes = []
+        for row in scales:
+            mine, theirs = (row.sides[position].cost_per_million_tokens for position in at)
+            if getattr(row, other) == kept and mine is not None and theirs:
+                sizes.append((int(getattr(row, name)), mine / theirs))
+        crossing = _crossing(sorted(sizes), value)
+        tried = ", ".join(f"{size:,}" for size, _ in sorted(sizes))
+        why = None if crossing else f"the same design is cheaper at every size tried: {tried}"
+        rows.append(FlipRow(input=name, label=label, unit="1", likely=float(value), break_even=crossing, why=why))
+    return replace(found, break_even=(*found.break_even, *rows))
+
+
 def _money_side(side: Side, asked: Asked) -> MoneySide:
     v = likely(side.inputs)
     partial = tuple(dict.fromkeys(item.part for item in side.ledger.missing)) if side.ledger.costed else ()
@@ -213,8 +254,9 @@ def compare_money(
         )
     found = tuple(_money_side(side, asked) for side in sides)
     base = sides[baseline]
+    scales = _scales(reports, sides, batches, gpus, batch, tokens)
     differences = tuple(
-        _difference(side, base, asked)
+        _with_sizes(_difference(side, base, asked), scales, (sides.index(side), baseline), gpus, batch)
         for side in sides
         if side is not base and side.timed is not None and base.timed is not None
     )
@@ -227,7 +269,7 @@ def compare_money(
         headline=(),
         sides=found,
         differences=differences,
-        scales=_scales(reports, sides, batches, gpus, batch, tokens),
+        scales=scales,
     )
     parts = {side.label: side.timed.report.rows[0].parts for side in sides if side.timed}
     return money_headline(made, labels, baseline, parts)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, number, percent
+from ffplan.cost.sensitivity import SHARES
 from ffplan.studies.cost_words import DRIVERS, money
 
 if TYPE_CHECKING:
@@ -17,6 +18,10 @@ EVEN = 0.005
 """MoneyDifference of a ratio from 1 up to which two sides are even [1]."""
 SURE = 0.8
 """Part of the draws from which a verdict is called likely [1]."""
+FAR = 3.0
+"""Factor from the likely value within which a break-even is named [1]."""
+PARTS = (*SHARES, "utilisation", "effective")
+"""Inputs that are parts of a whole."""
 FLIPS = 4
 """Break-evens that the headline names [1]."""
 
@@ -52,9 +57,10 @@ def _why(found: MoneyDifference, base: str, parts: Parts) -> str:
     slow, fast = (found.label, base) if whole > 0 else (base, found.label)
     high, low = (seconds[0], seconds[1]) if whole > 0 else (seconds[1], seconds[0])
     total_high, total_low = sum(high.values()), sum(low.values())
+    part = f"{number(high.get(name, 0.0), 3)} s against {number(low.get(name, 0.0), 3)} s"
     return (
-        f"The step of {slow} takes {number(total_high, 3)} s against {number(total_low, 3)} s of {fast}, most of the "
-        f"difference for {names[name]}: {number(high.get(name, 0.0), 3)} s against {number(low.get(name, 0.0), 3)} s."
+        f"The step of {slow} takes {number(total_high, 3)} s against {number(total_low, 3)} s of {fast}; the largest "
+        f"part of the difference is {names[name]}, {part}."
     )
 
 
@@ -72,14 +78,22 @@ def _near(row: FlipRow) -> float:
     return max(row.break_even / row.likely, row.likely / row.break_even)
 
 
+def _shown(row: FlipRow, value: float) -> str:
+    """Return an input in its unit; parts of a whole as percentages."""
+    if row.unit in ("1", "1 per year") and 0 <= value <= 1 and row.input.partition("@")[0] in PARTS:
+        return f"{100 * value:.1f} %"
+    return number(value, 3) if abs(value) < 100 else f"{value:,.0f}"
+
+
 def _flips(found: MoneyDifference) -> str:
     """Return at which value of an input the verdict flips, the nearest first."""
     rows = sorted((row for row in found.break_even if row.break_even is not None), key=_near)
-    rows = [row for row in rows if not row.input.startswith("speed")]
+    rows = [row for row in rows if not row.input.startswith("speed") and _near(row) <= FAR]
     if not rows:
-        return "No single input flips the verdict within the values that were tried."
+        return f"No single input flips the verdict within a factor of {FAR:g}."
     words = [
-        f"{row.label} at {number(row.break_even or 0.0, 3)} (likely {number(row.likely, 3)})" for row in rows[:FLIPS]
+        f"{row.label} at {_shown(row, row.break_even or 0.0)} (likely {_shown(row, row.likely)})"
+        for row in rows[:FLIPS]
     ]
     return f"The verdict flips with {'; '.join(words)}."
 
@@ -105,8 +119,10 @@ def _scale_words(rows: tuple[ScaleRow, ...], labels: tuple[str, ...]) -> str:
     span = f"from {gpus[0]:,} to {gpus[-1]:,} accelerators and from batch {batches[0]:,} to {batches[-1]:,}"
     if len(winners) == 1:
         return f"{known[0][1]} is cheaper at every size tried, {span}."
-    words = [f"{winner} at {row.gpus:,} accelerators and batch {row.batch:,}" for row, winner in known]
-    return f"The cheaper one changes with the size: {listed(words)}."
+    usual = max(sorted(winners), key=lambda name: sum(1 for _, winner in known if winner == name))
+    rest = [(row, winner) for row, winner in known if winner != usual]
+    words = [f"{winner} is cheaper at {row.gpus:,} accelerators and batch {row.batch:,}" for row, winner in rest]
+    return f"The size of the job decides as well: {listed(words)}; {usual} at the other {len(known) - len(rest)} tried."
 
 
 def money_headline(found: MoneyComparison, labels: tuple[str, ...], baseline: int, parts: Parts) -> MoneyComparison:
@@ -120,10 +136,6 @@ def money_headline(found: MoneyComparison, labels: tuple[str, ...], baseline: in
     """
     base = labels[baseline]
     lines: list[str] = []
-    for item in found.differences:
-        lines += [_verdict(item, base, found.currency), _why(item, base, parts)]
-        lines += [text for text in (_decides(item), _flips(item)) if text]
-    lines.append(_scale_words(found.scales, labels))
     for side in found.sides:
         if side.run is not None:
             lines.append(f"{side.label}: {side.run.words}")
@@ -131,4 +143,8 @@ def money_headline(found: MoneyComparison, labels: tuple[str, ...], baseline: in
             lines.append(f"{side.label}: no run: {side.refused}.")
         if side.partial:
             lines.append(f"{side.label}: partial, no price of {listed(f'`{part}`' for part in side.partial)}.")
+    for item in found.differences:
+        lines += [_verdict(item, base, found.currency), _why(item, base, parts)]
+        lines += [text for text in (_decides(item), _flips(item)) if text]
+    lines.append(_scale_words(found.scales, labels))
     return replace(found, headline=tuple(line for line in lines if line))

@@ -24,8 +24,8 @@ CAPITAL = ("hardware", "installation", "building")
 """Kinds of yearly cost that pay for the purchase."""
 YEAR_LABELS = {
     "hardware": "hardware: write-off and capital",
-    "installation": "freight, installation, racks: the same",
-    "building": "building: the same",
+    "installation": "freight, racks, installation",
+    "building": "building: write-off and capital",
     "support": "support and maintenance",
     "licences": "software licences",
     "staff": "staff",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, listed, number, percent, plural
 from ffplan.cost.inputs import SIZING
+from ffplan.cost.site import rack_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,6 +147,16 @@ def _sizing(ledger: Ledger) -> Iterator[str]:
         yield f"Spares: {listed(f'{count:,} {part}' for part, count in spares.items())}."
 
 
+def _racks(ledger: Ledger) -> Iterator[str]:
+    """Yield that a rack takes more than its limit."""
+    limit, rack = rack_limit(ledger.design, ledger.owned), ledger.site.rack_w
+    if rack > limit:
+        yield (
+            f"The fullest rack takes {number(rack / 1e3)} kW rated, above the {number(limit / 1e3)} kW that the design "
+            "or the profile gives a rack."
+        )
+
+
 def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[str, ...]:
     """Return the assumptions behind a cost.
 
@@ -165,7 +176,7 @@ def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[s
             "power": "No rent of space and no building: energy alone.",
         }
         found.append(facility[owned.facility])
-        found += list(_sizing(ledger))
+        found += [*_sizing(ledger), *_racks(ledger)]
         found.append("Break-evens against rent count no resale, and start with the first job.")
     else:
         found.append("The rent holds server, network, storage within the machine, space and power.")

@@ -148,7 +148,6 @@ def _prices(
     owned: ResolvedOwnership,
     planned: tuple[Item, ...],
     around: tuple[Item, ...],
-    names: dict[str, str],
 ) -> dict[str, Input]:
     """Return the price of every part: the design's book has it, or the profile's for what the design does not plan."""
     if design.prices is None:
@@ -160,7 +159,7 @@ def _prices(
         if book is None or rate is None:
             continue
         ids = tuple(dict.fromkeys(item.part for item in items if book is design.prices or item.part not in own))
-        found |= {item.name.removeprefix("price."): item for item in price_inputs(book, rate, ids, names)}
+        found |= {item.name.removeprefix("price."): item for item in price_inputs(book, rate, ids)}
     return found
 
 
@@ -189,7 +188,7 @@ def ledger_of(design: ResolvedDesign, catalog: Catalog) -> Ledger:
     site = plan_site(design, fabric, nodes, cables, owned, planned)
     around = (*site.items, *site.spares) if scope is not None else ()
     names = _names(design, owned)
-    prices = _prices(design, owned, planned, around, names)
+    prices = _prices(design, owned, planned, around)
     counts: dict[str, int] = {}
     for item in (*planned, *around):
         if item.part in prices:

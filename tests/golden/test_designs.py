@@ -14,6 +14,16 @@ COMPARISON = ("fire-flyer-2", "pcie-a100-three-tier", "dgx-a100-10k", "--baselin
 
 DRAWINGS = ("fire-flyer-2", "dgx-a100-10k", "dragonfly-a100")
 """Joined zones, many pods, and a circle of groups."""
+COSTS = {
+    "cost-run": ("cost", "superpod-h100-4su", "--model", "llama3-70b", "--tokens", "2T", "--draws", "1000"),
+    "cost-phases": ("cost", "site-h100-100k", "--draws", "0"),
+    "cost-rented": ("cost", "aws-p5-64", "--draws", "0"),
+    "cost-relative": ("cost", "fire-flyer-2", "--draws", "0"),
+    "cost-compared": (
+        *("compare", "fire-flyer-2", "dgx-a100-10k", "--baseline", "dgx-a100-10k", "--model", "llama2-70b"),
+        *("--tokens", "2T", "--gpus", "8192", "--draws", "1000"),
+    ),
+}
 TRAININGS = {
     "train-scales": (
         "fire-flyer-2",
@@ -90,6 +100,11 @@ def test_compare(form: str) -> None:
 @pytest.mark.parametrize("name", TRAININGS)
 def test_train(name: str) -> None:
     assert report("train", *TRAININGS[name]) == (EXPECTED / f"{name}.txt").read_text()
+
+
+@pytest.mark.parametrize("name", COSTS)
+def test_cost(name: str) -> None:
+    assert report(*COSTS[name]) == (EXPECTED / f"{name}.txt").read_text()
 
 
 @pytest.mark.parametrize("name", DESIGNS)
