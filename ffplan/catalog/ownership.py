@@ -169,6 +169,14 @@ class PerHourEstimate(Estimate):
     high: PerHour | None = None
 
 
+class PerMonthEstimate(Estimate):
+    """A price of a month."""
+
+    value: PerMonth
+    low: PerMonth | None = None
+    high: PerMonth | None = None
+
+
 class OwnershipFields(Frozen):
     """What owning a cluster takes; a design overrides single fields of its profile."""
 
@@ -223,6 +231,8 @@ class OwnershipFields(Frozen):
     """Power usage effectiveness: its relative range holds for the site's own figure [1]."""
     colocation: PerKwMonthEstimate | None = None
     """Colocation, energy apart, by IT power at the rated maximum [currency per kW and month]."""
+    rack_rent: PerMonthEstimate | None = None
+    """Rent of a rack, energy apart; the site's overhead is charged on it as on energy [currency per month]."""
     building: PerWattEstimate | None = None
     """Shell, power and cooling of an own site, by IT power at the rated maximum [currency per W]."""
     building_life: YearsEstimate | None = None
@@ -302,5 +312,6 @@ PER_WORDS: dict[type[Figure], str] = {
     PerWattEstimate: "/W",
     PerYearEstimate: "/year",
     PerHourEstimate: "/h",
+    PerMonthEstimate: "/month",
 }
 """What a price is for, after its currency."""

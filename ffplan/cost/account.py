@@ -185,7 +185,8 @@ def account_year(account: Account, v: Values) -> YearAccount:
         Amounts [currency, MWh, t, m3] in the shape of the inputs.
 
     Equation:
-        year = capital + building + support + licences + staff + energy + colocation; hour = year / (accelerators *
+        year = capital + building + support + licences + staff + energy + colocation (rent of racks times PUE, as An et
+        al., arXiv 2408.14158, section VIII-C, have it, or price * rated kW); hour = year / (accelerators *
         8,760 h * utilisation); energy at u * training + (1 - u) * idle power, times PUE
 
     Source:
@@ -221,6 +222,8 @@ def account_year(account: Account, v: Values) -> YearAccount:
             yearly["building"] = yearly_capital(building, 0.0, rate, v["building_life"])
         elif account.facility == "colocation":
             yearly["colocation"] = v["colocation"] * account.rated_w / 1e3 * MONTHS
+        elif account.facility == "racks":
+            yearly["colocation"] = v["rack_rent"] * account.racks * v["pue"] * MONTHS
     year = sum(yearly.values())
     return YearAccount(
         purchase=bought,

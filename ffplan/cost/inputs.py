@@ -55,6 +55,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "electricity": ("electricity price", "currency per kWh"),
     "pue": ("PUE", "1"),
     "colocation": ("colocation", "currency per kW-month"),
+    "rack_rent": ("rent of a rack", "currency per month"),
     "building": ("building", "currency per W"),
     "building_life": ("life of the building", "year"),
     "idle": ("idle power of servers", "1"),
@@ -93,7 +94,7 @@ NEEDED = (
     "switches_per_rack",
 )
 """Inputs without which there is no account."""
-FACILITY = {"colocation": ("colocation",), "own": ("building", "building_life"), "power": ()}
+FACILITY = {"colocation": ("colocation",), "racks": ("rack_rent",), "own": ("building", "building_life"), "power": ()}
 """Inputs of each kind of facility."""
 P5_TO_P95 = 3.2897
 """Standard deviations from P5 to P95 of a normal distribution."""

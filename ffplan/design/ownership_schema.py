@@ -14,9 +14,9 @@ class Ownership(OwnershipFields):
 
     profile: Identifier = "owned-2026"
     """Catalogue id of the ownership profile."""
-    facility: Literal["colocation", "own", "power"] = "colocation"
-    """`colocation`: rent by kW, energy apart. `own`: a building written off over its life. `power`: neither; energy
-    alone."""
+    facility: Literal["colocation", "racks", "own", "power"] = "colocation"
+    """`colocation`: rent by kW, energy apart. `racks`: rent by rack, times PUE, as the Fire-Flyer paper has it. `own`:
+    a building written off over its life. `power`: neither; energy alone."""
     liquid: ShareEstimate | None = None
     """Part of the servers' heat that liquid takes away, where their files do not say [1]."""
     rents: Identifier = "rents-2026"

@@ -172,6 +172,7 @@ def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[s
     if owned.rent is None:
         facility = {
             "colocation": "Colocation is paid by IT power at the rated maximum, energy apart.",
+            "racks": "Racks are rented; the site's overhead is charged on the rent as on energy.",
             "own": "The building is sized by IT power at the rated maximum, and written off over a life of its own.",
             "power": "No rent of space and no building: energy alone.",
         }

@@ -99,6 +99,8 @@ def test_an_own_building_by_hand() -> None:
     assert year.building == 260_000
     assert year.yearly["building"] == pytest.approx(13_000)
     assert "colocation" not in year.yearly
+    racks = account_year(replace(ACCOUNT, facility="racks"), {**VALUES, "rack_rent": 1000.0})
+    assert racks.yearly["colocation"] == pytest.approx(18_000)  # one rack, PUE 1.5
     alone = account_year(replace(ACCOUNT, facility="power"), VALUES)
     assert {"colocation", "building"} & set(alone.yearly) == set()
 
