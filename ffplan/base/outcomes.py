@@ -76,7 +76,7 @@ class BomLine:
 
     kind: str
     """servers, storage, switches, endpoint-links, inter-switch-links, storage-network, in-band, out-of-band, spares,
-    racks, cabling, cooling, discount, freight, installation or building."""
+    racks, cabling, cooling, phases, discount, freight or installation."""
     part: str | None
     """Catalogue id; null of what is no part."""
     description: str

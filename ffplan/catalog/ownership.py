@@ -21,6 +21,11 @@ Distribution = Literal["triangular", "pert", "uniform", "normal", "lognormal"]
 """Shape of an uncertain input between its low and high end. Of `normal` and `lognormal` the two ends are P5 and P95."""
 
 
+def _rule(message: str, remedy: str) -> PydanticCustomError:
+    """Return the error of an estimate that its types cannot see."""
+    return PydanticCustomError("rule", "{message}", {"rule": "number-range", "message": message, "remedy": remedy})
+
+
 class Estimate(Figure):
     """A value with its range and distribution; written alone, or with `low`, `likely` and `high`."""
 
@@ -48,21 +53,20 @@ class Estimate(Figure):
         """Read a value alone, and `likely` as the value."""
         if not isinstance(data, dict):
             return {"value": data}
+        if "value" in data and "likely" in data:
+            raise _rule("`value` and `likely` are one figure, written twice", "keep one of the two")
         return {("value" if key == "likely" else key): item for key, item in data.items()}
 
     @model_validator(mode="after")
     def _wide(self) -> Estimate:
         low, high = self.range
+        if len({end.currency for end in (low, self.value, high) if isinstance(end, Money)}) > 1:
+            raise _rule("one range in two currencies", "write all of it in one currency")
         if self.distribution is not None and not low < high:
-            raise PydanticCustomError(
-                "rule",
-                "{message}",
-                {
-                    "rule": "number-range",
-                    "message": f"a {self.distribution} distribution without width",
-                    "remedy": "give `low` below `high`, or remove `distribution`",
-                },
-            )
+            words = f"a {self.distribution} distribution without width"
+            raise _rule(words, "give `low` below `high`, or remove `distribution`")
+        if self.distribution == "lognormal" and not (low.amount if isinstance(low, Money) else low) > 0:
+            raise _rule("a lognormal distribution from 0", "give `low` above 0, or another `distribution`")
         return self
 
 
@@ -195,18 +199,19 @@ class OwnershipFields(Frozen):
     liquid_cooling: PerWattEstimate | None = None
     """Coolant distribution units and manifolds, for each watt that liquid takes away [currency per W]."""
     spare_nodes: ShareEstimate | None = None
-    """Servers bought as spares, over those in use, rounded up [1]."""
+    """Servers bought as spares, over those in use, rounded [1]."""
     spare_switches: ShareEstimate | None = None
-    """Switches bought as spares, over those in use, rounded up [1]."""
+    """Switches bought as spares, over those in use, rounded [1]."""
     spare_links: ShareEstimate | None = None
-    """Cables and optics bought as spares, over those in use, rounded up [1]."""
+    """Cables and optics bought as spares, over those in use, rounded [1]."""
     rack_power: PowerEstimate | None = None
     """Rated power that a rack takes, where the design has no limit of its own; a server that needs more has a rack
     alone [W]."""
     switches_per_rack: PlainEstimate | None = None
     """Switches of all networks that share a rack [1]."""
     accelerators_per_storage_server: PlainEstimate | None = None
-    """Accelerators that one storage server serves; it sizes the storage of a design that plans none [1]."""
+    """Accelerators that one storage server serves; it sizes the storage of a design that plans none; 0 for no storage
+    [1]."""
     support: ShareEstimate | None = None
     """Support and maintenance a year, over the price of the hardware [1]."""
     licence: PerYearEstimate | None = None

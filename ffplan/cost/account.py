@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 class Account:
     """What of a cluster the account is over: counts and powers, which no input changes."""
 
-    parts: tuple[tuple[str, int], ...]
-    """Parts with a price, and how many are bought, spares included; none of a rented fleet."""
+    parts: tuple[tuple[str, float], ...]
+    """Parts with a price, and how many are bought, spares included; none of a rented fleet. Phases with prices of their
+    own count by what a piece costs over the book's price."""
     accelerators: int
     servers: int
     switches: int

@@ -51,7 +51,7 @@ def cents(value: Decimal) -> Decimal:
 
 def _line(kind: str, part: str | None, description: str, quantity: float, price: Input) -> BomLine:
     pieces = decimal(quantity)
-    unit, low, high = (cents(decimal(value)) for value in (price.likely, price.low, price.high))
+    unit, low, high = (decimal(value) for value in (price.likely, price.low, price.high))
     return BomLine(
         kind=kind,
         part=part,
@@ -90,7 +90,7 @@ def _share_lines(lines: list[BomLine], inputs: dict[str, Input]) -> Iterator[Bom
         found = inputs.get(name)
         if found is None or not found.high:
             continue
-        amounts = [cents(sign * decimal(share) * hardware) for share in (found.likely, found.low, found.high)]
+        amounts = [cents(sign * decimal(share) * hardware) + 0 for share in (found.likely, found.low, found.high)]
         if name == "discount":
             hardware += amounts[0]
         likely, low, high = amounts[0], min(amounts[1:]), max(amounts[1:])
@@ -108,6 +108,37 @@ def _share_lines(lines: list[BomLine], inputs: dict[str, Input]) -> Iterator[Bom
             date=found.date,
             status=found.status,
         )
+
+
+def _phase_lines(account: Account, lines: list[BomLine], prices: dict[str, Input]) -> list[BomLine]:
+    """Return what prices of later phases differ from the book's; nothing where they do not."""
+    ends = [
+        sum(
+            (decimal(line_total(count, getattr(prices[part], end))) for part, count in account.parts if part in prices),
+            Decimal(0),
+        )
+        - sum((decimal(getattr(line, field)) for line in lines), Decimal(0))
+        for end, field in (("likely", "total"), ("low", "low"), ("high", "high"))
+    ]
+    likely, low, high = (float(cents(end)) for end in ends)
+    if not account.parts or abs(likely) < 1:
+        return []
+    return [
+        BomLine(
+            kind="phases",
+            part=None,
+            description="other prices of later phases",
+            quantity=1,
+            unit_price=likely,
+            total=likely,
+            low=min(low, high),
+            high=max(low, high),
+            share=0.0,
+            source="the design",
+            date=None,
+            status="given",
+        )
+    ]
 
 
 def bill(
@@ -130,6 +161,7 @@ def bill(
     """
     own = part_lines(planned, prices, names)
     lines = own + part_lines(around, prices, names)
+    lines += _phase_lines(account, lines, prices)
     lines += list(_share_lines(lines, inputs))
     rules = (
         ("cabling", "labour of a cable", account.links, "cabling_labour"),

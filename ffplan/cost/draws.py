@@ -13,12 +13,10 @@ if TYPE_CHECKING:
 
 P95 = 1.6449
 """Standard deviations from the median to P95 of a normal distribution."""
-P90 = 1.2816
-"""The same to P90."""
 OWN = "@"
 """What follows it in a key tells apart the figures of two designs; their draws stay at one quantile."""
-TABLE_DRAWS = 20_001
-"""Draws behind a quantile that has no closed form [1]."""
+GRID = 2001
+"""Points of the density of a beta distribution [1]."""
 
 
 def triangular(uniform: Any, low: float, likely: float, high: float) -> Any:
@@ -54,14 +52,95 @@ def _generator(seed: int, key: str) -> Any:
     return np.random.Generator(np.random.PCG64([seed, zlib.crc32(key.encode())]))
 
 
-def _normal(found: Input, deviates: Any) -> Any:
+def normal(probability: Any) -> Any:
+    """Return the standard normal deviate at a probability.
+
+    Args:
+        probability: above 0 and below 1 [1], any shape.
+
+    Returns:
+        Deviates [1], shape of `probability`.
+
+    Equation:
+        rational approximations of the inverse of the distribution function, in the middle and in the tails
+
+    Source:
+        P. J. Acklam, An algorithm for computing the inverse normal cumulative distribution function, 2003: relative
+        error below 1.15e-9.
+    """
     import numpy as np
 
-    if found.distribution == "lognormal":
-        up, down = np.log(found.high / found.likely) / P95, np.log(found.likely / found.low) / P95
-        return found.likely * np.exp(np.where(deviates > 0, up, down) * deviates)
-    up, down = (found.high - found.likely) / P95, (found.likely - found.low) / P95
-    return found.likely + np.where(deviates > 0, up, down) * deviates
+    p = np.clip(np.asarray(probability, dtype=float), 1e-12, 1 - 1e-12)
+    tail = np.sqrt(-2 * np.log(np.minimum(p, 1 - p)))
+    outer = np.polyval(TAIL[0], tail) / np.polyval(TAIL[1], tail)
+    offset = p - 0.5
+    square = offset * offset
+    inner = offset * np.polyval(MIDDLE[0], square) / np.polyval(MIDDLE[1], square)
+    return np.where(p < LOW_TAIL, outer, np.where(p > 1 - LOW_TAIL, -outer, inner))
+
+
+LOW_TAIL = 0.02425
+"""Probability below which the approximation of the tail holds [1]."""
+MIDDLE = (
+    (
+        *(-3.969683028665376e01, 2.209460984245205e02, -2.759285104469687e02),
+        *(1.383577518672690e02, -3.066479806614716e01, 2.506628277459239e00),
+    ),
+    (
+        *(-5.447609879822406e01, 1.615858368580409e02, -1.556989798598866e02),
+        *(6.680131188771972e01, -1.328068155288572e01, 1.0),
+    ),
+)
+"""Coefficients of the approximation in the middle: numerator and denominator."""
+TAIL = (
+    (
+        *(-7.784894002430293e-03, -3.223964580411365e-01, -2.400758277161838e00),
+        *(-2.549732539343734e00, 4.374664141464968e00, 2.938163982698783e00),
+    ),
+    (7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e00, 3.754408661907416e00, 1.0),
+)
+"""Coefficients of the approximation in the tails."""
+
+
+def _beta(first: float, second: float, probability: Any) -> Any:
+    """Return quantiles of a beta distribution with both parameters at least 1, from its density on a grid."""
+    import numpy as np
+
+    grid = np.linspace(0.0, 1.0, GRID)
+    density = grid ** (first - 1) * (1 - grid) ** (second - 1)
+    steps = (density[1:] + density[:-1]) / 2
+    below = np.concatenate([[0.0], np.cumsum(steps)])
+    return np.interp(probability, below / below[-1], grid)
+
+
+def quantile(found: Input, probability: Any) -> Any:
+    """Return an input at probabilities, within its bounds.
+
+    Args:
+        found: the input.
+        probability: probabilities [1], any shape.
+
+    Returns:
+        Values of the input, shape of `probability`.
+    """
+    import numpy as np
+
+    low, middle, high = found.low, found.likely, found.high
+    if found.distribution == "uniform":
+        return low + (high - low) * np.asarray(probability)
+    if found.distribution == "pert":
+        width = high - low
+        first, second = 1 + 4 * (middle - low) / width, 1 + 4 * (high - middle) / width
+        return low + width * _beta(first, second, probability)
+    if found.distribution in ("normal", "lognormal"):
+        deviates = normal(probability)
+        if found.distribution == "lognormal":
+            up, down = np.log(high / middle) / P95, np.log(middle / low) / P95
+            values = middle * np.exp(np.where(deviates > 0, up, down) * deviates)
+        else:
+            values = middle + np.where(deviates > 0, high - middle, middle - low) / P95 * deviates
+        return np.clip(values, found.least, found.most)
+    return triangular(np.asarray(probability), low, middle, high)
 
 
 def drawn(found: Input, draws: int, seed: int) -> Number:
@@ -77,21 +156,8 @@ def drawn(found: Input, draws: int, seed: int) -> Number:
     """
     if found.fixed:
         return found.likely
-    stream = _generator(seed, found.key.partition(OWN)[0])
-    low, likely, high = found.low, found.likely, found.high
-    if found.distribution in ("normal", "lognormal"):
-        values: Floats = _normal(found, stream.standard_normal(draws))
-        return values
-    if found.distribution == "uniform":
-        flat: Floats = low + (high - low) * stream.random(draws)
-        return flat
-    if found.distribution == "pert":
-        width = high - low
-        first, second = 1 + 4 * (likely - low) / width, 1 + 4 * (high - likely) / width
-        bent: Floats = low + width * stream.beta(first, second, draws)
-        return bent
-    found_values: Floats = triangular(stream.random(draws), low, likely, high)
-    return found_values
+    values: Floats = quantile(found, _generator(seed, found.key.partition(OWN)[0]).random(draws))
+    return values
 
 
 def sample(inputs: Iterable[Input], draws: int, seed: int) -> dict[str, Number]:
@@ -111,12 +177,5 @@ def ends(found: Input) -> tuple[float, float]:
 
     if found.fixed:
         return found.likely, found.likely
-    if found.distribution in ("normal", "lognormal"):
-        low, high = _normal(found, np.array([-P90, P90]))
-    elif found.distribution == "uniform":
-        low, high = (found.low + part * (found.high - found.low) for part in (0.1, 0.9))
-    elif found.distribution == "pert":
-        low, high = np.quantile(np.asarray(drawn(found, TABLE_DRAWS, 0)), [0.1, 0.9])
-    else:
-        low, high = triangular(np.array([0.1, 0.9]), found.low, found.likely, found.high)
+    low, high = quantile(found, np.array([0.1, 0.9]))
     return float(low), float(high)

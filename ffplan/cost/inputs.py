@@ -28,6 +28,10 @@ class Input:
     source: str
     status: str
     date: str | None = None
+    least: float = 0.0
+    """Smallest value it can have."""
+    most: float = float("inf")
+    """Largest value it can have."""
 
     @property
     def fixed(self) -> bool:
@@ -102,6 +106,15 @@ MEAN_ABSOLUTE = 1.2533
 """Standard deviation of a normal distribution over its mean absolute deviation: sqrt(pi / 2)."""
 
 
+BOUNDS: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(("discount", "freight", "installation", "support", "residual", "capital", "idle"), (0.0, 1.0)),
+    **dict.fromkeys(("utilisation", "effective"), (0.01, 1.0)),
+    **dict.fromkeys(("life", "building_life"), (0.25, float("inf"))),
+    "pue": (1.0, float("inf")),
+}
+"""Smallest and largest value of an input, where they are not 0 and infinity; tails of a distribution end there."""
+
+
 def _input(name: str, label: str, unit: str, found: Assumed, *, key: str | None = None) -> Input:
     return Input(
         name=name,
@@ -115,6 +128,8 @@ def _input(name: str, label: str, unit: str, found: Assumed, *, key: str | None 
         source=found.source,
         status=found.status,
         date=found.date,
+        least=BOUNDS.get(name, (0.0, float("inf")))[0],
+        most=BOUNDS.get(name, (0.0, float("inf")))[1],
     )
 
 
@@ -168,7 +183,7 @@ def rent_input(price: Assumed, offer: str) -> Input:
         price: rent of an accelerator-hour [currency].
         offer: what it is shared by.
     """
-    return _input("rent", "rent of an accelerator-hour", "currency per hour", price, key=f"rent.{offer}")
+    return _input("rent", f"rent of {offer}", "currency per hour", price, key=f"rent.{offer}")
 
 
 def error_input(name: str, key: str, label: str, band: float, source: str) -> Input:

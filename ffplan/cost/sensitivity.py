@@ -110,8 +110,8 @@ def domain(found: Input) -> tuple[float, float]:
         return LEAST_SHARE, 1.0
     if found.name == "pue":
         return 1.0, max(3.0, found.high)
-    if found.name == "life":
-        return min(found.low, 1.0), max(found.high, 12.0)
+    if found.name in ("life", "building_life"):
+        return max(low, 0.25), high
     if found.name in SHARES:
         return 0.0, 0.99
     return (0.0, high) if found.name == "discount" else (low, high)

@@ -66,17 +66,20 @@ def side_network(sizing: SideNetwork, ports: int) -> tuple[int, int]:
         Switches and links [1].
 
     Equation:
-        leaves = ceil(ports / host ports); above several, ceil(leaves * uplinks / (host ports + uplinks)) switches;
-        links = ports + leaves * uplinks
+        leaves = ceil(ports / host ports); with r = host ports + uplinks and up = leaves * uplinks: two layers up to r
+        leaves, ceil(up / r) switches above them; beyond, ceil(up / (r / 2)) in the middle and ceil(up / r) on top;
+        links = ports + up, or ports + 2 up
 
     Source:
-        Definition of a two-tier tree with that oversubscription.
+        Definition of a tree of two or three tiers whose leaves have that oversubscription.
     """
     leaves = ceil_div(ports, sizing.ports)
     if leaves <= 1 or not sizing.uplinks:
         return leaves, ports
-    ups = leaves * sizing.uplinks
-    return leaves + ceil_div(ups, sizing.ports + sizing.uplinks), ports + ups
+    ups, radix = leaves * sizing.uplinks, sizing.ports + sizing.uplinks
+    if leaves <= radix:
+        return leaves + ceil_div(ups, radix), ports + ups
+    return leaves + ceil_div(ups, radix // 2) + ceil_div(ups, radix), ports + 2 * ups
 
 
 def _plan(network: SideFabric, ports: int) -> SidePlan:
@@ -181,10 +184,10 @@ SPARE_OF = {
 
 
 def spares(items: tuple[Item, ...], owned: ResolvedOwnership) -> tuple[Item, ...]:
-    """Return the parts that are bought as spares, each number rounded up."""
+    """Return the parts that are bought as spares, each number rounded to the nearest."""
     found: dict[str, int] = {}
     for item in items:
         share = owned.inputs.get(SPARE_OF.get(item.category, "spare_switches"))
         if share is not None and share.likely:
-            found[item.part] = found.get(item.part, 0) + round_up(share.likely * item.quantity)
+            found[item.part] = found.get(item.part, 0) + int(share.likely * item.quantity + 0.5)
     return tuple(Item("spares", part, count) for part, count in found.items() if count)

@@ -72,6 +72,15 @@ class RentTerms:
         return self.term in COMMITTED
 
 
+POSITIVE = {
+    "utilisation": 0.01,
+    "effective": 0.01,
+    "life": 0.25,
+    "building_life": 0.25,
+    "switches_per_rack": 1.0,
+    "rack_power": 1.0,
+}
+"""Least value of inputs that something is divided by, in the unit of each."""
 COMMITTED = ("1-year", "3-year")
 """Terms under which every hour is paid."""
 
@@ -202,6 +211,9 @@ class _Resolver:
             if estimate is None or not self.known(estimate, rates, ("ownership", field)):
                 continue
             found[name] = assumed(estimate, rates, None if own is not None else profile.sources)
+            if name in POSITIVE and found[name].low < POSITIVE[name]:
+                words = f"`{name}` may be {found[name].low:g}; at least {POSITIVE[name]:g} is wanted"
+                self.fault(("ownership", field), words, f"write at least {POSITIVE[name]:g}", "number-range")
         return found
 
     def site(self, inputs: dict[str, Assumed], rates: dict[str, float]) -> None:
@@ -254,6 +266,9 @@ class _Resolver:
         if rent.price is not None:
             if not self.known(rent.price, rates, ("rent", "price")):
                 return None
+            lowest: Any = rent.price.range[0]
+            if lowest.amount <= 0:
+                self.fault(("rent", "price"), "a rent of nothing", "write a price above 0", "number-range")
             assert rent.term is not None
             return RentTerms(
                 price=assumed(rent.price, rates, None), term=rent.term, offer=None, provider="", extras_month=extras
@@ -339,9 +354,11 @@ def _storage(
     """Return the storage servers of a design that plans none, as many as its accelerators want."""
     wanted, each = profile.storage_server, inputs.get("accelerators_per_storage_server")
     planned = any(group.group.role == "storage" for group in design.groups)
+    if design.spec.cost is not None and "storage" in design.spec.cost.exclude:
+        return None
     if wanted is None or each is None or not each.likely or planned or design.rent or not design.accelerators:
         return None
-    count = round_up(design.accelerators / each.likely)
+    count = min(round_up(design.accelerators / each.likely), design.accelerators)
     document = catalog.entry(profile.id).document
     group = NodeGroup(role="storage", server=wanted, count=count)
     return resolve_group(document, catalog, group, ("storage_server",))

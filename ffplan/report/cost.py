@@ -100,6 +100,7 @@ def _bom(bom: Bom) -> list[Block]:
 def _tco(tco: Tco) -> list[Block]:
     rows = tuple((row.label, _amount(row.amount), f"{100 * row.share:.1f}") for row in tco.yearly)
     title = "A year of rent" if tco.facility == "rented" else f"A year of ownership over {number(tco.years)} years"
+    title += ", partial" if tco.partial else ""
     hour = tco.per_accelerator_hour
     use = (
         f"{_amount(hour.likely)} {tco.currency} in use at {percent(tco.utilisation)}, P10 to P90 "

@@ -124,7 +124,7 @@ class MoneySide:
     capex: float | None
     """Purchase of the whole cluster, the building included [currency]; 0 of a rented fleet."""
     partial: tuple[str, ...]
-    """Parts without a price, which the sums leave out."""
+    """What its costs leave out; where two designs leave out different things, they are not set against each other."""
     run: RunReport | None
     """The run; null where it cannot run or be priced."""
     refused: str | None
@@ -137,8 +137,10 @@ class MoneyDifference:
 
     label: str
     """Label of the design."""
-    cheaper_share: float
-    """Part of the draws in which it is cheaper than the baseline [1]."""
+    against: str
+    """Label of the design that it is set against: the baseline, or the first that runs where the baseline does not."""
+    cheaper_share: float | None
+    """Part of the draws in which it is cheaper than that design [1]; null without draws."""
     difference: Band
     """Its cost of a million tokens less the baseline's [currency]."""
     ratio: Band

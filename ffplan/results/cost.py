@@ -93,7 +93,9 @@ class RentRow:
     break_even_utilisation: float | None
     """Utilisation above which an owned hour is cheaper than this one; null where it is cheaper at none."""
     why: str | None
-    """Reason for a null."""
+    """Reason why there are no such months."""
+    utilisation_why: str | None
+    """Reason why there is no such utilisation."""
     date: str | None
     """Date of the offer."""
     status: str
@@ -123,6 +125,9 @@ class Tco:
 
     currency: str
     """Currency of every amount."""
+    partial: tuple[str, ...]
+    """What the costs leave out: categories outside the design's scope, and parts without a price. Nothing is set
+    against rent where there is any."""
     facility: str
     """colocation, own, power or rented."""
     years: float
@@ -316,15 +321,15 @@ class PhaseReport:
     lines: tuple[BomLine, ...]
     """Its purchase."""
     capex: float
-    """Price of it [currency]."""
+    """Price of it, with its part of discount, freight, installation, racks and building [currency]."""
     switches: int
     """Switches of the fabric that stand after it."""
     spare_ports: int
-    """Ports for endpoints of these switches that are free: of the full fabric where it is built at once."""
+    """Ports for endpoints that are free on the leaf switches that stand."""
     racks: int
     """Racks that stand after it."""
     it_rated_kw: float
-    """Rated IT power after it [kW]."""
+    """Rated IT power of what stands after it, storage and side networks included [kW]."""
     reserve: tuple[str, ...]
     """What it must leave free for later phases."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import UsageError
 from ffplan.base.record import record
@@ -26,7 +26,7 @@ from ffplan.studies.cost import (
     swing_row,
     timed_job,
 )
-from ffplan.studies.cost_parts import rent_rows, waiting
+from ffplan.studies.cost_parts import waiting
 from ffplan.studies.ledger import Ledger
 
 if TYPE_CHECKING:
@@ -123,10 +123,11 @@ def _difference(side: Side, base: Side, asked: Asked) -> MoneyDifference:
     drawn = sample(inputs, asked.draws, asked.seed) if asked.draws else v
     mine, theirs = side.run(drawn).per_million, base.run(drawn).per_million
     one, two = side.run(v).per_million, base.run(v).per_million
-    lower = mine < theirs
-    share = float(lower.mean()) if hasattr(lower, "mean") else float(lower)
+    lower: Any = mine < theirs
+    share = float(lower.mean()) if getattr(lower, "shape", ()) else None
     return MoneyDifference(
         label=side.label,
+        against=base.label,
         cheaper_share=share,
         difference=band(one - two, mine - theirs),
         ratio=band(one / two, mine / theirs),
@@ -176,7 +177,7 @@ def _with_sizes(
 
 def _money_side(side: Side, asked: Asked) -> MoneySide:
     v = likely(side.inputs)
-    partial = tuple(dict.fromkeys(item.part for item in side.ledger.missing)) if side.ledger.costed else ()
+    partial = side.ledger.left_out
     if not side.ledger.costed:
         return MoneySide(label=side.label, hour=None, capex=None, partial=(), run=None, refused=side.refused)
     job = side.timed.job if side.timed else None
@@ -186,7 +187,7 @@ def _money_side(side: Side, asked: Asked) -> MoneySide:
         drawn_year, drawn = evaluate(side.ledger.account, job, sample(side.inputs, asked.draws, asked.seed))
     report = None
     if side.timed and run and drawn:
-        wait = waiting(side.ledger, v, rent_rows(side.ledger, v, year))
+        wait = waiting(side.ledger, v)
         report = run_report(side.ledger, side.timed, v, (run, drawn), wait.months)
     return MoneySide(
         label=side.label,
@@ -255,10 +256,12 @@ def compare_money(
     found = tuple(_money_side(side, asked) for side in sides)
     base = sides[baseline]
     scales = _scales(reports, sides, batches, gpus, batch, tokens)
+    if base.timed is None:
+        base = next((side for side in sides if side.timed is not None), base)
     differences = tuple(
-        _with_sizes(_difference(side, base, asked), scales, (sides.index(side), baseline), gpus, batch)
+        _with_sizes(_difference(side, base, asked), scales, (sides.index(side), sides.index(base)), gpus, batch)
         for side in sides
-        if side is not base and side.timed is not None and base.timed is not None
+        if side is not base and side.timed is not None and side.ledger.left_out == base.ledger.left_out
     )
     made = MoneyComparison(
         currency=base.ledger.owned.currency,
@@ -272,4 +275,4 @@ def compare_money(
         scales=scales,
     )
     parts = {side.label: side.timed.report.rows[0].parts for side in sides if side.timed}
-    return money_headline(made, labels, baseline, parts)
+    return money_headline(made, labels, labels[baseline], parts)

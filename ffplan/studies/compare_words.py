@@ -28,24 +28,28 @@ FLIPS = 4
 Parts = dict[str, "tuple[StepPart, ...]"]
 
 
-def _verdict(found: MoneyDifference, base: str, currency: str) -> str:
+def _share_words(share: float | None) -> str:
+    return "" if share is None else f", and cheaper in {percent(share)} of the draws"
+
+
+def _verdict(found: MoneyDifference, currency: str) -> str:
     """Return which side is cheaper, by how much and how surely."""
-    ratio = found.ratio.likely
+    ratio, base = found.ratio.likely, found.against
     gap = f"{money(abs(found.difference.likely), currency)} for a million tokens"
     if abs(ratio - 1) < EVEN:
-        times = percent(found.cheaper_share)
-        return f"{found.label} and {base} cost the same for a token; {found.label} is cheaper in {times} of the draws."
+        return f"{found.label} and {base} cost the same for a token."
     cheap, dear = (found.label, base) if ratio < 1 else (base, found.label)
-    share = found.cheaper_share if ratio < 1 else 1 - found.cheaper_share
+    share = found.cheaper_share
+    if share is not None and ratio > 1:
+        share = 1 - share
     less = 1 - ratio if ratio < 1 else 1 - 1 / ratio
-    sure = "" if share >= SURE else ": the two are hard to tell apart"
-    return (
-        f"{cheap} is {percent(less)} cheaper than {dear}, by {gap}, and cheaper in {percent(share)} of the draws{sure}."
-    )
+    sure = ": the two are hard to tell apart" if share is not None and share < SURE else ""
+    return f"{cheap} is {percent(less)} cheaper than {dear}, by {gap}{_share_words(share)}{sure}."
 
 
-def _why(found: MoneyDifference, base: str, parts: Parts) -> str:
+def _why(found: MoneyDifference, parts: Parts) -> str:
     """Return the part of the step that makes the faster side faster."""
+    base = found.against
     mine, theirs = parts.get(found.label, ()), parts.get(base, ())
     names = {part.name: part.label for part in (*mine, *theirs)}
     seconds = [{part.name: part.seconds for part in side} for side in (mine, theirs)]
@@ -99,13 +103,16 @@ def _flips(found: MoneyDifference) -> str:
 
 
 def _winner(row: ScaleRow, labels: tuple[str, ...]) -> str | None:
-    """Return the cheapest design of a size; None where fewer than two can run."""
+    """Return the cheapest design of a size; nothing where two are even, None where fewer than two can run."""
     costs = [
         (side.cost_per_million_tokens, label)
         for side, label in zip(row.sides, labels, strict=True)
         if side.cost_per_million_tokens is not None
     ]
-    return min(costs)[1] if len(costs) > 1 else None
+    if len(costs) < 2:
+        return None
+    (least, label), (second, _) = sorted(costs)[:2]
+    return label if second / least - 1 >= EVEN else ""
 
 
 def _scale_words(rows: tuple[ScaleRow, ...], labels: tuple[str, ...]) -> str:
@@ -117,24 +124,29 @@ def _scale_words(rows: tuple[ScaleRow, ...], labels: tuple[str, ...]) -> str:
     gpus = sorted({row.gpus for row, _ in known})
     batches = sorted({row.batch for row, _ in known})
     span = f"from {gpus[0]:,} to {gpus[-1]:,} accelerators and from batch {batches[0]:,} to {batches[-1]:,}"
+    if winners == {""}:
+        return f"They cost the same at every size tried, {span}."
     if len(winners) == 1:
         return f"{known[0][1]} is cheaper at every size tried, {span}."
     usual = max(sorted(winners), key=lambda name: sum(1 for _, winner in known if winner == name))
     rest = [(row, winner) for row, winner in known if winner != usual]
-    words = [f"{winner} is cheaper at {row.gpus:,} accelerators and batch {row.batch:,}" for row, winner in rest]
-    return f"The size of the job decides as well: {listed(words)}; {usual} at the other {len(known) - len(rest)} tried."
+    words = [
+        f"{f'{winner} is cheaper' if winner else 'both are even'} at {row.gpus:,} accelerators and batch {row.batch:,}"
+        for row, winner in rest
+    ]
+    others = f"{usual or 'both are even'} at the other {len(known) - len(rest)} tried"
+    return f"The size of the job decides as well: {listed(words)}; {others}."
 
 
-def money_headline(found: MoneyComparison, labels: tuple[str, ...], baseline: int, parts: Parts) -> MoneyComparison:
+def money_headline(found: MoneyComparison, labels: tuple[str, ...], base: str, parts: Parts) -> MoneyComparison:
     """Return a comparison in money with its answer in words.
 
     Args:
         found: the comparison.
         labels: label of each design.
-        baseline: position of the baseline.
+        base: label of the baseline.
         parts: parts of the step on each design that runs.
     """
-    base = labels[baseline]
     lines: list[str] = []
     for side in found.sides:
         if side.run is not None:
@@ -142,9 +154,14 @@ def money_headline(found: MoneyComparison, labels: tuple[str, ...], baseline: in
         elif side.refused:
             lines.append(f"{side.label}: no run: {side.refused}.")
         if side.partial:
-            lines.append(f"{side.label}: partial, no price of {listed(f'`{part}`' for part in side.partial)}.")
+            lines.append(f"{side.label}: its costs leave out {listed(side.partial)}.")
     for item in found.differences:
-        lines += [_verdict(item, base, found.currency), _why(item, base, parts)]
+        if item.against != base:
+            lines.append(f"{base}, the baseline, has no run; {item.against} stands in for it.")
+        lines += [_verdict(item, found.currency), _why(item, parts)]
         lines += [text for text in (_decides(item), _flips(item)) if text]
-    lines.append(_scale_words(found.scales, labels))
+    if len({side.partial for side in found.sides if side.run is not None}) > 1:
+        lines.append("Their costs leave out different things: no design is called cheaper.")
+    else:
+        lines.append(_scale_words(found.scales, labels))
     return replace(found, headline=tuple(line for line in lines if line))

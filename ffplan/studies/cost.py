@@ -32,7 +32,7 @@ from ffplan.studies.cost_words import cost_assumptions, headline, run_words
 from ffplan.studies.design_assumptions import announced, recalled_figures
 from ffplan.studies.files_read import files_read
 from ffplan.studies.ledger import Ledger, ledger_of, speed_inputs
-from ffplan.studies.phases import phase_reports, purchases
+from ffplan.studies.phases import phase_reports, priced_counts, purchases
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
@@ -70,6 +70,8 @@ def timed_job(report: TrainReport, gpus: int, tokens: float) -> TimedJob:
 def ledger_for(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> Ledger:
     """Return a design with its account, over the years asked for."""
     ledger = ledger_of(design, catalog)
+    if design.spec.phases:
+        ledger = replace(ledger, account=replace(ledger.account, parts=priced_counts(ledger)))
     if asked.years is None:
         return ledger
     life = next(found for found in ledger.inputs if found.name == "life")
@@ -280,32 +282,39 @@ def run_report(
 
 def _tco(ledger: Ledger, v: Values, year: YearAccount, drawn: YearAccount, bom: out.Bom | None) -> out.Tco:
     rents = rent_rows(ledger, v, year)
-    wait = waiting(ledger, v, rents)
     rented = ledger.owned.rent is not None
-    life, capital = float(v["life"]), float(year.capex + year.building)
+    life = float(v["life"])
     running = float(running_month(year))
-    residual = 0.0
-    if not rented:
-        hardware = float(year.purchase["hardware"] + year.purchase["discount"])
-        residual = hardware * float(v["residual"])
     rate = 0.0 if rented else float(v["capital"])
-    flow = cash_flow(purchases(ledger, v, year), running, life * MONTHS, residual, rate)
+    flow = cash_flow(purchases(ledger, v, year), running, life * MONTHS, _remaining(ledger, v, year), rate)
     return out.Tco(
         currency=ledger.owned.currency,
+        partial=ledger.left_out,
         facility="rented" if rented else ledger.owned.facility,
         years=life,
-        capex=capital,
+        capex=float(year.capex + year.building),
         year=float(year.year),
         yearly=year_rows(year),
         network_share=network_share(bom),
-        total=capital + running * MONTHS * life - residual,
+        total=flow[-1].cumulative,
         per_accelerator_hour=band(year.hour, drawn.hour),
         per_accelerator_hour_paid=float(year.hour) * float(v["utilisation"]),
         utilisation=float(v["utilisation"]),
-        waiting=wait,
+        waiting=waiting(ledger, v),
         rents=rents,
         cash_flow=flow,
     )
+
+
+def _remaining(ledger: Ledger, v: Values, year: YearAccount) -> float:
+    """Return what is left at the end of the hardware's life: its residual value, and the rest of an own building."""
+    if ledger.owned.rent is not None:
+        return 0.0
+    hardware = float(year.purchase["hardware"] + year.purchase["discount"])
+    rest = 0.0
+    if ledger.owned.facility == "own":
+        rest = float(year.building) * max(1 - float(v["life"]) / float(v["building_life"]), 0.0)
+    return hardware * float(v["residual"]) + rest
 
 
 def study_cost(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: TimedJob | None = None) -> out.CostStudy:
@@ -353,7 +362,7 @@ def study_cost(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: Ti
         power=power_report(ledger, v, year),
         run=report,
         uncertainty=uncertainty,
-        phases=phase_reports(ledger, v),
+        phases=phase_reports(ledger, v, year),
         assumptions=(*cost_assumptions(ledger, error), *announced(catalog)),
         unverified=recalled_figures(catalog),
     )

@@ -13,7 +13,7 @@ from ffplan.design.ownership import COMMITTED, offer_price
 from ffplan.results import cost as out
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from ffplan.cost.account import Values, YearAccount
     from ffplan.cost.inputs import Input
@@ -71,7 +71,7 @@ def bom_report(ledger: Ledger, v: Values) -> out.Bom | None:
 def _nodes_part(ledger: Ledger, name: str, roles: tuple[str, ...], idle_share: float, power: float) -> out.PowerPart:
     nodes = [node for node in ledger.nodes if node.role in roles]
     steady = "storage" in roles
-    training = sum(node.count * node.training_w for node in nodes) * (1.0 if steady else power)
+    training = sum(node.count * node.training_w for node in nodes) * power
     idle = sum(node.count * (node.idle_w if node.idle_w is not None else idle_share * node.maximum_w) for node in nodes)
     return out.PowerPart(
         name=name,
@@ -83,16 +83,14 @@ def _nodes_part(ledger: Ledger, name: str, roles: tuple[str, ...], idle_share: f
 
 def power_parts(ledger: Ledger, v: Values) -> tuple[out.PowerPart, ...]:
     """Return the power of the cluster by kind."""
-    share = float(v["idle"])
-    found = [_nodes_part(ledger, "compute", ("compute", "management"), share, 1.0)]
+    share, power = float(v["idle"]), float(v["power"])
+    found = [_nodes_part(ledger, "compute", ("compute", "management"), share, power)]
     if any(node.role == "storage" for node in ledger.nodes):
-        found.append(_nodes_part(ledger, "storage", ("storage",), share, 1.0))
+        found.append(_nodes_part(ledger, "storage", ("storage",), share, power))
     fabric = ledger.power.switches_w + ledger.power.links_w
-    found.append(out.PowerPart("fabric", fabric / 1e3, fabric / 1e3, ledger.power.network_maximum_w / 1e3))
-    found += [
-        out.PowerPart(plan.name, plan.watts / 1e3, plan.watts / 1e3, plan.maximum_w / 1e3)
-        for plan in ledger.site.networks
-    ]
+    networks = [("fabric", fabric, ledger.power.network_maximum_w)]
+    networks += [(plan.name, plan.watts, plan.maximum_w) for plan in ledger.site.networks]
+    found += [out.PowerPart(name, watts / 1e3, power * watts / 1e3, most / 1e3) for name, watts, most in networks]
     return tuple(found)
 
 
@@ -159,7 +157,8 @@ def offers_of(ledger: Ledger) -> list[tuple[str, Assumed]]:
     """Return the offers of the accelerator and their prices, those of the rent book in a currency with a rate."""
     book, accelerator = ledger.owned.rents, ledger.design.compute.accelerator
     rate = ledger.owned.rate_of(book.currency)
-    if accelerator is None or rate is None:
+    kinds = {g.accelerator.id for g in ledger.design.groups if g.group.role == "compute" and g.accelerator}
+    if accelerator is None or rate is None or len(kinds) > 1:
         return []
     rates = {book.currency: rate}
     return [
@@ -185,23 +184,21 @@ def rent_row(ledger: Ledger, name: str, price: float, v: Values, year: YearAccou
     hour = float(rented_hour(price, use, committed=committed))
     count = ledger.account.accelerators
     rent = price * count * HOURS_PER_YEAR * (1.0 if committed else use) / MONTHS
-    months = float(break_even_months(year.capex + year.building, running_month(year), rent))
+    running = running_month(year) + year.yearly.get("building", 0.0) / MONTHS
+    months = float(break_even_months(year.capex, running, rent))
     life = float(v["life"]) * MONTHS
-    words = []
+    why = None
     if months == NEVER:
-        words.append("running costs as much as the rent")
+        why = "running costs as much as the rent"
     elif months > life:
-        words.append(f"{months:.0f} months are beyond the life of {life:.0f}")
+        why = f"{months:.0f} months are beyond the life of {life:.0f}"
     utilisation: float | None = None
-    if committed:
-        words.append("every hour of the rent is paid: utilisation acts on both alike")
-    else:
+    no_use = "every hour of the rent is paid: utilisation acts on both alike" if committed else None
+    if not committed:
         used = _energy_of_use(ledger, v)
-        fixed = year.year - used * use
-        utilisation = float(break_even_utilisation(fixed, used, price, count))
+        utilisation = float(break_even_utilisation(year.year - used * use, used, price, count))
         if utilisation > 1:
-            words.append("rent by the hour is cheaper at any utilisation")
-            utilisation = None
+            utilisation, no_use = None, "rent by the hour is cheaper at any utilisation"
     return out.RentRow(
         offer=name,
         provider=offer.provider,
@@ -209,36 +206,43 @@ def rent_row(ledger: Ledger, name: str, price: float, v: Values, year: YearAccou
         price=price,
         hour=hour,
         owned_hour=float(year.hour),
-        break_even_months=months if months <= life else None,
+        break_even_months=None if why else months,
         break_even_utilisation=utilisation,
-        why="; ".join(words) or None,
+        why=why,
+        utilisation_why=no_use,
         date=found.date,
         status=found.status,
     )
 
 
 def rent_rows(ledger: Ledger, v: Values, year: YearAccount) -> tuple[out.RentRow, ...]:
-    """Return owning against every offer of the accelerator, the cheapest hour in use first."""
-    if ledger.owned.rent is not None:
+    """Return owning against every offer of the accelerator, the cheapest hour in use first; none of a partial cost."""
+    if ledger.owned.rent is not None or ledger.left_out:
         return ()
     rows = [rent_row(ledger, name, found.likely, v, year, found) for name, found in offers_of(ledger)]
     return tuple(sorted(rows, key=lambda row: (row.hour, row.offer)))
 
 
-def waiting(ledger: Ledger, v: Values, rents: Sequence[out.RentRow]) -> out.Waiting:
+def waiting(ledger: Ledger, v: Values) -> out.Waiting:
     """Return the months from the order to the first job, and what they cost."""
     if ledger.owned.rent is not None:
         return _waiting(0.0, 0.0, 0.0, "a rented fleet is taken as ready")
     lead, commissioning = (float(v.get(name, 0.0)) * MONTHS for name in ("lead_time", "commissioning"))
+    first = ledger.design.spec.phases[0] if ledger.design.spec.phases else None
+    if first is not None and first.lead_time is not None:
+        lead, commissioning = first.lead_time * MONTHS, 0.0
     months = lead + commissioning
     if ledger.owned.delay_month is not None:
         return _waiting(lead, commissioning, ledger.owned.delay_month * months, "the design's `delay`")
-    hourly = [row for row in rents if row.term not in (*COMMITTED, "spot")]
+    offers = ledger.owned.rents.offers
+    hourly = [
+        (found.likely, name) for name, found in offers_of(ledger) if offers[name].term not in (*COMMITTED, "spot")
+    ]
     if not hourly:
         return _waiting(lead, commissioning, None, "no rent by the hour is known for the accelerator")
-    row = hourly[0]
+    price, name = min(hourly)
     hours = ledger.account.accelerators * HOURS_PER_YEAR / MONTHS * float(v["utilisation"])
-    return _waiting(lead, commissioning, months * hours * row.price, f"rent that bridges them: {row.offer}")
+    return _waiting(lead, commissioning, months * hours * price, f"rent that bridges them: {name}")
 
 
 def _waiting(lead: float, commissioning: float, value: float | None, basis: str) -> out.Waiting:
@@ -251,6 +255,8 @@ def _waiting(lead: float, commissioning: float, value: float | None, basis: str)
     )
 
 
+FORGIVEN = 1e-9
+"""Noise of a number of months [month]."""
 Purchase = tuple[float, float, float, float]
 """Month of the delivery, month of the first job, part of the running costs from then on [1], price [currency]."""
 
@@ -258,7 +264,7 @@ Purchase = tuple[float, float, float, float]
 def cash_flow(
     purchases: Iterable[Purchase], running: float, months: float, residual: float, rate: float
 ) -> tuple[out.CashRow, ...]:
-    """Return the cash flow month by month.
+    """Return the cash flow month by month: purchases at delivery, running costs from the first job on.
 
     Args:
         purchases: what is bought when.
@@ -268,12 +274,13 @@ def cash_flow(
         rate: cost of capital a year [1].
     """
     bought = list(purchases)
-    last = math.ceil(max(ready for _, ready, _, _ in bought) + months)
+    last = round(max(ready for _, ready, _, _ in bought)) + math.ceil(months - FORGIVEN)
+    short = math.ceil(months - FORGIVEN) - months
     rows, total, discounted = [], 0.0, 0.0
     for month in range(last + 1):
         capex = sum(price for delivery, _, _, price in bought if month == round(delivery))
-        standing = sum(part for delivery, _, part, _ in bought if month > round(delivery))
-        opex = running * standing
+        standing = sum(part for _, ready, part, _ in bought if month > round(ready))
+        opex = running * standing * (1 - short if month == last else 1.0)
         sold = residual if month == last else 0.0
         total += capex + opex - sold
         discounted += (capex + opex - sold) * (1 + rate) ** (-month / MONTHS)

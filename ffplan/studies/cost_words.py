@@ -27,7 +27,7 @@ def tokens_words(tokens: float) -> str:
         return f"{number(tokens / TRILLION)} T tokens"
     if tokens >= BILLION:
         return f"{number(tokens / BILLION)} bn tokens"
-    return f"{number(tokens)} tokens"
+    return plural(round(tokens), "token")
 
 
 def money(value: float, currency: str) -> str:
@@ -77,18 +77,22 @@ def driver_words(found: Uncertainty) -> str:
     return f"What decides {of} most: {names}."
 
 
+def _months(value: float) -> str:
+    return plural(round(value), "month")
+
+
 def _rent_words(tco: Tco) -> str:
     """Return owning against the cheapest offer in a sentence."""
     row = next((row for row in tco.rents if row.term != "spot"), None)
     if row is None:
         return ""
-    cheaper = "less" if row.owned_hour < row.hour else "more"
-    lead = (
-        f"An hour in use owned costs {percent(abs(1 - row.owned_hour / row.hour))} {cheaper} than the cheapest rent "
-        f"known, {row.offer} at {money(row.hour, tco.currency)}"
-    )
+    gap = row.owned_hour / row.hour - 1
+    than = f"the cheapest rent known, {row.offer} at {money(row.hour, tco.currency)}"
+    lead = f"An hour in use owned costs {percent(abs(gap))} {'less' if gap < 0 else 'more'} than {than}"
+    if percent(abs(gap)) == "0 %":
+        lead = f"An hour in use owned costs as much as {than}"
     if row.break_even_months is not None:
-        return f"{lead}; owning has paid for itself after {row.break_even_months:.0f} months in production."
+        return f"{lead}; owning has paid for itself after {_months(row.break_even_months)} in production."
     return f"{lead}; owning never pays for itself: {row.why}."
 
 
@@ -97,7 +101,7 @@ def _waiting_words(tco: Tco) -> str:
     if not wait.months:
         return ""
     cost = f", which cost {money(wait.value, tco.currency)} ({wait.basis})" if wait.value is not None else ""
-    return f"The first job runs {wait.months:.0f} months after the order{cost}."
+    return f"The first job runs {_months(wait.months)} after the order{cost}."
 
 
 def headline(study: CostStudy) -> tuple[str, ...]:
@@ -111,9 +115,8 @@ def headline(study: CostStudy) -> tuple[str, ...]:
         first = (study.run.words,) if study.run else ()
         return (*first, "The design names neither a price book nor a rent: there is no cost.")
     partial = ""
-    if study.bom is not None and study.bom.missing:
-        parts = listed(f"`{item.part}`" for item in study.bom.missing)
-        partial = f"Partial: `{study.bom.price_book}` has no price of {parts}."
+    if tco.partial:
+        partial = f"Partial: every cost below leaves out {listed(tco.partial)}, and nothing is set against rent."
     hour = band_words(tco.per_accelerator_hour, _plain(currency), f" {currency}")
     if tco.facility == "rented":
         base = f"The rented fleet costs {hour} for an accelerator-hour in use, {money(tco.year, currency)} a year."

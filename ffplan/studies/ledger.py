@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import real
@@ -58,6 +59,15 @@ class Ledger:
     missing_power: tuple[MissingFigure, ...]
     names: dict[str, str]
     """Name of a part, by catalogue id."""
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """What of the cluster the costs leave out: categories outside the scope, and parts without a price."""
+        scope = self.design.spec.cost
+        if scope is None or self.owned.rent is not None:
+            return ()
+        excluded = [name.replace("-", " ") for name in scope.exclude]
+        return (*excluded, *dict.fromkeys(f"`{item.part}`" for item in self.missing))
 
     @property
     def costed(self) -> bool:
@@ -143,6 +153,23 @@ def _account(
     )
 
 
+def _in_scope(items: tuple[Item, ...], design: ResolvedDesign) -> tuple[Item, ...]:
+    """Return parts around the fabric without those of categories that the design's cost excludes."""
+    scope = design.spec.cost
+    excluded = set(scope.exclude) if scope else set()
+    own = {group.server.id: "storage" if group.group.role == "storage" else "servers" for group in design.groups}
+    own |= {design.switch.id: "switches", design.endpoint_link.id: "endpoint-links"}
+
+    def kept(item: Item) -> bool:
+        if item.category == "storage":
+            return "storage" not in excluded
+        if item.category == "spares" and own.get(item.part) in excluded:
+            return False
+        return not (item.category == "storage-network" and "storage" in excluded)
+
+    return tuple(item for item in items if kept(item))
+
+
 def _prices(
     design: ResolvedDesign,
     owned: ResolvedOwnership,
@@ -186,7 +213,7 @@ def ledger_of(design: ResolvedDesign, catalog: Catalog) -> Ledger:
     planned = tuple(item for item in whole if scope is not None and item.category not in scope.exclude)
     cables = sum(count for _, _, count in links)
     site = plan_site(design, fabric, nodes, cables, owned, planned)
-    around = (*site.items, *site.spares) if scope is not None else ()
+    around = _in_scope((*site.items, *site.spares), design) if scope is not None else ()
     names = _names(design, owned)
     prices = _prices(design, owned, planned, around)
     counts: dict[str, int] = {}
@@ -233,9 +260,15 @@ def speed_inputs(ledger: Ledger, band: float, within: float, basis: str) -> tupl
     name = accelerator.id if accelerator else ledger.design.spec.name
     shared = real(max(band**2 - within**2, 0.0) ** 0.5)
     own = min(within, band)
+    design = ledger.design.spec.name
     return (
         error_input("speed", f"speed.{name}", f"model error of {name}", shared, basis),
-        error_input(
-            "speed_own", f"speed.{ledger.design.spec.name}", f"model error of {ledger.design.spec.name}", own, basis
-        ),
+        error_input("speed_own", f"speed_own.{_build(ledger)}", f"model error of {design}", own, basis),
     )
+
+
+def _build(ledger: Ledger) -> str:
+    """Return what the error of a design's speed belongs to: its servers and its fabric, not its name or its prices."""
+    spec = ledger.design.spec
+    parts = [*(group.server for group in spec.nodes), spec.fabric.model_dump_json()]
+    return sha256("\n".join(parts).encode()).hexdigest()[:8]

@@ -38,15 +38,44 @@ def _parts_of(ledger: Ledger, phase: Phase) -> dict[tuple[str, str], int]:
     servers = {group.server.id: 0 for group in design.groups}
     for group in design.groups:
         servers[group.server.id] += counts[group.position]
+    whole_of = {group.server.id: 0 for group in design.groups}
+    for group in design.groups:
+        whole_of[group.server.id] += group.group.count
     for item in (*ledger.planned, *ledger.around):
         key, count = (item.category, item.part), int(item.quantity)
         if item.category in ("servers", "storage") and item.part in servers:
             found[key] = servers[item.part]
+        elif item.category == "spares" and item.part in servers:
+            found[key] = ceil_div(count * servers[item.part], whole_of[item.part])
         elif item.category == "switches":
             found[key] = found.get(key, 0) + above + ceil_div(edge * nodes, whole)
         else:
             found[key] = found.get(key, 0) + ceil_div(count * nodes, whole)
     return found
+
+
+def priced_counts(ledger: Ledger) -> tuple[tuple[str, float], ...]:
+    """Return parts and how many of them at the book's price cost what the phases cost.
+
+    Args:
+        ledger: the design with its account.
+
+    Equation:
+        sum over phases of pieces * (1 + price change)
+
+    Source:
+        Definition.
+    """
+    counts: dict[str, float] = {}
+    before: dict[tuple[str, str], int] = {}
+    for phase in ledger.design.spec.phases:
+        now = _parts_of(ledger, phase)
+        for (kind, part), count in now.items():
+            if part in ledger.prices:
+                added = max(count - before.get((kind, part), 0), 0)
+                counts[part] = counts.get(part, 0.0) + added * (1 + phase.price_change)
+        before = now
+    return tuple(counts.items())
 
 
 def _lines(ledger: Ledger, phase: Phase, before: dict[tuple[str, str], int]) -> list[BomLine]:
@@ -70,66 +99,79 @@ def _ready(phase: Phase, v: Values) -> float:
     return (phase.after + (phase.lead_time if phase.lead_time is not None else float(wait))) * MONTHS
 
 
-def phase_reports(ledger: Ledger, v: Values) -> tuple[PhaseReport, ...]:
+def phase_reports(ledger: Ledger, v: Values, year: YearAccount) -> tuple[PhaseReport, ...]:
     """Return the phases of a design.
 
     Args:
         ledger: the design with its account.
         v: inputs by name, at their likely values.
+        year: the cluster's year.
     """
     design, found = ledger.design, []
     before: dict[tuple[str, str], int] = {}
-    whole = sum(group.group.count for group in design.groups)
-    edge = sum(count for role, count in ledger.fabric.switches_by_role.items() if role in EDGE)
+    listed = float(year.purchase.get("hardware", 0.0))
+    adders = float(year.capex + year.building) / listed if listed else 0.0
     for phase in design.spec.phases:
         lines = _lines(ledger, phase, before)
         before = _parts_of(ledger, phase)
-        nodes = sum(phase.nodes)
-        leaves = ceil_div(edge * nodes, whole)
-        roles: dict[str, int] = {}
-        rated = 0.0
-        for group, node, count in zip(design.groups, ledger.nodes, phase.nodes, strict=False):
-            roles[group.group.role] = roles.get(group.group.role, 0) + count
-            rated += count * node.maximum_w
-        racks = ceil_div(ledger.site.racks * nodes, whole)
-        accelerators = sum(
-            group.accelerators_per_node * count
-            for group, count in zip(design.groups, phase.nodes, strict=True)
-            if group.group.role == "compute"
-        )
-        ports = ledger.fabric.endpoints * (whole - nodes) // whole
+        stands = _Standing(ledger, phase)
         found.append(
             PhaseReport(
                 name=phase.name,
                 order_month=phase.after * MONTHS,
                 ready_month=_ready(phase, v),
-                nodes=roles,
-                accelerators=accelerators,
+                nodes=stands.roles,
+                accelerators=stands.accelerators,
                 lines=tuple(lines),
-                capex=round(sum(line.total for line in lines), 2),
-                switches=ledger.fabric.switches - edge + leaves,
-                spare_ports=ledger.fabric.spare_ports + ports,
-                racks=racks,
-                it_rated_kw=(rated + ledger.power.network_maximum_w * nodes / whole) / 1e3,
-                reserve=_reserve(ledger, nodes, whole, racks, rated),
+                capex=round(sum(line.total for line in lines) * adders, 2),
+                switches=stands.switches,
+                spare_ports=stands.spare_ports,
+                racks=stands.racks,
+                it_rated_kw=stands.rated_w / 1e3,
+                reserve=_reserve(ledger, stands),
             )
         )
     return tuple(found)
 
 
-def _reserve(ledger: Ledger, nodes: int, whole: int, racks: int, rated: float) -> tuple[str, ...]:
+class _Standing:
+    """What stands after a phase."""
+
+    def __init__(self, ledger: Ledger, phase: Phase) -> None:
+        design, fabric = ledger.design, ledger.fabric
+        self.whole = sum(group.group.count for group in design.groups)
+        self.nodes = sum(phase.nodes)
+        self.edge = sum(count for role, count in fabric.switches_by_role.items() if role in EDGE)
+        self.leaves = ceil_div(self.edge * self.nodes, self.whole)
+        self.above = fabric.switches - self.edge
+        self.switches = self.above + self.leaves
+        self.racks = ceil_div(ledger.site.racks * self.nodes, self.whole)
+        self.roles: dict[str, int] = {}
+        self.accelerators, self.nodes_w = 0, 0.0
+        for group, node, count in zip(design.groups, ledger.nodes, phase.nodes, strict=False):
+            self.roles[group.group.role] = self.roles.get(group.group.role, 0) + count
+            self.nodes_w += count * node.maximum_w
+            if group.group.role == "compute":
+                self.accelerators += group.accelerators_per_node * count
+        ports = (fabric.endpoints + fabric.spare_ports) * self.leaves // self.edge
+        self.spare_ports = max(ports - ceil_div(fabric.endpoints * self.nodes, self.whole), 0)
+        every = sum(node.count * node.maximum_w for node in ledger.nodes[: len(design.groups)])
+        network = ledger.power.network_maximum_w
+        beside = ledger.account.rated_w - every - network
+        self.rated_w = self.nodes_w + network * self.switches / fabric.switches + beside * self.nodes / self.whole
+        self.later_w = ledger.account.rated_w - self.rated_w
+
+
+def _reserve(ledger: Ledger, stands: _Standing) -> tuple[str, ...]:
     """Return what a phase must leave free for those after it."""
-    if nodes == whole:
+    if stands.nodes == stands.whole:
         return ()
-    full = sum(node.count * node.maximum_w for node in ledger.nodes[: len(ledger.design.groups)])
-    edge = sum(count for role, count in ledger.fabric.switches_by_role.items() if role in EDGE)
-    leaves = edge - ceil_div(edge * nodes, whole)
-    above = ledger.fabric.switches - edge
-    ups = f"the ports of {above:,} upper switches for {leaves:,} more leaf switches" if above else ""
+    leaves = stands.edge - stands.leaves
+    ups = f"the ports of {stands.above:,} upper switches for {leaves:,} more leaf switches" if stands.above else ""
     words = (
         ups,
-        f"floor for {ledger.site.racks - racks:,} racks",
-        f"{(full - rated) / 1e3:,.0f} kW of rated power for nodes, and its cooling",
+        f"floor for {ledger.site.racks - stands.racks:,} racks",
+        f"{stands.later_w / 1e3:,.0f} kW of rated power, and its cooling",
     )
     return tuple(text for text in words if text)
 
@@ -137,28 +179,24 @@ def _reserve(ledger: Ledger, nodes: int, whole: int, racks: int, rated: float) -
 def purchases(ledger: Ledger, v: Values, year: YearAccount) -> list[Purchase]:
     """Return what is bought when: delivery, first job, part of the running costs, price.
 
-    Freight, installation, racks and the building are split over phases as the parts are.
+    Discount, freight, installation, racks and the building are split over phases as the parts are.
 
     Args:
         ledger: the design with its account.
         v: inputs by name, at their likely values.
         year: the cluster's year.
     """
-    whole = float(year.capex + year.building)
     lead, commissioning = (float(v.get(name, 0.0)) * MONTHS for name in ("lead_time", "commissioning"))
     if ledger.owned.rent is not None:
-        return [(-1.0, 0.0, 1.0, 0.0)]
+        return [(0.0, 0.0, 1.0, 0.0)]
     if not ledger.design.spec.phases:
-        return [(lead, lead + commissioning, 1.0, whole)]
-    reports = phase_reports(ledger, v)
-    listed = float(year.purchase["hardware"])
-    adders = whole / listed if listed else 0.0
+        return [(lead, lead + commissioning, 1.0, float(year.capex + year.building))]
     found: list[Purchase] = []
     before = 0
-    for report in reports:
+    total = sum(group.group.count for group in ledger.design.groups)
+    for report in phase_reports(ledger, v, year):
         count = sum(report.nodes.values())
-        total = sum(group.group.count for group in ledger.design.groups)
         delivery = max(report.order_month, report.ready_month - commissioning)
-        found.append((delivery, report.ready_month, (count - before) / total, report.capex * adders))
+        found.append((delivery, report.ready_month, (count - before) / total, report.capex))
         before = count
     return found

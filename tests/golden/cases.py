@@ -199,6 +199,7 @@ CASES = (
             for i, p in ((0, 0), (1, 1), (2, 2), (3, 3), (4, 0), (5, 1), (6, 1))
         ),
     ),
+    _cost("cost-both", "life: 5 years", "life: {likely: 5 years, value: 4 years}"),
     _cost("cost-capital", "capital: 10 %", "capital: 110 %"),
     _cost("cost-currency", "colocation: $150/kW-month", "colocation: €150/kW-month"),
     Case(
@@ -208,6 +209,11 @@ CASES = (
         command=("cost",),
     ),
     _cost("cost-no-mapping", OWNED, "\nownership: 5\n\ncost:"),
+    _cost("cost-life-0", "life: 5 years", "life: 0 years"),
+    _cost(
+        "cost-lognormal", "residual: 20 %", "residual: {low: 0 %, likely: 10 %, high: 20 %, distribution: lognormal}"
+    ),
+    _cost("cost-mixed-range", "rack: $3500", "rack: {low: €3000, likely: $3500, high: €4000}"),
     _cost("cost-negative", "rack: $3500", "rack: -$3500"),
     _cost("cost-no-width", "life: 5 years", "life: {likely: 5 years, distribution: pert}"),
     _cost("cost-order", "life: 5 years", "life: {likely: 5 years, low: 6 years, high: 7 years}"),
@@ -219,6 +225,7 @@ CASES = (
     _cost("cost-twice", "rack: $3500", "electricity: $0.07/kWh"),
     _cost("cost-unit", "colocation: $150/kW-month", "colocation: $150"),
     _cost("cost-unknown-field", "rack: $3500", "racks: $3500"),
+    _cost("cost-use-0", "residual: 20 %", "utilisation: 0 %\n  effective: {low: 0 %, likely: 90 %, high: 95 %}"),
     _cost("cost-utilisation", "residual: 20 %", "utilisation: 1.2"),
     _phases("phases-empty", "[6272]}\n  - {name: whole, after: 6 months, nodes: [12544]}", "[0]}"),
     _phases("phases-length", "nodes: [6272]", "nodes: [6272, 1]"),
@@ -226,6 +233,7 @@ CASES = (
     _phases("phases-shrink", "nodes: [6272]", "nodes: [12545]"),
     _phases("phases-unfinished", "nodes: [12544]", "nodes: [12543]"),
     _rent("rent-accelerator", "aws-p5-h100-3-year", "aws-p6-b200-3-year"),
+    _rent("rent-0", "offer: aws-p5-h100-3-year", "price: $0/hour\n  term: spot"),
     _rent("rent-both", "offer: aws-p5-h100-3-year", "offer: aws-p5-h100-3-year\n  price: $2/hour"),
     _rent("rent-neither", "offer: aws-p5-h100-3-year", "extras: $1000/month"),
     _rent("rent-no-term", "offer: aws-p5-h100-3-year", "price: $2/hour"),

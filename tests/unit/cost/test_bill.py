@@ -20,7 +20,8 @@ from tests.unit.cost.test_draws import wide
 def test_lines_by_hand() -> None:
     price = wide("price.server", 250_000.10, 300_000.10, 350_000.10)
     inputs = {"discount": wide("discount", 0.0, 0.1, 0.2), "freight": wide("freight", 0.01, 0.01, 0.01)}
-    made = bill(ACCOUNT, [Item("servers", "server", 2)], [Item("spares", "server", 1)], {"server": price}, inputs, {})
+    three = replace(ACCOUNT, parts=(("server", 3),))
+    made = bill(three, [Item("servers", "server", 2)], [Item("spares", "server", 1)], {"server": price}, inputs, {})
     assert [(line.kind, line.total) for line in made.lines] == [
         ("servers", 600_000.20),
         ("spares", 300_000.10),
@@ -61,10 +62,21 @@ def test_the_lines_of_every_design_add_up_to_the_cent(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("ports", "wanted"),
-    [(1, (1, 1)), (48, (1, 48)), (49, (3, 49 + 32)), (192, (5, 192 + 64)), (480, (13, 480 + 160))],
+    [
+        (1, (1, 1)),
+        (48, (1, 48)),
+        (49, (3, 49 + 32)),
+        (192, (5, 192 + 64)),
+        (480, (13, 480 + 160)),
+        (3120, (65 + 33 + 17, 3120 + 2 * 1040)),
+    ],
 )
 def test_a_side_network_by_hand(ports: int, wanted: tuple[int, int]) -> None:
-    """48 ports for hosts and 16 uplinks: 192 ports are 4 leaves and 64 uplinks, which one switch of 64 takes."""
+    """48 ports for hosts and 16 uplinks: 192 ports are 4 leaves and 64 uplinks, which one switch of 64 takes.
+
+    3,120 ports are 65 leaves, one more than a second layer of 64 ports can join: 1,040 uplinks, 33 switches with 32
+    ports each way, 17 on top.
+    """
     sizing = SideNetwork(switch="s", ports=48, uplinks=16, link="l")
     assert side_network(sizing, ports) == wanted
     assert side_network(sizing.model_copy(update={"uplinks": 0}), 192) == (4, 192)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from ffplan.cost.draws import drawn, ends, sample, triangular
+from ffplan.cost.draws import drawn, ends, normal, quantile, sample, triangular
 from ffplan.cost.inputs import Input, error_input
 from ffplan.cost.sensitivity import domain, flips, likely, tornado
 
@@ -31,6 +31,28 @@ def test_a_triangular_distribution_by_hand() -> None:
     """From 0 to 2 around 1: P12.5 is 0.5, the median 1, P87.5 is 1.5."""
     assert triangular(np.array([0.0, 0.125, 0.5, 0.875, 1.0]), 0.0, 1.0, 2.0) == pytest.approx([0, 0.5, 1, 1.5, 2])
     assert triangular(np.array([0.25]), 0.0, 2.0, 2.0) == pytest.approx([1.0])
+
+
+def test_normal_deviates_by_the_tables() -> None:
+    found = normal(np.array([0.5, 0.9, 0.95, 0.01, 0.001, 0.975]))
+    assert found == pytest.approx([0.0, 1.2815516, 1.6448536, -2.3263479, -3.0902323, 1.9599640], abs=1e-6)
+
+
+def test_one_quantile_over_all_shapes() -> None:
+    """Two figures of one key stay at one quantile, whatever their shapes."""
+    shapes = [
+        wide("x", 1.0, 2.0, 4.0, shape, key=f"k@{shape}") for shape in ("triangular", "pert", "uniform", "normal")
+    ]
+    draws = [np.asarray(drawn(item, 500, 1)) for item in shapes]
+    for values in draws[1:]:
+        assert (np.argsort(values) == np.argsort(draws[0])).all()
+
+
+def test_tails_end_at_the_bounds() -> None:
+    from dataclasses import replace
+
+    item = replace(wide("utilisation", 0.05, 0.5, 0.95, "normal"), least=0.01, most=1.0)
+    assert quantile(item, np.array([1e-6, 0.5, 1 - 1e-6])) == pytest.approx([0.01, 0.5, 1.0])
 
 
 @pytest.mark.parametrize("shape", ["triangular", "pert", "uniform", "normal", "lognormal"])
@@ -99,7 +121,7 @@ def test_the_nearest_of_two_break_evens_is_found() -> None:
 
 @pytest.mark.parametrize(
     ("name", "span"),
-    [("utilisation", (0.01, 1.0)), ("pue", (1.0, 3.0)), ("residual", (0.0, 0.99)), ("life", (1.0, 12.0))],
+    [("utilisation", (0.01, 1.0)), ("pue", (1.0, 3.0)), ("residual", (0.0, 0.99)), ("life", (0.25, 10.0))],
 )
 def test_shares_are_sought_within_their_bounds(name: str, span: tuple[float, float]) -> None:
     assert domain(wide(name, 1.0 if name in ("pue", "life") else 0.5, 1.0, 1.0)) == span

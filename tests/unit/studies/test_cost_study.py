@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 POD = "superpod-h100-4su"
+COST = "cost:\n"
 JOB = "--model llama3-70b --tokens 2T"
 
 
@@ -110,7 +111,9 @@ def test_phases_buy_the_whole_design() -> None:
         if line["part"]:
             whole[line["part"]] = whole.get(line["part"], 0) + line["quantity"]
     assert counts == whole
-    assert first["spare_ports"] > second["spare_ports"]
+    assert (first["spare_ports"], second["spare_ports"]) == (0, 0)  # every leaf is full
+    assert first["it_rated_kw"] < second["it_rated_kw"] == pytest.approx(found["power"]["it_rated_kw"])
+    assert first["capex"] + second["capex"] == pytest.approx(found["tco"]["capex"])
     assert first["reserve"]
     assert second["reserve"] == []
     assert sum(row["capex"] for row in found["tco"]["cash_flow"]) == pytest.approx(found["tco"]["capex"], rel=1e-6)
@@ -118,8 +121,98 @@ def test_phases_buy_the_whole_design() -> None:
 
 def test_a_cheaper_second_phase(tmp_path: Path) -> None:
     file = changed(tmp_path, "site-h100-100k", ("[12544]}", "[12544], price_change: -0.2}"))
-    plain, cheap = cost("site-h100-100k --draws 0")["phases"][1], cost(f"{file} --draws 0")["phases"][1]
-    assert cheap["capex"] == pytest.approx(0.8 * plain["capex"], rel=1e-6)
+    plain, cheap = cost("site-h100-100k --draws 0"), cost(f"{file} --draws 0")
+    sums = [sum(line["total"] for line in found["phases"][1]["lines"]) for found in (plain, cheap)]
+    assert sums[1] == pytest.approx(0.8 * sums[0], rel=1e-6)
+    (line,) = [line for line in cheap["bom"]["lines"] if line["kind"] == "phases"]
+    assert line["total"] == pytest.approx(-0.2 * sums[0], rel=1e-6)
+    assert cheap["bom"]["total"] == pytest.approx(cheap["tco"]["capex"] - building(cheap), rel=1e-9)
+    assert cheap["tco"]["per_accelerator_hour"]["likely"] < plain["tco"]["per_accelerator_hour"]["likely"]
+    assert sum(row["capex"] for row in cheap["tco"]["cash_flow"]) == pytest.approx(cheap["tco"]["capex"], rel=1e-6)
+
+
+def building(found: Any) -> float:
+    """Return the price of an own building at 11 USD/W."""
+    return 11.0 * float(found["power"]["it_rated_kw"]) * 1e3
+
+
+def test_a_half_empty_pod_by_hand(tmp_path: Path) -> None:
+    """32 of 127 nodes: 9 of 32 leaves with 32 ports each; 256 of their 288 ports are taken, 16 spines stand at once."""
+    phases = "phases:\n  - {name: a, after: 0 months, nodes: [32], lead_time: 1 months}\n"
+    phases += "  - {name: b, after: 1 years, nodes: [127]}\n\ncost:\n"
+    file = changed(tmp_path, POD, ("cost:\n", phases))
+    found = cost(f"{file} --draws 0")
+    first, second = found["phases"]
+    assert (first["switches"], first["spare_ports"]) == (25, 32)
+    assert (second["switches"], second["spare_ports"]) == (48, 8)
+    assert found["tco"]["waiting"]["months"] == pytest.approx(1.0)
+    assert (first["ready_month"], second["ready_month"]) == pytest.approx((1.0, 19.0))
+
+
+def test_the_end_of_the_cash_flow_is_the_total() -> None:
+    for name in (POD, "aws-p5-64", "site-h100-100k", "l40s-8-roce"):
+        tco = cost(f"{name} --draws 0 --years 3.5")["tco"]
+        assert tco["cash_flow"][-1]["cumulative"] == tco["total"]
+        assert tco["years"] == 3.5
+    rented = cost("aws-p5-64 --draws 0 --years 4")["tco"]
+    assert rented["total"] == pytest.approx(4 * rented["year"])
+
+
+def test_an_own_building_outlives_the_hardware(tmp_path: Path) -> None:
+    """Four of its fifteen years are paid for: what is left of it counts at the end."""
+    totals = {}
+    for kind in ("own", "power"):
+        new = f"ownership: {{facility: {kind}}}\n\ncost:\n"
+        found = cost(f"{changed(tmp_path, 'l40s-8-roce', (COST, new))} --draws 0")
+        totals[kind] = found["tco"]["total"]
+    assert totals["own"] - totals["power"] == pytest.approx(building(found) * 4 / 15)
+
+
+def test_a_partial_cost_is_set_against_nothing(tmp_path: Path) -> None:
+    file = changed(tmp_path, POD, ("price_book: usd-2026", "price_book: usd-2026\n  exclude: [servers]"))
+    found = cost(f"{file} --draws 0")
+    assert found["tco"]["partial"] == ["servers"]
+    assert found["tco"]["rents"] == []
+    assert found["uncertainty"]["against"] is None
+    assert found["headline"][0].startswith("Partial: every cost below leaves out servers")
+    money = json.loads(ffplan(f"compare {POD} {file} {JOB} --format json").out)["money"]
+    assert money["differences"] == []
+    assert not any("cheaper" in line.replace("called cheaper", "") for line in money["headline"])
+
+
+def test_excluded_storage_is_not_added(tmp_path: Path) -> None:
+    file = changed(tmp_path, POD, ("price_book: usd-2026", "price_book: usd-2026\n  exclude: [storage]"))
+    kinds = {line["kind"] for line in cost(f"{file} --draws 0")["bom"]["lines"]}
+    assert not kinds & {"storage", "storage-network"}
+    assert "in-band" in kinds
+
+
+def test_two_kinds_of_accelerators_have_no_rent(tmp_path: Path) -> None:
+    more = "count: 8}\n  - {role: compute, server: hgx-h100-8nic, count: 2}"
+    file = changed(tmp_path, "l40s-8-roce", ("count: 8}", more))
+    found = cost(f"{file} --draws 0")
+    assert found["tco"]["rents"] == []
+
+
+def test_the_power_factor_reaches_the_power_report(tmp_path: Path) -> None:
+    file = changed(tmp_path, "l40s-8-roce", ("cost:\n", "ownership: {power: 0.5}\n\ncost:\n"))
+    half, whole = (cost(f"{name} --draws 0")["power"] for name in (file, "l40s-8-roce"))
+    assert half["it_training_kw"] == pytest.approx(whole["it_training_kw"] / 2)
+    assert half["facility_kw"] == pytest.approx(whole["facility_kw"] / 2)
+
+
+def test_no_draws_give_no_probability() -> None:
+    money = json.loads(ffplan(f"compare {POD} fire-flyer-next {JOB} --draws 0 --format json").out)["money"]
+    assert money["differences"][0]["cheaper_share"] is None
+    assert not any("of the draws" in line for line in money["headline"])
+
+
+def test_a_baseline_that_cannot_be_priced_is_replaced(tmp_path: Path) -> None:
+    file = changed(tmp_path, POD, ("cost:\n  price_book: usd-2026\n", ""), (f"name: {POD}", "name: unpriced"))
+    money = json.loads(ffplan(f"compare {file} {POD} aws-p5-64 {JOB} --format json").out)["money"]
+    (found,) = money["differences"]
+    assert (found["label"], found["against"]) == ("aws-p5-64", POD)
+    assert any("stands in for it" in line for line in money["headline"])
 
 
 def test_another_currency_needs_a_rate_and_uses_it(tmp_path: Path) -> None:
@@ -141,7 +234,7 @@ def test_a_rented_fleet_has_no_purchase() -> None:
     assert [row["name"] for row in found["tco"]["yearly"]] == ["rent"]
     assert found["tco"]["per_accelerator_hour"]["likely"] == pytest.approx(3.10 / 0.85)
     assert found["tco"]["waiting"]["months"] == 0
-    assert found["tco"]["cash_flow"][0]["opex"] > 0
+    assert found["tco"]["cash_flow"][1]["opex"] > 0
 
 
 def test_a_stated_rent_by_the_hour(tmp_path: Path) -> None:
@@ -198,7 +291,7 @@ def test_a_design_against_itself_is_even() -> None:
     money = json.loads(ffplan(f"compare {POD} {ROOT}/designs/{POD}.yaml {JOB} --format json").out)["money"]
     (found,) = money["differences"]
     assert found["difference"]["likely"] == 0
-    assert found["cheaper_share"] == 0
+    assert found["cheaper_share"] == 0  # one build, one error: no draw differs
     assert any("cost the same for a token" in line for line in money["headline"])
 
 
@@ -225,7 +318,7 @@ def test_one_part_is_one_draw_for_both_sides() -> None:
     (found,) = money["differences"]
     names = [row["input"] for row in found["tornado"]]
     assert "speed.h100-sxm-80gb" in names
-    assert f"speed.{POD}" in names
+    assert sum(name.startswith("speed_own.") for name in names) == 2
     assert money["draws"] == 10_000
 
 
