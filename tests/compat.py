@@ -29,6 +29,8 @@ COMMANDS = (
     "check fire-flyer-2 superpod-h100-4su -f json",
     "collective superpod-h100-4su -s 1KiB..1GiB -f csv",
     "train superpod-h100-4su --model llama2-70b --gpus 512 --batch 1024 --search -f json",
+    "cost superpod-h100-4su --model llama3-70b --tokens 2T -f json",
+    "compare fire-flyer-2 dgx-a100-10k --model llama2-70b --tokens 2T --gpus 1024 --seed 3 -f json",
     "route fire-flyer-2 -t permutation --seed 7 -f json",
     "place fire-flyer-2 -o -",
     "faults fire-flyer-2 --samples 3 --seed 5 -f json",
