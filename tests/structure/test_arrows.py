@@ -30,7 +30,7 @@ ARROWS: dict[str, set[str]] = {
     "validation": {"studies"},
     "calibration": {"validation"},
     "report": {"results"},
-    "check": {"studies"},
+    "check": {"studies", "report"},
     "interop": {"fabric.routing", "results"},
     "schema": {"calibration", "check", "interop", "report"},
     "api": {"check", "report"},

@@ -1,0 +1,28 @@
+"""Formats of findings for people, pipelines and code hosts: one module each, with a function `render`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ffplan.check.formats.checked import Checked
+
+FORMATS = ("text", "json", "sarif", "junit", "github", "gitlab", "markdown")
+"""Formats by the names that the command line takes; each is a module of this folder."""
+
+
+def render(checked: Checked, form: str) -> str:
+    """Return findings as text in one of the formats.
+
+    Args:
+        checked: the files and their findings.
+        form: one of `FORMATS`.
+
+    Raises:
+        KeyError: for any other format.
+    """
+    if form not in FORMATS:
+        raise KeyError(form)
+    text: str = import_module(f"ffplan.check.formats.{form}").render(checked)
+    return text
