@@ -270,16 +270,19 @@ def parse_ratio(value: Any) -> float:
     return result
 
 
-def parse_fraction(value: Any) -> float:
-    """Return `40 %` as 0.4; a plain number is taken as the fraction itself."""
-    remedy = "write a share such as `40 %` or `0.4`"
+def _part(value: Any, remedy: str) -> float:
+    """Return a percentage, or a plain number, as a part of a whole."""
     match = _PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
     if match:
-        result = _number(match[1]) / 100.0
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        result = float(value)
-    else:
-        raise _fault("unit", f"{describe(value)} is not a share", remedy)
+        return _number(match[1]) / 100.0
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    raise _fault("unit", f"{describe(value)} is not a share", remedy)
+
+
+def parse_fraction(value: Any) -> float:
+    """Return `40 %` as 0.4; a plain number is taken as the fraction itself."""
+    result = _part(value, "write a share such as `40 %` or `0.4`")
     if not 0 < result <= 2:
         raise _fault("range", f"{describe(value)} is out of range", "write a share above 0 and of at most 200 %")
     return result
@@ -288,13 +291,7 @@ def parse_fraction(value: Any) -> float:
 def parse_share(value: Any) -> float:
     """Return a part of a whole: `40 %` as 0.4; from 0 to 1."""
     remedy = "write a share from 0 to 100 %, such as `40 %` or `0.4`"
-    match = _PERCENT.fullmatch(value.strip()) if isinstance(value, str) else None
-    if match:
-        result = _number(match[1]) / 100.0
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        result = float(value)
-    else:
-        raise _fault("unit", f"{describe(value)} is not a share", remedy)
+    result = _part(value, remedy)
     if not 0 <= result <= 1:
         raise _fault("range", f"{describe(value)} is out of range", remedy)
     return result

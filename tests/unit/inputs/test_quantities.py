@@ -120,3 +120,38 @@ def test_a_price_per_kwh_is_not_an_amount() -> None:
 def test_what_is_printed_has_no_control_characters_and_is_short() -> None:
     assert q.describe("a\x1b[31mb") == "`a?[31mb`"
     assert len(q.describe("x" * 500)) < 70
+
+
+@pytest.mark.parametrize(("text", "value"), [("40 %", 0.4), (0.25, 0.25), (0, 0.0), ("100 %", 1.0), (1, 1.0)])
+def test_shares(text: object, value: float) -> None:
+    assert q.parse_share(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["101 %", 1.01, -0.1, "x", True, None])
+def test_what_is_no_share(text: object) -> None:
+    with pytest.raises(PydanticCustomError):
+        q.parse_share(text)
+
+
+@pytest.mark.parametrize(("text", "value"), [("4 years", 4.0), ("18 months", 1.5), ("1 year", 1.0), ("0 months", 0.0)])
+def test_spans(text: str, value: float) -> None:
+    assert q.parse_years(text) == value
+
+
+@pytest.mark.parametrize("text", ["4", 4, "51 years", "3 days", "-1 years"])
+def test_what_is_no_span(text: object) -> None:
+    with pytest.raises(PydanticCustomError):
+        q.parse_years(text)
+
+
+def test_prices_of_other_units() -> None:
+    assert q.parse_money("$150/kW-month", per="kW-month") == q.Money(150.0, "USD")
+    assert q.parse_money("€2.5 M / year", per="year") == q.Money(2.5e6, "EUR")
+    with pytest.raises(PydanticCustomError, match="a price per W is wanted"):
+        q.parse_money("$10/kWh", per="W")
+    with pytest.raises(PydanticCustomError, match="not a price per kWh"):
+        q.parse_money("$10/kWh")
+
+
+def test_money_is_ordered_by_its_amount() -> None:
+    assert q.Money(1.0, "USD") < q.Money(2.0, "EUR")
