@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.fabric.wiring.network import LEAF, ROLES, SPINE
 from ffplan.interop.canvas import COLOURS, COLUMNS, GAP, PAD, SQUARE, Canvas
@@ -132,7 +133,8 @@ def drawing(design: ResolvedDesign, fabric: WiredFabric) -> str:
     trees = fabric.trees[: fabric.zones]
     canvas.text(PAD, 26, design.spec.name, "h")
     s = fabric.network.switches
-    words = f"{len(s):,} switches ({design.switch.id}), {len(fabric.network.endpoints):,} endpoints"
+    noun = "switch" if len(s) == 1 else "switches"
+    words = f"{len(s):,} {noun} ({design.switch.id}), {plural(len(fabric.network.endpoints), 'endpoint')}"
     if fabric.planes > 1:
         words += f"; one of {fabric.planes} equal planes is drawn"
     canvas.text(PAD, 46, words, "s")

@@ -225,6 +225,6 @@ def test_chromium_draws_the_fabric_without_words_over_words(design: str, tmp_pat
     )
     result = re.search(r"RESULT (\d+) texts, ([\d.]+) wide; (.*?) END</pre>", done.stdout)
     assert result, done.stderr[-500:]
-    assert int(result.group(1)) > 5
+    assert int(result.group(1)) > 3  # one switch is drawn with four words
     assert float(result.group(2)) < 2000
     assert result.group(3) == ""
