@@ -48,8 +48,9 @@ def _kind(kind: str | None, command: str) -> str | None:
 
     if kind is None or kind in KINDS:
         return kind
-    if kind.removesuffix("s") in KINDS:
-        return kind.removesuffix("s")
+    for ending in ("s", "es"):
+        if kind.removesuffix(ending) in KINDS:
+            return kind.removesuffix(ending)
     raise UsageError(f"ffplan catalog {command}: no kind `{kind}`; {kind_hint(kind)}")
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from ffplan.catalog.prices import Currency
 from ffplan.design.sections import OwnershipSection, RentSection
 from ffplan.inputs.model import MOST_COUNT, Count, Frozen, Identifier, Many, Text
-from ffplan.inputs.quantities import Bandwidth, Data, EnergyPrice, Length, MoneyAmount, Power, Ratio, Years
+from ffplan.inputs.quantities import Bandwidth, Change, Data, EnergyPrice, Length, MoneyAmount, Power, Ratio, Years
 
 Role = Literal["compute", "storage", "management"]
 Family = Literal["fat-tree", "rail-optimised", "rail-only", "dragonfly"]
@@ -196,8 +196,8 @@ class Phase(Frozen):
     """From the first order to the order of this phase [year]."""
     nodes: Annotated[Many[Annotated[int, Field(ge=0, le=MOST_COUNT)]], Field(min_length=1)]
     """Nodes of each group, in the order of `nodes`, that stand once this phase is in production."""
-    price_change: Annotated[float, Field(ge=-0.9, le=3.0, strict=False)] = 0.0
-    """Prices of this phase over those of the price book, less one: -0.15 where parts are 15 % cheaper by then [1]."""
+    price_change: Change = 0.0
+    """Prices of this phase over those of the price book, less one: -15 % where parts are 15 % cheaper by then [1]."""
     lead_time: Years | None = None
     """From its order to its first job; lead time and commissioning of `ownership` if omitted [year]."""
 

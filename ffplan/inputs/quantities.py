@@ -430,6 +430,20 @@ def money_per(per: str | None) -> tuple[PlainValidator, WithJsonSchema]:
     return PlainValidator(parse), _schema(f"`{PER_EXAMPLES.get(per, '$100')}/{per}`", rf"{_AMOUNT_SHAPE}\s*/\s*{per}")
 
 
+def parse_change(value: Any) -> float:
+    """Return a change of a price: `-10 %` as -0.1; above -90 % and at most 300 %."""
+    remedy = "write a change such as `-10 %` or `-0.1`"
+    text = value.strip() if isinstance(value, str) else value
+    minus = isinstance(text, str) and text.startswith("-")
+    result = _part(text.lstrip("+-").strip() if isinstance(text, str) else text, remedy)
+    result = -result if minus else result
+    if not -0.9 <= result <= 3.0:
+        raise _fault("range", f"{describe(value)} is out of range", "write a change from -90 % to 300 %")
+    return result
+
+
+Change = Annotated[float, PlainValidator(parse_change), _schema("`-10 %`", rf"[-+]?\s*{_PERCENT.pattern}", number=True)]
+"""A change of a price [1]."""
 Share = Annotated[float, PlainValidator(parse_share), _schema("`40 %`", _PERCENT.pattern, number=True)]
 """A part of a whole, from 0 to 1 [1]."""
 Years = Annotated[float, PlainValidator(parse_years), _schema("`4 years` or `18 months`", _SPAN.pattern)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import number
+from ffplan.base.formatting import number, plural
 from ffplan.report.document import Body, Document, Grid, Remarks
 
 if TYPE_CHECKING:
@@ -65,9 +65,24 @@ def parts_document(parts: PartList) -> Document:
     return Document(parts, lambda: _list(parts), lambda: parts.parts)
 
 
+MANY = ("recalled", "second-hand")
+"""Findings that most parts have many of: text counts them by part; JSON and CSV have each."""
+
+
+def _audit_rows(report: AuditReport) -> tuple[tuple[str, ...], ...]:
+    rows = [(item.kind, item.part, item.path, item.what) for item in report.findings if item.kind not in MANY]
+    for kind in MANY:
+        counts: dict[str, int] = {}
+        for item in report.findings:
+            if item.kind == kind:
+                counts[item.part] = counts.get(item.part, 0) + 1
+        rows += [(kind, part, plural(count, "figure"), "JSON and CSV list them") for part, count in counts.items()]
+    return tuple(rows)
+
+
 def _audit(report: AuditReport) -> Body:
     counts = ", ".join(f"{count:,} {kind}" for kind, count in report.counts.items() if count) or "no findings"
-    rows = tuple((item.kind, item.part, item.path, item.what) for item in report.findings)
+    rows = _audit_rows(report)
     table = [Grid("", rows, ("kind", "part", "figure", "why"), style="list")] if rows else []
     return Body(f"{report.figures:,} figures: {counts}", tuple(table))
 

@@ -47,7 +47,7 @@ def _bands(rows: Sequence[tuple[str, Band | None, str]]) -> tuple[tuple[str, ...
 
 def run_blocks(run: RunReport) -> list[Block]:
     """Return a run as plan, step and bands."""
-    plan = f"{plan_words(run.plan)}, batch {run.batch:,} on {run.gpus:,} accelerators"
+    plan = f"{plan_words(run.plan)}, {run.plan.precision}, batch {run.batch:,} on {run.gpus:,} accelerators"
     step = f"{number(run.step_s)} s, {run.tokens_s:,.0f} tokens/s, MFU {percent(run.mfu)}"
     lines = Lines("Run", (("plan", plan), ("step", f"{step}; effective training time {percent(run.effective)}")))
     rows = _bands(
@@ -106,9 +106,10 @@ def _tco(tco: Tco) -> list[Block]:
         f"{_amount(hour.likely)} {tco.currency} in use at {percent(tco.utilisation)}, P10 to P90 "
         f"{_amount(hour.p10)} to {_amount(hour.p90)}"
     )
+    rest = "" if tco.facility == "rented" else ", residual value taken off at the end"
     lines = [
         ("accelerator-hour", f"{use}; {_amount(tco.per_accelerator_hour_paid)} over all hours"),
-        ("cash", f"{_amount(tco.total)} {tco.currency} over {number(tco.years)} years, residual value taken off"),
+        ("cash", f"{_amount(tco.total)} {tco.currency} over {number(tco.years)} years{rest}"),
     ]
     if tco.network_share is not None:
         lines.append(("network", f"{percent(tco.network_share)} of the bill of materials"))
@@ -153,7 +154,7 @@ def _cash(tco: Tco) -> Grid:
         )
         for row in shown
     )
-    return Grid(f"Cash flow, {tco.currency}", rows, ("month", "bought", "running", "sum", "discounted"))
+    return Grid(f"Cash flow, {tco.currency}", rows, ("month", "bought", "running/month", "sum", "discounted"))
 
 
 def _power(p: SitePower) -> list[Block]:

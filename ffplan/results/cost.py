@@ -35,6 +35,8 @@ class Bom:
     """Total over accelerators [currency]."""
     missing: tuple[MissingPrice, ...]
     """Parts without a price, which the sums leave out."""
+    priced_elsewhere: tuple[str, ...]
+    """Parts of these that the ownership profile's price book has."""
     excluded: tuple[str, ...]
     """Categories that the design's cost scope leaves out."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.formatting import number
 from ffplan.catalog.parts import Accelerator, Server, StorageServer
-from ffplan.catalog.prices import PriceBook, RentBook
+from ffplan.catalog.prices import PriceBook
 from ffplan.inputs.quantities import Money
 from ffplan.results.catalog import AuditFinding, AuditReport, BrokenPart
 
@@ -132,7 +132,7 @@ def audit(catalog: Catalog, kind: str | None = None, months: int = MONTHS) -> Au
             found += _figure_findings(part, ".".join(map(str, path)), figure, newest, months)
         found += [*_power_findings(part, catalog), *_peak_findings(part)]
     books = [part for part in parts if isinstance(part, PriceBook)]
-    wanted = [part for part in parts if kind in (None, part.kind) and not _rented(part, parts)]
+    wanted = [part for part in parts if kind in (None, part.kind) and not _rented(part)]
     found += [item for item in _price_findings(books, wanted) if kind in (None, "price-book") or item.path == ""]
     order = {name: at for at, name in enumerate(KINDS_OF_FINDING)}
     found.sort(key=lambda item: (order[item.kind], item.part, item.path))
@@ -140,15 +140,14 @@ def audit(catalog: Catalog, kind: str | None = None, months: int = MONTHS) -> Au
     return AuditReport(figures=figures, counts=counts, findings=tuple(found), broken=tuple(broken))
 
 
-def _rented(part: Part, parts: list[Part]) -> bool:
-    """Return whether a server is rented out and not sold: its vendor is a provider of the rent books."""
+def _rented(part: Part) -> bool:
+    """Return whether a server is rented out and not sold."""
     if not isinstance(part, Server | StorageServer) and part.kind != "nic":
         return False
-    providers = {offer.provider for book in parts if isinstance(book, RentBook) for offer in book.offers.values()}
-    return any(part.vendor.split()[0] == provider.split()[0] for provider in providers) or part.vendor in CLOUDS
+    return part.vendor.split()[0] in CLOUDS
 
 
 CLOUDS = ("AWS", "Google", "Amazon", "Microsoft", "Oracle")
-"""Vendors whose machines are rented out."""
+"""First words of vendors whose machines are rented out."""
 KINDS_OF_FINDING = ("out-of-range", "contradicted", "unpriced", "stale", "wide-range", "recalled", "second-hand")
 """Kinds of findings, worst first."""

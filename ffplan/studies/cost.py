@@ -110,7 +110,9 @@ def band(value: Any, drawn: Any) -> Band:
         return Band(one, one, one, one)
     import numpy as np
 
-    low, middle, high = (float(item) for item in np.quantile(drawn, QUANTILES))
+    ordered = np.sort(drawn)
+    places = (len(ordered) - 1) * np.array(QUANTILES)
+    low, middle, high = (float(item) for item in np.interp(places, np.arange(len(ordered)), ordered))
     return Band(one, low, middle, high)
 
 
@@ -285,7 +287,7 @@ def _tco(ledger: Ledger, v: Values, year: YearAccount, drawn: YearAccount, bom: 
     rented = ledger.owned.rent is not None
     life = float(v["life"])
     running = float(running_month(year))
-    rate = 0.0 if rented else float(v["capital"])
+    rate = float(v["capital"])
     flow = cash_flow(purchases(ledger, v, year), running, life * MONTHS, _remaining(ledger, v, year), rate)
     return out.Tco(
         currency=ledger.owned.currency,

@@ -51,6 +51,7 @@ def bom_report(ledger: Ledger, v: Values) -> out.Bom | None:
     made = bill(ledger.account, ledger.planned, ledger.around, ledger.prices, inputs, ledger.names)
     rate = ledger.owned.rate_of(book.currency)
     scope = ledger.design.spec.cost
+    side = ledger.owned.side_prices.items if ledger.owned.side_prices else {}
     count = ledger.account.accelerators
     return out.Bom(
         currency=ledger.owned.currency,
@@ -64,6 +65,7 @@ def bom_report(ledger: Ledger, v: Values) -> out.Bom | None:
         total_high=made.high,
         per_accelerator=made.total / count if count and made.lines else None,
         missing=ledger.missing,
+        priced_elsewhere=tuple(dict.fromkeys(item.part for item in ledger.missing if item.part in side)),
         excluded=tuple(scope.exclude) if scope else (),
     )
 

@@ -87,7 +87,7 @@ def _rent_words(tco: Tco) -> str:
     if row is None:
         return ""
     gap = row.owned_hour / row.hour - 1
-    than = f"the cheapest rent known, {row.offer} at {money(row.hour, tco.currency)}"
+    than = f"the cheapest rent known, spot apart, {row.offer} at {money(row.hour, tco.currency)}"
     lead = f"An hour in use owned costs {percent(abs(gap))} {'less' if gap < 0 else 'more'} than {than}"
     if percent(abs(gap)) == "0 %":
         lead = f"An hour in use owned costs as much as {than}"
@@ -100,8 +100,26 @@ def _waiting_words(tco: Tco) -> str:
     wait = tco.waiting
     if not wait.months:
         return ""
-    cost = f", which cost {money(wait.value, tco.currency)} ({wait.basis})" if wait.value is not None else ""
+    cost = f"; these months cost {money(wait.value, tco.currency)} ({wait.basis})" if wait.value is not None else ""
     return f"The first job runs {_months(wait.months)} after the order{cost}."
+
+
+def _outlives(run: RunReport, tco: Tco) -> str:
+    """Return that a run takes longer than the hardware lasts; nothing where it does not."""
+    years = run.days.likely / DAYS_PER_YEAR
+    if years <= tco.years:
+        return ""
+    life = f"the {number(tco.years)} years that its hardware is paid for"
+    return f"The run takes {number(years, 2)} years, longer than {life}."
+
+
+DAYS_PER_YEAR = 365.0
+
+
+def _priced_elsewhere(study: CostStudy) -> str:
+    """Return which missing prices the book of the ownership profile has."""
+    found = study.bom.priced_elsewhere if study.bom else ()
+    return f" The profile's price book has {listed(f'`{part}`' for part in found)}." if found else ""
 
 
 def headline(study: CostStudy) -> tuple[str, ...]:
@@ -117,6 +135,7 @@ def headline(study: CostStudy) -> tuple[str, ...]:
     partial = ""
     if tco.partial:
         partial = f"Partial: every cost below leaves out {listed(tco.partial)}, and nothing is set against rent."
+        partial += _priced_elsewhere(study)
     hour = band_words(tco.per_accelerator_hour, _plain(currency), f" {currency}")
     if tco.facility == "rented":
         base = f"The rented fleet costs {hour} for an accelerator-hour in use, {money(tco.year, currency)} a year."
@@ -127,7 +146,8 @@ def headline(study: CostStudy) -> tuple[str, ...]:
         )
     drivers = driver_words(study.uncertainty) if study.uncertainty else ""
     run = study.run.words if study.run else ""
-    found = (partial, run, base, drivers, _rent_words(tco), _waiting_words(tco))
+    outlives = _outlives(study.run, tco) if study.run else ""
+    found = (partial, run, outlives, base, drivers, _rent_words(tco), _waiting_words(tco))
     return tuple(text for text in found if text)
 
 
@@ -193,11 +213,21 @@ def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[s
         found.append(f"Power is partial: no {parts}.")
     if error is not None:
         found.append(
+            "Days are of a job that runs without a break; what stands idle between jobs is in the price of an hour in "
+            "use."
+        )
+        found.append(
             "A run pays for its accelerator-hours at the price of an hour in use; its time is tokens over tokens a "
             "second over the effective training time."
         )
         found.append(
             f"The draws hold the model's error of the speed: {100 * error[0]:.0f} % in the mean over {error[1]}."
+        )
+    found.append("Where a range reaches further up than down, the median of the draws lies above the likely value.")
+    if owned.rent is None:
+        found.append(
+            "`ffplan design` has price and power of what the design plans; storage and side networks that it does not "
+            "plan stand here alone."
         )
     found.append(
         "Every uncertain input is drawn on its own; a part's price is one draw for all designs of a comparison."

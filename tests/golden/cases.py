@@ -230,6 +230,7 @@ CASES = (
     _phases("phases-empty", "[6272]}\n  - {name: whole, after: 6 months, nodes: [12544]}", "[0]}"),
     _phases("phases-length", "nodes: [6272]", "nodes: [6272, 1]"),
     _phases("phases-order", "after: 0 months", "after: 9 months"),
+    _phases("phases-price", "after: 6 months", "price_change: -95 %, after: 6 months"),
     _phases("phases-shrink", "nodes: [6272]", "nodes: [12545]"),
     _phases("phases-unfinished", "nodes: [12544]", "nodes: [12543]"),
     _rent("rent-accelerator", "aws-p5-h100-3-year", "aws-p6-b200-3-year"),

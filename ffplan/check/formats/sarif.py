@@ -27,7 +27,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
         "id": rule.id,
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": rule.why},
-        "help": {"text": help_, "markdown": f"{help_}\n\n```yaml\n{rule.example}\n```"},
+        "help": {"text": help_, "markdown": f"{help_}\n\nRefused:\n\n```yaml\n{rule.example}\n```"},
         "defaultConfiguration": {"level": LEVELS[rule.severity]},
     }
 

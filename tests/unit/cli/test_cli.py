@@ -47,7 +47,7 @@ def test_a_shipped_design_by_name_and_by_path_are_one() -> None:
         (("design", "fire-flyer-2", "-o", "/tmp"), "this is a folder"),
         (("design", "fire-flyer-2", "--catalog", "/no/such/folder"), "cannot be read"),
         (("catalog", "show", "qm8800"), "did you mean `qm8700`"),
-        (("catalog", "list", "switches"), "did you mean `switch`"),
+        (("catalog", "list", "swich"), "did you mean `switch`"),
         (("schema", "desing"), "desing"),
     ],
 )

@@ -155,3 +155,14 @@ def test_prices_of_other_units() -> None:
 
 def test_money_is_ordered_by_its_amount() -> None:
     assert q.Money(1.0, "USD") < q.Money(2.0, "EUR")
+
+
+@pytest.mark.parametrize(("text", "value"), [("-10 %", -0.1), ("+ 5 %", 0.05), (-0.2, -0.2), (0, 0.0), ("- 0 %", 0.0)])
+def test_changes(text: object, value: float) -> None:
+    assert q.parse_change(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["-95 %", 3.5, "x", None, "--5 x"])
+def test_what_is_no_change(text: object) -> None:
+    with pytest.raises(PydanticCustomError):
+        q.parse_change(text)

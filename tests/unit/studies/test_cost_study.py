@@ -439,3 +439,18 @@ def test_a_profile_that_lacks_a_figure_is_refused(tmp_path: Path) -> None:
     run = ffplan(f"cost {POD} --catalog {tmp_path}")
     assert run.code == 2
     assert "has no `life`" in run.err
+
+
+def test_a_run_that_outlives_its_hardware_says_so() -> None:
+    found = cost("l40s-8-roce --model llama3-8b --tokens 100T --years 2 --draws 0")
+    assert found["run"]["days"]["likely"] > 730
+    assert any("longer than the 2 years" in line for line in found["headline"])
+    short = cost("l40s-8-roce --model llama3-8b --tokens 10B --draws 0")
+    assert not any("longer than" in line for line in short["headline"])
+
+
+def test_a_book_that_has_the_missing_price_is_named(tmp_path: Path) -> None:
+    file = changed(tmp_path, "l40s-8-roce", ("usd-2026", "usd-2024"))
+    found = cost(f"{file} --draws 0")
+    assert "l40s-8gpu" in found["bom"]["priced_elsewhere"]
+    assert "price book has" in found["headline"][0]
