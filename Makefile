@@ -8,7 +8,7 @@ READY := $(VENV)/ready
 
 demo: $(READY)  ## Set up, and compare Fire-Flyer 2 with a DGX A100 cluster
 	$(BIN)/ffplan compare designs/fire-flyer-2.yaml designs/dgx-a100-10k.yaml --baseline dgx-a100-10k \
-	  --model llama2-70b --batch 16384 --gpus 8192
+	  --model llama2-70b --tokens 2T --batch 16384 --gpus 8192
 
 test: $(READY)  ## Set up, and run the tests that need no other program
 	$(BIN)/python -m pytest -m "not integration"
