@@ -5,16 +5,24 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 import pytest
 
 from ffplan.catalog.ownership import SideNetwork
+from ffplan.catalog.store import Catalog
 from ffplan.cost.bill import bill, cents, decimal, part_lines
 from ffplan.cost.bom import Item
 from ffplan.cost.site import side_network
-from tests.support import DESIGNS, ffplan
+from ffplan.design.resolve import resolve
+from ffplan.inputs.document import read_document
+from ffplan.studies.ledger import Ledger, ledger_of
+from tests.support import DESIGNS, ROOT, ffplan
 from tests.unit.cost.test_account import ACCOUNT
 from tests.unit.cost.test_draws import wide
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_lines_by_hand() -> None:
@@ -86,3 +94,56 @@ def test_an_account_without_racks_or_liquid_has_no_such_lines() -> None:
     inputs = {"rack": wide("rack", 1, 1, 1), "liquid_cooling": wide("liquid_cooling", 1, 1, 1)}
     made = bill(replace(ACCOUNT, racks=0, liquid_w=0.0), [], [], {}, inputs, {})
     assert (made.lines, made.total) == ((), 0.0)
+
+
+def test_a_share_that_is_missing_hides_no_other() -> None:
+    inputs = {"installation": wide("installation", 0.1, 0.1, 0.1), "discount": wide("discount", 0.0, 0.0, 0.0)}
+    one = replace(ACCOUNT, parts=(("server", 1),))
+    made = bill(one, [Item("servers", "server", 1)], [], {"server": wide("price.server", 100, 100, 100)}, inputs, {})
+    assert [(line.kind, line.total) for line in made.lines] == [("servers", 100.0), ("installation", 10.0)]
+    assert [line.share for line in made.lines] == pytest.approx([100 / 110, 10 / 110])
+
+
+def test_prices_of_later_phases_are_a_line() -> None:
+    """Two servers of 100, one of them bought at 80: the bill is 180."""
+    half = replace(ACCOUNT, parts=(("server", 1.8),))
+    price = wide("price.server", 50, 100, 200)
+    made = bill(half, [Item("servers", "server", 2)], [], {"server": price}, {}, {})
+    assert [(line.kind, line.total, line.low, line.high) for line in made.lines] == [
+        ("servers", 200.0, 100.0, 400.0),
+        ("phases", -20.0, -40.0, -10.0),
+    ]
+    assert (made.hardware, made.total) == (200.0, 180.0)
+
+
+def ledger(name: str) -> Ledger:
+    catalog = Catalog()
+    return ledger_of(resolve(read_document(ROOT / "designs" / f"{name}.yaml"), catalog), catalog)
+
+
+def test_spares_and_racks_by_hand() -> None:
+    """2 % of 127 servers, 48 switches, 1,016 and 1,024 links, rounded; two power distribution units for a rack."""
+    found = ledger("superpod-h100-4su")
+    spares = {item.part: item.quantity for item in found.site.spares}
+    assert (spares["hgx-h100-8nic"], spares["qm9700"], spares["400g-aoc"]) == (3, 1, 20 + 20)
+    assert found.site.racks == sum(found.site.racks_of.values())
+    bom = json.loads(ffplan("cost superpod-h100-4su --draws 0 --format json").out)["bom"]
+    racks = {line["description"]: line["quantity"] for line in bom["lines"] if line["kind"] == "racks"}
+    assert racks == {"rack cabinet": found.site.racks, "rack power distribution unit": 2 * found.site.racks}
+
+
+def test_planned_storage_has_racks_and_no_network_of_its_own() -> None:
+    found = ledger("fire-flyer-2")
+    assert found.owned.storage is None
+    assert [plan.name for plan in found.site.networks] == ["in-band", "out-of-band"]
+    assert found.site.racks_of["compute"] == 1250 // 15 + 1  # 15 nodes of 2.66 kW in 41 kW
+    assert found.account.servers == 1250 + 135
+
+
+def test_groups_of_one_role_share_a_row_of_racks(tmp_path: Path) -> None:
+    text = (ROOT / "designs" / "l40s-8-roce.yaml").read_text()
+    more = "count: 8}\n  - {role: compute, server: l40s-8gpu, count: 3}"
+    (tmp_path / "two.yaml").write_text(text.replace("count: 8}", more).replace("l40s-8-roce", "two"))
+    catalog = Catalog()
+    found = ledger_of(resolve(read_document(tmp_path / "two.yaml"), catalog), catalog)
+    assert found.site.racks_of["compute"] == 2  # nine of 4.5 kW in 41 kW, for each group
