@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.training import PlanFields
     from ffplan.results.cost import CostStudy
-    from ffplan.studies.cost import TimedJob
+    from ffplan.studies.usual_job import TimedJob
 
 views.install()
 
@@ -82,9 +82,7 @@ def _timed(
         UsageError: where it cannot run.
     """
     from ffplan.catalog.models import Model
-    from ffplan.studies.cost import timed_job
-    from ffplan.studies.job_layout import most_gpus
-    from ffplan.studies.usual_job import job_report, with_usual_batch
+    from ffplan.studies.usual_job import timed_on
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
 
@@ -93,10 +91,8 @@ def _timed(
     part = part_of(parts, Model, model, "model")
     if part.transformer is None:
         raise UsageError(f"costs: {part.id} is no transformer")
-    count = job[0] or most_gpus(given.resolved)
-    asked = with_usual_batch(job[1], part, count)
+    gpus, plan = job
     try:
-        report = job_report(given.resolved, parts, part, asked, count, searching=searching)
+        return timed_on(given.resolved, parts, part, plan, gpus, tokens, searching=searching)
     except (RefusedError, UncalibratedError) as error:
         raise UsageError(f"costs: {error}") from None
-    return timed_job(report, count, tokens)

@@ -22,6 +22,11 @@ def number(value: float, digits: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
+def short(value: float) -> str:
+    """Return `value` to three digits, or to the last whole number from a hundred on."""
+    return number(value, 3) if abs(value) < 100 else f"{value:,.0f}"
+
+
 LARGE = 10_000_000
 """Amounts from here on are written in millions or billions."""
 

@@ -320,3 +320,8 @@ PER_WORDS: dict[type[Figure], str] = {
     PerMonthEstimate: "/month",
 }
 """What a price is for, after its currency."""
+
+
+def plain_amount(value: Any) -> float:
+    """Return an amount of money without its currency [currency], or a number as it is [same unit]."""
+    return value.amount if isinstance(value, Money) else float(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -66,7 +67,7 @@ def _training(
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.compare import comparable
-    from ffplan.studies.compare_money import compare_money
+    from ffplan.studies.compare_money import FRACTIONS, compare_money
     from ffplan.studies.compare_training import batches_of, compare_training
     from ffplan.studies.job_layout import most_gpus
     from ffplan.studies.usual_job import JobReports, with_usual_batch
@@ -85,12 +86,15 @@ def _training(
     assert plan.batch is not None
     progress = Progress(f"searching plans of {part.id}")
     searching = job.search or job.plan is None
-    reports = JobReports(resolved, part, plan, searching=searching, step=progress.another)
+    batches = batches_of(plan.batch)
+    total = len(files) * (len(batches) + (len(FRACTIONS) if job.tokens is not None else 0))
+    step = partial(progress.another, total)
+    reports = JobReports(resolved, part, plan, searching=searching, step=step)
     found = compare_training(designs, baseline, reports, plan.batch, gpus, comparable=comparable(designs))
     money = None
     if job.tokens is not None:
         wanted = (gpus, plan.batch, job.tokens)
-        money = compare_money(reports, labels, baseline, batches_of(plan.batch), wanted, job.money)
+        money = compare_money(reports, labels, baseline, batches, wanted, job.money)
     progress.end()
     return found, money
 

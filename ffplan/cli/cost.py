@@ -18,7 +18,7 @@ from ffplan.cli.series import MOST
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.studies.cost import TimedJob
+    from ffplan.studies.usual_job import TimedJob
 
 
 def _timed(
@@ -39,9 +39,8 @@ def _timed(
     """
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
-    from ffplan.studies.cost import timed_job
     from ffplan.studies.job_layout import most_gpus
-    from ffplan.studies.usual_job import job_report, with_usual_batch
+    from ffplan.studies.usual_job import timed_on
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
 
@@ -51,12 +50,11 @@ def _timed(
     most = most_gpus(design)
     if gpus is not None and gpus > most:
         raise UsageError(f"ffplan cost: --gpus {gpus:,}: one job can span {most:,} of this design")
-    count = gpus or most
-    fields = with_usual_batch(read_plan(plan, wanted), part, count)
+    fields = read_plan(plan, wanted)
     progress = Progress(f"searching plans of {part.id}")
     progress.step(0, 1)
     try:
-        report = job_report(design, parts, part, fields, count, searching=search or plan is None)
+        return timed_on(design, parts, part, fields, gpus, tokens, searching=search or plan is None)
     except UncalibratedError as error:
         raise UsageError(f"ffplan cost: {error}; {error.remedy}") from None
     except RefusedError as error:
@@ -66,7 +64,6 @@ def _timed(
         raise typer.Exit(EXIT_FINDINGS) from None
     finally:
         progress.end()
-    return timed_job(report, count, tokens)
 
 
 def cost(

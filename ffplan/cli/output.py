@@ -115,10 +115,10 @@ class Progress:
         if self.shown:
             self._show(f"{self.what}: {done} times")
 
-    def another(self) -> None:
-        """Print how often it was called."""
+    def another(self, total: int) -> None:
+        """Print how often it was called, of how many times."""
         self.done += 1
-        self.count(self.done)
+        self.step(self.done, total)
 
     def end(self) -> None:
         """Clear the line."""

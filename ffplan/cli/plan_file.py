@@ -9,7 +9,7 @@ from ffplan.training.axes import AXES
 
 if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
-    from ffplan.results.training import PlanRow
+    from ffplan.results.plan import PlanRow
 
 
 WIDTHS = {4: "fp32", 2: "bf16"}

@@ -49,6 +49,8 @@ from ffplan.training.axes import AXES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.training import PlanFields
     from ffplan.inputs.document import Document
     from ffplan.results.training import TrainReport, TrainRow
@@ -56,8 +58,7 @@ if TYPE_CHECKING:
 
 
 def _report(
-    file: str,
-    catalog: list[str] | None,
+    read: tuple[ResolvedDesign, Catalog],
     model: str,
     request: Callable[..., TrainRequest],
     *,
@@ -67,8 +68,7 @@ def _report(
     """Return the report of a plan, or of a search where `top` plans are asked for.
 
     Args:
-        file: the design.
-        catalog: folders of parts.
+        read: the design and its parts.
         model: id of the model.
         request: makes the request for it.
         top: plans asked for.
@@ -86,7 +86,7 @@ def _report(
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
 
-    design, parts = resolved_design(file, catalog)
+    design, parts = read
     wanted = request(model=part_of(parts, Model, model, "ffplan train: --model"))
     if not wanted.gpus:
         wanted = replace(wanted, gpus=(most_gpus(design),))
@@ -102,7 +102,7 @@ def _report(
         raise typer.Exit(EXIT_FINDINGS) from None
 
 
-def _as_run(file: str, catalog: list[str] | None, report: TrainReport, tokens: str | None) -> TrainReport:
+def _as_run(read: tuple[ResolvedDesign, Catalog], report: TrainReport, tokens: str | None) -> TrainReport:
     """Return a report with its first row as a training run, where tokens are given.
 
     Raises:
@@ -111,13 +111,14 @@ def _as_run(file: str, catalog: list[str] | None, report: TrainReport, tokens: s
     if tokens is None:
         return report
     from ffplan.studies.asked import Asked
-    from ffplan.studies.cost import study_cost, timed_job
+    from ffplan.studies.cost import study_run
+    from ffplan.studies.usual_job import timed_job
 
     if report.unit != "tokens":
         raise UsageError(f"ffplan train: --tokens: {report.model} is trained on {report.unit}")
     row = report.rows[0]
     timed = timed_job(report, row.plan.gpus + row.idle, tokens_of(tokens, "train"))
-    return replace(report, run=study_cost(*resolved_design(file, catalog), Asked(), timed).run)
+    return replace(report, run=study_run(*read, Asked(), timed))
 
 
 def _refuse_options(save: str | None, top: int | None, *, search: bool) -> None:
@@ -225,6 +226,7 @@ def train(
     limit = parsed(lambda: parse_quantity(memory, DATA), "--memory") if memory else None
     numbers, fixed = _numbers(gpus, search=search), frozenset(wanted.model_fields_set)
     request = partial(TrainRequest, plan=wanted, gpus=numbers, memory=limit, fixed=fixed)
-    report = _report(file, catalog, model, request, top=(top or TOP) if search else None, plan=(document, set(given)))
-    emit(train_document(report := _as_run(file, catalog, report, tokens), chart=chart), form, output)
+    read = resolved_design(file, catalog)
+    report = _report(read, model, request, top=(top or TOP) if search else None, plan=(document, set(given)))
+    emit(train_document(report := _as_run(read, report, tokens), chart=chart), form, output)
     _finish(report, wanted, save)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
+from ffplan.design.ownership import LEAST, booked
 
 if TYPE_CHECKING:
     from ffplan.catalog.prices import PriceBook
     from ffplan.design.ownership import Assumed, ResolvedOwnership
+
+
+INFINITE = float("inf")
 
 
 @record
@@ -30,7 +34,7 @@ class Input:
     date: str | None = None
     least: float = 0.0
     """Smallest value it can have."""
-    most: float = float("inf")
+    most: float = INFINITE
     """Largest value it can have."""
 
     @property
@@ -106,16 +110,19 @@ MEAN_ABSOLUTE = 1.2533
 """Standard deviation of a normal distribution over its mean absolute deviation: sqrt(pi / 2)."""
 
 
+SHARES = ("discount", "freight", "installation", "support", "residual", "capital", "idle")
+"""Inputs that are parts of a whole, from nothing on."""
 BOUNDS: dict[str, tuple[float, float]] = {
-    **dict.fromkeys(("discount", "freight", "installation", "support", "residual", "capital", "idle"), (0.0, 1.0)),
-    **dict.fromkeys(("utilisation", "effective"), (0.01, 1.0)),
-    **dict.fromkeys(("life", "building_life"), (0.25, float("inf"))),
-    "pue": (1.0, float("inf")),
+    **{name: (least, INFINITE) for name, least in LEAST.items()},
+    **dict.fromkeys(SHARES, (0.0, 1.0)),
+    **{name: (LEAST[name], 1.0) for name in ("utilisation", "effective")},
+    "pue": (1.0, INFINITE),
 }
 """Smallest and largest value of an input, where they are not 0 and infinity; tails of a distribution end there."""
 
 
 def _input(name: str, label: str, unit: str, found: Assumed, *, key: str | None = None) -> Input:
+    least, most = BOUNDS.get(name, (0.0, INFINITE))
     return Input(
         name=name,
         key=key or name,
@@ -128,8 +135,8 @@ def _input(name: str, label: str, unit: str, found: Assumed, *, key: str | None 
         source=found.source,
         status=found.status,
         date=found.date,
-        least=BOUNDS.get(name, (0.0, float("inf")))[0],
-        most=BOUNDS.get(name, (0.0, float("inf")))[1],
+        least=least,
+        most=most,
     )
 
 
@@ -151,29 +158,11 @@ def price_inputs(book: PriceBook, rate: float, parts: tuple[str, ...]) -> list[I
         rate: value of a unit of its currency [currency].
         parts: catalogue ids; those without a price are left out.
     """
-    found = []
-    for part in parts:
-        figure = book.items.get(part)
-        if figure is None:
-            continue
-        source = book.sources[figure.source]
-        low, high = figure.range
-        found.append(
-            Input(
-                name=f"price.{part}",
-                key=f"price.{part}",
-                label=f"price of {part}",
-                unit="currency",
-                likely=figure.value * rate,
-                low=low * rate,
-                high=high * rate,
-                distribution="triangular" if low < high else "fixed",
-                source=f"{book.id}: {source.title}",
-                status=figure.status or source.status,
-                date=source.date,
-            )
-        )
-    return found
+    return [
+        _input(f"price.{part}", f"price of {part}", "currency", booked(book, book.items[part], rate))
+        for part in parts
+        if part in book.items
+    ]
 
 
 def rent_input(price: Assumed, offer: str) -> Input:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.record import record
-from ffplan.cost.draws import ends
-from ffplan.cost.inputs import Input
+from ffplan.cost.draws import OWN, ends
+from ffplan.cost.inputs import BOUNDS, INFINITE, SHARES, Input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,8 +24,8 @@ SPREAD = 10.0
 """An input is tried from its likely value over this, to its likely value times this [1]."""
 NO_EFFECT = 1e-9
 """Relative change of a difference below which an input has no effect on it [1]."""
-LEAST_SHARE = 0.01
-"""Least utilisation, and other shares that divide, that are tried [1]."""
+MOST_SHARE = 0.99
+"""Largest part of a whole that is tried [1]."""
 
 
 @record
@@ -106,19 +106,13 @@ def domain(found: Input) -> tuple[float, float]:
     low, high = min(found.low, found.likely / SPREAD), max(found.high, found.likely * SPREAD)
     if found.likely == 0:
         high = max(high, 1.0)
-    if found.name in ("utilisation", "effective"):
-        return LEAST_SHARE, 1.0
-    if found.name == "pue":
-        return 1.0, max(3.0, found.high)
-    if found.name in ("life", "building_life"):
-        return max(low, 0.25), high
-    if found.name in SHARES:
-        return 0.0, 0.99
-    return (0.0, high) if found.name == "discount" else (low, high)
-
-
-SHARES = ("discount", "freight", "installation", "support", "residual", "capital", "idle")
-"""Inputs that are parts of a whole."""
+    name = found.name.partition(OWN)[0]
+    if name in SHARES:
+        return 0.0, MOST_SHARE
+    if name == "pue":
+        return BOUNDS[name][0], max(3.0, found.high)
+    least, most = BOUNDS.get(name, (0.0, INFINITE))
+    return (least, most) if most < INFINITE else (max(low, least), high)
 
 
 def flips(metric: Metric, inputs: Sequence[Input]) -> tuple[Flip, ...]:

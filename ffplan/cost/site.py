@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.ownership import SideNetwork
     from ffplan.cost.power import NodePower
     from ffplan.design.ownership import ResolvedOwnership, SideFabric
-    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
     from ffplan.fabric.sizing.plan import FabricPlan
 
 PDUS_PER_RACK = 2
@@ -100,9 +100,8 @@ def _plan(network: SideFabric, ports: int) -> SidePlan:
     )
 
 
-def _per_rack(design: ResolvedDesign, position: int, node: NodePower, limit: float) -> int:
+def _per_rack(group: ResolvedGroup, node: NodePower, limit: float) -> int:
     """Return the nodes of a group that share a rack: as the design says, a scale-up domain, or what power allows."""
-    group = design.groups[position]
     if group.group.per_rack:
         return group.group.per_rack
     server = group.server
@@ -143,9 +142,9 @@ def plan_site(
     limit = rack_limit(design, owned)
     racks_of: dict[str, int] = {}
     rack_w = 0.0
-    for position, node in enumerate(nodes):
-        own = position < len(design.groups)
-        each = _per_rack(design, position, node, limit) if own else max(1, math.floor(limit / node.maximum_w))
+    groups = (*design.groups, *([extra] if extra else []))
+    for group, node in zip(groups, nodes, strict=True):
+        each = _per_rack(group, node, limit)
         racks_of[node.role] = racks_of.get(node.role, 0) + ceil_div(node.count, each)
         rack_w = max(rack_w, min(each, node.count) * node.maximum_w)
     networks: list[SidePlan] = []

@@ -19,6 +19,7 @@ from ffplan.inputs.quantities import Money
 from ffplan.inputs.suggest import did_you_mean
 
 if TYPE_CHECKING:
+    from ffplan.catalog.evidence import PriceFigure
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
 
@@ -72,7 +73,7 @@ class RentTerms:
         return self.term in COMMITTED
 
 
-POSITIVE = {
+LEAST = {
     "utilisation": 0.01,
     "effective": 0.01,
     "life": 0.25,
@@ -211,9 +212,9 @@ class _Resolver:
             if estimate is None or not self.known(estimate, rates, ("ownership", field)):
                 continue
             found[name] = assumed(estimate, rates, None if own is not None else profile.sources)
-            if name in POSITIVE and found[name].low < POSITIVE[name]:
-                words = f"`{name}` may be {found[name].low:g}; at least {POSITIVE[name]:g} is wanted"
-                self.fault(("ownership", field), words, f"write at least {POSITIVE[name]:g}", "number-range")
+            if name in LEAST and found[name].low < LEAST[name]:
+                words = f"`{name}` may be {found[name].low:g}; at least {LEAST[name]:g} is wanted"
+                self.fault(("ownership", field), words, f"write at least {LEAST[name]:g}", "number-range")
         return found
 
     def site(self, inputs: dict[str, Assumed], rates: dict[str, float]) -> None:
@@ -284,14 +285,14 @@ class _Resolver:
             self.fault(
                 ("rent", "offer"),
                 f"`{rent.offer}` rents `{offer.accelerator}`; the compute nodes have `{own.id}`",
-                did_you_mean(rent.offer or "", _offers(book, own.id), what=f"offer of `{own.id}`"),
+                did_you_mean(rent.offer or "", offers_for(book, own.id), what=f"offer of `{own.id}`"),
                 "reference-kind",
             )
         if book.currency not in rates:
             self.fault(("rent", "book"), *no_rate(book.currency, next(iter(rates))))
             return None
         return RentTerms(
-            price=offer_price(book, rent.offer or "", rates),
+            price=booked(book, offer.price, rates[book.currency]),
             term=offer.term,
             offer=rent.offer,
             provider=offer.provider,
@@ -299,7 +300,8 @@ class _Resolver:
         )
 
 
-def _offers(book: RentBook, accelerator: str) -> list[str]:
+def offers_for(book: RentBook, accelerator: str) -> list[str]:
+    """Return the offers of an accelerator."""
     return [name for name, offer in book.offers.items() if offer.accelerator == accelerator]
 
 
@@ -311,10 +313,14 @@ def no_rate(currency: str, wanted: str) -> tuple[str, str]:
     )
 
 
-def offer_price(book: RentBook, name: str, rates: dict[str, float]) -> Assumed:
-    """Return the price of an offer [currency per accelerator-hour]."""
-    offer, rate = book.offers[name], rates[book.currency]
-    figure = offer.price
+def booked(book: PriceBook | RentBook, figure: PriceFigure, rate: float) -> Assumed:
+    """Return a price of a book as an input.
+
+    Args:
+        book: the book.
+        figure: one of its prices.
+        rate: value of a unit of its currency [currency].
+    """
     source = book.sources[figure.source]
     low, high = figure.range
     return Assumed(
@@ -406,17 +412,3 @@ def resolve_ownership(design: ResolvedDesign, catalog: Catalog) -> ResolvedOwner
         rent=rent,
         delay_month=_number(spec.delay, rates) if spec.delay else None,
     )
-
-
-__all__ = [
-    "COMMITTED",
-    "Assumed",
-    "RentTerms",
-    "ResolvedOwnership",
-    "SideFabric",
-    "assumed",
-    "no_rate",
-    "offer_price",
-    "report_currency",
-    "resolve_ownership",
-]

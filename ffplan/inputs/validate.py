@@ -199,6 +199,15 @@ class _Part:
         return self.document.finding(rule, (*self.under, *path), message, remedy, **options)
 
 
+def _validated(model: type[M], data: Any, place: Any) -> M:
+    """Return data as `model`; faults are placed by a document or a part of one."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        faults = error.errors(include_url=False)
+        raise InputError(*{_fault(model, place, fault) for fault in faults if not _echo(fault, faults)}) from None
+
+
 def validate_section(model: type[M], document: Document, name: str) -> M:
     """Return a section of a document as `model`.
 
@@ -220,12 +229,7 @@ def validate_section(model: type[M], document: Document, name: str) -> M:
                 "write a mapping of fields",
             )
         )
-    try:
-        return model.model_validate(data)
-    except ValidationError as error:
-        faults = error.errors(include_url=False)
-        part: Any = _Part(document, (name,))
-        raise InputError(*{_fault(model, part, fault) for fault in faults if not _echo(fault, faults)}) from None
+    return _validated(model, data, _Part(document, (name,)))
 
 
 def validate(model: type[M], document: Document) -> M:
@@ -234,9 +238,4 @@ def validate(model: type[M], document: Document) -> M:
     Raises:
         InputError: with one located finding for every fault in the document.
     """
-    try:
-        return model.model_validate(document.data)
-    except ValidationError as error:
-        faults = error.errors(include_url=False)
-        findings = {_fault(model, document, fault) for fault in faults if not _echo(fault, faults)}
-        raise InputError(*findings) from None
+    return _validated(model, document.data, document)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, kilowatts, number, percent, times
+from ffplan.base.formatting import amount, kilowatts, number, percent, short, times
 from ffplan.report.document import Body, Document, Grid, Matrix, Remarks
 from ffplan.report.train import plan_words
 from ffplan.results.comparison import Ratios
@@ -216,11 +216,11 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
     rows: list[Row] = [
         ("to buy", tuple("-" if side.capex is None else amount(side.capex) for side in money.sides)),
         _banded("accelerator-hour", _two, [side.hour for side in money.sides]),
-        _banded("days of the run", _three, of("days")),
+        _banded("days of the run", short, of("days")),
         _banded("cost of the run", amount, of("cost")),
         _banded("a million tokens", _two, of("cost_per_million_tokens")),
-        _banded("energy [MWh]", _three, of("energy_mwh")),
-        _banded("carbon [t CO2e]", _three, of("carbon_t")),
+        _banded("energy [MWh]", short, of("energy_mwh")),
+        _banded("carbon [t CO2e]", short, of("carbon_t")),
         (
             "first job after",
             tuple(f"{run.ready_months:.0f} months" if run else "-" for run in runs),
@@ -229,7 +229,7 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
     found: list[Matrix | Grid] = [Matrix(f"Run, {unit}, P10 to P90", tuple(c.labels), tuple(rows))]
     for item in money.differences:
         swings = tuple(
-            (row.label, _three(row.low), _three(row.high), _two(row.at_low), _two(row.at_high))
+            (row.label, short(row.low), short(row.high), _two(row.at_low), _two(row.at_high))
             for row in item.tornado[:SWINGS]
         )
         title = f"{item.label} less {c.baseline}, {unit} for a million tokens: what drives it"
@@ -253,11 +253,6 @@ SWINGS = 6
 def _two(value: float) -> str:
     """Return an amount with two places, three digits where it is below one."""
     return f"{value:,.2f}" if abs(value) >= 1 or not value else number(value, 3)
-
-
-def _three(value: float) -> str:
-    """Return a number to three digits."""
-    return number(value, 3) if abs(value) < 100 else f"{value:,.0f}"
 
 
 def _job(c: Comparison, job: TrainingComparison) -> Matrix:

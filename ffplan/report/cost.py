@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, kilowatts, number, percent
+from ffplan.base.formatting import amount, kilowatts, number, percent, short
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks
 from ffplan.report.train import plan_words
 
@@ -30,17 +30,12 @@ def _amount(value: float) -> str:
     return f"{value:,.2f}" if 0 < abs(value) < 100 else amount(value)
 
 
-def _figure(value: float) -> str:
-    """Return a figure to three digits or in full."""
-    return number(value, 3) if abs(value) < 100 else f"{value:,.0f}"
-
-
 def _bands(rows: Sequence[tuple[str, Band | None, str]]) -> tuple[tuple[str, ...], ...]:
     found = []
     for label, item, unit in rows:
         if item is None:
             continue
-        show = _amount if "currency" not in unit and unit.isupper() else _figure
+        show = _amount if "currency" not in unit and unit.isupper() else short
         found.append((f"{label} [{unit}]", *(show(value) for value in (item.likely, item.p10, item.p50, item.p90))))
     return tuple(found)
 
@@ -164,9 +159,7 @@ def _power(p: SitePower) -> list[Block]:
     ]
     rows.append(("IT", *(f"{value:,.1f}" for value in (p.it_idle_kw, p.it_training_kw, p.it_rated_kw))))
     racks = ", ".join(f"{count:,} {name}" for name, count in p.racks_of.items())
-    year = (
-        f"{_figure(p.energy_mwh_year)} MWh, {_figure(p.carbon_t_year)} t CO2e, {_figure(p.water_m3_year)} m3 of water"
-    )
+    year = f"{short(p.energy_mwh_year)} MWh, {short(p.carbon_t_year)} t CO2e, {short(p.water_m3_year)} m3 of water"
     lines = [
         ("facility", f"{kilowatts(p.facility_kw)} in training, {kilowatts(p.facility_peak_kw)} peak, PUE {p.pue:g}"),
         (
@@ -174,7 +167,7 @@ def _power(p: SitePower) -> list[Block]:
             f"{p.racks:,} ({racks}); the fullest {number(p.fullest_rack_kw)} kW rated, {p.rack_amperes_54v:,.0f} A at "
             f"54 V or {p.rack_amperes_800v:,.0f} A at 800 V DC",
         ),
-        ("a year", f"{year}; hardware {_figure(p.embodied_t)} t CO2e once"),
+        ("a year", f"{year}; hardware {short(p.embodied_t)} t CO2e once"),
     ]
     if p.liquid_kw:
         lines.append(
@@ -221,7 +214,7 @@ def _value(value: float | None, unit: str) -> str:
         return "-"
     if unit == "1 per year" or (unit == "1" and 0 <= value <= 1.0):
         return f"{100 * value:.1f} %"
-    return f"{_figure(value)} {unit}".removesuffix(" 1") if unit == "year" else _figure(value)
+    return f"{short(value)} {unit}".removesuffix(" 1") if unit == "year" else short(value)
 
 
 def _phases(study: CostStudy) -> list[Block]:

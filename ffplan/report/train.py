@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import number
 from ffplan.base.plain import plain
 from ffplan.report.document import Body, Document, Grid, Remarks
-from ffplan.results.training import SHORT_NAMES
+from ffplan.results.plan import SHORT_NAMES
 
 if TYPE_CHECKING:
-    from ffplan.results.training import PlanRow, StepPart, TrainReport, TrainRow
+    from ffplan.results.plan import PlanRow
+    from ffplan.results.training import StepPart, TrainReport, TrainRow
 
 COLUMNS = 5
 """Most plans side by side."""

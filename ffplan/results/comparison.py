@@ -5,9 +5,9 @@ from __future__ import annotations
 from ffplan.base.record import record
 from ffplan.results.cost import FlipRow, SwingRow
 from ffplan.results.design import Assessment, ToolInfo
+from ffplan.results.plan import PlanRow
 from ffplan.results.result import Result
 from ffplan.results.run import Band, RunReport
-from ffplan.results.training import PlanRow
 
 
 @record

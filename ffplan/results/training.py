@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ffplan.base.record import record
 from ffplan.results.design import CatalogFile
-from ffplan.results.plan import SHORT_NAMES, PlanRow
+from ffplan.results.plan import PlanRow
 from ffplan.results.result import Result
 from ffplan.results.run import RunReport
 
@@ -282,25 +282,6 @@ class LeaveOneOutReport:
     rows: tuple[LeftOut, ...]
     """A row for each source and set of constants."""
 
-
-__all__ = [
-    "SCHEMAS",
-    "SHORT_NAMES",
-    "CalibrationReport",
-    "Constant",
-    "Fitted",
-    "Gain",
-    "LeaveOneOutReport",
-    "LeftOut",
-    "PlanRow",
-    "Refused",
-    "Roofline",
-    "Skipped",
-    "StageMemory",
-    "StepPart",
-    "TrainReport",
-    "TrainRow",
-]
 
 SCHEMAS = {
     "train": (TrainReport, "Output of `ffplan train --format json`"),

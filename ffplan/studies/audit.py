@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.formatting import number
+from ffplan.catalog.ownership import plain_amount
 from ffplan.catalog.parts import Accelerator, Server, StorageServer
 from ffplan.catalog.prices import PriceBook
-from ffplan.inputs.quantities import Money
 from ffplan.results.catalog import AuditFinding, AuditReport, BrokenPart
 
 if TYPE_CHECKING:
@@ -34,10 +34,6 @@ def _months(date: str) -> int:
     return int(year) * 12 + (int(rest[:2]) if rest else 12)
 
 
-def _amount(value: object) -> float:
-    return value.amount if isinstance(value, Money) else float(value)  # type: ignore[arg-type]
-
-
 def _finding(kind: str, part: Part, path: str, what: str) -> AuditFinding:
     return AuditFinding(kind=kind, part=part.id, path=path, what=what)
 
@@ -52,7 +48,7 @@ def _figure_findings(part: Part, path: str, figure: Figure, newest: int, months:
     age = newest - _months(source.date)
     if part.kind in PRICED_BY and age >= months:
         yield _finding("stale", part, path, f"of {source.date}, {age} months before the newest source")
-    low, high = (_amount(value) for value in figure.range)
+    low, high = (plain_amount(value) for value in figure.range)
     if low > 0 and high / low >= WIDE:
         ends = f"{number(low)} to {number(high)}"
         yield _finding("wide-range", part, path, f"known values from {ends}, a factor of {number(high / low, 2)}")

@@ -20,7 +20,7 @@ from ffplan.catalog.evidence import (
     TransfersFigure,
 )
 from ffplan.catalog.models import Model, ParameterFigure
-from ffplan.catalog.ownership import ESTIMATE_UNITS, PER_WORDS, Estimate
+from ffplan.catalog.ownership import ESTIMATE_UNITS, PER_WORDS, Estimate, plain_amount
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.prices import PriceBook, RentBook
 from ffplan.inputs.quantities import Money
@@ -64,10 +64,6 @@ def _estimate_unit(figure: Estimate) -> tuple[str, float]:
     return ESTIMATE_UNITS.get(type(figure), ("", 1.0))
 
 
-def _plain(value: object) -> float:
-    return value.amount if isinstance(value, Money) else float(value)  # type: ignore[arg-type]
-
-
 def _figures(part: Part) -> Iterator[FigureRow]:
     for path, figure in part.figures():
         unit, size = _unit(part, figure)
@@ -75,9 +71,9 @@ def _figures(part: Part) -> Iterator[FigureRow]:
         low, high = figure.range
         yield FigureRow(
             path=".".join(str(step) for step in path),
-            value=_plain(figure.value) / size,
-            low=_plain(low) / size,
-            high=_plain(high) / size,
+            value=plain_amount(figure.value) / size,
+            low=plain_amount(low) / size,
+            high=plain_amount(high) / size,
             unit=unit,
             grade=figure.grade or source.grade,
             status=figure.status or source.status,

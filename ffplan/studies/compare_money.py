@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from ffplan.results.cost import FlipRow
 from ffplan.results.training import TrainReport
 from ffplan.studies.compare_words import money_headline
 from ffplan.studies.cost import (
-    TimedJob,
+    accounted,
     band,
     evaluate,
     flip_row,
@@ -24,10 +25,9 @@ from ffplan.studies.cost import (
     ledger_for,
     run_report,
     swing_row,
-    timed_job,
 )
-from ffplan.studies.cost_parts import waiting
 from ffplan.studies.ledger import Ledger
+from ffplan.studies.usual_job import TimedJob, timed_job
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
@@ -79,8 +79,6 @@ def _sides(
 
 def _by_key(sides: list[Side]) -> tuple[Input, ...]:
     """Return the inputs of several sides, each draw once, named by its key."""
-    from dataclasses import replace
-
     found: dict[str, Input] = {}
     for side in sides:
         for item in side.inputs:
@@ -90,8 +88,6 @@ def _by_key(sides: list[Side]) -> tuple[Input, ...]:
 
 def _apart(sides: list[Side]) -> list[Side]:
     """Return the sides with keys of their own for inputs on which they disagree; such draws share their quantile."""
-    from dataclasses import replace
-
     figures: dict[str, set[tuple[object, ...]]] = {}
     for side in sides:
         for item in side.inputs:
@@ -157,8 +153,6 @@ def _with_sizes(
     found: MoneyDifference, scales: tuple[ScaleRow, ...], at: tuple[int, int], gpus: int, batch: int
 ) -> MoneyDifference:
     """Return a difference with the batch and the number of accelerators at which both cost the same."""
-    from dataclasses import replace
-
     rows = []
     asked = {"batch": batch, "gpus": gpus}
     for name, label, other in (("batch", "batch", "gpus"), ("gpus", "accelerators of the job", "batch")):
@@ -176,25 +170,15 @@ def _with_sizes(
 
 
 def _money_side(side: Side, asked: Asked) -> MoneySide:
-    v = likely(side.inputs)
-    partial = side.ledger.left_out
     if not side.ledger.costed:
         return MoneySide(label=side.label, hour=None, capex=None, partial=(), run=None, refused=side.refused)
-    job = side.timed.job if side.timed else None
-    year, run = evaluate(side.ledger.account, job, v)
-    drawn_year, drawn = year, run
-    if asked.draws:
-        drawn_year, drawn = evaluate(side.ledger.account, job, sample(side.inputs, asked.draws, asked.seed))
-    report = None
-    if side.timed and run and drawn:
-        wait = waiting(side.ledger, v)
-        report = run_report(side.ledger, side.timed, v, (run, drawn), wait.months)
+    found = accounted(side.ledger, side.inputs, side.timed, asked)
     return MoneySide(
         label=side.label,
-        hour=band(year.hour, drawn_year.hour),
-        capex=float(year.capex + year.building),
-        partial=partial,
-        run=report,
+        hour=band(found.year.hour, found.drawn_year.hour),
+        capex=float(found.year.capex + found.year.building),
+        partial=side.ledger.left_out,
+        run=run_report(side.ledger, side.timed, found),
         refused=side.refused,
     )
 

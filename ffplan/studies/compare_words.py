@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import listed, number, percent
-from ffplan.cost.sensitivity import SHARES
+from ffplan.base.formatting import listed, number, percent, short
+from ffplan.cost.inputs import SHARES
 from ffplan.studies.cost_words import DRIVERS, money
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _shown(row: FlipRow, value: float) -> str:
     """Return an input in its unit; parts of a whole as percentages."""
     if row.unit in ("1", "1 per year") and 0 <= value <= 1 and row.input.partition("@")[0] in PARTS:
         return f"{100 * value:.1f} %"
-    return number(value, 3) if abs(value) < 100 else f"{value:,.0f}"
+    return short(value)
 
 
 def _flips(found: MoneyDifference) -> str:

@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan import __version__
+from ffplan.base.array_math import Number
 from ffplan.base.record import record
-from ffplan.cost.account import Account, RunJob, account_run, account_year
+from ffplan.cost.account import Account, RunJob, RunOutcome, YearAccount, account_run, account_year
 from ffplan.cost.draws import sample
-from ffplan.cost.inputs import Input
+from ffplan.cost.inputs import Input, rent_input
 from ffplan.cost.rent import MONTHS, rented_hour
 from ffplan.cost.run import MILLION
 from ffplan.cost.sensitivity import flips, likely, tornado
-from ffplan.design.ownership import COMMITTED
+from ffplan.design.ownership import COMMITTED, given
 from ffplan.results import cost as out
 from ffplan.results.design import SCHEMA_VERSION, DesignInfo, ToolInfo
 from ffplan.results.run import Band, RunReport
-from ffplan.results.training import TrainReport
 from ffplan.studies.cost_parts import (
     bom_report,
     cash_flow,
@@ -35,36 +35,14 @@ from ffplan.studies.ledger import Ledger, ledger_of, speed_inputs
 from ffplan.studies.phases import phase_reports, priced_counts, purchases
 
 if TYPE_CHECKING:
-    from ffplan.base.array_math import Number
     from ffplan.catalog.store import Catalog
-    from ffplan.cost.account import RunOutcome, Values, YearAccount
+    from ffplan.cost.account import Values
     from ffplan.cost.sensitivity import Flip, Swing
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.studies.asked import Asked
+    from ffplan.studies.usual_job import TimedJob
 
 QUANTILES = (0.1, 0.5, 0.9)
-
-
-@record
-class TimedJob:
-    """A job with its step time."""
-
-    report: TrainReport
-    job: RunJob
-    model: str
-
-
-def timed_job(report: TrainReport, gpus: int, tokens: float) -> TimedJob:
-    """Return a job from the report of its training.
-
-    Args:
-        report: the first row is the plan.
-        gpus: accelerators that it holds.
-        tokens: tokens to train on.
-    """
-    row = report.rows[0]
-    job = RunJob(gpus=gpus, tokens=tokens, tokens_s=row.tokens_s, tflops_gpu=row.tflops_gpu * row.plan.gpus / gpus)
-    return TimedJob(report, job, report.model)
 
 
 def ledger_for(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> Ledger:
@@ -95,6 +73,36 @@ def evaluate(account: Account, job: RunJob | None, v: Values) -> tuple[YearAccou
     """Return the year and the run of an account from one set of inputs, or arrays of them."""
     year = account_year(account, v)
     return year, account_run(account, job, year, v) if job else None
+
+
+@record
+class Accounted:
+    """An account with its inputs at their likely values, and over the draws."""
+
+    v: dict[str, Number]
+    """Likely values by name."""
+    year: YearAccount
+    run: RunOutcome | None
+    drawn_year: YearAccount
+    """Over the draws; the likely year without any."""
+    drawn_run: RunOutcome | None
+
+
+def accounted(ledger: Ledger, inputs: tuple[Input, ...], timed: TimedJob | None, asked: Asked) -> Accounted:
+    """Return the account of a design, likely and drawn.
+
+    Args:
+        ledger: the design with its account.
+        inputs: its inputs.
+        timed: the job; None for the cluster alone.
+        asked: draws and seed.
+    """
+    job, v = timed.job if timed else None, likely(inputs)
+    year, run = evaluate(ledger.account, job, v)
+    drawn_year, drawn_run = year, run
+    if asked.draws:
+        drawn_year, drawn_run = evaluate(ledger.account, job, sample(inputs, asked.draws, asked.seed))
+    return Accounted(v=v, year=year, run=run, drawn_year=drawn_year, drawn_run=drawn_run)
 
 
 def band(value: Any, drawn: Any) -> Band:
@@ -170,19 +178,7 @@ def _flips(
     if row is None:
         return None, ()
     committed = row.term in COMMITTED
-    rent = Input(
-        name="rent",
-        key="rent",
-        label=f"rent of {row.offer}",
-        unit="currency per hour",
-        likely=row.price,
-        low=row.price,
-        high=row.price,
-        distribution="fixed",
-        source=row.offer,
-        status=row.status,
-    )
-
+    rent = rent_input(given(row.price), row.offer)
     base = likely(inputs)
 
     def difference(v: dict[str, Number]) -> Number:
@@ -233,26 +229,23 @@ def _uncertainty(
     )
 
 
-def run_report(
-    ledger: Ledger, timed: TimedJob, v: Values, runs: tuple[RunOutcome, RunOutcome], months: float
-) -> RunReport:
-    """Return a run with its bands.
+def run_report(ledger: Ledger, timed: TimedJob | None, found: Accounted) -> RunReport | None:
+    """Return a run with its bands; None where there is none.
 
     Args:
         ledger: the design with its account.
         timed: the job.
-        v: inputs by name, at their likely values.
-        runs: the run at these, and over the draws.
-        months: from the order to the first job [month].
+        found: the account of both.
     """
+    run, drawn = found.run, found.drawn_run
+    if timed is None or run is None or drawn is None:
+        return None
     row, report, million = timed.report.rows[0], timed.report, timed.job.tokens / MILLION
 
-    likely_run, drawn = runs
-
     def of(field: str, scale: float = 1.0) -> Band:
-        return band(getattr(likely_run, field) * scale, getattr(drawn, field) * scale)
+        return band(getattr(run, field) * scale, getattr(drawn, field) * scale)
 
-    found = RunReport(
+    made = RunReport(
         words="",
         model=timed.model,
         plan=row.plan,
@@ -262,7 +255,7 @@ def run_report(
         step_s=row.step_s,
         tokens_s=row.tokens_s,
         mfu=row.mfu,
-        effective=float(v["effective"]),
+        effective=float(found.v["effective"]),
         days=of("days"),
         accelerator_hours=of("hours"),
         currency=ledger.owned.currency,
@@ -273,13 +266,13 @@ def run_report(
         energy_kwh_per_million_tokens=of("energy_mwh", 1e3 / million),
         carbon_t=of("carbon_t"),
         carbon_kg_per_million_tokens=of("carbon_t", 1e3 / million),
-        carbon_energy_t=float(likely_run.carbon_energy_t),
-        water_m3=float(likely_run.water_m3),
-        ready_months=months,
+        carbon_energy_t=float(run.carbon_energy_t),
+        water_m3=float(run.water_m3),
+        ready_months=waiting(ledger, found.v).months if ledger.costed else 0.0,
         error_band=report.error_band,
         estimated_from=report.estimated_from,
     )
-    return replace(found, words=run_words(found))
+    return replace(made, words=run_words(made))
 
 
 def _tco(ledger: Ledger, v: Values, year: YearAccount, drawn: YearAccount, bom: out.Bom | None) -> out.Tco:
@@ -319,6 +312,22 @@ def _remaining(ledger: Ledger, v: Values, year: YearAccount) -> float:
     return hardware * float(v["residual"]) + rest
 
 
+def study_run(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: TimedJob) -> RunReport | None:
+    """Return a training run on a cluster, without the rest of its cost study.
+
+    Args:
+        design: the design.
+        catalog: where its parts were looked up.
+        asked: draws, seed and years.
+        timed: the job.
+
+    Raises:
+        InputError: where the fabric cannot hold the design, or its ownership is wrong.
+    """
+    ledger = ledger_for(design, catalog, asked)
+    return run_report(ledger, timed, accounted(ledger, inputs_for(ledger, timed), timed, asked))
+
+
 def study_cost(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: TimedJob | None = None) -> out.CostStudy:
     """Return what a cluster costs, and a training run on it.
 
@@ -333,18 +342,11 @@ def study_cost(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: Ti
     """
     ledger = ledger_for(design, catalog, asked)
     inputs = inputs_for(ledger, timed)
-    v = likely(inputs)
-    job = timed.job if timed else None
-    year, run = evaluate(ledger.account, job, v)
-    drawn_year, drawn_run = year, run
-    if asked.draws:
-        drawn_year, drawn_run = evaluate(ledger.account, job, sample(inputs, asked.draws, asked.seed))
-    bom = bom_report(ledger, v)
+    found = accounted(ledger, inputs, timed, asked)
+    v, year = found.v, found.year
+    bom = bom_report(ledger)
     error = (timed.report.error_band, timed.report.error_basis) if timed else None
-    tco = _tco(ledger, v, year, drawn_year, bom) if ledger.costed else None
-    report = None
-    if timed and run and drawn_run:
-        report = run_report(ledger, timed, v, (run, drawn_run), tco.waiting.months if tco else 0.0)
+    tco = _tco(ledger, v, year, found.drawn_year, bom) if ledger.costed else None
     uncertainty = _uncertainty(ledger, timed, inputs, tco.rents, asked) if tco else None
     study = out.CostStudy(
         schema_version=SCHEMA_VERSION,
@@ -362,7 +364,7 @@ def study_cost(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: Ti
         bom=bom,
         tco=tco,
         power=power_report(ledger, v, year),
-        run=report,
+        run=run_report(ledger, timed, found),
         uncertainty=uncertainty,
         phases=phase_reports(ledger, v, year),
         assumptions=(*cost_assumptions(ledger, error), *announced(catalog)),

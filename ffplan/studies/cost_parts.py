@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from ffplan.cost.account import mean_power
 from ffplan.cost.bill import bill
 from ffplan.cost.power import HOURS_PER_YEAR, facility_power
 from ffplan.cost.rent import MONTHS, NEVER, break_even_months, break_even_utilisation, rented_hour
+from ffplan.cost.run import run_energy
 from ffplan.cost.site import rack_limit
-from ffplan.design.ownership import COMMITTED, offer_price
+from ffplan.design.ownership import COMMITTED, booked, offers_for
 from ffplan.results import cost as out
 
 if TYPE_CHECKING:
@@ -39,11 +41,12 @@ NETWORKS = ("switches", "endpoint-links", "inter-switch-links", "storage-network
 COOLANT_L_MIN_PER_KW = 14.3
 """Water at a rise of 1 K that carries 1 kW, c_p 4.19 kJ/kg/K [l/min]."""
 COOLANT_RISE_K = 10.0
+BUSBAR_V, HIGH_V = 54.0, 800.0
+"""Direct voltages that a rack's current is given at [V]."""
 
 
-def bom_report(ledger: Ledger, v: Values) -> out.Bom | None:
+def bom_report(ledger: Ledger) -> out.Bom | None:
     """Return the bill of materials; None where nothing is bought."""
-    del v
     book = ledger.design.prices
     if book is None or ledger.owned.rent is not None:
         return None
@@ -117,8 +120,8 @@ def power_report(ledger: Ledger, v: Values, year: YearAccount) -> out.SitePower:
         racks_of=ledger.site.racks_of,
         fullest_rack_kw=rack / 1e3,
         rack_limit_kw=rack_limit(ledger.design, ledger.owned) / 1e3,
-        rack_amperes_54v=rack / 54,
-        rack_amperes_800v=rack / 800,
+        rack_amperes_54v=rack / BUSBAR_V,
+        rack_amperes_800v=rack / HIGH_V,
         liquid_share=liquid / rated if rated else 0.0,
         liquid_kw=liquid,
         coolant_l_min=liquid * COOLANT_L_MIN_PER_KW / COOLANT_RISE_K,
@@ -149,10 +152,8 @@ def running_month(year: YearAccount) -> Any:
 
 def _energy_of_use(ledger: Ledger, v: Values) -> Any:
     """Return what full use adds to the cost of a year without any [currency per year]."""
-    account = ledger.account
-    idle = account.idle_known_w + v["idle"] * account.idle_nodes_w
-    watts = v["power"] * account.training_w - idle
-    return watts * HOURS_PER_YEAR / 1e3 * v["pue"] * v["electricity"]
+    training, idle = mean_power(ledger.account, v)
+    return run_energy(HOURS_PER_YEAR, training - idle, v["pue"]) * 1e3 * v["electricity"]
 
 
 def offers_of(ledger: Ledger) -> list[tuple[str, Assumed]]:
@@ -162,26 +163,20 @@ def offers_of(ledger: Ledger) -> list[tuple[str, Assumed]]:
     kinds = {g.accelerator.id for g in ledger.design.groups if g.group.role == "compute" and g.accelerator}
     if accelerator is None or rate is None or len(kinds) > 1:
         return []
-    rates = {book.currency: rate}
-    return [
-        (name, offer_price(book, name, rates))
-        for name, offer in book.offers.items()
-        if offer.accelerator == accelerator.id
-    ]
+    return [(name, booked(book, book.offers[name].price, rate)) for name in offers_for(book, accelerator.id)]
 
 
-def rent_row(ledger: Ledger, name: str, price: float, v: Values, year: YearAccount, found: Assumed) -> out.RentRow:
+def rent_row(ledger: Ledger, name: str, found: Assumed, v: Values, year: YearAccount) -> out.RentRow:
     """Return owning against one offer.
 
     Args:
         ledger: the design.
         name: the offer.
-        price: rent of an accelerator-hour [currency].
+        found: rent of an accelerator-hour [currency], with its evidence.
         v: inputs by name.
         year: the cluster's year.
-        found: the offer's price with its evidence.
     """
-    offer, use = ledger.owned.rents.offers[name], v["utilisation"]
+    offer, use, price = ledger.owned.rents.offers[name], v["utilisation"], found.likely
     committed = offer.term in COMMITTED
     hour = float(rented_hour(price, use, committed=committed))
     count = ledger.account.accelerators
@@ -221,7 +216,7 @@ def rent_rows(ledger: Ledger, v: Values, year: YearAccount) -> tuple[out.RentRow
     """Return owning against every offer of the accelerator, the cheapest hour in use first; none of a partial cost."""
     if ledger.owned.rent is not None or ledger.left_out:
         return ()
-    rows = [rent_row(ledger, name, found.likely, v, year, found) for name, found in offers_of(ledger)]
+    rows = [rent_row(ledger, name, found, v, year) for name, found in offers_of(ledger)]
     return tuple(sorted(rows, key=lambda row: (row.hour, row.offer)))
 
 

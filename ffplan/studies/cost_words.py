@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, listed, number, percent, plural
+from ffplan.base.formatting import amount, listed, number, percent, plural, short
 from ffplan.cost.inputs import SIZING
+from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.site import rack_limit
 
 if TYPE_CHECKING:
@@ -47,11 +48,6 @@ def band_words(found: Band, show: object, unit: str) -> str:
 
 def _plain(currency: str) -> object:
     return lambda value: money(value, currency).removesuffix(f" {currency}")
-
-
-def short(value: float) -> str:
-    """Return a number to three digits."""
-    return number(value, 3) if abs(value) < 100 else f"{value:,.0f}"
 
 
 def run_words(run: RunReport) -> str:
@@ -106,14 +102,11 @@ def _waiting_words(tco: Tco) -> str:
 
 def _outlives(run: RunReport, tco: Tco) -> str:
     """Return that a run takes longer than the hardware lasts; nothing where it does not."""
-    years = run.days.likely / DAYS_PER_YEAR
+    years = run.days.likely * 24 / HOURS_PER_YEAR
     if years <= tco.years:
         return ""
     life = f"the {number(tco.years)} years that its hardware is paid for"
     return f"The run takes {number(years, 2)} years, longer than {life}."
-
-
-DAYS_PER_YEAR = 365.0
 
 
 def _priced_elsewhere(study: CostStudy) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import real
 from ffplan.base.errors import InputError
 from ffplan.base.outcomes import MissingFigure, MissingPrice
 from ffplan.base.record import record
@@ -30,8 +29,6 @@ from ffplan.fabric.sizing.plan import FabricPlan
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
-
-PRICED = ("servers", "storage", "switches", "endpoint-links", "inter-switch-links")
 
 
 @record
@@ -258,7 +255,7 @@ def speed_inputs(ledger: Ledger, band: float, within: float, basis: str) -> tupl
     """
     accelerator = ledger.design.compute.accelerator
     name = accelerator.id if accelerator else ledger.design.spec.name
-    shared = real(max(band**2 - within**2, 0.0) ** 0.5)
+    shared = max(band**2 - within**2, 0.0) ** 0.5
     own = min(within, band)
     design = ledger.design.spec.name
     return (

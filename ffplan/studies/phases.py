@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import ceil_div
@@ -79,8 +80,6 @@ def priced_counts(ledger: Ledger) -> tuple[tuple[str, float], ...]:
 
 
 def _lines(ledger: Ledger, phase: Phase, before: dict[tuple[str, str], int]) -> list[BomLine]:
-    from dataclasses import replace
-
     now = _parts_of(ledger, phase)
     scale = 1 + phase.price_change
     items = [Item(kind, part, count - before.get((kind, part), 0)) for (kind, part), count in now.items()]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.base.formatting import GIB
-from ffplan.results.training import Gain, PlanRow, StageMemory, StepPart, TrainRow
+from ffplan.results.plan import PlanRow
+from ffplan.results.training import Gain, StageMemory, StepPart, TrainRow
 from ffplan.studies.plan_rooflines import plan_rooflines
 from ffplan.training.axes import AXES, NUMBERS, RECOMPUTE
 from ffplan.training.memory import PARTS as MEMORY_PARTS

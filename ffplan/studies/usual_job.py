@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.record import record
+from ffplan.cost.account import RunJob
+from ffplan.results.training import TrainReport
+from ffplan.studies.job_layout import most_gpus
 from ffplan.studies.plan_search import search
 from ffplan.studies.train import train
 from ffplan.studies.train_remedies import TOKENS
@@ -18,7 +22,6 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.training import PlanFields
-    from ffplan.results.training import TrainReport
 
 
 def usual_batch(model: Model, sequence: int | None, gpus: int) -> int:
@@ -60,6 +63,58 @@ def job_report(
     """
     asked = TrainRequest(model=model, plan=plan, gpus=(gpus,), fixed=frozenset(plan.model_fields_set))
     return search(design, catalog, asked, 1) if searching else train(design, catalog, asked)
+
+
+@record
+class TimedJob:
+    """A job with its step time."""
+
+    report: TrainReport
+    job: RunJob
+    model: str
+
+
+def timed_job(report: TrainReport, gpus: int, tokens: float) -> TimedJob:
+    """Return a job from the report of its training.
+
+    Args:
+        report: the first row is the plan.
+        gpus: accelerators that it holds.
+        tokens: tokens to train on.
+    """
+    row = report.rows[0]
+    job = RunJob(gpus=gpus, tokens=tokens, tokens_s=row.tokens_s, tflops_gpu=row.tflops_gpu * row.plan.gpus / gpus)
+    return TimedJob(report, job, report.model)
+
+
+def timed_on(
+    design: ResolvedDesign,
+    catalog: Catalog,
+    model: Model,
+    plan: PlanFields,
+    gpus: int | None,
+    tokens: float,
+    *,
+    searching: bool,
+) -> TimedJob:
+    """Return a job on a design with its step time; a usual batch, and the most accelerators, where none are given.
+
+    Args:
+        design: the design.
+        catalog: its parts.
+        model: a transformer.
+        plan: fields that stay as they are.
+        gpus: accelerators that the job holds [1].
+        tokens: tokens to train on [1].
+        searching: find the fastest plan; otherwise the plan is taken as it is.
+
+    Raises:
+        RefusedError: where it cannot run.
+        UncalibratedError: where the accelerators have no training constants.
+    """
+    count = gpus or most_gpus(design)
+    report = job_report(design, catalog, model, with_usual_batch(plan, model, count), count, searching=searching)
+    return timed_job(report, count, tokens)
 
 
 class JobReports:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ffplan.cost.bom import line_total
 from ffplan.cost.capital import annuity, declining_cost, declining_value, yearly_capital
 from ffplan.cost.power import HOURS_PER_YEAR, facility_power
 from ffplan.cost.rent import break_even_months, break_even_utilisation, rented_hour
@@ -149,7 +150,7 @@ def test_renting_for_two_years_buys_the_cluster() -> None:
     """arXiv 2408.14158 with prices of Epoch AI: it holds at the three-year rate; on demand it takes 8.3 months."""
     month = HOURS_PER_YEAR / 12
     for rate, total, over in ((4.10, 574_656, 2.89), (2.40, 336_384, 1.69), (1.45, 203_232, 1.02)):
-        assert rate * 8 * 17_520 == pytest.approx(total)
+        assert run_cost(accelerator_hours(8, 17_520 * 3600.0), rate) == pytest.approx(total)
         months = break_even_months(199_000, 0.0, rate * 8 * month)
         assert 24 / months == pytest.approx(over, abs=0.005)
     assert break_even_months(199_000, 0.0, 4.10 * 8 * month) == pytest.approx(8.3, abs=0.05)
@@ -163,7 +164,7 @@ def test_an_h200_node_over_three_years() -> None:
     assert energy * 1e3 * 0.0977 == pytest.approx(29_000, rel=0.01)
     for hardware, support, printed in ((320e3, 0.08, 426e3), (420e3, 0.12, 600e3), (370e3, 0.10, 510e3)):
         assert hardware * (1 + 3 * support) + energy * 97.7 == pytest.approx(printed, rel=0.002)
-    assert pytest.approx(1.66e6, rel=0.003) == 63.296 * 26_280
+    assert run_cost(26_280, 63.296) == pytest.approx(1.66e6, rel=0.003)
 
 
 def test_a_thousand_h100_of_a_tco_page() -> None:
@@ -203,7 +204,7 @@ def test_superpod_b200_racks() -> None:
     assert power["racks_of"]["compute"] == 64
     compute = next(part for part in power["parts"] if part["name"] == "compute")
     assert compute["rated_kw"] == pytest.approx(1816, abs=1)
-    assert pytest.approx(458, abs=0.5) == 32 * 14.3
+    assert 32 * compute["rated_kw"] / 127 == pytest.approx(458, abs=0.5)
 
 
 def test_nvl72_rack_power() -> None:
@@ -213,7 +214,7 @@ def test_nvl72_rack_power() -> None:
     assert power["fullest_rack_kw"] == pytest.approx(132, rel=0.01)
     assert power["racks_of"]["compute"] == 16
     assert power["liquid_kw"] / 16 == pytest.approx(115, rel=0.01)
-    assert pytest.approx(19.4, abs=0.05) == 648 * 30 / 1e3  # its NVLink in optics, SemiAnalysis
+    assert line_total(648, 30) / 1e3 == pytest.approx(19.4, abs=0.05)  # its NVLink in optics, SemiAnalysis
 
 
 def test_fire_flyer_draws_just_over_3_mw() -> None:

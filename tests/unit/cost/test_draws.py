@@ -48,6 +48,12 @@ def test_one_quantile_over_all_shapes() -> None:
         assert (np.argsort(values) == np.argsort(draws[0])).all()
 
 
+def test_an_input_of_one_design_keeps_its_bounds() -> None:
+    """Where two designs differ, the input's name says whose it is; what it may be stays."""
+    assert domain(wide("pue@mine", 1.1, 1.25, 1.5)) == (1.0, 3.0)
+    assert domain(wide("utilisation@mine", 0.6, 0.8, 0.9)) == (0.01, 1.0)
+
+
 def test_tails_end_at_the_bounds() -> None:
     from dataclasses import replace
 

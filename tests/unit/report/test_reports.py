@@ -14,7 +14,8 @@ from ffplan.report.scatter import COLOURS, DOWN, TOP, points, scatter
 from ffplan.report.train import plan_words
 from ffplan.results.accuracy import AccuracyReport, AccuracyRow, Score
 from ffplan.results.fabric import DiffReport, Miswired
-from ffplan.results.training import CalibrationReport, Constant, Fitted, LeaveOneOutReport, LeftOut, PlanRow
+from ffplan.results.plan import PlanRow
+from ffplan.results.training import CalibrationReport, Constant, Fitted, LeaveOneOutReport, LeftOut
 
 if TYPE_CHECKING:
     from ffplan.report.document import Document

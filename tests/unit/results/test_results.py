@@ -13,8 +13,8 @@ import pytest
 
 from ffplan.base.record import record
 from ffplan.results import catalog, collective, comparison, design, fabric, training
+from ffplan.results.plan import SHORT_NAMES, PlanRow
 from ffplan.results.result import Result
-from ffplan.results.training import SHORT_NAMES, PlanRow
 from ffplan.validation import communication_cases, training_cases
 
 if TYPE_CHECKING:
