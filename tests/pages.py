@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from ffplan.catalog.store import Catalog
 from ffplan.check.input_rules import INPUT_RULES
 from ffplan.check.rules import RULES
+from ffplan.check.team_rules import TEAM_RULES
 from ffplan.cli.app import build
 from ffplan.report.formats.json import to_json
 from ffplan.report.scatter import scatter
@@ -45,6 +46,7 @@ SCHEMAS = (
     "faults",
     "cabling",
     "verify",
+    "audit",
     "diff",
     "as-built",
     "reproduction",
@@ -94,6 +96,7 @@ def rules_page() -> str:
     """Return docs/rules.md: every rule with reason, example and fix."""
     reading = [_rule(rule) for rule in INPUT_RULES]
     assessed = [_rule(rule) for rule in RULES]
+    team = [_rule(rule) for rule in TEAM_RULES]
     return (
         "\n\n".join(
             [
@@ -106,6 +109,9 @@ def rules_page() -> str:
                 "## The assessed design",
                 "These are found in a design that could be assessed; the exit code is 1 where one reaches `--fail-on`.",
                 *assessed,
+                "## Policies, waivers and what was before",
+                "`ffplan check` alone finds these; [ci.md](ci.md) describes policies and waivers.",
+                *team,
             ]
         )
         + "\n"
@@ -168,6 +174,7 @@ def paths_page() -> str:
         ("faults", "`ffplan faults --format json`"),
         ("cabling", "`ffplan cabling --format json`"),
         ("verify", "`ffplan verify --format json`"),
+        ("audit", "`ffplan audit --format json`"),
         ("diff", "`ffplan diff --format json`"),
         ("as-built", "`ffplan import ibnetdiscover`"),
         ("reproduction", "`ffplan reproduce --format json`"),

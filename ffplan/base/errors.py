@@ -48,6 +48,8 @@ class Finding:
     """The fault."""
     remedy: str
     """The way to correct it."""
+    path: str = ""
+    """Field of the file that it is about, such as `fabric.zones`; empty where it is about the whole file."""
 
     def __str__(self) -> str:
         file = "".join(character if character.isprintable() else "?" for character in self.file)

@@ -183,3 +183,13 @@ class PriceFigure(Figure):
     value: Amount
     low: Amount | None = None
     high: Amount | None = None
+
+
+def months_of(date: str) -> int:
+    """Return a date in months since year 0; a year alone counts as its end.
+
+    Args:
+        date: year, year-month or day, such as 2026-03.
+    """
+    year, _, rest = date.partition("-")
+    return int(year) * 12 + (int(rest[:2]) if rest else 12)

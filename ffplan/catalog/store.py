@@ -111,6 +111,7 @@ class Catalog:
         self._indexes = [_index(root) for root in self._roots]
         self._read: dict[tuple[str, int], Entry] = {}
         self._raw: dict[str, bytes] = {}
+        self._parsed: dict[str, Entry] = {}
 
     def __repr__(self) -> str:
         """Return the number of parts."""
@@ -120,6 +121,12 @@ class Catalog:
         """Return a copy that has read the same parts; its later reads do not reach the original."""
         other = copy(self)
         other._read = dict(self._read)
+        return other
+
+    def fresh(self) -> Catalog:
+        """Return a copy that counts no part as read yet; a file that either has parsed is parsed once."""
+        other = copy(self)
+        other._read = {}
         return other
 
     @property
@@ -169,9 +176,10 @@ class Catalog:
         """Return the part of one folder; `chain` holds the price books that wait for it."""
         if key not in self._read:
             path, label = self._place(*key)
-            document = self._document(path, label)
-            part = self._with_constants(read_part(document, path.stem).part, document, key[1])
-            entry = Entry(part, document, _recalled(part))
+            whole = self._part(path, label)
+            document = whole.document
+            part = self._with_constants(whole.part, document, key[1])
+            entry = Entry(part, document, whole.recalled if part is whole.part else _recalled(part))
             self._read[key] = self._extended(entry, (*chain, key)) if part.kind == "price-book" else entry
         return self._read[key]
 
@@ -219,7 +227,7 @@ class Catalog:
         if place is None:
             raise InputError(self._unknown(type(part), name, document, ("extends",)))
         path, label = self._place(name, place)
-        base = read_part(self._document(path, label), path.stem).part
+        base = self._part(path, label).part
         if not isinstance(base, type(part)):
             raise InputError(self._other_kind(type(part), base, document, ("extends",)))
         if getattr(base, "extends", None) is not None:
@@ -263,8 +271,16 @@ class Catalog:
             self._raw[key] = read_bytes(path, label)
         return self._raw[key]
 
-    def _document(self, path: Path, label: str) -> Document:
-        return parse_document(self._content(path, label), label)
+    def _part(self, path: Path, label: str) -> Entry:
+        """Return the part of a file as it stands there, which is parsed once.
+
+        Raises:
+            InputError: where it is wrong.
+        """
+        key = str(path)
+        if key not in self._parsed:
+            self._parsed[key] = read_part(parse_document(self._content(path, label), label), path.stem)
+        return self._parsed[key]
 
     def get(self, model: type[P], name: str, document: Document, path: Iterable[str | int]) -> P:
         """Return part `name` as `model`, asked for at `path` of `document`.

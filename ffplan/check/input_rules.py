@@ -195,6 +195,13 @@ _ROWS = (
         "Name an `offer` of a rent book, or give a `price` with its `term`; remove `cost`.",
     ),
     (
+        "design-workload",
+        "The workload contradicts itself, or is too large for the design",
+        "Limits on step, tokens and their cost are held against it.",
+        "workload: {model: resnet-50}  # no transformer",
+        "Name a transformer, and as many accelerators as one job can span.",
+    ),
+    (
         "design-phases",
         "Phases shrink, come in the wrong order, or do not end at the whole design",
         "Each phase adds to the one before, and the last is the design.",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from ffplan.base.errors import Finding
     from ffplan.base.outcomes import MissingFigure
+    from ffplan.check.examined import Examined
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.inputs.quantities import Money
     from ffplan.results.design import CostReport
@@ -31,6 +32,7 @@ def hold(
     remedy: str,
     least: bool = False,
     missing: str = "",
+    unknown: str = "",
 ) -> Iterator[Finding]:
     """Yield a finding where `actual` breaks `limit`, or where it is not known.
 
@@ -44,12 +46,14 @@ def hold(
         remedy: what would be right.
         least: the limit is a minimum.
         missing: what the value lacks, where it is a partial sum: the whole is at least as much.
+        unknown: why the value is not known.
     """
     if limit is None:
         return
     rule, path = f"limit-{field.replace('_', '-')}", ("limits", field)
     if actual is None:
-        yield design.document.finding(rule, path, f"the limit cannot be checked: {what} is not known", remedy)
+        why = unknown or f"{what} is not known"
+        yield design.document.finding(rule, path, f"the limit cannot be checked: {why}", remedy)
         return
     shown = f"at least {_show(actual, unit)}" if missing else _show(actual, unit)
     slack = 1e-9 * max(abs(actual), abs(limit))
@@ -65,6 +69,21 @@ def hold(
             f"{what} is {shown}, {word} the limit of {bound} {_show(limit, unit)}",
             remedy,
         )
+
+
+def unknown_job(examined: Examined, *, tokens: bool = False) -> str:
+    """Return why the step, or the run, of the workload is not known; an empty text where it is.
+
+    Args:
+        examined: the design.
+        tokens: the run over its tokens is wanted.
+    """
+    workload = examined.design.workload
+    if workload is None:
+        return "the design has no `workload`"
+    if examined.timed is None:
+        return "the workload has no step time"
+    return "the workload has no `tokens`" if tokens and workload.tokens is None else ""
 
 
 def hold_money(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from ffplan.base.errors import Finding, Severity
 from ffplan.base.record import record
-from ffplan.studies.design import DesignStudy
+from ffplan.check.examined import Examined
 
 
 @record
@@ -25,5 +25,5 @@ class Rule:
     """The remedy."""
     severity: Severity = Severity.ERROR
     """Weight of its findings."""
-    check: Callable[[DesignStudy], Iterable[Finding]] | None = None
+    check: Callable[[Examined], Iterable[Finding]] | None = None
     """Finds what breaks it; None for rules that reading a file enforces."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan import __version__
+from ffplan.check.examined import Examined
 from ffplan.check.rules import RULES
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
@@ -13,22 +14,25 @@ from ffplan.results.design import SCHEMA_VERSION, Findings, ToolInfo
 from ffplan.studies.design import study_design
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from datetime import date
     from pathlib import Path
 
-    from ffplan.base.errors import Finding
     from ffplan.catalog.store import Catalog
+    from ffplan.check.formats.checked import Checked
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.design import Assessment
 
 
-def examine(design: ResolvedDesign, catalog: Catalog, *, all_scales: bool = True) -> Assessment:
+def examine(
+    design: ResolvedDesign, catalog: Catalog, *, all_scales: bool = True, today: date | None = None
+) -> Assessment:
     """Return the assessment of a design, with the findings of every rule.
 
     Args:
         design: the design.
         catalog: where its parts were looked up.
         all_scales: time the allreduce over fewer accelerators too.
+        today: the day, for rules about age; None where the report must not depend on it.
 
     Raises:
         InputError: where the design cannot be assessed, with every fault found.
@@ -38,7 +42,8 @@ def examine(design: ResolvedDesign, catalog: Catalog, *, all_scales: bool = True
         from ffplan.design.ownership import resolve_ownership
 
         resolve_ownership(design, catalog.fork())
-    found = [item for rule in RULES if rule.check for item in rule.check(study)]
+    examined = Examined(study, catalog, today)
+    found = [item for rule in RULES if rule.check for item in rule.check(examined)]
     return replace(study.assessment, findings=tuple(sorted(found, key=lambda item: item.sort_key)))
 
 
@@ -57,11 +62,14 @@ def examine_file(path: Path, file: str, catalog: Catalog, *, all_scales: bool = 
     return examine(resolve(read_document(path, file), catalog), catalog, all_scales=all_scales)
 
 
-def findings_report(files: Sequence[str], findings: Iterable[Finding]) -> Findings:
+def findings_report(checked: Checked) -> Findings:
     """Return what `ffplan check --format json` prints."""
     return Findings(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
-        designs=tuple(files),
-        findings=tuple(findings),
+        designs=checked.files,
+        findings=checked.findings,
+        waived=checked.waived,
+        known=checked.known,
+        fixed=checked.fixed,
     )

@@ -29,6 +29,7 @@ COMMANDS = (
     "cabling",
     "export",
     "import",
+    "audit",
     "diff",
     "verify",
     "catalog",

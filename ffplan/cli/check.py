@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import date
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ffplan.base.errors import EXIT_FINDINGS, EXIT_INVALID, EXIT_OK, Severity
-from ffplan.cli.checked_files import checked, yaml_files
+from ffplan.base.errors import EXIT_FINDINGS, EXIT_INVALID, EXIT_OK, Severity, UsageError
 from ffplan.cli.options import CatalogOption, OutputOption, complete_design
-from ffplan.cli.output import write
+from ffplan.cli.output import Progress, write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ffplan.base.errors import Finding
+    from ffplan.check.formats.checked import Checked
+    from ffplan.check.waivers import Waiver
+    from ffplan.cli.checked_files import CheckedFile, Task
 
 FilesArgument = Annotated[
     list[str],
@@ -33,6 +43,8 @@ else:
 
     CheckFormat = StrEnum("CheckFormat", {name.upper(): name for name in FORMATS})
 
+MOST_JOBS = 256
+
 
 class FailOn(StrEnum):
     """Least severity that makes the exit code 1."""
@@ -43,12 +55,83 @@ class FailOn(StrEnum):
     NEVER = "never"
 
 
+def _day(text: str | None) -> date:
+    if text is None:
+        return date.today()
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"ffplan check: --today: `{text}` is no day; write it as 2027-03-31") from None
+
+
+def _results(files: list[str], task: Task, jobs: int) -> list[CheckedFile]:
+    """Return every file checked, by several processes where asked."""
+    from ffplan.cli.checked_files import checked
+
+    progress = Progress("checking")
+    found: list[CheckedFile] = []
+    if jobs == 1 or len(files) == 1:
+        for number, file in enumerate(files):
+            progress.step(number, len(files))
+            found.append(checked(file, task))
+    else:
+        from concurrent.futures import ProcessPoolExecutor
+
+        size = max(1, min(50, len(files) // (4 * jobs)))
+        with ProcessPoolExecutor(min(jobs, len(files))) as pool:
+            for result in pool.map(checked, files, [task] * len(files), chunksize=size):
+                progress.step(len(found), len(files))
+                found.append(result)
+    progress.end()
+    return found
+
+
+def _unused(results: list[CheckedFile], names: list[str]) -> list[Finding]:
+    """Return waivers that accept nothing; those of a policy only where a folder named holds all that it covers."""
+    from ffplan.check.waivers import unused
+    from ffplan.cli.checked_files import is_folder
+
+    folders = [Path(name).absolute() for name in names if is_folder(name)]
+    waivers: list[Waiver] = []
+    used: list[Waiver] = []
+    for result in results:
+        whole = any(result.policy.folder.absolute().is_relative_to(folder) for folder in folders)
+        waivers += [waiver for waiver in result.waivers if waiver.rows or whole]
+        used += result.used
+    return unused(waivers, used)
+
+
+def _mandatory(results: Iterable[CheckedFile]) -> frozenset[str]:
+    return frozenset(rule for result in results for rule in result.policy.fields.mandatory)
+
+
 def check(
     files: FilesArgument,
     form: Annotated[CheckFormat, typer.Option("--format", "-f", help="Format of the findings.")] = CheckFormat.TEXT,
     fail_on: Annotated[
-        FailOn, typer.Option("--fail-on", help="Least severity that makes the exit code 1.")
-    ] = FailOn.ERROR,
+        FailOn | None,
+        typer.Option("--fail-on", help="Least severity that makes the exit code 1; error if omitted."),
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option("--policy", metavar="FILE", help="The team's policy; the nearest ffplan.toml upwards if omitted."),
+    ] = None,
+    isolated: Annotated[bool, typer.Option("--isolated", help="No policy.")] = False,
+    baseline: Annotated[
+        str | None,
+        typer.Option("--baseline", metavar="FILE", help="Findings known before; only new ones count."),
+    ] = None,
+    update_baseline: Annotated[
+        bool, typer.Option("--update-baseline", help="Write the findings of today to the baseline.")
+    ] = False,
+    against: Annotated[
+        str | None,
+        typer.Option("--against", metavar="REF", help="Fail where a design is worse than in this revision or report."),
+    ] = None,
+    today: Annotated[
+        str | None, typer.Option("--today", metavar="DAY", help="Day for waivers and prices, such as 2027-03-31.")
+    ] = None,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=MOST_JOBS, help="Processes.")] = 1,
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
@@ -62,14 +145,55 @@ def check(
     Exit code 0 when fine, 1 with findings at or above --fail-on, 2 when a file cannot be assessed.
     """
     from ffplan.check.formats import render
+    from ffplan.cli.checked_files import Task, yaml_files
+
+    if update_baseline and baseline is None:
+        raise UsageError("ffplan check: --update-baseline needs --baseline FILE")
+    if isolated and policy is not None:
+        raise UsageError("ffplan check: --isolated leaves no policy; drop it, or --policy")
+    names, files = files, yaml_files(files)
+    task = Task(catalogs=tuple(catalog or ()), policy=policy, isolated=isolated, today=_day(today))
+    results = _results(files, task, jobs)
+    whole = all(result.whole for result in results)
+    every = [item for result in results for item in result.findings] + _unused(results, names)
+    if against is not None:
+        from ffplan.cli.against import regressions_of
+
+        every += regressions_of(files, results, against, task)
+    report = _report(files, results, every)
+    if baseline is not None:
+        report = _with_baseline(report, baseline, update=update_baseline, mandatory=_mandatory(results))
+    write(render(report, form.value), output)
+    raise typer.Exit(EXIT_INVALID if not whole else _code(report.findings, fail_on, results))
+
+
+def _report(files: list[str], results: list[CheckedFile], findings: list[Finding]) -> Checked:
     from ffplan.check.formats.checked import Checked
 
-    files = yaml_files(files)
-    results = [checked(file, catalog or ()) for file in files]
-    whole = all(result.whole for result in results)
-    findings = sorted({item for result in results for item in result.findings}, key=lambda item: item.sort_key)
-    report = Checked(files=tuple(files), words=tuple(result.word for result in results), findings=tuple(findings))
-    write(render(report, form.value), output)
-    least = None if fail_on is FailOn.NEVER else Severity(fail_on.value).rank
-    failed = least is not None and any(item.severity.rank >= least for item in findings)
-    raise typer.Exit(EXIT_INVALID if not whole else EXIT_FINDINGS if failed else EXIT_OK)
+    return Checked(
+        files=tuple(files),
+        words=tuple(result.word for result in results),
+        findings=tuple(sorted(set(findings), key=lambda item: item.sort_key)),
+        waived=sum(result.waived for result in results),
+    )
+
+
+def _with_baseline(report: Checked, file: str, *, update: bool, mandatory: frozenset[str]) -> Checked:
+    """Return a report without the findings of a baseline, which is written first where asked."""
+    from ffplan.check.baseline import against, read_baseline, write_baseline
+    from ffplan.cli.loading import read_text
+
+    if update:
+        write(write_baseline(report.findings, mandatory), file, option="--baseline")
+    found = against(report.findings, read_baseline(read_text(file), file), mandatory)
+    return replace(report, findings=found.new, known=found.known, fixed=found.fixed)
+
+
+def _code(findings: Iterable[Finding], fail_on: FailOn | None, results: list[CheckedFile]) -> int:
+    """Return the exit code: without --fail-on, the strictest policy of the files decides."""
+    wanted = [result.policy.fields.fail_on for result in results]
+    own = [FailOn(word) for word in wanted if word is not None]
+    limits = [fail_on] if fail_on else own + [FailOn.ERROR] * any(word is None for word in wanted)
+    ranks = [Severity(limit.value).rank for limit in limits if limit is not FailOn.NEVER]
+    failed = bool(ranks) and any(item.severity.rank >= min(ranks) for item in findings)
+    return EXIT_FINDINGS if failed else EXIT_OK

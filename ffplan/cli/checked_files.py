@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
+from datetime import date
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from ffplan.base.errors import Finding, InputError, UsageError
 from ffplan.base.record import record
+from ffplan.check.policy import NO_POLICY, Policy, find_policy, read_policy
+from ffplan.check.waivers import Waiver, comment_waivers, policy_waivers, waive, weighed
 from ffplan.inputs.design_files import find_design
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ffplan.catalog.store import Catalog
     from ffplan.inputs.document import Document
 
 MOST_FILES = 20_000
@@ -28,14 +34,37 @@ OTHER_KINDS = {
 
 
 @record
+class Task:
+    """How files are checked."""
+
+    catalogs: tuple[str, ...]
+    """Folders of parts."""
+    policy: str | None
+    """File of the policy; the nearest one upwards of each file if omitted."""
+    isolated: bool
+    """No policy at all."""
+    today: date
+
+
+@record
 class CheckedFile:
     """A file with its findings."""
 
+    file: str
+    """Name in messages."""
     word: str
     """What it is: design, part, case file or plan."""
     findings: tuple[Finding, ...]
+    """Findings that stand."""
     whole: bool
     """False where it cannot be assessed."""
+    policy: Policy = NO_POLICY
+    waived: int = 0
+    """Findings that a waiver accepts [1]."""
+    waivers: tuple[Waiver, ...] = ()
+    """Waivers for it."""
+    used: tuple[Waiver, ...] = ()
+    """Those that accepted a finding."""
 
 
 def _below(folder: str) -> list[str]:
@@ -59,7 +88,8 @@ def _below(folder: str) -> list[str]:
     return sorted(found)
 
 
-def _is_folder(name: str) -> bool:
+def is_folder(name: str) -> bool:
+    """True for the name of a folder."""
     try:
         return Path(name).is_dir()
     except (OSError, ValueError):
@@ -77,7 +107,7 @@ def yaml_files(names: Sequence[str]) -> list[str]:
     """
     found: list[str] = []
     for name in names:
-        found += _below(name) if name and _is_folder(name) else [name]
+        found += _below(name) if name and is_folder(name) else [name]
     return list(dict.fromkeys(found))
 
 
@@ -88,38 +118,89 @@ def _kind(document: Document) -> str | None:
     return None if kind is None or kind == "design" else str(kind)
 
 
-def _check(document: Document, path: Path, kind: str | None, catalogs: Sequence[str]) -> tuple[Finding, ...]:
+@cache
+def _parts(catalogs: tuple[str, ...]) -> Catalog:
+    """Return the parts, indexed once; each file of them is parsed once."""
+    from ffplan.catalog.store import Catalog
+
+    return Catalog(catalogs)
+
+
+@cache
+def _policy_at(path: Path) -> Policy:
+    return read_policy(path, os.path.relpath(path) if path.is_absolute() else str(path))
+
+
+def policy_for(path: Path, task: Task) -> Policy:
+    """Return the policy of a file.
+
+    Raises:
+        InputError: where the policy is wrong.
+    """
+    if task.isolated:
+        return NO_POLICY
+    if task.policy is not None:
+        return _policy_at(Path(task.policy))
+    found = find_policy(path.parent)
+    return NO_POLICY if found is None else _policy_at(found)
+
+
+def _check(document: Document, path: Path, kind: str | None, policy: Policy, task: Task) -> tuple[Finding, ...]:
     """Return the findings on a file of one kind.
 
     Raises:
         InputError: where it is wrong.
     """
-    from ffplan.catalog.store import Catalog, read_part
-
+    catalog = _parts(task.catalogs).fresh()
     if kind is None:
         from ffplan.check.run import examine
+        from ffplan.check.team_limits import named_limits, with_limits
         from ffplan.design.resolve import resolve
 
-        catalog = Catalog(catalogs)
-        return examine(resolve(document, catalog), catalog, all_scales=False).findings
+        own = resolve(document, catalog)
+        design, remarks = with_limits(own, policy)
+        found = examine(design, catalog, all_scales=False, today=task.today).findings
+        return (*named_limits(found, own, design, policy), *remarks)
     if kind in OTHER_KINDS:
         from ffplan.inputs.validate import validate
 
         module, model, _ = OTHER_KINDS[kind]
         validate(getattr(import_module(module), model), document)
     else:
+        from ffplan.catalog.store import Catalog, read_part
+
         part = read_part(document, path.stem).part
         if getattr(part, "extends", None) is not None:  # what it extends must be there, and close no circle
-            Catalog([str(path.parent), *catalogs]).entry(path.stem)
+            Catalog([str(path.parent), *task.catalogs]).entry(path.stem)
     return ()
 
 
-def checked(name: str, catalogs: Sequence[str]) -> CheckedFile:
+def _waived(found: CheckedFile, path: Path, document: Document | None, task: Task) -> CheckedFile:
+    """Return a file without the findings that a waiver accepts; nothing that keeps it from being read is waived."""
+    try:
+        text = path.read_text(encoding="utf-8-sig") if "ffplan:" in path.read_text(encoding="utf-8-sig") else ""
+    except (OSError, ValueError):
+        text = ""
+    comments, faults = comment_waivers(text, found.file, document.root if document else None)
+    if not found.whole:
+        return replace(found, findings=(*found.findings, *faults))
+    waivers = [*comments, *policy_waivers(found.policy, path)]
+    left = waive(weighed(found.findings, found.policy), waivers, found.policy, task.today)
+    return replace(
+        found,
+        findings=(*left.kept, *faults),
+        waived=len(left.waived),
+        waivers=tuple(waivers),
+        used=left.used,
+    )
+
+
+def checked(name: str, task: Task) -> CheckedFile:
     """Return the findings on one file: a design, or by its `kind` a part, a file of measured cases or a plan.
 
     Args:
         name: a file, or the name of a shipped design.
-        catalogs: folders of parts.
+        task: how it is checked.
 
     Raises:
         UsageError: where there is no such design.
@@ -127,11 +208,14 @@ def checked(name: str, catalogs: Sequence[str]) -> CheckedFile:
     from ffplan.inputs.document import read_document
 
     path, file = find_design(name)
-    word = "design"
+    policy, document, word = NO_POLICY, None, "design"
     try:
+        policy = policy_for(path if str(path) == name else Path(name), task)
         document = read_document(path, file)
         kind = _kind(document)
         word = "design" if kind is None else OTHER_KINDS[kind][2] if kind in OTHER_KINDS else "part"
-        return CheckedFile(word, _check(document, path, kind, catalogs), whole=True)
+        found = _check(document, path, kind, policy, task)
+        made = CheckedFile(file=file, word=word, findings=found, whole=True, policy=policy)
     except InputError as error:
-        return CheckedFile(word, error.findings, whole=False)
+        made = CheckedFile(file=file, word=word, findings=error.findings, whole=False, policy=policy)
+    return _waived(made, path, document, task)

@@ -16,6 +16,8 @@ from ffplan.cli.output import Progress, emit
 from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.studies.usual_job import TimedJob
@@ -41,8 +43,6 @@ def _timed(
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.job_layout import most_gpus
     from ffplan.studies.usual_job import timed_on
-    from ffplan.training.accelerator_rates import UncalibratedError
-    from ffplan.training.constraints import RefusedError
 
     part = part_of(parts, Model, model, "ffplan cost: --model")
     if part.transformer is None:
@@ -51,10 +51,30 @@ def _timed(
     if gpus is not None and gpus > most:
         raise UsageError(f"ffplan cost: --gpus {gpus:,}: one job can span {most:,} of this design")
     fields = read_plan(plan, wanted)
-    progress = Progress(f"searching plans of {part.id}")
+    searching = search or plan is None
+    return _shown(lambda: timed_on(design, parts, part, fields, gpus, tokens, searching=searching), part.id)
+
+
+def _own_job(design: ResolvedDesign, parts: Catalog) -> TimedJob:
+    """Return the workload of the design with its step time."""
+    from ffplan.studies.workload import timed_workload
+
+    return _shown(lambda: timed_workload(design, parts, design.workload), design.workload.model)
+
+
+def _shown(timed: Callable[[], TimedJob], model: str) -> TimedJob:
+    """Return a job with its step time, with progress while plans are searched.
+
+    Raises:
+        UsageError: where the accelerators have no training constants, or the plan is none.
+    """
+    from ffplan.training.accelerator_rates import UncalibratedError
+    from ffplan.training.constraints import RefusedError
+
+    progress = Progress(f"searching plans of {model}")
     progress.step(0, 1)
     try:
-        return timed_on(design, parts, part, fields, gpus, tokens, searching=search or plan is None)
+        return timed()
     except UncalibratedError as error:
         raise UsageError(f"ffplan cost: {error}; {error.remedy}") from None
     except RefusedError as error:
@@ -74,7 +94,7 @@ def cost(
             "--model",
             "-m",
             metavar="ID",
-            help="Train this model; needs --tokens.",
+            help="Train this model; needs --tokens. The design's `workload` if omitted.",
             autocompletion=complete_part("model"),
         ),
     ] = None,
@@ -114,7 +134,9 @@ def cost(
 
     design, parts = resolved_design(file, catalog)
     timed = None
-    if model is not None and tokens is not None:
+    if model is None and design.workload is not None and design.workload.tokens is not None:
+        timed = _own_job(design, parts)
+    elif model is not None and tokens is not None:
         wanted: dict[str, object] = {"batch": batch} if batch is not None else {}
         number = tokens_of(tokens, "cost")
         timed = _timed(design, parts, model=model, tokens=number, wanted=wanted, plan=plan, gpus=gpus, search=search)

@@ -2,59 +2,111 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.errors import UsageError
+from ffplan.cli.cost_options import TokensOption
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import read_text, wired_design
-from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
-from ffplan.cli.output import emit
+from ffplan.cli.options import CatalogOption, OutputOption, complete_design, complete_part
+from ffplan.cli.output import Progress, emit
+from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:
-    from ffplan.interop.asbuilt import AsBuilt
+    from ffplan.cli.versions import Assessor
+    from ffplan.studies.difference import Version
 
 
-def _same_fabric(built: AsBuilt, known: set[str], file: str) -> None:
-    """Refuse a fabric that shares no device with the design."""
-    found = [device.name for device in built.devices]
-    if known.isdisjoint(found):
-        some = found[0]
-        raise UsageError(
-            f"ffplan diff: {file}: no device of this file is in the design, such as `{some}`; ffplan names devices as "
-            f"`{min(known)}` does: set the node descriptions to these names, or rename them in the file"
-        )
+def _workload(model: str | None, tokens: str | None, batch: int | None, gpus: int | None) -> object:
+    """Return the job that both versions are timed with; None where each has its own."""
+    from ffplan.cli.cost_options import tokens_of
+    from ffplan.design.workload_schema import Workload
+
+    if model is None:
+        if tokens or batch or gpus:
+            raise UsageError("ffplan diff: --tokens, --batch and --gpus have an effect with --model only")
+        return None
+    number = tokens_of(tokens, "diff") if tokens else None
+    return Workload.model_construct(model=model, tokens=number, batch=batch, gpus=gpus, plan=None, search=False)
+
+
+def _versions(before: str, after: str, assessor: Assessor) -> tuple[Version, Version]:
+    """Return the two versions that the arguments name."""
+    from ffplan.cli.versions import design_document, revision_document, saved_version
+    from ffplan.inputs.revision import revisions
+
+    names = (before, after)
+    if not Path(before).exists() and (found := revisions(before)) is not None:
+        one, two = found
+        later = design_document(after) if two is None else revision_document(after, two)
+        return assessor.version(revision_document(after, one)), assessor.version(later)
+    if before == after == "-":
+        raise UsageError("ffplan diff: standard input holds one design; name a file for the other")
+    first, second = (
+        saved_version(name, "diff") if name.lower().endswith(".json") else assessor.version(design_document(name))
+        for name in names
+    )
+    return first, second
 
 
 def diff(
-    file: DesignArgument,
-    as_built: Annotated[str, typer.Argument(metavar="AS_BUILT", help="Output of ibnetdiscover.")],
-    plane: Annotated[int | None, typer.Option("--plane", min=1, help="Only this plane, counted from 1.")] = None,
-    zone: Annotated[int | None, typer.Option("--zone", min=1, help="Only this zone, counted from 1.")] = None,
+    before: Annotated[
+        str,
+        typer.Argument(
+            metavar="BEFORE",
+            help="A design, `-`, a report saved as JSON, or revisions of git such as main..HEAD.",
+            autocompletion=complete_design,
+        ),
+    ],
+    after: Annotated[
+        str,
+        typer.Argument(
+            metavar="AFTER",
+            help="A design, `-` or a saved report; with revisions, the design's file.",
+            autocompletion=complete_design,
+        ),
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="ID",
+            help="Train this model on both; the designs' `workload` if omitted.",
+            autocompletion=complete_part("model"),
+        ),
+    ] = None,
+    tokens: TokensOption = None,
+    batch: Annotated[
+        int | None, typer.Option("--batch", min=1, max=MOST, help="Sequences of a step; about 4 million tokens.")
+    ] = None,
+    gpus: Annotated[
+        int | None, typer.Option("--gpus", min=1, max=MOST, help="Accelerators of the job; the most it can span.")
+    ] = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Compare the fabric as built with the design: missing, extra and miswired links.
+    """Compare two versions of a design: what changed, and what each change did to switches, cost, power and speed.
 
-    Exit code 1 where they differ.
+    Parts are taken as they are now, in both versions. `ffplan audit` compares a design with the fabric as built.
     """
-    from ffplan.interop.asbuilt import MOST_BYTES, read_ibnetdiscover
-    from ffplan.interop.ibsim import subnet
-    from ffplan.interop.wiring_diff import compare, designed
-    from ffplan.report.fabric import diff_document, differences
-    from ffplan.results.design import SCHEMA_VERSION
+    from ffplan.catalog.store import Catalog
+    from ffplan.cli.versions import Assessor
+    from ffplan.inputs.document import parse_document
+    from ffplan.report.difference import difference_document
+    from ffplan.studies.difference import difference
 
-    wired = wired_design(file, catalog)
-    network = wired.fabric.network
-    inside = subnet(network, None if plane is None else plane - 1, None if zone is None else zone - 1)
-    if not inside.any():
-        raise UsageError("ffplan diff: the fabric has no such plane or zone")
-    built = read_ibnetdiscover(read_text(as_built, MOST_BYTES), as_built)
-    wanted = designed(network, wired.names, inside)
-    _same_fabric(built, set(wanted.names), as_built)
-    report = compare(wanted, built, wired.design.spec.name, SCHEMA_VERSION)
-    emit(diff_document(report), form, output)
-    if differences(report):
-        raise typer.Exit(EXIT_FINDINGS)
+    parts = Catalog(catalog or ())
+    if model is not None:
+        from ffplan.catalog.models import Model
+        from ffplan.catalog.named import part_of
+
+        part_of(parts, Model, model, "ffplan diff: --model")
+    assessor = Assessor(parts, _workload(model, tokens, batch, gpus))
+    one, two = _versions(before, after, assessor)
+    progress = Progress("changes")
+    found = difference(one, two, lambda raw: assessor.figures(parse_document(raw, two.info.file)), progress.step)
+    progress.end()
+    emit(difference_document(found), form, output)

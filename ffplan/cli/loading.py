@@ -99,12 +99,13 @@ def examined_design(name: str, catalogs: list[str] | None) -> Assessment:
     return examine_file(*find_design(name), Catalog(catalogs or ()))
 
 
-def parsed(parse: Callable[[], float], option: str) -> float:
+def parsed(parse: Callable[[], float], option: str, command: str = "") -> float:
     """Return a quantity given on the command line.
 
     Args:
         parse: reads it.
         option: the option that holds it, for messages.
+        command: the command, for messages.
 
     Raises:
         UsageError: where it is none.
@@ -115,7 +116,8 @@ def parsed(parse: Callable[[], float], option: str) -> float:
         return parse()
     except PydanticCustomError as error:
         context = error.context or {}
-        raise UsageError(f"ffplan: {option}: {context.get('message')}; {context.get('remedy')}") from None
+        place = f"ffplan {command}".strip()
+        raise UsageError(f"{place}: {option}: {context.get('message')}; {context.get('remedy')}") from None
 
 
 def message_size(design: ResolvedDesign, text: str | None) -> float:

@@ -33,6 +33,7 @@ class SchemaName(StrEnum):
     FAULTS = "faults"
     CABLING = "cabling"
     VERIFY = "verify"
+    AUDIT = "audit"
     DIFF = "diff"
     AS_BUILT = "as-built"
     REPRODUCTION = "reproduction"

@@ -1,4 +1,4 @@
-"""Ownership and rent of a design file, validated where the file has them."""
+"""Ownership, rent and workload of a design file, validated where the file has them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.design.ownership_schema import Ownership, Rent
     from ffplan.design.schema import Design
+    from ffplan.design.workload_schema import Workload
     from ffplan.inputs.document import Document
 
 
@@ -45,6 +46,23 @@ def money_sections(spec: Design, document: Document) -> tuple[Ownership | None, 
     if faults:
         raise InputError(*faults)
     return owned, rent
+
+
+def workload_section(spec: Design, document: Document) -> Workload | None:
+    """Return what a design file says of its workload; None where it says nothing.
+
+    Args:
+        spec: the design.
+        document: its file.
+
+    Raises:
+        InputError: with a located finding for every fault.
+    """
+    if spec.workload is None:
+        return None
+    from ffplan.design.workload_schema import Workload
+
+    return validate_section(Workload, document, "workload")
 
 
 def _rent_faults(spec: Design, rent: Rent, document: Document) -> Iterator[Finding]:

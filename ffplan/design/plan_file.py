@@ -13,6 +13,20 @@ if TYPE_CHECKING:
     from ffplan.inputs.document import Document
 
 
+class PlanFieldsError(Exception):
+    """Fields of a plan contradict each other."""
+
+    def __init__(self, field: str, words: str) -> None:
+        """Take the field that is wrong.
+
+        Args:
+            field: its name.
+            words: the fault, and its remedy after a semicolon.
+        """
+        super().__init__(words)
+        self.field, self.words = field, words
+
+
 def plan_document(file: str | None) -> Document | None:
     """Return the file of a plan, if any; it may be a pipe, which is read once."""
     from pathlib import Path
@@ -36,22 +50,39 @@ def plan_of(document: Document | None, given: dict[str, Any]) -> PlanFields:
         InputError: where the document is wrong, or does not go together with the options.
         UsageError: where the options do not go together.
     """
-    from pydantic_core import ValidationError
-
-    from ffplan.design.presets import PRESETS
     from ffplan.design.training import PlanFields, PlanFile
     from ffplan.inputs.validate import validate
 
     base = PlanFields() if document is None else validate(PlanFile, document)
     fields = {name: getattr(base, name) for name in base.model_fields_set if name != "kind"}
     fields |= given
+    try:
+        return with_preset(fields)
+    except PlanFieldsError as error:
+        refuse_fields(document, given, (error.field,), error.words)
+        raise UsageError(f"ffplan train: {error.words}") from None
+
+
+def with_preset(fields: dict[str, Any]) -> PlanFields:
+    """Return a plan in which the settings of its preset stand in for the fields that are not given.
+
+    Args:
+        fields: the fields given.
+
+    Raises:
+        PlanFieldsError: where they do not go together.
+    """
+    from pydantic_core import ValidationError
+
+    from ffplan.design.presets import PRESETS
+    from ffplan.design.training import PlanFields
+
     preset = PRESETS.get(fields.get("preset") or "", {})
     try:
         return PlanFields.model_validate({**preset, **fields})
     except ValidationError as error:
         field = (error.errors()[0].get("ctx") or {}).get("field")
-        refuse_fields(document, given, (str(field),), _words(error))
-        raise UsageError(f"ffplan train: {_words(error)}") from None
+        raise PlanFieldsError(str(field), _words(error)) from None
 
 
 def refuse_fields(document: Document | None, given: Container[str], names: Iterable[str], message: str) -> None:

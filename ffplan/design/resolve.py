@@ -10,7 +10,7 @@ from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, Stor
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.store import METHODS
 from ffplan.design.faults import breakout_faults, currency_faults, group_faults, split_faults, whole_faults
-from ffplan.design.money_sections import money_sections
+from ffplan.design.money_sections import money_sections, workload_section
 from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
 from ffplan.design.schema import Design, NodeGroup
 from ffplan.inputs.validate import validate
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.catalog.store import Catalog
     from ffplan.design.ownership_schema import Ownership, Rent
+    from ffplan.design.workload_schema import Workload
     from ffplan.inputs.document import Document
 
 P = TypeVar("P", bound=Part)
@@ -107,6 +108,14 @@ class _Resolver:
             self.faults.extend(error.findings)
             return None, None
 
+    def workload(self, spec: Design) -> Workload | None:
+        """Validate what the design says of its workload."""
+        try:
+            return workload_section(spec, self.document)
+        except InputError as error:
+            self.faults.extend(error.findings)
+            return None
+
     def own_library(self, accelerator: Accelerator) -> None:
         """Refuse an accelerator whose library is none, or passes no messages between accelerators."""
         name = accelerator.library
@@ -153,6 +162,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     resolver = _Resolver(document, catalog)
     resolver.faults += whole_faults(spec, document)
     owned, rent = resolver.money(spec)
+    workload = resolver.workload(spec)
     groups = [resolver.group(position, group) for position, group in enumerate(spec.nodes)]
     switch = resolver.part(Switch, spec.fabric.switch, ("fabric", "switch"))
     endpoint_link = resolver.part(Link, spec.fabric.link.endpoint, ("fabric", "link", "endpoint"))
@@ -193,4 +203,5 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
         cable_choices=found,
         ownership=owned,
         rent=rent,
+        workload=workload,
     )

@@ -63,6 +63,8 @@ class ResolvedDesign:
     """What the design says of ownership, an `Ownership`; None where it says nothing."""
     rent: Any = None
     """What it says of rent, a `Rent`; None where it is bought."""
+    workload: Any = None
+    """What it says of the job, a `Workload`; None where it says nothing."""
 
     @property
     def radix(self) -> int:

@@ -7,9 +7,21 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from ffplan.catalog.prices import Currency
-from ffplan.design.sections import OwnershipSection, RentSection
+from ffplan.design.sections import OwnershipSection, RentSection, WorkloadSection
 from ffplan.inputs.model import MOST_COUNT, Count, Frozen, Identifier, Many, Text
-from ffplan.inputs.quantities import Bandwidth, Change, Data, EnergyPrice, Length, MoneyAmount, Power, Ratio, Years
+from ffplan.inputs.quantities import (
+    Bandwidth,
+    Change,
+    Data,
+    Duration,
+    EnergyPrice,
+    Length,
+    MoneyAmount,
+    Power,
+    Ratio,
+    Share,
+    Years,
+)
 
 Role = Literal["compute", "storage", "management"]
 Family = Literal["fat-tree", "rail-optimised", "rail-only", "dragonfly"]
@@ -159,6 +171,19 @@ class Limits(Frozen):
     """Largest oversubscription of a leaf switch."""
     allreduce_bandwidth: Bandwidth | None = None
     """Least algorithm bandwidth of the first library's allreduce, at the design's message over all nodes [GB/s]."""
+    step_time: Duration | None = None
+    """Longest step of the workload [s]."""
+    tokens_per_second: Annotated[float, Field(gt=0.0)] | None = None
+    """Least tokens a second of the workload [1/s]."""
+    cost_per_million_tokens: MoneyAmount | None = None
+    """Most that a million tokens of the workload may cost, ownership or rent included."""
+    run_days: Annotated[float, Field(gt=0.0)] | None = None
+    """Longest run of the workload over its tokens [day]."""
+    blast_radius: Share | None = None
+    """Most accelerators that the loss of one switch may cut off, over all [1]."""
+    price_age: Years | None = None
+    """Oldest price of the price book that a cost may rest on, on the day of the check; `ffplan check` alone judges it,
+    since reports do not know the day [year]."""
 
 
 class Floor(Frozen):
@@ -225,6 +250,8 @@ class Design(Frozen):
     """The cluster is rented and not bought; it then has no `cost`."""
     phases: Many[Phase] = ()
     """What is bought when, in order."""
+    workload: WorkloadSection = None
+    """The job that the cluster is bought for; `ffplan check` holds it against limits, `ffplan cost` prices it."""
     floor: Floor | None = None
     """The floor plan; with it, cables have lengths, and the bill of materials the types that reach."""
     limits: Limits = Limits.model_construct()

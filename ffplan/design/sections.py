@@ -10,20 +10,18 @@ from pydantic_core import core_schema
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
-HOME = "ffplan.design.ownership_schema"
-"""Module of the models."""
-
 
 class Section:
     """Marks a field whose model is imported and applied where the section is read."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, home: str, name: str) -> None:
         """Name the model.
 
         Args:
-            name: its name in its module.
+            home: its module in this room.
+            name: its name there.
         """
-        self.name = name
+        self.home, self.name = f"ffplan.design.{home}", name
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         """Take anything: `resolve` validates the section."""
@@ -33,9 +31,10 @@ class Section:
         """Return the schema of the model."""
         from pydantic import TypeAdapter
 
-        model = getattr(import_module(HOME), self.name)
+        model = getattr(import_module(self.home), self.name)
         return handler(TypeAdapter(model).core_schema)
 
 
-OwnershipSection = Annotated[Any, Section("Ownership")]
-RentSection = Annotated[Any, Section("Rent")]
+OwnershipSection = Annotated[Any, Section("ownership_schema", "Ownership")]
+RentSection = Annotated[Any, Section("ownership_schema", "Rent")]
+WorkloadSection = Annotated[Any, Section("workload_schema", "Workload")]

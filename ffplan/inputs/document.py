@@ -63,9 +63,17 @@ class Document:
         key: bool = False,
     ) -> Finding:
         """Return a finding placed at `path` of this document."""
-        line, column = self.place(path, key=key)
+        steps = tuple(path)
+        line, column = self.place(steps, key=key)
         return Finding(
-            rule=rule, severity=severity, file=self.file, line=line, column=column, message=message, remedy=remedy
+            rule=rule,
+            severity=severity,
+            file=self.file,
+            line=line,
+            column=column,
+            message=message,
+            remedy=remedy,
+            path=".".join(map(str, steps)),
         )
 
 

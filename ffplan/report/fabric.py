@@ -253,8 +253,8 @@ def differences(report: DiffReport) -> list[dict[str, str]]:
     ]
 
 
-def diff_document(report: DiffReport) -> Document:
-    """Return what `ffplan diff` prints."""
+def audit_document(report: DiffReport) -> Document:
+    """Return what `ffplan audit` prints."""
     rows = differences(report)
     head = f"{report.design}: {report.same:,} links as designed, {len(rows):,} differences"
     return Document(report, lambda: Body(head, _diff(rows)), lambda: rows)

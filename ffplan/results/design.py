@@ -417,6 +417,12 @@ class Findings(Result):
     """Files checked, as the user named them."""
     findings: tuple[Finding, ...]
     """Findings, by place."""
+    waived: int
+    """Findings that a waiver accepts."""
+    known: int
+    """Findings that the baseline has."""
+    fixed: int
+    """Entries of the baseline that no finding answers to any more."""
 
 
 SCHEMAS = {

@@ -424,7 +424,7 @@ SCHEMAS = {
     "faults": (FaultReport, "Output of `ffplan faults --format json`"),
     "cabling": (CablingReport, "Output of `ffplan cabling --format json`"),
     "verify": (VerifyReport, "Output of `ffplan verify --format json`"),
-    "diff": (DiffReport, "Output of `ffplan diff --format json`"),
+    "audit": (DiffReport, "Output of `ffplan audit --format json`"),
     "as-built": (AsBuiltReport, "Output of `ffplan import ibnetdiscover`"),
 }
 """Files and outputs of this module, with their titles."""

@@ -18,7 +18,7 @@ from ffplan.design import training as plans
 from ffplan.inputs.model import Frozen
 from ffplan.results import accuracy as accuracies
 from ffplan.results import collective as tables
-from ffplan.results import comparison, reproduction
+from ffplan.results import comparison, difference, reproduction
 from ffplan.results import cost as costs
 from ffplan.results import design as assessment
 from ffplan.results import fabric as results
@@ -41,6 +41,7 @@ OWNERS = (
     trainings,
     results,
     reproduction,
+    difference,
 )
 """Modules that own the models; each registers its own in `SCHEMAS`."""
 
@@ -76,7 +77,7 @@ def _classes(base: type[Frozen]) -> list[type[Frozen]]:
 
 def _known_classes() -> dict[str, type]:
     known: dict[str, type] = {model.__name__: model for model in _classes(Frozen)}
-    for module in (accuracies, assessment, comparison, costs, reproduction, results, tables, trainings):
+    for module in (accuracies, assessment, comparison, costs, difference, reproduction, results, tables, trainings):
         known |= {n: item for n, item in vars(module).items() if is_dataclass(item) and isinstance(item, type)}
     return known | {"Finding": Finding}
 

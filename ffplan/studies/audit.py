@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.formatting import number
+from ffplan.catalog.evidence import months_of
 from ffplan.catalog.ownership import plain_amount
 from ffplan.catalog.parts import Accelerator, Server, StorageServer
 from ffplan.catalog.prices import PriceBook
@@ -28,12 +29,6 @@ PRICED_BY = ("price-book", "rent-book")
 """Kinds of files whose figures grow old."""
 
 
-def _months(date: str) -> int:
-    """Return a date in months since year 0; a year alone counts as its end."""
-    year, _, rest = date.partition("-")
-    return int(year) * 12 + (int(rest[:2]) if rest else 12)
-
-
 def _finding(kind: str, part: Part, path: str, what: str) -> AuditFinding:
     return AuditFinding(kind=kind, part=part.id, path=path, what=what)
 
@@ -45,7 +40,7 @@ def _figure_findings(part: Part, path: str, figure: Figure, newest: int, months:
         yield _finding("recalled", part, path, "recalled, unverified")
     elif status == "VS":
         yield _finding("second-hand", part, path, source.title)
-    age = newest - _months(source.date)
+    age = newest - months_of(source.date)
     if part.kind in PRICED_BY and age >= months:
         yield _finding("stale", part, path, f"of {source.date}, {age} months before the newest source")
     low, high = (plain_amount(value) for value in figure.range)
@@ -117,7 +112,7 @@ def audit(catalog: Catalog, kind: str | None = None, months: int = MONTHS) -> Au
             parts.append(catalog.entry(name).part)
         except (InputError, UsageError) as error:
             broken.append(BrokenPart(name, str(error)))
-    newest = max((_months(source.date) for part in parts for source in part.sources.values()), default=0)
+    newest = max((months_of(source.date) for part in parts for source in part.sources.values()), default=0)
     found: list[AuditFinding] = []
     figures = 0
     for part in parts:

@@ -18,6 +18,7 @@ SMALL = ("1", "2", "3", "4", "8")
 NUMBERS = (*SMALL, "16", "64", "100", "128", "512", "0", "-1", "x")
 GPUS = ("8", "16", "64", "8,16,64", "64..512", "256", "1000", "7")
 VALUES: dict[str, tuple[str, ...]] = {
+    "--against": ("x", "fire-flyer-2"),
     "--algorithm": ("ring", "tree", "nvls", "nvls-tree", "sharp", "pat", "direct", "rail", "hierarchical", "x"),
     "--baseline": (*DESIGNS, "x"),
     "--batch": ("64", "256", "1024", "4096", "0", "7"),
@@ -40,6 +41,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--hidden": ("4096", "7168"),
     "--id": ("mine", "imported-server", "a: b", "../x"),
     "--library": ("nccl", "hfreduce", "hfreduce-nvlink", "rccl", "deepep", "nccl,hfreduce", "x"),
+    "--jobs": ("1", "2", "0"),
     "--limit": ("10", "60"),
     "--link": ("400g-aoc", "hdr-aoc", "x"),
     "--lose": (
@@ -90,6 +92,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--switch": ("qm8700", "qm9700", "q3400", "sn5600", "x"),
     "--tiers": ("1", "2", "3"),
     "--tokens": ("1", "128", "4096"),
+    "--today": ("2026-11-22", "2030-01-01", "x"),
     "--top": ("1", "3", "20"),
     "--top-k": ("1", "8"),
     "--tp": ("1", "2", "4", "8", "16"),
@@ -104,7 +107,7 @@ VALUES: dict[str, tuple[str, ...]] = {
 """Values of each option that takes a word or a number."""
 WRONG = {"x", "0", "-1", "9", "nan", "2", "a: b", "../x", "99999999999999999999", "100000"}
 """Values that are often refused, and therefore drawn seldom; 2 is a share of more than all."""
-LEFT_OUT = {"--output", "--catalog", "--write", "--save", "--force", "--with", "--leave-one-out"}
+LEFT_OUT = {"--update-baseline", "--output", "--catalog", "--write", "--save", "--force", "--with", "--leave-one-out"}
 """Options that write files, drive programs of others, or ask for minutes of work."""
 NOT_RUN = {"verify"}
 """Commands that drive other programs, for minutes."""
@@ -169,7 +172,7 @@ def _file(folder: Path, name: str, raw: bytes) -> str:
 def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[str]:
     """Return the value of an argument."""
     name = key(option)
-    small = command in ("route", "place", "faults", "cabling", "diff", "export")
+    small = command in ("route", "place", "faults", "cabling", "diff", "audit", "export")
     if command == "import nccl":
         return [_file(folder, "in.xml", files.nccl(chance))]
     if name == "report":
@@ -187,7 +190,9 @@ def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[s
             else chance.choice(DESIGNS)
             for number in range(count)
         ]
-    if name == "file" and command == "diff" and chance.random() < 0.7:
+    if name in ("before", "after"):
+        return [_design(chance, folder, f"{name}.yaml", small=small)]
+    if name == "file" and command == "audit" and chance.random() < 0.7:
         return ["superpod-h100-4su"]
     if name == "file":
         return [_design(chance, folder, "design.yaml", small=small)]
@@ -229,6 +234,8 @@ def _option(option: Any, chance: Random, folder: Path) -> list[str]:
         return [name, _file(folder, "plan.yaml", files.text(files.tree("training-plan", chance, mild=True), chance))]
     if name == "--cases":
         return [name, _file(folder, "cases.yaml", files.text(files.tree("cases", chance, mild=True), chance))]
+    if name == "--policy":
+        return [name, _file(folder, "ffplan.toml", files.policy(chance))]
     if name == "--chart":
         return [name, str(folder / "chart.svg")]
     value = _pick(_values(option), chance)
@@ -267,7 +274,20 @@ def line(chance: Random, folder: Path) -> list[str]:
 
 def uncovered() -> list[str]:
     """Return the options for which the table has no values."""
-    own = {"--plan", "--cases", "--chart", "file", "files", "report", "as_built", "accelerator", "name"}
+    own = {
+        "--plan",
+        "--policy",
+        "--cases",
+        "--chart",
+        "file",
+        "before",
+        "after",
+        "files",
+        "report",
+        "as_built",
+        "accelerator",
+        "name",
+    }
     return sorted(
         f"{name} {key(option)}"
         for name, command in _commands().items()

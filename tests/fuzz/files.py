@@ -247,6 +247,30 @@ def traffic(chance: Random) -> bytes:
     return noise(raw, chance) if chance.random() < 0.2 else raw
 
 
+POLICY = """fail-on = "warning"
+mandatory = ["limit-capex"]
+[rules]
+recalled-prices = "off"
+no-spares = "error"
+[limits]
+it_power = "2 MW"
+capex = "$10M"
+[[waivers]]
+rule = "fabric-full"
+files = ["**/*.yaml"]
+path = "fabric"
+reason = "agreed"
+until = 2027-06-30
+[regressions]
+cost = "2 %"
+"""
+
+
+def policy(chance: Random) -> bytes:
+    """Return a policy: a right one, or one with a few bytes changed."""
+    return POLICY.encode() if chance.random() < 0.5 else noise(POLICY.encode(), chance)
+
+
 @cache
 def _saved() -> Any:
     return json.loads((ROOT / "tests" / "golden" / "designs" / "superpod-h100-4su.json").read_text())

@@ -57,6 +57,25 @@ def _nccl(chance: Random) -> Any:
     assert document.data["kind"] == "server"
 
 
+def _policy(chance: Random) -> Any:
+    from pathlib import Path
+    from tempfile import TemporaryDirectory
+
+    from ffplan.check.policy import read_policy
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "ffplan.toml"
+        path.write_bytes(files.policy(chance))
+        return read_policy(path, NAME)
+
+
+def _waivers(chance: Random) -> Any:
+    from ffplan.check.waivers import comment_waivers
+
+    words = ("# ffplan: waive ", "fewer-tiers", " until ", "2027-01-01", "2027-13-01", ": ", "why", "\n", "a: 1", "x")
+    return comment_waivers("".join(chance.choices(words, k=chance.randrange(20))), NAME, None)
+
+
 def _as_built(chance: Random) -> Any:
     from ffplan.interop.asbuilt import as_built_report, read_ibnetdiscover
 

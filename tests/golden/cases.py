@@ -123,6 +123,10 @@ def _phases(name: str, old: str, new: str) -> Case:
     return Case(name, changes=((old, new),), base="site-h100-100k", command=("cost",))
 
 
+def _workload(name: str, text: str, command: str = "cost") -> Case:
+    return Case(name, (("site:\n", f"workload: {text}\nsite:\n"),), command=(command,))
+
+
 def _rent(name: str, old: str, new: str) -> Case:
     return Case(name, changes=((old, new),), base="aws-p5-64", command=("cost",))
 
@@ -233,6 +237,13 @@ CASES = (
     _phases("phases-price", "after: 6 months", "price_change: -95 %, after: 6 months"),
     _phases("phases-shrink", "nodes: [6272]", "nodes: [12545]"),
     _phases("phases-unfinished", "nodes: [12544]", "nodes: [12543]"),
+    _workload("workload-field", "{model: llama3-70b, token: 2T}", "design"),
+    _workload("workload-tokens", "{model: llama3-70b, tokens: many}", "design"),
+    _workload("workload-model", "{model: llama3-71b, tokens: 2T}"),
+    _workload("workload-convolutional", "{model: resnet-50, tokens: 2T}"),
+    _workload("workload-gpus", "{model: llama3-70b, tokens: 2T, gpus: 10001}"),
+    _workload("workload-batch", "{model: llama3-70b, tokens: 2T, batch: 64, plan: {batch: 64}}"),
+    _workload("workload-plan", "{model: llama3-70b, tokens: 2T, plan: {zero: 0, shard: 8}}"),
     _rent("rent-accelerator", "aws-p5-h100-3-year", "aws-p6-b200-3-year"),
     _rent("rent-0", "offer: aws-p5-h100-3-year", "price: $0/hour\n  term: spot"),
     _rent("rent-both", "offer: aws-p5-h100-3-year", "offer: aws-p5-h100-3-year\n  price: $2/hour"),
@@ -366,7 +377,7 @@ CASES = (
         )
     ),
     *(
-        Case(f"ibnetdiscover-{name}", raw=raw, command=("diff", "fire-flyer-2"), file="built.txt")
+        Case(f"ibnetdiscover-{name}", raw=raw, command=("audit", "fire-flyer-2"), file="built.txt")
         for name, raw in (
             ("empty", b""),
             ("prose", b'Switch 4 "S-1" # "leaf"\nno such file or directory\n'),

@@ -121,7 +121,7 @@ def test_ibnetdiscover_finds_the_fabric_as_designed(tmp_path: Path) -> None:
         done = subprocess.run([program], capture_output=True, text=True, check=True, timeout=60, env=preload)
     built = tmp_path / "built.txt"
     built.write_text(done.stdout)
-    same = ffplan("diff", "fire-flyer-2", str(built), "--zone", "1")
+    same = ffplan("audit", "fire-flyer-2", str(built), "--zone", "1")
     assert (same.code, same.err) == (0, "")
     assert "1,560 links as designed, 0 differences" in same.out
     assert len(json.loads(ffplan("import", "ibnetdiscover", str(built)).out)["links"]) == 1560

@@ -22,6 +22,12 @@ class Checked:
     """What each is: design, part, case file or plan."""
     findings: tuple[Finding, ...]
     """Findings, by place."""
+    waived: int = 0
+    """Findings that a waiver accepts [1]."""
+    known: int = 0
+    """Findings that the baseline has [1]."""
+    fixed: int = 0
+    """Entries of the baseline that no finding answers to any more [1]."""
 
     @property
     def worst_first(self) -> tuple[Finding, ...]:
@@ -38,7 +44,11 @@ class Checked:
         ]
         kinds = [plural(self.words.count(word), word) for word in dict.fromkeys(["design", *self.words])]
         kinds = [text for text in kinds if not text.startswith("0 ")]
-        return f"{', '.join(kinds)} checked: {', '.join(counts) or 'nothing found'}"
+        beside = [f"{self.waived} waived"] * bool(self.waived) + [f"{self.known} in the baseline"] * bool(self.known)
+        if self.fixed:
+            beside.append(f"{plural(self.fixed, 'entry').replace('entrys', 'entries')} of the baseline fixed")
+        more = f" ({', '.join(beside)})" if beside else ""
+        return f"{', '.join(kinds)} checked: {', '.join(counts) or 'nothing found'}{more}"
 
 
 def path_of(file: str) -> str:
@@ -55,11 +65,14 @@ def uri_of(file: str) -> str:
 
 
 def fingerprints(findings: tuple[Finding, ...]) -> list[str]:
-    """Return a fingerprint of each finding, which outlives moved lines: of rule, file, message and repetition."""
+    """Return a fingerprint of each finding, which outlives moved lines: of rule, file, field and repetition.
+
+    A finding without a field takes its message in place of it.
+    """
     seen: dict[str, int] = {}
     found = []
     for item in findings:
-        text = "\n".join((item.rule, path_of(item.file), item.message))
+        text = "\n".join((item.rule, path_of(item.file), item.path or item.message))
         seen[text] = seen.get(text, 0) + 1
         found.append(sha256(f"{text}\n{seen[text]}".encode()).hexdigest())
     return found

@@ -13,4 +13,4 @@ if TYPE_CHECKING:
 
 def render(checked: Checked) -> str:
     """Return findings as JSON."""
-    return to_json(findings_report(checked.files, checked.findings))
+    return to_json(findings_report(checked))

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan import __version__
 from ffplan.base.errors import Severity
+from ffplan.check.every_rule import every_rule
 from ffplan.check.formats.checked import fingerprints, uri_of, words_of
-from ffplan.check.input_rules import INPUT_RULES
-from ffplan.check.rules import RULES
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
@@ -52,7 +51,7 @@ def render(checked: Checked) -> str:
     """Return findings as SARIF, the worst first; at most as many as code hosts take."""
     findings = checked.worst_first[:MOST_RESULTS]
     wanted = {item.rule for item in findings}
-    rules = sorted((rule for rule in (*INPUT_RULES, *RULES) if rule.id in wanted), key=lambda rule: rule.id)
+    rules = [rule for rule in every_rule() if rule.id in wanted]
     position = {rule.id: at for at, rule in enumerate(rules)}
     run = {
         "tool": {

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.studies.design import DesignStudy
+    from ffplan.check.examined import Examined
 
 
-def check(study: DesignStudy) -> Iterator[Finding]:
+def check(examined: Examined) -> Iterator[Finding]:
     """Find fabrics without a free leaf port."""
-    design, assessment = study.design, study.assessment
+    design, assessment = examined.design, examined.assessment
     if assessment.fabric.spare_ports == 0:
         yield design.document.finding(
             RULE.id,

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.studies.design import DesignStudy
+    from ffplan.check.examined import Examined
 
 
-def check(study: DesignStudy) -> Iterator[Finding]:
+def check(examined: Examined) -> Iterator[Finding]:
     """Find evenly striped fabrics that another core policy would build from fewer switches."""
-    fabric = study.assessment.fabric
+    fabric = examined.assessment.fabric
     if fabric.core_policy != EVEN:
         return
     totals = fabric.switches_by_core_policy
@@ -25,7 +25,7 @@ def check(study: DesignStudy) -> Iterator[Finding]:
     fewer = [f"`{name}` needs {difference(mine, count)}" for name, count in totals.items() if count < mine]
     if fewer:
         best = min(totals, key=lambda name: (totals[name], name))
-        yield study.design.document.finding(
+        yield examined.design.document.finding(
             RULE.id,
             ("fabric", "tiers"),
             f"even striping of spines over cores takes {mine:,} switches: {', '.join(fewer)}",

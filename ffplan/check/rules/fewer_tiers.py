@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
+    from ffplan.check.examined import Examined
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.studies.design import DesignStudy
 
 
 def _without(design: ResolvedDesign, tiers: int) -> str:
@@ -25,9 +25,9 @@ def _without(design: ResolvedDesign, tiers: int) -> str:
     return f" without {' and '.join(f'`{field}`' for field in fields)}" if fields else ""
 
 
-def check(study: DesignStudy) -> Iterator[Finding]:
+def check(examined: Examined) -> Iterator[Finding]:
     """Find fabrics with a tier more than their zones need."""
-    design, assessment = study.design, study.assessment
+    design, assessment = examined.design, examined.assessment
     spec, fabric = design.spec.fabric, assessment.fabric
     if spec.tiers == 1:
         return

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.studies.design import DesignStudy
+    from ffplan.check.examined import Examined
 
 
-def check(study: DesignStudy) -> Iterator[Finding]:
+def check(examined: Examined) -> Iterator[Finding]:
     """Hold the time of the first library against `limits.allreduce_bandwidth`."""
-    design, assessment = study.design, study.assessment
+    design, assessment = examined.design, examined.assessment
     first = assessment.communication[0] if assessment.communication else None
     what = f"the allreduce bandwidth of {first.library}" if first else "the allreduce bandwidth"
     remedy = "name a library under `communication`"

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.studies.design import DesignStudy
+    from ffplan.check.examined import Examined
 
 
-def check(study: DesignStudy) -> Iterator[Finding]:
+def check(examined: Examined) -> Iterator[Finding]:
     """Hold the cost per accelerator against `limits.cost_per_accelerator`."""
-    design, assessment = study.design, study.assessment
+    design, assessment = examined.design, examined.assessment
     yield from hold_money(
         design,
         "cost_per_accelerator",

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.studies.design import DesignStudy
+    from ffplan.check.examined import Examined
 
 
-def check(study: DesignStudy) -> Iterator[Finding]:
+def check(examined: Examined) -> Iterator[Finding]:
     """Hold the power of a rack of each group against `limits.power_per_rack`."""
-    design, assessment = study.design, study.assessment
+    design, assessment = examined.design, examined.assessment
     limit = design.spec.limits.power_per_rack
-    for node, plan in zip(assessment.power.nodes, study.power.nodes, strict=True):
+    for node, plan in zip(assessment.power.nodes, examined.power.nodes, strict=True):
         yield from hold_power(
             design,
             "power_per_rack",

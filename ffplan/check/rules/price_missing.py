@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.studies.design import DesignStudy
+    from ffplan.check.examined import Examined
 
 
-def check(study: DesignStudy) -> Iterator[Finding]:
+def check(examined: Examined) -> Iterator[Finding]:
     """Find parts of the cost scope without a price."""
-    design, cost = study.design, study.assessment.cost
+    design, cost = examined.design, examined.assessment.cost
     if cost is None:
         return
     for item in cost.missing:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
+    from ffplan.check.examined import Examined
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.studies.design import DesignStudy
 
 
 @record
@@ -70,9 +70,9 @@ def _finding(design: ResolvedDesign, ends: list[_End]) -> Finding:
     )
 
 
-def check(study: DesignStudy) -> Iterator[Finding]:
+def check(examined: Examined) -> Iterator[Finding]:
     """Find NICs and links whose rate differs from the switch's; one finding for each rate."""
-    design = study.design
+    design = examined.design
     port = design.switch.rate.value / design.spec.fabric.breakout
     by_rate: dict[float, list[_End]] = {}
     for end in (*_links(design), *_nics(design)):

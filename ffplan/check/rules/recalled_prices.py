@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.studies.design import DesignStudy
+    from ffplan.check.examined import Examined
 
 
-def check(study: DesignStudy) -> Iterator[Finding]:
+def check(examined: Examined) -> Iterator[Finding]:
     """Find costs that rest on recalled prices."""
-    design, assessment = study.design, study.assessment
+    design, assessment = examined.design, examined.assessment
     cost = assessment.cost
     lines = [line for line in cost.lines if line.status == "R" and line.total] if cost else []
     if cost and lines:

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.studies.design import DesignStudy
+    from ffplan.check.examined import Examined
 
 
-def check(study: DesignStudy) -> Iterator[Finding]:
+def check(examined: Examined) -> Iterator[Finding]:
     """Find three-tier trees whose spines and cores are not joined evenly."""
-    design, plan = study.design, study.fabric
+    design, plan = examined.design, examined.fabric
     why = uneven(plan)
     if why:
         change = even_change(design, plan)

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.studies.design import DesignStudy
+    from ffplan.check.examined import Examined
 
 
-def check(study: DesignStudy) -> Iterator[Finding]:
+def check(examined: Examined) -> Iterator[Finding]:
     """Find zones joined by fewer links than they have endpoints, or not joined at all."""
-    design, assessment = study.design, study.assessment
+    design, assessment = examined.design, examined.assessment
     fabric = assessment.fabric
     ratio = fabric.zone_oversubscription
     if fabric.zones == 1 or (ratio is not None and ratio <= 1):

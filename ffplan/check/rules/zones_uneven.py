@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.studies.design import DesignStudy
+    from ffplan.check.examined import Examined
 
 
-def check(study: DesignStudy) -> Iterator[Finding]:
+def check(examined: Examined) -> Iterator[Finding]:
     """Find groups whose nodes do not divide by the zones."""
-    design, assessment = study.design, study.assessment
+    design, assessment = examined.design, examined.assessment
     zones = assessment.fabric.zones
     if len(set(assessment.fabric.endpoints_per_zone)) == 1:
         return

@@ -58,7 +58,7 @@ def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
     (tmp_path / "b" / "broken.yaml").write_text("a: [")
     again = ffplan("check", str(tmp_path))
     assert again.code == 2
-    assert "2 designs, 1 part checked: 1 error, 3 info" in again.out
+    assert "2 designs, 1 part checked: 1 error, 5 info" in again.out
     assert again.out == ffplan("check", str(tmp_path)).out
 
 

@@ -133,7 +133,7 @@ def test_values_of_options_act_on_no_terminal(arguments: tuple[str, ...]) -> Non
 def test_names_of_devices_and_of_hosts_act_on_no_terminal(tmp_path: Path) -> None:
     file = tmp_path / "built.txt"
     file.write_text(f'Switch 4 "S-1" # "leaf{EVIL}"\n')
-    done = ffplan("diff", "fire-flyer-2", str(file))
+    done = ffplan("audit", "fire-flyer-2", str(file))
     assert not set(done.err) & {"\x9b", "\u202e"}
     file.write_text(f"src,dst,bytes\ncompute{EVIL},compute-0001,1\n")
     done = ffplan("route", "fire-flyer-2", "--traffic", str(file))
@@ -159,7 +159,7 @@ def test_no_cell_starts_a_formula(tmp_path: Path) -> None:
     assert "'=HYPERLINK(1)" in cells
     net = ffplan("export", "fire-flyer-2", "--to", "ibsim", "--zone", "1").out
     (tmp_path / "built.txt").write_text(net.replace('"compute-0003/nic0"', '"=1+1"'))
-    done = ffplan("diff fire-flyer-2", str(tmp_path / "built.txt"), "--zone", "1", "--format", "csv")
+    done = ffplan("audit fire-flyer-2", str(tmp_path / "built.txt"), "--zone", "1", "--format", "csv")
     cells = [cell for row in csv.reader(io.StringIO(done.out)) for cell in row]
     assert any(cell.startswith("'=1+1") for cell in cells)
     assert not any(cell.startswith("=") for cell in cells)
@@ -170,7 +170,7 @@ def test_no_cell_starts_a_formula(tmp_path: Path) -> None:
     [
         (("import", "nccl", "/dev/zero", "--id", "x"), "MiB"),
         (("import", "ibnetdiscover", "/dev/zero"), "64 MiB"),
-        (("diff", "fire-flyer-2", "/dev/zero"), "64 MiB"),
+        (("audit", "fire-flyer-2", "/dev/zero"), "64 MiB"),
         (("route", "fire-flyer-2", "--traffic", "zero.csv"), "MiB"),
         (("design", "/dev/zero"), "1024 KiB"),
     ],

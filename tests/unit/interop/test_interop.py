@@ -134,24 +134,24 @@ def test_diff_names_what_is_missing_extra_and_miswired(tmp_path: Path) -> None:
     blocks["stranger"] = 'Hca\t1 "stranger"\n[1]\t"z1-leaf-01"[20]'
     built = tmp_path / "built.txt"
     built.write_text("\n\n".join(blocks.values()) + "\n")
-    done = ffplan("diff fire-flyer-2", str(built), "--zone", "1", "--format", "json")
+    done = ffplan("audit fire-flyer-2", str(built), "--zone", "1", "--format", "json")
     assert done.code == 1, done.err
     report = json.loads(done.out)
-    jsonschema.validate(report, json.loads((ROOT / "schema" / "diff.schema.json").read_text()))
+    jsonschema.validate(report, json.loads((ROOT / "schema" / "audit.schema.json").read_text()))
     assert report["absent"] == ["compute-0003/nic0"]
     assert report["unknown"] == ["stranger"]
     assert report["missing"] == [["compute-0002/nic0/p1", "z1-leaf-01/p2"], ["compute-0003/nic0/p1", "z1-leaf-01/p3"]]
     assert report["extra"] == [["stranger/p1", "z1-leaf-01/p20"]]
     assert {"port": "z1-leaf-01/p21", "designed": "z1-spine-01/p1", "found": "z1-spine-02/p1"} in report["miswired"]
     assert len(report["miswired"]) == 4
-    text = ffplan("diff", "fire-flyer-2", str(built), "--zone", "1").out
+    text = ffplan("audit", "fire-flyer-2", str(built), "--zone", "1").out
     assert "1,556 links as designed, 9 differences" in text
 
 
 def test_diff_of_a_fabric_with_other_names(tmp_path: Path) -> None:
     built = tmp_path / "built.txt"
     built.write_text('Switch 2 "S-1" # "tor-1"\n')
-    done = ffplan("diff", "fire-flyer-2", str(built))
+    done = ffplan("audit", "fire-flyer-2", str(built))
     assert done.code == 2
     assert "no device of this file is in the design" in done.err
 
@@ -160,7 +160,7 @@ def test_adapters_are_known_by_their_description(tmp_path: Path) -> None:
     net = ffplan("export", "fire-flyer-2", "--to", "ibsim", "--zone", "1").out
     built = tmp_path / "built.txt"
     built.write_text(re.sub(r'# "(compute-\d+)/nic0"', r'# "\1 mlx5_0"', net))
-    assert ffplan("diff", "fire-flyer-2", str(built), "--zone", "1").code == 0
+    assert ffplan("audit", "fire-flyer-2", str(built), "--zone", "1").code == 0
 
 
 def test_graphml_and_dot_hold_the_fabric(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from ffplan.report.calibrate import calibrate_document, left_out_document
 from ffplan.report.document import Grid
-from ffplan.report.fabric import diff_document, differences
+from ffplan.report.fabric import audit_document, differences
 from ffplan.report.scatter import COLOURS, DOWN, TOP, points, scatter
 from ffplan.report.train import plan_words
 from ffplan.results.accuracy import AccuracyReport, AccuracyRow, Score
@@ -139,10 +139,10 @@ def test_differences_of_a_fabric() -> None:
         ("extra", "c/1", "", "d/1"),
         ("miswired", "e/1", "f/1", "f/2"),
     ]
-    summary, cells = grids(diff_document(found))
+    summary, cells = grids(audit_document(found))
     assert summary.rows == (("absent", "1"), ("missing", "2"), ("extra", "1"), ("miswired", "1"))
     assert len(cells.rows) == 5
-    assert diff_document(found).body().title == "d: 1,234 links as designed, 5 differences"
+    assert audit_document(found).body().title == "d: 1,234 links as designed, 5 differences"
 
 
 PLAN: dict[str, Any] = {

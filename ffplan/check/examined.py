@@ -1,0 +1,119 @@
+"""A design as rules see it: its study, and what a rule may ask for on top of it, worked out once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from ffplan.catalog.store import Catalog
+    from ffplan.cost.power import PowerPlan
+    from ffplan.design.ownership import ResolvedOwnership
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.fabric.sizing.plan import FabricPlan
+    from ffplan.results.design import Assessment
+    from ffplan.results.run import RunReport
+    from ffplan.results.training import TrainReport
+    from ffplan.studies.blast import SwitchLoss
+    from ffplan.studies.design import DesignStudy
+    from ffplan.training.accelerator_rates import UncalibratedError
+    from ffplan.training.constraints import RefusedError
+
+
+class Examined:
+    """A study of a design, with its workload and its ownership."""
+
+    def __init__(self, study: DesignStudy, catalog: Catalog, today: date | None = None) -> None:
+        """Take the study.
+
+        Args:
+            study: the study.
+            catalog: where its parts were looked up.
+            today: the day, for rules about age; None where a report must not depend on it.
+        """
+        self.study, self.catalog, self.today = study, catalog, today
+
+    @property
+    def design(self) -> ResolvedDesign:
+        """The design."""
+        return self.study.design
+
+    @property
+    def assessment(self) -> Assessment:
+        """Its assessment."""
+        return self.study.assessment
+
+    @property
+    def fabric(self) -> FabricPlan:
+        """Its fabric."""
+        return self.study.fabric
+
+    @property
+    def power(self) -> PowerPlan:
+        """Its power."""
+        return self.study.power
+
+    @cached_property
+    def job(self) -> TrainReport | RefusedError | UncalibratedError | None:
+        """The workload with its step time, or the reason why it has none; None without a workload.
+
+        Raises:
+            InputError: where the workload is wrong.
+        """
+        if self.design.workload is None:
+            return None
+        from ffplan.studies.workload import workload_report
+        from ffplan.training.accelerator_rates import UncalibratedError
+        from ffplan.training.constraints import RefusedError
+
+        try:
+            return workload_report(self.design, self.catalog.fork(), self.design.workload)
+        except (RefusedError, UncalibratedError) as error:
+            return error
+
+    @cached_property
+    def timed(self) -> TrainReport | None:
+        """The workload where it has a step time."""
+        from ffplan.results.training import TrainReport
+
+        return self.job if isinstance(self.job, TrainReport) else None
+
+    @cached_property
+    def run(self) -> RunReport | None:
+        """The run of the workload over its tokens; None without tokens or step time.
+
+        Raises:
+            InputError: where the ownership is wrong.
+        """
+        workload = self.design.workload
+        if self.timed is None or workload.tokens is None:
+            return None
+        from ffplan.studies.asked import Asked
+        from ffplan.studies.cost import study_run
+        from ffplan.studies.usual_job import timed_job
+        from ffplan.studies.workload import workload_gpus
+
+        timed = timed_job(self.timed, workload_gpus(self.design, workload), workload.tokens)
+        return study_run(self.design, self.catalog.fork(), Asked(draws=0, seed=0, years=None), timed)
+
+    @cached_property
+    def ownership(self) -> ResolvedOwnership | None:
+        """What owning the design takes; None of a design without prices.
+
+        Raises:
+            InputError: where it is wrong.
+        """
+        if self.design.prices is None:
+            return None
+        from ffplan.design.ownership import resolve_ownership
+
+        return resolve_ownership(self.design, self.catalog.fork())
+
+    @cached_property
+    def switch_loss(self) -> SwitchLoss:
+        """What the loss of one switch takes away."""
+        from ffplan.studies.blast import worst_switch_loss
+
+        return worst_switch_loss(self.design, self.fabric)

@@ -1,0 +1,48 @@
+"""no-spares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.errors import Severity
+from ffplan.base.formatting import listed
+from ffplan.check.rule import Rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.base.errors import Finding
+    from ffplan.check.examined import Examined
+
+
+SPARES = {"spare_nodes": "nodes", "spare_switches": "switches", "spare_links": "cables and optics"}
+"""Fields of the ownership."""
+
+
+def check(examined: Examined) -> Iterator[Finding]:
+    """Find ownership without spares; designs that say nothing of ownership are not asked."""
+    design = examined.design
+    if design.ownership is None or design.rent is not None or examined.ownership is None:
+        return
+    given = examined.ownership.inputs
+    none = [words for field, words in SPARES.items() if field not in given or not given[field].likely]
+    if none:
+        yield design.document.finding(
+            RULE.id,
+            ("ownership",),
+            f"no spare {listed(none)}: a job waits for the repair of each",
+            "give `spare_nodes`, `spare_switches` and `spare_links` under `ownership`, such as 2 %",
+            severity=Severity.WARNING,
+            key=True,
+        )
+
+
+RULE = Rule(
+    id="no-spares",
+    title="The ownership plans no spares",
+    why="Of 10,000 accelerators several fail each week; without spares a job waits for their repair.",
+    example="ownership: {spare_nodes: 0 %}",
+    fix="Plan spares, such as 2 % of nodes, switches and links.",
+    severity=Severity.WARNING,
+    check=check,
+)

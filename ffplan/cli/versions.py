@@ -1,0 +1,145 @@
+"""Versions of a design: a file, the file of a revision, standard input, or a saved report."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.errors import UsageError
+from ffplan.base.record import record
+from ffplan.catalog.store import Catalog
+from ffplan.cli.loading import read_text
+from ffplan.inputs.design_files import find_design
+from ffplan.inputs.document import parse_document, read_document
+from ffplan.inputs.limits import MAX_BYTES
+
+if TYPE_CHECKING:
+    from ffplan.inputs.document import Document
+    from ffplan.studies.difference import Version
+    from ffplan.studies.figures import Values
+
+_BUILT = re.compile(r"^(vendid=|(Switch|Ca|Hca)\s+\d+\s+\"|# Topology file)", re.MULTILINE)
+"""Lines that an output of ibnetdiscover has."""
+
+
+@record
+class Assessor:
+    """Assesses versions of a design with the same parts, and the same workload where one is given."""
+
+    catalog: Catalog
+    """Parts as they are now."""
+    workload: Any = None
+    """A `Workload` in place of the designs' own."""
+
+    def figures(self, document: Document) -> Values:
+        """Return the figures of a design.
+
+        Raises:
+            InputError: where it cannot be assessed.
+        """
+        from ffplan.check.examined import Examined
+        from ffplan.design.resolve import resolve
+        from ffplan.studies.design import study_design
+        from ffplan.studies.figures import values_of
+
+        catalog = self.catalog.fork()
+        design = resolve(document, catalog)
+        if self.workload is not None:
+            design = replace(design, workload=self.workload)
+        examined = Examined(study_design(design, catalog, all_scales=False), catalog)
+        return values_of(examined.assessment.to_dict(), examined.timed, examined.run)
+
+    def version(self, document: Document) -> Version:
+        """Return a version of a design from its file.
+
+        Raises:
+            InputError: where it cannot be assessed.
+        """
+        from ffplan.results.design import DesignInfo
+        from ffplan.studies.difference import Version
+
+        figures = self.figures(document)
+        info = DesignInfo(
+            name=str(document.data["name"]),
+            description=document.data.get("description"),
+            file=document.file,
+            sha256=document.sha256,
+        )
+        return Version(info=info, figures=figures, document=document)
+
+
+def saved_version(file: str, command: str) -> Version:
+    """Return a version from a report that `ffplan design -f json` saved.
+
+    Args:
+        file: the report.
+        command: for messages.
+
+    Raises:
+        UsageError: where it is none, or holds several designs.
+    """
+    from ffplan.results.design import DesignInfo
+    from ffplan.studies.difference import Version
+    from ffplan.studies.figures import values_of
+    from ffplan.studies.reproduce import NoReportError, read_report
+
+    try:
+        saved = read_report(read_text(file, 16 * MAX_BYTES))
+    except NoReportError as error:
+        line, column = error.place
+        raise UsageError(f"ffplan {command}: {file}:{line}:{column}: {error}") from None
+    if len(saved.designs) > 1:
+        raise UsageError(f"ffplan {command}: {file}: a comparison of several designs; save one with `ffplan design`")
+    report = saved.designs[0]
+    own = report["design"]
+    info = DesignInfo(
+        name=str(own.get("name", "")), description=own.get("description"), file=own["file"], sha256=own["sha256"]
+    )
+    return Version(info=info, figures=values_of(report), document=None)
+
+
+def design_document(name: str) -> Document:
+    """Return the file of a design: a path, the name of a shipped one, or `-` for standard input.
+
+    Raises:
+        UsageError: where there is no such design, or the file is the output of ibnetdiscover.
+        InputError: where it is no YAML.
+    """
+    if name == "-":
+        raw = sys.stdin.buffer.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
+            raise UsageError(f"ffplan: standard input: larger than {MAX_BYTES // 1024} KiB")
+        return parse_document(raw, "-")
+    path, file = find_design(name)
+    if not path.suffix.lower().startswith(".y") and _is_built(path):
+        raise UsageError(
+            f"ffplan diff: {name}: this is a fabric as built; `ffplan audit DESIGN {name}` compares it with a design"
+        )
+    return read_document(path, file)
+
+
+def _is_built(path: Path) -> bool:
+    try:
+        with path.open("rb") as source:
+            return _BUILT.search(source.read(65_536).decode("utf-8", "replace")) is not None
+    except OSError:
+        return False
+
+
+def revision_document(name: str, revision: str) -> Document:
+    """Return the file of a design as a revision of git has it.
+
+    Args:
+        name: path of the design.
+        revision: branch, tag or hash.
+
+    Raises:
+        UsageError: where there is no such revision or file.
+        InputError: where it is no YAML.
+    """
+    from ffplan.inputs.revision import at_revision
+
+    return parse_document(*at_revision(Path(name), revision))

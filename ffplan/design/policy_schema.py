@@ -1,0 +1,87 @@
+"""The fields of a team's policy."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from ffplan.design.schema import Limits
+from ffplan.inputs.model import Frozen, Many, Text
+from ffplan.inputs.quantities import Share
+from ffplan.inputs.suggest import did_you_mean
+
+Weight = Literal["off", "info", "warning", "error"]
+
+
+class WaiverFields(Frozen):
+    """Findings that are accepted."""
+
+    rule: Text
+    """Id of the rule."""
+    files: Many[Text] = ("**",)
+    """Patterns of the files, from the folder of the policy; `**` stands for any folders."""
+    path: Text | None = None
+    """Field of the file, such as `fabric.zones`, with everything below it; any if omitted."""
+    reason: Text
+    """Why they are accepted."""
+    until: date | None = None
+    """Last day on which they are; for good if omitted."""
+
+
+class Regressions(Frozen):
+    """How much worse than its reference a figure may be before `check --against` fails."""
+
+    cost: Share = 0.05
+    """Capital, cost per accelerator and per million tokens [1]."""
+    power: Share = 0.05
+    """IT and facility power [1]."""
+    bandwidth: Share = 0.05
+    """Bisection and allreduce [1]."""
+    time: Share = 0.05
+    """Step of the workload [1]."""
+
+
+class PolicyFields(Frozen):
+    """What a team holds its designs against."""
+
+    fail_on: Literal["info", "warning", "error", "never"] | None = None
+    """Least severity that makes the exit code 1; `--fail-on` replaces it."""
+    rules: dict[Text, Weight] = Field(default_factory=dict)
+    """Severity of a rule's findings, or `off`."""
+    mandatory: Many[Text] = ()
+    """Rules that can be neither waived nor put into a baseline."""
+    limits: Limits = Limits.model_construct()
+    """Limits of every design; where a design has one too, the stricter holds."""
+    waivers: Annotated[Many[WaiverFields], Field(max_length=10_000)] = ()
+    """Findings that are accepted."""
+    regressions: Regressions = Regressions.model_construct()
+    """Thresholds of `--against`."""
+
+
+def _words(error: Any) -> tuple[str, str]:
+    """Return (fault, remedy) of what the model refuses."""
+    context, where = error.get("ctx") or {}, ".".join(map(str, error["loc"]))
+    if "remedy" in context:
+        return f"`{where}`: {context['message']}", context["remedy"]
+    if error["type"] == "extra_forbidden":
+        parent = Limits if "limits" in error["loc"] else WaiverFields if "waivers" in error["loc"] else PolicyFields
+        return f"unknown field `{where}`", did_you_mean(str(error["loc"][-1]), list(parent.model_fields), what="field")
+    if error["type"] == "missing":
+        return f"`{where}` is missing", f"add `{error['loc'][-1]}`"
+    if error["type"].startswith("date"):
+        return f"`{where}`: `{error['input']}` is no day", "write it as 2027-03-31"
+    return f"`{where}`: {error['msg'][:1].lower()}{error['msg'][1:]}", "see docs/ci.md for the fields of a policy"
+
+
+def policy_fields(data: dict[str, Any]) -> PolicyFields | list[tuple[tuple[str | int, ...], str, str]]:
+    """Return a policy, or every fault of it as (path, fault, remedy).
+
+    Args:
+        data: plain data of its file.
+    """
+    try:
+        return PolicyFields.model_validate(data)
+    except ValidationError as error:
+        return [(item["loc"], *_words(item)) for item in error.errors(include_url=False)]

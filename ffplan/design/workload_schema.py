@@ -1,0 +1,26 @@
+"""The section of a design file about what the cluster trains. It is read by who needs it."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from ffplan.design.training import PlanFields
+from ffplan.inputs.model import Count, Frozen, Identifier
+from ffplan.inputs.tokens import Tokens
+
+
+class Workload(Frozen):
+    """The job that the cluster is bought for."""
+
+    model: Identifier
+    """Catalogue id of the model, a transformer."""
+    tokens: Tokens | None = None
+    """Tokens to train on; days, cost and energy of the run need it [1]."""
+    batch: Count | None = None
+    """Sequences of a step; about 4 million tokens if omitted [1]."""
+    gpus: Count | None = None
+    """Accelerators of the job; the most it can span if omitted [1]."""
+    plan: PlanFields | None = Field(default=None)
+    """Parallel plan; the fastest is searched if omitted."""
+    search: bool = False
+    """Search the fastest plan with `plan` too; its fields stay."""

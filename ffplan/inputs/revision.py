@@ -1,0 +1,87 @@
+"""Files as a revision of git has them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
+from ffplan.base.errors import UsageError
+from ffplan.inputs import limits
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_RANGE = re.compile(r"(?P<one>[^:]*?)(?P<dots>\.\.\.?)(?P<two>[^:]*)")
+SECONDS = 30
+"""Longest that git may take [s]."""
+
+
+def revisions(text: str) -> tuple[str, str | None] | None:
+    """Return the two revisions of a range such as `main..HEAD`; the second is None for the file as it is.
+
+    Args:
+        text: the range; `main..` goes up to the file as it is, `main...HEAD` starts where the two part.
+    """
+    found = _RANGE.fullmatch(text)
+    if found is None or not found["one"]:
+        return None
+    one, two = found["one"], found["two"] or None
+    return (f"{one}...{two or 'HEAD'}" if found["dots"] == "..." else one), two
+
+
+def _git(folder: Path, *words: str) -> bytes:
+    """Return what git prints.
+
+    Raises:
+        UsageError: where git is missing, takes too long, or refuses.
+    """
+    try:
+        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, timeout=SECONDS, check=False)
+    except FileNotFoundError:
+        raise UsageError("ffplan: a revision needs git, and it is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"ffplan: git took more than {SECONDS} s") from None
+    if done.returncode:
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise UsageError(f"ffplan: git: {lines[-1] if lines else f'exit code {done.returncode}'}")
+    return done.stdout
+
+
+def _commit(folder: Path, revision: str) -> str:
+    """Return the hash of the commit that a revision names.
+
+    Raises:
+        UsageError: where there is none.
+    """
+    if "..." in revision:
+        one, two = revision.split("...")
+        return _git(folder, "merge-base", _commit(folder, one), _commit(folder, two)).decode().strip()
+    try:
+        found = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    except UsageError as error:
+        if "exit code" not in str(error):
+            raise
+        raise UsageError(f"ffplan: git knows no revision `{revision}` in {folder}") from None
+    return found.decode().strip()
+
+
+def at_revision(path: Path, revision: str) -> tuple[bytes, str]:
+    """Return a file as a revision has it, and its name in messages.
+
+    Args:
+        path: the file; it may be gone by now.
+        revision: branch, tag or hash, or two joined by `...` for where they part.
+
+    Raises:
+        UsageError: where there is no such revision, or it has no such file.
+    """
+    folder = path.parent
+    commit = _commit(folder, revision)
+    try:
+        raw = _git(folder, "cat-file", "blob", f"{commit}:./{path.name}")
+    except UsageError:
+        raise UsageError(f"ffplan: {path}: the revision `{revision}` has no such file") from None
+    if len(raw) > limits.MAX_BYTES:
+        raise UsageError(f"ffplan: {path}: larger than {limits.MAX_BYTES // 1024} KiB in `{revision}`")
+    return raw, f"{path}@{revision}"

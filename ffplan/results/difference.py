@@ -1,0 +1,79 @@
+"""JSON output of `diff`, field by field; `SCHEMA_VERSION` is shared with the assessment."""
+
+from __future__ import annotations
+
+from ffplan.base.record import record
+from ffplan.results.design import DesignInfo, ToolInfo
+from ffplan.results.result import Result
+
+
+@record
+class FieldChange:
+    """A field of the design that changed."""
+
+    path: str
+    """Field, such as `fabric.tiers`."""
+    before: str | None
+    """Its value as JSON; null where it was absent."""
+    after: str | None
+    """Its value as JSON; null where it is absent now."""
+
+
+@record
+class FigureChange:
+    """A figure of the report, before and after."""
+
+    figure: str
+    """Stable name."""
+    label: str
+    """For people."""
+    unit: str
+    """Unit; empty for counts."""
+    kind: str
+    """cost, power, bandwidth, time, or empty: the threshold that `check --against` holds it to."""
+    before: float | None
+    """Value before [unit]; null where there was none."""
+    after: float | None
+    """Value after [unit]; null where there is none."""
+    relative: float | None
+    """Its change over the value before [1]; null where there is none."""
+    verdict: str
+    """better, worse, or empty where neither is meant."""
+
+
+@record
+class ChangeEffect:
+    """What one change did, or several that only stand together."""
+
+    changes: tuple[FieldChange, ...]
+    """The changes."""
+    figures: tuple[FigureChange, ...]
+    """Figures that it moved, from the design with every change before it."""
+
+
+@record
+class DesignDifference(Result):
+    """Output of `ffplan diff`."""
+
+    schema_version: str
+    """Version of this format."""
+    tool: ToolInfo
+    """The program behind the report."""
+    before: DesignInfo
+    """The design before."""
+    after: DesignInfo
+    """The design after."""
+    changes: tuple[FieldChange, ...]
+    """Fields that changed, in the order of the design after; empty where one side is a saved report."""
+    figures: tuple[FigureChange, ...]
+    """Every figure of the two reports."""
+    effects: tuple[ChangeEffect, ...]
+    """The same change by change, in order; their sum is the whole."""
+    notes: tuple[str, ...]
+    """What the reader should know, a sentence each."""
+
+
+SCHEMAS = {
+    "diff": (DesignDifference, "Output of `ffplan diff --format json`"),
+}
+"""Files and outputs of this module, with their titles."""

@@ -1,0 +1,165 @@
+"""Every rule on an assessed design: one design that breaks it, one that does not."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffplan.catalog.store import Catalog
+from ffplan.check.examined import Examined
+from ffplan.check.rules import RULES
+from ffplan.design.resolve import resolve
+from ffplan.inputs.document import read_document
+from ffplan.studies.design import study_design
+from tests.support import overlay_part, vary_design
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ffplan.base.errors import Finding
+
+Change = tuple[str, str]
+FF2 = "fire-flyer-2"
+H100 = "superpod-h100-4su"
+POWER = "  it_power: 4 MW"
+
+
+def limit(text: str) -> Change:
+    return (POWER, f"  {text}\n{POWER}")
+
+
+def job(text: str, *limits: str) -> Change:
+    held = "limits:\n" + "".join(f"  {item}\n" for item in limits) if limits else ""
+    return ("site:\n", f"workload: {{{text}}}\n{held}site:\n")
+
+
+EXPERTS = "model: deepseek-v3, gpus: 1024, batch: 4096, plan: {pipeline: 16, expert: 64, recompute: full}"
+THREE = (("count: 1250", "count: 100"), ("count: 175", "count: 10"), ("access_points: 1600", "access_points: 200"))
+TIGHT = ("  oversubscription: 1:1\n  allreduce", "  oversubscription: 1:2\n  allreduce")
+H100_JOB = "model: llama3-8b, batch: 1024, gpus: 64"
+
+CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, ...]]]] = {
+    "announced-parts": (("l40s-8-roce", (("th4-64x400g", "th6-128x800g"),)), (H100, ())),
+    "expert-exchange-exposed": (
+        (
+            FF2,
+            (job(EXPERTS),),
+        ),
+        (FF2, (job(H100_JOB),)),
+    ),
+    "fabric-full": ((FF2, ()), (H100, ())),
+    "fewer-cores": (("gb200-nvl72-64", ()), (FF2, ())),
+    "fewer-tiers": (
+        (
+            "pcie-a100-three-tier",
+            (("count: 1250", "count: 100"), ("count: 175", "count: 10"), ("access_points: 1600", "access_points: 200")),
+        ),
+        (FF2, ()),
+    ),
+    "limit-allreduce-bandwidth": ((FF2, (("5 GB/s", "8 GB/s"),)), (FF2, ())),
+    "limit-blast-radius": ((FF2, (limit("blast_radius: 1 %"),)), (FF2, (limit("blast_radius: 2 %"),))),
+    "limit-capex": (
+        (FF2, (limit("capex: 11000 paper-unit"),)),
+        (FF2, (limit("capex: 12000 paper-unit"),)),
+    ),
+    "limit-cost-per-accelerator": (
+        (FF2, (limit("cost_per_accelerator: 1 paper-unit"),)),
+        (FF2, (limit("cost_per_accelerator: 2 paper-unit"),)),
+    ),
+    "limit-cost-per-million-tokens": (
+        (H100, (job(f"{H100_JOB}, tokens: 1T", "cost_per_million_tokens: $0.000001"),)),
+        (H100, (job(f"{H100_JOB}, tokens: 1T", "cost_per_million_tokens: $1000"),)),
+    ),
+    "limit-facility-power": ((FF2, (limit("facility_power: 4 MW"),)), (FF2, (limit("facility_power: 5 MW"),))),
+    "limit-it-power": ((FF2, ((POWER, "  it_power: 3 MW"),)), (FF2, ())),
+    "limit-oversubscription": (
+        (FF2, (TIGHT,)),
+        (FF2, ()),
+    ),
+    "limit-power-per-rack": (
+        (FF2, (("count: 1250}", "count: 1250, per_rack: 8}"), limit("power_per_rack: 10 kW"))),
+        (
+            FF2,
+            (
+                ("count: 1250}", "count: 1250, per_rack: 8}"),
+                ("zones: every}", "zones: every, per_rack: 4}"),
+                limit("power_per_rack: 90 kW"),
+            ),
+        ),
+    ),
+    "limit-price-age": ((FF2, (limit("price_age: 12 months"),)), (FF2, (limit("price_age: 40 years"),))),
+    "limit-run-days": (
+        (H100, (job(f"{H100_JOB}, tokens: 15T", "run_days: 1"),)),
+        (H100, (job(f"{H100_JOB}, tokens: 15T", "run_days: 10000"),)),
+    ),
+    "limit-step-time": ((H100, (job(H100_JOB, "step_time: 1 ms"),)), (H100, (job(H100_JOB, "step_time: 1000 s"),))),
+    "limit-tokens-per-second": (
+        (H100, (job(H100_JOB, "tokens_per_second: 1.0e+12"),)),
+        (H100, (job(H100_JOB, "tokens_per_second: 1"),)),
+    ),
+    "no-path-redundancy": ((FF2, ()), (H100, ())),
+    "no-spares": (
+        (H100, (("site:\n", "ownership: {spare_nodes: 0 %}\nsite:\n"),)),
+        (H100, (("site:\n", "ownership: {spare_nodes: 1 %}\nsite:\n"),)),
+    ),
+    "price-missing": ((FF2, (("exclude: [storage, endpoint-links]", "exclude: [endpoint-links]"),)), (FF2, ())),
+    "rate-mismatch": ((FF2, (("endpoint: hdr-dac", "endpoint: 400g-dac"),)), (FF2, ())),
+    "recalled-figures": ((FF2, ()), ("superpod-b200-4su", (("400g-dr4", "400g-dr4"),))),
+    "recalled-prices": ((FF2, ()), ("superpod-b200-4su", ())),
+    "root-port-below-nic": ((FF2, ()), (FF2, ())),
+    "uneven-striping": (("dgx-a100-10k", ()), (FF2, ())),
+    "workload-refused": (
+        (H100, (job("model: llama3-405b, gpus: 8"),)),
+        (H100, (job(H100_JOB),)),
+    ),
+    "zone-bottleneck": ((FF2, ()), (H100, ())),
+    "zones-uneven": ((FF2, (("count: 1250", "count: 1249"),)), (FF2, ())),
+}
+
+
+def findings(folder: Path, design: str, changes: tuple[Change, ...], rule: str) -> list[Finding]:
+    """Return the findings of one rule on a changed design, on a slower root port or on parts made certain."""
+    overlays = [str(folder)] if any(folder.glob("*.yaml")) else []
+    path = vary_design(folder, design, *changes)
+    target = folder / "designs"
+    target.mkdir()
+    path = path.rename(target / path.name)
+    catalog = Catalog(overlays)
+    resolved = resolve(read_document(path), catalog)
+    examined = Examined(study_design(resolved, catalog, all_scales=False), catalog, date(2026, 11, 22))
+    check = next(item.check for item in RULES if item.id == rule)
+    assert check is not None
+    return list(check(examined))
+
+
+def test_every_rule_has_its_pair() -> None:
+    assert set(CASES) == {rule.id for rule in RULES}
+
+
+@pytest.mark.parametrize("rule", sorted(set(CASES) - {"root-port-below-nic", "recalled-figures"}))
+def test_a_rule_fires_and_is_silent(rule: str, tmp_path: Path) -> None:
+    severity = next(item.severity for item in RULES if item.id == rule)
+    for (design, changes), fires in zip(CASES[rule], (True, False), strict=True):
+        folder = tmp_path / str(fires)
+        folder.mkdir()
+        found = findings(folder, design, changes, rule)
+        assert bool(found) == fires, (fires, found)
+        assert all(item.rule == rule and item.severity is severity and item.remedy for item in found)
+
+
+def test_a_root_port_slower_than_its_nic(tmp_path: Path) -> None:
+    for name, rate in (("slow", "20 GB/s"), ("fast", "30 GB/s")):
+        folder = tmp_path / name
+        folder.mkdir()
+        overlay_part(folder, "fire-flyer-2-node", ("one_way: {value: 37.5 GB/s", f"one_way: {{value: {rate}"))
+        found = findings(folder, FF2, (), "root-port-below-nic")
+        assert bool(found) == (name == "slow")
+    assert not found
+
+
+def test_recalled_figures_are_those_behind_rates_and_power(tmp_path: Path) -> None:
+    (found,) = findings(tmp_path, FF2, (), "recalled-figures")
+    assert "`memory_bandwidth` of `a100-pcie-40gb`" in found.message
+    assert "dimms" not in found.message  # recalled too, and no rate

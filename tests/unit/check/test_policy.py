@@ -1,0 +1,318 @@
+"""Policies, waivers, baselines and regressions of `ffplan check`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.check.baseline import against, read_baseline, write_baseline
+from ffplan.check.policy import NO_POLICY, find_policy, read_policy
+from ffplan.check.waivers import comment_waivers, waive
+from tests.support import Run, document, ffplan, valid, vary_design
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TODAY = ("--today", "2026-11-22")
+
+
+def policy(folder: Path, text: str) -> Path:
+    path = folder / "ffplan.toml"
+    path.write_text(text)
+    return path
+
+
+def check(folder: Path, *options: str) -> Run:
+    return ffplan("check", str(folder), *TODAY, *options)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with one design, 10 % of whose limits are broken by nobody."""
+    vary_design(tmp_path, "fire-flyer-2")
+    return tmp_path
+
+
+def full_at(line: int, path: str) -> Finding:
+    return Finding(
+        rule="fabric-full",
+        severity=Severity.INFO,
+        file="a.yaml",
+        line=line,
+        column=1,
+        message="m",
+        remedy="r",
+        path=path,
+    )
+
+
+def test_severities_and_rules_that_are_off(folder: Path) -> None:
+    assert "[fabric-full]" in check(folder).out
+    policy(folder, 'fail-on = "warning"\n[rules]\nfabric-full = "off"\nzone-bottleneck = "warning"\n')
+    done = check(folder)
+    assert "[fabric-full]" not in done.out
+    assert "warning: the zones share one link" in done.out
+    assert done.code == 1
+    assert check(folder, "--fail-on", "error").code == 0
+    assert check(folder, "--isolated").code == 0
+    assert "[fabric-full]" in check(folder, "--isolated").out
+
+
+def test_the_stricter_of_two_limits_holds(folder: Path) -> None:
+    policy(folder, '[limits]\nit_power = "3 MW"\nallreduce_bandwidth = "4 GB/s"\noversubscription = "2:1"\n')
+    done = check(folder)
+    assert "is 3,276 kW, above the limit of at most 3,000 kW, set by" in done.out
+    assert "ffplan.toml [limit-it-power]" in done.out
+    assert "limit-allreduce" not in done.out  # the design wants 5 GB/s and gets 5.56
+    assert done.code == 1
+    policy(folder, '[limits]\nallreduce_bandwidth = "6 GB/s"\n')
+    assert "[limit-allreduce-bandwidth]" in check(folder).out
+
+
+def test_a_limit_in_another_currency_cannot_be_held(folder: Path) -> None:
+    policy(folder, '[limits]\ncapex = "$100M"\n')
+    done = check(folder)
+    assert "cannot be held: it is in USD, the design is priced in paper-unit [policy-limit]" in done.out
+    assert done.code == 0
+
+
+def test_a_policy_waives_by_file_and_field(folder: Path) -> None:
+    waiver = '[[waivers]]\nrule = "{}"\nfiles = ["{}"]\npath = "{}"\nreason = "agreed"\n'
+    policy(folder, waiver.format("fabric-full", "fire-*.yaml", "fabric"))
+    assert "[fabric-full]" not in (done := check(folder)).out
+    assert "(1 waived)" in done.out
+    policy(folder, waiver.format("fabric-full", "dgx-*.yaml", "fabric"))
+    assert "[fabric-full]" in check(folder).out
+    policy(folder, waiver.format("fabric-full", "**", "nodes"))
+    done = check(folder)
+    assert "[fabric-full]" in done.out
+    assert "ffplan.toml:1:1: warning: nothing breaks `fabric-full` here any more [waiver-unused]" in done.out
+
+
+def test_mandatory_rules_are_never_waived(folder: Path) -> None:
+    text = '[[waivers]]\nrule = "fabric-full"\nreason = "agreed"\n'
+    policy(folder, f'mandatory = ["fabric-full"]\n{text}')
+    assert "[fabric-full]" in check(folder).out
+
+
+def test_a_waiver_expires_the_day_after_its_last(folder: Path) -> None:
+    policy(folder, '[[waivers]]\nrule = "fabric-full"\nreason = "till phase 2"\nuntil = 2026-11-22\n')
+    assert "[fabric-full]" not in check(folder).out
+    late = ffplan("check", str(folder), "--today", "2026-11-23")
+    assert "[fabric-full]" in late.out
+    assert "expired on 2026-11-22: till phase 2 [waiver-expired]" in late.out
+
+
+def test_a_comment_waives_its_line_the_next_and_what_is_below(tmp_path: Path) -> None:
+    for place, (old, new) in {
+        "same": ("tiers: 2\n", "tiers: 2\n"),
+        "line": ("fabric:\n", "fabric:  # ffplan: waive fabric-full: no growth\n"),
+        "above": ("fabric:\n", "# ffplan: waive fabric-full until 2027-01-01: no growth\n\nfabric:\n"),
+        "below": ("fabric:\n", "# ffplan: waive zone-bottleneck: as built\nfabric:\n"),
+    }.items():
+        folder = tmp_path / place
+        folder.mkdir()
+        vary_design(folder, "fire-flyer-2", (old, new))
+        done = check(folder)
+        assert ("[fabric-full]" in done.out) == (place in ("same", "below")), place
+        assert ("[zone-bottleneck]" in done.out) == (place != "below"), place
+        assert "waiver-" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("comment", "message"),
+    [
+        ("# ffplan: waive", "a waiver without rule or reason"),
+        ("# ffplan: waive fabric-full", "a waiver without rule or reason"),
+        ("# ffplan: waive fabric-ful: x", "no rule `fabric-ful`"),
+        ("# ffplan: waive fabric-full until soon: x", "`soon` is no day"),
+    ],
+)
+def test_comments_that_are_no_waivers(comment: str, message: str) -> None:
+    waivers, (fault,) = comment_waivers(f"a: 1\n{comment}\n", "a.yaml", None)
+    assert not waivers
+    assert (fault.message, fault.line, fault.severity, fault.rule) == (message, 2, Severity.ERROR, "waiver-invalid")
+
+
+def test_waiving_by_field_covers_what_is_below_and_nothing_beside() -> None:
+    text = "fabric:\n  tiers: 2\nfabrication: 1\n"
+    (waiver,), _ = comment_waivers(f"# ffplan: waive fabric-full: x\n{text}", "a.yaml", document(f"#\n{text}").root)
+    rows = {"fabric": 2, "fabric.tiers": 3, "fabrication": 4, "": 9}
+    items = tuple(full_at(line, path) for path, line in rows.items())
+    from datetime import date
+
+    left = waive(items, [waiver], NO_POLICY, date(2026, 1, 1))
+    assert [item.path for item, _ in left.waived] == ["fabric", "fabric.tiers"]
+    assert [item.path for item in left.kept] == ["fabrication", ""]
+
+
+def test_what_keeps_a_file_from_being_read_is_not_waived(tmp_path: Path) -> None:
+    vary_design(tmp_path, "fire-flyer-2", ("tiers: 2", "tier: 2  # ffplan: waive schema-unknown-field: typo"))
+    done = check(tmp_path)
+    assert done.code == 2
+    assert "[schema-unknown-field]" in done.out
+
+
+def test_the_nearest_policy_counts(tmp_path: Path) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    outer = policy(tmp_path, "")
+    (tmp_path / "a" / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    assert find_policy(inner) == outer
+    own = tmp_path / "a" / "pyproject.toml"
+    own.write_text("[tool.ffplan]\nfail-on = 'info'\n")
+    assert find_policy(inner) == own
+    assert read_policy(own, "p").fields.fail_on == "info"
+    assert find_policy(tmp_path) == outer
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message", "remedy"),
+    [
+        ("x = [", 1, "this is no TOML", "mend it"),
+        ("\n[rule]\na = 1\n", 2, "unknown field `rule`", "`rules`"),
+        ('[rules]\nfabric-ful = "off"\n', 2, "no rule `fabric-ful`", "`fabric-full`"),
+        ('[rules]\nfabric-full = "no"\n', 2, "`rules.fabric-full`", "docs/ci.md"),
+        ('[limits]\nit_power = "3 GB"\n', 2, "`limits.it_power`: `3 GB` is an amount of data", "write a power"),
+        ('mandatory = ["x"]\n', 1, "no rule `x`", "known rule"),
+        ('[[waivers]]\nrule = "fabric-full"\n', 1, "`waivers.0.reason` is missing", "add `reason`"),
+        (
+            '[[waivers]]\nrule = "fabric-full"\nreason = "a"\n[[waivers]]\nrule = "nope"\nreason = "a"\n',
+            5,
+            "no rule `nope`",
+            "",
+        ),
+        ('[[waivers]]\nrule = "fabric-full"\nreason = "a"\nuntil = "soon"\n', 4, "`soon` is no day", "2027-03-31"),
+        ("[regressions]\ncost = 5\n", 2, "`regressions.cost`", ""),
+    ],
+)
+def test_faults_of_a_policy_are_located(tmp_path: Path, text: str, line: int, message: str, remedy: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_policy(policy(tmp_path, text), "ffplan.toml")
+    (fault,) = caught.value.findings
+    assert (fault.rule, fault.line) == ("policy-invalid", line)
+    assert message in fault.message
+    assert remedy in fault.remedy
+
+
+def test_a_wrong_policy_ends_with_2(folder: Path) -> None:
+    policy(folder, "[rule]\n")
+    done = check(folder)
+    assert done.code == 2
+    assert "unknown field `rule` [policy-invalid]" in done.out
+
+
+def test_a_baseline_keeps_what_was_there(folder: Path) -> None:
+    file = str(folder / "baseline.json")
+    first = check(folder, "--baseline", file, "--update-baseline", "--fail-on", "info")
+    assert first.code == 0
+    assert "in the baseline)" in first.out
+    saved = json.loads((folder / "baseline.json").read_text())
+    keys = [(item["file"], item["rule"], item["path"]) for item in saved["findings"]]
+    assert keys == sorted(keys)
+    design = folder / "fire-flyer-2.yaml"
+    design.write_text("# moved\n" + design.read_text().replace("count: 1250", "count: 1249"))
+    second = check(folder, "--baseline", file, "--fail-on", "info")
+    assert second.code == 1
+    assert second.out.count("[") == 1  # the new finding alone, though all lines moved
+    assert "[zones-uneven]" in second.out
+    assert "1 entry of the baseline fixed" in second.out  # ports are free now
+    report = valid(ffplan("check", str(folder), "--baseline", file, "-f", "json").out, "findings")
+    assert (report["known"], report["fixed"], report["waived"]) == (len(keys) - 1, 1, 0)
+
+
+def test_a_baseline_counts_repetitions_and_holds_no_mandatory_rule() -> None:
+    twice = [full_at(line, "fabric") for line in (1, 2)]
+    text = write_baseline(twice[:1], frozenset())
+    found = against(twice, read_baseline(text, "b"), frozenset())
+    assert (len(found.new), found.known, found.fixed) == (1, 1, 0)
+    assert json.loads(write_baseline(twice, frozenset({"fabric-full"})))["findings"] == []
+    forced = against(twice, read_baseline(text, "b"), frozenset({"fabric-full"}))
+    assert (len(forced.new), forced.known, forced.fixed) == (2, 0, 1)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2, "findings": []}', '{"format": 1, "findings": [1]}'])
+def test_files_that_are_no_baseline(folder: Path, text: str) -> None:
+    (folder / "b.json").write_text(text)
+    done = check(folder, "--baseline", str(folder / "b.json"))
+    assert (done.code, done.out) == (2, "")
+    assert "this is no baseline; write one with --update-baseline" in done.err
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    done = subprocess.run(["git", *identity, *words], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.fixture
+def repository(folder: Path) -> Path:
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", ".")
+    git(folder, "commit", "-qm", "first")
+    return folder
+
+
+def test_regressions_against_a_revision(repository: Path) -> None:
+    assert "[regression]" not in check(repository, "--against", "main").out
+    design = repository / "fire-flyer-2.yaml"
+    design.write_text(design.read_text().replace("pue: 1.25", "pue: 1.5"))
+    done = check(repository, "--against", "main")
+    assert done.code == 1
+    assert "facility power went from 4,095.4 to 4,914.5 kW, +20 %" in done.out
+    assert "beyond the 5 % allowed against main [regression]" in done.out
+    assert done.out.count("[regression]") == 1
+    policy(repository, '[regressions]\npower = "21 %"\n')
+    assert "[regression]" not in check(repository, "--against", "main").out
+    (repository / "ffplan.toml").unlink()
+    (repository / "new.yaml").write_text(design.read_text())
+    assert "new.yaml:1:1: error" not in check(repository, "--against", "main").out  # nothing was there before
+
+
+def test_regressions_against_a_saved_report(folder: Path) -> None:
+    design, saved = folder / "fire-flyer-2.yaml", folder / "saved.json"
+    assert ffplan("design", str(design), "-f", "json", "-o", str(saved)).code == 0
+    assert "[regression]" not in check(folder, "--against", str(saved)).out
+    report = json.loads(saved.read_text())
+    report["cost"]["total"] /= 1.06
+    saved.write_text(json.dumps(report))
+    done = check(folder, "--against", str(saved))
+    assert "cost to buy went from" in done.out
+    assert "+6 %, beyond the 5 % allowed" in done.out
+    report["design"]["file"] = "other.yaml"
+    saved.write_text(json.dumps(report))
+    assert "it is of no design that is checked" in check(folder, "--against", str(saved)).err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--against", "nowhere"), "git knows no revision `nowhere`"),
+        (("--against", "--exec=x"), "git knows no revision"),
+        (("--update-baseline",), "--update-baseline needs --baseline FILE"),
+        (("--isolated", "--policy", "x.toml"), "--isolated leaves no policy"),
+    ],
+)
+def test_options_that_cannot_be_met(repository: Path, options: tuple[str, ...], words: str) -> None:
+    done = check(repository, *options)
+    assert (done.code, done.out) == (2, "")
+    assert words in done.err
+
+
+def test_days_that_are_none(folder: Path) -> None:
+    done = ffplan("check", str(folder), "--today", "tomorrow")
+    assert done.code == 2
+    assert "`tomorrow` is no day; write it as 2027-03-31" in done.err
+
+
+def test_several_processes_find_the_same(tmp_path: Path) -> None:
+    text = vary_design(tmp_path, "fire-flyer-2").read_text()
+    for number in range(9):
+        (tmp_path / f"d{number}.yaml").write_text(text.replace("count: 1250", f"count: {1240 + number}"))
+    one, two = (check(tmp_path, "--jobs", jobs, "-f", "json") for jobs in ("1", "3"))
+    assert one == two
+    assert one.code == 0

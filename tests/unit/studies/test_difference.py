@@ -1,0 +1,188 @@
+"""`ffplan diff`: what changed in a design, and what each change did."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffplan.studies.difference import _changes, regressions
+from ffplan.studies.figures import FIGURES, figure_changes
+from tests.support import ROOT, Run, ffplan, valid, vary_design
+from tests.unit.check.test_policy import git
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ffplan.results.difference import FigureChange
+
+FF2 = str(ROOT / "designs" / "fire-flyer-2.yaml")
+
+
+def report(*arguments: str) -> dict[str, object]:
+    done = ffplan("diff", *arguments, "-f", "json")
+    assert done.code == 0, done.err
+    return valid(done.out, "diff")
+
+
+def figures(found: dict[str, object], name: str = "figures") -> dict[str, dict[str, object]]:
+    rows = found[name]
+    assert isinstance(rows, list)
+    return {row["figure"]: row for row in rows}
+
+
+def test_a_design_does_not_differ_from_itself() -> None:
+    found = report(FF2, FF2)
+    assert found["changes"] == found["effects"] == []
+    assert all(row["before"] == row["after"] and not row["verdict"] for row in figures(found).values())
+
+
+def test_effects_add_up_to_the_whole(tmp_path: Path) -> None:
+    other = vary_design(
+        tmp_path,
+        "fire-flyer-2",
+        ("count: 1250", "count: 1200"),
+        ("  oversubscription: 1:1\n\n", "  oversubscription: 2:1\n\n"),
+        ("pue: 1.25", "pue: 1.1"),
+    )
+    found = report(FF2, str(other))
+    changes, effects = found["changes"], found["effects"]
+    assert isinstance(changes, list)
+    assert isinstance(effects, list)
+    assert [change["path"] for change in changes] == ["nodes.0.count", "fabric.oversubscription", "site.pue"]
+    assert (changes[0]["before"], changes[0]["after"]) == ("1250", "1200")
+    whole = figures(found)
+    assert whole["accelerators"]["before"] == 10_000
+    assert whole["accelerators"]["after"] == 9_600
+    for name in ("switches", "capex", "facility_power"):
+        steps = [row for effect in effects for row in effect["figures"] if row["figure"] == name]
+        total = sum(row["after"] - row["before"] for row in steps)
+        assert total == pytest.approx(float(str(whole[name]["after"])) - float(str(whole[name]["before"])))
+    last = {row["figure"] for row in effects[2]["figures"]}
+    assert last == {"facility_power"}  # PUE moves nothing else that is compared
+    assert whole["facility_power"]["verdict"] == "better"
+    assert whole["spare_ports"]["verdict"] == ""
+
+
+def test_changes_that_only_stand_together_count_together(tmp_path: Path) -> None:
+    other = vary_design(tmp_path, "hpn-dual-plane", ("count: 1920", "count: 5120"), ("tiers: 2", "tiers: 3"))
+    found = report(str(ROOT / "designs" / "hpn-dual-plane.yaml"), str(other))
+    effects = found["effects"]
+    assert isinstance(effects, list)
+    (effect,) = effects  # so many nodes do not fit two tiers
+    assert [change["path"] for change in effect["changes"]] == ["nodes.0.count", "fabric.tiers"]
+
+
+def test_revisions_of_git(tmp_path: Path) -> None:
+    design = vary_design(tmp_path, "fire-flyer-2")
+    git(tmp_path, "init", "-q", "-b", "main")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "first")
+    git(tmp_path, "checkout", "-qb", "topic")
+    design.write_text(design.read_text().replace("pue: 1.25", "pue: 1.3"))
+    git(tmp_path, "commit", "-qam", "second")
+    design.write_text(design.read_text().replace("pue: 1.3", "pue: 1.4"))
+    for revisions, before, after in (
+        ("main..topic", 1.25, 1.3),
+        ("main..", 1.25, 1.4),
+        ("topic..", 1.3, 1.4),
+        ("main...topic", 1.25, 1.3),
+    ):
+        changes = report(revisions, str(design))["changes"]
+        assert isinstance(changes, list)
+        assert [(item["path"], item["before"], item["after"]) for item in changes] == [
+            ("site.pue", str(before), str(after))
+        ]
+    assert "no such file" in ffplan("diff", "main..", str(tmp_path / "x.yaml")).err
+    assert "the revision `topic` has no such file" in ffplan("diff", "main..topic", str(tmp_path / "x.yaml")).err
+    assert "git knows no revision `nope`" in ffplan("diff", "nope..", str(design)).err
+
+
+def standard_input(text: str, *arguments: str) -> Run:
+    done = subprocess.run(
+        [sys.executable, "-m", "ffplan", "diff", *arguments], input=text, capture_output=True, text=True, check=False
+    )
+    return Run(done.returncode, done.stdout, done.stderr)
+
+
+def test_standard_input_and_saved_reports(tmp_path: Path) -> None:
+    text = (ROOT / "designs" / "fire-flyer-2.yaml").read_text()
+    piped = standard_input(text.replace("pue: 1.25", "pue: 1.5"), FF2, "-")
+    assert "site.pue: 1.25 -> 1.5" in piped.out
+    assert "holds one design" in standard_input(text, "-", "-").err
+    saved = tmp_path / "saved.json"
+    assert ffplan("design", FF2, "-f", "json", "-o", str(saved)).code == 0
+    found = report(str(saved), "fire-flyer-2-nvlink")
+    assert found["changes"] == []
+    assert "A saved report holds no design file" in str(found["notes"])
+    assert figures(found)["capex"]["relative"] == pytest.approx(0.05, abs=0.1)
+    saved.write_text("{}")
+    assert "this report does not name the files it rests on" in ffplan("diff", str(saved), FF2).err
+
+
+def test_a_fabric_as_built_belongs_to_audit(tmp_path: Path) -> None:
+    built = tmp_path / "net.txt"
+    assert ffplan("export", "superpod-h100-4su", "--to", "ibsim", "-o", str(built)).code == 0
+    done = ffplan("diff", "superpod-h100-4su", str(built))
+    assert done.code == 2
+    assert f"`ffplan audit DESIGN {built}` compares it with a design" in done.err
+
+
+def test_a_workload_is_timed_on_both(tmp_path: Path) -> None:
+    other = vary_design(tmp_path, "superpod-h100-4su", ("count: 127", "count: 64"))
+    job = ["--model", "llama3-8b", "--batch", "1024", "--gpus", "64", "--tokens", "1T"]
+    found = report(str(ROOT / "designs" / "superpod-h100-4su.yaml"), str(other), *job)
+    rows = figures(found)
+    alone = ffplan(f"cost {other} --model llama3-8b --batch 1024 --gpus 64 --tokens 1T --draws 0 -f json")
+    run = json.loads(alone.out)["run"]
+    assert rows["step"]["after"] == run["step_s"]
+    assert rows["cost_per_million_tokens"]["after"] == run["cost_per_million_tokens"]["likely"]
+    assert rows["step"]["before"] == rows["step"]["after"]  # 64 accelerators fit one unit of both
+    assert "--model only" in ffplan("diff", FF2, FF2, "--tokens", "1T").err
+    assert "no model `llama`" in ffplan("diff", FF2, FF2, "--model", "llama").err
+
+
+def test_markdown_is_a_comment() -> None:
+    done = ffplan("diff", FF2, "fire-flyer-2-nvlink", "--format", "markdown")
+    assert done.out.startswith("# ")
+    assert "| change | effect |" in done.out
+
+
+def test_changes_go_as_deep_as_both_sides_do() -> None:
+    before = {"a": {"b": 1, "c": [1, 2]}, "d": [1], "e": 1, "g": True}
+    after = {"a": {"b": 2, "c": [1, 3]}, "d": [1, 2], "f": None, "g": 1}
+    found = {change.path: (change.row().before, change.row().after) for change in _changes(before, after)}
+    assert found == {
+        ("a", "b"): ("1", "2"),
+        ("a", "c", 1): ("2", "3"),
+        ("d",): ("[1]", "[1, 2]"),
+        ("f",): (None, "null"),
+        ("g",): ("true", "1"),
+        ("e",): ("1", None),
+    }
+
+
+def change(before: float | None, after: float | None, unit: str = "USD", other: str = "USD") -> FigureChange:
+    empty = {kind.name: (None, "") for kind in FIGURES}
+    (row,) = figure_changes({**empty, "capex": (before, unit)}, {**empty, "capex": (after, other)})
+    return row
+
+
+def test_figures_change_in_one_unit_only() -> None:
+    assert change(100.0, 110.0).relative == pytest.approx(0.1)
+    assert change(100.0, 110.0).verdict == "worse"
+    assert change(100.0, 90.0).verdict == "better"
+    assert change(100.0, 90.0, "USD", "EUR").relative is None
+    assert change(None, 90.0).relative is None
+    assert change(0.0, 90.0).relative is None
+
+
+def test_a_regression_is_beyond_its_threshold() -> None:
+    rows = (change(100.0, 105.0),)
+    assert not regressions(rows, {"cost": 0.05})
+    assert regressions(rows, {"cost": 0.04}) == ((rows[0], 0.04),)
+    assert not regressions(rows, {"power": 0.0})
+    assert not regressions((change(100.0, 50.0),), {"cost": 0.0})
