@@ -59,7 +59,7 @@ def frame(result: Result) -> Any:
 
 def html(result: Result) -> str:
     """Return a result as HTML."""
-    from ffplan.report.formats.html import render
+    from ffplan.report.formats.fragment import render
 
     return render(document_of(result), terminal=False)
 

@@ -15,6 +15,7 @@ from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import examined_design, resolved_design
 from ffplan.cli.options import CatalogOption, DesignsArgument, OutputOption, SeedOption, complete_part
 from ffplan.cli.output import Progress, emit
+from ffplan.cli.page import with_extras
 from ffplan.cli.series import MOST
 from ffplan.studies.asked import Asked
 
@@ -164,4 +165,4 @@ def compare(
             "ffplan compare: --batch, --gpus, --plan, --search and --tokens have an effect with --model only"
         )
     comparison = study.compare(designs, labels, base, training, money)
-    emit(compare_document(comparison), form, output)
+    emit(with_extras(compare_document(comparison), form, files, catalog, "comparison"), form, output)

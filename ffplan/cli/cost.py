@@ -13,6 +13,7 @@ from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption, complete_part
 from ffplan.cli.output import Progress, emit
+from ffplan.cli.page import with_extras
 from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:
@@ -141,4 +142,5 @@ def cost(
         number = tokens_of(tokens, "cost")
         timed = _timed(design, parts, model=model, tokens=number, wanted=wanted, plan=plan, gpus=gpus, search=search)
     asked = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
-    emit(cost_document(study_cost(design, parts, asked, timed)), form, output)
+    document = cost_document(study_cost(design, parts, asked, timed))
+    emit(with_extras(document, form, [file], catalog, "cost"), form, output)

@@ -6,6 +6,7 @@ from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import examined_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import emit
+from ffplan.cli.page import with_extras
 
 
 def design(
@@ -17,4 +18,5 @@ def design(
     """Assess one design: fabric, bounds on communication, power and cost."""
     from ffplan.report.design import design_document
 
-    emit(design_document(examined_design(file, catalog)), form, output)
+    document = design_document(examined_design(file, catalog))
+    emit(with_extras(document, form, [file], catalog, "assessment"), form, output)

@@ -15,6 +15,7 @@ from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import emit, refuse_target, write
+from ffplan.cli.page import with_extras
 from ffplan.cli.plan_file import overlap_names, plan_text
 from ffplan.cli.series import series
 from ffplan.cli.train_options import (
@@ -228,5 +229,6 @@ def train(
     request = partial(TrainRequest, plan=wanted, gpus=numbers, memory=limit, fixed=fixed)
     read = resolved_design(file, catalog)
     report = _report(read, model, request, top=(top or TOP) if search else None, plan=(document, set(given)))
-    emit(train_document(report := _as_run(read, report, tokens), chart=chart), form, output)
+    found = train_document(report := _as_run(read, report, tokens), chart=chart)
+    emit(with_extras(found, form, [file], catalog, "train"), form, output)
     _finish(report, wanted, save)

@@ -10,7 +10,10 @@ COLUMNS = 20
 COLOURS = {"leaf": "#2b7a78", "spine": "#3d5a98", "core": "#8c4a86", "interzone": "#b5651d", "router": "#2b7a78"}
 STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}.h{font-weight:600;font-size:15px}.s{fill:#555;font-size:11px}"
-    ".b{fill:#f6f7f9;stroke:#c9ced6}.l{stroke:#9aa3b2;fill:none}"
+    ".p{fill:#fff}.b{fill:#f6f7f9;stroke:#c9ced6}.z{fill:none;stroke:#9aa3b2;stroke-dasharray:4 3}"
+    ".l{stroke:#9aa3b2;fill:none}.n{fill:none;stroke:#667}"
+    "@media(prefers-color-scheme:dark){text{fill:#eee}.s{fill:#bbb}.p{fill:#16181d}.b{fill:#20242c;stroke:#444b57}"
+    ".n{stroke:#aab}.leaf,.router{fill:#4db6ac}.spine{fill:#7c9be0}.core{fill:#c98ac3}.interzone{fill:#e39a4f}}"
 )
 
 
@@ -32,9 +35,12 @@ class Canvas:
         width = len(words) * (8.2 if kind == "h" else 6.6)
         self.reach(x + (width if anchor == "start" else width / 2), y + 6)
 
-    def box(self, x: float, y: float, width: float, height: float) -> None:
-        """Draw a box."""
-        self.items.append(f'<rect class="b" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6"/>')
+    def box(
+        self, x: float, y: float, width: float, height: float, *, under: int | None = None, kind: str = "b"
+    ) -> None:
+        """Draw a box, below everything from item `under` on where that is given."""
+        item = f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6"/>'
+        self.items.insert(len(self.items) if under is None else under, item)
         self.reach(x + width, y + height)
 
     def squares(self, x: float, y: float, count: int, role: str, columns: int = COLUMNS) -> float:
@@ -44,10 +50,17 @@ class Canvas:
             f"M{x + number % columns * step:g} {y + number // columns * step:g}h{SQUARE}v{SQUARE}h-{SQUARE}z"
             for number in range(count)
         )
-        self.items.append(f'<path fill="{COLOURS[role]}" d="{path}"/>')
+        self.items.append(f'<path class="{role}" fill="{COLOURS[role]}" d="{path}"/>')
         rows = -(-count // columns)
         self.reach(x + min(count, columns) * (SQUARE + GAP), y + rows * (SQUARE + GAP))
         return rows * (SQUARE + GAP)
+
+    def nodes(self, x: float, y: float, count: int) -> None:
+        """Draw nodes in a row, as many as are worth drawing."""
+        step, shape = SQUARE + GAP, f"h{SQUARE}v{SQUARE}h-{SQUARE}z"
+        path = "".join(f"M{x + number * step:g} {y:g}{shape}" for number in range(count))
+        self.items.append(f'<path class="n" d="{path}"/>')
+        self.reach(x + count * (SQUARE + GAP), y + SQUARE)
 
     def bundle(self, x1: float, y1: float, x2: float, y2: float, links: int, most: int) -> None:
         """Draw links as one line, thicker the more there are."""
@@ -63,5 +76,5 @@ class Canvas:
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
             f'height="{height:g}" role="img"><title>{escape(title)}</title><style>{STYLE}</style>'
-            f'<rect width="100%" height="100%" fill="#fff"/>{"".join(self.items)}</svg>\n'
+            f'<rect class="p" width="100%" height="100%" fill="#fff"/>{"".join(self.items)}</svg>\n'
         )

@@ -1,4 +1,4 @@
-"""The fabric as an SVG drawing: every switch a square, links as bundles with their number.
+"""The fabric as an SVG drawing: every switch a square, nodes below their leaves, links as bundles with their number.
 
 One plane is drawn, since planes are equal. Zones are drawn in a row, with their pods inside; where a zone has many
 equal pods, a few are drawn and the rest are counted. Groups of a dragonfly form a circle. Links are drawn as bundles,
@@ -34,6 +34,8 @@ class _Pod:
     """Links between its leaves and spines."""
     up: int
     """Links to the cores."""
+    nodes: tuple[tuple[int, int, int], ...]
+    """Position of each group of nodes with endpoints here, how many nodes these are, and their endpoints."""
 
 
 def _pods(fabric: WiredFabric, wired: WiredTree) -> list[_Pod]:
@@ -43,7 +45,8 @@ def _pods(fabric: WiredFabric, wired: WiredTree) -> list[_Pod]:
     pods = int(s.pod[first:last].max()) + 1
     own = np.arange(first, last)
     leaf, spine = own[s.role[own] == LEAF], own[s.role[own] == SPINE]
-    ends = np.bincount(fabric.network.endpoints.leaf, minlength=len(s))
+    e = fabric.network.endpoints
+    ends = np.bincount(e.leaf, minlength=len(s))
     lower = np.bincount(k.a[k.tier == 1], minlength=len(s))
     upper = np.bincount(k.a[k.tier == 2], minlength=len(s))
     columns = {
@@ -53,7 +56,17 @@ def _pods(fabric: WiredFabric, wired: WiredTree) -> list[_Pod]:
         "down": np.bincount(s.pod[leaf], weights=lower[leaf], minlength=pods),
         "up": np.bincount(s.pod[spine], weights=upper[spine], minlength=pods),
     }
-    return [_Pod(**{name: int(column[pod]) for name, column in columns.items()}) for pod in range(pods)]
+    here = slice(wired.first_endpoint, wired.first_endpoint + wired.endpoints)
+    triples = np.unique(np.stack([s.pod[e.leaf[here]], e.group[here], e.node[here]]).astype(np.int64), axis=1)
+    nodes: list[list[tuple[int, int, int]]] = [[] for _ in range(pods)]
+    for group in np.unique(triples[1]):
+        ports = np.bincount(s.pod[e.leaf[here]][e.group[here] == group], minlength=pods)
+        for pod, count in enumerate(np.bincount(triples[0][triples[1] == group], minlength=pods)):
+            nodes[pod] += [(int(group), int(count), int(ports[pod]))] * bool(count)
+    return [
+        _Pod(**{name: int(column[pod]) for name, column in columns.items()}, nodes=tuple(nodes[pod]))
+        for pod in range(pods)
+    ]
 
 
 def _shown(pods: list[_Pod]) -> list[tuple[_Pod, str]]:
@@ -65,61 +78,135 @@ def _shown(pods: list[_Pod]) -> list[tuple[_Pod, str]]:
     return [(pods[number], names[number]) for number in kept]
 
 
-def _pod_width(pod: _Pod) -> float:
-    return min(COLUMNS, max(pod.leaves, pod.spines)) * (SQUARE + GAP) - GAP + 2 * PAD
+def _switches(count: int, role: str) -> str:
+    return f"{count:,} {role} switch{'es' if count != 1 else ''}"
 
 
-def _draw_pod(canvas: Canvas, x: float, y: float, pod: _Pod, name: str, most: int) -> float:
+def _node_words(design: ResolvedDesign, position: int, count: int, ports: int) -> str:
+    """Return how many nodes of a group these are, with their accelerators, and which part of their NICs is here."""
+    group = design.groups[position]
+    each, nics = group.accelerators_per_node, len(group.fabric_nics) * design.stripes
+    role = f"{group.group.role} " if group.group.role != "compute" else ""
+    words = plural(count, f"{role}node") + (f" of {plural(each, 'GPU')}" if each else "")
+    here = ports / count * design.planes
+    return words if here == nics else f"{words}, {here:.2g} of their {plural(nics, 'NIC')}"
+
+
+def _pod_width(design: ResolvedDesign, pod: _Pod) -> float:
+    squares = min(COLUMNS, max(pod.leaves, pod.spines)) * (SQUARE + GAP) - GAP
+    words = max((len(_node_words(design, *item)) for item in pod.nodes), default=0) * 6.2
+    return max(squares, words, 150) + 2 * PAD
+
+
+def _draw_pod(
+    canvas: Canvas, place: tuple[float, float], width: float, design: ResolvedDesign, pod: _Pod, name: str
+) -> float:
     """Draw a pod; return its height."""
-    width = max(_pod_width(pod), 150)
-    spine_rows, leaf_rows = -(-pod.spines // COLUMNS), -(-pod.leaves // COLUMNS)
-    height = (spine_rows + leaf_rows) * (SQUARE + GAP) + (96 if pod.spines else 52)
-    canvas.box(x, y, width, height)
-    at = y + 18
+    x, y = place
+    most = max(pod.down, pod.endpoints)
+    at, middle, start = y + 18, x + width / 2, len(canvas.items)
     if name:
         canvas.text(x + PAD, at, name)
-    at += 8
+        at += 18
     if pod.spines:
-        at += canvas.squares(x + PAD, at, pod.spines, "spine")
-        canvas.bundle(x + width / 2, at, x + width / 2, at + 36, pod.down, most)
-        canvas.text(x + width / 2 + 12, at + 22, f"{pod.down:,} links", "s")
-        at += 38
-    at += canvas.squares(x + PAD, at, pod.leaves, "leaf")
-    canvas.text(x + PAD, at + 12, f"{pod.endpoints:,} endpoints", "s")
-    return height
+        canvas.text(x + PAD, at, _switches(pod.spines, "spine"), "s")
+        at += 6 + canvas.squares(x + PAD, at + 6, pod.spines, "spine")
+        canvas.bundle(middle, at, middle, at + 30, pod.down, most)
+        canvas.text(middle + 12, at + 18, plural(pod.down, "link"), "s")
+        at += 44
+    canvas.text(x + PAD, at, _switches(pod.leaves, "leaf"), "s")
+    at += 6 + canvas.squares(x + PAD, at + 6, pod.leaves, "leaf")
+    canvas.bundle(middle, at, middle, at + 30, pod.endpoints, most)
+    canvas.text(middle + 12, at + 18, plural(pod.endpoints, "endpoint"), "s")
+    at += 32
+    for position, count, ports in pod.nodes:
+        canvas.nodes(x + PAD, at, min(count, int((width - 2 * PAD + GAP) // (SQUARE + GAP))))
+        canvas.text(x + PAD, at + 22, _node_words(design, position, count, ports), "s")
+        at += 32
+    canvas.box(x, y, width, at - y, under=start)
+    return at - y
 
 
 def _draw_zone(
-    canvas: Canvas, x: float, y: float, fabric: WiredFabric, wired: WiredTree, title: str
-) -> tuple[float, float]:
-    """Draw a zone; return its width and the position of its top."""
+    canvas: Canvas,
+    place: tuple[float, float],
+    design: ResolvedDesign,
+    fabric: WiredFabric,
+    wired: WiredTree,
+    title: str,
+) -> float:
+    """Draw a zone with its cores and pods; return its width."""
+    x, y = place
     pods = _pods(fabric, wired)
-    shown = _shown(pods)
-    most = max(pod.down for pod in pods)
-    core = wired.tree.core
-    top = y + (26 if title else 0)
+    shown, start, core = _shown(pods), len(canvas.items), wired.tree.core
+    inner = PAD if title else 0
+    widths = [_pod_width(design, pod) for pod, _ in shown]
+    left = [x + inner + sum(widths[:number]) + number * PAD for number in range(len(shown))]
+    width = left[-1] + widths[-1] - x - inner
+    at = y
     if title:
-        canvas.text(x, y + 14, title, "h")
-    left = [x]
-    for pod, _ in shown:
-        left.append(left[-1] + max(_pod_width(pod), 150) + PAD)
-    columns = max(COLUMNS, int((left[-1] - x - PAD) // (SQUARE + GAP)))
-    at = cores_end = top
+        canvas.text(x + PAD, y + 20, title, "h")
+        at += 32
     if core:
-        canvas.text(x, at + 8, f"{core:,} core switches", "s")
-        at += 16 + canvas.squares(x, at + 16, core, "core", columns)
-        cores_end = at
-    base = at + (64 if core else 0)
-    for number, (pod, name) in enumerate(shown):
-        if core:
-            middle = left[number] + max(_pod_width(pod), 150) / 2
-            canvas.bundle(middle, base, middle, cores_end + 2, pod.up, most)
-            canvas.text(middle + 12, base - 26, f"{pod.up:,} links", "s")
-        _draw_pod(canvas, left[number], base, pod, name, most)
+        columns = max(1, int((width - 2 * PAD) // (SQUARE + GAP)))
+        rows = -(-core // columns) * (SQUARE + GAP)
+        canvas.box(x + inner, at, width, rows + 34)
+        canvas.text(x + inner + PAD, at + 18, _switches(core, "core"), "s")
+        canvas.squares(x + inner + PAD, at + 25, core, "core", columns)
+        at += rows + 34
+        most = max(pod.up for pod, _ in shown)
+        for (pod, _), first, wide in zip(shown, left, widths, strict=True):
+            canvas.bundle(first + wide / 2, at, first + wide / 2, at + 40, pod.up, most)
+            canvas.text(first + wide / 2 + 12, at + 24, plural(pod.up, "link"), "s")
+        at += 40
+    heights = [
+        _draw_pod(canvas, (first, at), wide, design, pod, name)
+        for (pod, name), first, wide in zip(shown, left, widths, strict=True)
+    ]
+    at += max(heights)
     if len(shown) < len(pods):
-        canvas.text(left[-1], base + 40, f"and {len(pods) - len(shown)} pods more,")
-        canvas.text(left[-1], base + 56, "wired alike")
-    return left[-1] - x, top
+        canvas.text(x + inner, at + 20, f"and {len(pods) - len(shown)} pods more, wired alike, before the last")
+        at += 26
+    if title:
+        canvas.box(x, y, width + 2 * inner, at - y + PAD, under=start, kind="z")
+    return width + 2 * inner
+
+
+def _rails(design: ResolvedDesign, fabric: WiredFabric) -> str:
+    """Return how rails meet leaves; an empty text where they do not."""
+    unit = design.spec.fabric.scalable_unit
+    if fabric.family == "rail-optimised":
+        size = f" of its {unit} nodes" if unit else ""
+        return f"; rail-optimised: leaf r of a scalable unit joins NIC r{size}"
+    return "; each plane is one rail" if fabric.family == "rail-only" else ""
+
+
+def _legend(canvas: Canvas, fabric: WiredFabric, y: float) -> None:
+    x, s = float(PAD), fabric.network.switches
+    for role in COLOURS:
+        if role in ROLES and (s.role == ROLES.index(role)).any():
+            canvas.squares(x, y - 9, 1, role)
+            canvas.text(x + 14, y, LABELS.get(role, role))
+            x += 30 + 8 * len(LABELS.get(role, role))
+    canvas.nodes(x, y - 9, 1)
+    canvas.text(x + 14, y, "node")
+
+
+LABELS = {"interzone": "between zones"}
+"""Words of roles whose names are not words."""
+
+
+def _draw_between(canvas: Canvas, fabric: WiredFabric, y: float, spans: list[tuple[float, float]]) -> None:
+    """Draw the switches between zones, over all of them, with a bundle to each."""
+    left, right = spans[0][0], spans[-1][0] + spans[-1][1]
+    canvas.box(left, y, right - left, 44)
+    canvas.text(left + PAD, y + 18, _switches(fabric.interzone, "inter-zone"), "s")
+    canvas.squares(left + PAD, y + 25, fabric.interzone, "interzone", max(1, int((right - left) // (SQUARE + GAP)) - 3))
+    most = 4 * max(len(wired.trunk_links) for wired in fabric.trees[: fabric.zones])
+    for wired, (x, width) in zip(fabric.trees[: fabric.zones], spans, strict=True):
+        links = len(wired.trunk_links)
+        canvas.bundle(x + width / 2, y + 44, x + width / 2, y + 84, links, most)
+        canvas.text(x + width / 2 + 12, y + 68, f"{plural(links, 'link')} to leaves", "s")
 
 
 def drawing(design: ResolvedDesign, fabric: WiredFabric) -> str:
@@ -135,32 +222,23 @@ def drawing(design: ResolvedDesign, fabric: WiredFabric) -> str:
     s = fabric.network.switches
     noun = "switch" if len(s) == 1 else "switches"
     words = f"{len(s):,} {noun} ({design.switch.id}), {plural(len(fabric.network.endpoints), 'endpoint')}"
+    words += f", {plural(design.accelerators, 'GPU')}" if design.accelerators else ""
+    words += _rails(design, fabric)
     if fabric.planes > 1:
         words += f"; one of {fabric.planes} equal planes is drawn"
     canvas.text(PAD, 46, words, "s")
-    x, y = float(PAD), 66.0
-    for role, colour in COLOURS.items():
-        if (s.role == ROLES.index(role)).any():
-            canvas.items.append(f'<rect x="{x:g}" y="{y - 9:g}" width="{SQUARE}" height="{SQUARE}" fill="{colour}"/>')
-            canvas.text(x + 14, y, role)
-            x += 30 + 8 * len(role)
+    _legend(canvas, fabric, 66.0)
     if fabric.dragonflies:
         draw_groups(canvas, fabric, 84.0)
         return canvas.svg(f"{design.spec.name}: fabric")
-    top = 100.0 if fabric.interzone else 84.0
-    if fabric.interzone:
-        canvas.squares(PAD, top, fabric.interzone, "interzone")
-        canvas.text(
-            PAD + fabric.interzone * (SQUARE + GAP) + 8, top + 9, f"{fabric.interzone} inter-zone switches", "s"
-        )
-        top += 80
-    x = float(PAD)
+    top, x = 84.0, float(PAD)
+    below = top + (84 if fabric.interzone else 0)
+    spans = []
     for number, wired in enumerate(trees):
         title = f"zone {number + 1}" if len(trees) > 1 else ""
-        width, zone_top = _draw_zone(canvas, x, top, fabric, wired, title)
-        if fabric.interzone:
-            links = len(wired.trunk_links)
-            canvas.bundle(PAD + 10, 112, x + 80, zone_top, links, 4 * links)
-            canvas.text(x + 92, zone_top - 24, f"{links:,} links to leaves", "s")
+        width = _draw_zone(canvas, (x, below), design, fabric, wired, title)
+        spans.append((x, width))
         x += width + 2 * PAD
+    if fabric.interzone:
+        _draw_between(canvas, fabric, top, spans)
     return canvas.svg(f"{design.spec.name}: fabric")

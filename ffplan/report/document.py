@@ -12,6 +12,7 @@ from typing import Any
 
 from ffplan.base.record import record
 from ffplan.base.visible import visible
+from ffplan.report.chart import Extras
 
 
 @record
@@ -86,6 +87,9 @@ class Document:
     """Makes what people read, from texts that may hold anything."""
     rows: Callable[[], Sequence[Any]] | None = None
     """Makes the main table, records of one kind; None where every leaf of the result is a row."""
+
+    extras: Callable[[], Extras] | None = None
+    """Makes what only a page has; None where there is none."""
 
     def body(self) -> Body:
         """Return what people read, all of it visible."""

@@ -8,6 +8,7 @@ from ffplan.results.design import Assessment, ToolInfo
 from ffplan.results.plan import PlanRow
 from ffplan.results.result import Result
 from ffplan.results.run import Band, RunReport
+from ffplan.results.training import StepPart
 
 
 @record
@@ -85,6 +86,8 @@ class JobSide:
     """Mean of absolute errors to expect of the speed [1]."""
     refused: str | None
     """Reason why the job cannot run."""
+    parts: tuple[StepPart, ...]
+    """Parts of the step, the largest first; empty where it cannot run."""
 
 
 @record

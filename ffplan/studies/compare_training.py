@@ -34,6 +34,7 @@ def _side(report: TrainReport | RefusedError | UncalibratedError, assessment: As
             estimated_from=None,
             error_band=None,
             refused=str(report),
+            parts=(),
         )
     row = report.rows[0]
     cost = assessment.cost
@@ -50,6 +51,7 @@ def _side(report: TrainReport | RefusedError | UncalibratedError, assessment: As
         estimated_from=report.estimated_from,
         error_band=report.error_band,
         refused=None,
+        parts=row.parts,
     )
 
 

@@ -52,7 +52,7 @@ THIRD_PARTY = {
     "validation": {"numpy", "pydantic", "pydantic_core"},
     "calibration": {"numpy", "scipy"},
     "interop": {"numpy"},
-    "report": {"rich"},
+    "report": {"rich", "vl_convert"},
     "schema": {"pydantic"},
     "api": {"numpy", "pandas", "yaml"},
     "cli": {"typer", "numpy", "pydantic_core"},

@@ -35,7 +35,7 @@ class Positions:
     rows: int
 
 
-def _per_rack(design: ResolvedDesign, group: ResolvedGroup, floor: Floor) -> int:
+def nodes_per_rack(design: ResolvedDesign, group: ResolvedGroup, floor: Floor) -> int:
     """Return the number of nodes of a group in a rack.
 
     Raises:
@@ -68,7 +68,7 @@ def _node_racks(design: ResolvedDesign, fabric: WiredFabric, floor: Floor) -> tu
     rack, unit = np.zeros(len(e), np.int64), np.zeros(len(e), np.int64)
     first = 0
     for position, group in enumerate(design.groups):
-        per_rack, units = _per_rack(design, group, floor), group.group.rack_units or 1
+        per_rack, units = nodes_per_rack(design, group, floor), group.group.rack_units or 1
         own = np.flatnonzero(e.group == position)
         order = own[np.lexsort((e.port[own], e.slot[own], e.leaf[own]))]
         _, where = np.unique(e.node[order], return_index=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ffplan.report.document import Document
 
-FORMATS = ("table", "json", "markdown", "csv")
+FORMATS = ("table", "json", "markdown", "csv", "html")
 """Formats by the names that the command line takes; each is a module of this folder."""
 
 

@@ -98,22 +98,58 @@ def test_boxes_lie_side_by_side_and_hold_their_switches(design: str) -> None:
 def test_a_drawing_shows_every_switch_of_a_small_fabric() -> None:
     """Fire-Flyer 2: two zones of 40 leaves and 20 spines, two switches between them, and one square for each colour."""
     root, found = boxes("fire-flyer-2")
-    assert len(found) == 2
-    squares = sum(len(re.findall("h9v9h-9z", item.get("d", ""))) for item in root.iter(f"{SVG}path"))
-    assert squares == 2 * 60 + 2
+    assert len(found) == 3  # the zones, and the switches between them
+    paths = [item for item in root.iter(f"{SVG}path") if item.get("class") != "n"]
+    squares = sum(len(re.findall("h9v9h-9z", item.get("d", ""))) for item in paths)
+    assert squares == 2 * 60 + 2 + 3
     words = [item.text for item in root.iter(f"{SVG}text")]
     assert words.count("800 links") == 2
     assert words.count("760 endpoints") == 2
     assert words.count("40 links to leaves") == 2
+    assert words.count("625 nodes of 8 GPUs") == 2
+    assert words.count("135 storage nodes, 1 of their 2 NICs") == 2
+    assert "2 inter-zone switches" in words
 
 
 def test_many_pods_are_counted() -> None:
     """25 pods of 20 leaves and 20 spines: the first four and the last are drawn."""
     root, found = boxes("dgx-a100-10k")
     words = [item.text or "" for item in root.iter(f"{SVG}text")]
-    assert len(found) == 5
+    assert len(found) == 6  # five pods, and the cores
     assert [word for word in words if word.startswith("pod ")] == ["pod 1", "pod 2", "pod 3", "pod 4", "pod 25"]
-    assert "and 20 pods more," in words
+    assert "and 20 pods more, wired alike, before the last" in words
+    assert words.count("400 nodes of 8 GPUs, 1 of their 8 NICs") == 5
     assert "320 core switches" in words
     assert words.count("400 endpoints") == 5
     assert words.count("400 links") == 10  # inside each pod, and from each to the cores
+
+
+def bundles(root: ET.Element) -> list[tuple[float, float, float, float]]:
+    """Return both ends of every bundle of a drawing of trees."""
+    found = []
+    for item in root.iter(f"{SVG}path"):
+        if item.get("class") == "l":
+            numbers = [float(number) for number in re.findall(r"-?[\d.]+", item.get("d", ""))]
+            found.append((numbers[0], numbers[1], numbers[-2], numbers[-1]))
+    return found
+
+
+@pytest.mark.parametrize("design", [name for name in DESIGNS if "dragonfly" not in name])
+def test_no_bundle_crosses_words_or_ends_in_the_open(design: str) -> None:
+    root, found = boxes(design)
+    zones = [item for item in root.iter(f"{SVG}rect") if item.get("class") == "z"]
+    edges = {y for _, top, _, bottom in found for y in (top, bottom)}
+    edges |= {float(item.get("y", 0)) for item in zones}
+    texts = [(float(t.get("x", 0)), float(t.get("y", 0)), len(t.text or "") * 8.2) for t in root.iter(f"{SVG}text")]
+    for x, y, u, v in bundles(root):
+        assert x == u  # straight
+        inside = any(left < x < right and top <= y and v <= bottom for left, top, right, bottom in found)
+        assert inside or {y, v} <= edges
+        assert not any(left < x < left + width and y < at - 8 < v for left, at, width in texts)
+
+
+def test_counts_have_the_number_of_their_words() -> None:
+    root, _ = boxes("l40s-8-roce")
+    words = [item.text or "" for item in root.iter(f"{SVG}text")]
+    assert "1 leaf switch" in words
+    assert not [text for text in words if re.match(r"1 [a-z -]*(switches|nodes|links)\b", text)]

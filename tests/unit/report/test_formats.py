@@ -11,7 +11,7 @@ import pytest
 
 from ffplan.base.record import record
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Matrix, Remarks
-from ffplan.report.formats import FORMATS, html, render
+from ffplan.report.formats import FORMATS, fragment, render
 from ffplan.report.formats.csv import csv_text
 from ffplan.report.formats.json import to_json
 from ffplan.report.formats.markdown import escape, table
@@ -59,8 +59,8 @@ class Cells(HTMLParser):
 
 
 def test_only_known_formats() -> None:
-    assert FORMATS == ("table", "json", "markdown", "csv")
-    for form in ("html", "../json", ""):
+    assert FORMATS == ("table", "json", "markdown", "csv", "html")
+    for form in ("fragment", "../json", ""):
         with pytest.raises(KeyError):
             render(made(), form)
 
@@ -134,7 +134,7 @@ def test_markdown_escapes_a_backslash_once() -> None:
 def test_html_is_well_formed_and_shows_every_cell() -> None:
     blocks = (Grid("G", ((NASTY, "1"),), ("h",)), Lines("", (("", NASTY),)), Matrix("M", (NASTY,), (("r", ("c",)),)))
     cells = Cells()
-    cells.feed(html.render(made(*blocks), terminal=False))
+    cells.feed(fragment.render(made(*blocks), terminal=False))
     assert not cells.tags
     assert cells.found == [
         ("h3", "[title]"),

@@ -1,0 +1,176 @@
+"""What a page has beside its result: design files, drawings, evidence, and the meaning of every figure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.formatting import number
+from ffplan.base.plain import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from enum import StrEnum
+
+    from ffplan.catalog.store import Catalog
+    from ffplan.interop.racks import RackKind
+    from ffplan.report.chart import Drawing, Extras, Meaning, Source
+    from ffplan.report.document import Document
+
+MOST_ENDPOINTS = 300_000
+"""Endpoints of a fabric that a page draws."""
+MOST_MEANINGS = 4_000
+USUAL_UNITS = 42
+"""Rack units of a rack where the design does not say."""
+
+
+def with_extras(
+    document: Document, form: StrEnum, files: Sequence[str], catalogs: Sequence[str] | None, schema: str
+) -> Document:
+    """Return a document that can be made a page; any other format pays nothing for it.
+
+    Args:
+        document: the result.
+        form: format asked for.
+        files: designs behind it.
+        catalogs: folders of parts.
+        schema: name of its JSON Schema.
+    """
+    if form.value != "html":
+        return document
+    return replace(document, extras=lambda: _extras(document.value, files, tuple(catalogs or ()), schema))
+
+
+def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema: str) -> Extras:
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolve import resolve
+    from ffplan.inputs.design_files import find_design
+    from ffplan.inputs.document import read_bytes, read_document
+    from ffplan.report.chart import Extras
+
+    base = Catalog(catalogs)
+    texts, drawings = [], []
+    sources: dict[tuple[str, str], Source] = {}
+    for name in files:
+        path, file = find_design(name)
+        texts.append((file, read_bytes(path, file).decode("utf-8-sig", "replace")))
+        catalog = base.fresh()
+        drawings += _drawings(resolve(read_document(path, file), catalog))
+        sources |= _sources(catalog)
+    return Extras(
+        files=tuple(texts),
+        drawings=tuple(drawings),
+        sources=tuple(sources[key] for key in sorted(sources)),
+        meanings=_meanings(value, schema),
+    )
+
+
+def _drawings(design: Any) -> list[Drawing]:
+    from ffplan.fabric.family import plan_fabric
+    from ffplan.interop.drawing import drawing
+    from ffplan.interop.racks import rack_drawing
+    from ffplan.report.chart import Drawing
+    from ffplan.studies.wired import wire_design
+
+    found = []
+    plan = plan_fabric(design)
+    if plan.endpoints <= MOST_ENDPOINTS:
+        found.append(Drawing(f"{design.spec.name}: fabric", drawing(design, wire_design(design).fabric)))
+    racks = rack_drawing(design.spec.name, _racks(design, plan))
+    if racks is not None:
+        found.append(Drawing(f"{design.spec.name}: racks", racks))
+    return found
+
+
+def _racks(design: Any, plan: Any) -> tuple[RackKind, ...]:
+    """Return the kinds of racks that a design describes, by its floor or by nodes per rack."""
+    from ffplan.cost.power import plan_power
+    from ffplan.fabric.wiring.floor import nodes_per_rack
+    from ffplan.interop.racks import RackKind
+
+    floor, limit = design.spec.floor, design.spec.limits.power_per_rack
+    found = []
+    for group, power in zip(design.groups, plan_power(design, plan).nodes, strict=True):
+        nodes = nodes_per_rack(design, group, floor) if floor else group.group.per_rack
+        if nodes:
+            units = group.group.rack_units or 1
+            found.append(
+                RackKind(
+                    server=group.server.id,
+                    racks=-(-group.group.count // nodes),
+                    nodes=nodes,
+                    units=units,
+                    height=floor.rack_units if floor else max(USUAL_UNITS, nodes * units),
+                    watts=power.maximum_w * nodes,
+                    limit=(floor.power_per_rack if floor else None) or limit,
+                )
+            )
+    return tuple(found)
+
+
+def _shown(value: Any) -> str:
+    from ffplan.inputs.quantities import Money
+
+    if isinstance(value, Money):
+        return f"{number(value.amount, 6)} {value.currency}"
+    return number(value, 6) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
+
+
+def _sources(catalog: Catalog) -> dict[tuple[str, str], Source]:
+    """Return every figure of the parts that a design has, with its evidence; prices of other parts are left out."""
+    from ffplan.report.chart import Source
+
+    found: dict[tuple[str, str], Source] = {}
+    used = {entry.part.id for entry in catalog.used}
+    for entry in catalog.used:
+        part = entry.part
+        for path, figure in part.figures():
+            if part.kind == "price-book" and str(path[-1]) not in used:
+                continue
+            source = part.sources[figure.source]
+            place = ".".join(map(str, path))
+            found[part.id, place] = Source(
+                part=part.id,
+                path=place,
+                value=_shown(figure.value),
+                grade=str(figure.grade or source.grade),
+                status=str(figure.status or source.status),
+                source=source.title,
+                date=str(source.date),
+            )
+    return found
+
+
+def _meanings(value: Any, schema: str) -> tuple[Meaning, ...]:
+    """Return every number of a result with the description that its schema has."""
+    from ffplan.report.chart import Meaning
+    from ffplan.schema.json_schema import json_schema
+
+    whole = json_schema(schema)
+    rows = [Meaning(path, number(leaf, 6), words) for path, leaf, words in _described(plain(value), whole, whole)]
+    return tuple(rows[:MOST_MEANINGS])
+
+
+def _described(
+    value: Any, node: dict[str, Any], schema: dict[str, Any], path: str = "", words: str = ""
+) -> Iterator[tuple[str, float, str]]:
+    """Yield (path, number, description) of every number, as the schema describes it or what holds it."""
+    if "$ref" in node:
+        node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
+    if isinstance(value, dict | list):
+        fitting = {dict: ("properties", "additionalProperties", "$ref"), list: ("items", "prefixItems")}[type(value)]
+        node = next((o for o in node.get("anyOf", []) if any(name in o for name in fitting)), node)
+        if "$ref" in node:
+            node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
+    if isinstance(value, dict):
+        others = node.get("additionalProperties")
+        for key, item in value.items():
+            child = node.get("properties", {}).get(key) or (others if isinstance(others, dict) else {})
+            full = f"{path}.{key}" if path else key
+            yield from _described(item, child, schema, full, child.get("description", words))
+    elif isinstance(value, list):
+        items = node.get("items")
+        for at, item in enumerate(value):
+            yield from _described(item, items if isinstance(items, dict) else {}, schema, f"{path}[{at}]", words)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path, value, words

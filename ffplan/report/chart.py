@@ -1,0 +1,85 @@
+"""Charts of a report, apart from how they are drawn: what is shown, and its numbers as a table."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from typing import Literal
+
+from ffplan.base.record import record
+
+Kind = Literal["stack", "bars", "lines", "tornado", "waterfall"]
+
+
+@record
+class Point:
+    """A mark of a chart."""
+
+    label: str
+    """Category, on its own row."""
+    value: float
+    _: KW_ONLY
+    series: str = ""
+    """What its colour stands for."""
+    low: float | None = None
+    high: float | None = None
+    """Ends of its range, drawn as a bar of error."""
+    x: float | None = None
+    """Place along the axis of a line chart."""
+
+
+@record
+class Chart:
+    """A chart with its numbers."""
+
+    title: str
+    kind: Kind
+    unit: str
+    """Unit of the values, as the title of their axis."""
+    points: tuple[Point, ...]
+    note: str = ""
+    """How to read it."""
+    x_title: str = ""
+    """Title of the other axis of a line chart."""
+    log: bool = False
+    """The other axis is logarithmic."""
+
+
+@record
+class Drawing:
+    """A picture that is no chart."""
+
+    title: str
+    svg: str
+
+
+@record
+class Source:
+    """A figure of the catalogue with its evidence."""
+
+    part: str
+    path: str
+    value: str
+    grade: str
+    status: str
+    source: str
+    date: str
+
+
+@record
+class Meaning:
+    """A value of the result with what it means."""
+
+    path: str
+    value: str
+    meaning: str
+
+
+@record
+class Extras:
+    """What a page has beside the result itself."""
+
+    files: tuple[tuple[str, str], ...] = ()
+    """Name and text of each design file."""
+    drawings: tuple[Drawing, ...] = ()
+    sources: tuple[Source, ...] = ()
+    meanings: tuple[Meaning, ...] = ()

@@ -1,0 +1,70 @@
+"""Style and script of a page; both stand in it, so that it needs no network."""
+
+from __future__ import annotations
+
+STYLE = """
+:root{color-scheme:light dark;--ink:#1c1f24;--soft:#555c66;--paper:#fff;--card:#f6f7f9;--line:#d5d9e0;--mark:#0b5fa5}
+@media(prefers-color-scheme:dark){
+:root{--ink:#eceff4;--soft:#b4bac4;--paper:#16181d;--card:#20242c;--line:#3a404b;--mark:#7cb8f0}}
+*{box-sizing:border-box}
+body{margin:0 auto;max-width:1100px;padding:1.2rem 1rem 4rem;background:var(--paper);color:var(--ink);
+font:16px/1.5 system-ui,sans-serif;overflow-wrap:anywhere}
+h1{font-size:1.5rem;line-height:1.25;margin:.4rem 0}
+h2{font-size:1.15rem;margin:2rem 0 .5rem}
+nav{display:flex;flex-wrap:wrap;gap:.2rem 1rem;font-size:.9rem}
+a{color:var(--mark)}
+:is(a,button,summary,.scroll):focus-visible{outline:3px solid var(--mark);outline-offset:2px}
+.verdict{background:var(--card);border-left:4px solid var(--mark);padding:.7rem 1rem;border-radius:4px}
+.verdict p{margin:.3rem 0}
+.soft,figcaption,footer{color:var(--soft);font-size:.9rem}
+.scroll{overflow-x:auto}
+table{border-collapse:collapse;font-size:.92rem;margin:.3rem 0}
+th,td{text-align:left;vertical-align:top;padding:.22rem .8rem .22rem 0;border-bottom:1px solid var(--line);
+font-variant-numeric:tabular-nums}
+th button{all:unset;cursor:pointer;font-weight:600}
+th[aria-sort=ascending] button::after{content:" \\25B2"}
+th[aria-sort=descending] button::after{content:" \\25BC"}
+figure{margin:1rem 0 1.6rem;break-inside:avoid}
+figure h3{font-size:1rem;margin:0 0 .3rem}
+figure svg,figure img{max-width:100%;height:auto}
+figure svg{overflow:visible}
+#charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr));gap:0 2rem}
+#charts h2{grid-column:1/-1}
+details{margin:.5rem 0}
+summary{cursor:pointer}
+pre{background:var(--card);padding:.8rem;overflow-x:auto;font-size:.85rem;border-radius:4px}
+td[title]{text-decoration:underline dotted var(--soft);text-underline-offset:3px}
+@media print{:root{--ink:#000;--soft:#333;--paper:#fff;--card:#fff;--line:#999;--mark:#000}
+nav,th button::after{display:none}
+body{max-width:none;font-size:11px}h2{break-after:avoid}.scroll{overflow:visible}}
+@media(max-width:600px){body{font-size:15px;padding:.8rem .6rem 3rem}th,td{padding-right:.5rem}}
+"""
+
+SCRIPT = """
+for (const table of document.querySelectorAll('table')) {
+  const heads = [...table.querySelectorAll('thead th')];
+  heads.forEach((head, column) => {
+    const words = head.textContent;
+    if (!words) return;
+    head.textContent = '';
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.textContent = words;
+    head.append(button);
+    button.addEventListener('click', () => {
+      const up = head.getAttribute('aria-sort') !== 'ascending';
+      heads.forEach(other => other.removeAttribute('aria-sort'));
+      head.setAttribute('aria-sort', up ? 'ascending' : 'descending');
+      const body = table.tBodies[0];
+      const value = row => (row.cells[column] || {textContent: ''}).textContent.trim();
+      const number = text => /^[-+]?[0-9]/.test(text) ? parseFloat(text.replace(/,/g, '')) : NaN;
+      [...body.rows].sort((a, b) => {
+        const x = value(a), y = value(b), p = number(x), q = number(y);
+        const order = isNaN(p) || isNaN(q) ? x.localeCompare(y) : p - q;
+        return up ? order : -order;
+      }).forEach(row => body.append(row));
+    });
+  });
+}
+addEventListener('beforeprint', () => document.querySelectorAll('details').forEach(item => { item.open = true; }));
+"""

@@ -1,0 +1,274 @@
+"""Which charts a result has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.report.chart import Chart, Point
+from ffplan.results.comparison import Comparison
+from ffplan.results.cost import CostStudy
+from ffplan.results.design import Assessment
+from ffplan.results.training import TrainReport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ffplan.results.collective import CollectiveReport
+    from ffplan.results.cost import SwingRow
+    from ffplan.results.run import Band
+    from ffplan.results.training import StepPart
+
+MOST_TERMS = 8
+"""Terms of a bound that a chart shows, the tightest first."""
+FAR = 5.0
+"""Multiple of the least term beyond which a term is not shown [1]."""
+MOST_SWINGS = 10
+SMALL = 0.004
+"""Part of a whole below which a line of a bill goes with the rest [1]."""
+
+Named = tuple[tuple[str, Assessment], ...]
+
+
+def _cost(named: Named) -> Chart | None:
+    points = [
+        Point(name, total, series=kind)
+        for name, found in named
+        if (cost := found.cost) is not None
+        for kind in dict.fromkeys(line.category for line in cost.lines)
+        if (total := sum(line.total for line in cost.lines if line.category == kind))
+    ]
+    currencies = {found.cost.currency for _, found in named if found.cost}
+    if not points or len(currencies) > 1:
+        return None
+    return Chart(
+        title="Cost to buy",
+        kind="stack",
+        unit=currencies.pop(),
+        points=tuple(points),
+        note="The priced scope of each design; what it leaves out stands under the tables.",
+    )
+
+
+def _power(named: Named) -> Chart:
+    points = []
+    for name, found in named:
+        power = found.power
+        points += [Point(name, n.training_w * n.count / 1e3, series=f"{n.role} nodes") for n in power.nodes]
+        points.append(Point(name, power.network_kw, series="network"))
+        points.append(Point(name, power.facility_kw - power.it_kw, series="cooling and losses"))
+    return Chart(
+        title="Facility power in training",
+        kind="stack",
+        unit="kW",
+        points=tuple(points),
+        note="IT power in training, and what PUE adds.",
+    )
+
+
+def _scales(named: Named) -> Chart | None:
+    points = []
+    for name, found in named:
+        for report in found.communication:
+            who = f"{name}, {report.library}" if len(named) > 1 else report.library
+            points += [
+                Point(f"{row.gpus:,} GPUs", row.algbw_gbyte_s, series=who, x=float(row.gpus)) for row in report.scales
+            ]
+    if not points:
+        return None
+    return Chart(
+        title="Allreduce by scale",
+        kind="lines",
+        unit="algorithm bandwidth, GB/s",
+        points=tuple(points),
+        x_title="accelerators",
+        log=True,
+        note="The time that the engine expects at the design's message, not a bound.",
+    )
+
+
+def _bound(name: str, report: CollectiveReport) -> Chart:
+    terms = sorted(report.bound.terms, key=lambda term: term.gbyte_s)[:MOST_TERMS]
+    terms = [term for term in terms if term.gbyte_s <= FAR * terms[0].gbyte_s]
+    points = [Point("timed", report.algbw_gbyte_s, series="time")]
+    points += [
+        Point(term.label, term.gbyte_s, series="bound", low=term.low_gbyte_s, high=term.high_gbyte_s) for term in terms
+    ]
+    return Chart(
+        title=f"{name}: what bounds {report.library}",
+        kind="bars",
+        unit="GB/s",
+        points=tuple(points),
+        note=f"What each resource alone allows; the least binds: {report.bound.limited_by_label}. Lines: known ranges.",
+    )
+
+
+def _bands(title: str, unit: str, rows: Sequence[tuple[str, Band | None]], note: str) -> Chart | None:
+    points = [Point(name, band.likely, low=band.p10, high=band.p90) for name, band in rows if band is not None]
+    return Chart(title=title, kind="bars", unit=unit, points=tuple(points), note=note) if points else None
+
+
+def _swings(title: str, unit: str, base: float, rows: Sequence[SwingRow]) -> Chart | None:
+    points = [
+        Point(row.label, base, low=row.at_low, high=row.at_high)
+        for row in rows[:MOST_SWINGS]
+        if row.at_low != row.at_high
+    ]
+    note = "Each input alone at its P10 and its P90; the line is the likely value."
+    return Chart(title=title, kind="tornado", unit=unit, points=tuple(points), note=note) if points else None
+
+
+def _parts(rows: Sequence[tuple[str, Sequence[StepPart]]]) -> Chart | None:
+    points = [Point(name, part.seconds, series=part.label) for name, parts in rows for part in parts]
+    if not points:
+        return None
+    note = "Parts sum to the step; hidden communication is no part of it."
+    return Chart(title="Where a step goes", kind="stack", unit="s", points=tuple(points), note=note)
+
+
+def compare_charts(found: Comparison) -> list[Chart | None]:
+    """Return the charts of a comparison."""
+    named = tuple(zip(found.labels, found.designs, strict=True))
+    charts: list[Chart | None] = []
+    money = found.money
+    if money is not None:
+        runs = [(side.label, side.run) for side in money.sides]
+        charts.append(
+            _bands(
+                "A million tokens",
+                money.currency,
+                [(name, run.cost_per_million_tokens if run else None) for name, run in runs],
+                "Bars are likely values, lines P10 to P90.",
+            )
+        )
+        charts.append(_bands("Days of the run", "days", [(name, run.days if run else None) for name, run in runs], ""))
+        for item in money.differences:
+            title = f"What drives the difference: {item.label} less {item.against}"
+            charts.append(_swings(title, f"{money.currency} a million tokens", item.difference.likely, item.tornado))
+    if found.training is not None:
+        size = next(item for item in found.training.sizes if item.batch == found.training.batch)
+        charts.append(_parts([(name, side.parts) for name, side in zip(found.labels, size.sides, strict=True)]))
+    charts += [_cost(named), _power(named), _scales(named)]
+    charts += [_bound(name, item.communication[0]) for name, item in named if item.communication]
+    return charts
+
+
+def design_charts(found: Assessment) -> list[Chart | None]:
+    """Return the charts of a design."""
+    named = ((found.design.name, found),)
+    bounds = [_bound(found.design.name, report) for report in found.communication]
+    return [_scales(named), *bounds, _cost(named), _power(named)]
+
+
+def train_charts(found: TrainReport) -> list[Chart | None]:
+    """Return the charts of a training job."""
+    rows = found.rows[:8]
+    places = [f"#{at} on " if found.searched else "" for at in range(1, len(rows) + 1)]
+    names = [f"{place}{row.plan.gpus:,} GPUs" for place, row in zip(places, rows, strict=True)]
+    first = rows[0]
+    gains = Chart(
+        title="Speed-up from 10 % more of a resource",
+        kind="bars",
+        unit="%",
+        points=tuple(Point(gain.label, 100 * gain.faster) for gain in first.gains),
+        note="The tallest binds.",
+    )
+    memory = [
+        Point(f"stage {stage.stage}", value, series=words)
+        for stage in first.stages
+        for words, value in (
+            ("weights", stage.weights_gib),
+            ("gradients", stage.gradients_gib),
+            ("optimizer", stage.optimizer_gib),
+            ("activations", stage.activations_gib),
+            ("logits", stage.logits_gib),
+            ("working", stage.working_gib),
+        )
+    ]
+    note = f"Limit {first.limit_gib:.1f} GiB."
+    held = Chart(title="Memory of a rank", kind="stack", unit="GiB", points=tuple(memory), note=note)
+    return [_parts([(name, row.parts) for name, row in zip(names, rows, strict=True)]), gains, held]
+
+
+def cost_charts(found: CostStudy) -> list[Chart | None]:
+    """Return the charts of a cost study."""
+    charts: list[Chart | None] = []
+    if found.run is not None and found.uncertainty is not None:
+        band = found.run.cost_per_million_tokens
+        if band is not None:
+            rows = [(found.design.name, band)]
+            charts.append(_bands("A million tokens", found.currency, rows, "The line is P10 to P90."))
+    if found.uncertainty is not None and found.tco is not None:
+        token = found.run.cost_per_million_tokens if found.run else None
+        base = (token or found.tco.per_accelerator_hour).likely
+        what = "a million tokens" if token else "an accelerator-hour"
+        charts.append(_swings(f"What decides {what}", found.currency, base, found.uncertainty.tornado))
+    charts += [_bill(found), _year(found), _cash(found), _site_power(found)]
+    return charts
+
+
+def _bill(found: CostStudy) -> Chart | None:
+    """Return the bill of materials as steps that add up to the total."""
+    if found.bom is None or not found.bom.total:
+        return None
+    sums: dict[str, float] = {}
+    for line in found.bom.lines:
+        sums[line.kind] = sums.get(line.kind, 0.0) + line.total
+    small = sum(value for value in sums.values() if abs(value) < SMALL * found.bom.total)
+    kept = {kind: value for kind, value in sums.items() if abs(value) >= SMALL * found.bom.total}
+    points, at = [], 0.0
+    for kind, value in {**kept, **({"smaller lines": small} if small else {})}.items():
+        points.append(Point(kind, value, series="line", low=at, high=at + value))
+        at += value
+    points.append(Point("total", at, series="total", low=0.0, high=at))
+    note = "Each bar begins where the one before ended."
+    return Chart(title="Bill of materials", kind="waterfall", unit=found.currency, points=tuple(points), note=note)
+
+
+def _year(found: CostStudy) -> Chart | None:
+    if found.tco is None:
+        return None
+    points = tuple(Point(found.design.name, row.amount, series=row.label) for row in found.tco.yearly)
+    return Chart(title="A year", kind="stack", unit=f"{found.currency} a year", points=points)
+
+
+def _cash(found: CostStudy) -> Chart | None:
+    if found.tco is None:
+        return None
+    flow = found.tco.cash_flow
+    step = max(1, len(flow) // 24)
+    points = [Point(f"month {row.month}", row.cumulative, x=float(row.month)) for row in flow[::step]]
+    return Chart(
+        title="Money spent so far",
+        kind="lines",
+        unit=found.currency,
+        points=tuple(points),
+        x_title="months since the order",
+    )
+
+
+def _site_power(found: CostStudy) -> Chart:
+    points = [
+        Point(part.name, value, series=words)
+        for part in found.power.parts
+        for words, value in (("idle", part.idle_kw), ("training", part.training_kw), ("rated", part.rated_kw))
+    ]
+    return Chart(title="Power by kind", kind="bars", unit="kW", points=tuple(points))
+
+
+CHARTS: dict[type, Callable[[Any], list[Chart | None]]] = {
+    Comparison: compare_charts,
+    Assessment: design_charts,
+    TrainReport: train_charts,
+    CostStudy: cost_charts,
+}
+"""Charts by the kind of result; other results have none."""
+
+
+def charts_of(value: Any) -> list[Chart]:
+    """Return the charts of a result.
+
+    Args:
+        value: the result.
+    """
+    make = CHARTS.get(type(value))
+    return [chart for chart in (make(value) if make else []) if chart is not None and chart.points]

@@ -1,0 +1,181 @@
+"""A result as one self-contained page."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from hashlib import sha256
+from html import escape
+from typing import TYPE_CHECKING
+
+from ffplan import __version__
+from ffplan.base.formatting import number
+from ffplan.base.visible import visible
+from ffplan.report.chart import Extras
+from ffplan.report.document import Grid, Lines, Matrix, Remarks
+from ffplan.report.page.assets import SCRIPT, STYLE
+from ffplan.report.page.charts import charts_of
+from ffplan.report.page.vega import to_svg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ffplan.report.chart import Chart
+    from ffplan.report.document import Block, Document
+
+_ID = re.compile(r'\bid="([^"]+)"|url\(#([^)]+)\)')
+
+
+def _text(value: str) -> str:
+    return escape(visible(value), quote=True)
+
+
+def _row(cells: Iterable[str], *, head: bool = False) -> str:
+    """Return a row; the first cell of a body names it."""
+    if head:
+        heads = "".join(f'<th scope="col">{_text(cell)}</th>' for cell in cells)
+        return f"<tr>{heads}</tr>"
+    first, *rest = [_text(cell) for cell in cells]
+    others = "".join(f"<td>{cell}</td>" for cell in rest)
+    return f'<tr><th scope="row">{first}</th>{others}</tr>'
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> str:
+    if not rows:
+        return ""
+    top = f"<thead>{_row(header, head=True)}</thead>" if any(header) else ""
+    body = "".join(_row(row) for row in rows)
+    start = f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(title or "table")}">'
+    return f"{start}<table>{top}<tbody>{body}</tbody></table></div>"
+
+
+def _list(texts: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{_text(text)}</li>' for text in texts)}</ul>"
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Remarks():
+            return _list(block.lines)
+        case Lines():
+            if all(not label for label, _ in block.lines):
+                return _list(text for _, text in block.lines)
+            return _table((), block.lines, block.title)
+        case Matrix():
+            return _table(("", *block.names), [(label, *cells) for label, cells in block.rows], block.title)
+        case Grid():
+            return _table(block.header, block.rows, block.title)
+
+
+def _own_ids(svg: str, prefix: str) -> str:
+    """Return an SVG whose ids are its own, since a page holds several."""
+
+    def named(found: re.Match[str]) -> str:
+        return f'id="{prefix}{found[1]}"' if found[1] else f"url(#{prefix}{found[2]})"
+
+    return _ID.sub(named, svg)
+
+
+def _figure(chart: Chart, at: int) -> str:
+    svg = _own_ids(to_svg(chart), f"c{at}-").replace("<svg ", f'<svg role="img" aria-label="{_text(chart.title)}" ', 1)
+    lines = chart.kind == "lines"
+    ranged = any(point.low is not None for point in chart.points)
+    header = ["", *(["series"] if any(point.series for point in chart.points) else []), chart.unit or "value"]
+    rows = []
+    for point in chart.points:
+        row = [point.label, *([point.series] if len(header) > 2 else []), number(point.value, 5)]
+        if ranged and not lines:
+            row += [number(end, 5) if end is not None else "" for end in (point.low, point.high)]
+        rows.append(row)
+    header += ["from", "to"] if ranged and not lines else []
+    note = f"<figcaption>{_text(chart.note)}</figcaption>" if chart.note else ""
+    data = f"<details><summary>Numbers</summary>{_table(header, rows, chart.title)}</details>"
+    return f"<figure><h3>{_text(chart.title)}</h3>{svg}{note}{data}</figure>"
+
+
+def _section(name: str, title: str, inside: str) -> tuple[str, str, str]:
+    return name, title, inside
+
+
+def _folded(summary: str, inside: str) -> str:
+    return f"<details><summary>{_text(summary)}</summary>{inside}</details>"
+
+
+def _drawings(extras: Extras) -> str:
+    found = []
+    for item in extras.drawings:
+        data = b64encode(item.svg.encode()).decode()
+        picture = f'<img alt="{_text(item.title)}" src="data:image/svg+xml;base64,{data}">'
+        found.append(f"<figure><h3>{_text(item.title)}</h3>{picture}</figure>")
+    return "".join(found)
+
+
+def _provenance(extras: Extras) -> str:
+    parts = []
+    if extras.meanings:
+        rows = [(item.path, item.value, item.meaning) for item in extras.meanings]
+        table = _table(("path in JSON", "value", "meaning and unit"), rows, "figures")
+        parts.append(_folded(f"Every figure of this result ({len(rows):,})", table))
+    if extras.sources:
+        found = [(f"{s.part}: {s.path}", s.value, s.grade, s.status, s.source, s.date) for s in extras.sources]
+        header = ("figure", "value", "grade", "status", "source", "date")
+        parts.append(_folded(f"Every catalogue figure behind it ({len(found):,})", _table(header, found, "sources")))
+        letters = "Status: V seen in its source, VS second-hand, DG digitised, D derived, R recalled."
+        parts.append(f'<p class="soft">{letters}</p>')
+    return "".join(parts)
+
+
+def _files(extras: Extras) -> str:
+    return "".join(_folded(name, f"<pre>{_text_lines(text)}</pre>") for name, text in extras.files)
+
+
+def _text_lines(text: str) -> str:
+    return "\n".join(_text(line) for line in text.splitlines())
+
+
+def render(document: Document) -> str:
+    """Return a result as a page: verdict, charts, tables, drawings, provenance, design files.
+
+    Args:
+        document: the result; its `extras` hold what only a page has.
+
+    Raises:
+        UsageError: without vl-convert, where the result has charts.
+    """
+    body, extras = document.body(), document.extras() if document.extras else Extras()
+    blocks = list(body.blocks)
+    verdict = [body.intro] if body.intro else []
+    for block in body.blocks:
+        if not isinstance(block, Remarks):
+            break
+        verdict += block.lines
+        blocks.remove(block)
+    tables = "".join(
+        (f"<h3>{_text(block.title)}</h3>" if not isinstance(block, Remarks) and block.title else "") + _block(block)
+        for block in blocks
+    )
+    charts = "".join(_figure(chart, at) for at, chart in enumerate(charts_of(document.value)))
+    sections = [
+        _section("charts", "Charts", charts),
+        _section("tables", "Tables", tables),
+        _section("fabric", "Fabric and racks", _drawings(extras)),
+        _section("provenance", "Where the numbers come from", _provenance(extras)),
+        _section("files", "Design files", _files(extras)),
+    ]
+    shown = [item for item in sections if item[2]]
+    links = "".join(f'<a href="#{name}">{_text(title)}</a>' for name, title, _ in shown)
+    inside = "".join(f'<section id="{name}"><h2>{_text(title)}</h2>{part}</section>' for name, title, part in shown)
+    words = "".join(f"<p>{_text(line)}</p>" for line in verdict)
+    said = f'<div class="verdict">{words}</div>' if verdict else ""
+    script = b64encode(sha256(SCRIPT.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'; img-src data:"
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{_text(body.title)}</title><style>{STYLE}</style></head><body>"
+        f'<header><h1>{_text(body.title)}</h1>{said}<nav aria-label="Sections">{links}</nav></header>'
+        f"<main>{inside}</main>"
+        f"<footer>Made by ffplan {__version__}. The page stands alone: it loads nothing.</footer>"
+        f"<script>{SCRIPT}</script></body></html>\n"
+    )

@@ -1,0 +1,171 @@
+"""Pages: which charts a result has, and that their numbers are those of the result."""
+
+from __future__ import annotations
+
+import sys
+from html.parser import HTMLParser
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffplan.base.errors import UsageError
+from ffplan.interop.racks import RackKind, rack_drawing
+from ffplan.report.chart import Chart, Extras, Meaning, Point, Source
+from ffplan.report.design import design_document
+from ffplan.report.document import Body, Document, Remarks
+from ffplan.report.page.charts import charts_of
+from ffplan.report.page.html import render
+from ffplan.report.page.vega import specification, to_svg
+from tests.support import assess_file, ffplan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TWO = Chart(
+    title="t",
+    kind="bars",
+    unit="USD",
+    points=(Point("a & <b>", 10.0, low=8.0, high=12.0), Point("c", 3.0)),
+)
+
+
+QM8700 = Source(
+    part="qm8700", path="power", value="404 W", grade="datasheet", status="V", source="a sheet", date="2024"
+)
+
+
+class Balanced(HTMLParser):
+    """Fails where a tag is closed that is not open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.counts: dict[str, int] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def charts(design: str) -> dict[str, Chart]:
+    return {chart.title: chart for chart in charts_of(assess_file(design))}
+
+
+def test_charts_hold_the_numbers_of_the_result() -> None:
+    found, report = charts("fire-flyer-2"), assess_file("fire-flyer-2")
+    assert report.cost is not None
+    assert sum(point.value for point in found["Cost to buy"].points) == pytest.approx(report.cost.total)
+    assert sum(point.value for point in found["Facility power in training"].points) == pytest.approx(
+        report.power.facility_kw
+    )
+    scale = found["Allreduce by scale"]
+    assert {point.series for point in scale.points} == {"hfreduce", "nccl"}
+    assert [(p.x, p.value) for p in scale.points if p.series == "hfreduce"] == [
+        (row.gpus, row.algbw_gbyte_s) for row in report.communication[0].scales
+    ]
+    bound = found["fire-flyer-2: what bounds hfreduce"]
+    assert bound.points[0].value == report.communication[0].algbw_gbyte_s
+    assert (
+        bound.points[1].value == report.communication[0].bound.algbw_gbyte_s == min(p.value for p in bound.points[1:])
+    )
+
+
+def test_a_bill_is_drawn_as_steps_that_end_at_the_total() -> None:
+    from ffplan.catalog.store import Catalog
+    from ffplan.studies.asked import Asked
+    from ffplan.studies.cost import study_cost
+    from tests.support import wired
+
+    design = wired("superpod-h100-4su").design
+    study = study_cost(design, Catalog(), Asked(draws=0))
+    assert study.bom is not None
+    bill = next(chart for chart in charts_of(study) if chart.title == "Bill of materials")
+    steps, total = bill.points[:-1], bill.points[-1]
+    assert steps[0].low == 0
+    assert all(one.high == two.low for one, two in pairwise(steps))
+    assert steps[-1].high == total.value == pytest.approx(study.bom.total)
+    assert "smaller lines" in [point.label for point in steps]
+
+
+def test_results_without_charts_are_pages_too() -> None:
+    text = render(Document({"a": 1}, lambda: Body("title", [Remarks(("said",))])))
+    assert "<h1>title</h1>" in text
+    assert '<div class="verdict"><p>said</p></div>' in text
+    assert "<svg" not in text
+    assert charts_of({"a": 1}) == []
+
+
+def test_a_page_is_balanced_and_the_same_each_time() -> None:
+    document = design_document(assess_file("fire-flyer-2"))
+    one, two = render(document), render(document)
+    assert one == two
+    parser = Balanced()
+    parser.feed(one)
+    assert parser.open == []
+    assert parser.counts["script"] == 1
+    assert "https://" not in one.replace("https://ffplan", "")
+
+
+def test_extras_fill_their_sections() -> None:
+    extras = Extras(
+        files=(("a.yaml", "x: <1>\n"),),
+        sources=(QM8700,),
+        meanings=(Meaning("cost.total", "11", "Sum [currency]."),),
+    )
+    text = render(Document({}, lambda: Body("t", []), extras=lambda: extras))
+    assert "<summary>a.yaml</summary><pre>x: &lt;1&gt;</pre>" in text
+    assert "<td>a sheet</td><td>2024</td>" in text
+    assert '<th scope="row">cost.total</th><td>11</td><td>Sum [currency].</td>' in text
+
+
+def test_marks_have_tips_and_labels_stay_text() -> None:
+    svg = to_svg(TWO)
+    assert "<title>USD: 10; label: a &amp; &lt;b&gt;; series: </title>" in svg
+    assert "<b>" not in svg
+    assert specification(TWO)["layer"][0]["encoding"]["y"]["sort"] == ["a & <b>", "c"]
+
+
+@pytest.mark.parametrize("kind", ["stack", "bars", "lines", "tornado", "waterfall"])
+def test_every_kind_is_drawn(kind: str) -> None:
+    points = tuple(
+        Point(label, value, series=series, low=value / 2, high=value * 2, x=value)
+        for label in ("a", "b")
+        for series, value in (("one", 1.0), ("two", 2.0))
+    )
+    svg = to_svg(Chart(title="t", kind=kind, unit="u", points=points, x_title="x"))  # type: ignore[arg-type]
+    assert svg.startswith("<svg")
+    assert svg.count("<title>") >= 4
+
+
+def test_without_the_extra_the_page_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(UsageError, match=r"pip install ffplan\[report\]"):
+        to_svg(TWO)
+
+
+def test_racks_show_nodes_and_power() -> None:
+    kind = RackKind(server="hgx", racks=32, nodes=4, units=8, height=48, watts=40_800.0, limit=45_000.0)
+    svg = rack_drawing("pod", (kind,)) or ""
+    assert svg.count('class="b"') == 4
+    assert "32 racks of 4 nodes" in svg
+    assert "40.8 of 45 kW at maximum" in svg
+    assert rack_drawing("pod", ()) is None
+
+
+def test_the_command_line_makes_pages(tmp_path: Path) -> None:
+    done = ffplan("design", "superpod-h100-4su", "-f", "html")
+    assert done.code == 0
+    assert done.out.startswith("<!DOCTYPE html>")
+    assert 'alt="superpod-h100-4su: racks"' in done.out
+    assert "designs/superpod-h100-4su.yaml" in done.out
+    target = tmp_path / "size.html"
+    assert ffplan("size --endpoints 500 --switch qm8700 -f html -o", str(target)).code == 0
+    assert target.read_text().count("<table>") >= 1
