@@ -164,6 +164,8 @@ class Nic(Part):
     """Fraction of the line rate that payload reaches."""
     tree_efficiency: EfficiencyFigure | None = None
     """Fraction of the line rate under trees, where several flows meet; left out where equal."""
+    fabrics: Many[Literal["infiniband", "ethernet"]] = ()
+    """Protocols that it speaks; either if omitted."""
     tuned: bool = False
     """True where its plugin for NCCL rates trees over two or three nodes at their actual speed; NCCL's own estimate
     rates them at half of it."""

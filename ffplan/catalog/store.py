@@ -129,6 +129,17 @@ class Catalog:
         other._read = {}
         return other
 
+    def with_entry(self, entry: Entry) -> Catalog:
+        """Return a copy that has one part as given, and counts no other as read.
+
+        Args:
+            entry: the part; it takes the place of that of its id.
+        """
+        other = self.fresh()
+        position = self._folder_of(entry.part.id)
+        other._read[entry.part.id, position or 0] = entry
+        return other
+
     @property
     def used(self) -> list[Entry]:
         """Every part read so far, by id and folder."""

@@ -14,6 +14,7 @@ import typer
 from ffplan.base.errors import EXIT_BUG, FfplanError
 
 COMMANDS = (
+    "init",
     "design",
     "compare",
     "check",
@@ -21,6 +22,7 @@ COMMANDS = (
     "collective",
     "train",
     "cost",
+    "explain",
     "accuracy",
     "calibrate",
     "route",

@@ -123,3 +123,31 @@ def audit_parts(
         typer.echo(item.fault, err=True)
     if report.broken:
         raise typer.Exit(EXIT_INVALID)
+
+
+@app.command("new")
+def new_part(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="Kind of part, such as switch.")],
+    name: Annotated[str, typer.Option("--id", metavar="ID", help="Id of the part.")] = "new-part",
+    like: Annotated[
+        str | None,
+        typer.Option("--like", metavar="ID", help="Part whose values are the examples.", autocompletion=_complete_part),
+    ] = None,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Print a file of a part to start from: every field of its kind explained, with examples."""
+    from ffplan.catalog.store import Catalog
+    from ffplan.cli.output import write
+    from ffplan.inputs.model import IDENTIFIER
+    from ffplan.inputs.suggest import did_you_mean
+    from ffplan.schema.part_template import part_template
+
+    known = _kind(kind, "new")
+    assert known is not None
+    if not IDENTIFIER.match(name):
+        raise UsageError(f"ffplan catalog new: --id `{name}`: use lower-case letters, digits, `.`, `+` and `-`")
+    parts = Catalog(catalog or ())
+    if like is not None and like not in (own := parts.ids_of(known)):
+        raise UsageError(f"ffplan catalog new: --like: no {known} `{like}`; {did_you_mean(like, own, what=known)}")
+    write(part_template(known, name, parts, like), output)

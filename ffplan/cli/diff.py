@@ -19,19 +19,6 @@ if TYPE_CHECKING:
     from ffplan.studies.difference import Version
 
 
-def _workload(model: str | None, tokens: str | None, batch: int | None, gpus: int | None) -> object:
-    """Return the job that both versions are timed with; None where each has its own."""
-    from ffplan.cli.cost_options import tokens_of
-    from ffplan.design.workload_schema import Workload
-
-    if model is None:
-        if tokens or batch or gpus:
-            raise UsageError("ffplan diff: --tokens, --batch and --gpus have an effect with --model only")
-        return None
-    number = tokens_of(tokens, "diff") if tokens else None
-    return Workload.model_construct(model=model, tokens=number, batch=batch, gpus=gpus, plan=None, search=False)
-
-
 def _versions(before: str, after: str, assessor: Assessor) -> tuple[Version, Version]:
     """Return the two versions that the arguments name."""
     from ffplan.cli.versions import design_document, revision_document, saved_version
@@ -94,17 +81,13 @@ def diff(
     """
     from ffplan.catalog.store import Catalog
     from ffplan.cli.versions import Assessor
+    from ffplan.cli.workload import workload_of
     from ffplan.inputs.document import parse_document
     from ffplan.report.difference import difference_document
     from ffplan.studies.difference import difference
 
     parts = Catalog(catalog or ())
-    if model is not None:
-        from ffplan.catalog.models import Model
-        from ffplan.catalog.named import part_of
-
-        part_of(parts, Model, model, "ffplan diff: --model")
-    assessor = Assessor(parts, _workload(model, tokens, batch, gpus))
+    assessor = Assessor(parts, workload_of("diff", parts, model, tokens, batch, gpus))
     one, two = _versions(before, after, assessor)
     progress = Progress("changes")
     found = difference(one, two, lambda raw: assessor.figures(parse_document(raw, two.info.file)), progress.step)

@@ -33,6 +33,8 @@ class SchemaName(StrEnum):
     FAULTS = "faults"
     CABLING = "cabling"
     VERIFY = "verify"
+    INIT = "init"
+    EXPLANATION = "explanation"
     AUDIT = "audit"
     DIFF = "diff"
     AS_BUILT = "as-built"

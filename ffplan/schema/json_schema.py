@@ -18,7 +18,7 @@ from ffplan.design import training as plans
 from ffplan.inputs.model import Frozen
 from ffplan.results import accuracy as accuracies
 from ffplan.results import collective as tables
-from ffplan.results import comparison, difference, reproduction
+from ffplan.results import comparison, difference, explanation, first_designs, reproduction
 from ffplan.results import cost as costs
 from ffplan.results import design as assessment
 from ffplan.results import fabric as results
@@ -42,6 +42,8 @@ OWNERS = (
     results,
     reproduction,
     difference,
+    first_designs,
+    explanation,
 )
 """Modules that own the models; each registers its own in `SCHEMAS`."""
 
@@ -77,7 +79,7 @@ def _classes(base: type[Frozen]) -> list[type[Frozen]]:
 
 def _known_classes() -> dict[str, type]:
     known: dict[str, type] = {model.__name__: model for model in _classes(Frozen)}
-    for module in (accuracies, assessment, comparison, costs, difference, reproduction, results, tables, trainings):
+    for module in OWNERS:
         known |= {n: item for n, item in vars(module).items() if is_dataclass(item) and isinstance(item, type)}
     return known | {"Finding": Finding}
 

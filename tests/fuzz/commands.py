@@ -42,6 +42,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--id": ("mine", "imported-server", "a: b", "../x"),
     "--library": ("nccl", "hfreduce", "hfreduce-nvlink", "rccl", "deepep", "nccl,hfreduce", "x"),
     "--jobs": ("1", "2", "0"),
+    "--like": ("qm8700", "x"),
     "--limit": ("10", "60"),
     "--link": ("400g-aoc", "hdr-aoc", "x"),
     "--lose": (
@@ -109,8 +110,8 @@ WRONG = {"x", "0", "-1", "9", "nan", "2", "a: b", "../x", "99999999999999999999"
 """Values that are often refused, and therefore drawn seldom; 2 is a share of more than all."""
 LEFT_OUT = {"--update-baseline", "--output", "--catalog", "--write", "--save", "--force", "--with", "--leave-one-out"}
 """Options that write files, drive programs of others, or ask for minutes of work."""
-NOT_RUN = {"verify"}
-"""Commands that drive other programs, for minutes."""
+NOT_RUN = {"verify", "init", "explain"}
+"""Commands that drive other programs, write files into the working folder, or time a design hundreds of times."""
 USUAL = {
     "size": ("--endpoints", "--switch"),
     "train": ("--model", "--batch", "--gpus"),

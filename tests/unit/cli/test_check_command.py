@@ -72,7 +72,10 @@ def test_a_folder_without_yaml_is_refused(tmp_path: Path) -> None:
     ("command", "message"),
     [
         ("check fire-flyer-2 --format jsn", "ffplan check: --format: no `jsn`; did you mean `json`?"),
-        ("design fire-flyer-2 --format sarif", "ffplan design: --format: no `sarif`; known choice: `csv`, `json`, "),
+        (
+            "design fire-flyer-2 --format sarif",
+            "ffplan design: --format: no `sarif`; known choice: `csv`, `html`, `json`, ",
+        ),
         ("schema desing", "ffplan schema: no `desing`; did you mean `design`?"),
         ("catalog list --format xml", "ffplan catalog list: --format: no `xml`; known choice: `json`, `table`"),
         ("verify fire-flyer-2 --with opensn", "ffplan verify: --with: no `opensn`; did you mean `opensm`?"),

@@ -1,0 +1,153 @@
+"""`ffplan explain`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ffplan.base.errors import UsageError
+from ffplan.cli.cost_options import TokensOption
+from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.options import CatalogOption, OutputOption, complete_design, complete_part
+from ffplan.cli.output import Progress, emit, write
+from ffplan.cli.series import MOST
+
+if TYPE_CHECKING:
+    from ffplan.check.rule import Rule
+    from ffplan.results.training import TrainReport
+
+_UNIT = re.compile(r"\[([^\]]+)\]")
+
+
+def _rule_text(rule: Rule) -> str:
+    example = "\n".join(f"    {line}" for line in rule.example.splitlines())
+    return (
+        f"{rule.id} ({rule.severity})\n{rule.title}.\n\nWhy: {rule.why}\n\nBreaks it:\n{example}\n\nFix: {rule.fix}\n"
+    )
+
+
+def _glossary() -> dict[str, tuple[str, str]]:
+    """Return every term and symbol with its definition and the title of its table."""
+    from ffplan.base.paths import data_folder
+
+    found: dict[str, tuple[str, str]] = {}
+    title = ""
+    for line in (data_folder("docs") / "nomenclature.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            title = line.removeprefix("## ")
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("| ") else []
+        if len(cells) >= 2 and cells[0] not in ("term", "symbol", "grade", "status") and not cells[0].startswith("-"):
+            meaning = cells[1] + (f" [{cells[2]}]" if len(cells) > 2 and cells[2] else "")
+            for name in cells[0].split(", "):
+                found.setdefault(name.strip("`"), (meaning, title))
+    return found
+
+
+def _word(name: str) -> str:
+    """Return the page of a rule, or the definition of a term.
+
+    Raises:
+        UsageError: where there is neither.
+    """
+    from ffplan.check.every_rule import every_rule
+    from ffplan.inputs.suggest import did_you_mean
+
+    rules = {rule.id: rule for rule in every_rule()}
+    if name in rules:
+        return _rule_text(rules[name])
+    terms = _glossary()
+    key = name if name in terms else next((term for term in terms if term.lower() == name.lower()), None)
+    if key is not None:
+        meaning, title = terms[key]
+        return f"{key}: {meaning}\n({title})\n"
+    hint = did_you_mean(name, sorted([*rules, *terms]), what="rule or term")
+    raise UsageError(f"ffplan explain: no rule and no term `{name}`; {hint}; a design needs a PATH, such as cost.total")
+
+
+def _meanings(path: str) -> tuple[str, str]:
+    """Return description and unit of a path of an assessment."""
+    from ffplan.schema.json_schema import json_schema
+
+    schema = json_schema("assessment")
+    node: Any = schema
+    words = ""
+    for step in re.findall(r"[^.\[\]]+", path):
+        node = _inside(node, schema, is_list=step.isdigit())
+        node = node.get("items", {}) if step.isdigit() else node.get("properties", {}).get(step, {})
+        words = node.get("description", words)
+    unit = _UNIT.search(words)
+    return words, "" if unit is None or unit[1] in ("1", "currency") else unit[1]
+
+
+def _inside(node: dict[str, Any], schema: dict[str, Any], *, is_list: bool) -> dict[str, Any]:
+    """Return a node of a schema, followed to where its fields or items are."""
+    wanted = "items" if is_list else "properties"
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if "$ref" in node:
+            node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
+        if wanted in node:
+            return node
+        waiting += node.get("anyOf", [])
+    return {}
+
+
+def _kept(report: TrainReport) -> Any:
+    """Return the plan of a report as one to be timed as it is."""
+    from ffplan.cli.plan_file import plan_text
+    from ffplan.design.plan_file import plan_of
+    from ffplan.design.training import PlanFields
+    from ffplan.inputs.document import parse_document
+
+    return plan_of(parse_document(plan_text(PlanFields(), report.rows[0].plan).encode(), "plan"), {})
+
+
+def explain(
+    what: Annotated[
+        str,
+        typer.Argument(metavar="DESIGN|WORD", help="A design, a rule or a term.", autocompletion=complete_design),
+    ],
+    path: Annotated[
+        str | None, typer.Argument(metavar="PATH", help="Figure, such as cost.network or training.step_s.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="ID",
+            help="Model, in place of the design's `workload`.",
+            autocompletion=complete_part("model"),
+        ),
+    ] = None,
+    tokens: TokensOption = None,
+    batch: Annotated[int | None, typer.Option("--batch", min=1, max=MOST, help="Sequences of a step.")] = None,
+    gpus: Annotated[int | None, typer.Option("--gpus", min=1, max=MOST, help="Accelerators of the job.")] = None,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Derive one figure of a design: formula, values, sources, what binds, what a tenth of each input does.
+
+    PATH is that of the JSON output, or communication.LIBRARY, training.step_s, training.tokens_s, training.mfu,
+    run.cost, run.cost_per_million_tokens, run.days, run.energy_mwh, run.carbon_t. A rule or a term alone: what it is.
+    """
+    if path is None:
+        write(_word(what), output)
+        return
+    from ffplan.catalog.store import Catalog
+    from ffplan.cli.versions import design_document
+    from ffplan.cli.workload import workload_of
+    from ffplan.report.explanation import explanation_document
+    from ffplan.studies.explain_path import Question
+    from ffplan.studies.explain_path import explain as study
+
+    parts = Catalog(catalog or ())
+    workload = workload_of("explain", parts, model, tokens, batch, gpus)
+    question = Question(document=design_document(what), catalog=parts, path=path, workload=workload)
+    progress = Progress("a tenth of each input")
+    found = study(question, _meanings, _kept, progress.step)
+    progress.end()
+    emit(explanation_document(found), form, output)

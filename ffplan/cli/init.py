@@ -1,0 +1,226 @@
+"""`ffplan init`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.loading import parsed
+from ffplan.cli.options import CatalogOption, complete_design, complete_part
+from ffplan.cli.output import Progress, emit, write
+from ffplan.cli.series import MOST
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.inputs.quantities import Money
+    from ffplan.results.first_designs import FirstDesign
+    from ffplan.studies.first_designs import Built, Wishes
+
+DEFAULT_BOOK = "usd-2026"
+
+
+def _money(text: str) -> Money:
+    from pydantic_core import PydanticCustomError
+
+    from ffplan.inputs.quantities import parse_money
+
+    try:
+        return parse_money(text)
+    except PydanticCustomError as error:
+        context = error.context or {}
+        raise UsageError(f"ffplan init: --budget: {context.get('message')}; {context.get('remedy')}") from None
+
+
+def _row(built: Built, file: str | None, wishes: Wishes, catalog: Catalog) -> FirstDesign:
+    """Return a design with its figures; the model is timed where one is asked for."""
+    from ffplan.results.first_designs import FirstDesign
+    from ffplan.studies.workload import workload_report
+    from ffplan.training.accelerator_rates import UncalibratedError
+    from ffplan.training.constraints import RefusedError
+
+    tokens_s, refused = None, None
+    if wishes.model is not None:
+        try:
+            job = workload_report(built.design, catalog.fresh(), built.design.workload)
+            tokens_s = job.rows[0].tokens_s
+        except (RefusedError, UncalibratedError) as error:
+            refused = str(error)
+    found, timed = built.assessment, built.assessment.communication
+    return FirstDesign(
+        name=found.design.name,
+        idea=built.idea.words,
+        file=file,
+        accelerators=found.accelerators,
+        nodes=found.nodes["compute"],
+        switches=found.fabric.switches.total,
+        currency=built.study.currency,
+        cost=built.cost,
+        cost_per_accelerator=built.cost / found.accelerators,
+        facility_peak_kw=built.study.power.facility_peak_kw,
+        allreduce_gbyte_s=timed[0].algbw_gbyte_s if timed else None,
+        tokens_s=tokens_s,
+        refused=refused,
+    )
+
+
+def _copied(name: str, prefix: str | None, folder: str) -> None:
+    """Write a shipped design under another name."""
+    from ffplan.inputs.design_files import find_design
+    from ffplan.inputs.document import read_bytes
+
+    path, file = find_design(name)
+    text = read_bytes(path, file).decode("utf-8-sig")
+    new = prefix or path.stem
+    kept = [line for line in text.splitlines() if not line.startswith("# yaml-language-server:")]
+    lines = [f"name: {new}" if line.startswith("name:") else line for line in kept]
+    target = Path(folder) / f"{new}.yaml"
+    _refuse([target])
+    write("\n".join(lines) + "\n", str(target), option="--folder")
+    typer.echo(f"{target}: {file} to start from")
+
+
+def _refuse(targets: list[Path]) -> None:
+    """Refuse to replace files.
+
+    Raises:
+        UsageError: for the first that exists, or where the folder does not.
+    """
+    for target in targets:
+        if not target.parent.is_dir():
+            raise UsageError(f"ffplan init: --folder: there is no folder {target.parent}")
+        if target.exists():
+            raise UsageError(f"ffplan init: {target} exists already; choose another --name or --folder")
+
+
+def init(
+    gpus: Annotated[
+        int | None, typer.Option("--gpus", "-g", min=1, max=MOST, help="Accelerators; the most that the rest allows.")
+    ] = None,
+    accelerator: Annotated[
+        str | None,
+        typer.Option(
+            "--accelerator", "-a", metavar="ID", help="Accelerator.", autocompletion=complete_part("accelerator")
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None, typer.Option("--budget", metavar="MONEY", help="Most to spend on the cluster, such as '$160M'.")
+    ] = None,
+    power: Annotated[
+        str | None, typer.Option("--power", metavar="POWER", help="Most that the facility may draw, such as 5MW.")
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", metavar="ID", help="Model to train.", autocompletion=complete_part("model")),
+    ] = None,
+    prices: Annotated[
+        str, typer.Option("--prices", metavar="ID", help="Price book.", autocompletion=complete_part("price-book"))
+    ] = DEFAULT_BOOK,
+    pue: Annotated[float, typer.Option("--pue", min=1.0, max=5.0, help="Facility over IT power.")] = 1.25,
+    start: Annotated[
+        str | None,
+        typer.Option("--from", metavar="DESIGN", help="Copy a shipped design.", autocompletion=complete_design),
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Start of the names.")] = None,
+    folder: Annotated[str, typer.Option("--folder", metavar="DIR", help="Folder of the files.")] = ".",
+    form: FormatOption = ReportFormat.TABLE,
+    catalog: CatalogOption = None,
+) -> None:
+    """Write designs to start from: three for a few wishes, costed, or a copy of a shipped one.
+
+    Exit code 1 where no design meets the wishes.
+    """
+    from ffplan.inputs.model import IDENTIFIER
+
+    if name is not None and not IDENTIFIER.match(name):
+        raise UsageError(f"ffplan init: --name: `{name}` is no name; use lower-case letters, digits, `.`, `+` and `-`")
+    if start is not None:
+        if gpus or accelerator or budget or power or model:
+            raise UsageError("ffplan init: --from copies a design as it is; drop the wishes, or --from")
+        _copied(start, name, folder)
+        return
+    if accelerator is None:
+        raise UsageError("ffplan init: --accelerator ID; `ffplan catalog list accelerators` lists them")
+    wishes = _wishes(
+        accelerator=accelerator,
+        gpus=gpus,
+        budget=budget,
+        power=power,
+        model=model,
+        prices=prices,
+        pue=pue,
+        catalogs=catalog,
+    )
+    _wished(wishes, name, folder, form, catalog)
+
+
+def _wishes(
+    *,
+    accelerator: str,
+    gpus: int | None,
+    budget: str | None,
+    power: str | None,
+    model: str | None,
+    prices: str,
+    pue: float,
+    catalogs: list[str] | None,
+) -> Wishes:
+    """Return the wishes of the command line, with every name known."""
+    from ffplan.catalog.models import Model
+    from ffplan.catalog.named import part_of
+    from ffplan.catalog.parts import Accelerator
+    from ffplan.catalog.prices import PriceBook
+    from ffplan.catalog.store import Catalog
+    from ffplan.inputs.quantities import POWER, parse_quantity
+    from ffplan.studies.first_designs import Wishes
+
+    parts = Catalog(catalogs or ())
+    part_of(parts, Accelerator, accelerator, "ffplan init: --accelerator")
+    book = part_of(parts, PriceBook, prices, "ffplan init: --prices")
+    if model is not None and part_of(parts, Model, model, "ffplan init: --model").transformer is None:
+        raise UsageError(f"ffplan init: --model {model}: a workload is counted in tokens; name a transformer")
+    money = _money(budget) if budget is not None else None
+    if money is not None and money.currency != book.currency:
+        raise UsageError(f"ffplan init: --budget is in {money.currency}, the price book `{book.id}` in {book.currency}")
+    return Wishes(
+        accelerator=accelerator,
+        gpus=gpus,
+        budget=money.amount if money else None,
+        watts=parsed(lambda: parse_quantity(power, POWER), "--power", "init") if power is not None else None,
+        model=model,
+        book=prices,
+        pue=pue,
+    )
+
+
+def _wished(wishes: Wishes, name: str | None, folder: str, form: ReportFormat, catalogs: list[str] | None) -> None:
+    """Write the designs that meet some wishes, and print their figures."""
+    from ffplan.catalog.store import Catalog
+    from ffplan.report.first_designs import init_document
+    from ffplan.results.design import SCHEMA_VERSION
+    from ffplan.results.first_designs import InitReport
+    from ffplan.studies.first_designs import NoDesignError, first_designs
+
+    parts = Catalog(catalogs or ())
+    progress = Progress("sizing designs")
+    progress.step(0, 3)
+    try:
+        built, left = first_designs(wishes, parts, name or wishes.accelerator)
+    except NoDesignError as error:
+        raise UsageError(f"ffplan init: {error}") from None
+    if not built:
+        progress.end()
+        typer.echo(f"ffplan init: no design meets the wishes: {'; '.join(left)}", err=True)
+        raise typer.Exit(EXIT_FINDINGS)
+    targets = [Path(folder) / f"{item.assessment.design.name}.yaml" for item in built]
+    _refuse(targets)
+    rows = []
+    for at, (item, target) in enumerate(zip(built, targets, strict=True)):
+        progress.step(at, len(built))
+        write(item.text, str(target), option="--folder")
+        rows.append(_row(item, str(target), wishes, parts))
+    progress.end()
+    emit(init_document(InitReport(SCHEMA_VERSION, tuple(rows), tuple(left))), form, None)

@@ -1,0 +1,70 @@
+"""What `ffplan explain` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import number
+from ffplan.report.document import Body, Document, Grid, Lines, Remarks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.report.document import Block
+    from ffplan.results.explanation import Derivation, Explanation, Influence
+
+MOST = 15
+"""Inputs that people are shown; JSON and CSV have all."""
+
+
+def _tree(step: Derivation, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield (label, words) of a derivation and what it is made of."""
+    value = "" if step.value is None else f"{number(step.value, 5)} {step.unit}".strip()
+    mark = " <- binds" if step.binds else ""
+    lines = [f"{value}{mark}"]
+    lines += [f"= {step.formula}"] if step.formula else []
+    where = step.source or step.place
+    if where and not step.formula:
+        lines.append(f"from {where}")
+    yield f"{'  ' * depth}{step.label}", "; ".join(line for line in lines if line)
+    for inner in step.steps:
+        yield from _tree(inner, depth + 1)
+
+
+def _change(value: float | None) -> str:
+    if value is None:
+        return "cannot stand"
+    return f"{100 * value:+.3g} %" if abs(value) > 5e-8 else "0 %"
+
+
+def _row(item: Influence) -> tuple[str, ...]:
+    return item.input, item.value, _change(item.less), _change(item.more), item.status
+
+
+def explanation_document(found: Explanation) -> Document:
+    """Return what `ffplan explain DESIGN PATH` prints."""
+
+    def body() -> Body:
+        blocks: list[Block] = [Grid("Derivation", tuple(_tree(found.root)), ("", ""), style="plain")]
+        sources = tuple(dict.fromkeys(_sources(found.root)))
+        if sources:
+            blocks.append(Lines("Equations", sources))
+        if found.influences:
+            rows = tuple(_row(item) for item in found.influences[:MOST])
+            header = ("input", "value", "a tenth less", "a tenth more", "status")
+            blocks.append(Grid("What moves it", rows, header, style="plain"))
+        notes = [f"{found.idle:,} other inputs do not move it."] * bool(found.idle)
+        if len(found.influences) > MOST:
+            notes.insert(0, f"{len(found.influences) - MOST:,} more inputs move it less; --format json lists all.")
+        blocks.append(Remarks((*notes, *found.notes)))
+        return Body(f"{found.design}: {found.path}", blocks, intro=found.meaning or None)
+
+    return Document(found, body, lambda: found.influences)
+
+
+def _sources(step: Derivation) -> Iterator[tuple[str, str]]:
+    """Yield (function, source) of every equation of a derivation."""
+    if step.place and step.formula:
+        yield step.place, step.source
+    for inner in step.steps:
+        yield from _sources(inner)

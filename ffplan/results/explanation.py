@@ -1,0 +1,78 @@
+"""JSON output of `explain`, field by field; `SCHEMA_VERSION` is shared with the assessment."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from ffplan.base.record import record
+from ffplan.results.result import Result
+
+
+@record
+class Derivation:
+    """A value, its formula, and the values that it is made of."""
+
+    label: str
+    """What it is."""
+    value: float | None
+    """The value; null of a heading."""
+    unit: str
+    """Its unit."""
+    formula: str
+    """Equation, or how it follows from the values below."""
+    source: str
+    """Where the equation, or the figure, is from."""
+    place: str
+    """Function that holds the equation, or file of the figure."""
+    binds: bool
+    """It alone decides the value above: the least rate, or the largest part."""
+    steps: tuple[Derivation, ...] = field(default=())
+    """What it is made of."""
+
+
+@record
+class Influence:
+    """What a tenth more and a tenth less of one input does to the value."""
+
+    input: str
+    """Part and field of the catalogue, field of the design, or input of the account."""
+    value: str
+    """Its value."""
+    place: str
+    """File, and line of a design's field."""
+    source: str
+    """Where it is from."""
+    status: str
+    """Status of the figure; `given` where the design states it."""
+    less: float | None
+    """Relative change of the value with a tenth less [1]; null where the design then cannot stand."""
+    more: float | None
+    """Relative change of the value with a tenth more [1]; null where the design then cannot stand."""
+
+
+@record
+class Explanation(Result):
+    """Output of `ffplan explain DESIGN PATH`."""
+
+    schema_version: str
+    """Version of this format."""
+    design: str
+    """Name of the design."""
+    path: str
+    """Path of the value."""
+    meaning: str
+    """What the value is."""
+    root: Derivation
+    """The value with its derivation."""
+    influences: tuple[Influence, ...]
+    """Inputs that move it, the strongest first."""
+    idle: int
+    """Inputs that were tried and do not move it."""
+    notes: tuple[str, ...]
+    """What the reader should know, a sentence each."""
+
+
+SCHEMAS = {
+    "explanation": (Explanation, "Output of `ffplan explain DESIGN PATH --format json`"),
+}
+"""Files and outputs of this module, with their titles."""

@@ -1,0 +1,132 @@
+"""A commented file of a part to start from: every field explained, with values of a shipped part as examples."""
+
+from __future__ import annotations
+
+import json
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.errors import InputError
+from ffplan.inputs.emit import scalar
+from ffplan.schema.json_schema import json_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.catalog.store import Catalog
+
+WIDTH = 100
+SOURCE = "todo"
+EVIDENCE = ("source", "grade", "status", "note", "low", "high")
+HEADER = (
+    "A {kind}. Every value below is an example, of `{example}` or another shipped part: put yours in its place, name "
+    "where it is from under `sources`, and remove what does not apply. Fields behind `#` may be left out. "
+    "`ffplan check FILE` says what is missing; `--catalog FOLDER` makes the part known."
+)
+SOURCES = (
+    "title: enough to find it again. date: year, month or day. grade: measured, datasheet, derived or estimate. "
+    "status: V seen in the source, VS second-hand, DG digitised, D derived, R recalled, always graded estimate."
+)
+APART = ("announced", "note")
+"""Fields of an example that say nothing of another part."""
+NONE = {"announced": True, "extends": "usd-2026"}
+"""Examples of fields that no shipped part need have."""
+HEAD = ("kind", "id", "name", "vendor", "sources")
+"""Fields that every part has, in the order of a file."""
+
+
+def _entries(catalog: Catalog, kind: str, like: str | None) -> list[Any]:
+    """Return the data of parts of a kind: the one that is named, then those with most fields."""
+    found = {}
+    for name in catalog.ids_of(kind):
+        try:
+            found[name] = catalog.entry(name).document.data
+        except InputError:
+            continue
+    first = [found.pop(like)] if like in found else []
+    return [*first, *sorted(found.values(), key=lambda data: (-len(data), str(data.get("id"))))]
+
+
+def _mended(value: Any) -> Any:
+    """Return example data whose figures name our source, without the evidence of the part that they are from."""
+    if isinstance(value, dict):
+        if "source" in value and ("value" in value or "likely" in value):
+            kept = {name: _mended(item) for name, item in value.items() if name not in EVIDENCE}
+            return {**kept, "source": SOURCE}
+        return {name: _mended(item) for name, item in value.items()}
+    return [_mended(item) for item in value] if isinstance(value, list) else value
+
+
+def _flow(value: Any) -> str:
+    """Return a value in one line of YAML."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{scalar(str(key))}: {_flow(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(_flow(item) for item in value)}]"
+    return scalar(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _comment(text: str, indent: str = "") -> list[str]:
+    words = " ".join(text.split())
+    return [f"{indent}# {line}" for line in wrap(words, WIDTH - len(indent))]
+
+
+def fields_of_kind(schema: dict[str, Any], kind: str) -> dict[str, Any]:
+    """Return the fields of a kind with their descriptions."""
+    for option in schema.get("oneOf", schema.get("anyOf", [])):
+        node = schema["$defs"][option["$ref"].rsplit("/", 1)[1]]
+        if node["properties"]["kind"].get("const") == kind:
+            return {"properties": node["properties"], "required": node.get("required", [])}
+    raise KeyError(kind)
+
+
+def _value(name: str, value: Any, *, optional: bool) -> Iterator[str]:
+    """Yield the lines of a field, commented out where it may be left out."""
+    mark = "# " if optional else ""
+    mended = _mended(value)
+    if isinstance(mended, list) and mended and isinstance(mended[0], dict):
+        yield f"{mark}{name}:"
+        for item in mended:
+            yield f"{mark}  - {_flow(item)}"
+    elif isinstance(mended, dict) and "source" not in mended and len(_flow(mended)) > WIDTH:
+        yield f"{mark}{name}:"
+        for key, item in mended.items():
+            yield f"{mark}  {key}: {_flow(item)}"
+    else:
+        yield f"{mark}{name}: {_flow(mended)}"
+
+
+def part_template(kind: str, identity: str, catalog: Catalog, like: str | None = None) -> str:
+    """Return a catalogue file with every field of a kind, explained.
+
+    Args:
+        kind: kind of part, such as switch.
+        identity: id of the new part.
+        catalog: parts that examples are taken from.
+        like: id of the part whose values come first.
+
+    Raises:
+        KeyError: where there is no such kind.
+    """
+    found = fields_of_kind(json_schema("catalog"), kind)
+    examples = _entries(catalog, kind, like)
+    example = examples[0]
+    lines = [
+        *_comment(HEADER.format(kind=kind, example=example["id"])),
+        "",
+        f"kind: {kind}",
+        f"id: {_flow(identity)}  # the name of the file, without its ending",
+        f"name: {_flow('TODO: name as its maker writes it')}",
+        f"vendor: {_flow('TODO: maker')}",
+        "sources:",
+        *_comment(SOURCES, "  "),
+        f'  {SOURCE}: {{title: "TODO: publication, section, page", date: "2026", grade: estimate, status: R}}',
+    ]
+    names = [name for name in found["properties"] if name not in HEAD]
+    required = [name for name in names if name in found["required"] or (name in example and name not in APART)]
+    for name in [*required, *(name for name in names if name not in required)]:
+        own = next((data[name] for data in examples if name in data), NONE.get(name, ""))
+        lines += ["", *_comment(found["properties"][name].get("description", ""))]
+        optional = name not in required
+        lines += list(_value(name, example.get(name, own), optional=optional))
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,192 @@
+"""Derivations of the figures that `ffplan explain` takes apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.studies.explain import derived, given
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.results.collective import CollectiveReport
+    from ffplan.results.cost import CostStudy
+    from ffplan.results.design import Assessment, CostReport
+    from ffplan.results.explanation import Derivation
+    from ffplan.results.run import RunReport
+    from ffplan.results.training import TrainReport
+
+SIZING = "ffplan.fabric.sizing.formulas"
+ROLES = {"leaf": f"{SIZING}:leaf_switches", "spine": f"{SIZING}:two_tier_spines", "core": f"{SIZING}:core_equal_stripe"}
+POLICIES = {
+    "minimal": f"{SIZING}:core_minimal",
+    "per-rail-whole-pods": f"{SIZING}:core_per_rail_whole_pods",
+    "equal-stripe": f"{SIZING}:core_equal_stripe",
+}
+
+
+def _lines(cost: CostReport, categories: tuple[str, ...] | None) -> tuple[Derivation, ...]:
+    lines = [line for line in cost.lines if categories is None or line.category in categories]
+    most = max((line.total for line in lines), default=0.0)
+    return tuple(
+        derived(
+            f"{line.quantity:,} x {line.part}",
+            line.total,
+            cost.currency,
+            "ffplan.cost.bom:line_total",
+            (
+                given("quantity", float(line.quantity), "", how=f"counted from the design: {line.category}"),
+                given(
+                    "unit price",
+                    line.unit_price,
+                    cost.currency,
+                    source=f"price book {cost.price_book} of {cost.price_date}, status {line.status}",
+                ),
+            ),
+            binds=line.total == most,
+        )
+        for line in lines
+    )
+
+
+NETWORK = ("switches", "endpoint-links", "inter-switch-links")
+COSTS = {
+    "total": None,
+    "network": NETWORK,
+    "servers": ("servers",),
+    "storage": ("storage",),
+    "per_accelerator": None,
+}
+
+
+def cost_parts(found: Assessment, field: str) -> tuple[tuple[Derivation, ...], str]:
+    """Return the lines of a sum of money, and how they make it."""
+    if found.cost is None or field not in COSTS:
+        return (), ""
+    how = "sum of the lines"
+    return _lines(found.cost, COSTS[field]), f"{how} over accelerators" if field == "per_accelerator" else how
+
+
+def collective_parts(report: CollectiveReport) -> tuple[Derivation, ...]:
+    """Return the parts of an allreduce's time, and the terms of its bound."""
+    row = next((row for row in report.scales if row.gpus == report.ranks), None)
+    parts = []
+    if row is not None:
+        pieces = [
+            ("latency", row.latency_s, "what does not grow with the message"),
+            ("stream", row.stream_s, f"message over the rate of {row.limited_by_label}"),
+            ("pipeline fill", row.fill_s, "filling of the pipeline inside nodes and along hops"),
+        ]
+        longest = max(seconds for _, seconds, _ in pieces)
+        steps = tuple(given(name, s, "s", how=how, binds=s == longest) for name, s, how in pieces)
+        parts.append(derived("time", report.time_s, "s", "ffplan.collectives.latency:transfer_time", steps))
+    parts.append(given("message", report.message_bytes, "byte", source="`communication.message_size` of the design"))
+    least = min(term.gbyte_s for term in report.bound.terms)
+    terms = tuple(
+        given(term.label, term.gbyte_s, "GB/s", how=term.derivation, binds=term.gbyte_s == least)
+        for term in sorted(report.bound.terms, key=lambda term: term.gbyte_s)
+    )
+    parts.append(derived("bound", report.bound.algbw_gbyte_s, "GB/s", "ffplan.collectives.bounds:rate", terms))
+    return tuple(parts)
+
+
+def switch_parts(found: Assessment) -> tuple[Derivation, ...]:
+    """Return the switches by role with the rule of each."""
+    fabric, parts = found.fabric, []
+    counts = fabric.switches
+    for role in ("leaf", "spine", "core", "interzone", "router"):
+        count = getattr(counts, role, 0)
+        if not count:
+            continue
+        place = POLICIES.get(fabric.core_policy or "", ROLES["core"]) if role == "core" else ROLES.get(role, "")
+        if role == "leaf" and fabric.family.startswith("rail-optimised"):
+            place = f"{SIZING}:rail_leaves"
+        if role == "spine" and fabric.tiers == 3:
+            place = f"{SIZING}:pod_spines"
+        if role == "router":
+            place = "ffplan.fabric.sizing.dragonfly:dragonfly_groups"
+        if place:
+            parts.append(derived(f"{role} switches", float(count), "", place))
+        else:
+            parts.append(given(f"{role} switches", float(count), "", source="`fabric.inter_zone` of the design"))
+    return tuple(parts)
+
+
+def power_parts(found: Assessment) -> tuple[Derivation, ...]:
+    """Return the powers that a cluster's adds up to."""
+    power = found.power
+    nodes = [
+        derived(
+            f"{node.count:,} {node.role} nodes, {node.server}",
+            node.training_w * node.count / 1e3,
+            "kW",
+            "ffplan.cost.power:training_power",
+            (given("one node", node.training_w, "W", how=node.training_grade),),
+        )
+        for node in power.nodes
+    ]
+    return (
+        *nodes,
+        derived("switches and links", power.network_kw, "kW", "ffplan.cost.power:component_sum"),
+        given("PUE", power.pue, "", source="`site.pue` of the design"),
+    )
+
+
+def training_parts(report: TrainReport) -> tuple[Derivation, ...]:
+    """Return the parts of a step."""
+    row = report.rows[0]
+    parts = [given(part.label, part.seconds, "s", binds=at == 0) for at, part in enumerate(row.parts)]
+    gains = [given(f"10 % more: {gain.label}", 100 * gain.faster, "% faster") for gain in row.gains[:5]]
+    return (*parts, *gains)
+
+
+def run_parts(run: RunReport, study: CostStudy) -> tuple[Derivation, ...]:
+    """Return what a run's cost is made of."""
+    parts: list[Derivation] = [
+        derived(
+            "accelerator-hours",
+            run.accelerator_hours.likely,
+            "h",
+            "ffplan.cost.run:accelerator_hours",
+            (
+                derived("days", run.days.likely, "days", "ffplan.cost.run:run_seconds"),
+                given(
+                    "tokens a second", run.tokens_s, "1/s", how=f"step {run.step_s:.4g} s, MFU {100 * run.mfu:.1f} %"
+                ),
+                given("effective training time", run.effective, ""),
+            ),
+        )
+    ]
+    if study.tco is not None:
+        most = max((row.amount for row in study.tco.yearly), default=0.0)
+        rows = tuple(
+            given(row.label, row.amount, f"{study.currency}/year", binds=row.amount == most) for row in study.tco.yearly
+        )
+        hour = study.tco.per_accelerator_hour.likely
+        place = "ffplan.cost.account:account_year"
+        parts.append(derived("an accelerator-hour in use", hour, study.currency, place, rows))
+    parts.append(given("tokens", run.tokens, ""))
+    return tuple(parts)
+
+
+PLACES = {
+    "cost.total": "ffplan.cost.bom:line_total",
+    "fabric.bisection_gbyte_s": f"{SIZING}:tree_bisection",
+    "fabric.oversubscription": f"{SIZING}:bandwidth_oversubscription",
+    "power.facility_kw": "ffplan.cost.power:facility_power",
+    "power.energy_mwh_per_year": "ffplan.cost.power:annual_energy",
+    "training.mfu": "ffplan.training.mfu:achieved",
+    "run.cost": "ffplan.cost.run:run_cost",
+    "run.cost_per_million_tokens": "ffplan.cost.run:run_cost",
+    "run.days": "ffplan.cost.run:run_seconds",
+    "run.energy_mwh": "ffplan.cost.run:run_energy",
+    "run.carbon_t": "ffplan.cost.run:run_carbon",
+}
+"""Function that states the equation of a path."""
+
+Parts = "Callable[[Assessment], tuple[Derivation, ...]]"
+BY_PREFIX: dict[str, Callable[[Assessment], tuple[Derivation, ...]]] = {
+    "fabric.switches": switch_parts,
+    "power": power_parts,
+}
+"""Parts of assessed figures by the start of their path."""

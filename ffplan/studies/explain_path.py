@@ -1,0 +1,312 @@
+"""From a path to its explanation: which study gives the value, and which parts it is taken into."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.errors import UsageError
+from ffplan.base.record import record
+from ffplan.catalog.store import Catalog
+from ffplan.design.resolve import resolve
+from ffplan.design.workload_schema import Workload
+from ffplan.inputs.document import Document
+from ffplan.inputs.suggest import did_you_mean
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.explanation import Derivation, Explanation, Influence
+from ffplan.studies.design import study_design
+from ffplan.studies.explain import Subject, derived, influences
+from ffplan.studies.explain_parts import (
+    BY_PREFIX,
+    PLACES,
+    collective_parts,
+    cost_parts,
+    run_parts,
+    training_parts,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.catalog.store import Entry
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.design.training import PlanFields
+    from ffplan.results.training import TrainReport
+
+TRAINING = {
+    "training.step_s": ("step", "s", "Time of a step of the workload."),
+    "training.tokens_s": ("tokens a second", "1/s", "Tokens trained in a second."),
+    "training.mfu": ("MFU", "", "Model FLOP/s over the dense peak at the plan's precision."),
+}
+RUN = {
+    "run.cost": ("cost of the run", "", "Cost of the workload's run over its tokens."),
+    "run.cost_per_million_tokens": ("a million tokens", "", "Cost of a million tokens of the workload."),
+    "run.days": ("days of the run", "days", "Days of the workload's run over its tokens."),
+    "run.energy_mwh": ("energy of the run", "MWh", "Energy of the workload's run at the meter."),
+    "run.carbon_t": ("carbon of the run", "t CO2e", "Carbon of the workload's run, hardware included."),
+}
+NOT_MOVED = ("measurement", "rent-book", "model")
+"""Kinds of parts whose figures are no inputs of a design."""
+
+
+@record
+class Question:
+    """What is asked."""
+
+    document: Document
+    catalog: Catalog
+    path: str
+    workload: Workload | None
+    """A workload in place of the design's own."""
+
+
+def _steps_of(path: str) -> list[str | int]:
+    """Return the steps of a path such as `communication[0].bound.time_s`."""
+    return [int(step) if step.isdigit() else step for step in re.findall(r"[^.\[\]]+", path)]
+
+
+def _number_at(data: Any, path: str) -> float | None:
+    """Return the number at a path of a result; None where there is none."""
+    for step in _steps_of(path):
+        if isinstance(step, int):
+            data = data[step] if isinstance(data, list | tuple) and step < len(data) else None
+        else:
+            data = data.get(step) if isinstance(data, dict) else getattr(data, step, None)
+    return float(data) if isinstance(data, int | float) and not isinstance(data, bool) else None
+
+
+def _explanation(
+    question: Question, design: ResolvedDesign, meaning: str, root: Derivation, found: tuple[Any, int], *notes: str
+) -> Explanation:
+    return Explanation(
+        schema_version=SCHEMA_VERSION,
+        design=design.spec.name,
+        path=question.path,
+        meaning=meaning,
+        root=root,
+        influences=found[0],
+        idle=found[1],
+        notes=notes,
+    )
+
+
+def _entries(catalog: Catalog) -> list[Entry]:
+    return [entry for entry in catalog.used if entry.part.kind not in NOT_MOVED]
+
+
+def explain(
+    question: Question,
+    meanings: Callable[[str], tuple[str, str]],
+    keep: Callable[[TrainReport], PlanFields],
+    step: Callable[[int, int], None],
+) -> Explanation:
+    """Return the derivation of one figure of a design.
+
+    Args:
+        question: design and path.
+        meanings: returns description and unit of a path of an assessment.
+        keep: returns the plan of a report, to be timed again as it is.
+        step: called with how much of the work is done, and in all.
+
+    Raises:
+        UsageError: where the design has no such figure.
+        InputError: where the design cannot be assessed.
+    """
+    if question.path in TRAINING:
+        return _of_training(question, keep, step)
+    if question.path in RUN:
+        return _of_run(question)
+    return _of_assessment(question, meanings, step)
+
+
+def _alias(path: str, data: Any) -> str:
+    """Return the whole path of `communication.LIBRARY` and of `communication.LIBRARY.field`."""
+    found = re.fullmatch(r"communication\.([a-z-]+)(?:\.(.+))?", path)
+    if found is None:
+        return path
+    libraries = [item.library for item in data.communication]
+    if found[1] not in libraries:
+        raise UsageError(f"ffplan explain: {path}: {did_you_mean(found[1], libraries, what='library')}")
+    return f"communication[{libraries.index(found[1])}].{found[2] or 'algbw_gbyte_s'}"
+
+
+def _of_assessment(
+    question: Question, meanings: Callable[[str], tuple[str, str]], step: Callable[[int, int], None]
+) -> Explanation:
+    catalog = question.catalog.fresh()
+    design = resolve(question.document, catalog)
+    found = study_design(design, catalog, all_scales=True).assessment
+    path = _alias(question.path, found)
+    value = _number_at(found, path)
+    if value is None:
+        known = [*known_paths(found), *TRAINING, *RUN]
+        hint = did_you_mean(question.path, known, what="figure")
+        raise UsageError(f"ffplan explain: `{question.path}` is no figure of this design; {hint}")
+    meaning, unit = meanings(path)
+    steps: tuple[Derivation, ...] = ()
+    how = ""
+    head, _, field = path.partition(".")
+    if head == "cost":
+        steps, how = cost_parts(found, field)
+        unit = found.cost.currency if found.cost else unit
+    elif match := re.match(r"communication\[(\d+)\]", path):
+        steps = collective_parts(found.communication[int(match[1])])
+        how = "message over time"
+    else:
+        make = next((make for prefix, make in BY_PREFIX.items() if path.startswith(prefix)), None)
+        steps = make(found) if make else ()
+    if path in PLACES:
+        root = derived(path, value, unit, PLACES[path], steps)
+    else:
+        root = Derivation(
+            label=path, value=value, unit=unit, formula=how, source="", place="", binds=False, steps=steps
+        )
+
+    def evaluate(changed: ResolvedDesign, parts: Catalog) -> float | None:
+        return _number_at(study_design(changed, parts, all_scales=False).assessment, path)
+
+    subject = Subject(document=question.document, catalog=question.catalog, evaluate=evaluate)
+    moved = influences(subject, value, _entries(catalog), step) if value else ((), 0)
+    return _explanation(question, design, meaning, root, moved)
+
+
+def known_paths(found: Any) -> list[str]:
+    """Return the paths of an assessment's numbers.
+
+    Args:
+        found: the assessment.
+    """
+    from ffplan.base.plain import leaves, plain
+
+    return [
+        path
+        for path, leaf in leaves(plain(found))
+        if isinstance(leaf, int | float) and not isinstance(leaf, bool) and not path.startswith("findings")
+    ]
+
+
+def _resolved(question: Question) -> tuple[ResolvedDesign, Catalog]:
+    """Return the design with its workload.
+
+    Raises:
+        UsageError: where it has none.
+    """
+    catalog = question.catalog.fresh()
+    design = resolve(question.document, catalog)
+    if question.workload is not None:
+        design = replace(design, workload=question.workload)
+    if design.workload is None:
+        remedy = "add `workload` to the design, or name --model and its options"
+        raise UsageError(f"ffplan explain: {question.path} needs a job: {remedy}")
+    return design, catalog
+
+
+def _timed(question: Question) -> tuple[ResolvedDesign, Catalog, TrainReport]:
+    """Return the design with its workload timed.
+
+    Raises:
+        UsageError: where it cannot run.
+    """
+    from ffplan.studies.workload import workload_report
+    from ffplan.training.accelerator_rates import UncalibratedError
+    from ffplan.training.constraints import RefusedError
+
+    design, catalog = _resolved(question)
+    try:
+        return design, catalog, workload_report(design, catalog, design.workload)
+    except (RefusedError, UncalibratedError) as error:
+        raise UsageError(f"ffplan explain: {error}") from None
+
+
+def _of_training(
+    question: Question, keep: Callable[[TrainReport], PlanFields], step: Callable[[int, int], None]
+) -> Explanation:
+    from ffplan.catalog.models import Model
+    from ffplan.studies.explain import TENTH
+    from ffplan.studies.usual_job import job_report
+    from ffplan.studies.workload import workload_gpus
+    from ffplan.training.constraints import RefusedError
+
+    design, catalog, report = _timed(question)
+    field = question.path.partition(".")[2]
+    label, unit, meaning = TRAINING[question.path]
+    value = float(getattr(report.rows[0], field))
+    steps = training_parts(report)
+    if question.path in PLACES:
+        root = derived(label, value, unit, PLACES[question.path], steps)
+    else:
+        how = "sum of the parts" if field == "step_s" else "batch and sequence over the step"
+        root = Derivation(
+            label=label, value=value, unit=unit, formula=how, source="", place="", binds=False, steps=steps
+        )
+    plan = keep(report)
+    gpus = workload_gpus(design, design.workload)
+
+    def evaluate(changed: ResolvedDesign, parts: Catalog) -> float | None:
+        model = parts.get(Model, report.model, question.document, ("workload", "model"))
+        try:
+            again = job_report(changed, parts, model, plan, gpus, searching=False)
+        except RefusedError:
+            return None
+        return float(getattr(again.rows[0], field))
+
+    subject = Subject(document=question.document, catalog=question.catalog, evaluate=evaluate)
+    base = evaluate(design, catalog) or value
+    entries = [entry for entry in _entries(catalog) if entry.part.kind not in ("price-book", "ownership")]
+    moved = influences(subject, base, entries, step)
+    note = f"Inputs are changed by {100 * TENTH:.0f} % with the plan kept; another plan may then be faster."
+    return _explanation(question, design, meaning, root, moved, note)
+
+
+def _of_run(question: Question) -> Explanation:
+    from ffplan.cost.sensitivity import likely
+    from ffplan.studies.asked import Asked
+    from ffplan.studies.cost import evaluate, inputs_for, ledger_for, study_cost
+    from ffplan.studies.explain import LEAST, TENTH
+    from ffplan.studies.usual_job import timed_job
+    from ffplan.studies.workload import workload_gpus
+
+    design, catalog, report = _timed(question)
+    tokens = design.workload.tokens
+    if tokens is None:
+        raise UsageError(f"ffplan explain: {question.path} needs tokens: add `tokens` to `workload`, or name --tokens")
+    timed = timed_job(report, workload_gpus(design, design.workload), tokens)
+    asked = Asked(draws=0)
+    study = study_cost(design, catalog, asked, timed)
+    field = question.path.partition(".")[2]
+    label, unit, meaning = RUN[question.path]
+    run = study.run
+    band = getattr(run, field) if run else None
+    if run is None or band is None:
+        raise UsageError(f"ffplan explain: {question.path}: the design has no prices")
+    unit = unit or run.currency
+    root = derived(label, band.likely, unit, PLACES[question.path], run_parts(run, study))
+    ledger = ledger_for(design, catalog, asked)
+    inputs = inputs_for(ledger, timed)
+    base = likely(inputs)
+    name = {"cost_per_million_tokens": "per_million"}.get(field, field)
+
+    def outcome(values: dict[str, Any]) -> float:
+        _, found = evaluate(ledger.account, timed.job, values)
+        return float(getattr(found, name))
+
+    tried = []
+    for item in inputs:
+        ends = (outcome({**base, item.name: base[item.name] * factor}) for factor in (1 - TENTH, 1 + TENTH))
+        changes = [end / band.likely - 1 for end in ends]
+        tried.append(
+            Influence(
+                input=item.label,
+                value=f"{float(base[item.name]):.6g} {item.unit.replace('currency', study.currency)}".strip(),
+                place="",
+                source=item.source,
+                status=item.status,
+                less=changes[0],
+                more=changes[1],
+            )
+        )
+    moving = [item for item in tried if max(abs(item.less or 0.0), abs(item.more or 0.0)) > LEAST]
+    ordered = sorted(moving, key=lambda item: (-max(abs(item.less or 0.0), abs(item.more or 0.0)), item.input))
+    note = "Inputs are those of the account; `ffplan explain` of `training.step_s` takes the step apart."
+    return _explanation(question, design, meaning, root, (tuple(ordered), len(tried) - len(moving)), note)

@@ -1,0 +1,340 @@
+"""Designs to start from: a few wishes turned into three valid, costed designs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.errors import InputError
+from ffplan.base.record import record
+from ffplan.catalog.parts import Link, Nic, Server, Switch
+from ffplan.catalog.prices import PriceBook
+from ffplan.catalog.store import Catalog
+from ffplan.design.resolve import resolve
+from ffplan.design.resolved import ResolvedDesign
+from ffplan.inputs.document import parse_document
+from ffplan.results.cost import CostStudy
+from ffplan.results.design import Assessment
+from ffplan.studies.asked import Asked
+from ffplan.studies.cost import study_cost
+from ffplan.studies.design import study_design
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+MESSAGE = "1 GiB"
+RACK_REACH, HALL_REACH = 20.0, 50.0
+"""Reach that a cable to a leaf, and between switches, has at least where there is no floor plan [m]."""
+MOST_NODES = 20_000
+
+
+@record
+class Wishes:
+    """What a cluster is wanted for."""
+
+    accelerator: str
+    gpus: int | None
+    """Accelerators; as many as budget and power allow if omitted."""
+    budget: float | None
+    """Most that the bill of materials may come to [currency of the book]."""
+    watts: float | None
+    """Most that the facility may draw at its peak [W]."""
+    model: str | None
+    book: str
+    pue: float
+
+
+@record
+class Idea:
+    """A way to build the fabric."""
+
+    name: str
+    words: str
+    family: str
+    oversubscription: str
+    other: bool = False
+    """Another protocol than the first idea's: InfiniBand where that is Ethernet, or the other way round."""
+
+
+IDEAS = (
+    Idea(
+        name="full",
+        words="every accelerator can use its whole NIC at once: the DGX-style reference",
+        family="rail-optimised",
+        oversubscription="1:1",
+    ),
+    Idea(
+        name="lean",
+        words="two downlinks for each uplink: fewer switches, for jobs that stay near or are dense",
+        family="rail-optimised",
+        oversubscription="2:1",
+    ),
+    Idea(
+        name="rails",
+        words="each rail is a network of its own: traffic between rails passes the scale-up network first",
+        family="rail-only",
+        oversubscription="1:1",
+    ),
+    Idea(
+        name="other",
+        words="as the first, with the other protocol: InfiniBand against Ethernet",
+        family="rail-optimised",
+        oversubscription="1:1",
+        other=True,
+    ),
+    Idea(
+        name="thin",
+        words="three downlinks for each uplink: for jobs that stay within a leaf, or exchange little",
+        family="rail-optimised",
+        oversubscription="3:1",
+    ),
+)
+MOST_DESIGNS = 3
+"""Designs that are kept, in the order of the ideas [1]."""
+
+
+@record
+class Built:
+    """An idea built with parts."""
+
+    idea: Idea
+    text: str
+    """The design file."""
+    design: ResolvedDesign
+    assessment: Assessment
+    study: CostStudy
+
+    @property
+    def cost(self) -> float:
+        """Its bill of materials [currency]."""
+        return self.study.bom.total if self.study.bom else 0.0
+
+    @property
+    def watts(self) -> float:
+        """Facility power with everything at its maximum [W]."""
+        return 1e3 * self.study.power.facility_peak_kw
+
+
+class NoDesignError(Exception):
+    """The wishes cannot be met; the message is for people."""
+
+
+@record
+class _Parts:
+    """Parts that a fabric is made of."""
+
+    server: Server
+    switch: Switch
+    breakout: int
+    endpoint: Link
+    between: Link
+
+
+@record
+class _Site:
+    """What every way to build an idea shares."""
+
+    wishes: Wishes
+    catalog: Catalog
+    server: Server
+    name: str
+
+
+def _of(catalog: Catalog, kind: str, book: PriceBook) -> Iterator[str]:
+    """Yield parts of a kind that have a price and are sold."""
+    for name in catalog.ids_of(kind):
+        if name in book.items and not catalog.entry(name).part.announced:
+            yield name
+
+
+def _links(catalog: Catalog, book: PriceBook, rate: float) -> tuple[Link, Link] | None:
+    """Return the cheapest links of a rate to a leaf and between switches; None where none reaches."""
+    links = [catalog.entry(name).part for name in _of(catalog, "link", book)]
+    fitting = [link for link in links if isinstance(link, Link) and link.rate.value == rate]
+    found = []
+    for reach in (RACK_REACH, HALL_REACH):
+        far = [link for link in fitting if link.reach.value >= reach]
+        if not far:
+            return None
+        found.append(min(far, key=lambda link: (book.items[link.id].value, link.id)))
+    return found[0], found[1]
+
+
+def _server(catalog: Catalog, accelerator: str, book: PriceBook) -> Server:
+    """Return the server with an accelerator whose price for each is least.
+
+    Raises:
+        NoDesignError: where there is none.
+    """
+    parts = [catalog.entry(name).part for name in _of(catalog, "server", book)]
+    found = [part for part in parts if isinstance(part, Server) and part.accelerator == accelerator]
+    if not found:
+        remedy = "add one with `--catalog`, or choose another accelerator"
+        raise NoDesignError(f"`{book.id}` prices no server with `{accelerator}`; {remedy}")
+    return min(found, key=lambda part: (book.items[part.id].value / len(part.accelerators), part.id))
+
+
+def _choices(catalog: Catalog, server: Server, book: PriceBook, but: str) -> Iterator[_Parts]:
+    """Yield switches with links that take the server's NICs, whole or split ports; none of the protocol `but`."""
+    slots = [slot for slot in server.nics if slot.network in ("both", "compute")]
+    nics = [catalog.entry(slot.part).part for slot in slots]
+    if not nics or not all(isinstance(nic, Nic) for nic in nics):
+        return
+    nic = nics[0]
+    assert isinstance(nic, Nic)
+    for name in _of(catalog, "switch", book):
+        switch = catalog.entry(name).part
+        assert isinstance(switch, Switch)
+        if switch.fabric == but or (nic.fabrics and switch.fabric not in nic.fabrics):
+            continue
+        breakout = round(switch.rate.value / nic.rate.value)
+        most = switch.splits.value if switch.splits else 1
+        if breakout < 1 or switch.rate.value != breakout * nic.rate.value or breakout > max(1, most):
+            continue
+        links = _links(catalog, book, switch.rate.value)
+        if links is not None:
+            yield _Parts(server=server, switch=switch, breakout=breakout, endpoint=links[0], between=links[1])
+
+
+def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str:
+    """Return a design file with comments."""
+    wishes, name = site.wishes, site.name
+    per = len(parts.server.accelerators)
+    rails = len([slot for slot in parts.server.nics if slot.network in ("both", "compute")])
+    family = idea.family if rails > 1 else "fat-tree"
+    limits = []
+    if wishes.watts is not None:
+        limits.append(f"  facility_power: {wishes.watts / 1e6:g} MW  # what the site offers, PUE included")
+    lines = [
+        f"# {nodes * per:,} accelerators; {idea.words}.",
+        "# A start: set prices, PUE, floor plan and storage to yours, then `ffplan check`, `compare` and `cost` it.",
+        f"name: {name}",
+        f"description: {nodes * per:,} {wishes.accelerator}, {idea.name}",
+        "",
+        "nodes:",
+        f"  - {{role: compute, server: {parts.server.id}, count: {nodes}}}  # {per} accelerators, {rails} NICs each",
+        "",
+        "fabric:",
+        f"  family: {family}  # fat-tree, rail-optimised, rail-only or dragonfly",
+        f"  switch: {parts.switch.id}  # {parts.switch.name}",
+        f"  link: {{endpoint: {parts.endpoint.id}, inter_switch: {parts.between.id}}}"
+        f"  # reach {parts.endpoint.reach.value:g} and {parts.between.reach.value:g} m",
+        f"  tiers: {tiers}",
+    ]
+    lines += [f"  breakout: {parts.breakout}  # ports that each switch port is split into"] * (parts.breakout > 1)
+    lines += [f"  oversubscription: {idea.oversubscription}  # downlinks per uplink of a leaf"] * (tiers > 1)
+    lines += ["", "communication:", "  libraries: [nccl]", f"  message_size: {MESSAGE}", ""]
+    lines += ["site:", f"  pue: {wishes.pue:g}  # facility over IT power"]
+    lines += ["", "cost:", f"  price_book: {wishes.book}"]
+    if wishes.model is not None:
+        lines += ["", f"workload: {{model: {wishes.model}}}  # the fastest plan is searched; add `tokens` for a run"]
+    lines += ["", "limits:", *limits] if limits else []
+    return "\n".join(lines) + "\n"
+
+
+def _build(text: str, idea: Idea, catalog: Catalog) -> Built | None:
+    """Return a design as built; None where it cannot be."""
+    used = catalog.fresh()
+    try:
+        design = resolve(parse_document(text.encode(), f"{idea.name}.yaml"), used)
+        assessment = study_design(design, used, all_scales=False).assessment
+        study = study_cost(design, used, Asked(draws=0))
+    except InputError:
+        return None
+    return Built(idea=idea, text=text, design=design, assessment=assessment, study=study)
+
+
+def _cheapest(idea: Idea, nodes: int, site: _Site, first: Built | None) -> Built | None:
+    """Return the cheapest way to build an idea with some nodes; None where no switch and no tiers hold them."""
+    catalog = site.catalog
+    book = catalog.entry(site.wishes.book).part
+    assert isinstance(book, PriceBook)
+    found: list[Built] = []
+    but = first.design.switch.fabric if first is not None and idea.other else ""
+    for parts in _choices(catalog, site.server, book, but):
+        for tiers in (1, 2, 3):
+            if tiers == 1 and idea.oversubscription != "1:1":
+                continue
+            built = _build(_text(idea, parts, nodes, tiers, site), idea, catalog)
+            if built is not None:
+                found.append(built)
+                break  # more tiers cost more
+    return min(found, key=lambda item: (item.cost, item.text)) if found else None
+
+
+def _why_not(built: Built, wishes: Wishes) -> str:
+    """Return which wish a design does not meet; an empty text where it meets all."""
+    if wishes.budget is not None and built.cost > wishes.budget:
+        return f"costs {built.cost / 1e6:,.1f} of {wishes.budget / 1e6:,.1f} million"
+    if wishes.watts is not None and built.watts > wishes.watts:
+        return f"draws {built.watts / 1e6:,.2f} of {wishes.watts / 1e6:,.2f} MW at its peak"
+    return ""
+
+
+def _most(build: Callable[[int], Built | None], step: int, wishes: Wishes) -> Built | None:
+    """Return an idea with the most nodes that budget and power allow; None where not even the fewest fit."""
+    best: Built | None = None
+    low, high = 0, MOST_NODES // step
+    while low < high:
+        middle = (low + high + 1) // 2
+        built = build(middle * step)
+        if built is not None and not _why_not(built, wishes):
+            best, low = built, middle
+        else:
+            high = middle - 1
+    return best
+
+
+def _surplus(built: Built, first: Built) -> str:
+    """Return why an idea adds nothing to the first; an empty text where it does."""
+    one, two = built.assessment, first.assessment
+    if built.idea.other:
+        return "" if built.design.switch.fabric != first.design.switch.fabric else "no other protocol is priced"
+    if one.accelerators <= two.accelerators and built.cost >= first.cost * (1 - LEAST_SAVING):
+        return f"it saves nothing over {two.design.name} at this size"
+    return ""
+
+
+LEAST_SAVING = 0.001
+"""Part of the cost that an idea saves at least [1]."""
+
+
+def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[Built], list[str]]:
+    """Return designs that meet some wishes, each idea with the cheapest switch and links, and why others do not.
+
+    Args:
+        wishes: what is wanted.
+        catalog: the parts.
+        prefix: start of the names.
+
+    Raises:
+        NoDesignError: where no server has the accelerator, or nothing bounds the size.
+    """
+    if wishes.gpus is None and wishes.budget is None and wishes.watts is None:
+        raise NoDesignError("say how large: --gpus, --budget or --power")
+    book = catalog.entry(wishes.book).part
+    assert isinstance(book, PriceBook)
+    server = _server(catalog, wishes.accelerator, book)
+    step = server.nvlink.nodes if server.nvlink else 1
+    found: list[Built] = []
+    left: list[str] = []
+    for idea in IDEAS:
+        first = found[0] if found else None
+
+        def build(nodes: int, idea: Idea = idea, first: Built | None = first) -> Built | None:
+            site = _Site(wishes=wishes, catalog=catalog, server=server, name=f"{prefix}-{idea.name}")
+            return _cheapest(idea, nodes, site, first)
+
+        if wishes.gpus is None:
+            built, why = _most(build, step, wishes), ""
+            why = "not even the smallest fits budget and power" if built is None else ""
+        else:
+            built = build(-(-wishes.gpus // (len(server.accelerators) * step)) * step)
+            why = "no switch and cable of the price book hold it" if built is None else _why_not(built, wishes)
+        if built is not None and first is not None and not why:
+            why = _surplus(built, first)
+        if built is None or why:
+            left.append(f"{idea.name}: {why}")
+        elif len(found) < MOST_DESIGNS:
+            found.append(built)
+    return found, left

@@ -1,0 +1,107 @@
+"""`ffplan init`: designs to start from are valid, meet the wishes, and cost what `ffplan cost` says."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support import ROOT, ffplan, valid
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def started(folder: Path, options: str) -> list[dict[str, Any]]:
+    done = ffplan(f"init --folder {folder} --name mine -f json {options}")
+    assert done.code == 0, done.err
+    designs = valid(done.out, "init")["designs"]
+    assert isinstance(designs, list)
+    return designs
+
+
+@pytest.mark.parametrize("accelerator", ["h100-sxm-80gb", "b200", "gb200-gpu", "mi355x", "l40s", "a100-pcie-40gb"])
+def test_designs_are_valid_and_costed(accelerator: str, tmp_path: Path) -> None:
+    designs = started(tmp_path, f"--gpus 1000 --accelerator {accelerator}")
+    assert len(designs) >= 2
+    done = ffplan("check", str(tmp_path), "--fail-on", "error")
+    assert done.code == 0, done.out
+    for item in designs:
+        assert item["accelerators"] >= 1000
+        cost = json.loads(ffplan("cost", item["file"], "--draws", "0", "-f", "json").out)
+        assert cost["bom"]["total"] == item["cost"]
+        assert cost["power"]["facility_peak_kw"] == item["facility_peak_kw"]
+        assert cost["bom"]["missing"] == []
+
+
+def test_budget_and_power_bound_the_size(tmp_path: Path) -> None:
+    designs = started(tmp_path, "--accelerator b200 --budget $40M --power 5MW")
+    assert len(designs) == 3
+    for item in designs:
+        assert item["cost"] <= 40e6
+        assert item["facility_peak_kw"] <= 5000
+        more = (tmp_path / item["file"]).read_text().replace(f"count: {item['nodes']}", f"count: {item['nodes'] + 1}")
+        larger = tmp_path / "larger.yaml"
+        larger.write_text(more)
+        cost = json.loads(ffplan("cost", str(larger), "--draws", "0", "-f", "json").out)
+        assert cost["bom"]["total"] > 40e6  # one node more is too many
+
+
+def test_scale_up_domains_stay_whole(tmp_path: Path) -> None:
+    for item in started(tmp_path, "--accelerator gb200-gpu --gpus 100"):
+        assert item["nodes"] % 18 == 0
+        assert item["accelerators"] == 144
+
+
+def test_a_model_becomes_the_workload(tmp_path: Path) -> None:
+    designs = started(tmp_path, "--accelerator h100-sxm-80gb --gpus 64 --model llama3-8b")
+    for item in designs:
+        assert "workload: {model: llama3-8b}" in (tmp_path / item["file"]).read_text()
+        job = f"train {item['file']} --model llama3-8b --search --gpus 64 -f json --batch 512"
+        rows = json.loads(ffplan(job).out)["rows"]
+        assert item["tokens_s"] == pytest.approx(rows[0]["tokens_s"])
+
+
+def test_a_model_that_does_not_fit_says_so(tmp_path: Path) -> None:
+    (first, *_) = started(tmp_path, "--accelerator h100-sxm-80gb --gpus 8 --model llama3-405b")
+    assert first["tokens_s"] is None
+    assert "none of" in first["refused"]
+
+
+def test_a_shipped_design_is_copied_under_another_name(tmp_path: Path) -> None:
+    done = ffplan(f"init --from superpod-h100-4su --name ours --folder {tmp_path}")
+    assert done.code == 0
+    text = (tmp_path / "ours.yaml").read_text()
+    assert "name: ours" in text
+    assert "yaml-language-server" not in text
+    found = json.loads(ffplan("diff", "superpod-h100-4su", str(tmp_path / "ours.yaml"), "-f", "json").out)
+    assert [change["path"] for change in found["changes"]] == ["name"]
+    again = ffplan(f"init --from superpod-h100-4su --name ours --folder {tmp_path}")
+    assert again.code == 2
+    assert "exists already" in again.err
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        ("--accelerator b200", 2, "say how large: --gpus, --budget or --power"),
+        ("--gpus 64", 2, "--accelerator ID"),
+        ("--gpus 64 --accelerator b201", 2, "did you mean `b200`?"),
+        ("--gpus 64 --accelerator tpu-v5p", 2, "prices no server with `tpu-v5p`"),
+        ("--gpus 64 --accelerator b200 --budget 1", 2, "--budget: "),
+        ("--gpus 64 --accelerator b200 --budget 5EUR", 2, "--budget is in EUR, the price book `usd-2026` in USD"),
+        ("--gpus 64 --accelerator b200 --power 5", 2, "--power: `5` is not a power"),
+        ("--gpus 64 --accelerator b200 --model resnet-50", 2, "name a transformer"),
+        ("--gpus 64 --accelerator b200 --budget $1M", 1, "no design meets the wishes: full: costs 3.8 of 1.0 million"),
+        ("--gpus 64 --accelerator b200 --name A/b", 2, "`A/b` is no name"),
+        ("--gpus 64 --from fire-flyer-2", 2, "--from copies a design as it is"),
+        ("--gpus 64 --accelerator b200 --folder nowhere", 2, "there is no folder nowhere"),
+        ("--from fire-flyer-9", 2, "did you mean `fire-flyer-2`"),
+    ],
+)
+def test_wishes_that_cannot_be_met(options: str, code: int, words: str) -> None:
+    done = ffplan("init", *options.split())
+    assert (done.code, done.out) == (code, "")
+    assert words in done.err
+    assert not (ROOT / "b200-full.yaml").exists()

@@ -1,0 +1,152 @@
+"""`ffplan explain`: the value is that of the other commands, its parts make it, and a tenth does what it should."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ffplan.catalog.store import Catalog
+from ffplan.studies.explain import formula, scaled
+from ffplan.studies.explain_parts import PLACES, POLICIES, ROLES
+from tests.support import assess_file, collective, ffplan, valid, vary_design
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def explained(*arguments: str) -> dict[str, Any]:
+    done = ffplan("explain", *arguments, "-f", "json")
+    assert done.code == 0, done.err
+    return valid(done.out, "explanation")
+
+
+def influence(found: dict[str, Any], name: str) -> dict[str, Any]:
+    (row,) = [row for row in found["influences"] if row["input"] == name]
+    assert isinstance(row, dict)
+    return row
+
+
+def test_a_cost_is_the_sum_of_its_lines() -> None:
+    found = explained("fire-flyer-2", "cost.network")
+    report = assess_file("fire-flyer-2")
+    assert report.cost is not None
+    assert found["root"]["value"] == pytest.approx(report.cost.network)
+    steps = found["root"]["steps"]
+    assert sum(step["value"] for step in steps) == pytest.approx(found["root"]["value"])
+    for step in steps:
+        quantity, price = step["steps"]
+        assert quantity["value"] * price["value"] == pytest.approx(step["value"])
+        assert "fire-flyer-2-relative of 2024-08" in price["source"]
+    assert [step["label"] for step in steps if step["binds"]] == ["122 x qm8700"]
+    switch = influence(found, "fire-flyer-2-relative: items.qm8700")
+    share = steps[0]["value"] / found["root"]["value"]
+    assert (switch["less"], switch["more"]) == pytest.approx((-0.1 * share, 0.1 * share))
+    assert switch["status"] == "R"
+    assert influence(found, "nodes.0.count")["place"] == "designs/fire-flyer-2.yaml:11"
+    assert influence(found, "nodes.0.count")["more"] is None  # the zones are full
+    assert not [row for row in found["influences"] if "memory" in row["input"]]
+
+
+def test_an_allreduce_is_taken_into_its_time_and_its_bound() -> None:
+    found = explained("fire-flyer-2", "communication.hfreduce")
+    report = collective(assess_file("fire-flyer-2"), "hfreduce")
+    assert found["root"]["value"] == pytest.approx(report.algbw_gbyte_s)
+    time, message, bound = found["root"]["steps"]
+    assert sum(step["value"] for step in time["steps"]) == pytest.approx(time["value"])
+    assert message["value"] / time["value"] / 1e9 == pytest.approx(found["root"]["value"])
+    assert [step["label"] for step in bound["steps"] if step["binds"]] == [report.bound.limited_by_label]
+    port = influence(found, "epyc-7502: root_port.one_way")
+    assert port["less"] < -0.05 < 0 < port["more"]
+
+
+def test_switches_are_counted_by_role() -> None:
+    found = explained("dgx-a100-10k", "fabric.switches.total")
+    roles = {step["label"]: step for step in found["root"]["steps"]}
+    assert {name: step["value"] for name, step in roles.items()} == {
+        "leaf switches": 500,
+        "spine switches": 500,
+        "core switches": 320,
+    }
+    assert roles["core switches"]["place"].endswith("core_per_rail_whole_pods")
+    assert roles["leaf switches"]["formula"].startswith("leaf = ceil(E / d)")
+
+
+def test_power_adds_up() -> None:
+    found = explained("fire-flyer-2", "power.facility_kw")
+    *parts, pue = found["root"]["steps"]
+    assert sum(step["value"] for step in parts) * pue["value"] == pytest.approx(found["root"]["value"])
+    assert influence(found, "site.pue")["more"] == pytest.approx(0.1)
+
+
+JOB = ("--model", "llama3-8b", "--batch", "512", "--gpus", "64")
+
+
+def test_a_step_is_taken_into_its_parts() -> None:
+    found = explained("superpod-h100-4su", "training.step_s", *JOB)
+    row = json.loads(ffplan("train superpod-h100-4su --search -f json", *JOB).out)["rows"][0]
+    assert found["root"]["value"] == row["step_s"]
+    parts = [step for step in found["root"]["steps"] if step["unit"] == "s"]
+    assert sum(step["value"] for step in parts) == pytest.approx(row["step_s"])
+    peak = influence(found, "h100-sxm-80gb: peak.bf16")
+    assert peak["more"] == pytest.approx(1 / (1 + row["gains"][0]["faster"]) - 1, rel=0.15)  # its largest gain
+
+
+def test_a_token_is_hours_times_their_price() -> None:
+    found = explained("superpod-h100-4su", "run.cost_per_million_tokens", *JOB, "--tokens", "1T")
+    cost = json.loads(ffplan("cost superpod-h100-4su --tokens 1T --draws 0 -f json", *JOB).out)
+    assert found["root"]["value"] == cost["run"]["cost_per_million_tokens"]["likely"]
+    hours, price, tokens = found["root"]["steps"]
+    assert hours["value"] * price["value"] / tokens["value"] * 1e6 == pytest.approx(found["root"]["value"])
+    assert influence(found, "PUE")["more"] > 0
+    speed = next(row for row in found["influences"] if row["input"].startswith("effective"))
+    assert speed["less"] == pytest.approx(1 / 0.9 - 1, rel=1e-6)
+
+
+def test_a_workload_of_the_design_is_enough(tmp_path: Path) -> None:
+    job = "workload: {model: llama3-8b, batch: 512, gpus: 64}\n"
+    design = vary_design(tmp_path, "superpod-h100-4su", ("site:\n", f"{job}site:\n"))
+    assert explained(str(design), "training.mfu")["root"]["formula"] == "operations / (seconds x accelerators)"
+
+
+@pytest.mark.parametrize("place", sorted({*PLACES.values(), *POLICIES.values(), *ROLES.values()}))
+def test_every_equation_that_is_named_exists(place: str) -> None:
+    equation, source = formula(place)
+    assert equation
+    assert source
+
+
+def test_a_figure_is_scaled_with_its_range_and_nothing_else() -> None:
+    entry = Catalog().entry("epyc-7502")
+    made = scaled(entry.part, ("root_port", "both_way_share"), 1.1)
+    before, after = entry.part.root_port, made.root_port  # type: ignore[attr-defined]
+    assert after.both_way_share.value == pytest.approx(1.1 * before.both_way_share.value)
+    assert after.both_way_share.high == pytest.approx(1.1 * before.both_way_share.high)
+    assert after.one_way == before.one_way
+    assert scaled(entry.part, ("memory_channels",), 1.1).memory_channels.value == 9  # whole numbers stay whole
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ("fire-flyer-2 cost.netwrk", "did you mean `cost.network`?"),
+        ("fire-flyer-2 communication.rccl", "did you mean `nccl`?"),
+        ("fire-flyer-2 training.step_s", "needs a job: add `workload` to the design, or name --model"),
+        ("fire-flyer-2 run.cost --model llama3-8b", "needs tokens: add `tokens` to `workload`, or name --tokens"),
+        ("fire-flyer-2 run.cost --tokens 1T", "--model only"),
+        ("fire-flyer-2 design.name", "is no figure of this design"),
+        ("mfx", "did you mean `MFU`?"),
+    ],
+)
+def test_questions_without_an_answer(arguments: str, words: str) -> None:
+    done = ffplan("explain", *arguments.split())
+    assert (done.code, done.out) == (2, "")
+    assert words in done.err
+
+
+def test_words_are_explained() -> None:
+    assert "model FLOP utilisation" in ffplan("explain MFU").out
+    assert ffplan("explain mfu").out == ffplan("explain MFU").out
+    assert "Fix: Plan spares" in ffplan("explain no-spares").out
+    assert "ports of a switch, after breakout (radix)" in ffplan("explain k").out
