@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, kilowatts, number, percent, short, times
+from ffplan.base.formatting import LARGE, amount, kilowatts, number, percent, short, times
 from ffplan.report.document import Body, Document, Grid, Matrix, Remarks
 from ffplan.report.train import plan_words
 from ffplan.results.comparison import Ratios
@@ -30,6 +30,41 @@ def _valued(c: Comparison, label: str, show: Callable[[Assessment], str | None],
         if text is not None and value is not None and name != c.baseline:
             text = f"{text} ({times(value)})"
         cells.append(text if text is not None else "-")
+    return label, tuple(cells)
+
+
+def _delta(value: float) -> str:
+    """Return a difference with its sign, to three digits."""
+    return f"{'+' if value > 0 else '-'}{amount(abs(value), 3) if abs(value) >= LARGE else short(abs(value))}"
+
+
+def _counted(
+    c: Comparison,
+    label: str,
+    value: Callable[[Assessment], float | None],
+    show: Callable[[float], str],
+    ratio: str | None,
+    mark: Callable[[Assessment], str] = lambda _: "",
+) -> Row:
+    """A row of numbers, each with its difference from the baseline's and its ratio to it.
+
+    Without a ratio, or where it is missing because the two cannot be compared, the value stands alone.
+    """
+    base = value(c.designs[c.labels.index(c.baseline)])
+    cells = []
+    for name, design in zip(c.labels, c.designs, strict=True):
+        found = value(design)
+        if found is None:
+            cells.append("-")
+            continue
+        text = show(found) + mark(design)
+        if name != c.baseline and base is not None:
+            over = getattr(c.ratios[name], ratio) if ratio else None
+            if over is not None:
+                text += f" ({_delta(found - base)}, {times(over)})" if found != base else " (1x)"
+            elif ratio is None and found != base:
+                text += f" ({_delta(found - base)})"
+        cells.append(text)
     return label, tuple(cells)
 
 
@@ -60,14 +95,16 @@ def _priced(
 ) -> Row:
     """A row of a sum over some categories, marked where a part of them has no price."""
 
-    def show(a: Assessment) -> str | None:
-        price = value(a.cost) if a.cost else None
-        if a.cost is None or price is None:
-            return None
-        partial = any(item.category in categories for item in a.cost.missing)
-        return amount(price) + (", partial" if partial else "")
+    def mark(a: Assessment) -> str:
+        return ", partial" if a.cost and any(item.category in categories for item in a.cost.missing) else ""
 
-    return _valued(c, label, show, ratio)
+    row = _counted(c, label, lambda a: value(a.cost) if a.cost else None, amount, ratio or "cost_total", mark)
+    return row if ratio else _valued(c, label, lambda a: _plain(a, value, mark))
+
+
+def _plain(a: Assessment, value: Callable[[CostReport], float | None], mark: Callable[[Assessment], str]) -> str | None:
+    price = value(a.cost) if a.cost else None
+    return None if price is None else amount(price) + mark(a)
 
 
 def _gemm(precision: str) -> Callable[[Assessment], str | None]:
@@ -78,19 +115,29 @@ def _gemm(precision: str) -> Callable[[Assessment], str | None]:
     return show
 
 
-def _allreduce(a: Assessment) -> str | None:
-    if not a.communication:
-        return None
-    first = a.communication[0]
-    return f"{number(first.algbw_gbyte_s, 3)} {first.library}"
+def _algbw(a: Assessment) -> float | None:
+    return a.communication[0].algbw_gbyte_s if a.communication else None
 
 
-def _allreduce_bound(a: Assessment) -> str | None:
-    return number(a.communication[0].bound.algbw_gbyte_s, 3) if a.communication else None
+def _algbw_bound(a: Assessment) -> float | None:
+    return a.communication[0].bound.algbw_gbyte_s if a.communication else None
 
 
-def _it_power(a: Assessment) -> str:
-    return kilowatts(a.power.it_kw) + (", partial" if a.power.missing else "")
+def _library(a: Assessment) -> str:
+    return f" {a.communication[0].library}"
+
+
+def _partial_power(a: Assessment) -> str:
+    return ", partial" if a.power.missing else ""
+
+
+def _electricity(a: Assessment) -> str | None:
+    price = a.power.electricity_per_year
+    return None if price is None else f"{amount(price)} {a.power.electricity_currency}"
+
+
+def _three(value: float) -> str:
+    return number(value, 3)
 
 
 def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
@@ -105,20 +152,23 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
     value = (
         _valued(c, "TF32 GEMM [TFLOP/s]", _gemm("tf32"), "gemm_tf32"),
         _valued(c, "FP16 GEMM [TFLOP/s]", _gemm("fp16"), "gemm_fp16"),
-        _ratio_row(c, "relative performance", "relative_performance", percent),
+        _ratio_row(c, "GEMM performance", "relative_performance", percent),
         _ratio_row(c, "node relative price", "node_price", percent),
         _ratio_row(c, "GEMM cost-performance", "cost_performance", lambda v: f"{v:.2f}"),
         _valued(c, "node in training [W]", lambda a: number(a.power.per_node_w), "node_power"),
         _valued(c, "component sum [W]", lambda a: number(a.power.per_node_component_sum_w)),
     )
     cluster = (
-        _valued(c, "accelerators", lambda a: number(a.accelerators), "accelerators"),
-        _valued(c, "switches", lambda a: number(a.fabric.switches.total), "switches"),
-        _valued(c, "links", lambda a: number(a.fabric.links.total), "links"),
-        _valued(c, "bisection [GB/s]", lambda a: number(a.fabric.bisection_gbyte_s), "bisection"),
-        _valued(c, "allreduce [GB/s]", _allreduce, "allreduce"),
-        _valued(c, "its bound [GB/s]", _allreduce_bound, "allreduce_bound"),
-        _valued(c, "IT power", _it_power, "it_power"),
+        _counted(c, "accelerators", lambda a: a.accelerators, number, "accelerators"),
+        _counted(c, "switches", lambda a: a.fabric.switches.total, number, "switches"),
+        _counted(c, "links", lambda a: a.fabric.links.total, number, "links"),
+        _counted(c, "spare leaf ports", lambda a: a.fabric.spare_ports, number, None),
+        _counted(c, "bisection [GB/s]", lambda a: a.fabric.bisection_gbyte_s, number, "bisection"),
+        _counted(c, "allreduce [GB/s]", _algbw, _three, "allreduce", _library),
+        _counted(c, "its bound [GB/s]", _algbw_bound, _three, "allreduce_bound"),
+        _counted(c, "IT power", lambda a: a.power.it_kw, kilowatts, "it_power", _partial_power),
+        _counted(c, "energy [MWh/year]", lambda a: a.power.energy_mwh_per_year, number, None),
+        _valued(c, "electricity a year", _electricity),
         _valued(c, "currency", lambda a: a.cost.currency if a.cost else None),
         _priced(c, "network price", lambda cost: cost.network, "cost_network", _NETWORK),
         _priced(c, "server price", lambda cost: cost.servers, "cost_servers", ("servers",)),

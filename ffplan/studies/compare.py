@@ -171,10 +171,10 @@ def _rates_missing(name: str, other: str, design: Assessment, base: Assessment) 
     """Yield which rates the relative performance leaves out, where only one side lacks them."""
     one, two = set(design.hardware.gemm_tflops), set(base.hardware.gemm_tflops)
     if not one & two:
-        yield f"{name} and {other} have no measured GEMM rate in common: no relative performance."
+        yield f"{name} and {other} have no measured GEMM rate in common: no GEMM performance."
     elif one != two:
         both, single = (listed(sorted(p.upper() for p in found)) for found in (one & two, one ^ two))
-        yield f"{name} and {other}: relative performance is over {both} only; one of them has no rate in {single}."
+        yield f"{name} and {other}: GEMM performance is over {both} only; one of them has no rate in {single}."
 
 
 def _notes(labels: tuple[str, ...], designs: tuple[Assessment, ...], baseline: int) -> tuple[str, ...]:

@@ -122,7 +122,7 @@ def test_a_lone_gemm_rate_is_named_where_it_is_missing(overlay: Path) -> None:
     design = words(run("design", "fire-flyer-2", "--catalog", str(overlay)).out)
     assert "no rate of `a100-pcie-40gb` in TF32" in design
     text = run("compare", "dgx-a100-10k", "fire-flyer-2", "--catalog", str(overlay)).out
-    assert "relative performance is over FP16 only" in words(text)
+    assert "GEMM performance is over FP16 only" in words(text)
 
 
 def test_a_missing_power_marks_the_sums_it_belongs_to(overlay: Path, tmp_path: Path) -> None:
