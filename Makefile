@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test lint types check bench coverage mutate fuzz compat docs schema integration wheel lock clean
+.PHONY: demo test lint types check bench coverage mutate fuzz compat docs site generated schema integration wheel lock clean
 
 demo: $(READY)  ## Set up, and compare Fire-Flyer 2 with a DGX A100 cluster
 	$(BIN)/ffplan compare designs/fire-flyer-2.yaml designs/dgx-a100-10k.yaml --baseline dgx-a100-10k \
@@ -58,8 +58,13 @@ compat: $(READY)  ## The same bytes over Pythons, dependencies, hash seeds, loca
 fuzz: $(READY)  ## Inputs and command lines made by chance; about 20 minutes on two cores
 	$(BIN)/python -m tests.fuzz --count 500000 --commands 10000
 
-docs: $(READY)  ## Rewrite the generated pages and schemas
+docs: $(READY) generated site  ## Rewrite the generated pages and schemas, and build the site; a broken link fails
+
+generated: $(READY)
 	$(BIN)/python -m tests.generate
+
+site: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 lock: $(READY)  ## Pin every dependency anew
 	$(BIN)/python -m pip install --quiet uv

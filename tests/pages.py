@@ -18,6 +18,8 @@ from ffplan.report.scatter import scatter
 from ffplan.schema.json_schema import json_schema
 from ffplan.validation.replay import case_files, replay_files
 from tests.support import ROOT
+from tests.tutorials import PAGES as TUTORIALS
+from tests.tutorials import played
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -177,7 +179,7 @@ def paths_page() -> str:
         "# JSON paths",
         "The contract of the machine-readable output. `[]` stands for any position of a list, `<name>` for any key. "
         "Units are in the names and descriptions. Removing or renaming a path raises the first number of "
-        "`schema_version` and is named in the [changelog](../CHANGELOG.md).",
+        "`schema_version` and is named in the changelog (`CHANGELOG.md`).",
     ]
     for kind, title in (
         ("assessment", "`ffplan design --format json`"),
@@ -278,4 +280,5 @@ def generated_pages() -> dict[Path, str]:
     pages[ROOT / "docs" / "paths.md"] = paths_page()
     pages[ROOT / "docs" / "commands.md"] = commands_page()
     pages[ROOT / "README.md"] = readme()
+    pages |= {ROOT / "docs" / name: played(name) for name in TUTORIALS}
     return pages | accuracy_pages()
