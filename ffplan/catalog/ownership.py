@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from ffplan.catalog.evidence import Figure
-from ffplan.catalog.parts import Part
+from ffplan.catalog.parts import Cooling, Part
 from ffplan.catalog.prices import Currency
 from ffplan.inputs.model import Frozen, Identifier
 from ffplan.inputs.quantities import Money, Power, Share, Years, money_per
@@ -299,6 +299,8 @@ class OwnershipProfile(Part, OwnershipFields):
     """Catalogue id of the storage server for designs that plan no storage."""
     storage_network: SideNetwork | None = None
     """Network of the storage, where the fabric does not carry it."""
+    pue_by_cooling: dict[Cooling, PueEstimate] = Field(default_factory=dict)
+    """Power usage effectiveness of a site by how it cools, for designs that give `site.cooling` and no PUE [1]."""
     in_band: SideNetwork | None = None
     """Management network that jobs and logins use."""
     out_of_band: SideNetwork | None = None

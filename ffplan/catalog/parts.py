@@ -152,6 +152,10 @@ class Cpu(Part):
     """Thermal design power [W]; left out where unknown."""
 
 
+Cooling = Literal["air", "rear-door", "cold-plate", "immersion"]
+"""How the heat of servers is taken away."""
+
+
 class Nic(Part):
     """A network adapter; one port."""
 

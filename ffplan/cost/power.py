@@ -271,11 +271,13 @@ def plan_power(
     ends = 2 * sum(count * _watts(link.power_per_end) for _, link, count in cables)
     at_nics = sum(count * _watts(link.power_per_end) for kind, link, count in cables if kind == "endpoint-links")
     nodes = tuple(node_power(group, design.spec.site.training_power) for group in design.groups)
+    pue = design.spec.site.pue
+    assert pue is not None  # `resolve` has put that of the cooling in place
     return PowerPlan(
         nodes=nodes,
         switches_w=fabric.switches * _watts(design.switch.power),
         network_maximum_w=_network_maximum(design, fabric, ends, at_nics),
         links_w=ends,
-        pue=design.spec.site.pue,
+        pue=pue,
         missing=_missing(design, nodes, cables),
     )

@@ -20,12 +20,24 @@ if TYPE_CHECKING:
     from ffplan.inputs.document import Document
 
 
+def _site_faults(spec: Design, document: Document) -> Iterator[Finding]:
+    """Yield a site without PUE, or with two."""
+    if spec.site.pue is None and spec.site.cooling is None:
+        message = "the field `pue` is missing"
+        remedy = "add `pue: 1.25`, or `cooling: air`, `rear-door`, `cold-plate` or `immersion`"
+        yield document.finding("schema-missing-field", ("site",), message, remedy)
+    if spec.site.pue is not None and spec.site.cooling is not None:
+        message = "`cooling` has no effect beside `pue`"
+        yield document.finding("schema-choice", ("site", "cooling"), message, "keep one of the two", key=True)
+
+
 def whole_faults(spec: Design, document: Document) -> Iterator[Finding]:
     """Yield faults that need no catalogue."""
     if not any(group.role == "compute" for group in spec.nodes):
         yield document.finding(
             "design-roles", ("nodes",), "no group of nodes has the role `compute`", "add the compute nodes"
         )
+    yield from _site_faults(spec, document)
     yield from _tier_faults(spec, document)
     yield from _family_faults(spec, document)
     yield from _zone_faults(spec, document)

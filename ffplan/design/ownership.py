@@ -217,10 +217,13 @@ class _Resolver:
                 self.fault(("ownership", field), words, f"write at least {LEAST[name]:g}", "number-range")
         return found
 
-    def site(self, inputs: dict[str, Assumed], rates: dict[str, float]) -> None:
+    def site(self, inputs: dict[str, Assumed], rates: dict[str, float], profile: OwnershipProfile) -> None:
         """Put the site's own PUE and electricity price in place; the profile gives the relative range of the PUE."""
         site, ownership = self.spec.site, self.owned
-        if ownership.pue is None and "pue" in inputs:
+        assert site.pue is not None
+        if ownership.pue is None and site.cooling is not None:
+            inputs["pue"] = assumed(profile.pue_by_cooling[site.cooling], rates, profile.sources)
+        elif ownership.pue is None and "pue" in inputs:
             inputs["pue"] = _rescaled(inputs["pue"], site.pue)
         elif ownership.pue is not None and float(ownership.pue.value) != site.pue:
             self.fault(
@@ -387,7 +390,7 @@ def resolve_ownership(design: ResolvedDesign, catalog: Catalog) -> ResolvedOwner
     currency = report_currency(design) or profile.currency
     rates = resolver.rates(currency)
     inputs = resolver.inputs(profile, rates)
-    resolver.site(inputs, rates)
+    resolver.site(inputs, rates, profile)
     if design.prices is not None and design.prices.currency not in rates:
         resolver.fault(("cost", "price_book"), *no_rate(design.prices.currency, currency))
     if spec.delay is not None and spec.delay.currency not in rates:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ffplan.inputs.document import Document
 
 P = TypeVar("P", bound=Part)
+DEFAULT_PROFILE = "owned-2026"
+"""Ownership profile of designs that name none."""
 
 
 class _Resolver:
@@ -108,6 +110,25 @@ class _Resolver:
             self.faults.extend(error.findings)
             return None, None
 
+    def cooled(self, spec: Design, owned: Ownership | None) -> Design:
+        """Return the design with the PUE that its ownership profile gives for its cooling."""
+        cooling = spec.site.cooling
+        if spec.site.pue is not None or cooling is None:
+            return spec
+        from ffplan.catalog.ownership import OwnershipProfile
+
+        name = owned.profile if owned is not None else DEFAULT_PROFILE
+        path = ("ownership", "profile") if owned is not None else ("site", "cooling")
+        profile = self.part(OwnershipProfile, name, path)
+        if profile is None:
+            return spec
+        if cooling not in profile.pue_by_cooling:
+            message = f"the profile `{name}` has no PUE for `{cooling}`"
+            self.faults.append(self.document.finding("schema-choice", ("site", "cooling"), message, "give `pue`"))
+            return spec
+        value = float(profile.pue_by_cooling[cooling].value)
+        return spec.model_copy(update={"site": spec.site.model_copy(update={"pue": value})})
+
     def workload(self, spec: Design) -> Workload | None:
         """Validate what the design says of its workload."""
         try:
@@ -163,6 +184,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     resolver.faults += whole_faults(spec, document)
     owned, rent = resolver.money(spec)
     workload = resolver.workload(spec)
+    spec = resolver.cooled(spec, owned)
     groups = [resolver.group(position, group) for position, group in enumerate(spec.nodes)]
     switch = resolver.part(Switch, spec.fabric.switch, ("fabric", "switch"))
     endpoint_link = resolver.part(Link, spec.fabric.link.endpoint, ("fabric", "link", "endpoint"))

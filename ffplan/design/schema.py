@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from ffplan.catalog.parts import Cooling
 from ffplan.catalog.prices import Currency
 from ffplan.design.sections import OwnershipSection, RentSection, WorkloadSection
 from ffplan.inputs.model import MOST_COUNT, Count, Frozen, Identifier, Many, Text
@@ -128,8 +129,10 @@ class Communication(Frozen):
 class Site(Frozen):
     """Site of the cluster."""
 
-    pue: Annotated[float, Field(ge=1.0, le=MOST_PUE)]
-    """Power usage effectiveness: facility power over IT power."""
+    pue: Annotated[float, Field(ge=1.0, le=MOST_PUE)] | None = None
+    """Power usage effectiveness: facility power over IT power; needed unless `cooling` is given."""
+    cooling: Cooling | None = None
+    """How the site takes heat away, in place of `pue`, which the ownership profile then gives for it."""
     training_power: Annotated[float, Field(gt=0.0, le=1.0)] = 0.75
     """Power in training over rated maximum, for servers with accelerators whose power in training is not measured; 0.75
     is Epoch AI's average (DGX A100 in the Fire-Flyer paper: 4.2 of 6.5 kW, 0.65)."""

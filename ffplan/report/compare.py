@@ -184,6 +184,8 @@ def _remarks(c: Comparison) -> list[str]:
     out = [f"Ratios (x) are to {c.baseline}."]
     if c.training is not None and any(side.capital_ratio for size in c.training.sizes for side in size.sides):
         out.append("Under tokens/s/GPU they are those of the capital that a token a second takes; below 1x is cheaper.")
+    if c.money is not None:
+        out.append("`to buy` is the whole bill of materials; `total price` is what each design's cost scope holds.")
     out += c.notes
     named = {d.cost.currency: d.cost.currency_note for d in c.designs if d.cost and d.cost.currency_note}
     out += [f"{currency}: {note}" for currency, note in sorted(named.items())]

@@ -17,7 +17,7 @@ from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
 from ffplan.studies.audit import audit
 from ffplan.studies.ledger import ledger_of
-from tests.support import ROOT, ffplan, overlay_part
+from tests.support import ROOT, ffplan, overlay_part, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -454,3 +454,14 @@ def test_a_book_that_has_the_missing_price_is_named(tmp_path: Path) -> None:
     found = cost(f"{file} --draws 0")
     assert "l40s-8gpu" in found["bom"]["priced_elsewhere"]
     assert "price book has" in found["headline"][0]
+
+
+def test_cooling_gives_the_pue_and_its_range(tmp_path: Path) -> None:
+    design = vary_design(tmp_path, "superpod-h100-4su", ("  pue: 1.25\n", "  cooling: cold-plate\n"))
+    report = json.loads(ffplan("design", str(design), "-f", "json").out)
+    assert report["power"]["pue"] == 1.15
+    assert report["power"]["facility_kw"] == pytest.approx(1.15 * report["power"]["it_kw"])
+    cost = json.loads(ffplan("cost", str(design), "-f", "json", "--draws", "0").out)
+    assert cost["power"]["pue"] == 1.15
+    (pue,) = [row for row in cost["uncertainty"]["inputs"] if row["input"] == "pue"]
+    assert (pue["low"], pue["likely"], pue["high"], pue["status"]) == (1.1, 1.15, 1.2, "VS")
