@@ -68,3 +68,15 @@ def write_whole(target: Path, text: str | Iterable[str]) -> None:
         with suppress(OSError):
             scratch.unlink()
         raise
+
+
+def is_file(name: str) -> bool:
+    """True for the name of a file, a pipe or a device that is there; no name is too long to ask.
+
+    Args:
+        name: any text.
+    """
+    try:
+        return Path(name).exists() and not Path(name).is_dir()
+    except (OSError, ValueError):
+        return False

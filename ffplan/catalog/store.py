@@ -47,6 +47,8 @@ class Entry:
     """Paths of recalled figures (status R) in its own file."""
     base: Entry | None = None
     """The price book that it extends."""
+    key: tuple[str, int] = ("", 0)
+    """Its id, and the position of its folder."""
 
 
 @record
@@ -136,8 +138,7 @@ class Catalog:
             entry: the part; it takes the place of that of its id.
         """
         other = self.fresh()
-        position = self._folder_of(entry.part.id)
-        other._read[entry.part.id, position or 0] = entry
+        other._read[entry.key] = entry
         return other
 
     @property
@@ -190,7 +191,8 @@ class Catalog:
             whole = self._part(path, label)
             document = whole.document
             part = self._with_constants(whole.part, document, key[1])
-            entry = Entry(part, document, whole.recalled if part is whole.part else _recalled(part))
+            recalled = whole.recalled if part is whole.part else _recalled(part)
+            entry = Entry(part=part, document=document, recalled=recalled, key=key)
             self._read[key] = self._extended(entry, (*chain, key)) if part.kind == "price-book" else entry
         return self._read[key]
 
@@ -352,7 +354,7 @@ def read_part(document: Document, stem: str) -> Entry:
         InputError: where the file is wrong.
     """
     part = _part(document, stem)
-    return Entry(part, document, _recalled(part))
+    return Entry(part=part, document=document, recalled=_recalled(part))
 
 
 def _part(document: Document, stem: str) -> Part:

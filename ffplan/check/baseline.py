@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import Finding, UsageError
 from ffplan.base.record import record
 from ffplan.check.formats.checked import path_of
-from ffplan.check.waivers import ABOUT
+from ffplan.check.policy import ABOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,6 +17,8 @@ from ffplan.inputs.suggest import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+ABOUT = ("waiver-invalid", "waiver-expired", "waiver-unused", "policy-invalid")
+"""Rules about waivers themselves, which none waives."""
 NAMES = ("ffplan.toml", "pyproject.toml")
 """Files of a policy, the first that a folder has; the second counts where it has `[tool.ffplan]`."""
 
@@ -64,10 +66,12 @@ def find_policy(folder: Path) -> Path | None:
 
 def _table(path: Path) -> dict[str, Any] | None:
     """Return `[tool.ffplan]` of a pyproject.toml; None where it has none, or is no TOML."""
+    text = ""
     try:
-        tool = tomllib.loads(path.read_text(encoding="utf-8")).get("tool")
-    except (OSError, ValueError):
-        return None
+        text = path.read_text(encoding="utf-8")
+        tool = tomllib.loads(text).get("tool")
+    except (OSError, ValueError, RecursionError):
+        return {} if "[tool.ffplan" in text else None  # whoever reads it says what is wrong
     found = tool.get("ffplan") if isinstance(tool, dict) else None
     return found if isinstance(found, dict) else None
 
@@ -102,6 +106,11 @@ def _unknown_rules(fields: PolicyFields, text: str, file: str) -> Iterator[Findi
         if name not in known:
             remedy = did_you_mean(name, sorted(known), what="rule")
             yield _fault(file, _line_of(text, path), f"no rule `{name}`", remedy)
+    for at, item in enumerate(fields.waivers):
+        why = "is mandatory" if item.rule in fields.mandatory else "is about waivers" if item.rule in ABOUT else ""
+        if why:
+            message = f"`{item.rule}` {why}: no waiver accepts it"
+            yield _fault(file, _line_of(text, ("waivers", at)), message, "remove the waiver")
 
 
 def read_policy(path: Path, file: str) -> Policy:
@@ -120,11 +129,17 @@ def read_policy(path: Path, file: str) -> Policy:
         data = tomllib.loads(text)
     except UnicodeDecodeError:
         raise InputError(_fault(file, 1, "this is no UTF-8 text", "save the policy as UTF-8")) from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         found = re.search(r"line (\d+)", str(error))
         raise InputError(_fault(file, int(found[1]) if found else 1, f"this is no TOML: {error}", "mend it")) from None
     if path.name == NAMES[1]:
-        data = data.get("tool", {}).get("ffplan", {})
+        tool = data.get("tool")
+        own = tool.get("ffplan", {}) if isinstance(tool, dict) else {}
+        if not isinstance(own, dict):
+            raise InputError(
+                _fault(file, _line_of(text, ("ffplan",)), "`tool.ffplan` is no table", "write [tool.ffplan]")
+            )
+        data = own
     data = {name.replace("-", "_"): value for name, value in data.items()}
     fields = policy_fields(data)
     if not isinstance(fields, PolicyFields):

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ffplan.check.policy import Policy
     from ffplan.design.resolved import ResolvedDesign
 
+TOKENS = "cost_per_million_tokens"
+"""Limit whose rule knows the currency of the run, which ownership or rent decides."""
 LEAST = ("allreduce_bandwidth", "tokens_per_second")
 """Limits that are a minimum."""
 
@@ -36,7 +38,7 @@ def with_limits(design: ResolvedDesign, policy: Policy) -> tuple[ResolvedDesign,
     for name in sorted(team.model_fields_set):
         wanted, has = getattr(team, name), getattr(own, name)
         currency = design.prices.currency if design.prices else design.spec.site.currency
-        if isinstance(wanted, Money) and wanted.currency != currency:
+        if isinstance(wanted, Money) and name != TOKENS and wanted.currency != currency:
             remarks.append(_other_currency(design, policy, name, wanted.currency, currency))
         elif has is None:
             update[name] = wanted

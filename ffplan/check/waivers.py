@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import date
-from fnmatch import translate
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Finding, Severity
 from ffplan.base.record import record
-from ffplan.check.policy import known_rules
+from ffplan.check.policy import ABOUT, known_rules
 from ffplan.inputs.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 _COMMENT = re.compile(r"#\s*ffplan:\s*waive\b(.*)")
 _PARTS = re.compile(r"\s+([a-z0-9-]+)(?:\s+until\s+(\S+?))?\s*:\s*(\S.*)")
-ABOUT = ("waiver-invalid", "waiver-expired", "waiver-unused", "policy-invalid")
-"""Rules about waivers themselves, which none waives."""
 
 
 @record
@@ -125,6 +122,8 @@ def _comment_fault(parts: re.Match[str] | None) -> tuple[str, ...]:
     if parts is None:
         return ("a waiver without rule or reason", "write `# ffplan: waive RULE until 2027-03-31: reason`")
     known = known_rules()
+    if parts[1] in ABOUT:
+        return (f"`{parts[1]}` is about waivers: no waiver accepts it", "remove the waiver")
     if parts[1] not in known:
         return (f"no rule `{parts[1]}`", did_you_mean(parts[1], known, what="rule"))
     try:
@@ -132,6 +131,16 @@ def _comment_fault(parts: re.Match[str] | None) -> tuple[str, ...]:
     except ValueError:
         return (f"`{parts[2]}` is no day", "write it as 2027-03-31")
     return ()
+
+
+_WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+"""What the wild parts of a pattern stand for; a single star stays within a folder."""
+
+
+def _translated(pattern: str) -> str:
+    """Return a pattern of files as a regular expression."""
+    pieces = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
+    return "".join(_WILD.get(piece, re.escape(piece)) for piece in pieces)
 
 
 def policy_waivers(policy: Policy, path: Path) -> list[Waiver]:
@@ -156,7 +165,7 @@ def policy_waivers(policy: Policy, path: Path) -> list[Waiver]:
             rows=(),
         )
         for at, item in enumerate(policy.fields.waivers)
-        if any(re.fullmatch(translate(pattern), inside) for pattern in item.files)
+        if any(re.fullmatch(_translated(pattern), inside) for pattern in item.files)
     ]
 
 
@@ -183,9 +192,10 @@ def waive(findings: tuple[Finding, ...], waivers: list[Waiver], policy: Policy, 
     waived: list[tuple[Finding, Waiver]] = []
     used: list[Waiver] = []
     for item in findings:
-        fitting = [] if item.rule in policy.fields.mandatory else [waiver for waiver in waivers if waiver.covers(item)]
-        valid = [waiver for waiver in fitting if waiver.until is None or waiver.until >= today]
+        fitting = [waiver for waiver in waivers if waiver.covers(item)]
         used += fitting
+        accepted = [] if item.rule in policy.fields.mandatory else fitting
+        valid = [waiver for waiver in accepted if waiver.until is None or waiver.until >= today]
         if valid:
             waived.append((item, valid[0]))
         else:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Finding, InputError, Severity, UsageError
+from ffplan.base.files import is_file
 from ffplan.base.formatting import number
+from ffplan.check.formats.checked import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,18 +20,21 @@ if TYPE_CHECKING:
     from ffplan.studies.difference import Version
 
 
-def _reference(file: str, against: str) -> Version | str | None:
-    """Return the saved report that a design is held against, or the revision; None where neither is there."""
+def _reference(file: str, files: list[str], against: str) -> Version | str | None:
+    """Return the saved report that a design is held against, or the revision; None where the report is of another."""
     from ffplan.cli.versions import saved_version
 
-    if Path(against).is_file():
-        saved = saved_version(against, "check")
-        return saved if Path(saved.info.file).name == Path(file).name else None
-    return against
+    if not is_file(against):
+        return against
+    saved = saved_version(against, "check")
+    same = [name for name in files if path_of(name) == path_of(saved.info.file)]
+    if not same:  # saved from another folder: the name decides, where only one file has it
+        same = [name for name in files if Path(name).name == Path(saved.info.file).name]
+    return saved if same == [file] else None
 
 
-def _before(file: str, reference: Version | str, assessor: Assessor) -> Version | None:
-    """Return the version before; None where the revision has no such file, or one that cannot be assessed."""
+def _before(file: str, reference: Version | str, assessor: Assessor) -> Version | str:
+    """Return the version before, or why there is none: a new file, or one that cannot be assessed."""
     from ffplan.cli.versions import revision_document
 
     if not isinstance(reference, str):
@@ -36,10 +42,10 @@ def _before(file: str, reference: Version | str, assessor: Assessor) -> Version 
     try:
         return assessor.version(revision_document(file, reference))
     except InputError:
-        return None
+        return f"the version of `{reference}` cannot be assessed"
     except UsageError as error:
         if "has no such file" in str(error):
-            return None
+            return ""
         raise
 
 
@@ -59,8 +65,39 @@ def _finding(file: str, row: FigureChange, limit: float, against: str) -> Findin
     )
 
 
-def regressions_of(files: list[str], results: list[CheckedFile], against: str, task: Task) -> Iterator[Finding]:
-    """Yield a finding for every figure of a design that got worse than its policy allows.
+def _skipped(file: str, why: str) -> Finding:
+    return Finding(
+        rule="regression",
+        severity=Severity.WARNING,
+        file=file,
+        line=1,
+        column=1,
+        message=f"not held against what it was: {why}",
+        remedy="mend that version, or name another with --against",
+        path="",
+    )
+
+
+def _of_design(file: str, result: CheckedFile, reference: Version | str, assessor: Assessor) -> Iterator[Finding]:
+    """Yield what got worse in one design."""
+    from ffplan.inputs.document import read_document
+    from ffplan.studies.difference import regressions
+    from ffplan.studies.figures import figure_changes
+
+    words = reference if isinstance(reference, str) else reference.info.file
+    before = _before(file, reference, assessor)
+    if isinstance(before, str):
+        if before:
+            yield _skipped(result.file, before)
+        return
+    after = assessor.version(read_document(Path(file), result.file))
+    thresholds = result.policy.fields.regressions.model_dump()
+    for row, limit in regressions(figure_changes(before.figures, after.figures), thresholds):
+        yield _finding(result.file, row, limit, words)
+
+
+def with_regressions(files: list[str], results: list[CheckedFile], against: str, task: Task) -> list[CheckedFile]:
+    """Return checked files with a finding for every figure of a design that got worse than its policy allows.
 
     Args:
         files: the files checked, as named.
@@ -72,24 +109,34 @@ def regressions_of(files: list[str], results: list[CheckedFile], against: str, t
         UsageError: where there is no such revision, or no design belongs to the report.
     """
     from ffplan.catalog.store import Catalog
+    from ffplan.check.waivers import waive, weighed
     from ffplan.cli.versions import Assessor
-    from ffplan.inputs.document import read_document
-    from ffplan.studies.difference import regressions
-    from ffplan.studies.figures import figure_changes
+    from ffplan.inputs.revision import known_revision
 
-    assessor, found = Assessor(Catalog(task.catalogs)), False
+    pairs = zip(files, results, strict=True)
+    designs = [name for name, result in pairs if result.word == "design" and result.whole and is_file(name)]
+    saved = is_file(against)
+    if not saved:
+        if not designs:
+            raise UsageError(f"ffplan check: --against {against}: no design among the files is one that git could have")
+        known_revision(Path(designs[0]), against)
+    assessor, found, made = Assessor(Catalog(task.catalogs)), False, []
     for file, result in zip(files, results, strict=True):
-        if result.word != "design" or not result.whole or not Path(file).is_file():
-            continue
-        reference = _reference(file, against)
+        reference = _reference(file, designs, against) if file in designs else None
         if reference is None:
+            made.append(result)
             continue
         found = True
-        before = _before(file, reference, assessor)
-        if before is not None:
-            after = assessor.version(read_document(Path(file), result.file))
-            thresholds = result.policy.fields.regressions.model_dump()
-            for row, limit in regressions(figure_changes(before.figures, after.figures), thresholds):
-                yield _finding(result.file, row, limit, against)
-    if not found and Path(against).is_file():
+        own = weighed(tuple(_of_design(file, result, reference, assessor)), result.policy)
+        left = waive(own, list(result.waivers), result.policy, task.today)
+        made.append(
+            replace(
+                result,
+                findings=(*result.findings, *left.kept),
+                waived=result.waived + len(left.waived),
+                used=(*result.used, *left.used),
+            )
+        )
+    if not found:
         raise UsageError(f"ffplan check: --against {against}: it is of no design that is checked")
+    return made

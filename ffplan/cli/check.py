@@ -88,7 +88,7 @@ def _results(files: list[str], task: Task, jobs: int) -> list[CheckedFile]:
 
 def _unused(results: list[CheckedFile], names: list[str]) -> list[Finding]:
     """Return waivers that accept nothing; those of a policy only where a folder named holds all that it covers."""
-    from ffplan.check.waivers import unused
+    from ffplan.check.waivers import unused, weighed
     from ffplan.cli.checked_files import is_folder
 
     folders = [Path(name).absolute() for name in names if is_folder(name)]
@@ -98,7 +98,9 @@ def _unused(results: list[CheckedFile], names: list[str]) -> list[Finding]:
         whole = any(result.policy.folder.absolute().is_relative_to(folder) for folder in folders)
         waivers += [waiver for waiver in result.waivers if waiver.rows or whole]
         used += result.used
-    return unused(waivers, used)
+    found = unused(waivers, used)
+    policies = {waiver.file: result.policy for result in results for waiver in result.waivers}
+    return [item for one in found for item in weighed((one,), policies[one.file])]
 
 
 def _mandatory(results: Iterable[CheckedFile]) -> frozenset[str]:
@@ -155,11 +157,11 @@ def check(
     task = Task(catalogs=tuple(catalog or ()), policy=policy, isolated=isolated, today=_day(today))
     results = _results(files, task, jobs)
     whole = all(result.whole for result in results)
-    every = [item for result in results for item in result.findings] + _unused(results, names)
     if against is not None:
-        from ffplan.cli.against import regressions_of
+        from ffplan.cli.against import with_regressions
 
-        every += regressions_of(files, results, against, task)
+        results = with_regressions(files, results, against, task)
+    every = [item for result in results for item in result.findings] + _unused(results, names)
     report = _report(files, results, every)
     if baseline is not None:
         report = _with_baseline(report, baseline, update=update_baseline, mandatory=_mandatory(results))

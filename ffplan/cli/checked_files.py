@@ -188,7 +188,7 @@ def _waived(found: CheckedFile, path: Path, document: Document | None, task: Tas
     left = waive(weighed(found.findings, found.policy), waivers, found.policy, task.today)
     return replace(
         found,
-        findings=(*left.kept, *faults),
+        findings=(*weighed(left.kept, found.policy), *faults),
         waived=len(left.waived),
         waivers=tuple(waivers),
         used=left.used,

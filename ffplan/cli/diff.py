@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ffplan.base.errors import UsageError
+from ffplan.base.files import is_file
 from ffplan.cli.cost_options import TokensOption
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, OutputOption, complete_design, complete_part
@@ -25,7 +25,7 @@ def _versions(before: str, after: str, assessor: Assessor) -> tuple[Version, Ver
     from ffplan.inputs.revision import revisions
 
     names = (before, after)
-    if not Path(before).exists() and (found := revisions(before)) is not None:
+    if not is_file(before) and (found := revisions(before)) is not None:
         one, two = found
         later = design_document(after) if two is None else revision_document(after, two)
         return assessor.version(revision_document(after, one)), assessor.version(later)

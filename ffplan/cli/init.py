@@ -73,7 +73,10 @@ def _copied(name: str, prefix: str | None, folder: str) -> None:
     from ffplan.inputs.document import read_bytes
 
     path, file = find_design(name)
-    text = read_bytes(path, file).decode("utf-8-sig")
+    try:
+        text = read_bytes(path, file).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError(f"ffplan init: --from {name}: this is no UTF-8 text") from None
     new = prefix or path.stem
     kept = [line for line in text.splitlines() if not line.startswith("# yaml-language-server:")]
     lines = [f"name: {new}" if line.startswith("name:") else line for line in kept]

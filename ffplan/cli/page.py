@@ -53,6 +53,9 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
     sources: dict[tuple[str, str], Source] = {}
     for name in files:
         path, file = find_design(name)
+        if not path.is_file():
+            texts.append((file, "# read from a pipe, and not kept"))
+            continue
         texts.append((file, read_bytes(path, file).decode("utf-8-sig", "replace")))
         catalog = base.fresh()
         drawings += _drawings(resolve(read_document(path, file), catalog))

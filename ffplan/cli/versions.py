@@ -114,9 +114,9 @@ def design_document(name: str) -> Document:
             raise UsageError(f"ffplan: standard input: larger than {MAX_BYTES // 1024} KiB")
         return parse_document(raw, "-")
     path, file = find_design(name)
-    if not path.suffix.lower().startswith(".y") and _is_built(path):
+    if path.is_file() and not path.suffix.lower().startswith(".y") and _is_built(path):
         raise UsageError(
-            f"ffplan diff: {name}: this is a fabric as built; `ffplan audit DESIGN {name}` compares it with a design"
+            f"ffplan: {name}: this is a fabric as built; `ffplan audit DESIGN {name}` compares it with a design"
         )
     return read_document(path, file)
 

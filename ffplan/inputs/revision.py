@@ -55,7 +55,9 @@ def _commit(folder: Path, revision: str) -> str:
         UsageError: where there is none.
     """
     if "..." in revision:
-        one, two = revision.split("...")
+        one, _, two = revision.partition("...")
+        if "..." in two:
+            raise UsageError(f"ffplan: `{revision}` is no revision, and no two of them")
         return _git(folder, "merge-base", _commit(folder, one), _commit(folder, two)).decode().strip()
     try:
         found = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
@@ -76,12 +78,28 @@ def at_revision(path: Path, revision: str) -> tuple[bytes, str]:
     Raises:
         UsageError: where there is no such revision, or it has no such file.
     """
-    folder = path.parent
-    commit = _commit(folder, revision)
+    real = path.resolve()  # git keeps a link as its target's name
+    folder = real.parent
+    blob = f"{_commit(folder, revision)}:./{real.name}"
     try:
-        raw = _git(folder, "cat-file", "blob", f"{commit}:./{path.name}")
-    except UsageError:
+        size = int(_git(folder, "cat-file", "-s", blob))
+    except UsageError as error:
+        if "took more than" in str(error):
+            raise
         raise UsageError(f"ffplan: {path}: the revision `{revision}` has no such file") from None
-    if len(raw) > limits.MAX_BYTES:
+    if size > limits.MAX_BYTES:
         raise UsageError(f"ffplan: {path}: larger than {limits.MAX_BYTES // 1024} KiB in `{revision}`")
-    return raw, f"{path}@{revision}"
+    return _git(folder, "cat-file", "blob", blob), f"{path}@{revision}"
+
+
+def known_revision(path: Path, revision: str) -> None:
+    """Refuse a revision that the repository of a file does not have.
+
+    Args:
+        path: a file of the repository.
+        revision: branch, tag or hash.
+
+    Raises:
+        UsageError: where there is no such revision.
+    """
+    _commit(path.resolve().parent, revision)

@@ -38,7 +38,8 @@ def _change(value: float | None) -> str:
 
 
 def _row(item: Influence) -> tuple[str, ...]:
-    return item.input, item.value, _change(item.less), _change(item.more), item.status
+    less, more = (f"{_change(change)} at {at}" for change, at in ((item.less, item.at_less), (item.more, item.at_more)))
+    return item.input, item.value, less, more, item.status
 
 
 def explanation_document(found: Explanation) -> Document:

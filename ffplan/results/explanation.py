@@ -32,7 +32,7 @@ class Derivation:
 
 @record
 class Influence:
-    """What a tenth more and a tenth less of one input does to the value."""
+    """What a tenth more and a tenth less of one input does to the value; small whole numbers change by one."""
 
     input: str
     """Part and field of the catalogue, field of the design, or input of the account."""
@@ -44,10 +44,14 @@ class Influence:
     """Where it is from."""
     status: str
     """Status of the figure; `given` where the design states it."""
+    at_less: str
+    """Value tried below it: a tenth less, or one less of a small whole number."""
+    at_more: str
+    """Value tried above it."""
     less: float | None
-    """Relative change of the value with a tenth less [1]; null where the design then cannot stand."""
+    """Relative change of the value at `at_less` [1]; null where the design then cannot stand."""
     more: float | None
-    """Relative change of the value with a tenth more [1]; null where the design then cannot stand."""
+    """Relative change of the value at `at_more` [1]; null where the design then cannot stand."""
 
 
 @record

@@ -151,6 +151,10 @@ def _relative(value: float | None, base: float) -> float | None:
     return None if value is None else value / base - 1
 
 
+def _shown(value: Any) -> str:
+    return f"{number(value.amount, 6)} {value.currency}" if isinstance(value, Money) else number(value, 6)
+
+
 def _moves(changes: list[float | None]) -> bool:
     """True where one of two changes moves the value; a design that cannot stand says nothing of it."""
     return any(change is not None and abs(change) > LEAST for change in changes)
@@ -160,11 +164,13 @@ def _of_part(subject: Subject, entry: Entry, base: float) -> Iterator[tuple[Infl
     """Yield what every figure of a part does."""
     part: Part = entry.part
     for path, figure in part.figures():
-        changes = []
+        changes: list[float | None] = []
+        tried: list[str] = []
         for factor in (1 - TENTH, 1 + TENTH):
             made = scaled(part, path, factor)
             if made is None:
                 break
+            tried.append(_shown(_grown(figure.value, factor)))
             catalog = subject.catalog.with_entry(replace(entry, part=made))
             changes.append(_relative(_value(subject, subject.document, catalog), base))
         if len(changes) < 2:
@@ -173,7 +179,9 @@ def _of_part(subject: Subject, entry: Entry, base: float) -> Iterator[tuple[Infl
         shown = figure.value
         influence = Influence(
             input=f"{part.id}: {'.'.join(map(str, path))}",
-            value=f"{number(shown.amount, 6)} {shown.currency}" if isinstance(shown, Money) else number(shown, 6),
+            value=_shown(shown),
+            at_less=tried[0],
+            at_more=tried[1],
             place=entry.document.file,
             source=source.title,
             status=str(figure.status or source.status),
@@ -210,18 +218,24 @@ def _of_design(subject: Subject, base: float) -> Iterator[tuple[Influence, bool]
     """Yield what every number of the design file does."""
     document = subject.document
     for path, value in _numbers(document.data):
-        changes = []
+        if not value:
+            continue  # a tenth of nothing is nothing
+        changes: list[float | None] = []
+        tried: list[str] = []
         for factor in (1 - TENTH, 1 + TENTH):
             grown = _grown(value, factor)
             if grown == value:  # a tenth of a small whole number
                 grown = value + (1 if factor > 1 else -1)
+            tried.append(_shown(grown))
             text = json.dumps(_with(document.data, path, grown), ensure_ascii=False)
             made = parse_document(text.encode(), document.file)
             changes.append(_relative(_value(subject, made, subject.catalog.fresh()), base))
         line, _ = document.place(path)
         influence = Influence(
             input=".".join(map(str, path)),
-            value=number(value, 6),
+            value=_shown(value),
+            at_less=tried[0],
+            at_more=tried[1],
             place=f"{document.file}:{line}",
             source="the design",
             status="given",

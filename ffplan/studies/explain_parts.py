@@ -177,10 +177,8 @@ PLACES = {
     "power.energy_mwh_per_year": "ffplan.cost.power:annual_energy",
     "training.mfu": "ffplan.training.mfu:achieved",
     "run.cost": "ffplan.cost.run:run_cost",
-    "run.cost_per_million_tokens": "ffplan.cost.run:run_cost",
     "run.days": "ffplan.cost.run:run_seconds",
     "run.energy_mwh": "ffplan.cost.run:run_energy",
-    "run.carbon_t": "ffplan.cost.run:run_carbon",
 }
 """Function that states the equation of a path."""
 

@@ -46,6 +46,11 @@ RUN = {
     "run.energy_mwh": ("energy of the run", "MWh", "Energy of the workload's run at the meter."),
     "run.carbon_t": ("carbon of the run", "t CO2e", "Carbon of the workload's run, hardware included."),
 }
+HOW = {
+    "run.cost_per_million_tokens": "accelerator-hours * price of an hour / (tokens / 1,000,000)",
+    "run.carbon_t": "energy * carbon of the grid + accelerator-hours * embodied carbon over the life of the hardware",
+}
+"""How figures follow from their parts, where no one function has the whole equation."""
 NOT_MOVED = ("measurement", "rent-book", "model")
 """Kinds of parts whose figures are no inputs of a design."""
 
@@ -92,7 +97,9 @@ def _explanation(
 
 
 def _entries(catalog: Catalog) -> list[Entry]:
-    return [entry for entry in catalog.used if entry.part.kind not in NOT_MOVED]
+    used = catalog.used
+    below = {id(entry.base) for entry in used if entry.base is not None}  # their prices are in the book above
+    return [entry for entry in used if entry.part.kind not in NOT_MOVED and id(entry) not in below]
 
 
 def explain(
@@ -152,7 +159,8 @@ def _of_assessment(
         unit = found.cost.currency if found.cost else unit
     elif match := re.match(r"communication\[(\d+)\]", path):
         steps = collective_parts(found.communication[int(match[1])])
-        how = "message over time"
+        how = "message over time" if path.endswith(".algbw_gbyte_s") else ""
+        steps = () if "scales[" in path else steps
     else:
         make = next((make for prefix, make in BY_PREFIX.items() if path.startswith(prefix)), None)
         steps = make(found) if make else ()
@@ -163,8 +171,10 @@ def _of_assessment(
             label=path, value=value, unit=unit, formula=how, source="", place="", binds=False, steps=steps
         )
 
+    every = "scales[" in path
+
     def evaluate(changed: ResolvedDesign, parts: Catalog) -> float | None:
-        return _number_at(study_design(changed, parts, all_scales=False).assessment, path)
+        return _number_at(study_design(changed, parts, all_scales=every).assessment, path)
 
     subject = Subject(document=question.document, catalog=question.catalog, evaluate=evaluate)
     moved = influences(subject, value, _entries(catalog), step) if value else ((), 0)
@@ -281,7 +291,14 @@ def _of_run(question: Question) -> Explanation:
     if run is None or band is None:
         raise UsageError(f"ffplan explain: {question.path}: the design has no prices")
     unit = unit or run.currency
-    root = derived(label, band.likely, unit, PLACES[question.path], run_parts(run, study))
+    parts = run_parts(run, study)
+    if question.path in PLACES:
+        root = derived(label, band.likely, unit, PLACES[question.path], parts)
+    else:
+        how = HOW[question.path]
+        root = Derivation(
+            label=label, value=band.likely, unit=unit, formula=how, source="", place="", binds=False, steps=parts
+        )
     ledger = ledger_for(design, catalog, asked)
     inputs = inputs_for(ledger, timed)
     base = likely(inputs)
@@ -299,6 +316,8 @@ def _of_run(question: Question) -> Explanation:
             Influence(
                 input=item.label,
                 value=f"{float(base[item.name]):.6g} {item.unit.replace('currency', study.currency)}".strip(),
+                at_less=f"{float(base[item.name]) * (1 - TENTH):.6g}",
+                at_more=f"{float(base[item.name]) * (1 + TENTH):.6g}",
                 place="",
                 source=item.source,
                 status=item.status,

@@ -62,7 +62,7 @@ FIGURES = (
         better=-1,
         path=("power", "facility_kw"),
     ),
-    FigureKind(name="capex", label="cost to buy", kind="cost", better=-1, path=("cost", "total")),
+    FigureKind(name="capex", label="total price", kind="cost", better=-1, path=("cost", "total")),
     FigureKind(
         name="cost_per_accelerator",
         label="cost per accelerator",
@@ -102,17 +102,20 @@ def values_of(assessment: Mapping[str, Any], job: TrainReport | None = None, run
     cost = assessment.get("cost")
     currency = str(cost.get("currency", "")) if isinstance(cost, dict) else ""
     partial = isinstance(cost, dict) and bool(cost.get("missing"))
+    power = assessment.get("power")
+    unpowered = isinstance(power, dict) and bool(power.get("missing"))
     found: Values = {}
     for kind in FIGURES:
         if kind.path:
-            value = None if kind.kind == "cost" and partial else _at(assessment, kind.path)
+            unknown = partial if kind.kind == "cost" else kind.kind == "power" and unpowered
+            value = None if unknown else _at(assessment, kind.path)
             found[kind.name] = (value, currency if kind.kind == "cost" else kind.unit)
     row = job.rows[0] if job else None
     token = run.cost_per_million_tokens if run else None
     found["step"] = (row.step_s if row else None, "s")
     found["tokens_s"] = (row.tokens_s if row else None, "1/s")
     found["run_days"] = (run.days.likely if run else None, "days")
-    found["cost_per_million_tokens"] = (token.likely if token else None, run.currency if run else "")
+    found["cost_per_million_tokens"] = (token.likely if token and not partial else None, run.currency if run else "")
     return found
 
 

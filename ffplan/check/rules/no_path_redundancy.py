@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
-from ffplan.base.formatting import percent, plural
+from ffplan.base.formatting import plural
 from ffplan.check.rule import Rule
 
 if TYPE_CHECKING:
@@ -19,15 +19,15 @@ def check(examined: Examined) -> Iterator[Finding]:
     """Find compute nodes that hang on one switch by one port."""
     design, plan = examined.design, examined.fabric
     for group in design.groups:
-        if group.group.role != "compute" or len(group.fabric_nics) * design.stripes != 1 or not design.accelerators:
+        ports = len(group.fabric_nics) * design.stripes
+        single = ports == 1 or (plan.tiers == 1 and plan.planes == 1 and plan.dragonfly is None)
+        if group.group.role != "compute" or not single or not group.accelerators_per_node:
             continue
-        nodes = min(plan.radix - plan.uplinks, group.group.count)
-        lost = nodes * group.accelerators_per_node
         yield design.document.finding(
             RULE.id,
             ("nodes", group.position, "server"),
-            f"each node of `{group.server.id}` hangs on one switch by one port; losing a leaf switch cuts off up to "
-            f"{plural(lost, 'accelerator')} ({percent(lost / design.accelerators)})",
+            f"each node of `{group.server.id}` hangs on one switch by {plural(ports, 'port')}, and is cut off with it; "
+            "`limits.blast_radius` counts how many accelerators that is",
             "accept it and plan spare nodes, or choose a server with two NICs on separate planes",
             severity=Severity.INFO,
         )

@@ -41,7 +41,7 @@ def _cost(named: Named) -> Chart | None:
     if not points or len(currencies) > 1:
         return None
     return Chart(
-        title="Cost to buy",
+        title="Total price",
         kind="stack",
         unit=currencies.pop(),
         points=tuple(points),
@@ -236,7 +236,7 @@ def _cash(found: CostStudy) -> Chart | None:
         return None
     flow = found.tco.cash_flow
     step = max(1, len(flow) // 24)
-    points = [Point(f"month {row.month}", row.cumulative, x=float(row.month)) for row in flow[::step]]
+    points = [Point(f"month {row.month}", row.cumulative, x=float(row.month)) for row in [*flow[:-1:step], flow[-1]]]
     return Chart(
         title="Money spent so far",
         kind="lines",

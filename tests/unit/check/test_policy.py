@@ -12,7 +12,7 @@ from ffplan.base.errors import Finding, InputError, Severity
 from ffplan.check.baseline import against, read_baseline, write_baseline
 from ffplan.check.policy import NO_POLICY, find_policy, read_policy
 from ffplan.check.waivers import comment_waivers, waive
-from tests.support import Run, document, ffplan, valid, vary_design
+from tests.support import Run, document, ffplan, overlay_part, valid, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,9 +94,73 @@ def test_a_policy_waives_by_file_and_field(folder: Path) -> None:
 
 
 def test_mandatory_rules_are_never_waived(folder: Path) -> None:
-    text = '[[waivers]]\nrule = "fabric-full"\nreason = "agreed"\n'
-    policy(folder, f'mandatory = ["fabric-full"]\n{text}')
-    assert "[fabric-full]" in check(folder).out
+    policy(folder, 'mandatory = ["fabric-full"]\n')
+    design = folder / "fire-flyer-2.yaml"
+    design.write_text(design.read_text().replace("fabric:\n", "fabric:  # ffplan: waive fabric-full: please\n"))
+    done = check(folder)
+    assert "[fabric-full]" in done.out
+    assert "waiver-unused" not in done.out
+    policy(folder, 'mandatory = ["fabric-full"]\n[[waivers]]\nrule = "fabric-full"\nreason = "agreed"\n')
+    assert "`fabric-full` is mandatory: no waiver accepts it [policy-invalid]" in check(folder).out
+
+
+def test_patterns_stay_within_a_folder_unless_they_say_so(tmp_path: Path) -> None:
+    for place in ("a.yaml", "sub/a.yaml"):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        vary_design(tmp_path, "fire-flyer-2").rename(tmp_path / place)
+    for pattern, waived in {"**/a.yaml": 2, "*.yaml": 1, "sub/*.yaml": 1, "**": 2, "?.yaml": 1}.items():
+        policy(tmp_path, f'[[waivers]]\nrule = "fabric-full"\nfiles = ["{pattern}"]\nreason = "x"\n')
+        assert f"({waived} waived)" in check(tmp_path).out, pattern
+
+
+def test_a_broken_pyproject_with_a_policy_is_no_silence(folder: Path) -> None:
+    (folder / "pyproject.toml").write_text('[tool.x]\na = \n[tool.ffplan]\nfail-on = "info"\n')
+    done = check(folder)
+    assert done.code == 2
+    assert "this is no TOML" in done.out
+
+
+@pytest.mark.parametrize("text", ["tool = 1\n", "[tool]\nffplan = 3\n", f"x = {'[' * 3000}\n", f"x = {'9' * 5000}\n"])
+def test_odd_policies_are_faults_or_nothing(folder: Path, text: str) -> None:
+    (folder / "pyproject.toml").write_text(text)
+    assert ffplan("check", str(folder), "--policy", str(folder / "pyproject.toml")).code in (0, 2)
+
+
+def test_regressions_can_be_weighed_and_waived(repository: Path) -> None:
+    design = repository / "fire-flyer-2.yaml"
+    design.write_text(design.read_text().replace("pue: 1.25", "pue: 1.5"))
+    policy(repository, '[rules]\nregression = "off"\n')
+    assert check(repository, "--against", "main").code == 0
+    policy(repository, '[[waivers]]\nrule = "regression"\npath = "facility_power"\nreason = "a hotter room"\n')
+    done = check(repository, "--against", "main")
+    assert done.code == 0
+    assert "(1 waived)" in done.out
+    assert "waiver-unused" not in done.out
+
+
+def test_a_version_that_cannot_be_assessed_is_said(repository: Path) -> None:
+    design = repository / "fire-flyer-2.yaml"
+    right = design.read_text()
+    design.write_text(right.replace("tiers: 2", "tier: 2"))
+    git(repository, "commit", "-qam", "broken")
+    design.write_text(right)
+    assert (
+        "not held against what it was: the version of `main` cannot be assessed"
+        in check(repository, "--against", "main").out
+    )
+
+
+def test_a_missing_price_is_no_cheap_token(tmp_path: Path) -> None:
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    overlay_part(parts, "usd-2026", ("  hgx-h100-8nic:", "  hgx-h100-8nix:"))
+    job = "workload: {model: llama3-8b, batch: 512, gpus: 64, tokens: 1T}\n"
+    limit = "limits: {cost_per_million_tokens: $0.50}\n"
+    vary_design(tmp_path, "superpod-h100-4su", ("site:\n", f"{job}{limit}site:\n"))
+    design = tmp_path / "superpod-h100-4su.yaml"
+    done = ffplan("check", str(design), "--catalog", str(parts), "--isolated")
+    assert "the limit cannot be checked: a million tokens of the workload is at least" in done.out
+    assert done.code == 1
 
 
 def test_a_waiver_expires_the_day_after_its_last(folder: Path) -> None:
@@ -281,7 +345,7 @@ def test_regressions_against_a_saved_report(folder: Path) -> None:
     report["cost"]["total"] /= 1.06
     saved.write_text(json.dumps(report))
     done = check(folder, "--against", str(saved))
-    assert "cost to buy went from" in done.out
+    assert "total price went from" in done.out
     assert "+6 %, beyond the 5 % allowed" in done.out
     report["design"]["file"] = "other.yaml"
     saved.write_text(json.dumps(report))
@@ -292,6 +356,8 @@ def test_regressions_against_a_saved_report(folder: Path) -> None:
     ("options", "words"),
     [
         (("--against", "nowhere"), "git knows no revision `nowhere`"),
+        (("--against", "a...b...c"), "is no revision, and no two of them"),
+        (("--against", "x" * 300), "git knows no revision"),
         (("--against", "--exec=x"), "git knows no revision"),
         (("--update-baseline",), "--update-baseline needs --baseline FILE"),
         (("--isolated", "--policy", "x.toml"), "--isolated leaves no policy"),

@@ -62,7 +62,7 @@ def charts(design: str) -> dict[str, Chart]:
 def test_charts_hold_the_numbers_of_the_result() -> None:
     found, report = charts("fire-flyer-2"), assess_file("fire-flyer-2")
     assert report.cost is not None
-    assert sum(point.value for point in found["Cost to buy"].points) == pytest.approx(report.cost.total)
+    assert sum(point.value for point in found["Total price"].points) == pytest.approx(report.cost.total)
     assert sum(point.value for point in found["Facility power in training"].points) == pytest.approx(
         report.power.facility_kw
     )
