@@ -34,14 +34,27 @@ class Compared:
     """Entries of the baseline that no finding answers to [1]."""
 
 
-def write_baseline(findings: Iterable[Finding], mandatory: frozenset[str]) -> str:
+def others(baseline: Counter[Key], files: Iterable[str]) -> Counter[Key]:
+    """Return the entries of a baseline for files that are not checked now.
+
+    Args:
+        baseline: entries, with how often each stands there.
+        files: the files checked.
+    """
+    checked = {path_of(file) for file in files}
+    return Counter({key: count for key, count in baseline.items() if key[0] not in checked})
+
+
+def write_baseline(findings: Iterable[Finding], mandatory: frozenset[str], kept: Counter[Key] | None = None) -> str:
     """Return a baseline of findings, one entry a line, sorted.
 
     Args:
         findings: the findings.
         mandatory: rules that no baseline may hold.
+        kept: entries of files that are not checked now.
     """
-    keys = sorted(_key(item) for item in findings if item.rule not in mandatory and item.rule not in ABOUT)
+    own = [_key(item) for item in findings if item.rule not in mandatory and item.rule not in ABOUT]
+    keys = sorted([*own, *(kept or Counter()).elements()])
     rows = [json.dumps({"file": file, "rule": rule, "path": path}, ensure_ascii=False) for file, rule, path in keys]
     inside = ",\n".join(f"    {row}" for row in rows)
     entries = f"[\n{inside}\n  ]" if rows else "[]"

@@ -25,20 +25,23 @@ if TYPE_CHECKING:
 class Examined:
     """A study of a design, with its workload and its ownership."""
 
-    def __init__(self, study: DesignStudy, catalog: Catalog, today: date | None = None) -> None:
+    def __init__(
+        self, study: DesignStudy, catalog: Catalog, today: date | None = None, held: ResolvedDesign | None = None
+    ) -> None:
         """Take the study.
 
         Args:
             study: the study.
             catalog: where its parts were looked up.
             today: the day, for rules about age; None where a report must not depend on it.
+            held: the design with the limits of a policy, which judge its figures and never change them.
         """
-        self.study, self.catalog, self.today = study, catalog, today
+        self.study, self.catalog, self.today, self.held = study, catalog, today, held
 
     @property
     def design(self) -> ResolvedDesign:
-        """The design."""
-        return self.study.design
+        """The design, with the limits that it is held to."""
+        return self.held or self.study.design
 
     @property
     def assessment(self) -> Assessment:
@@ -62,14 +65,14 @@ class Examined:
         Raises:
             InputError: where the workload is wrong.
         """
-        if self.design.workload is None:
+        if self.study.design.workload is None:
             return None
         from ffplan.studies.workload import workload_report
         from ffplan.training.accelerator_rates import UncalibratedError
         from ffplan.training.constraints import RefusedError
 
         try:
-            return workload_report(self.design, self.catalog.fork(), self.design.workload)
+            return workload_report(self.study.design, self.catalog.fork(), self.study.design.workload)
         except (RefusedError, UncalibratedError) as error:
             return error
 
@@ -87,7 +90,7 @@ class Examined:
         Raises:
             InputError: where the ownership is wrong.
         """
-        workload = self.design.workload
+        workload = self.study.design.workload
         if self.timed is None or workload.tokens is None:
             return None
         from ffplan.studies.asked import Asked
@@ -95,8 +98,8 @@ class Examined:
         from ffplan.studies.usual_job import timed_job
         from ffplan.studies.workload import workload_gpus
 
-        timed = timed_job(self.timed, workload_gpus(self.design, workload), workload.tokens)
-        return study_run(self.design, self.catalog.fork(), Asked(draws=0, seed=0, years=None), timed)
+        timed = timed_job(self.timed, workload_gpus(self.study.design, workload), workload.tokens)
+        return study_run(self.study.design, self.catalog.fork(), Asked(draws=0, seed=0, years=None), timed)
 
     @cached_property
     def ownership(self) -> ResolvedOwnership | None:
@@ -105,15 +108,15 @@ class Examined:
         Raises:
             InputError: where it is wrong.
         """
-        if self.design.prices is None:
+        if self.study.design.prices is None:
             return None
         from ffplan.design.ownership import resolve_ownership
 
-        return resolve_ownership(self.design, self.catalog.fork())
+        return resolve_ownership(self.study.design, self.catalog.fork())
 
     @cached_property
     def switch_loss(self) -> SwitchLoss:
         """What the loss of one switch takes away."""
         from ffplan.studies.blast import worst_switch_loss
 
-        return worst_switch_loss(self.design, self.fabric)
+        return worst_switch_loss(self.study.design, self.fabric)

@@ -53,7 +53,8 @@ def hold(
     rule, path = f"limit-{field.replace('_', '-')}", ("limits", field)
     if actual is None:
         why = unknown or f"{what} is not known"
-        yield design.document.finding(rule, path, f"the limit cannot be checked: {why}", remedy)
+        mend = "give the design what is missing, or drop the limit" if unknown else remedy
+        yield design.document.finding(rule, path, f"the limit cannot be checked: {why}", mend)
         return
     shown = f"at least {_show(actual, unit)}" if missing else _show(actual, unit)
     slack = 1e-9 * max(abs(actual), abs(limit))

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 
 
 def examine(
-    design: ResolvedDesign, catalog: Catalog, *, all_scales: bool = True, today: date | None = None
+    design: ResolvedDesign,
+    catalog: Catalog,
+    *,
+    all_scales: bool = True,
+    today: date | None = None,
+    held: ResolvedDesign | None = None,
 ) -> Assessment:
     """Return the assessment of a design, with the findings of every rule.
 
@@ -33,6 +38,7 @@ def examine(
         catalog: where its parts were looked up.
         all_scales: time the allreduce over fewer accelerators too.
         today: the day, for rules about age; None where the report must not depend on it.
+        held: the design with the limits of a policy; its own where omitted.
 
     Raises:
         InputError: where the design cannot be assessed, with every fault found.
@@ -42,7 +48,7 @@ def examine(
         from ffplan.design.ownership import resolve_ownership
 
         resolve_ownership(design, catalog.fork())
-    examined = Examined(study, catalog, today)
+    examined = Examined(study, catalog, today, held)
     found = [item for rule in RULES if rule.check for item in rule.check(examined)]
     return replace(study.assessment, findings=tuple(sorted(found, key=lambda item: item.sort_key)))
 

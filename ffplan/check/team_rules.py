@@ -7,6 +7,13 @@ from ffplan.check.rule import Rule
 
 _ROWS = (
     (
+        "catalog-todo",
+        "A part is not filled in yet",
+        "Its figures are examples of another part.",
+        'name: "TODO: name as its maker writes it"',
+        "Put the part's own figures, and where they are from, in place of the examples.",
+    ),
+    (
         "policy-invalid",
         "A policy file is wrong",
         "A misspelt rule or limit would silently hold nothing.",
@@ -49,7 +56,7 @@ _ROWS = (
         "`ffplan diff main.. design.yaml` says which change did it; `regressions` of the policy sets what is allowed.",
     ),
 )
-_WARNINGS = ("policy-limit", "waiver-expired", "waiver-unused")
+_WARNINGS = ("catalog-todo", "policy-limit", "waiver-expired", "waiver-unused")
 
 TEAM_RULES: tuple[Rule, ...] = tuple(
     Rule(

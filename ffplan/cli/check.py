@@ -182,12 +182,16 @@ def _report(files: list[str], results: list[CheckedFile], findings: list[Finding
 
 def _with_baseline(report: Checked, file: str, *, update: bool, mandatory: frozenset[str]) -> Checked:
     """Return a report without the findings of a baseline, which is written first where asked."""
-    from ffplan.check.baseline import against, read_baseline, write_baseline
+    from ffplan.base.files import is_file
+    from ffplan.check.baseline import against, others, read_baseline, write_baseline
     from ffplan.cli.loading import read_text
 
+    named = [*report.files, *(item.file for item in report.findings)]
     if update:
-        write(write_baseline(report.findings, mandatory), file, option="--baseline")
-    found = against(report.findings, read_baseline(read_text(file), file), mandatory)
+        kept = others(read_baseline(read_text(file), file), named) if is_file(file) else None
+        write(write_baseline(report.findings, mandatory, kept), file, option="--baseline")
+    whole = read_baseline(read_text(file), file)
+    found = against(report.findings, whole - others(whole, named), mandatory)
     return replace(report, findings=found.new, known=found.known, fixed=found.fixed)
 
 

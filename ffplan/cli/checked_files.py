@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from ffplan.base.errors import Finding, InputError, UsageError
+from ffplan.base.errors import Finding, InputError, Severity, UsageError
 from ffplan.base.record import record
 from ffplan.check.policy import NO_POLICY, Policy, find_policy, read_policy
 from ffplan.check.waivers import Waiver, comment_waivers, policy_waivers, waive, weighed
@@ -19,6 +19,7 @@ from ffplan.inputs.design_files import find_design
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ffplan.catalog.parts import Part
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.document import Document
 
@@ -159,7 +160,7 @@ def _check(document: Document, path: Path, kind: str | None, policy: Policy, tas
 
         own = resolve(document, catalog)
         design, remarks = with_limits(own, policy)
-        found = examine(design, catalog, all_scales=False, today=task.today).findings
+        found = examine(own, catalog, all_scales=False, today=task.today, held=design).findings
         return (*named_limits(found, own, design, policy), *remarks)
     if kind in OTHER_KINDS:
         from ffplan.inputs.validate import validate
@@ -170,9 +171,33 @@ def _check(document: Document, path: Path, kind: str | None, policy: Policy, tas
         from ffplan.catalog.store import Catalog, read_part
 
         part = read_part(document, path.stem).part
+        todo = unfinished(document, part)
         if getattr(part, "extends", None) is not None:  # what it extends must be there, and close no circle
             Catalog([str(path.parent), *task.catalogs]).entry(path.stem)
+        return todo
     return ()
+
+
+def unfinished(document: Document, part: Part) -> tuple[Finding, ...]:
+    """Return what a part still has of the file that it was begun from.
+
+    Args:
+        document: its file.
+        part: the part.
+    """
+    texts: dict[tuple[str, ...], str] = {("name",): part.name, ("vendor",): part.vendor}
+    texts |= {("sources", key, "title"): source.title for key, source in part.sources.items()}
+    return tuple(
+        document.finding(
+            "catalog-todo",
+            place,
+            f"`{place[-1]}` is still to be filled in",
+            "put the part's own figures and where they are from in place of the examples",
+            severity=Severity.WARNING,
+        )
+        for place, text in texts.items()
+        if text.startswith("TODO")
+    )
 
 
 def _waived(found: CheckedFile, path: Path, document: Document | None, task: Task) -> CheckedFile:

@@ -178,7 +178,10 @@ def _rails(design: ResolvedDesign, fabric: WiredFabric) -> str:
     if fabric.family == "rail-optimised":
         size = f" of its {unit} nodes" if unit else ""
         return f"; rail-optimised: leaf r of a scalable unit joins NIC r{size}"
-    return "; each plane is one rail" if fabric.family == "rail-only" else ""
+    if fabric.family != "rail-only":
+        return ""
+    rails = design.rails // fabric.planes
+    return "; each plane is one rail" if rails == 1 else f"; each plane carries {rails} rails"
 
 
 def _legend(canvas: Canvas, fabric: WiredFabric, y: float) -> None:

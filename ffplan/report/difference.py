@@ -61,19 +61,26 @@ def _figures(rows: tuple[FigureChange, ...]) -> Grid:
     return Grid("Figures", cells, ("", "before", "after", "change", "", ""))
 
 
+def _move(row: FigureChange) -> str:
+    """Return what a figure did: its change, or that it came or went."""
+    if row.before is None or row.after is None or row.relative is None:
+        ends = ("none" if value is None else _number(row, value) for value in (row.before, row.after))
+        return f"{row.label} {' -> '.join(ends)}{f' {row.unit}' if row.unit else ''}"
+    unit = f" {row.unit}" if row.unit else ""
+    return f"{row.label} {_delta(row)}{unit}{f' ({relative(row)})' if relative(row) else ''}"
+
+
 def _effect(effect: ChangeEffect) -> tuple[str, str]:
     together = " (together)" if len(effect.changes) > 1 else ""
     words = "; ".join(_field(change) for change in effect.changes) + together
-    moves = [
-        f"{row.label} {_delta(row)}{f' {row.unit}' if row.unit else ''}{f' ({relative(row)})' if relative(row) else ''}"
-        for row in effect.figures
-    ]
+    moves = [_move(row) for row in effect.figures]
     return words, listed(moves) or "no figure moves"
 
 
 def headline(report: DesignDifference) -> str:
     """Return the difference in a sentence."""
-    count = plural(len(report.changes), "change") if report.changes else "no change of the design known"
+    known = not any(note.startswith("A saved report") for note in report.notes)
+    count = plural(len(report.changes), "change") if report.changes else "no change" if known else "changes not known"
     judged = [row for row in report.figures if row.verdict and relative(row) not in ("", "0 %")]
     moves = [f"{row.label} {relative(row)}" for row in judged]
     return f"{count}: {listed(moves) or 'no figure gets better or worse'}."

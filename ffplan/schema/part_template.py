@@ -7,6 +7,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
+from ffplan.base.formatting import article
 from ffplan.inputs.emit import scalar
 from ffplan.schema.json_schema import json_schema
 
@@ -19,7 +20,7 @@ WIDTH = 100
 SOURCE = "todo"
 EVIDENCE = ("source", "grade", "status", "note", "low", "high")
 HEADER = (
-    "A {kind}. Every value below is an example, of `{example}` or another shipped part: put yours in its place, name "
+    "{kind}. Every value below is an example, of `{example}` or another shipped part: put yours in its place, name "
     "where it is from under `sources`, and remove what does not apply. Fields behind `#` may be left out. "
     "`ffplan check FILE` says what is missing; `--catalog FOLDER` makes the part known."
 )
@@ -112,7 +113,7 @@ def part_template(kind: str, identity: str, catalog: Catalog, like: str | None =
     examples = _entries(catalog, kind, like)
     example = examples[0]
     lines = [
-        *_comment(HEADER.format(kind=kind, example=example["id"])),
+        *_comment(HEADER.format(kind=article(kind).capitalize(), example=example["id"])),
         "",
         f"kind: {kind}",
         f"id: {_flow(identity)}  # the name of the file, without its ending",

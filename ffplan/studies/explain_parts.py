@@ -182,9 +182,9 @@ PLACES = {
 }
 """Function that states the equation of a path."""
 
-Parts = "Callable[[Assessment], tuple[Derivation, ...]]"
-BY_PREFIX: dict[str, Callable[[Assessment], tuple[Derivation, ...]]] = {
-    "fabric.switches": switch_parts,
-    "power": power_parts,
+BY_PATH: dict[str, Callable[[Assessment], tuple[Derivation, ...]]] = {
+    "fabric.switches.total": switch_parts,
+    "power.it_kw": lambda found: power_parts(found)[:-1],
+    "power.facility_kw": power_parts,
 }
-"""Parts of assessed figures by the start of their path."""
+"""Parts of assessed figures by their path."""

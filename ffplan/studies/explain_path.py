@@ -18,7 +18,7 @@ from ffplan.results.explanation import Derivation, Explanation, Influence
 from ffplan.studies.design import study_design
 from ffplan.studies.explain import Subject, derived, influences
 from ffplan.studies.explain_parts import (
-    BY_PREFIX,
+    BY_PATH,
     PLACES,
     collective_parts,
     cost_parts,
@@ -157,15 +157,17 @@ def _of_assessment(
     if head == "cost":
         steps, how = cost_parts(found, field)
         unit = found.cost.currency if found.cost else unit
-    elif match := re.match(r"communication\[(\d+)\]", path):
+    elif match := re.fullmatch(r"communication\[(\d+)\]\.(algbw_gbyte_s|busbw_gbyte_s|time_s)", path):
         steps = collective_parts(found.communication[int(match[1])])
-        how = "message over time" if path.endswith(".algbw_gbyte_s") else ""
-        steps = () if "scales[" in path else steps
+        how = "message over time" if match[2] == "algbw_gbyte_s" else ""
     else:
-        make = next((make for prefix, make in BY_PREFIX.items() if path.startswith(prefix)), None)
+        make = BY_PATH.get(path)
         steps = make(found) if make else ()
-    if path in PLACES:
-        root = derived(path, value, unit, PLACES[path], steps)
+    place = PLACES.get(path, "")
+    if path == "fabric.bisection_gbyte_s" and found.fabric.family == "dragonfly":
+        place = "ffplan.fabric.sizing.dragonfly:dragonfly_bisection"
+    if place:
+        root = derived(path, value, unit, place, steps)
     else:
         root = Derivation(
             label=path, value=value, unit=unit, formula=how, source="", place="", binds=False, steps=steps

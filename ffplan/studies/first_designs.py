@@ -204,7 +204,7 @@ def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str
     family = idea.family if rails > 1 else "fat-tree"
     limits = []
     if wishes.watts is not None:
-        limits.append(f"  facility_power: {wishes.watts / 1e6:g} MW  # what the site offers, PUE included")
+        limits.append(f"  facility_power: {wishes.watts / 1e6:g} MW  # in training; the peak was sized to it")
     lines = [
         f"# {nodes * per:,} accelerators; {idea.words}.",
         "# A start: set prices, PUE, floor plan and storage to yours, then `ffplan check`, `compare` and `cost` it.",
@@ -265,7 +265,7 @@ def _cheapest(idea: Idea, nodes: int, site: _Site, first: Built | None) -> Built
 def _why_not(built: Built, wishes: Wishes) -> str:
     """Return which wish a design does not meet; an empty text where it meets all."""
     if wishes.budget is not None and built.cost > wishes.budget:
-        return f"costs {built.cost / 1e6:,.1f} of {wishes.budget / 1e6:,.1f} million"
+        return f"costs {built.cost / 1e6:,.2f} of {wishes.budget / 1e6:,.2f} million"
     if wishes.watts is not None and built.watts > wishes.watts:
         return f"draws {built.watts / 1e6:,.2f} of {wishes.watts / 1e6:,.2f} MW at its peak"
     return ""
@@ -320,6 +320,8 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
     left: list[str] = []
     for idea in IDEAS:
         first = found[0] if found else None
+        if idea.other and first is None:
+            continue
 
         def build(nodes: int, idea: Idea = idea, first: Built | None = first) -> Built | None:
             site = _Site(wishes=wishes, catalog=catalog, server=server, name=f"{prefix}-{idea.name}")
@@ -327,7 +329,7 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
 
         if wishes.gpus is None:
             built, why = _most(build, step, wishes), ""
-            why = "not even the smallest fits budget and power" if built is None else ""
+            why = "not even the smallest cluster fits" if built is None else ""
         else:
             built = build(-(-wishes.gpus // (len(server.accelerators) * step)) * step)
             why = "no switch and cable of the price book hold it" if built is None else _why_not(built, wishes)

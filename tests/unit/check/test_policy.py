@@ -382,3 +382,28 @@ def test_several_processes_find_the_same(tmp_path: Path) -> None:
     one, two = (check(tmp_path, "--jobs", jobs, "-f", "json") for jobs in ("1", "3"))
     assert one == two
     assert one.code == 0
+
+
+def test_a_baseline_keeps_the_files_that_are_not_checked(tmp_path: Path) -> None:
+    text = vary_design(tmp_path, "fire-flyer-2").read_text()
+    other, file = tmp_path / "other.yaml", str(tmp_path / "b.json")
+    other.write_text(text)
+    check(tmp_path, "--baseline", file, "--update-baseline")
+    entries = json.loads((tmp_path / "b.json").read_text())["findings"]
+    alone = ffplan("check", str(other), *TODAY, "--baseline", file, "--update-baseline")
+    assert "fixed" not in alone.out
+    assert json.loads((tmp_path / "b.json").read_text())["findings"] == entries
+
+
+def test_a_policy_judges_figures_and_changes_none(tmp_path: Path) -> None:
+    job = "workload: {model: llama3-8b, batch: 512, gpus: 64, tokens: 1T}\n"
+    limit = "limits: {cost_per_million_tokens: $0.000001}\n"
+    vary_design(tmp_path, "superpod-h100-4su", ("site:\n", f"{job}{limit}site:\n"))
+
+    def said() -> str:
+        return next(line for line in check(tmp_path).out.splitlines() if "cost-per-million" in line)
+
+    before = said()
+    policy(tmp_path, '[limits]\npower_per_rack = "10 kW"\n')
+    assert said() == before
+    assert "[limit-power-per-rack]" in check(tmp_path).out
