@@ -80,3 +80,15 @@ def is_file(name: str) -> bool:
         return Path(name).exists() and not Path(name).is_dir()
     except (OSError, ValueError):
         return False
+
+
+def is_folder(name: str) -> bool:
+    """True for the name of a folder that is there; no name is too long to ask.
+
+    Args:
+        name: any text.
+    """
+    try:
+        return Path(name).is_dir()
+    except (OSError, ValueError):
+        return False

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 SIGNIFICANT_DIGITS = 12
 """Digits kept of a float, so that the last bits of an addition do not show."""
@@ -49,3 +49,18 @@ def flat(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             found[f"{prefix}{key}"] = " ".join(map(str, item)) if isinstance(item, list) else item
     return found
+
+
+def number_at(data: Any, steps: Iterable[str | int]) -> float | None:
+    """Return the number at a path of plain data or of records; None where there is none.
+
+    Args:
+        data: the data.
+        steps: field names and list positions from the root.
+    """
+    for step in steps:
+        if isinstance(step, int):
+            data = data[step] if isinstance(data, list | tuple) and step < len(data) else None
+        else:
+            data = data.get(step) if isinstance(data, dict) else getattr(data, step, None)
+    return float(data) if isinstance(data, int | float) and not isinstance(data, bool) else None

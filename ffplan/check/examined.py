@@ -102,14 +102,12 @@ class Examined:
         return study_run(self.study.design, self.catalog.fork(), Asked(draws=0, seed=0, years=None), timed)
 
     @cached_property
-    def ownership(self) -> ResolvedOwnership | None:
-        """What owning the design takes; None of a design without prices.
+    def ownership(self) -> ResolvedOwnership:
+        """What owning or renting the design takes.
 
         Raises:
             InputError: where it is wrong.
         """
-        if self.study.design.prices is None:
-            return None
         from ffplan.design.ownership import resolve_ownership
 
         return resolve_ownership(self.study.design, self.catalog.fork())

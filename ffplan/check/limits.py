@@ -87,6 +87,51 @@ def unknown_job(examined: Examined, *, tokens: bool = False) -> str:
     return "the workload has no `tokens`" if tokens and workload.tokens is None else ""
 
 
+def hold_job(
+    examined: Examined,
+    field: str,
+    value: Callable[[Examined], float | None],
+    unit: str,
+    *,
+    what: str,
+    remedy: str,
+    least: bool = False,
+    tokens: bool = False,
+) -> Iterator[Finding]:
+    """Yield a finding where a figure of the workload breaks its limit, or where it is not known.
+
+    Args:
+        examined: the design.
+        field: field under `limits`.
+        value: the figure, in `unit`; asked for only where the design declares the limit.
+        unit: unit for the message.
+        what: the quantity, for the message.
+        remedy: what would be right.
+        least: the limit is a minimum.
+        tokens: the figure is of the run over the workload's tokens.
+    """
+    limit = getattr(examined.design.spec.limits, field)
+    if limit is None:
+        return
+    yield from hold(
+        examined.design,
+        field,
+        value(examined),
+        limit,
+        unit,
+        what=what,
+        remedy=remedy,
+        least=least,
+        unknown=unknown_job(examined, tokens=tokens),
+    )
+
+
+def unpriced(cost: CostReport | None) -> str:
+    """Return what a cost lacks, for `hold`; an empty text where it lacks nothing."""
+    parts = listed(f"`{item.part}`" for item in cost.missing) if cost else ""
+    return f"no price of {parts}" if parts else ""
+
+
 def hold_money(
     design: ResolvedDesign,
     field: str,
@@ -109,8 +154,7 @@ def hold_money(
     if limit is None:
         return
     actual = value(cost) if cost and (cost.lines or cost.missing) else None
-    parts = listed(f"`{item.part}`" for item in cost.missing) if cost else ""
-    missing = f"no price of {parts}" if parts else ""
+    missing = unpriced(cost)
     if actual is None:
         remedy = "name a price book under `cost` that prices something in scope"
     else:

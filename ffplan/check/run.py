@@ -44,11 +44,9 @@ def examine(
         InputError: where the design cannot be assessed, with every fault found.
     """
     study = study_design(design, catalog, all_scales=all_scales)
-    if design.spec.model_fields_set & {"ownership", "rent", "phases"}:
-        from ffplan.design.ownership import resolve_ownership
-
-        resolve_ownership(design, catalog.fork())
     examined = Examined(study, catalog, today, held)
+    if design.spec.model_fields_set & {"ownership", "rent", "phases"}:
+        _ = examined.ownership  # its faults are the design's
     found = [item for rule in RULES if rule.check for item in rule.check(examined)]
     return replace(study.assessment, findings=tuple(sorted(found, key=lambda item: item.sort_key)))
 

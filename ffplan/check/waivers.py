@@ -179,8 +179,19 @@ class Waived:
     """Waivers that accepted a finding, and those that have expired but would."""
 
 
+def weighed(findings: tuple[Finding, ...], policy: Policy) -> tuple[Finding, ...]:
+    """Return findings with the severities of a policy, without those of rules that are off.
+
+    Args:
+        findings: findings of one file.
+        policy: its policy.
+    """
+    pairs = [(item, policy.severity(item)) for item in findings]
+    return tuple(replace(item, severity=severity) for item, severity in pairs if severity is not None)
+
+
 def waive(findings: tuple[Finding, ...], waivers: list[Waiver], policy: Policy, today: date) -> Waived:
-    """Return which findings stand.
+    """Return which findings stand, with the severities of the policy.
 
     Args:
         findings: findings of one file.
@@ -191,7 +202,7 @@ def waive(findings: tuple[Finding, ...], waivers: list[Waiver], policy: Policy, 
     kept: list[Finding] = []
     waived: list[tuple[Finding, Waiver]] = []
     used: list[Waiver] = []
-    for item in findings:
+    for item in weighed(findings, policy):
         fitting = [waiver for waiver in waivers if waiver.covers(item)]
         used += fitting
         accepted = [] if item.rule in policy.fields.mandatory else fitting
@@ -204,7 +215,7 @@ def waive(findings: tuple[Finding, ...], waivers: list[Waiver], policy: Policy, 
     for waiver in expired.values():
         message = f"the waiver of `{waiver.rule}` expired on {waiver.until}: {waiver.reason}"
         remedy = "mend what it covers, or agree on a new day"
-        kept.append(_finding("waiver-expired", waiver.file, waiver.line, message, remedy))
+        kept += weighed((_finding("waiver-expired", waiver.file, waiver.line, message, remedy),), policy)
     return Waived(kept=tuple(kept), waived=tuple(waived), used=tuple(used))
 
 
@@ -222,14 +233,3 @@ def unused(waivers: list[Waiver], used: list[Waiver]) -> list[Finding]:
         message = f"nothing breaks `{item.rule}` here any more"
         found.append(_finding("waiver-unused", item.file, item.line, message, "remove the waiver"))
     return found
-
-
-def weighed(findings: tuple[Finding, ...], policy: Policy) -> tuple[Finding, ...]:
-    """Return findings with the severities of a policy, without those of rules that are off.
-
-    Args:
-        findings: findings of one file.
-        policy: its policy.
-    """
-    pairs = [(item, policy.severity(item)) for item in findings]
-    return tuple(replace(item, severity=severity) for item, severity in pairs if severity is not None)

@@ -10,6 +10,7 @@ from ffplan.base.errors import Finding, InputError, Severity, UsageError
 from ffplan.base.files import is_file
 from ffplan.base.formatting import number
 from ffplan.check.formats.checked import path_of
+from ffplan.inputs.revision import NoFileError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,17 +21,12 @@ if TYPE_CHECKING:
     from ffplan.studies.difference import Version
 
 
-def _reference(file: str, files: list[str], against: str) -> Version | str | None:
-    """Return the saved report that a design is held against, or the revision; None where the report is of another."""
-    from ffplan.cli.versions import saved_version
-
-    if not is_file(against):
-        return against
-    saved = saved_version(against, "check")
-    same = [name for name in files if path_of(name) == path_of(saved.info.file)]
+def _owner(saved: Version, designs: list[str]) -> str | None:
+    """Return the design that a saved report is of; None where there is none, or no one is meant."""
+    same = [name for name in designs if path_of(name) == path_of(saved.info.file)]
     if not same:  # saved from another folder: the name decides, where only one file has it
-        same = [name for name in files if Path(name).name == Path(saved.info.file).name]
-    return saved if same == [file] else None
+        same = [name for name in designs if Path(name).name == Path(saved.info.file).name]
+    return same[0] if len(same) == 1 else None
 
 
 def _before(file: str, reference: Version | str, assessor: Assessor) -> Version | str:
@@ -43,10 +39,8 @@ def _before(file: str, reference: Version | str, assessor: Assessor) -> Version 
         return assessor.version(revision_document(file, reference))
     except InputError:
         return f"the version of `{reference}` cannot be assessed"
-    except UsageError as error:
-        if "has no such file" in str(error):
-            return ""
-        raise
+    except NoFileError:
+        return ""
 
 
 def _finding(file: str, row: FigureChange, limit: float, against: str) -> Finding:
@@ -109,26 +103,31 @@ def with_regressions(files: list[str], results: list[CheckedFile], against: str,
         UsageError: where there is no such revision, or no design belongs to the report.
     """
     from ffplan.catalog.store import Catalog
-    from ffplan.check.waivers import waive, weighed
-    from ffplan.cli.versions import Assessor
+    from ffplan.check.waivers import waive
+    from ffplan.cli.versions import Assessor, saved_version
     from ffplan.inputs.revision import known_revision
 
     pairs = zip(files, results, strict=True)
     designs = [name for name, result in pairs if result.word == "design" and result.whole and is_file(name)]
-    saved = is_file(against)
-    if not saved:
-        if not designs:
-            raise UsageError(f"ffplan check: --against {against}: no design among the files is one that git could have")
+    reference: Version | str = against
+    held = designs
+    if is_file(against):
+        reference = saved_version(against, "check")
+        held = [name for name in designs if name == _owner(reference, designs)]
+        if not held:
+            raise UsageError(f"ffplan check: --against {against}: it is of no design that is checked")
+    elif designs:
         known_revision(Path(designs[0]), against)
-    assessor, found, made = Assessor(Catalog(task.catalogs)), False, []
+    else:
+        raise UsageError(f"ffplan check: --against {against}: no design among the files is one that git could have")
+    assessor, made = Assessor(Catalog(task.catalogs)), []
     for file, result in zip(files, results, strict=True):
-        reference = _reference(file, designs, against) if file in designs else None
-        if reference is None:
+        if file not in held:
             made.append(result)
             continue
-        found = True
-        own = weighed(tuple(_of_design(file, result, reference, assessor)), result.policy)
-        left = waive(own, list(result.waivers), result.policy, task.today)
+        left = waive(
+            tuple(_of_design(file, result, reference, assessor)), list(result.waivers), result.policy, task.today
+        )
         made.append(
             replace(
                 result,
@@ -137,6 +136,4 @@ def with_regressions(files: list[str], results: list[CheckedFile], against: str,
                 used=(*result.used, *left.used),
             )
         )
-    if not found:
-        raise UsageError(f"ffplan check: --against {against}: it is of no design that is checked")
     return made

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, EXIT_INVALID, EXIT_OK, Severity, UsageError
+from ffplan.base.files import is_file, is_folder
 from ffplan.cli.options import CatalogOption, OutputOption, complete_design
 from ffplan.cli.output import Progress, write
 
@@ -89,7 +90,6 @@ def _results(files: list[str], task: Task, jobs: int) -> list[CheckedFile]:
 def _unused(results: list[CheckedFile], names: list[str]) -> list[Finding]:
     """Return waivers that accept nothing; those of a policy only where a folder named holds all that it covers."""
     from ffplan.check.waivers import unused, weighed
-    from ffplan.cli.checked_files import is_folder
 
     folders = [Path(name).absolute() for name in names if is_folder(name)]
     waivers: list[Waiver] = []
@@ -182,7 +182,6 @@ def _report(files: list[str], results: list[CheckedFile], findings: list[Finding
 
 def _with_baseline(report: Checked, file: str, *, update: bool, mandatory: frozenset[str]) -> Checked:
     """Return a report without the findings of a baseline, which is written first where asked."""
-    from ffplan.base.files import is_file
     from ffplan.check.baseline import against, others, read_baseline, write_baseline
     from ffplan.cli.loading import read_text
 

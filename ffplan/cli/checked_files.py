@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from ffplan.base.errors import Finding, InputError, Severity, UsageError
+from ffplan.base.files import is_folder
 from ffplan.base.record import record
 from ffplan.check.policy import NO_POLICY, Policy, find_policy, read_policy
-from ffplan.check.waivers import Waiver, comment_waivers, policy_waivers, waive, weighed
+from ffplan.check.waivers import Waiver, comment_waivers, policy_waivers, waive
 from ffplan.inputs.design_files import find_design
 
 if TYPE_CHECKING:
@@ -89,14 +90,6 @@ def _below(folder: str) -> list[str]:
     return sorted(found)
 
 
-def is_folder(name: str) -> bool:
-    """True for the name of a folder."""
-    try:
-        return Path(name).is_dir()
-    except (OSError, ValueError):
-        return False
-
-
 def yaml_files(names: Sequence[str]) -> list[str]:
     """Return the files to check: those named, and for each folder every YAML file below it.
 
@@ -132,6 +125,10 @@ def _policy_at(path: Path) -> Policy:
     return read_policy(path, os.path.relpath(path) if path.is_absolute() else str(path))
 
 
+_found = cache(find_policy)
+"""The policy of a folder, looked for once."""
+
+
 def policy_for(path: Path, task: Task) -> Policy:
     """Return the policy of a file.
 
@@ -142,7 +139,7 @@ def policy_for(path: Path, task: Task) -> Policy:
         return NO_POLICY
     if task.policy is not None:
         return _policy_at(Path(task.policy))
-    found = find_policy(path.parent)
+    found = _found(path.parent)
     return NO_POLICY if found is None else _policy_at(found)
 
 
@@ -203,17 +200,17 @@ def unfinished(document: Document, part: Part) -> tuple[Finding, ...]:
 def _waived(found: CheckedFile, path: Path, document: Document | None, task: Task) -> CheckedFile:
     """Return a file without the findings that a waiver accepts; nothing that keeps it from being read is waived."""
     try:
-        text = path.read_text(encoding="utf-8-sig") if "ffplan:" in path.read_text(encoding="utf-8-sig") else ""
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError):
         text = ""
     comments, faults = comment_waivers(text, found.file, document.root if document else None)
     if not found.whole:
         return replace(found, findings=(*found.findings, *faults))
     waivers = [*comments, *policy_waivers(found.policy, path)]
-    left = waive(weighed(found.findings, found.policy), waivers, found.policy, task.today)
+    left = waive(found.findings, waivers, found.policy, task.today)
     return replace(
         found,
-        findings=(*weighed(left.kept, found.policy), *faults),
+        findings=(*left.kept, *faults),
         waived=len(left.waived),
         waivers=tuple(waivers),
         used=left.used,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,8 +16,6 @@ from ffplan.cli.series import MOST
 if TYPE_CHECKING:
     from ffplan.check.rule import Rule
     from ffplan.results.training import TrainReport
-
-_UNIT = re.compile(r"\[([^\]]+)\]")
 
 
 def _rule_text(rule: Rule) -> str:
@@ -66,33 +63,11 @@ def _word(name: str) -> str:
     raise UsageError(f"ffplan explain: no rule and no term `{name}`; {hint}; a design needs a PATH, such as cost.total")
 
 
-def _meanings(path: str) -> tuple[str, str]:
-    """Return description and unit of a path of an assessment."""
-    from ffplan.schema.json_schema import json_schema
+def _meaning(found: Any, path: str) -> str:
+    """Return the description of a path of an assessment."""
+    from ffplan.schema.described import described
 
-    schema = json_schema("assessment")
-    node: Any = schema
-    words = ""
-    for step in re.findall(r"[^.\[\]]+", path):
-        node = _inside(node, schema, is_list=step.isdigit())
-        node = node.get("items", {}) if step.isdigit() else node.get("properties", {}).get(step, {})
-        words = node.get("description", words)
-    unit = _UNIT.search(words)
-    return words, "" if unit is None or unit[1] in ("1", "currency") else unit[1]
-
-
-def _inside(node: dict[str, Any], schema: dict[str, Any], *, is_list: bool) -> dict[str, Any]:
-    """Return a node of a schema, followed to where its fields or items are."""
-    wanted = "items" if is_list else "properties"
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
-        if "$ref" in node:
-            node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
-        if wanted in node:
-            return node
-        waiting += node.get("anyOf", [])
-    return {}
+    return next((words for at, _, words in described(found, "assessment") if at == path), "")
 
 
 def _kept(report: TrainReport) -> Any:
@@ -148,6 +123,6 @@ def explain(
     workload = workload_of("explain", parts, model, tokens, batch, gpus)
     question = Question(document=design_document(what), catalog=parts, path=path, workload=workload)
     progress = Progress("a tenth of each input")
-    found = study(question, _meanings, _kept, progress.step)
+    found = study(question, _meaning, _kept, progress.step)
     progress.end()
     emit(explanation_document(found), form, output)

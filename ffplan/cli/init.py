@@ -16,23 +16,10 @@ from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
-    from ffplan.inputs.quantities import Money
     from ffplan.results.first_designs import FirstDesign
     from ffplan.studies.first_designs import Built, Wishes
 
 DEFAULT_BOOK = "usd-2026"
-
-
-def _money(text: str) -> Money:
-    from pydantic_core import PydanticCustomError
-
-    from ffplan.inputs.quantities import parse_money
-
-    try:
-        return parse_money(text)
-    except PydanticCustomError as error:
-        context = error.context or {}
-        raise UsageError(f"ffplan init: --budget: {context.get('message')}; {context.get('remedy')}") from None
 
 
 def _row(built: Built, file: str | None, wishes: Wishes, catalog: Catalog) -> FirstDesign:
@@ -177,7 +164,7 @@ def _wishes(
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
-    from ffplan.inputs.quantities import POWER, parse_quantity
+    from ffplan.inputs.quantities import POWER, parse_money, parse_quantity
     from ffplan.studies.first_designs import Wishes
 
     parts = Catalog(catalogs or ())
@@ -185,7 +172,7 @@ def _wishes(
     book = part_of(parts, PriceBook, prices, "ffplan init: --prices")
     if model is not None and part_of(parts, Model, model, "ffplan init: --model").transformer is None:
         raise UsageError(f"ffplan init: --model {model}: a workload is counted in tokens; name a transformer")
-    money = _money(budget) if budget is not None else None
+    money = parsed(lambda: parse_money(budget), "--budget", "init") if budget is not None else None
     if money is not None and money.currency != book.currency:
         raise UsageError(f"ffplan init: --budget is in {money.currency}, the price book `{book.id}` in {book.currency}")
     return Wishes(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ffplan.base.errors import UsageError
 from ffplan.base.files import read_limited
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ffplan.results.design import Assessment
     from ffplan.studies.wired import WiredDesign
 
+T = TypeVar("T")
 MOST_BYTES = 256 * 2**20
 """Largest file of another program that is read [byte]."""
 
@@ -99,8 +100,8 @@ def examined_design(name: str, catalogs: list[str] | None) -> Assessment:
     return examine_file(*find_design(name), Catalog(catalogs or ()))
 
 
-def parsed(parse: Callable[[], float], option: str, command: str = "") -> float:
-    """Return a quantity given on the command line.
+def parsed(parse: Callable[[], T], option: str, command: str = "") -> T:
+    """Return a quantity or an amount of money given on the command line.
 
     Args:
         parse: reads it.

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.formatting import number
-from ffplan.base.plain import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from enum import StrEnum
 
     from ffplan.catalog.store import Catalog
@@ -147,33 +146,7 @@ def _sources(catalog: Catalog) -> dict[tuple[str, str], Source]:
 def _meanings(value: Any, schema: str) -> tuple[Meaning, ...]:
     """Return every number of a result with the description that its schema has."""
     from ffplan.report.chart import Meaning
-    from ffplan.schema.json_schema import json_schema
+    from ffplan.schema.described import described
 
-    whole = json_schema(schema)
-    rows = [Meaning(path, number(leaf, 6), words) for path, leaf, words in _described(plain(value), whole, whole)]
+    rows = [Meaning(path, number(leaf, 6), words) for path, leaf, words in described(value, schema)]
     return tuple(rows[:MOST_MEANINGS])
-
-
-def _described(
-    value: Any, node: dict[str, Any], schema: dict[str, Any], path: str = "", words: str = ""
-) -> Iterator[tuple[str, float, str]]:
-    """Yield (path, number, description) of every number, as the schema describes it or what holds it."""
-    if "$ref" in node:
-        node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
-    if isinstance(value, dict | list):
-        fitting = {dict: ("properties", "additionalProperties", "$ref"), list: ("items", "prefixItems")}[type(value)]
-        node = next((o for o in node.get("anyOf", []) if any(name in o for name in fitting)), node)
-        if "$ref" in node:
-            node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
-    if isinstance(value, dict):
-        others = node.get("additionalProperties")
-        for key, item in value.items():
-            child = node.get("properties", {}).get(key) or (others if isinstance(others, dict) else {})
-            full = f"{path}.{key}" if path else key
-            yield from _described(item, child, schema, full, child.get("description", words))
-    elif isinstance(value, list):
-        items = node.get("items")
-        for at, item in enumerate(value):
-            yield from _described(item, items if isinstance(items, dict) else {}, schema, f"{path}[{at}]", words)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield path, value, words

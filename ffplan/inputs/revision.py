@@ -17,6 +17,18 @@ SECONDS = 30
 """Longest that git may take [s]."""
 
 
+class NoFileError(UsageError):
+    """The revision has no such file."""
+
+
+class _RefusedError(UsageError):
+    """Git has refused; `silent` where it has not said why."""
+
+    def __init__(self, said: list[str], code: int) -> None:
+        super().__init__(f"ffplan: git: {said[-1] if said else f'exit code {code}'}")
+        self.silent = not said
+
+
 def revisions(text: str) -> tuple[str, str | None] | None:
     """Return the two revisions of a range such as `main..HEAD`; the second is None for the file as it is.
 
@@ -43,8 +55,7 @@ def _git(folder: Path, *words: str) -> bytes:
     except subprocess.TimeoutExpired:
         raise UsageError(f"ffplan: git took more than {SECONDS} s") from None
     if done.returncode:
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise UsageError(f"ffplan: git: {lines[-1] if lines else f'exit code {done.returncode}'}")
+        raise _RefusedError(done.stderr.decode("utf-8", "replace").strip().splitlines(), done.returncode)
     return done.stdout
 
 
@@ -61,8 +72,8 @@ def _commit(folder: Path, revision: str) -> str:
         return _git(folder, "merge-base", _commit(folder, one), _commit(folder, two)).decode().strip()
     try:
         found = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    except UsageError as error:
-        if "exit code" not in str(error):
+    except _RefusedError as error:
+        if not error.silent:
             raise
         raise UsageError(f"ffplan: git knows no revision `{revision}` in {folder}") from None
     return found.decode().strip()
@@ -76,17 +87,16 @@ def at_revision(path: Path, revision: str) -> tuple[bytes, str]:
         revision: branch, tag or hash, or two joined by `...` for where they part.
 
     Raises:
-        UsageError: where there is no such revision, or it has no such file.
+        UsageError: where there is no such revision.
+        NoFileError: where it has no such file.
     """
     real = path.resolve()  # git keeps a link as its target's name
     folder = real.parent
     blob = f"{_commit(folder, revision)}:./{real.name}"
     try:
         size = int(_git(folder, "cat-file", "-s", blob))
-    except UsageError as error:
-        if "took more than" in str(error):
-            raise
-        raise UsageError(f"ffplan: {path}: the revision `{revision}` has no such file") from None
+    except _RefusedError:
+        raise NoFileError(f"ffplan: {path}: the revision `{revision}` has no such file") from None
     if size > limits.MAX_BYTES:
         raise UsageError(f"ffplan: {path}: larger than {limits.MAX_BYTES // 1024} KiB in `{revision}`")
     return _git(folder, "cat-file", "blob", blob), f"{path}@{revision}"

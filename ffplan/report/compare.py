@@ -98,13 +98,14 @@ def _priced(
     def mark(a: Assessment) -> str:
         return ", partial" if a.cost and any(item.category in categories for item in a.cost.missing) else ""
 
-    row = _counted(c, label, lambda a: value(a.cost) if a.cost else None, amount, ratio or "cost_total", mark)
-    return row if ratio else _valued(c, label, lambda a: _plain(a, value, mark))
+    def plain(a: Assessment) -> float | None:
+        return value(a.cost) if a.cost else None
 
+    def show(a: Assessment) -> str | None:
+        price = plain(a)
+        return None if price is None else amount(price) + mark(a)
 
-def _plain(a: Assessment, value: Callable[[CostReport], float | None], mark: Callable[[Assessment], str]) -> str | None:
-    price = value(a.cost) if a.cost else None
-    return None if price is None else amount(price) + mark(a)
+    return _valued(c, label, show) if ratio is None else _counted(c, label, plain, amount, ratio, mark)
 
 
 def _gemm(precision: str) -> Callable[[Assessment], str | None]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, listed, number, plural
 from ffplan.report.document import Body, Document, Grid, Remarks
+from ffplan.results.difference import UNKNOWN_CHANGES
 
 if TYPE_CHECKING:
     from ffplan.report.document import Block
@@ -79,8 +80,9 @@ def _effect(effect: ChangeEffect) -> tuple[str, str]:
 
 def headline(report: DesignDifference) -> str:
     """Return the difference in a sentence."""
-    known = not any(note.startswith("A saved report") for note in report.notes)
-    count = plural(len(report.changes), "change") if report.changes else "no change" if known else "changes not known"
+    count = plural(len(report.changes), "change") if report.changes else "no change"
+    if UNKNOWN_CHANGES in report.notes:
+        count = "changes not known"
     judged = [row for row in report.figures if row.verdict and relative(row) not in ("", "0 %")]
     moves = [f"{row.label} {relative(row)}" for row in judged]
     return f"{count}: {listed(moves) or 'no figure gets better or worse'}."

@@ -55,6 +55,30 @@ Block = Lines | Grid | Matrix | Remarks
 
 
 @record
+class Table:
+    """A block as a header, empty cells where it has none, and rows."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def laid_out(block: Block) -> Table | tuple[str, ...]:
+    """Return a block as a table, or as the items of a list."""
+    match block:
+        case Remarks():
+            return block.lines
+        case Lines():
+            if all(not label for label, _ in block.lines):
+                return tuple(text for _, text in block.lines)
+            return Table(("", ""), block.lines)
+        case Matrix():
+            return Table(("", *block.names), tuple((label, *cells) for label, cells in block.rows))
+        case Grid():
+            width = len(block.rows[0]) if block.rows else 0
+            return Table(block.header or ("",) * width, block.rows)
+
+
+@record
 class Body:
     """The text and tables of a report."""
 

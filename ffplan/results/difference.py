@@ -73,6 +73,9 @@ class DesignDifference(Result):
     """What the reader should know, a sentence each."""
 
 
+UNKNOWN_CHANGES = "A saved report holds no design file: what changed in the design is not known."
+"""Note of a difference whose changes are not known."""
+
 SCHEMAS = {
     "diff": (DesignDifference, "Output of `ffplan diff --format json`"),
 }

@@ -11,7 +11,7 @@ from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.inputs.document import Document
 from ffplan.results.design import SCHEMA_VERSION, DesignInfo, ToolInfo
-from ffplan.results.difference import ChangeEffect, DesignDifference, FieldChange, FigureChange
+from ffplan.results.difference import UNKNOWN_CHANGES, ChangeEffect, DesignDifference, FieldChange, FigureChange
 from ffplan.studies.figures import Values, figure_changes, moved
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def difference(
         if len(effects) > 1:
             said.append("Effects are of one change after the other, in this order; in another order they may differ.")
     else:
-        said.append("A saved report holds no design file: what changed in the design is not known.")
+        said.append(UNKNOWN_CHANGES)
     figures = figure_changes(before.figures, after.figures)
     if not rows and moved(figures) and before.document is not None and after.document is not None:
         said.append("The designs are the same; catalogue or program differ.")

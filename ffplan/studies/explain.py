@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from inspect import getdoc
@@ -13,12 +14,13 @@ from ffplan.base.formatting import number
 from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
+from ffplan.design.resolved import ResolvedDesign
 from ffplan.inputs.document import Document, parse_document
 from ffplan.inputs.quantities import Money
 from ffplan.results.explanation import Derivation, Influence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from ffplan.catalog.parts import Part
     from ffplan.catalog.store import Entry
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
 TENTH = 0.1
 LEAST = 1e-7
 """Relative change from which an input counts as moving a value [1]."""
-
-Evaluate = "Callable[[ResolvedDesign, Catalog], float | None]"
 
 
 @record
@@ -37,7 +37,7 @@ class Subject:
     document: Document
     catalog: Catalog
     """Parts, none of them counted as read."""
-    evaluate: Any
+    evaluate: Callable[[ResolvedDesign, Catalog], float | None]
     """Returns the value of a design with its catalogue; None where it has none."""
 
 
@@ -141,10 +141,9 @@ def scaled(part: Any, path: tuple[str | int, ...], factor: float) -> Any:
 def _value(subject: Subject, document: Document, catalog: Catalog) -> float | None:
     """Return the value of a changed design; None where it cannot stand."""
     try:
-        found: float | None = subject.evaluate(resolve(document, catalog), catalog)
+        return subject.evaluate(resolve(document, catalog), catalog)
     except InputError:
         return None
-    return found
 
 
 def _relative(value: float | None, base: float) -> float | None:
@@ -176,10 +175,9 @@ def _of_part(subject: Subject, entry: Entry, base: float) -> Iterator[tuple[Infl
         if len(changes) < 2:
             continue
         source = part.sources[figure.source]
-        shown = figure.value
         influence = Influence(
             input=f"{part.id}: {'.'.join(map(str, path))}",
-            value=_shown(shown),
+            value=_shown(figure.value),
             at_less=tried[0],
             at_more=tried[1],
             place=entry.document.file,

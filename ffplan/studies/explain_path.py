@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import UsageError
+from ffplan.base.plain import leaves, number_at, plain
 from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
@@ -71,14 +72,10 @@ def _steps_of(path: str) -> list[str | int]:
     return [int(step) if step.isdigit() else step for step in re.findall(r"[^.\[\]]+", path)]
 
 
-def _number_at(data: Any, path: str) -> float | None:
-    """Return the number at a path of a result; None where there is none."""
-    for step in _steps_of(path):
-        if isinstance(step, int):
-            data = data[step] if isinstance(data, list | tuple) and step < len(data) else None
-        else:
-            data = data.get(step) if isinstance(data, dict) else getattr(data, step, None)
-    return float(data) if isinstance(data, int | float) and not isinstance(data, bool) else None
+def _unit_of(meaning: str) -> str:
+    """Return the unit that a description names in brackets; an empty text for pure numbers and amounts."""
+    unit = re.search(r"\[([^\]]+)\]", meaning)
+    return "" if unit is None or unit[1] in ("1", "currency") else unit[1]
 
 
 def _explanation(
@@ -104,7 +101,7 @@ def _entries(catalog: Catalog) -> list[Entry]:
 
 def explain(
     question: Question,
-    meanings: Callable[[str], tuple[str, str]],
+    meanings: Callable[[Any, str], str],
     keep: Callable[[TrainReport], PlanFields],
     step: Callable[[int, int], None],
 ) -> Explanation:
@@ -112,7 +109,7 @@ def explain(
 
     Args:
         question: design and path.
-        meanings: returns description and unit of a path of an assessment.
+        meanings: returns the description of a path of an assessment.
         keep: returns the plan of a report, to be timed again as it is.
         step: called with how much of the work is done, and in all.
 
@@ -139,18 +136,19 @@ def _alias(path: str, data: Any) -> str:
 
 
 def _of_assessment(
-    question: Question, meanings: Callable[[str], tuple[str, str]], step: Callable[[int, int], None]
+    question: Question, meanings: Callable[[Any, str], str], step: Callable[[int, int], None]
 ) -> Explanation:
     catalog = question.catalog.fresh()
     design = resolve(question.document, catalog)
     found = study_design(design, catalog, all_scales=True).assessment
     path = _alias(question.path, found)
-    value = _number_at(found, path)
+    value = number_at(found, _steps_of(path))
     if value is None:
         known = [*known_paths(found), *TRAINING, *RUN]
         hint = did_you_mean(question.path, known, what="figure")
         raise UsageError(f"ffplan explain: `{question.path}` is no figure of this design; {hint}")
-    meaning, unit = meanings(path)
+    meaning = meanings(found, path)
+    unit = _unit_of(meaning)
     steps: tuple[Derivation, ...] = ()
     how = ""
     head, _, field = path.partition(".")
@@ -176,7 +174,7 @@ def _of_assessment(
     every = "scales[" in path
 
     def evaluate(changed: ResolvedDesign, parts: Catalog) -> float | None:
-        return _number_at(study_design(changed, parts, all_scales=every).assessment, path)
+        return number_at(study_design(changed, parts, all_scales=every).assessment, _steps_of(path))
 
     subject = Subject(document=question.document, catalog=question.catalog, evaluate=evaluate)
     moved = influences(subject, value, _entries(catalog), step) if value else ((), 0)
@@ -189,8 +187,6 @@ def known_paths(found: Any) -> list[str]:
     Args:
         found: the assessment.
     """
-    from ffplan.base.plain import leaves, plain
-
     return [
         path
         for path, leaf in leaves(plain(found))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.plain import number_at
 from ffplan.base.record import record
 from ffplan.results.difference import FigureChange
 
@@ -81,16 +82,6 @@ Values = dict[str, tuple[float | None, str]]
 """Value and unit of each figure by name."""
 
 
-def _at(data: Any, path: tuple[str | int, ...]) -> float | None:
-    """Return the number at a path of plain data; None where there is none."""
-    for step in path:
-        if isinstance(step, int):
-            data = data[step] if isinstance(data, list | tuple) and step < len(data) else None
-        else:
-            data = data.get(step) if isinstance(data, dict) else None
-    return float(data) if isinstance(data, int | float) and not isinstance(data, bool) else None
-
-
 def values_of(assessment: Mapping[str, Any], job: TrainReport | None = None, run: RunReport | None = None) -> Values:
     """Return the figures of a design.
 
@@ -108,7 +99,7 @@ def values_of(assessment: Mapping[str, Any], job: TrainReport | None = None, run
     for kind in FIGURES:
         if kind.path:
             unknown = partial if kind.kind == "cost" else kind.kind == "power" and unpowered
-            value = None if unknown else _at(assessment, kind.path)
+            value = None if unknown else number_at(assessment, kind.path)
             found[kind.name] = (value, currency if kind.kind == "cost" else kind.unit)
     row = job.rows[0] if job else None
     token = run.cost_per_million_tokens if run else None

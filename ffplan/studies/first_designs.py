@@ -136,7 +136,7 @@ class _Site:
 
     wishes: Wishes
     catalog: Catalog
-    server: Server
+    choices: tuple[_Parts, ...]
     name: str
 
 
@@ -174,8 +174,8 @@ def _server(catalog: Catalog, accelerator: str, book: PriceBook) -> Server:
     return min(found, key=lambda part: (book.items[part.id].value / len(part.accelerators), part.id))
 
 
-def _choices(catalog: Catalog, server: Server, book: PriceBook, but: str) -> Iterator[_Parts]:
-    """Yield switches with links that take the server's NICs, whole or split ports; none of the protocol `but`."""
+def _choices(catalog: Catalog, server: Server, book: PriceBook) -> Iterator[_Parts]:
+    """Yield switches with links that take the server's NICs, whole or split ports."""
     slots = [slot for slot in server.nics if slot.network in ("both", "compute")]
     nics = [catalog.entry(slot.part).part for slot in slots]
     if not nics or not all(isinstance(nic, Nic) for nic in nics):
@@ -185,7 +185,7 @@ def _choices(catalog: Catalog, server: Server, book: PriceBook, but: str) -> Ite
     for name in _of(catalog, "switch", book):
         switch = catalog.entry(name).part
         assert isinstance(switch, Switch)
-        if switch.fabric == but or (nic.fabrics and switch.fabric not in nic.fabrics):
+        if nic.fabrics and switch.fabric not in nic.fabrics:
             continue
         breakout = round(switch.rate.value / nic.rate.value)
         most = switch.splits.value if switch.splits else 1
@@ -246,16 +246,15 @@ def _build(text: str, idea: Idea, catalog: Catalog) -> Built | None:
 
 def _cheapest(idea: Idea, nodes: int, site: _Site, first: Built | None) -> Built | None:
     """Return the cheapest way to build an idea with some nodes; None where no switch and no tiers hold them."""
-    catalog = site.catalog
-    book = catalog.entry(site.wishes.book).part
-    assert isinstance(book, PriceBook)
     found: list[Built] = []
     but = first.design.switch.fabric if first is not None and idea.other else ""
-    for parts in _choices(catalog, site.server, book, but):
+    for parts in site.choices:
+        if parts.switch.fabric == but:
+            continue
         for tiers in (1, 2, 3):
             if tiers == 1 and idea.oversubscription != "1:1":
                 continue
-            built = _build(_text(idea, parts, nodes, tiers, site), idea, catalog)
+            built = _build(_text(idea, parts, nodes, tiers, site), idea, site.catalog)
             if built is not None:
                 found.append(built)
                 break  # more tiers cost more
@@ -315,6 +314,7 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
     book = catalog.entry(wishes.book).part
     assert isinstance(book, PriceBook)
     server = _server(catalog, wishes.accelerator, book)
+    choices = tuple(_choices(catalog, server, book))
     step = server.nvlink.nodes if server.nvlink else 1
     found: list[Built] = []
     left: list[str] = []
@@ -324,7 +324,7 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
             continue
 
         def build(nodes: int, idea: Idea = idea, first: Built | None = first) -> Built | None:
-            site = _Site(wishes=wishes, catalog=catalog, server=server, name=f"{prefix}-{idea.name}")
+            site = _Site(wishes=wishes, catalog=catalog, choices=choices, name=f"{prefix}-{idea.name}")
             return _cheapest(idea, nodes, site, first)
 
         if wishes.gpus is None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import listed
-from ffplan.check.limits import hold, unknown_job
+from ffplan.check.limits import hold, unknown_job, unpriced
 from ffplan.check.rule import Rule
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ def check(examined: Examined) -> Iterator[Finding]:
     unknown = unknown_job(examined, tokens=True)
     if run is not None and cost is None:
         unknown = f"the run is priced in {run.currency}" if run.cost else "the design has no prices"
-    missing = design.prices is not None and examined.assessment.cost is not None and examined.assessment.cost.missing
-    parts = listed(f"`{item.part}`" for item in missing) if missing else ""
     yield from hold(
         design,
         "cost_per_million_tokens",
@@ -36,7 +33,7 @@ def check(examined: Examined) -> Iterator[Finding]:
         limit.currency,
         what="a million tokens of the workload",
         remedy="raise the limit, or see what decides the cost with `ffplan cost`",
-        missing=f"no price of {parts}" if parts else "",
+        missing=unpriced(examined.assessment.cost),
         unknown=unknown,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.check.limits import hold, unknown_job
+from ffplan.check.limits import hold_job
 from ffplan.check.rule import Rule
 
 if TYPE_CHECKING:
@@ -16,19 +16,14 @@ if TYPE_CHECKING:
 
 def check(examined: Examined) -> Iterator[Finding]:
     """Hold the days of the workload's run against `limits.run_days`."""
-    limit = examined.design.spec.limits.run_days
-    if limit is None:
-        return
-    run = examined.run
-    yield from hold(
-        examined.design,
+    yield from hold_job(
+        examined,
         "run_days",
-        run.days.likely if run else None,
-        limit,
+        lambda found: found.run.days.likely if found.run else None,
         "days",
         what="the run of the workload",
         remedy="raise the limit, or train faster; `ffplan cost` shows the run",
-        unknown=unknown_job(examined, tokens=True),
+        tokens=True,
     )
 
 

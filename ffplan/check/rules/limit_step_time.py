@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.check.limits import hold, unknown_job
+from ffplan.check.limits import hold_job
 from ffplan.check.rule import Rule
 
 if TYPE_CHECKING:
@@ -16,19 +16,13 @@ if TYPE_CHECKING:
 
 def check(examined: Examined) -> Iterator[Finding]:
     """Hold the step of the workload against `limits.step_time`."""
-    limit = examined.design.spec.limits.step_time
-    if limit is None:
-        return
-    timed = examined.timed
-    yield from hold(
-        examined.design,
+    yield from hold_job(
+        examined,
         "step_time",
-        timed.rows[0].step_s if timed else None,
-        limit,
+        lambda found: found.timed.rows[0].step_s if found.timed else None,
         "s",
         what="the step of the workload",
         remedy="raise the limit, or change what binds the step; `ffplan train` names it",
-        unknown=unknown_job(examined),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.check.limits import hold, unknown_job
+from ffplan.check.limits import hold_job
 from ffplan.check.rule import Rule
 
 if TYPE_CHECKING:
@@ -16,20 +16,14 @@ if TYPE_CHECKING:
 
 def check(examined: Examined) -> Iterator[Finding]:
     """Hold the rate of the workload against `limits.tokens_per_second`."""
-    limit = examined.design.spec.limits.tokens_per_second
-    if limit is None:
-        return
-    timed = examined.timed
-    yield from hold(
-        examined.design,
+    yield from hold_job(
+        examined,
         "tokens_per_second",
-        timed.rows[0].tokens_s if timed else None,
-        limit,
+        lambda found: found.timed.rows[0].tokens_s if found.timed else None,
         "tokens/s",
         what="the rate of the workload",
         remedy="lower the limit, or change what binds the step; `ffplan train` names it",
         least=True,
-        unknown=unknown_job(examined),
     )
 
 

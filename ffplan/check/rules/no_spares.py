@@ -22,7 +22,7 @@ SPARES = {"spare_nodes": "nodes", "spare_switches": "switches", "spare_links": "
 def check(examined: Examined) -> Iterator[Finding]:
     """Find ownership without spares; designs that say nothing of ownership are not asked."""
     design = examined.design
-    if design.ownership is None or design.rent is not None or examined.ownership is None:
+    if design.ownership is None or design.rent is not None or design.prices is None:
         return
     given = examined.ownership.inputs
     none = [words for field, words in SPARES.items() if field not in given or not given[field].likely]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from ffplan.report.document import Grid, Lines, Matrix, Remarks
+from ffplan.report.document import Remarks, Table, laid_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,17 +29,8 @@ def _list(texts: Iterable[str]) -> str:
 
 
 def _block(block: Block) -> str:
-    match block:
-        case Remarks():
-            return _list(block.lines)
-        case Lines():
-            if all(not label for label, _ in block.lines):
-                return _list(text for _, text in block.lines)
-            return _table((), block.lines)
-        case Matrix():
-            return _table(("", *block.names), [(label, *cells) for label, cells in block.rows])
-        case Grid():
-            return _table(block.header, block.rows)
+    found = laid_out(block)
+    return _table(found.header, found.rows) if isinstance(found, Table) else _list(found)
 
 
 def render(document: Document, *, terminal: bool) -> str:  # noqa: ARG001

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.report.document import Grid, Lines, Matrix, Remarks
+from ffplan.report.document import Remarks, Table, laid_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,18 +33,8 @@ def _bullets(texts: Iterable[str]) -> str:
 
 def _block(block: Block) -> str:
     """Return the content of a block, without its title."""
-    match block:
-        case Remarks():
-            return _bullets(block.lines)
-        case Lines():
-            if all(not label for label, _ in block.lines):
-                return _bullets(text for _, text in block.lines)
-            return table(("", ""), block.lines)
-        case Matrix():
-            return table(("", *block.names), [(label, *cells) for label, cells in block.rows])
-        case Grid():
-            width = len(block.rows[0]) if block.rows else 0
-            return table(block.header or ("",) * width, block.rows)
+    found = laid_out(block)
+    return table(found.header, found.rows) if isinstance(found, Table) else _bullets(found)
 
 
 def render(document: Document, *, terminal: bool) -> str:  # noqa: ARG001

@@ -12,7 +12,7 @@ from ffplan import __version__
 from ffplan.base.formatting import number
 from ffplan.base.visible import visible
 from ffplan.report.chart import Extras
-from ffplan.report.document import Grid, Lines, Matrix, Remarks
+from ffplan.report.document import Remarks, Table, laid_out
 from ffplan.report.page.assets import SCRIPT, STYLE
 from ffplan.report.page.charts import charts_of
 from ffplan.report.page.vega import to_svg
@@ -54,17 +54,10 @@ def _list(texts: Iterable[str]) -> str:
 
 
 def _block(block: Block) -> str:
-    match block:
-        case Remarks():
-            return _list(block.lines)
-        case Lines():
-            if all(not label for label, _ in block.lines):
-                return _list(text for _, text in block.lines)
-            return _table((), block.lines, block.title)
-        case Matrix():
-            return _table(("", *block.names), [(label, *cells) for label, cells in block.rows], block.title)
-        case Grid():
-            return _table(block.header, block.rows, block.title)
+    found = laid_out(block)
+    if not isinstance(found, Table):
+        return _list(found)
+    return _table(found.header, found.rows, "" if isinstance(block, Remarks) else block.title)
 
 
 def _own_ids(svg: str, prefix: str) -> str:
@@ -91,10 +84,6 @@ def _figure(chart: Chart, at: int) -> str:
     note = f"<figcaption>{_text(chart.note)}</figcaption>" if chart.note else ""
     data = f"<details><summary>Numbers</summary>{_table(header, rows, chart.title)}</details>"
     return f"<figure><h3>{_text(chart.title)}</h3>{svg}{note}{data}</figure>"
-
-
-def _section(name: str, title: str, inside: str) -> tuple[str, str, str]:
-    return name, title, inside
 
 
 def _folded(summary: str, inside: str) -> str:
@@ -156,11 +145,11 @@ def render(document: Document) -> str:
     )
     charts = "".join(_figure(chart, at) for at, chart in enumerate(charts_of(document.value)))
     sections = [
-        _section("charts", "Charts", charts),
-        _section("tables", "Tables", tables),
-        _section("fabric", "Fabric and racks", _drawings(extras)),
-        _section("provenance", "Where the numbers come from", _provenance(extras)),
-        _section("files", "Design files", _files(extras)),
+        ("charts", "Charts", charts),
+        ("tables", "Tables", tables),
+        ("fabric", "Fabric and racks", _drawings(extras)),
+        ("provenance", "Where the numbers come from", _provenance(extras)),
+        ("files", "Design files", _files(extras)),
     ]
     shown = [item for item in sections if item[2]]
     links = "".join(f'<a href="#{name}">{_text(title)}</a>' for name, title, _ in shown)

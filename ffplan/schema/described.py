@@ -1,0 +1,47 @@
+"""The numbers of a result with the descriptions that its schema has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.plain import plain
+from ffplan.schema.json_schema import json_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def described(value: Any, name: str) -> Iterator[tuple[str, float, str]]:
+    """Yield (path, number, description) of every number of a result.
+
+    Args:
+        value: the result.
+        name: name of its schema.
+    """
+    whole = json_schema(name)
+    yield from _described(plain(value), whole, whole)
+
+
+def _described(
+    value: Any, node: dict[str, Any], schema: dict[str, Any], path: str = "", words: str = ""
+) -> Iterator[tuple[str, float, str]]:
+    """Yield (path, number, description) of every number, as the schema describes it or what holds it."""
+    if "$ref" in node:
+        node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
+    if isinstance(value, dict | list):
+        fitting = {dict: ("properties", "additionalProperties", "$ref"), list: ("items", "prefixItems")}[type(value)]
+        node = next((o for o in node.get("anyOf", []) if any(name in o for name in fitting)), node)
+        if "$ref" in node:
+            node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
+    if isinstance(value, dict):
+        others = node.get("additionalProperties")
+        for key, item in value.items():
+            child = node.get("properties", {}).get(key) or (others if isinstance(others, dict) else {})
+            full = f"{path}.{key}" if path else key
+            yield from _described(item, child, schema, full, child.get("description", words))
+    elif isinstance(value, list):
+        items = node.get("items")
+        for at, item in enumerate(value):
+            yield from _described(item, items if isinstance(items, dict) else {}, schema, f"{path}[{at}]", words)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path, value, words
