@@ -139,3 +139,8 @@ def smallest_divisor_at_least(number: Any, bound: Any) -> Any:
     fits = (every[:, None, None] % numpy.maximum(every, 1) == 0) & (every >= every[:, None]) & (every > 0)
     table = fits.argmax(axis=-1)
     return table[number, numpy.maximum(bound, 1)]
+
+
+def smallest(value: Number) -> float:
+    """Return a number, or the smallest of an array [same unit]."""
+    return float(value) if _numpy_if_array(value) is None else float(value.min())  # type: ignore[union-attr]

@@ -96,3 +96,13 @@ def power(watts: float) -> str:
 def gib(value: float) -> str:
     """Return a number of bytes in GiB."""
     return f"{value / GIB:.1f} GiB"
+
+
+SPANS = ((120.0, 1.0, "s"), (7_200.0, 60.0, "min"), (172_800.0, 3_600.0, "h"), (float("inf"), 86_400.0, "days"))
+"""Units of a span: below which it is used, its size [s], and its name."""
+
+
+def span(seconds: float) -> str:
+    """Return a span of time in seconds, minutes, hours or days, whichever suits it."""
+    unit, name = next((size, name) for most, size, name in SPANS if seconds < most)
+    return f"{number(seconds / unit, 3)} {name}"

@@ -11,20 +11,25 @@ from ffplan.catalog.models import Model
 from ffplan.catalog.ownership import OwnershipProfile
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook, RentBook
+from ffplan.catalog.reliability import FailureStudy, JobMix, ReliabilityProfile, XidTable
 
 AnyPart = Annotated[
     Accelerator
     | Cpu
+    | FailureStudy
+    | JobMix
     | Library
     | Link
     | Model
     | Nic
     | OwnershipProfile
     | PriceBook
+    | ReliabilityProfile
     | RentBook
     | Server
     | StorageServer
-    | Switch,
+    | Switch
+    | XidTable,
     Field(discriminator="kind"),
 ]
 

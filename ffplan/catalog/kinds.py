@@ -21,6 +21,10 @@ KINDS = {
     "price-book": "prices.PriceBook",
     "rent-book": "prices.RentBook",
     "ownership": "ownership.OwnershipProfile",
+    "failure-study": "reliability.FailureStudy",
+    "xid-table": "reliability.XidTable",
+    "reliability": "reliability.ReliabilityProfile",
+    "job-mix": "reliability.JobMix",
     "library": "library.Library",
     "model": "models.Model",
 }
@@ -41,6 +45,11 @@ OTHER_WORDS = {
     "price": "price-book",
     "rent": "rent-book",
     "tco": "ownership",
+    "failure": "failure-study",
+    "xid": "xid-table",
+    "goodput": "reliability",
+    "job": "job-mix",
+    "trace": "job-mix",
 }
 """Kinds of part by other words for them."""
 

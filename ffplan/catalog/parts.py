@@ -341,6 +341,23 @@ class Drives(Frozen):
     """Capacity of one [byte]."""
     power: PowerFigure | None = None
     """Power of one in operation [W]; left out where unknown."""
+    read: BandwidthFigure | None = None
+    """Rate at which one is read, large blocks [GB/s]; left out where unknown."""
+    write: BandwidthFigure | None = None
+    """Rate at which one is written for long, large blocks [GB/s]; left out where unknown."""
+    endurance: DataFigure | None = None
+    """Data that one may be written over its life [byte]; left out where unknown."""
+
+
+class StorageService(Frozen):
+    """The file system or object store on storage servers."""
+
+    copies: CountFigure
+    """Copies of all data; a write costs as many drive writes, and crosses the servers' NICs as often."""
+    usable: EfficiencyFigure | None = None
+    """Part of the capacity left for data after copies; all of it if omitted [1]."""
+    efficiency: EfficiencyFigure | None = None
+    """Rate it reaches over what its NICs carry; the reliability profile's if omitted [1]."""
 
 
 class StorageServer(Part):
@@ -355,6 +372,8 @@ class StorageServer(Part):
     """NICs."""
     drives: Drives
     """Data drives."""
+    service: StorageService | None = None
+    """What runs on it; left out, one copy of all data and a usual rate."""
     power: ServerPower
     """Power."""
 
@@ -377,6 +396,7 @@ __all__ = [
     "Socket",
     "SocketMemory",
     "StorageServer",
+    "StorageService",
     "Switch",
     "walk_figures",
 ]

@@ -410,6 +410,10 @@ def _part_faults(part: Part, document: Document, stem: str) -> Iterator[Finding]
             f"the library `{part.id}` has the method `{method}`",
             f"write `method: {METHODS[part.id]}`",
         )
+    if part.kind == "failure-study":
+        from ffplan.catalog.failure_sums import sum_faults
+
+        yield from sum_faults(part, document)
     if isinstance(part, Server | StorageServer):
         yield from server_faults(part, document)
         if part.power.training and part.power.maximum and part.power.training.value > part.power.maximum.value:

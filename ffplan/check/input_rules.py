@@ -287,6 +287,27 @@ _ROWS = (
         "Give the library the method of its name.",
     ),
     (
+        "catalog-reliability",
+        "A failure study and what counts on it disagree",
+        "A rate needs events that were counted, and an exposure; a study's classes make the sums that it prints.",
+        "counted: {study: llama3-2024, events: [meteorite], over: accelerator}",
+        "Name classes and units that the study has; correct the count that differs from the source.",
+    ),
+    (
+        "design-reliability",
+        "Checkpoints cannot be as often as the design has them",
+        "A save must end before the next begins.",
+        "reliability: {checkpoint_interval: 1 ms}",
+        "Write a longer interval, or leave it out: the best is found.",
+    ),
+    (
+        "measured-log",
+        "A log of a benchmark or a diagnostic cannot be read",
+        "Measured values are judged only where the log says what was measured, and agrees with itself.",
+        "ffplan acceptance fire-flyer-2 --measured notes.txt",
+        "Give the whole output of the program, as it wrote it.",
+    ),
+    (
         "communication-library",
         "A library does not run on the accelerators",
         "NCCL is NVIDIA's, RCCL is AMD's.",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from ffplan.base.errors import Finding
     from ffplan.design.ownership_schema import Ownership, Rent
+    from ffplan.design.reliability_schema import Reliability
     from ffplan.design.schema import Design
     from ffplan.design.workload_schema import Workload
     from ffplan.inputs.document import Document
@@ -63,6 +64,23 @@ def workload_section(spec: Design, document: Document) -> Workload | None:
     from ffplan.design.workload_schema import Workload
 
     return validate_section(Workload, document, "workload")
+
+
+def reliability_section(spec: Design, document: Document) -> Reliability | None:
+    """Return what a design file says of failures and checkpoints; None where it says nothing.
+
+    Args:
+        spec: the design.
+        document: its file.
+
+    Raises:
+        InputError: with a located finding for every fault.
+    """
+    if spec.reliability is None:
+        return None
+    from ffplan.design.reliability_schema import Reliability
+
+    return validate_section(Reliability, document, "reliability")
 
 
 def _rent_faults(spec: Design, rent: Rent, document: Document) -> Iterator[Finding]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ffplan.base.array_math import round_up
 from ffplan.base.errors import Finding, InputError
 from ffplan.base.record import record
 from ffplan.catalog.ownership import Estimate, OwnershipFields, OwnershipProfile, SideNetwork
 from ffplan.catalog.parts import Link, Part, Switch
 from ffplan.catalog.prices import PriceBook, RentBook, Term
 from ffplan.design.ownership_schema import Ownership, Rent
-from ffplan.design.resolve import resolve_group
+from ffplan.design.ownership_sizing import usual_storage
 from ffplan.design.resolved import ResolvedGroup
-from ffplan.design.schema import NodeGroup
 from ffplan.inputs.quantities import Money
 from ffplan.inputs.suggest import did_you_mean
 
@@ -360,17 +358,11 @@ def report_currency(design: ResolvedDesign) -> str | None:
 def _storage(
     design: ResolvedDesign, catalog: Catalog, profile: OwnershipProfile, inputs: dict[str, Assumed]
 ) -> ResolvedGroup | None:
-    """Return the storage servers of a design that plans none, as many as its accelerators want."""
-    wanted, each = profile.storage_server, inputs.get("accelerators_per_storage_server")
-    planned = any(group.group.role == "storage" for group in design.groups)
-    if design.spec.cost is not None and "storage" in design.spec.cost.exclude:
+    """Return the storage servers that a design which plans none pays for."""
+    if design.rent or (design.spec.cost is not None and "storage" in design.spec.cost.exclude):
         return None
-    if wanted is None or each is None or not each.likely or planned or design.rent or not design.accelerators:
-        return None
-    count = min(round_up(design.accelerators / each.likely), design.accelerators)
-    document = catalog.entry(profile.id).document
-    group = NodeGroup(role="storage", server=wanted, count=count)
-    return resolve_group(document, catalog, group, ("storage_server",))
+    each = inputs.get("accelerators_per_storage_server")
+    return usual_storage(design, catalog, profile, each.likely if each else None)
 
 
 def resolve_ownership(design: ResolvedDesign, catalog: Catalog) -> ResolvedOwnership:

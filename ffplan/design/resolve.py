@@ -10,7 +10,7 @@ from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, Stor
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.store import METHODS
 from ffplan.design.faults import breakout_faults, currency_faults, group_faults, split_faults, whole_faults
-from ffplan.design.money_sections import money_sections, workload_section
+from ffplan.design.money_sections import money_sections, reliability_section, workload_section
 from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
 from ffplan.design.schema import Design, NodeGroup
 from ffplan.inputs.validate import validate
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.catalog.store import Catalog
     from ffplan.design.ownership_schema import Ownership, Rent
+    from ffplan.design.reliability_schema import Reliability
     from ffplan.design.workload_schema import Workload
     from ffplan.inputs.document import Document
 
@@ -137,6 +138,14 @@ class _Resolver:
             self.faults.extend(error.findings)
             return None
 
+    def reliability(self, spec: Design) -> Reliability | None:
+        """Validate what the design says of failures."""
+        try:
+            return reliability_section(spec, self.document)
+        except InputError as error:
+            self.faults.extend(error.findings)
+            return None
+
     def own_library(self, accelerator: Accelerator) -> None:
         """Refuse an accelerator whose library is none, or passes no messages between accelerators."""
         name = accelerator.library
@@ -183,7 +192,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     resolver = _Resolver(document, catalog)
     resolver.faults += whole_faults(spec, document)
     owned, rent = resolver.money(spec)
-    workload = resolver.workload(spec)
+    workload, reliability = resolver.workload(spec), resolver.reliability(spec)
     spec = resolver.cooled(spec, owned)
     groups = [resolver.group(position, group) for position, group in enumerate(spec.nodes)]
     switch = resolver.part(Switch, spec.fabric.switch, ("fabric", "switch"))
@@ -226,4 +235,5 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
         ownership=owned,
         rent=rent,
         workload=workload,
+        reliability=reliability,
     )

@@ -65,6 +65,8 @@ class ResolvedDesign:
     """What it says of rent, a `Rent`; None where it is bought."""
     workload: Any = None
     """What it says of the job, a `Workload`; None where it says nothing."""
+    reliability: Any = None
+    """What it says of failures, a `Reliability`; None where it says nothing."""
 
     @property
     def radix(self) -> int:

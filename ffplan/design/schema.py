@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ffplan.catalog.parts import Cooling
 from ffplan.catalog.prices import Currency
-from ffplan.design.sections import OwnershipSection, RentSection, WorkloadSection
+from ffplan.design.sections import OwnershipSection, ReliabilitySection, RentSection, WorkloadSection
 from ffplan.inputs.model import MOST_COUNT, Count, Frozen, Identifier, Many, Text
 from ffplan.inputs.quantities import (
     Bandwidth,
@@ -255,6 +255,8 @@ class Design(Frozen):
     """What is bought when, in order."""
     workload: WorkloadSection = None
     """The job that the cluster is bought for; `ffplan check` holds it against limits, `ffplan cost` prices it."""
+    reliability: ReliabilitySection = None
+    """Failures, checkpoints and restarts; a usual profile if omitted."""
     floor: Floor | None = None
     """The floor plan; with it, cables have lengths, and the bill of materials the types that reach."""
     limits: Limits = Limits.model_construct()

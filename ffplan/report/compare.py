@@ -137,6 +137,18 @@ def _electricity(a: Assessment) -> str | None:
     return None if price is None else f"{amount(price)} {a.power.electricity_currency}"
 
 
+def _of_storage(field: str, scale: float = 1.0) -> Callable[[Assessment], float | None]:
+    return lambda a: getattr(a.storage, field) * scale if a.storage else None
+
+
+def _unplanned(a: Assessment) -> str:
+    return ", not planned" if a.storage and not a.storage.planned else ""
+
+
+def _of_failures(field: str) -> Callable[[Assessment], float | None]:
+    return lambda a: getattr(a.reliability, field) if a.reliability else None
+
+
 def _three(value: float) -> str:
     return number(value, 3)
 
@@ -167,6 +179,11 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
         _counted(c, "bisection [GB/s]", lambda a: a.fabric.bisection_gbyte_s, number, "bisection"),
         _counted(c, "allreduce [GB/s]", _algbw, _three, "allreduce", _library),
         _counted(c, "its bound [GB/s]", _algbw_bound, _three, "allreduce_bound"),
+        _counted(c, "storage [PB]", _of_storage("usable_bytes", 1e-15), _three, None, _unplanned),
+        _counted(c, "storage read [GB/s]", _of_storage("read_gbyte_s"), _three, None),
+        _counted(c, "storage write [GB/s]", _of_storage("write_gbyte_s"), _three, None),
+        _counted(c, "MTBF, job on all [h]", _of_failures("mtbf_hours"), _three, None),
+        _counted(c, "spare nodes", _of_failures("spares"), number, None),
         _counted(c, "IT power", lambda a: a.power.it_kw, kilowatts, "it_power", _partial_power),
         _counted(c, "energy [MWh/year]", lambda a: a.power.energy_mwh_per_year, number, None),
         _valued(c, "electricity a year", _electricity),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
-from ffplan.base.formatting import data_size, duration, listed, number, plural
+from ffplan.base.formatting import data_size, duration, listed, number, plural, span
 from ffplan.base.plain import plain
 from ffplan.report.document import Body, Document, Grid, Lines
 from ffplan.results.design import RouterSwitches
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
         PowerReport,
         ScaleUpReport,
     )
+    from ffplan.results.summaries import ReliabilitySummary, StorageSummary
 
+HOUR = 3_600.0
 SMALL = 0.01
 """Part of a time below which it is not listed [1]."""
 
@@ -199,6 +201,41 @@ def _power(p: PowerReport) -> Lines:
     return Lines("Power", tuple(lines))
 
 
+def _failures(found: ReliabilitySummary | None) -> Lines | None:
+    """Return what a job on all accelerators expects of failures."""
+    if found is None:
+        return None
+    ends = f"{span(found.mtbf_hours_low * HOUR)} to {span(found.mtbf_hours_high * HOUR)}"
+    lines = (
+        (
+            "a job on all",
+            f"stops every {span(found.mtbf_hours * HOUR)} ({ends} by fleet), mostly by {listed(found.largest)}; "
+            "`ffplan goodput` has what that costs",
+        ),
+        (
+            "spare nodes",
+            f"{found.spares:,}; {number(found.nodes_in_repair, 2)} in repair in the mean, "
+            f"{found.spares_for_99:,} for 99 % of the time",
+        ),
+    )
+    return Lines("Failures", lines)
+
+
+def _storage(found: StorageSummary | None) -> Lines | None:
+    """Return capacity and rates of storage."""
+    if found is None:
+        return None
+    what = "planned" if found.planned else "not planned: as the ownership profile sizes it"
+    usable = f"{number(found.usable_bytes / 1e15, 3)} PB usable of {number(found.raw_bytes / 1e15, 3)} raw"
+    read, write = number(found.read_gbyte_s, 3), number(found.write_gbyte_s, 3)
+    each = f"{number(found.read_per_accelerator, 2)} and {number(found.write_per_accelerator, 2)} an accelerator"
+    lines = (
+        ("servers", f"{found.servers:,}, {what}; {usable}"),
+        ("rates", f"{read} GB/s read ({found.read_binds}), {write} GB/s written ({found.write_binds}); {each}"),
+    )
+    return Lines("Storage", lines)
+
+
 def _money(value: float, currency: str) -> str:
     return f"{number(value, 5)} {currency}"
 
@@ -277,6 +314,8 @@ def _body(a: Assessment) -> Body:
         *_communication(a),
         _power(a.power),
         _cost(a.cost, a),
+        _storage(a.storage),
+        _failures(a.reliability),
         _findings(a),
         _assumptions(a),
     )

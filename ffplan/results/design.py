@@ -12,6 +12,7 @@ from ffplan.base.outcomes import CostLine, MissingFigure, MissingPrice
 from ffplan.base.record import record
 from ffplan.results.collective import CollectiveReport
 from ffplan.results.result import Result
+from ffplan.results.summaries import ReliabilitySummary, StorageSummary
 
 SCHEMA_VERSION = "3"
 
@@ -397,6 +398,10 @@ class Assessment(Result):
     """Cost; null where the design names no price book."""
     power: PowerReport
     """Power."""
+    reliability: ReliabilitySummary | None
+    """What a job on all accelerators expects of failures; null without accelerators."""
+    storage: StorageSummary | None
+    """Storage; null where the design plans none and none stands for it."""
     assumptions: tuple[str, ...]
     """Every assumption that changes a result."""
     unverified: tuple[UnverifiedFigure, ...]

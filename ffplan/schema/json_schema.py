@@ -16,13 +16,24 @@ from ffplan.catalog import any_part
 from ffplan.design import schema as design
 from ffplan.design import training as plans
 from ffplan.inputs.model import Frozen
+from ffplan.results import (
+    acceptance,
+    comparison,
+    difference,
+    explanation,
+    first_designs,
+    reliability,
+    reproduction,
+    summaries,
+)
 from ffplan.results import accuracy as accuracies
 from ffplan.results import collective as tables
-from ffplan.results import comparison, difference, explanation, first_designs, reproduction
 from ffplan.results import cost as costs
 from ffplan.results import design as assessment
 from ffplan.results import fabric as results
+from ffplan.results import storage as storages
 from ffplan.results import training as trainings
+from ffplan.results import utilization as utilizations
 from ffplan.validation import communication_cases, training_cases
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -44,6 +55,11 @@ OWNERS = (
     difference,
     first_designs,
     explanation,
+    acceptance,
+    reliability,
+    storages,
+    summaries,
+    utilizations,
 )
 """Modules that own the models; each registers its own in `SCHEMAS`."""
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 SOURCE = "todo"
-EVIDENCE = ("source", "grade", "status", "note", "low", "high")
+EVIDENCE = ("source", "grade", "status", "note", "low", "high", "distribution")
 HEADER = (
     "{kind}. Every value below is an example, of `{example}` or another shipped part: put yours in its place, name "
     "where it is from under `sources`, and remove what does not apply. Fields behind `#` may be left out. "

@@ -73,7 +73,9 @@ def _sides(
         ledger, report = ledger_for(design, catalog, asked), reports.of(at, gpus, batch)
         refused = _refusal(ledger, report)
         timed = timed_job(report, gpus, tokens) if isinstance(report, TrainReport) and not refused else None
-        found.append(Side(label=label, ledger=ledger, inputs=inputs_for(ledger, timed), timed=timed, refused=refused))
+        found.append(
+            Side(label=label, ledger=ledger, inputs=inputs_for(ledger, timed, catalog), timed=timed, refused=refused)
+        )
     return found
 
 
@@ -198,8 +200,9 @@ def _scales(
             if not isinstance(report, TrainReport) or not side.ledger.costed:
                 row.append(ScaleSide(None, None))
                 continue
-            v = likely(inputs_for(side.ledger, None))
-            _, run = evaluate(side.ledger.account, timed_job(report, count, tokens).job, v)
+            timed = timed_job(report, count, tokens)
+            v = likely(inputs_for(side.ledger, timed, reports.designs[at][1]))
+            _, run = evaluate(side.ledger.account, timed.job, v)
             assert run is not None
             row.append(ScaleSide(float(run.per_million), float(run.days)))
         found.append(ScaleRow(count, size, tuple(row)))

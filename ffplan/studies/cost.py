@@ -31,6 +31,7 @@ from ffplan.studies.cost_parts import (
 from ffplan.studies.cost_words import cost_assumptions, headline, run_words
 from ffplan.studies.design_assumptions import announced, recalled_figures
 from ffplan.studies.files_read import files_read
+from ffplan.studies.goodput_job import effective_input
 from ffplan.studies.ledger import Ledger, ledger_of, speed_inputs
 from ffplan.studies.phases import phase_reports, priced_counts, purchases
 
@@ -60,13 +61,20 @@ def ledger_for(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> Ledger
     return replace(ledger, inputs=tuple(new if found.name == "life" else found for found in ledger.inputs))
 
 
-def inputs_for(ledger: Ledger, timed: TimedJob | None) -> tuple[Input, ...]:
-    """Return the inputs of the account, and the model's errors where a job is timed."""
+def inputs_for(ledger: Ledger, timed: TimedJob | None, catalog: Catalog) -> tuple[Input, ...]:
+    """Return the inputs of the account, and the model's errors where a job is timed.
+
+    Its effective training time is the job's goodput, unless the design states one.
+    """
     if timed is None:
         return ledger.inputs
     report = timed.report
     own = speed_inputs(ledger, report.error_band, min(report.error_band, report.error_within), report.error_basis)
-    return (*ledger.inputs, *own)
+    found = (
+        effective_input(ledger.design, catalog, timed, item) if item.name == "effective" else item
+        for item in ledger.inputs
+    )
+    return (*found, *own)
 
 
 def evaluate(account: Account, job: RunJob | None, v: Values) -> tuple[YearAccount, RunOutcome | None]:
@@ -325,7 +333,7 @@ def study_run(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: Tim
         InputError: where the fabric cannot hold the design, or its ownership is wrong.
     """
     ledger = ledger_for(design, catalog, asked)
-    return run_report(ledger, timed, accounted(ledger, inputs_for(ledger, timed), timed, asked))
+    return run_report(ledger, timed, accounted(ledger, inputs_for(ledger, timed, catalog), timed, asked))
 
 
 def study_cost(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: TimedJob | None = None) -> out.CostStudy:
@@ -341,7 +349,7 @@ def study_cost(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: Ti
         InputError: where the fabric cannot hold the design, or its ownership is wrong.
     """
     ledger = ledger_for(design, catalog, asked)
-    inputs = inputs_for(ledger, timed)
+    inputs = inputs_for(ledger, timed, catalog)
     found = accounted(ledger, inputs, timed, asked)
     v, year = found.v, found.year
     bom = bom_report(ledger)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
+    from ffplan.results.summaries import ReliabilitySummary, StorageSummary
 
     T = TypeVar("T")
 
@@ -215,6 +216,19 @@ def _attempt(faults: list[Finding], compute: Callable[[], T]) -> T | None:
         return None
 
 
+def _summaries(
+    design: ResolvedDesign, catalog: Catalog, fabric: FabricPlan
+) -> tuple[ReliabilitySummary | None, StorageSummary | None]:
+    """Return what the design expects of failures and of storage; nothing without accelerators."""
+    if not design.accelerators:
+        return None, None
+    from ffplan.studies.goodput_basis import goodput_basis
+    from ffplan.studies.goodput_summary import reliability_summary, storage_summary
+
+    basis = goodput_basis(design, catalog, fabric)
+    return reliability_summary(basis), storage_summary(basis)
+
+
 @record
 class DesignStudy:
     """A design with every result of its study."""
@@ -244,6 +258,7 @@ def study_design(design: ResolvedDesign, catalog: Catalog, *, all_scales: bool =
     if faults or fabric is None or collectives is None:
         raise InputError(*faults)
     power = plan_power(design, fabric, links)
+    summary, storage = _summaries(design, catalog, fabric)
     roles: dict[str, int] = {}
     for group in design.groups:
         roles[group.group.role] = roles.get(group.group.role, 0) + group.group.count
@@ -264,6 +279,8 @@ def study_design(design: ResolvedDesign, catalog: Catalog, *, all_scales: bool =
         communication=collectives,
         cost=_cost(design, cost),
         power=_power(design, power),
+        reliability=summary,
+        storage=storage,
         assumptions=(*design_assumptions(design, fabric, power, left_out(design)), *announced(catalog)),
         unverified=recalled_figures(catalog),
         findings=(),

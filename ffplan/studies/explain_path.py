@@ -298,7 +298,7 @@ def _of_run(question: Question) -> Explanation:
             label=label, value=band.likely, unit=unit, formula=how, source="", place="", binds=False, steps=parts
         )
     ledger = ledger_for(design, catalog, asked)
-    inputs = inputs_for(ledger, timed)
+    inputs = inputs_for(ledger, timed, catalog)
     base = likely(inputs)
     name = {"cost_per_million_tokens": "per_million"}.get(field, field)
 

@@ -276,3 +276,27 @@ def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
     for stage in fullest_candidates(shape, plans).values():
         most = np.maximum(most, stage_bytes(shape, plans, stage).total)
     return most
+
+
+def kv_bytes(shape: ModelShape, tokens: Number, width: Number = WEIGHT) -> Number:
+    """Return the keys and values that inference keeps of a context.
+
+    Args:
+        shape: the model: layers L, keys k and values v of all heads; latent rank r and rotary width d_r.
+        tokens: tokens of the context [1].
+        width: bytes of a number [byte].
+
+    Returns:
+        Size [byte], broadcast shape.
+
+    Equation:
+        tokens L (k + v) w; with latent attention tokens L (r + d_r) w
+
+    Source:
+        DeepSeek-V2, arXiv 2405.04434, section 2.1: the cache of latent attention holds the latent vector and one
+        rotary key.
+    """
+    if shape.latent is not None:
+        return tokens * shape.layers * (shape.latent.key_value_rank + shape.latent.rope_dim) * width
+    widths = attention_widths(shape)
+    return tokens * shape.layers * (widths.key + widths.value) * width

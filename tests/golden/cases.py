@@ -127,6 +127,32 @@ def _workload(name: str, text: str, command: str = "cost") -> Case:
     return Case(name, (("site:\n", f"workload: {text}\nsite:\n"),), command=(command,))
 
 
+NCCL = b"""\
+#  Rank  0 Group  0 Pid  1 on   node01 device  0 [0000:18:00] NVIDIA H100 80GB HBM3
+#  Rank  1 Group  0 Pid  1 on   node01 device  1 [0000:2a:00] NVIDIA H100 80GB HBM3
+#  Rank  2 Group  0 Pid  1 on   node01 device  2 [0000:3a:00] NVIDIA H100 80GB HBM3
+#  Rank  3 Group  0 Pid  1 on   node01 device  3 [0000:5d:00] NVIDIA H100 80GB HBM3
+#  Rank  4 Group  0 Pid  1 on   node01 device  4 [0000:9a:00] NVIDIA H100 80GB HBM3
+#  Rank  5 Group  0 Pid  1 on   node01 device  5 [0000:ab:00] NVIDIA H100 80GB HBM3
+#  Rank  6 Group  0 Pid  1 on   node01 device  6 [0000:ba:00] NVIDIA H100 80GB HBM3
+#  Rank  7 Group  0 Pid  1 on   node01 device  7 [0000:db:00] NVIDIA H100 80GB HBM3
+#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+     8388608       2097152     float     sum      -1    105.3   79.66  139.41      0    104.9   79.97  139.94      0
+"""
+"""Output of nccl-tests that does not name its operation."""
+JOB = ("goodput", "--model", "llama3-8b")
+
+
+def _failing(name: str, text: str) -> Case:
+    """Let a design say something of failures and checkpoints."""
+    return Case(name, (("site:\n", f"reliability: {text}\nsite:\n"),), command=JOB)
+
+
+def _failures(name: str, part: str, old: str, new: str) -> Case:
+    """Change a part about failures."""
+    return Case(name, part=part, part_changes=((old, new),), command=JOB)
+
+
 def _rent(name: str, old: str, new: str) -> Case:
     return Case(name, changes=((old, new),), base="aws-p5-64", command=("cost",))
 
@@ -362,6 +388,41 @@ CASES = (
     _design("floor-cable-too-slow", "400g-dac, 400g-aoc, 400g-dr4", "hdr-aoc", "superpod-h100-4su"),
     _design("floor-link-unknown", "links: [400g-dac,", "links: [400g-dak,", "superpod-h100-4su"),
     Case("cabling-without-floor", command=("cabling",)),
+    _failing("reliability-interval", "{checkpoint_interval: 1 ms}"),
+    _failing("reliability-interval-0", "{checkpoint_interval: 0 s}"),
+    _failing("reliability-profile", "{profile: reliability-2062}"),
+    _failing("reliability-rate", "{fleet: -1}"),
+    _failing("reliability-restart", "{restart: redeploy}"),
+    _failures("hazard-class", "reliability-2026", "[faulty-gpu,", "[faulty-cpu,"),
+    _failures("hazard-exposure", "reliability-2026", "over: nic}", "over: bridge}"),
+    _failures("hazard-without-rate", "reliability-2026", "    rate: {value: 1.1042, source: xid74}\n", ""),
+    _failures("study-sum", "llama3-2024", "hbm: {value: 72", "hbm: {value: 71"),
+    _failures("study-class", "llama3-2024", "unexpected: [faulty-gpu, hbm,", "unexpected: [faulty-gpu, hbn,"),
+    *(
+        Case(f"log-{name}", raw=raw, command=("acceptance", "superpod-h100-4su", "--measured"), file=file)
+        for name, file, raw in (
+            ("prose", "notes.txt", b"all is well\n"),
+            ("json", "a.json", b'{"nvbandwidth": '),
+            ("json-other", "a.json", b'{"results": 3}'),
+            ("nccl-operation", "run.txt", NCCL),
+            ("nccl-ranks", "all_reduce.txt", NCCL.replace(b"#  Rank", b"#  Rink")),
+            ("nccl-rows", "all_reduce.txt", NCCL.partition(b"  8388608")[0]),
+            (
+                "nccl-columns",
+                "all_reduce.txt",
+                NCCL[: NCCL.index(b"79.66")] + b"\n",
+            ),
+            ("nccl-busbw", "all_gather.txt", NCCL),
+            ("nccl-number", "all_reduce.txt", NCCL.replace(b"105.3", b"1O5.3")),
+            ("nccl-size", "all_reduce.txt", NCCL.replace(b"2097152", b"2099000")),
+            ("smi", "a.xml", b"<nvidia_smi_log><gpu>"),
+            ("smi-entity", "a.xml", b'<!DOCTYPE a [<!ENTITY b "c">]><nvidia_smi_log/>'),
+            ("ibdiagnet", "a.db_csv", b"START_PORTS\nNodeGuid,LinkWidthActv,LinkSpeedActv\n0x1,3,2048\nEND_PORTS\n"),
+            ("ibdiagnet-row", "a.db_csv", b"START_PORTS\nNodeGuid,LinkWidthActv\n0x1\nEND_PORTS\n"),
+            ("fio-error", "a.json", b'{"fio version": "3.38", "jobs": [{"jobname": "a", "error": 5}]}'),
+            ("sheet", "a.csv", b"check,measured\nmemory,\n"),
+        )
+    ),
     *(
         Case(f"nccl-{name}", raw=raw, command=("import", "nccl"), file="topology.xml")
         for name, raw in (

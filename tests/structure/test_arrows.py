@@ -25,8 +25,9 @@ ARROWS: dict[str, set[str]] = {
     "collectives": {"node"},
     "training": {"collectives"},
     "cost": {"fabric"},
+    "reliability": {"cost"},
     "results": {"base"},
-    "studies": {"training", "cost", "results"},
+    "studies": {"training", "reliability", "results"},
     "validation": {"studies"},
     "calibration": {"validation"},
     "report": {"results"},
@@ -48,6 +49,7 @@ THIRD_PARTY = {
     "collectives": {"numpy"},
     "training": {"numpy"},
     "cost": {"numpy"},
+    "reliability": {"numpy", "simpy"},
     "studies": {"numpy"},
     "validation": {"numpy", "pydantic", "pydantic_core"},
     "calibration": {"numpy", "scipy"},
@@ -55,7 +57,7 @@ THIRD_PARTY = {
     "report": {"rich", "vl_convert"},
     "schema": {"pydantic"},
     "api": {"numpy", "pandas", "yaml"},
-    "cli": {"typer", "numpy", "pydantic_core"},
+    "cli": {"typer", "numpy", "pydantic_core", "simpy"},
 }
 """Packages from elsewhere that a room may import; no other room may import any."""
 

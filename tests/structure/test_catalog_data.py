@@ -33,6 +33,10 @@ FOLDERS = {
     "rent-book": "rents",
     "ownership": "ownership",
     "library": "libraries",
+    "failure-study": "reliability",
+    "xid-table": "reliability",
+    "reliability": "reliability",
+    "job-mix": "reliability",
     "model": "models",
 }
 CASES = sorted((ROOT / "catalogs" / "measurements").rglob("*.yaml"))
@@ -48,6 +52,8 @@ def part(path: Path) -> Part:
 
 def files_of(kind: str) -> list[Path]:
     found = [path for path in FILES if path.relative_to(ROOT / "catalogs").parts[0] == FOLDERS[kind]]
+    if FOLDERS[kind] == "reliability":  # four kinds share a folder
+        found = [path for path in found if part(path).kind == kind]
     assert found
     return found
 

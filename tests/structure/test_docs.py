@@ -23,7 +23,8 @@ from tests.support import DESIGNS, ROOT, lines_of
 from tests.support import ffplan as run_ffplan
 
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
-FORMULA_ROOMS = ("ffplan.fabric", "ffplan.node", "ffplan.collectives", "ffplan.training", "ffplan.cost")
+ROOMS = ("fabric", "node", "collectives", "training", "cost", "reliability")
+FORMULA_ROOMS = tuple(f"ffplan.{room}" for room in ROOMS)
 
 
 def test_generated_files_are_current() -> None:
@@ -81,7 +82,7 @@ def test_every_formula_has_units_a_source_and_a_test() -> None:
 def test_every_rule_raised_is_documented_and_every_documented_rule_is_raised() -> None:
     pattern = re.compile(
         r"""["']((?:file|yaml|schema|quantity|number|reference|catalog|server|design|currency|fabric|
-        communication|price|training|policy|waiver)-[a-z-]+)["']""",
+        communication|price|training|policy|waiver|measured)-[a-z-]+)["']""",
         re.VERBOSE,
     )
     modules = (ROOT / "ffplan").rglob("*.py")

@@ -1,0 +1,39 @@
+"""Whether the classes of a failure study make the sums that its source prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.catalog.reliability import FailureStudy
+from ffplan.inputs.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.base.errors import Finding
+    from ffplan.catalog.parts import Part
+    from ffplan.inputs.document import Document
+
+
+def sum_faults(study: Part, document: Document) -> Iterator[Finding]:
+    """Yield printed sums of a failure study that its classes do not make.
+
+    Args:
+        study: the study.
+        document: its file.
+    """
+    assert isinstance(study, FailureStudy)
+    for name, printed in study.printed.items():
+        classes = study.sums.get(name, tuple(study.events))
+        unknown = [item for item in classes if item not in study.events]
+        for item in unknown:
+            remedy = did_you_mean(item, study.events, what="class")
+            yield document.finding("catalog-reliability", ("sums", name), f"the study counts no `{item}`", remedy)
+        total = sum(study.events[item].value for item in classes if item in study.events)
+        if classes and not unknown and total != printed.value:
+            yield document.finding(
+                "catalog-reliability",
+                ("printed", name),
+                f"the classes sum to {total:,}, where the source prints {printed.value:,}",
+                "correct a count, or write under `sums` which classes it is over; none if it is not a sum of them",
+            )

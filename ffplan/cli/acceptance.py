@@ -1,0 +1,118 @@
+"""`ffplan acceptance`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.job import JobGpusOption, JobModelOption, job_asked
+from ffplan.cli.loading import parsed, read_bytes, resolved_design
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
+from ffplan.cli.output import Progress, emit, refuse_target, write
+
+if TYPE_CHECKING:
+    from ffplan.results.acceptance import Measured
+
+MOST_BYTES = 64 * 2**20
+"""Largest log that is read [byte]."""
+
+
+def _read(files: list[str]) -> tuple[Measured, ...]:
+    """Return what logs measured.
+
+    Raises:
+        UsageError: where one cannot be read.
+    """
+    from ffplan.interop.logs.read import read_log
+
+    found: list[Measured] = []
+    progress = Progress("logs")
+    try:
+        for at, file in enumerate(files):
+            progress.step(at, len(files), file)
+            found += read_log(read_bytes(file, MOST_BYTES).decode("utf-8", errors="replace"), file)
+    finally:
+        progress.end()
+    return tuple(found)
+
+
+def acceptance(
+    file: DesignArgument,
+    measured: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--measured",
+            metavar="FILE",
+            help="A log of nccl-tests, nvbandwidth, fio, IOR, STREAM, nvidia-smi or ibdiagnet, or the sheet filled in. "
+            "May be repeated.",
+        ),
+    ] = None,
+    tolerance: Annotated[
+        str, typer.Option("--tolerance", metavar="PERCENT", help="How far a rate may lie below the expected.")
+    ] = "10 %",
+    save: Annotated[
+        str | None,
+        typer.Option("--save", metavar="FILE", help="Write measured collectives as cases for `accuracy`, `calibrate`."),
+    ] = None,
+    date: Annotated[
+        str | None, typer.Option("--date", metavar="DAY", help="Day of the measurement, for --save: 2026-11-22.")
+    ] = None,
+    model: JobModelOption = None,
+    gpus: JobGpusOption = None,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Print what each delivered node and the fabric should measure, and judge what was measured.
+
+    Exit code 1 where a measured value fails.
+    """
+    from ffplan.inputs.quantities import parse_share
+    from ffplan.report.acceptance import acceptance_document
+    from ffplan.studies.acceptance import study_acceptance
+
+    part = parsed(lambda: parse_share(tolerance), "--tolerance", "acceptance")
+    if part >= 1:
+        raise UsageError(f"ffplan acceptance: --tolerance {tolerance}: it must be below 100 %")
+    if save is not None:
+        if not measured:
+            raise UsageError("ffplan acceptance: --save has an effect with --measured only")
+        if date is None:
+            raise UsageError("ffplan acceptance: --save needs --date, the day of the measurement")
+        refuse_target(save, "--save")
+    elif date is not None:
+        raise UsageError("ffplan acceptance: --date has an effect with --save only")
+    design, parts = resolved_design(file, catalog)
+    if not design.accelerators:
+        raise UsageError(f"ffplan acceptance: `{design.spec.name}` has no accelerators")
+    values = _read(measured or [])
+    asked = job_asked("acceptance", design, parts, model, gpus)
+    report = study_acceptance(design, parts, part, values, asked.report if asked else None)
+    if save is not None and date is not None:
+        _save(values, design.compute.server.id, save, date)
+    emit(acceptance_document(report), form, output)
+    if any(row.verdict == "fail" for row in report.judged):
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _save(values: tuple[Measured, ...], server: str, file: str, date: str) -> None:
+    """Write measured collectives as cases.
+
+    Raises:
+        UsageError: where there are none, or the day is none.
+    """
+    import re
+    from pathlib import Path
+
+    from ffplan.interop.logs.cases import cases_text
+
+    if not re.fullmatch(r"\d{4}(-\d{2}){0,2}", date):
+        raise UsageError(f"ffplan acceptance: --date {date}: write a day such as 2026-11-22")
+    name = re.sub(r"[^a-z0-9.+-]+", "-", Path(file).stem.lower()).strip("-") or "measured"
+    text = cases_text(values, server, name, date)
+    if text is None:
+        raise UsageError("ffplan acceptance: --save: no collective without wrong results was measured")
+    write(text, file, option="--save")

@@ -1,0 +1,151 @@
+"""`ffplan goodput`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ffplan.base.errors import UsageError
+from ffplan.cli.cost_options import DrawsOption
+from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.job import JobGpusOption, JobModelOption, job_asked
+from ffplan.cli.loading import choice, parsed, resolved_design
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption
+from ffplan.cli.output import Progress, emit
+from ffplan.cli.series import MOST
+
+if TYPE_CHECKING:
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.results.reliability import GoodputReport, SimulationReport
+    from ffplan.studies.goodput import GoodputStudy
+    from ffplan.studies.goodput_simulation import FabricLosses, SimulationAsked
+
+LONG_S = 10.0
+"""Time of a simulation that is said before it starts [s]."""
+MOST_ENDPOINTS = 20_000
+"""Endpoints of a fabric whose losses a simulation joins [1]."""
+DAYS = 365.0
+DRAWS = 2_000
+"""Draws of the uncertain inputs where none are asked for [1]."""
+
+
+def _with_options(
+    design: ResolvedDesign, interval: str | None, checkpoints: str | None, restart: str | None, spares: int | None
+) -> ResolvedDesign:
+    """Return the design with what the options say of its reliability.
+
+    Raises:
+        UsageError: where an option is none.
+    """
+    from ffplan.design.reliability_schema import Reliability
+    from ffplan.inputs.quantities import DURATION, parse_quantity
+
+    wanted: dict[str, object] = {}
+    if interval is not None:
+        wanted["checkpoint_interval"] = parsed(lambda: parse_quantity(interval, DURATION), "--interval", "goodput")
+        if not wanted["checkpoint_interval"]:
+            raise UsageError(f"ffplan goodput: --interval {interval}: it must be above 0")
+    if checkpoints is not None:
+        kinds = ("asynchronous", "synchronous", "in-memory")
+        wanted["checkpoints"] = choice(checkpoints, kinds, "--checkpoints")
+    if restart is not None:
+        wanted["restart"] = choice(restart, ("requeue", "reschedule", "standby"), "--restart")
+    if spares is not None:
+        wanted["spare_nodes"] = spares
+    if not wanted:
+        return design
+    return replace(design, reliability=(design.reliability or Reliability()).model_copy(update=wanted))
+
+
+def _losses(design: ResolvedDesign) -> FabricLosses | None:
+    """Return what single losses leave of the fabric; None of one that is no tree, or very large."""
+    from ffplan.studies.goodput_losses import fabric_losses
+    from ffplan.studies.wired import wire_design
+
+    wired = wire_design(design)
+    if not wired.fabric.trees or len(wired.fabric.network.endpoints) > MOST_ENDPOINTS:
+        return None
+    progress = Progress("losses of the fabric")
+    try:
+        return fabric_losses(wired, progress.step)
+    finally:
+        progress.end()
+
+
+def _simulated(study: GoodputStudy, asked: SimulationAsked) -> SimulationReport:
+    """Return simulated runs of the job.
+
+    Raises:
+        UsageError: without SimPy, or for checkpoints that are not simulated.
+    """
+    from ffplan.studies.goodput_simulation import expected_seconds, simulate
+
+    if study.job.checkpoints == "in-memory":
+        raise UsageError("ffplan goodput: --simulate: checkpoints in memory are not simulated; name another kind")
+    try:
+        import simpy  # noqa: F401
+    except ImportError:
+        raise UsageError("ffplan goodput: --simulate needs SimPy: `pip install 'ffplan[sim]'`") from None
+    wait = expected_seconds(study.job, study.inputs, asked)
+    if wait > LONG_S:
+        long = f"{wait / 60:.0f} minutes" if wait > 2 * 60 else f"{wait:.0f} seconds"
+        typer.echo(f"ffplan goodput: the simulation takes about {long}; Ctrl-C keeps the runs done so far", err=True)
+    progress = Progress("simulated runs")
+    losses = _losses(study.basis.design)
+    try:
+        return simulate(
+            study.job, study.inputs, study.basis.hazards, asked, losses=losses, step=lambda a, b: progress.step(a, b)
+        )
+    finally:
+        progress.end()
+
+
+def goodput(
+    file: DesignArgument,
+    model: JobModelOption = None,
+    gpus: JobGpusOption = None,
+    interval: Annotated[
+        str | None,
+        typer.Option("--interval", metavar="TIME", help="Work between two checkpoints; the best if omitted."),
+    ] = None,
+    checkpoints: Annotated[
+        str | None,
+        typer.Option("--checkpoints", metavar="KIND", help="asynchronous, synchronous or in-memory."),
+    ] = None,
+    restart: Annotated[
+        str | None, typer.Option("--restart", metavar="KIND", help="requeue, reschedule or standby.")
+    ] = None,
+    spares: Annotated[
+        int | None, typer.Option("--spares", min=0, max=MOST, help="Nodes that can stand in for lost ones.")
+    ] = None,
+    simulate: Annotated[
+        bool, typer.Option("--simulate", help="Simulate the job too, event by event; needs the extra `sim`.")
+    ] = False,
+    days: Annotated[float, typer.Option("--days", min=1, max=36_500, help="Days of a simulated run.")] = DAYS,
+    runs: Annotated[int, typer.Option("--runs", min=1, max=10_000, help="Simulated runs.")] = 10,
+    draws: DrawsOption = None,
+    seed: SeedOption = 0,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Tell what failures, checkpoints and restarts leave of a job, and what would help."""
+    if not simulate and (days != DAYS or runs != 10):
+        raise UsageError("ffplan goodput: --days and --runs have an effect with --simulate only")
+    from ffplan.report.goodput import goodput_document
+    from ffplan.studies.asked import Asked
+    from ffplan.studies.goodput import study_goodput
+    from ffplan.studies.goodput_simulation import SimulationAsked
+
+    design, parts = resolved_design(file, catalog)
+    design = _with_options(design, interval, checkpoints, restart, spares)
+    asked = job_asked("goodput", design, parts, model, gpus)
+    if asked is None:
+        raise UsageError("ffplan goodput: no job: name --model, or give the design a `workload`")
+    study = study_goodput(design, parts, asked, Asked(draws=DRAWS if draws is None else draws, seed=seed))
+    report: GoodputReport = study.report
+    if simulate:
+        report = replace(report, simulation=_simulated(study, SimulationAsked(days, runs, seed)))
+    emit(goodput_document(report), form, output)

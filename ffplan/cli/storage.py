@@ -1,0 +1,30 @@
+"""`ffplan storage`."""
+
+from __future__ import annotations
+
+from ffplan.base.errors import UsageError
+from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.job import JobGpusOption, JobModelOption, job_asked
+from ffplan.cli.loading import resolved_design
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
+from ffplan.cli.output import emit
+
+
+def storage(
+    file: DesignArgument,
+    model: JobModelOption = None,
+    gpus: JobGpusOption = None,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Size the storage of a design: capacity, rates and what binds them, checkpoints, data, and guidance."""
+    from ffplan.report.storage import storage_document
+    from ffplan.studies.storage import NoStorageError, study_storage
+
+    design, parts = resolved_design(file, catalog)
+    try:
+        report = study_storage(design, parts, job_asked("storage", design, parts, model, gpus))
+    except NoStorageError as error:
+        raise UsageError(f"ffplan storage: {error}; add a group with `role: storage`") from None
+    emit(storage_document(report), form, output)

@@ -1,0 +1,119 @@
+"""`ffplan utilization`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ffplan.base.errors import UsageError
+from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.loading import choice, parsed, read_text, resolved_design
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption
+from ffplan.cli.output import Progress, emit
+
+if TYPE_CHECKING:
+    from ffplan.catalog.reliability import JobMix
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.reliability.scheduler import JobTable
+
+LONG_S = 10.0
+"""Time of a simulation that is said before it starts [s]."""
+MOST_BYTES = 256 * 2**20
+"""Largest file of jobs that is read [byte]."""
+
+
+def _seconds(text: str, option: str) -> float:
+    """Return a time given on the command line [s]."""
+    from ffplan.inputs.quantities import DURATION, parse_quantity
+
+    return parsed(lambda: parse_quantity(text, DURATION), option, "utilization")
+
+
+def _jobs(design: ResolvedDesign, parts: Catalog, jobs: str) -> tuple[JobMix | None, JobTable | None]:
+    """Return a job mix of the catalogue, or the jobs of a CSV."""
+    from ffplan.catalog.named import part_of
+    from ffplan.catalog.reliability import JobMix
+    from ffplan.reliability.scheduler import JobTable
+    from ffplan.studies.utilization import largest_job
+
+    if not jobs.lower().endswith(".csv"):
+        return part_of(parts, JobMix, jobs, "ffplan utilization: --jobs"), None
+    from ffplan.interop.job_log import read_jobs
+
+    return None, JobTable(*read_jobs(read_text(jobs, MOST_BYTES), jobs, largest_job(design)))
+
+
+def _announce(seconds: float) -> None:
+    """Say how long a simulation takes, where it takes long."""
+    if seconds <= LONG_S:
+        return
+    long = f"{seconds / 60:.0f} minutes" if seconds > 2 * 60 else f"{seconds:.0f} seconds"
+    typer.echo(f"ffplan utilization: this takes about {long}; Ctrl-C keeps the runs done so far", err=True)
+
+
+def utilization(
+    file: DesignArgument,
+    jobs: Annotated[
+        str,
+        typer.Option("--jobs", metavar="ID|FILE", help="A job mix of the catalogue, or a CSV file of jobs."),
+    ] = "kalos",
+    policy: Annotated[
+        str, typer.Option("--policy", metavar="NAMES", help="fifo, backfill, time-sharing, joined by commas.")
+    ] = "time-sharing,fifo",
+    load: Annotated[
+        float, typer.Option("--load", min=0.01, max=3, help="Work that arrives over what the cluster can do, of a mix.")
+    ] = 1.1,
+    days: Annotated[float, typer.Option("--days", min=0.1, max=3650, help="Days of a simulated run.")] = 3.0,
+    runs: Annotated[int, typer.Option("--runs", min=1, max=1000, help="Simulated runs.")] = 2,
+    quantum: Annotated[
+        str, typer.Option("--quantum", metavar="TIME", help="Time that a job keeps its nodes at least.")
+    ] = "2 h",
+    save: Annotated[str, typer.Option("--save-time", metavar="TIME", help="Time to save a job and leave.")] = "10 s",
+    resume: Annotated[str, typer.Option("--load-time", metavar="TIME", help="Time to load it and go on.")] = "60 s",
+    seed: SeedOption = 0,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Simulate how jobs share a cluster: utilisation, waits by size, fragmentation, and what zones cost."""
+    from ffplan.reliability.scheduler import POLICIES
+    from ffplan.report.utilization import utilization_document
+    from ffplan.studies.utilization import UtilizationRequest, expected_seconds, study_utilization
+
+    policies = tuple(dict.fromkeys(choice(name.strip(), POLICIES, "--policy") for name in policy.split(",")))
+    times = {
+        name: _seconds(text, name)
+        for name, text in (("--quantum", quantum), ("--save-time", save), ("--load-time", resume))
+    }
+    if not times["--quantum"]:
+        raise UsageError(f"ffplan utilization: --quantum {quantum}: it must be above 0")
+    try:
+        import simpy  # noqa: F401
+    except ImportError:
+        raise UsageError("ffplan utilization needs SimPy: `pip install 'ffplan[sim]'`") from None
+    design, parts = resolved_design(file, catalog)
+    if not design.accelerators:
+        raise UsageError(f"ffplan utilization: `{design.spec.name}` has no accelerators")
+    mix, table = _jobs(design, parts, jobs)
+    asked = UtilizationRequest(
+        mix=mix,
+        table=table,
+        name=jobs,
+        policies=policies,
+        load=load,
+        days=days,
+        runs=1 if table is not None else runs,
+        seed=seed,
+        quantum_s=times["--quantum"],
+        save_s=times["--save-time"],
+        load_s=times["--load-time"],
+    )
+    _announce(expected_seconds(design, asked))
+    progress = Progress("simulated runs")
+    try:
+        report = study_utilization(design, parts, asked, lambda done, total: progress.step(done, total))
+    finally:
+        progress.end()
+    emit(utilization_document(report), form, output)

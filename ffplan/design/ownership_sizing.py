@@ -1,0 +1,85 @@
+"""What the ownership profile of a design sizes beside it: spares, storage and its network; no currency is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.array_math import round_up
+from ffplan.base.record import record
+from ffplan.catalog.ownership import OwnershipProfile
+from ffplan.catalog.parts import Link, Switch
+from ffplan.design.ownership_schema import Ownership
+from ffplan.design.resolve import resolve_group
+from ffplan.design.resolved import ResolvedGroup
+from ffplan.design.schema import NodeGroup
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+
+
+@record
+class OwnershipSizing:
+    """What an ownership profile sizes."""
+
+    spare_nodes: int
+    """Servers bought as spares of the compute nodes [1]."""
+    storage: ResolvedGroup | None
+    """Servers that stand for storage which the design does not plan."""
+    storage_gbyte_s: float | None
+    """What a node carries to that storage, over its own network [GB/s]; None where the profile has none."""
+
+
+def usual_storage(
+    design: ResolvedDesign, catalog: Catalog, profile: OwnershipProfile, each: float | None
+) -> ResolvedGroup | None:
+    """Return the storage servers of a design that plans none, as many as its accelerators want; None of any other.
+
+    Args:
+        design: the design.
+        catalog: where the server is looked up.
+        profile: the ownership profile, which names the server.
+        each: accelerators that one server serves [1]; None where nothing says it.
+
+    Raises:
+        InputError: where there is no such server.
+    """
+    planned = any(group.group.role == "storage" for group in design.groups)
+    if profile.storage_server is None or not each or planned or not design.accelerators:
+        return None
+    count = min(round_up(design.accelerators / each), design.accelerators)
+    document = catalog.entry(profile.id).document
+    group = NodeGroup(role="storage", server=profile.storage_server, count=count)
+    return resolve_group(document, catalog, group, ("storage_server",))
+
+
+def ownership_sizing(design: ResolvedDesign, catalog: Catalog) -> OwnershipSizing:
+    """Return what the ownership profile of a design sizes.
+
+    Args:
+        design: the design.
+        catalog: where the profile and its parts are looked up.
+
+    Raises:
+        InputError: where there is no such profile or part.
+    """
+    section = design.ownership or Ownership()
+    path = ("ownership", "profile") if design.ownership is not None else ()
+    profile = catalog.get(OwnershipProfile, section.profile, design.document, path)
+
+    def likely(name: str) -> float | None:
+        own, usual = getattr(section, name), getattr(profile, name)
+        figure = own if own is not None else usual
+        return None if figure is None else float(figure.value)
+
+    beside, rate = profile.storage_network, None
+    if beside is not None:
+        document = catalog.entry(profile.id).document
+        switch = catalog.get(Switch, beside.switch, document, ("storage_network", "switch"))
+        link = catalog.get(Link, beside.link, document, ("storage_network", "link"))
+        rate = beside.per_node * float(min(switch.rate.value, link.rate.value)) or None
+    return OwnershipSizing(
+        round((likely("spare_nodes") or 0.0) * design.compute.group.count),
+        usual_storage(design, catalog, profile, likely("accelerators_per_storage_server")),
+        rate,
+    )

@@ -1,0 +1,36 @@
+"""The section of a design file about failures and checkpoints. It is read by who needs it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ffplan.catalog.ownership import PlainEstimate
+from ffplan.inputs.model import MOST_COUNT, Frozen, Identifier
+from ffplan.inputs.quantities import Duration
+
+Checkpointing = Literal["asynchronous", "synchronous", "in-memory"]
+Restart = Literal["requeue", "reschedule", "standby"]
+
+
+class Reliability(Frozen):
+    """What the cluster is expected to lose to failures, and how jobs on it recover."""
+
+    profile: Identifier = "reliability-2026"
+    """Catalogue id of the reliability profile."""
+    fleet: PlainEstimate | None = None
+    """Rates of this fleet over those of the profile's hazards, in place of its own figure [1]."""
+    checkpoints: Checkpointing = "asynchronous"
+    """`asynchronous`: a job stops for the copy into host memory alone. `synchronous`: it stops until storage has all.
+    `in-memory`: as asynchronous, with a copy of every checkpoint in the memory of another node, and some in storage."""
+    checkpoint_interval: Duration | None = None
+    """Work between two checkpoints; the best for each job if omitted [s]."""
+    restart: Restart = "requeue"
+    """`requeue`: the whole job is queued and started again. `reschedule`: lost nodes alone are replaced. `standby`:
+    warm nodes stand by."""
+    short_of_nodes: Literal["shrink", "wait"] = "shrink"
+    """A job that lacks nodes goes on without the replicas that lack one, or waits for repair."""
+    spare_nodes: Annotated[int, Field(ge=0, le=MOST_COUNT)] | None = None
+    """Nodes that can stand in for lost ones; the spares that are bought, and nodes that the job leaves, if omitted
+    [1]."""

@@ -1,0 +1,63 @@
+"""Jobs as a CSV with the columns `arrival_s`, `gpus` and `run_s`."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.errors import Finding, InputError, Severity
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Floats, Ints
+
+COLUMNS = ("arrival_s", "gpus", "run_s")
+MOST = 5_000_000
+"""Most jobs that are read [1]."""
+
+
+def _fault(file: str, line: int, message: str, remedy: str) -> InputError:
+    return InputError(
+        Finding(
+            rule="measured-log", severity=Severity.ERROR, message=message, remedy=remedy, file=file, line=line, column=1
+        )
+    )
+
+
+def read_jobs(text: str, file: str, most_gpus: int) -> tuple[Floats, Floats, Ints]:
+    """Return jobs by arrival.
+
+    Args:
+        text: the CSV.
+        file: its name, for messages.
+        most_gpus: accelerators that one job can hold [1].
+
+    Returns:
+        Arrival and run time [s], and accelerators [1], shapes [jobs].
+
+    Raises:
+        InputError: at a row that is no job, or a job that is too large.
+    """
+    reader = csv.DictReader(text.removeprefix("\ufeff").splitlines())
+    lacks = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+    if lacks:
+        raise _fault(file, 1, f"no column `{lacks[0]}`", f"give the columns {', '.join(COLUMNS)}")
+    rows: list[tuple[float, float, int]] = []
+    for line, row in enumerate(reader, 2):
+        try:
+            arrival, gpus, run = (float(row[name] or "") for name in COLUMNS)
+        except (ValueError, TypeError):
+            raise _fault(file, line, "this is no job", "write arrival_s, gpus and run_s as numbers") from None
+        if not (0 <= arrival < 1e12 and 0 < run < 1e12 and gpus >= 1 and gpus == int(min(gpus, 1e9))):
+            raise _fault(file, line, "this is no job", "arrivals from 0 on, run times above 0, whole accelerators")
+        if gpus > most_gpus:
+            raise _fault(file, line, f"a job of {gpus:.0f}; one can hold {most_gpus:,} of this design", "leave it out")
+        if len(rows) == MOST:
+            raise _fault(file, line, f"more than {MOST:,} jobs", "give fewer")
+        rows.append((arrival, run, int(gpus)))
+    if not rows:
+        raise _fault(file, 1, "no job", "give a row for each job")
+    rows.sort(key=lambda item: item[0])
+    arrivals, runs, sizes = (np.array(column) for column in zip(*rows, strict=True))
+    return arrivals - arrivals[0], runs, sizes.astype(int)

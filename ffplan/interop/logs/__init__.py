@@ -1,0 +1,1 @@
+"""Logs of benchmarks and diagnostics of other programs, read into measured values."""

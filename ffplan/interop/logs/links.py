@@ -1,0 +1,184 @@
+"""Output of `nvidia-smi -q -x` and of ibdiagnet: widths, generations and rates of links."""
+
+from __future__ import annotations
+
+import csv
+import re
+from xml.parsers import expat
+
+from ffplan.interop.logs.measured import refuse, stem
+from ffplan.results.acceptance import Measured
+
+LANES = {1: 1, 2: 4, 4: 8, 8: 12, 16: 2}
+"""Lanes by `LinkWidthActv`."""
+LANE_GBIT_S = {1: 2.5, 2: 5.0, 4: 10.0, 8: 10.0, 16: 14.0, 32: 25.0, 256: 14.0, 512: 25.0, 1024: 50.0, 2048: 100.0}
+LANE_GBIT_S |= {4096: 200.0}
+"""Rate of a lane by `LinkSpeedActv`: QDR and FDR10 10, FDR 14, EDR 25, HDR 50, NDR 100, XDR 200 [Gb/s]."""
+_SPEEDS = {2.5: 2.5, 5.0: 5.0, 10.0: 10.0, 14.0: 14.0, 25.0: 25.0, 50.0: 50.0, 100.0: 100.0, 200.0: 200.0}
+_LST = re.compile(r"\{\s*(CA|SW)\b([^}]*)\}\s*\{\s*(CA|SW)\b([^}]*)\}\s*PHY=(\d+)x\s+LOG=(\w+)\s+SPD=([\d.]+)")
+_GUID = re.compile(r"NodeGUID:(?:0x)?([0-9a-fA-F]+)")
+_PORT = re.compile(r"\bPN:([0-9A-Fa-f]+)")
+GBYTE = 8.0
+"""Bits of a byte."""
+MOST_DEPTH = 40
+
+
+def is_smi(text: str) -> bool:
+    """Return whether a text is output of `nvidia-smi -q -x`."""
+    return "<nvidia_smi_log" in text
+
+
+def read_smi(text: str, file: str) -> list[Measured]:
+    """Return width and largest generation of each GPU's PCIe link.
+
+    The current generation falls to 1 on an idle GPU and says nothing; the current width does not.
+
+    Args:
+        text: what the program printed.
+        file: name of the file.
+
+    Raises:
+        InputError: where it is no such XML.
+    """
+    parser = expat.ParserCreate()
+    path: list[str] = []
+    values: dict[str, str] = {}
+    found: list[Measured] = []
+    state = {"gpu": "", "line": 1}
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        path.append(tag)
+        if len(path) > MOST_DEPTH:
+            refuse(file, parser.CurrentLineNumber, "elements inside each other without end", "give the file as written")
+        if tag == "gpu":
+            values.clear()
+            state.update(gpu=attributes.get("id", ""), line=parser.CurrentLineNumber)
+
+    def data(words: str) -> None:
+        if path:
+            values[path[-1]] = values.get(path[-1], "") + words.strip()
+
+    def end(tag: str) -> None:
+        path.pop()
+        if tag == "gpu":
+            found.extend(_gpu(values, str(state["gpu"]), int(str(state["line"])), file))
+
+    def entity(*_: object) -> None:
+        refuse(file, parser.CurrentLineNumber, "the file declares an entity", "give the file as nvidia-smi wrote it")
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler, parser.EntityDeclHandler = data, entity
+    try:
+        parser.Parse(text, True)
+    except expat.ExpatError as error:
+        message = f"this is no XML: {expat.ErrorString(error.code)}"
+        refuse(file, error.lineno, message, "give the file as nvidia-smi wrote it", error.offset + 1)
+    if not found:
+        refuse(file, 1, "no GPU with a PCIe link", "run `nvidia-smi -q -x`")
+    return found
+
+
+def _gpu(values: dict[str, str], name: str, line: int, file: str) -> list[Measured]:
+    rows = []
+    host, part = stem(file), f"GPU {name.removeprefix('00000000:')}"
+    width = values.get("current_link_width", "").removesuffix("x")
+    if width.isdigit():
+        rows.append(Measured(check="pcie-width", value=float(width), host=host, part=part, file=file, line=line))
+    ceilings = [values.get(tag, "") for tag in ("max_link_gen", "max_device_link_gen", "max_host_link_gen")]
+    known = [int(text) for text in ceilings if text.isdigit()]
+    if known:
+        rows.append(
+            Measured(check="pcie-generation", value=float(min(known)), host=host, part=part, file=file, line=line)
+        )
+    return rows
+
+
+def is_ibdiagnet_lst(text: str) -> bool:
+    """Return whether a text is `ibdiagnet2.lst`."""
+    return _LST.search(text) is not None
+
+
+def read_ibdiagnet_lst(text: str, file: str) -> list[Measured]:
+    """Return the rate of every active link of `ibdiagnet2.lst` [GB/s].
+
+    Ports are hexadecimal: a switch of 36 shows `Ports:24`.
+
+    Args:
+        text: the file.
+        file: its name.
+
+    Raises:
+        InputError: at a line with a speed that no link has.
+    """
+    rows = []
+    for line, words in enumerate(text.splitlines(), 1):
+        found = _LST.search(words)
+        if found is None or found[6].upper() not in ("ACT", "ACTIVE"):
+            continue
+        rate = _SPEEDS.get(float(found[7]) if found[7].replace(".", "", 1).isdigit() else -1.0)
+        if rate is None:
+            refuse(file, line, f"no lane runs at `SPD={found[7]}`", "give the file as ibdiagnet wrote it")
+        guid, port = _GUID.search(found[2]), _PORT.search(found[2])
+        host = guid[1] if guid else "unknown"
+        part = f"port {int(port[1], 16)}" if port else ""
+        check = "switch-link" if found[1] == found[3] == "SW" else "nic-link"
+        rows.append(
+            Measured(check=check, value=rate * int(found[5]) / GBYTE, host=host, part=part, file=file, line=line)
+        )
+    return rows
+
+
+def is_ibdiagnet_csv(text: str) -> bool:
+    """Return whether a text is `ibdiagnet2.db_csv`."""
+    return "START_PORTS" in text and "END_PORTS" in text
+
+
+def _section(text: str, name: str, file: str) -> list[tuple[int, dict[str, str]]]:
+    """Return the rows of a section with their lines; none where the file lacks it."""
+    lines = text.splitlines()
+    try:
+        first, last = lines.index(f"START_{name}") + 1, lines.index(f"END_{name}")
+    except ValueError:
+        return []
+    if last <= first:
+        return []
+    head = next(csv.reader([lines[first]]))
+    rows = []
+    for at in range(first + 1, last):
+        cells = next(csv.reader([lines[at]]), [])
+        if len(cells) != len(head):
+            message = f"a row of {len(cells)} columns under a heading of {len(head)}"
+            refuse(file, at + 1, message, "give the file as ibdiagnet wrote it")
+        rows.append((at + 1, dict(zip(head, cells, strict=True))))
+    return rows
+
+
+def read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
+    """Return the rate of every active port of `ibdiagnet2.db_csv` [GB/s].
+
+    Args:
+        text: the file.
+        file: its name.
+
+    Raises:
+        InputError: at a row that cannot be.
+    """
+    nodes = {row["NodeGUID"]: row for _, row in _section(text, "NODES", file) if "NodeGUID" in row}
+    found = []
+    for line, row in _section(text, "PORTS", file):
+        if row.get("PortState", "4") not in ("4", "N/A") or row.get("LinkWidthActv") in (None, "N/A"):
+            continue
+        width, speed = row["LinkWidthActv"], row.get("LinkSpeedActv", "")
+        lanes = LANES.get(int(width)) if width.isdigit() else None
+        rate = LANE_GBIT_S.get(int(speed)) if speed.isdigit() else None
+        if lanes is None or rate is None:
+            message = f"no link has LinkWidthActv {width} and LinkSpeedActv {speed}"
+            refuse(file, line, message, "give the file as ibdiagnet wrote it")
+        node = nodes.get(row.get("NodeGuid", ""), {})
+        name = node.get("NodeDesc", row.get("NodeGuid", "unknown")).strip('"') or "unknown"
+        check = "switch-link" if node.get("NodeType") == "2" else "nic-link"
+        part = f"port {row.get('PortNum', '')}"
+        found.append(Measured(check=check, value=rate * lanes / GBYTE, host=name, part=part, file=file, line=line))
+    if not found:
+        refuse(file, 1, "no active port", "give the file of a fabric that is up")
+    return found

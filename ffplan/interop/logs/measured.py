@@ -1,0 +1,53 @@
+"""How every reader of a log refuses a line, reads a number, and names a node."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from ffplan.base.errors import Finding, InputError, Severity
+
+
+def refuse(file: str, line: int, message: str, remedy: str, column: int = 1) -> NoReturn:
+    """Refuse a log at a line.
+
+    Raises:
+        InputError: always.
+    """
+    raise InputError(
+        Finding(
+            rule="measured-log",
+            severity=Severity.ERROR,
+            message=message,
+            remedy=remedy,
+            file=file,
+            line=line,
+            column=column,
+        )
+    )
+
+
+def number_of(text: str, file: str, line: int, what: str) -> float:
+    """Return a number of a log.
+
+    Args:
+        text: as written.
+        file: name of the file, for messages.
+        line: where it stands.
+        what: what it is, for messages.
+
+    Raises:
+        InputError: where it is none, or none that can be measured.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < 1e18:
+        refuse(file, line, f"`{text[:40]}` is no {what}", "give the log as the program wrote it")
+    return value
+
+
+def stem(file: str) -> str:
+    """Return the name of a file without folders and ending: the node that a log without a name is of."""
+    name = file.replace("\\", "/").rpartition("/")[2]
+    return name.partition(".")[0] or name

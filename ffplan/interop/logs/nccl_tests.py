@@ -1,0 +1,216 @@
+"""Output of nccl-tests and rccl-tests: text and JSON.
+
+The page of nccl-tests calls its times milliseconds; the header of the columns has microseconds, which is right.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from statistics import fmean
+from typing import Any
+
+from ffplan.base.record import record
+from ffplan.interop.logs.measured import number_of, refuse, stem
+from ffplan.results.acceptance import Measured
+
+OPERATIONS = {
+    "all_reduce": "allreduce",
+    "all_gather": "all-gather",
+    "reduce_scatter": "reduce-scatter",
+    "alltoall": "all-to-all",
+    "broadcast": "broadcast",
+    "sendrecv": "sendrecv",
+}
+"""Operations by the names of the programs, `_perf` left out; others are not modelled."""
+WIDTHS = {"int8": 1, "uint8": 1, "half": 2, "bfloat16": 2, "int32": 4, "uint32": 4, "float": 4, "int64": 8}
+WIDTHS |= {"uint64": 8, "double": 8, "fp8_e4m3": 1, "fp8_e5m2": 1, "f8e4m3": 1, "f8e5m2": 1}
+"""Bytes of an element by type [byte]."""
+CLOSE = 0.05
+"""Part by which a printed bus bandwidth may differ from the one that the operation makes of its time [1]."""
+_RANK = re.compile(r"#\s+Rank\s+(\d+).*\bon\s+(\S+)\s+device\s+(\d+)")
+_STARTING = re.compile(r"#?\s*Collective test starting:\s*(\w+?)_perf")
+_COMMAND = re.compile(r"\b(\w+?)_perf\b")
+SHORTEST, LONGEST = 9, 32
+"""Columns of a row: one half of four after five, and two halves with statistics and a time stamp [1]."""
+
+
+@record
+class _Run:
+    operation: str | None
+    ranks: int
+    hosts: list[str]
+
+
+def bus_factor(operation: str, ranks: int) -> float:
+    """Return bus bandwidth over algorithm bandwidth.
+
+    Args:
+        operation: name of the operation.
+        ranks: ranks of the run [1].
+
+    Equation:
+        2 (n - 1) / n of allreduce; (n - 1) / n of all-gather, reduce-scatter and all-to-all; 1 of the others
+
+    Source:
+        NVIDIA/nccl-tests, doc/PERFORMANCE.md.
+    """
+    if operation == "allreduce":
+        return 2 * (ranks - 1) / ranks
+    return (ranks - 1) / ranks if operation in ("all-gather", "reduce-scatter", "all-to-all") else 1.0
+
+
+def is_nccl_tests(text: str) -> bool:
+    """Return whether a text is output of nccl-tests or rccl-tests."""
+    return "#wrong" in text and "busbw" in text
+
+
+def _operation(name: str | None, file: str, line: int) -> str:
+    known = ", ".join(f"{item}_perf" for item in OPERATIONS)
+    if name is None:
+        remedy = f"name the file after the program, such as all_reduce_perf.txt (known: {known})"
+        refuse(file, line, "nothing says which operation was measured", remedy)
+    if name not in OPERATIONS:
+        refuse(file, line, f"`{name}_perf` measures an operation that is not modelled", f"known are {known}")
+    return OPERATIONS[name]
+
+
+def _of_name(file: str) -> str | None:
+    """Return the operation that a file's name has."""
+    name = file.rpartition("/")[2].lower().replace("-", "_")
+    return next((item for item in sorted(OPERATIONS, key=len, reverse=True) if item in name), None)
+
+
+def _halves(cells: list[str]) -> list[list[str]]:
+    """Return the columns of out-of-place and in-place: time, algbw, busbw, #wrong, and more with statistics."""
+    rest = cells[5:]
+    if len(rest) in (10, 18) and ":" in rest[-1]:  # a time stamp of two words
+        rest = rest[:-2]
+    width = 8 if len(rest) == 16 else 4
+    return [rest[at : at + width] for at in range(0, len(rest) - 3, width)]
+
+
+def _row(cells: list[str], run: _Run, operation: str, file: str, line: int) -> Measured:
+    """Return a row of the table."""
+    size = number_of(cells[0], file, line, "size")
+    halves = _halves(cells)
+    wrong = [half[3] for half in halves if half[3] not in ("0", "N/A")]
+    usable = [half for half in halves if half[0] != "N/A"]
+    if not usable:
+        refuse(file, line, "the row has no time", "give the log as the program wrote it")
+    time, algbw, busbw = (number_of(text, file, line, "number") for text in usable[0][:3])
+    ranks = run.ranks
+    factor = bus_factor(operation, ranks)
+    made = algbw * factor
+    # A rate below 1 GB/s is printed with two places: its last one may be half of it.
+    if abs(busbw - made) > CLOSE * max(made, busbw) + 0.011 * (1 + factor):
+        message = f"busbw {busbw:g} is not algbw {algbw:g} x {factor:.4g}, as {operation} on {ranks} ranks has it"
+        refuse(file, line, message, "the operation, or the number of ranks, is another")
+    width = WIDTHS.get(cells[2])
+    count = number_of(cells[1], file, line, "count")
+    if width and count and not any(abs(size - count * width * part) <= width * ranks for part in (1, ranks)):
+        message = f"{size:.0f} bytes are not {count:.0f} elements of {cells[2]}, nor of {ranks} ranks"
+        refuse(file, line, message, "give the log as the program wrote it")
+    host = run.hosts[0] if len(set(run.hosts)) == 1 else f"{len(set(run.hosts))} nodes from {run.hosts[0]}"
+    return Measured(
+        check=operation,
+        value=busbw if busbw or not time else size / time / 1e3 * factor,
+        host=host,
+        part="",
+        file=file,
+        line=line,
+        gpus=ranks,
+        nodes=len(set(run.hosts)),
+        size_bytes=size,
+        doubt="wrong results" if wrong else "",
+    )
+
+
+def read_nccl_tests(text: str, file: str) -> list[Measured]:
+    """Return the rows of nccl-tests or rccl-tests; of a size that repeats, the mean.
+
+    Args:
+        text: what the program printed.
+        file: name of the file.
+
+    Raises:
+        InputError: at a line that cannot be.
+    """
+    run = _Run(_of_name(file), 0, [])
+    found: list[Measured] = []
+    for line, words in enumerate(text.splitlines(), 1):
+        stripped = words.strip()
+        starting = _STARTING.search(stripped)
+        if starting:
+            run = _Run(starting[1], 0, [])
+        elif stripped.startswith("#"):
+            if rank := _RANK.match(stripped):
+                run = _Run(run.operation, run.ranks + 1, [*run.hosts, rank[2]])
+            elif run.operation is None and (command := _COMMAND.search(stripped)):
+                run = _Run(command[1], run.ranks, run.hosts)
+        elif stripped and stripped[0].isdigit():
+            cells = stripped.split()
+            if not SHORTEST <= len(cells) <= LONGEST or not cells[1].isdigit():
+                if len(cells) > 2 and cells[1].isdigit() and cells[2] in WIDTHS:
+                    remedy = "give the log as the program wrote it"
+                    refuse(file, line, f"a row of {len(cells)} columns, where 9 or more are wanted", remedy)
+                continue
+            operation = _operation(run.operation, file, line)
+            if run.ranks < 2:
+                refuse(file, line, "the log lists no two ranks", "keep its lines `#  Rank ...`: they count the ranks")
+            found.append(_row(cells, run, operation, file, line))
+    if not found:
+        refuse(file, 1, "the log has no row of results", "give the whole output of the program")
+    return merged(found)
+
+
+def merged(rows: list[Measured]) -> list[Measured]:
+    """Return rows with those of one operation, ranks, host and size as their mean."""
+    groups: dict[tuple[str, int, str, float], list[Measured]] = {}
+    for row in rows:
+        groups.setdefault((row.check, row.gpus, row.host, row.size_bytes), []).append(row)
+    return [
+        replace(
+            group[0],
+            value=fmean(row.value for row in group),
+            doubt=next((row.doubt for row in group if row.doubt), ""),
+        )
+        for group in groups.values()
+    ]
+
+
+def read_nccl_tests_json(loaded: dict[str, Any], file: str) -> list[Measured]:
+    """Return the rows of nccl-tests' JSON (`-J`); its environment and arguments are not kept.
+
+    Args:
+        loaded: the content.
+        file: name of the file.
+
+    Raises:
+        InputError: where it is none.
+    """
+    devices = loaded.get("devices") or []
+    hosts = [str(item.get("hostname", stem(file))) for item in devices if isinstance(item, dict)]
+    command = _COMMAND.search(" ".join(map(str, loaded.get("args") or []))) if loaded.get("args") else None
+    operation = _operation(command[1] if command else _of_name(file), file, 1)
+    if len(hosts) < 2:
+        refuse(file, 1, "the file lists no two devices", "keep its `devices`: they count the ranks")
+    run, found = _Run(operation, len(hosts), hosts), []
+    for item in loaded.get("results") or []:
+        try:
+            half = item.get("out_of_place") or item["in_place"]
+            wrong = half.get("nwrong")
+            texts = (half["time"], half["alg_bw"], half["bus_bw"], 0 if wrong in (None, "N/A") else wrong)
+            first = (item["size"], item["count"], item["type"], item.get("redop"), item.get("root"))
+        except (KeyError, TypeError, AttributeError):
+            refuse(file, 1, "a result lacks size, count, type or its times", "give the file as the program wrote it")
+        cells = [str(cell) for cell in (*first, *texts)]
+        found.append(_row(cells, run, operation, file, 1))
+    if not found:
+        refuse(file, 1, "the file has no `results`", "give the file of a run that ended")
+    return merged(found)
+
+
+def is_nccl_tests_json(loaded: Any) -> bool:
+    """Return whether a JSON document is of nccl-tests."""
+    return isinstance(loaded, dict) and "results" in loaded and "devices" in loaded

@@ -1,0 +1,105 @@
+"""Any log: which program wrote it, and what it measured."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import Any
+
+from ffplan.interop.logs import bandwidth, links, nccl_tests, storage
+from ffplan.interop.logs.measured import number_of, refuse
+from ffplan.results.acceptance import Measured
+
+PROGRAMS = (
+    "nccl-tests, rccl-tests, nvbandwidth -j, fio --output-format=json, IOR, STREAM, nvidia-smi -q -x, ibdiagnet2.lst, "
+    "ibdiagnet2.db_csv, or the sheet as CSV with a column `measured`"
+)
+BOM = "\ufeff"
+MOST_ROWS = 1_000_000
+
+
+def _json(text: str, file: str) -> list[Measured] | None:
+    """Return what a JSON document measured; None where the text is none of a known program."""
+    start = text.find("{")
+    if start < 0:
+        return None
+    loaded: Any = None
+    decoder, at = json.JSONDecoder(), start
+    while at >= 0:  # several documents one after another: the last is the end of the run
+        try:
+            loaded, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            if loaded is None:
+                line = text.count("\n", 0, start) + getattr(error, "lineno", 1)
+                if text.lstrip().startswith("{"):
+                    message = f"this is no JSON: {getattr(error, 'msg', error)}"
+                    refuse(file, line, message, "give the file as it was written")
+                return None
+            break
+        at = text.find("{", end)
+    if nccl_tests.is_nccl_tests_json(loaded):
+        return nccl_tests.read_nccl_tests_json(loaded, file)
+    if bandwidth.is_nvbandwidth(loaded):
+        return bandwidth.read_nvbandwidth(loaded, file)
+    return storage.read_fio(loaded, file) if storage.is_fio(loaded) else None
+
+
+def _sheet(text: str, file: str) -> list[Measured]:
+    """Return the rows of an acceptance sheet that were filled in: columns check, measured, and host."""
+    rows = csv.DictReader(text.splitlines())
+    found = []
+    for at, row in enumerate(rows, 2):
+        value = (row.get("measured") or "").strip()
+        if not value:
+            continue
+        if at > MOST_ROWS:
+            refuse(file, at, f"more than {MOST_ROWS:,} rows", "give fewer")
+        size, gpus = (row.get("size_bytes") or "0").strip() or "0", (row.get("gpus") or "0").strip() or "0"
+        found.append(
+            Measured(
+                check=(row.get("check") or "").strip(),
+                value=number_of(value, file, at, "measured value"),
+                host=(row.get("host") or "").strip() or "unnamed",
+                part=(row.get("part") or "").strip(),
+                file=file,
+                line=at,
+                gpus=int(number_of(gpus, file, at, "number of accelerators")),
+                nodes=1,
+                size_bytes=number_of(size, file, at, "size"),
+            )
+        )
+    if not found:
+        refuse(file, 1, "no row has a `measured` value", "fill in the column `measured`")
+    return found
+
+
+def read_log(text: str, file: str) -> list[Measured]:
+    """Return what a log measured.
+
+    Args:
+        text: the log.
+        file: its name.
+
+    Raises:
+        InputError: where no known program wrote it, or a line cannot be.
+    """
+    text = text.removeprefix(BOM)
+    if nccl_tests.is_nccl_tests(text):
+        return nccl_tests.read_nccl_tests(text, file)
+    if links.is_smi(text):
+        return links.read_smi(text, file)
+    if links.is_ibdiagnet_csv(text):
+        return links.read_ibdiagnet_csv(text, file)
+    if links.is_ibdiagnet_lst(text):
+        return links.read_ibdiagnet_lst(text, file)
+    if storage.is_ior(text):
+        return storage.read_ior(text, file)
+    if bandwidth.is_stream(text):
+        return bandwidth.read_stream(text, file)
+    head = text.partition("\n")[0].split(",")
+    if "check" in head and "measured" in head:
+        return _sheet(text, file)
+    found = _json(text, file)
+    if found is None:
+        refuse(file, 1, "no program that is known wrote this", f"known are {PROGRAMS}")
+    return found

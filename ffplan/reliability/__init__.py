@@ -1,0 +1,1 @@
+"""Failures, checkpoints, goodput, storage, and the use of a cluster."""

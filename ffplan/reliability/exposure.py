@@ -1,0 +1,79 @@
+"""What of a cluster a job uses: accelerators, nodes, NICs, links and switches that can stop it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.array_math import Number, maximum
+from ffplan.base.record import record
+from ffplan.catalog.parts import Server
+
+if TYPE_CHECKING:
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.fabric.sizing.plan import FabricPlan
+
+ACCESS_TIERS = ("endpoint",)
+"""Names under which a fabric counts its endpoint links."""
+EDGE_ROLES = ("leaf", "router")
+"""Roles of switches that endpoints join."""
+
+
+@record
+class JobUnits:
+    """Units that jobs use; every count has the shape of the jobs."""
+
+    counts: dict[str, Number]
+    """Units by kind [1]."""
+    survives: dict[str, str]
+    """Units whose loss slows a job and does not stop it, with the reason."""
+
+
+def bridges_per_node(design: ResolvedDesign) -> int:
+    """Return the NVLink bridges of a compute node [1]."""
+    server = design.compute.server
+    if not isinstance(server, Server) or server.nvlink is None:
+        return 0
+    return len(getattr(server.nvlink, "pairs", None) or ())
+
+
+def job_units(design: ResolvedDesign, plan: FabricPlan, nodes: Number) -> JobUnits:
+    """Return the units that jobs use.
+
+    Args:
+        design: the design.
+        plan: its fabric.
+        nodes: compute nodes of each job [1]; more than the design has are given its fabric in proportion.
+
+    Equation:
+        accelerators, NICs, bridges and endpoint links by node; leaf switches, links between switches and the other
+        switches in proportion to the compute nodes, at least one leaf
+
+    Source:
+        Counts of the design.
+    """
+    group = design.compute
+    part = nodes / group.group.count
+    nics = len(group.fabric_nics)
+    leaves = sum(plan.switches_by_role.get(role, 0) for role in EDGE_ROLES)
+    upper = plan.switches - leaves
+    inter = sum(count for tier, count in plan.links_by_tier.items() if tier not in ACCESS_TIERS)
+    counts: dict[str, Number] = {
+        "accelerator": nodes * group.accelerators_per_node,
+        "node": nodes,
+        "nic": nodes * nics,
+        "endpoint-link": nodes * nics * design.stripes,
+        "leaf-switch": maximum(min(1.0, leaves), part * leaves),
+        "upper-switch": part * upper,
+        "inter-switch-link": part * inter,
+        "bridge": nodes * bridges_per_node(design),
+        "job": 0.0 * nodes + 1.0,
+    }
+    survives = {}
+    if design.stripes > 1:
+        words = f"every NIC has {design.stripes} ports on as many planes: a job goes on at part of the rate"
+        survives = {"endpoint-link": words, "leaf-switch": words}
+    return JobUnits(counts=counts, survives=survives)
+
+
+OF_NODES = ("accelerator", "node", "nic", "bridge")
+"""Units inside a node, whose rate its accelerator decides."""

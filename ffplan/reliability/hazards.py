@@ -1,0 +1,191 @@
+"""Rates of failures by part: from counts and exposures, summed over what a job uses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.catalog.ownership import Estimate
+from ffplan.catalog.reliability import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping
+
+    from ffplan.base.array_math import Number
+    from ffplan.catalog.reliability import FailureStudy, Hazard
+
+YEAR_DAYS = 365.0
+YEAR_S = YEAR_DAYS * 86_400.0
+"""Seconds of a year [s]."""
+
+
+@record
+class CountedRate:
+    """A rate with the counts behind it."""
+
+    per_year: float
+    """[1/year and unit]"""
+    events: int | None
+    """Events counted; None of a rate printed without counts."""
+    exposure_years: float | None
+    """Unit-years over which they were counted [year]."""
+    others: tuple[float, float] | None
+    """Ends that other sources give, or the source itself where it gives no counts [1/year]."""
+    basis: str
+    """Where it is from, in words."""
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Lower and upper end: of the counts' 95 % interval, or of other sources where these reach further [1/year]."""
+        low, high = self.others or (self.per_year, self.per_year)
+        if self.events is not None and self.exposure_years:
+            from ffplan.reliability.poisson import interval
+
+            least, most = interval(self.events, self.exposure_years)
+            low, high = (min(low, least), max(high, most)) if self.others else (least, most)
+        return min(low, self.per_year), max(high, self.per_year)
+
+
+def exposure_years(study: FailureStudy, unit: Unit) -> float | None:
+    """Return the exposure of a study.
+
+    Args:
+        study: the study.
+        unit: what the rate is over.
+
+    Returns:
+        Unit-years [year]; None where the study does not give it.
+
+    Equation:
+        units * days / 365
+
+    Source:
+        Definition.
+    """
+    if study.days is None or unit not in study.fleet:
+        return None
+    return study.fleet[unit].value * study.days.value / YEAR_DAYS
+
+
+def counted_rate(study: FailureStudy, events: tuple[str, ...], unit: Unit) -> CountedRate:
+    """Return the rate of classes of events.
+
+    Args:
+        study: the study.
+        events: classes that count.
+        unit: what the rate is over.
+
+    Raises:
+        KeyError: where the study has no such class.
+        ValueError: where the study gives no exposure.
+
+    Equation:
+        sum of events / exposure [1/year]
+
+    Source:
+        Maximum likelihood of a Poisson process.
+    """
+    total = sum(study.events[name].value for name in events)
+    years = exposure_years(study, unit)
+    if years is None:
+        raise ValueError(f"the study `{study.id}` gives no exposure of {unit}")
+    words = f"{total:,} events in {years:,.0f} {unit}-years of `{study.id}`"
+    return CountedRate(per_year=total / years, events=total, exposure_years=years, others=None, basis=words)
+
+
+@record
+class HazardRate:
+    """A hazard in numbers."""
+
+    name: str
+    label: str
+    unit: Unit
+    rate: CountedRate
+    stops: Estimate
+    removes: Estimate
+    spreads: bool
+
+
+def hazard_rate(name: str, hazard: Hazard, study: FailureStudy | None) -> HazardRate:
+    """Return a hazard with its rate.
+
+    Args:
+        name: its name in the profile.
+        hazard: what the profile says of it.
+        study: the study that counts it; None where the profile gives the rate.
+
+    Raises:
+        KeyError: where the study has no such class.
+        ValueError: where the study gives no exposure.
+    """
+    if hazard.counted is not None:
+        assert study is not None
+        rate = counted_rate(study, tuple(hazard.counted.events), hazard.counted.over)
+        if hazard.others is not None:
+            low, high = hazard.others.range
+            basis = f"{rate.basis}; other sources {low:.3g} to {high:.3g} a year"
+            rate = replace(rate, others=(low, high), basis=basis)
+    else:
+        assert hazard.rate is not None
+        value, ends = float(hazard.rate.value), hazard.rate.range
+        rate = CountedRate(per_year=value, events=None, exposure_years=None, others=ends, basis="a rate of the profile")
+    return HazardRate(
+        name=name,
+        label=hazard.label,
+        unit=hazard.unit,
+        rate=rate,
+        stops=hazard.stops,
+        removes=hazard.removes,
+        spreads=hazard.spreads,
+    )
+
+
+def event_rates(
+    rates: Mapping[str, Number], *, fleet: Number, relative: Number, spreads: Container[str], of_nodes: Container[str]
+) -> dict[str, Number]:
+    """Return events a year of one unit of every hazard.
+
+    Args:
+        rates: rates of the profile, by hazard [1/year].
+        fleet: rates of the fleet over the profile's [1].
+        relative: rates of the accelerator and its node over the profile's [1].
+        spreads: hazards that fleets differ in.
+        of_nodes: hazards of units inside a node.
+
+    Returns:
+        Rates by hazard [1/year], broadcast shape.
+
+    Equation:
+        rate * fleet * relative, each factor where it applies
+
+    Source:
+        Definition.
+    """
+    return {
+        name: rate * (fleet if name in spreads else 1.0) * (relative if name in of_nodes else 1.0)
+        for name, rate in rates.items()
+    }
+
+
+def interruptions(units: Mapping[str, Number], rates: Mapping[str, Number], stops: Mapping[str, Number]) -> Number:
+    """Return the interruptions of a job.
+
+    Args:
+        units: units that the job uses, by hazard [1].
+        rates: events a year of a unit, by hazard [1/year].
+        stops: part of the events that stops the job, by hazard [1].
+
+    Returns:
+        Interruptions a second [1/s], broadcast shape.
+
+    Equation:
+        sum of n_i * rate_i * stops_i
+
+    Source:
+        Superposition of independent Poisson processes. Llama 3: 419 in 54 days on 16,384 accelerators are 3.09 h.
+    """
+    total: Number = 0.0
+    for name, count in units.items():
+        total = total + count * rates[name] * stops[name]
+    return total / YEAR_S

@@ -1,0 +1,74 @@
+"""Several servers that send to one client: with requests to send granted, and without.
+
+Sources:
+    [1] An et al., Fire-Flyer AI-HPC, arXiv 2408.14158, section VI-B3.
+    [2] Karol, Hluchyj and Morgan, Input versus output queueing on a space-division packet switch, 1987.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Floats, Number
+
+SLOTS = 3000
+"""Time slots that head-of-line blocking is simulated over [1]."""
+WARM = 500
+"""Of them those before the queues have settled [1]."""
+
+
+def blocked_rate(senders: int, seed: int = 0) -> float:
+    """Return the part of their rate that servers reach when each sends first in, first out, to any client.
+
+    Args:
+        senders: servers, and clients, that share a network without losses [1].
+        seed: seed of the destinations.
+
+    Returns:
+        Rate over line rate [1]; 1 of one sender.
+
+    Equation:
+        simulated slots: the head of every queue asks for a random client, each client takes one of those that ask
+
+    Source:
+        [2]: 0.75 of two, 0.6553 of four, 2 - sqrt(2) = 0.586 of many.
+    """
+    random = np.random.Generator(np.random.PCG64([seed, senders]))
+    heads = random.integers(0, senders, senders)
+    served = 0
+    for slot in range(SLOTS):
+        order = random.permutation(senders)
+        _, first = np.unique(heads[order], return_index=True)
+        won = order[first]
+        served += len(won) if slot >= WARM else 0
+        heads[won] = random.integers(0, senders, len(won))
+    return served / (senders * (SLOTS - WARM))
+
+
+def incast(senders: Floats, *, client: float, sender: float, window: int, transfer_s: float, grant_s: float) -> Number:
+    """Return what a client receives where it grants requests to send.
+
+    Args:
+        senders: servers that have data for it [1].
+        client: rate of the client's NICs [GB/s].
+        sender: rate of a server's NICs [GB/s].
+        window: transfers that the client grants at once [1].
+        transfer_s: time of one transfer alone at the client's rate [s].
+        grant_s: from a transfer's end to the next grant's first byte [s].
+
+    Returns:
+        Rate [GB/s], shape of `senders`.
+
+    Equation:
+        min(k s, c min(1, k t / (t + g))), k = min(senders, window)
+
+    Source:
+        [1]: the limit costs latency and keeps the rate; a window hides the grant where k t >= t + g.
+    """
+    open_ = np.minimum(senders, window)
+    hidden = np.minimum(1.0, open_ * transfer_s / (transfer_s + grant_s))
+    found: Number = np.minimum(open_ * sender, client * hidden)
+    return found

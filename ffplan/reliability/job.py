@@ -1,0 +1,214 @@
+"""What failures leave of one job: the sum of its hazards, its checkpoints and its restarts; floats and arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.array_math import Number
+from ffplan.base.record import record
+from ffplan.reliability.checkpoint import goodput, losses, optimum, two_level_goodput
+from ffplan.reliability.hazards import YEAR_S, event_rates, interruptions
+from ffplan.reliability.spares import Shortage, kept_rate, nodes_in_repair, shortage
+from ffplan.reliability.storage import transfer_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    Values = Mapping[str, Number]
+
+
+@record
+class JobCase:
+    """A job, and what it uses."""
+
+    gpus: float
+    nodes: float
+    units: dict[str, float]
+    """Units that it uses, by hazard [1]."""
+    of_nodes: frozenset[str]
+    """Hazards of units inside a node."""
+    spreads: frozenset[str]
+    """Hazards that fleets differ in."""
+    survives: frozenset[str]
+    """Hazards that slow the job and do not stop it."""
+    parameters: float
+    copy_gbyte_s: float | None
+    """Copies of a node to host memory [GB/s]; None where unknown: they are taken to cost nothing."""
+    clients_gbyte_s: float
+    """What the NICs of its nodes carry to storage together [GB/s]; 0 where there is no storage."""
+    read_gbyte_s: dict[str, float]
+    """Terms of reading from storage, without the service's efficiency [GB/s]; empty where there is no storage."""
+    write_gbyte_s: dict[str, float]
+    """Terms of writing to storage, without it [GB/s]."""
+    spares: int
+    replica_nodes: float
+    """Nodes of a data-parallel replica [1]."""
+    checkpoints: str
+    restart: str
+    shrinks: bool
+    interval: float | None = None
+    """Work between two checkpoints [s]; the best if None."""
+
+
+@record
+class JobOutcome:
+    """What is left of a job; every number has the shape of the inputs."""
+
+    mtbf_s: Number
+    by_hazard: dict[str, Number]
+    """Interruptions a second, by hazard [1/s]."""
+    checkpoint_bytes: Number
+    save_s: Number
+    """What a checkpoint stops the job for [s]."""
+    persist_s: Number
+    """Until storage has it [s]."""
+    persist_binds: str
+    load_s: Number
+    restart_s: Number
+    """From an interruption to the first new step [s]."""
+    behind_s: Number
+    """Work that a save in flight leaves behind [s]."""
+    interval_s: Number
+    ettr: Number
+    """Effective training time over time, of a job with all its nodes [1]."""
+    parts: dict[str, Number]
+    """Where the rest goes, to first order [1]."""
+    in_repair: Number
+    """Nodes in repair at any time [1]."""
+    short: Shortage
+    kept: Number
+    """Part of the rate that is left beside missing nodes [1]."""
+    goodput: Number
+    """ETTR times that part [1]."""
+
+
+def requeue_seconds(points: tuple[tuple[float, float], ...], gpus: Any) -> Number:
+    """Return the time to restart a job of a size.
+
+    Args:
+        points: accelerators [1] and time [s], rising.
+        gpus: accelerators of the job [1].
+
+    Returns:
+        Time [s], shape of `gpus`.
+
+    Equation:
+        linear in log2(accelerators) between points, beyond them at the slope of the nearest two; at least a tenth of
+        the first time
+
+    Source:
+        ByteRobust, arXiv 2509.16293, Table 7: 454, 545, 635 and 768 s of 2,048 to 16,384.
+    """
+    sizes = np.log2([size for size, _ in points])
+    times = np.array([time for _, time in points])
+    at = np.log2(np.maximum(np.asarray(gpus, dtype=float), 1.0))
+    found = np.interp(at, sizes, times)
+    if len(points) > 1:
+        slopes = np.diff(times) / np.diff(sizes)
+        found = np.where(at > sizes[-1], times[-1] + slopes[-1] * (at - sizes[-1]), found)
+        found = np.where(at < sizes[0], times[0] + slopes[0] * (at - sizes[0]), found)
+    found = np.maximum(found, times[0] / 10)
+    return found if found.ndim else float(found)
+
+
+def hazard_rates(job: JobCase, v: Values) -> dict[str, Number]:
+    """Return events a year of one unit of every hazard [1/year]."""
+    rates = {name: v[f"rate.{name}"] for name in job.units}
+    return event_rates(rates, fleet=v["fleet"], relative=v["relative"], spreads=job.spreads, of_nodes=job.of_nodes)
+
+
+def restart_seconds(job: JobCase, v: Values, load: Number) -> Number:
+    """Return the time from an interruption to the first new step.
+
+    Args:
+        job: the job.
+        v: inputs by name.
+        load: time to read a checkpoint [s].
+
+    Returns:
+        Time [s], broadcast shape.
+
+    Equation:
+        (1 - h) detect + h hang + requeue * factor + load
+
+    Source:
+        ByteRobust, arXiv 2509.16293, section 2 and Table 7.
+    """
+    seen = (1 - v["hangs"]) * v["detect"] + v["hangs"] * v["hang"]
+    factor = 1.0 if job.restart == "requeue" else v[job.restart]
+    return seen + v["requeue"] * factor + load
+
+
+def _moved(terms: dict[str, float], efficiency: Number, client: float, size: Number) -> tuple[Number, str]:
+    if not terms:
+        return size * 0.0, "no storage"
+    rates: dict[str, Number] = {"NICs of the nodes": client * efficiency}
+    for name, rate in terms.items():
+        rates[name] = rate * efficiency if name.startswith("NICs") else rate
+    return transfer_seconds(size, rates)
+
+
+def job_outcome(job: JobCase, v: Values) -> JobOutcome:
+    """Return what failures, checkpoints and restarts leave of a job.
+
+    Args:
+        job: the job.
+        v: inputs by name: rates, parts and times.
+
+    Returns:
+        Numbers in the shape of the inputs: times [s], sizes [byte], parts of the time [1].
+
+    Equation:
+        goodput = ETTR(tau, d, M, R + what a save in flight leaves behind) * rate kept beside missing nodes; a save
+        stops for pause + copy, a synchronous one for storage too, and cannot begin before the last ends
+
+    Source:
+        Daly 2006, equation 20, with ByteRobust's and 3FS's times.
+    """
+    rates = hazard_rates(job, v)
+    stops = {name: v[f"stops.{name}"] * (0.0 if name in job.survives else 1.0) for name in job.units}
+    by_hazard = {name: interruptions({name: job.units[name]}, rates, stops) for name in job.units}
+    mtbf = 1 / sum(by_hazard.values())
+    size = job.parameters * v["checkpoint_bytes"]
+    copy = size / (job.nodes * job.copy_gbyte_s * 1e9) if job.copy_gbyte_s else size * 0.0
+    persist, binds = _moved(job.write_gbyte_s, v["storage_efficiency"], job.clients_gbyte_s, size)
+    load, _ = _moved(job.read_gbyte_s, v["storage_efficiency"], job.clients_gbyte_s, size)
+    synchronous = job.checkpoints == "synchronous"
+    save = copy + v["pause"] + (persist if synchronous else 0.0)
+    behind = persist * (0.0 if synchronous else 1.0)
+    restart = restart_seconds(job, v, load)
+    least = behind
+    interval = optimum(save, mtbf) if job.interval is None else job.interval
+    interval = np.maximum(interval, least)
+    ettr = goodput(interval, save, mtbf, restart + behind)
+    parts = losses(interval, save, mtbf, restart + behind)
+    if job.checkpoints == "in-memory":
+        to_peer = size / (job.clients_gbyte_s * 1e9) if job.clients_gbyte_s else size * 0.0
+        fast = (save, to_peer, restart - load + to_peer)
+        slow = (0.0, least, restart + behind)  # storage takes a copy that memory has: no further stop
+        ettr, interval, _ = two_level_goodput(fast, slow, mtbf, 1 - v["together"])
+        behind = to_peer
+    removed = sum(job.units[name] * rates[name] * v[f"removes.{name}"] for name in job.units)
+    repair = nodes_in_repair(removed / YEAR_S, v["repair"])
+    short = shortage(repair, job.spares)
+    kept = kept_rate(short, job.nodes, job.replica_nodes, shrinks=job.shrinks)
+    return JobOutcome(
+        mtbf_s=mtbf,
+        by_hazard=by_hazard,
+        checkpoint_bytes=size,
+        save_s=save,
+        persist_s=persist,
+        persist_binds=binds,
+        load_s=load,
+        restart_s=restart,
+        behind_s=behind,
+        interval_s=interval,
+        ettr=ettr,
+        parts=parts,
+        in_repair=repair,
+        short=short,
+        kept=kept,
+        goodput=ettr * kept,
+    )

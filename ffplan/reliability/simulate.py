@@ -1,0 +1,244 @@
+"""A job simulated event by event: the same failures, checkpoints, restarts and repairs as the formulas have.
+
+It is the second opinion on `reliability.job`: it draws failures one by one and counts what is kept.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from ffplan.base.array_math import Floats
+
+MOST_EVENTS = 1_000
+"""Interruptions that a run keeps for its timeline [1]."""
+
+
+@record
+class SimulatedJob:
+    """A job in the numbers that a simulation needs."""
+
+    rates: dict[str, float]
+    """Interruptions a second, by hazard [1/s]."""
+    removes: dict[str, float]
+    """Part of them that takes a node out, by hazard [1]."""
+    harmless: dict[str, float]
+    """Events a second that stop nothing, by hazard [1/s]."""
+    interval_s: float
+    save_s: float
+    behind_s: float
+    """From the end of a stop for a checkpoint until storage has it [s]."""
+    restart_s: float
+    repair_s: float
+    nodes: int
+    spares: int
+    replica_nodes: float
+    shrinks: bool
+
+
+@record
+class Interruption:
+    """An event of a run."""
+
+    at_s: float
+    hazard: str
+    pick: float
+    """Which unit of the hazard, as a part of all [1]."""
+    lost_s: float
+    """Work lost [s]."""
+    down_s: float
+    """Until the job ran again [s]."""
+    missing: int
+    """Nodes that it then lacked."""
+
+
+@record
+class SimulatedRun:
+    """What a run came to."""
+
+    goodput: float
+    interruptions: int
+    events: list[Interruption]
+
+
+def kept_work(run_s: float, job: SimulatedJob) -> float:
+    """Return the work of a stretch without failures that a restart finds again.
+
+    Args:
+        run_s: time since the last restart [s].
+        job: the job.
+
+    Returns:
+        Work [s], of a job with all its nodes.
+
+    Equation:
+        tau * floor((t - behind) / (tau + d)), at least 0: a checkpoint counts once storage has it
+
+    Source:
+        Definition of an asynchronous checkpoint.
+    """
+    cycle = job.interval_s + job.save_s
+    return job.interval_s * max(0.0, (run_s - job.behind_s) // cycle)
+
+
+class _Run:
+    """One run: a job, its nodes, and its failures."""
+
+    def __init__(self, job: SimulatedJob, seconds: float, seed: int) -> None:
+        import simpy
+
+        self.job, self.seconds = job, seconds
+        self.random = np.random.Generator(np.random.PCG64(seed))
+        self.env = simpy.Environment()
+        self.names = list(job.rates)
+        self.weights: Floats = np.array([job.rates[name] for name in self.names])
+        self.rate = float(self.weights.sum())
+        self.down = 0
+        self.kept = 0.0
+        self.count = 0
+        self.events: list[Interruption] = []
+        self.repaired: Any = self.env.event()
+
+    @property
+    def missing(self) -> int:
+        """Nodes that the job lacks."""
+        return max(self.down - self.job.spares, 0)
+
+    @property
+    def pace(self) -> float:
+        """Part of its rate that the job runs at."""
+        if not self.missing:
+            return 1.0
+        if not self.job.shrinks:
+            return 0.0
+        return max(0.0, 1.0 - self.missing * self.job.replica_nodes / self.job.nodes)
+
+    def repair(self) -> Generator[Any, Any, None]:
+        """Bring a node back."""
+        yield self.env.timeout(self.random.exponential(self.job.repair_s))
+        self.down -= 1
+        self.repaired.succeed()
+        self.repaired = self.env.event()
+
+    def strike(self) -> str:
+        """Draw what fails, take its node out where it does that, and return its name."""
+        name = self.names[int(self.random.choice(len(self.names), p=self.weights / self.rate))]
+        if self.random.random() < self.job.removes[name]:
+            self.down += 1
+            self.env.process(self.repair())
+        self.count += 1
+        return name
+
+    def restart(self) -> Generator[Any, Any, None]:
+        """Restart until no failure strikes meanwhile."""
+        while True:
+            ahead = self.random.exponential(1 / self.rate)
+            if ahead >= self.job.restart_s:
+                yield self.env.timeout(self.job.restart_s)
+                return
+            yield self.env.timeout(ahead)
+            self.strike()
+
+    def whole(self) -> Generator[Any, Any, None]:
+        """Wait for nodes where the job cannot run without them."""
+        while self.pace <= 0.0:
+            yield self.repaired
+
+    def live(self) -> Generator[Any, Any, None]:
+        """Run, fail, restart."""
+        while True:
+            yield from self.whole()
+            start, paces = self.env.now, [(0.0, self.pace)]
+            failure = self.env.timeout(self.random.exponential(1 / self.rate))
+            while not failure.triggered or not failure.processed:
+                repaired = self.repaired
+                yield failure | repaired
+                if failure.processed:
+                    break
+                paces.append((self.env.now - start, self.pace))
+            self.close(self.env.now - start, paces)
+            at, lost = self.env.now, self.env.now - start - self._kept_time
+            name = self.strike()
+            missing = self.missing
+            yield from self.restart()
+            yield from self.whole()
+            if len(self.events) < MOST_EVENTS:
+                event = Interruption(
+                    at_s=at,
+                    hazard=name,
+                    pick=float(self.random.random()),
+                    lost_s=lost,
+                    down_s=self.env.now - at,
+                    missing=missing,
+                )
+                self.events.append(event)
+
+    _kept_time = 0.0
+
+    def close(self, run_s: float, paces: list[tuple[float, float]]) -> None:
+        """Count the work of a stretch, each part at the pace that it had."""
+        work = kept_work(run_s, self.job)
+        cycle = (self.job.interval_s + self.job.save_s) / self.job.interval_s
+        end = work * cycle
+        self._kept_time = end
+        marks = [min(at, end) for at, _ in paces] + [end]
+        share = sum((after - at) * pace for (_, pace), at, after in zip(paces, marks, marks[1:], strict=False))
+        self.kept += share / cycle
+
+    def noise(self) -> None:
+        """Add events that stop nothing to the timeline."""
+        for name, rate in self.job.harmless.items():
+            for at in np.sort(self.random.uniform(0, self.seconds, int(self.random.poisson(rate * self.seconds)))):
+                event = Interruption(
+                    at_s=float(at), hazard=name, pick=float(self.random.random()), lost_s=0.0, down_s=0.0, missing=0
+                )
+                self.events.append(event)
+        self.events.sort(key=lambda event: event.at_s)
+
+
+def simulate_run(job: SimulatedJob, seconds: float, seed: int) -> SimulatedRun:
+    """Return one simulated run.
+
+    Args:
+        job: the job.
+        seconds: time to simulate [s].
+        seed: seed of its failures.
+
+    Returns:
+        Kept work over time, with the interruptions.
+    """
+    run = _Run(job, seconds, seed)
+    run.env.process(run.live())
+    run.env.run(until=seconds)
+    run.noise()
+    return SimulatedRun(run.kept / seconds, run.count, run.events)
+
+
+def mean_interval(values: list[float]) -> tuple[float, float, float]:
+    """Return a mean with its standard error and the half width of its 95 % confidence interval.
+
+    Args:
+        values: one of each run [any unit].
+
+    Returns:
+        Mean, standard error and half width [same unit]; infinite ones from a single run.
+
+    Equation:
+        s / sqrt(n); that times t(n - 1), by its expansion around 1.96
+
+    Source:
+        Student's distribution, Cornish and Fisher's expansion: 2.23 for nine degrees of freedom, exactly 2.262.
+    """
+    found = np.asarray(values, dtype=float)
+    if len(found) < 2:
+        return float(found.mean()), float("inf"), float("inf")
+    error = float(found.std(ddof=1) / np.sqrt(len(found)))
+    free, z = len(found) - 1, 1.959964
+    t = z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
+    return float(found.mean()), error, t * error

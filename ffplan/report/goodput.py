@@ -1,0 +1,200 @@
+"""Goodput as text, Markdown and CSV: the answer first, then where the time goes and what would help."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import number, percent, span
+from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks
+
+if TYPE_CHECKING:
+    from ffplan.results.reliability import GoodputReport, ReliabilityReport, SimulationReport
+    from ffplan.results.run import Band
+
+SWINGS = 6
+"""Inputs of the tornado that text shows; JSON has all."""
+EVENTS = 12
+"""Interruptions of a simulated year that text shows; JSON has more."""
+
+
+def _part(value: float) -> str:
+    return f"{100 * value:.2f}"
+
+
+def _rate(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
+
+
+def _bands(found: Band) -> tuple[str, ...]:
+    return tuple(_part(value) for value in (found.likely, found.p10, found.p50, found.p90))
+
+
+def _job(found: ReliabilityReport) -> list[Block]:
+    saved = found.checkpoint
+    lines = [
+        ("job", f"{found.model} on {found.gpus:,} accelerators, {found.nodes:,} nodes"),
+        (
+            "interruptions",
+            f"{number(found.interruptions_per_day.likely, 3)} a day; MTBF {span(found.mtbf_hours.likely * 3600)}",
+        ),
+        ("restart", f"{span(found.restart_s.likely)}, {found.restart}"),
+        (
+            "checkpoint",
+            f"{number(saved.bytes / 1e12, 3)} TB {saved.mode}: stops {span(saved.stop_s)}, saved after "
+            f"{span(saved.save_s)}, read in {span(saved.load_s)}; {saved.binds} bind",
+        ),
+        ("interval", f"{span(found.interval_s)} of work between two checkpoints"),
+        (
+            "nodes",
+            f"{number(found.nodes_in_repair, 3)} in repair, {found.spares:,} spares "
+            f"({found.spares_for_99:,} for 99 %); one lacks {100 * found.short_chance:.1f} % of the time",
+        ),
+        (
+            "silent corruption",
+            f"{number(found.silent_per_year, 2)} a year found, {number(found.silent_undetected_per_year, 2)} more not",
+        ),
+    ]
+    if found.tokens_s is not None and found.tokens_s_kept is not None:
+        lines.append(("tokens/s", f"{found.tokens_s:,.0f}, kept {found.tokens_s_kept:,.0f}"))
+    rows = (
+        ("ETTR", *_bands(found.ettr)),
+        ("goodput", *_bands(found.goodput)),
+    )
+    lost = found.lost
+    parts = (
+        ("restarts", _part(lost.restarts)),
+        ("work behind the last checkpoint", _part(lost.lost_work)),
+        ("stops for checkpoints", _part(lost.checkpoints)),
+        ("missing nodes", _part(lost.missing_nodes)),
+    )
+    return [
+        Lines("Job", tuple(lines)),
+        Grid("", rows, ("%", "likely", "P10", "P50", "P90")),
+        Grid("Where the time goes, to first order", parts, ("", "%")),
+    ]
+
+
+def _hazards(found: ReliabilityReport) -> Grid:
+    rows = tuple(
+        (
+            row.label,
+            f"{round(row.units):,}",
+            _rate(row.per_unit_year),
+            _rate(row.low),
+            _rate(row.high),
+            "" if row.events is None else f"{row.events:,}",
+            f"{row.interruptions_per_day:.3g}",
+            f"{100 * row.share:.1f}",
+        )
+        for row in found.hazards
+    )
+    header = ("what fails", "units", "a year", "low", "high", "events", "stops/d", "%")
+    return Grid("Failures", rows, header)
+
+
+def _intervals(found: ReliabilityReport) -> Grid:
+    rows = tuple(
+        (row.rule, span(row.interval_s), _part(row.goodput), "" if row.feasible else "a save takes longer")
+        for row in found.intervals
+    )
+    return Grid("Interval of checkpoints", rows, ("rule", "interval", "goodput %", ""))
+
+
+def _levers(found: ReliabilityReport) -> list[Block]:
+    if not found.levers:
+        return []
+    money = found.currency is not None
+    rows = []
+    for row in found.levers:
+        cells = [row.label, _part(row.goodput), f"{100 * row.tokens:+.2f}"]
+        if money:
+            cells.append("" if row.worth_year is None else f"{row.worth_year:,.0f}")
+        rows.append(tuple(cells))
+    header = ("change", "goodput %", "tokens %", *((f"{found.currency}/year",) if money else ()))
+    return [Grid("What changes would give", tuple(rows), header)]
+
+
+def _sizes(report: GoodputReport) -> Grid:
+    rows = tuple(
+        (
+            f"{row.gpus:,}{' *' if row.beyond else ''}",
+            span(row.mtbf_hours * 3600),
+            span(row.interval_s),
+            _part(row.ettr.likely),
+            *_bands(row.goodput)[:2],
+            _bands(row.goodput)[3],
+        )
+        for row in report.sizes
+    )
+    header = ("accelerators", "MTBF", "interval", "ETTR %", "goodput %", "P10", "P90")
+    return Grid("By size of the job", rows, header)
+
+
+def simulation_blocks(found: SimulationReport) -> list[Block]:
+    """Return simulated years as text."""
+    verdict = f"the formulas have {_part(found.expected)} %"
+    if found.goodput_low is not None and found.goodput_high is not None:
+        ends = f" ({_part(found.goodput_low)} to {_part(found.goodput_high)}, 95 %)"
+        verdict = f"it {'agrees with' if found.agrees else 'differs from'} the formulas' {_part(found.expected)} %"
+    else:
+        ends = ""
+    lines = (
+        (
+            "runs",
+            f"{found.runs} of {number(found.days)} days, seeds from {found.seed}"
+            + (", stopped early" if found.stopped else ""),
+        ),
+        ("goodput", f"{_part(found.goodput)} %{ends}; {verdict}"),
+        (
+            "interruptions",
+            f"{number(found.interruptions, 4)} a run, {number(found.interruptions_expected, 4)} expected",
+        ),
+    )
+    rows = tuple(
+        (
+            f"{row.at_hours / 24:.2f}",
+            row.hazard,
+            row.part,
+            span(row.lost_work_s),
+            span(row.down_s),
+            f"{row.nodes_missing:,}",
+            "" if row.rate_left is None else percent(row.rate_left),
+        )
+        for row in found.timeline[:EVENTS]
+    )
+    header = ("day", "what failed", "which", "work lost", "down", "lacks", "rate left")
+    blocks: list[Block] = [Lines("Simulated", lines)]
+    if rows:
+        title = f"First run, the first {len(rows)} interruptions"
+        blocks.append(Grid(title, rows, header))
+    return blocks
+
+
+def _body(report: GoodputReport) -> Body:
+    found = report.reliability
+    blocks: list[Block] = [Remarks(report.headline), *_job(found), _hazards(found), _intervals(found)]
+    blocks += [*_levers(found), _sizes(report)]
+    if any(row.beyond for row in report.sizes):
+        blocks.append(Remarks(("* larger than the design: its parts in proportion, its storage as it is.",)))
+    swings = tuple(
+        (row.label, f"{row.low:.4g} to {row.high:.4g}", _part(row.at_low), _part(row.at_high))
+        for row in report.tornado[:SWINGS]
+    )
+    if swings:
+        blocks.append(Grid("What moves goodput most", swings, ("input", "P10 to P90", "at P10", "at P90")))
+    if report.simulation is not None:
+        blocks += simulation_blocks(report.simulation)
+    blocks.append(Lines("Assumptions", tuple(("", text) for text in report.assumptions)))
+    if report.unverified:
+        names = sorted({item.part for item in report.unverified})
+        blocks.append(Remarks((f"Recalled, unverified figures in: {', '.join(names)}.",)))
+    return Body(
+        title=f"Goodput of {report.design.name}",
+        blocks=blocks,
+        footer=f"{report.tool.name} {report.tool.version}",
+    )
+
+
+def goodput_document(report: GoodputReport) -> Document:
+    """Return the report as a document; its main table is goodput by size."""
+    return Document(value=report, made=lambda: _body(report), rows=lambda: report.sizes)

@@ -1,0 +1,118 @@
+"""Storage as text, Markdown and CSV: capacity and rates first, then what asks for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import number, percent, span
+from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks
+
+if TYPE_CHECKING:
+    from ffplan.results.storage import StorageReport, StorageTerm
+
+PIB, GIB = 2.0**50, 2.0**30
+
+
+def _rate(value: float) -> str:
+    return f"{number(value, 3)} GB/s"
+
+
+def _terms(terms: tuple[StorageTerm, ...]) -> str:
+    return "; next ".join(f"{_rate(term.gbyte_s)} by {term.label}" for term in terms[:2])
+
+
+def _servers(r: StorageReport) -> Lines:
+    found = r.storage
+    where = "the compute fabric" if r.shared else "a network of its own"
+    lines = [
+        ("servers", f"{found.servers:,} x {', '.join(r.server)}; {r.drives:,} drives, {r.nics:,} NICs on {where}"),
+        (
+            "capacity",
+            f"{number(found.raw_bytes / 1e15, 4)} PB raw; {number(found.usable_bytes / 1e15, 4)} PB "
+            f"({number(found.usable_bytes / PIB, 4)} PiB) with {number(r.copies)} copies",
+        ),
+        ("NICs carry", f"{_rate(r.line_gbyte_s)} each way; the service reaches {percent(r.efficiency)} of it"),
+        ("read", _terms(r.read)),
+        ("write", _terms(r.write)),
+    ]
+    if r.zones > 1:
+        lines.append(("within a zone", f"{_rate(r.zone_read_gbyte_s)} read by a job in one of {r.zones} zones"))
+    lines += [
+        ("a compute node", f"{_rate(r.client_gbyte_s)} ({number(r.client_gbyte_s * 1e9 / GIB, 3)} GiB/s)"),
+        ("all of them", f"{_rate(r.clients_gbyte_s)}; {r.clients_busy:,} keep every server busy"),
+        (
+            "per accelerator",
+            f"{number(found.read_per_accelerator, 3)} GB/s read, {number(found.write_per_accelerator, 3)} written, "
+            f"{number(r.bytes_per_accelerator / 1e12, 3)} TB",
+        ),
+    ]
+    return Lines("Storage", tuple(lines))
+
+
+def _burst(r: StorageReport) -> list[Block]:
+    b = r.burst
+    if b is None:
+        return []
+    life = "" if b.drive_life_years is None else f"; drives last {number(b.drive_life_years, 3)} years of it"
+    lines = [
+        ("checkpoint", f"{number(b.bytes / 1e12, 3)} TB of {b.model} on {b.gpus:,} accelerators"),
+        ("saved in", f"{span(b.save_s)}, bound by {b.binds}; read in {span(b.load_s)}"),
+        (
+            "a node writes",
+            f"{_rate(b.node_gbyte_s)}: {percent(b.nic_share)} of its NICs, "
+            f"{100 * b.mean_nic_share:.2g} % over all time",
+        ),
+        ("every", f"{span(b.interval_s)}: {number(b.written_per_day / 1e12, 3)} TB a day with copies{life}"),
+        ("room for", f"{number(b.kept, 3)} checkpoints"),
+    ]
+    if r.reads is not None:
+        lines += [
+            (
+                "text read",
+                f"{number(r.reads.gbyte_s * 1e3, 3)} MB/s, {100 * r.reads.share:.2g} % of what storage reads",
+            ),
+            (
+                "KV cache",
+                f"a context is {number(r.reads.context_bytes / 1e9, 3)} GB; a node reads "
+                f"{number(r.reads.contexts_s_node, 3)} a second",
+            ),
+        ]
+    return [Lines("What a job asks of it", tuple(lines))]
+
+
+def _body(r: StorageReport) -> Body:
+    tiers = tuple(
+        (
+            row.tier,
+            number(row.read_gbyte_s, 3),
+            number(row.write_gbyte_s, 3),
+            "yes" if row.met else "no",
+            row.use,
+        )
+        for row in r.tiers
+    )
+    senders = tuple((f"{row.senders}", number(row.limited_gbyte_s, 3), number(row.free_gbyte_s, 3)) for row in r.incast)
+    blocks: list[Block] = [Remarks(r.headline), _servers(r), *_burst(r)]
+    if tiers:
+        header = ("tier", "read GB/s", "write GB/s", "met", "for")
+        blocks.append(Grid("NVIDIA's guidance for as many accelerators", tiers, header))
+    blocks.append(
+        Grid("One client reads from many servers, GB/s", senders, ("servers", "granted", "first in first out"))
+    )
+    if r.metadata_servers is not None:
+        text = f"{r.metadata_servers:,} management nodes are planned; how many files they open a second is not known."
+        blocks.append(Remarks((text,)))
+    blocks.append(Lines("Assumptions", tuple(("", text) for text in r.assumptions)))
+    if r.unverified:
+        names = sorted({item.part for item in r.unverified})
+        blocks.append(Remarks((f"Recalled, unverified figures in: {', '.join(names)}.",)))
+    return Body(
+        title=f"Storage of {r.design.name}",
+        blocks=blocks,
+        footer=f"ffplan {r.tool.version}, design SHA-256 {r.design.sha256}",
+    )
+
+
+def storage_document(report: StorageReport) -> Document:
+    """Return the report as a document."""
+    return Document(value=report, made=lambda: _body(report))

@@ -1,0 +1,133 @@
+"""The contract of `acceptance --format json`: the sheet, and what was measured against it."""
+
+from __future__ import annotations
+
+from ffplan.base.record import record
+from ffplan.results.design import CatalogFile, DesignInfo, ToolInfo, UnverifiedFigure
+from ffplan.results.result import Result
+
+
+@record
+class Measured:
+    """One measured value."""
+
+    check: str
+    """What was measured, by the names of the acceptance sheet."""
+    value: float
+    """In the unit of the check."""
+    host: str
+    """The node, as the log names it; the file's name where it does not."""
+    part: str
+    """Which of its parts: a GPU, a port; empty of a node or of several."""
+    file: str
+    """The log."""
+    line: int
+    """Its line."""
+    gpus: int = 0
+    """Ranks of a collective [1]."""
+    nodes: int = 0
+    """Nodes that took part; 0 where the log does not say [1]."""
+    size_bytes: float = 0.0
+    """Message of a collective [byte]."""
+    doubt: str = ""
+    """Why the value may not count; empty where nothing speaks against it."""
+
+
+@record
+class CheckRow:
+    """A line of the sheet: what one delivered part should measure."""
+
+    check: str
+    """Its name; readers of logs use it too."""
+    label: str
+    """For people."""
+    of: str
+    """accelerator, node, job or fabric."""
+    unit: str
+    """Unit of the values."""
+    gpus: int
+    """Ranks of a collective; 0 of anything else."""
+    size_bytes: float
+    """Message of a collective [byte]; 0 of anything else."""
+    expected: float
+    """What the model expects."""
+    least: float
+    """What passes: at least this."""
+    exact: bool
+    """Whether less than expected never passes: widths and generations."""
+    how: str
+    """How to measure it."""
+    basis: str
+    """Where the expectation is from."""
+
+
+@record
+class JudgedRow:
+    """A measured value with its verdict."""
+
+    measured: Measured
+    """The value."""
+    expected: float | None
+    """What the model expects of it; null where it has none."""
+    least: float | None
+    """What passes."""
+    verdict: str
+    """pass, fail, doubt or not judged."""
+    why: str
+    """The reason of a verdict other than pass."""
+
+
+@record
+class SlowRow:
+    """A node, or a part of one, that is slower than the others of the fleet."""
+
+    check: str
+    """What was measured."""
+    host: str
+    """The node."""
+    part: str
+    """Its part; empty of a node."""
+    value: float
+    """What it measured."""
+    median: float
+    """Median of the fleet."""
+    score: float
+    """Distance from the median in robust standard deviations; negative below it [1]."""
+    step: float | None
+    """Longer that a step of the job takes with it [1]; null without a job, or where no part of the step rests on it."""
+
+
+@record
+class AcceptanceReport(Result):
+    """The acceptance sheet of a design, and what was measured."""
+
+    schema_version: str
+    """Version of this format."""
+    tool: ToolInfo
+    """Program that wrote it."""
+    design: DesignInfo
+    """The design."""
+    catalog: tuple[CatalogFile, ...]
+    """Catalogue files read."""
+    headline: tuple[str, ...]
+    """The answer in words."""
+    tolerance: float
+    """Part by which a measured rate may lie below the expected [1]."""
+    sheet: tuple[CheckRow, ...]
+    """What should be measured."""
+    judged: tuple[JudgedRow, ...]
+    """What was, failures first; empty without logs."""
+    slow: tuple[SlowRow, ...]
+    """Nodes and parts slower than the others, the slowest first."""
+    missing: tuple[str, ...]
+    """Checks of the sheet that nothing measured; empty without logs."""
+    assumptions: tuple[str, ...]
+    """Assumptions behind the sheet."""
+    unverified: tuple[UnverifiedFigure, ...]
+    """Figures recalled and not verified."""
+
+
+SCHEMAS = {
+    "acceptance": (AcceptanceReport, "JSON output of `ffplan acceptance`"),
+}
+"""Files and outputs of this module, with their titles."""

@@ -1,0 +1,271 @@
+"""The contract of `goodput --format json`, and what a design expects of failures."""
+
+from __future__ import annotations
+
+from ffplan.base.record import record
+from ffplan.results.cost import InputRow, SwingRow
+from ffplan.results.design import CatalogFile, DesignInfo, ToolInfo, UnverifiedFigure
+from ffplan.results.result import Result
+from ffplan.results.run import Band
+
+
+@record
+class HazardRow:
+    """A kind of failure with what it does to the job."""
+
+    hazard: str
+    """Its name in the profile."""
+    label: str
+    """For people."""
+    unit: str
+    """What it strikes."""
+    units: float
+    """Units that the job uses [1]."""
+    per_unit_year: float
+    """Events a year of one unit [1/year]."""
+    low: float
+    """Lower end of the rate: of the counts' 95 % interval, or of other sources [1/year]."""
+    high: float
+    """Upper end [1/year]."""
+    events: int | None
+    """Events behind the rate; null of a rate printed without counts."""
+    exposure_years: float | None
+    """Unit-years over which they were counted [year]."""
+    basis: str
+    """Where the rate is from."""
+    interruptions_per_day: float
+    """Interruptions of the job by it [1/day]."""
+    share: float
+    """Of all interruptions [1]."""
+    survives: str | None
+    """Why it slows the job and does not stop it; null where it stops it."""
+
+
+@record
+class CheckpointReport:
+    """A checkpoint of the job."""
+
+    parameters: float
+    """Parameters of the model [1]."""
+    bytes: float
+    """Its size [byte]."""
+    mode: str
+    """asynchronous, synchronous or in-memory."""
+    stop_s: float
+    """What it stops the job for [s]."""
+    save_s: float
+    """Until storage has it [s]."""
+    load_s: float
+    """Time to read it [s]."""
+    binds: str
+    """What binds saving."""
+    node_gbyte_s: float
+    """What each node writes meanwhile [GB/s]."""
+    nic_share: float
+    """Part of a node's NICs that saving takes while it lasts [1]."""
+
+
+@record
+class IntervalRow:
+    """Checkpoints at one interval."""
+
+    rule: str
+    """given, usual, young, daly or best."""
+    interval_s: float
+    """Work between two checkpoints [s]."""
+    goodput: float
+    """Goodput with it [1]."""
+    feasible: bool
+    """Whether a save ends before the next begins; otherwise goodput is that of the save's own time."""
+
+
+@record
+class SizeRow:
+    """A job of one size."""
+
+    gpus: int
+    """Accelerators."""
+    beyond: bool
+    """Whether it is larger than the design, whose parts are then taken in proportion."""
+    mtbf_hours: float
+    """Mean time between interruptions [h]."""
+    interval_s: float
+    """Work between two checkpoints [s]."""
+    ettr: Band
+    """Effective training time over time [1]."""
+    goodput: Band
+    """ETTR times the rate that missing nodes leave [1]."""
+
+
+@record
+class LeverRow:
+    """One thing changed."""
+
+    lever: str
+    """Its name."""
+    label: str
+    """What is changed."""
+    goodput: float
+    """Goodput with it [1]."""
+    tokens: float
+    """Tokens over those without it, less one [1]."""
+    worth_year: float | None
+    """That part of what the job's accelerators cost a year [currency per year]; null where the design has no cost."""
+
+
+@record
+class Lost:
+    """Where the time goes, to first order."""
+
+    checkpoints: float
+    """Stops for checkpoints [1]."""
+    lost_work: float
+    """Work behind the last checkpoint [1]."""
+    restarts: float
+    """Detection, restart, load, and work behind a save in flight [1]."""
+    missing_nodes: float
+    """Rate that missing nodes take [1]."""
+
+
+@record
+class ReliabilityReport:
+    """Failures, checkpoints and goodput of a job."""
+
+    profile: str
+    """Catalogue id of the reliability profile."""
+    model: str
+    """Catalogue id of the model."""
+    gpus: int
+    """Accelerators of the job."""
+    nodes: int
+    """Nodes of the job."""
+    restart: str
+    """requeue, reschedule or standby."""
+    short_of_nodes: str
+    """shrink or wait."""
+    hazards: tuple[HazardRow, ...]
+    """Kinds of failure, the largest first."""
+    mtbf_hours: Band
+    """Mean time between interruptions [h]."""
+    interruptions_per_day: Band
+    """[1/day]"""
+    checkpoint: CheckpointReport
+    """A checkpoint."""
+    restart_s: Band
+    """From an interruption to the first new step [s]."""
+    interval_s: float
+    """Work between two checkpoints [s]."""
+    intervals: tuple[IntervalRow, ...]
+    """Goodput by rule for the interval."""
+    ettr: Band
+    """Effective training time over time, of a job with all its nodes [1]."""
+    goodput: Band
+    """ETTR times the rate that missing nodes leave [1]."""
+    lost: Lost
+    """Where the rest goes."""
+    nodes_in_repair: float
+    """Nodes in repair at any time [1]."""
+    spares: int
+    """Nodes that can stand in [1]."""
+    short_chance: float
+    """Part of the time in which the job lacks a node [1]."""
+    spares_for_99: int
+    """Spares with which no node is lacking 99 % of the time [1]."""
+    silent_per_year: float
+    """Silent corruptions a year of the job's accelerators that stress tests find [1/year]."""
+    silent_undetected_per_year: float
+    """The same that they do not find [1/year]."""
+    tokens_s: float | None
+    """Tokens a second at the step time; null where the job was not timed [1/s]."""
+    tokens_s_kept: float | None
+    """The same times goodput [1/s]."""
+    currency: str | None
+    """Currency of amounts; null where the design has no cost."""
+    levers: tuple[LeverRow, ...]
+    """What changes would give, the largest first."""
+
+
+@record
+class SimulatedEvent:
+    """An interruption of the simulated year."""
+
+    at_hours: float
+    """Since the start [h]."""
+    hazard: str
+    """What failed."""
+    part: str
+    """Which one."""
+    lost_work_s: float
+    """Work lost [s]."""
+    down_s: float
+    """Until the job ran again [s]."""
+    nodes_missing: int
+    """Nodes that it then lacked [1]."""
+    rate_left: float | None
+    """Allreduce rate that is left until repair [1]; null of what takes no part of the fabric."""
+
+
+@record
+class SimulationReport:
+    """Simulated years of the job."""
+
+    days: float
+    """Days simulated, each time."""
+    runs: int
+    """Times it was simulated."""
+    seed: int
+    """Seed of the first."""
+    goodput: float
+    """Mean goodput [1]."""
+    goodput_low: float | None
+    """Lower end of the mean's 95 % confidence interval [1]; null of one run."""
+    goodput_high: float | None
+    """Upper end [1]."""
+    expected: float
+    """Goodput of the formulas [1]."""
+    agrees: bool | None
+    """Whether the mean lies within three standard errors of the formulas' goodput; null of one run."""
+    interruptions: float
+    """Mean interruptions of a run [1]."""
+    interruptions_expected: float
+    """Days over the mean time between interruptions [1]."""
+    stopped: bool
+    """Whether it was interrupted before its end."""
+    timeline: tuple[SimulatedEvent, ...]
+    """Interruptions of the first run, at most a thousand."""
+
+
+@record
+class GoodputReport(Result):
+    """Goodput of a job on a design."""
+
+    schema_version: str
+    """Version of this format."""
+    tool: ToolInfo
+    """Program that wrote it."""
+    design: DesignInfo
+    """The design."""
+    catalog: tuple[CatalogFile, ...]
+    """Catalogue files read."""
+    headline: tuple[str, ...]
+    """The answer in words."""
+    reliability: ReliabilityReport
+    """Failures, checkpoints and goodput."""
+    sizes: tuple[SizeRow, ...]
+    """Goodput by size of the job."""
+    tornado: tuple[SwingRow, ...]
+    """What moves goodput most."""
+    inputs: tuple[InputRow, ...]
+    """Uncertain inputs."""
+    simulation: SimulationReport | None
+    """Simulated years; null where none were asked for."""
+    assumptions: tuple[str, ...]
+    """Assumptions behind the result."""
+    unverified: tuple[UnverifiedFigure, ...]
+    """Figures recalled and not verified."""
+
+
+SCHEMAS = {
+    "goodput": (GoodputReport, "JSON output of `ffplan goodput`"),
+}
+"""Files and outputs of this module, with their titles."""

@@ -1,0 +1,162 @@
+"""The contract of `storage --format json`."""
+
+from __future__ import annotations
+
+from ffplan.base.record import record
+from ffplan.results.design import CatalogFile, DesignInfo, ToolInfo, UnverifiedFigure
+from ffplan.results.result import Result
+from ffplan.results.summaries import StorageSummary
+
+
+@record
+class StorageTerm:
+    """One limit of a rate."""
+
+    label: str
+    """What it is of."""
+    gbyte_s: float
+    """The rate that it allows [GB/s]."""
+
+
+@record
+class TierRow:
+    """A vendor's guidance against what the design has."""
+
+    tier: str
+    """Its name."""
+    use: str
+    """What it is for."""
+    read_gbyte_s: float
+    """Read rate that it wants for as many accelerators [GB/s]."""
+    write_gbyte_s: float
+    """Write rate that it wants [GB/s]."""
+    met: bool
+    """Whether the design has both."""
+
+
+@record
+class IncastRow:
+    """One client that reads from several servers at once."""
+
+    senders: int
+    """Servers with data for it."""
+    limited_gbyte_s: float
+    """Rate where the client grants requests to send [GB/s]."""
+    free_gbyte_s: float
+    """Rate where servers send first in, first out, and so wait behind each other [GB/s]."""
+
+
+@record
+class BurstReport:
+    """Checkpoints of a job as storage sees them."""
+
+    model: str
+    """Catalogue id of the model."""
+    gpus: int
+    """Accelerators of the job."""
+    bytes: float
+    """A checkpoint [byte]."""
+    save_s: float
+    """Time to save it [s]."""
+    load_s: float
+    """Time to read it [s]."""
+    binds: str
+    """What binds saving."""
+    interval_s: float
+    """Work between two checkpoints [s]."""
+    node_gbyte_s: float
+    """What each node writes while it lasts [GB/s]."""
+    nic_share: float
+    """Part of a node's NICs that it takes while it lasts [1]."""
+    mean_nic_share: float
+    """The same over all time [1]."""
+    written_per_day: float
+    """Data written a day, copies included [byte/day]."""
+    drive_life_years: float | None
+    """Until drives have been written their endurance; null where that is unknown [year]."""
+    kept: float
+    """Checkpoints that fit into the usable capacity [1]."""
+
+
+@record
+class ReadReport:
+    """What a training run reads."""
+
+    tokens_s: float
+    """Tokens a second; from its step time [1/s]."""
+    gbyte_s: float
+    """Reads of training text [GB/s]."""
+    share: float
+    """Of what storage reads [1]."""
+    context_bytes: float
+    """Keys and values of a full context, for caches on storage [byte]."""
+    contexts_s_node: float
+    """Such contexts a second that one node can read [1/s]."""
+
+
+@record
+class StorageReport(Result):
+    """Storage of a design."""
+
+    schema_version: str
+    """Version of this format."""
+    tool: ToolInfo
+    """Program that wrote it."""
+    design: DesignInfo
+    """The design."""
+    catalog: tuple[CatalogFile, ...]
+    """Catalogue files read."""
+    headline: tuple[str, ...]
+    """The answer in words."""
+    storage: StorageSummary
+    """Capacity and rates."""
+    server: tuple[str, ...]
+    """Catalogue ids of the servers."""
+    drives: int
+    """Data drives."""
+    nics: int
+    """NICs of the servers."""
+    copies: float
+    """Copies of all data [1]."""
+    efficiency: float
+    """Rate that the service reaches over what NICs carry [1]."""
+    shared: bool
+    """Whether the compute fabric carries storage."""
+    line_gbyte_s: float
+    """What the NICs of all servers carry in one direction [GB/s]."""
+    read: tuple[StorageTerm, ...]
+    """Limits of reading, the least first."""
+    write: tuple[StorageTerm, ...]
+    """Limits of writing, the least first."""
+    zones: int
+    """Zones of the fabric."""
+    zone_read_gbyte_s: float
+    """Read rate that a job within one zone can reach [GB/s]."""
+    client_gbyte_s: float
+    """What one compute node reads or writes [GB/s]."""
+    clients_gbyte_s: float
+    """What all of them do together [GB/s]."""
+    clients_busy: int
+    """Compute nodes that keep all servers busy reading."""
+    bytes_per_accelerator: float
+    """Usable capacity over all accelerators [byte]."""
+    tiers: tuple[TierRow, ...]
+    """Guidance for training storage."""
+    incast: tuple[IncastRow, ...]
+    """Reads of one client from several servers."""
+    burst: BurstReport | None
+    """Checkpoints; null without a job."""
+    reads: ReadReport | None
+    """What the job reads; null where it was not timed."""
+    metadata_servers: int | None
+    """Management nodes that the design plans; null where it plans none. What they open a second is not known."""
+    assumptions: tuple[str, ...]
+    """Assumptions behind the result."""
+    unverified: tuple[UnverifiedFigure, ...]
+    """Figures recalled and not verified."""
+
+
+SCHEMAS = {
+    "storage": (StorageReport, "JSON output of `ffplan storage`"),
+}
+"""Files and outputs of this module, with their titles."""

@@ -1,0 +1,61 @@
+"""What an assessment says of failures and of storage in short; `goodput` and `storage` say the rest."""
+
+from __future__ import annotations
+
+from ffplan.base.record import record
+
+
+@record
+class ReliabilitySummary:
+    """What a job on all accelerators expects of failures."""
+
+    profile: str
+    """Catalogue id of the reliability profile."""
+    gpus: int
+    """Accelerators of the job."""
+    mtbf_hours: float
+    """Mean time between interruptions, likely [h]."""
+    mtbf_hours_low: float
+    """With the rates of the worse of the fleets known [h]."""
+    mtbf_hours_high: float
+    """With those of the better [h]."""
+    interruptions_per_day: float
+    """Likely [1/day]."""
+    largest: tuple[str, ...]
+    """Kinds of failure behind most of them, the largest first."""
+    nodes_in_repair: float
+    """Nodes in repair at any time, in the mean [1]."""
+    spares: int
+    """Nodes that can stand in [1]."""
+    spares_for_99: int
+    """Spares with which no node is lacking 99 % of the time [1]."""
+
+
+@record
+class StorageSummary:
+    """Storage of a design, as `ffplan storage` has it."""
+
+    planned: bool
+    """Whether the design plans it; otherwise as many servers stand for it as its ownership profile has it."""
+    servers: int
+    """Storage servers."""
+    raw_bytes: float
+    """Capacity of all drives [byte]."""
+    usable_bytes: float
+    """Capacity for data, after copies [byte]."""
+    read_gbyte_s: float
+    """Read rate expected of all servers together [GB/s]."""
+    write_gbyte_s: float
+    """Write rate, of data and not of its copies [GB/s]."""
+    read_per_accelerator: float
+    """Read rate over all accelerators [GB/s]."""
+    write_per_accelerator: float
+    """Write rate over all accelerators [GB/s]."""
+    read_binds: str
+    """What binds reading."""
+    write_binds: str
+    """What binds writing."""
+
+
+SCHEMAS: dict[str, tuple[type, str]] = {}
+"""Files and outputs of this module: none of its own."""

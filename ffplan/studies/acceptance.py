@@ -1,0 +1,255 @@
+"""What each delivered node and the fabric should measure, from the same model as the plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan import __version__
+from ffplan.catalog.parts import Server
+from ffplan.node.host_copies import host_copies
+from ffplan.results import acceptance as out
+from ffplan.results.design import SCHEMA_VERSION, DesignInfo, ToolInfo
+from ffplan.studies.acceptance_judged import judge, slow_parts, words
+from ffplan.studies.collective import CollectiveRequest, collective_table
+from ffplan.studies.collective_rows import QueryError
+from ffplan.studies.design_assumptions import announced, recalled_figures
+from ffplan.studies.files_read import files_read
+from ffplan.studies.goodput_basis import goodput_basis
+from ffplan.studies.goodput_summary import service_efficiency
+from ffplan.studies.job_layout import most_gpus, node_of, own_library
+from ffplan.studies.relatives import with_relative
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.results.training import TrainReport
+    from ffplan.studies.goodput_basis import GoodputBasis
+
+SIZES = (1.0 * 2**20, 64.0 * 2**20, 1.0 * 2**30, 8.0 * 2**30)
+"""Messages that collectives are checked at [byte]."""
+OPERATIONS = ("allreduce", "all-gather", "reduce-scatter", "all-to-all")
+PRECISIONS = ("tf32", "fp16", "bf16", "fp8")
+
+
+class _Sheet:
+    """Collects the lines of a sheet, each with its threshold."""
+
+    def __init__(self, tolerance: float) -> None:
+        self.tolerance = tolerance
+        self.rows: list[out.CheckRow] = []
+
+    def add(
+        self,
+        check: str,
+        label: str,
+        of: str,
+        unit: str,
+        expected: float,
+        *,
+        how: str,
+        basis: str,
+        exact: bool = False,
+        gpus: int = 0,
+        size: float = 0.0,
+    ) -> None:
+        """Add a line."""
+        self.rows.append(
+            out.CheckRow(
+                check=check,
+                label=label,
+                of=of,
+                unit=unit,
+                gpus=gpus,
+                size_bytes=size,
+                expected=expected,
+                least=expected if exact else expected * (1 - self.tolerance),
+                exact=exact,
+                how=how,
+                basis=basis,
+            )
+        )
+
+
+def _links(sheet: _Sheet, design: ResolvedDesign) -> None:
+    group = design.compute
+    rates = group.nic_rates(design.port_gbyte_s * design.stripes, 1)
+    port = min(rates) if rates else 0.0
+    if port:
+        basis = f"{len(rates)} NICs a node on ports of `{design.switch.id}`"
+        sheet.add("nic-link", "link of a NIC", "node", "GB/s", port, how="ibdiagnet", basis=basis, exact=True)
+        rate = design.link_gbyte_s
+        basis = f"`{design.inter_switch_link.id}`"
+        sheet.add(
+            "switch-link", "link between switches", "fabric", "GB/s", rate, how="ibdiagnet", basis=basis, exact=True
+        )
+    accelerator = group.accelerator
+    if accelerator is not None and accelerator.pcie is not None:
+        how, basis = "nvidia-smi -q -x", f"`{accelerator.id}`"
+        lanes, generation = float(accelerator.pcie.lanes.value), float(accelerator.pcie.generation.value)
+        sheet.add("pcie-width", "PCIe lanes", "accelerator", "lanes", lanes, how=how, basis=basis, exact=True)
+        label = "PCIe generation, largest"
+        sheet.add("pcie-generation", label, "accelerator", "", generation, how=how, basis=basis, exact=True)
+
+
+def _node(sheet: _Sheet, design: ResolvedDesign, catalog: Catalog) -> None:
+    host = node_of(design)
+    memory = host.memory_gbyte_s[1]
+    basis = f"{host.channels} channels at the efficiency of `{host.cpus[0].id}`"
+    how = "STREAM"
+    sheet.add("memory", "host memory", "node", "GB/s", float(memory), how=how, basis=basis)
+    part = host.accelerator
+    if part is None:
+        return
+    for precision in PRECISIONS:
+        figure = part.gemm.get(precision)  # type: ignore[call-overload]
+        rates = with_relative(part, catalog)[0].training
+        if figure is not None:
+            basis = part.sources[figure.source].title
+            how = f"a large {precision.upper()} GEMM"
+            sheet.add(
+                f"gemm-{precision}",
+                f"{precision.upper()} GEMM",
+                "accelerator",
+                "TFLOP/s",
+                figure.value,
+                how=how,
+                basis=basis,
+            )
+        elif precision == "bf16" and rates is not None and (peak := part.peak.get("bf16")) is not None:
+            value = peak.value * rates.matrix.value
+            basis = f"peak times the efficiency of training, {rates.set}"
+            sheet.add("gemm-bf16", "BF16 GEMM", "accelerator", "TFLOP/s", value, how="a large BF16 GEMM", basis=basis)
+    copies = host_copies(host)
+    if copies is not None:
+        for way in ("to-device", "to-host"):
+            label = f"copy {way.replace('-', ' ')}"
+            how = "nvbandwidth"
+            alone, shared = float(copies.alone), float(copies.shared)
+            sheet.add(f"copy-{way}", f"{label}, alone", "accelerator", "GB/s", alone, how=how, basis="PCIe link")
+            name, words_ = f"copy-{way}-shared", f"{label}, all at once"
+            sheet.add(name, words_, "accelerator", "GB/s", shared, how=how, basis=f"{copies.binds}, shared")
+    peer = part.collectives.peer if part.collectives else None
+    if peer is not None and (host.joined or host.pairs):
+        basis = part.sources[peer.source].title
+        label = f"copy over {host.scale_up_name}"
+        sheet.add("nvlink-copy", label, "accelerator", "GB/s", peer.value, how="nvbandwidth", basis=basis)
+
+
+def scales_of(design: ResolvedDesign) -> tuple[int, ...]:
+    """Return the ranks that collectives are checked at: a node, two, and all that one job spans [1]."""
+    domain = node_of(design).domain_gpus
+    most = most_gpus(design) // domain * domain
+    return tuple(sorted({count for count in (domain, 2 * domain, most) if 2 <= count <= most}))
+
+
+def collective_points(
+    design: ResolvedDesign, catalog: Catalog, operation: str, gpus: tuple[int, ...], sizes: tuple[float, ...]
+) -> dict[tuple[int, float], float]:
+    """Return bus bandwidth by ranks and size [GB/s]; nothing where the operation cannot run so.
+
+    Args:
+        design: the design.
+        catalog: its parts.
+        operation: name of the operation.
+        gpus: ranks.
+        sizes: messages [byte].
+    """
+    try:
+        table = collective_table(
+            design, catalog, [own_library(design)], CollectiveRequest(operation=operation), gpus, sizes
+        )
+    except QueryError:
+        return {}
+    return {(row.gpus, row.size_bytes): row.busbw_gbyte_s for row in table.rows}
+
+
+def _collectives(sheet: _Sheet, design: ResolvedDesign, catalog: Catalog) -> None:
+    scales = scales_of(design)
+    for operation in OPERATIONS:
+        sizes = SIZES if operation == "allreduce" else SIZES[2:3]
+        points = collective_points(design, catalog, operation, scales, sizes)
+        for (gpus, size), rate in sorted(points.items()):
+            sheet.add(
+                operation,
+                f"{operation} busbw",
+                "job",
+                "GB/s",
+                rate,
+                how="nccl-tests",
+                basis=f"`ffplan collective`, {own_library(design)}",
+                gpus=gpus,
+                size=size,
+            )
+
+
+def _storage(sheet: _Sheet, basis: GoodputBasis) -> None:
+    storage = basis.storage
+    if storage is None:
+        return
+    rate = storage.client_gbyte_s * service_efficiency(basis)
+    words_ = "`ffplan storage`" + ("" if storage.planned else ", storage that the ownership profile sizes")
+    for way in ("read", "write"):
+        terms = storage.read if way == "read" else storage.write
+        whole = min(value for value in terms.values())
+        sheet.add(f"storage-{way}", f"storage {way}", "node", "GB/s", min(rate, whole), how="fio, IOR", basis=words_)
+
+
+def study_acceptance(
+    design: ResolvedDesign,
+    catalog: Catalog,
+    tolerance: float,
+    measured: tuple[out.Measured, ...],
+    job: TrainReport | None,
+) -> out.AcceptanceReport:
+    """Return the acceptance sheet of a design, and what was measured against it.
+
+    Args:
+        design: the design, with accelerators.
+        catalog: its parts.
+        tolerance: part by which a rate may lie below the expected [1].
+        measured: values of logs; none for the sheet alone.
+        job: the job whose step slow nodes lengthen; None without.
+
+    Raises:
+        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
+    """
+    sheet, basis = _Sheet(tolerance), goodput_basis(design, catalog)
+    assert isinstance(design.compute.server, Server)
+    _links(sheet, design)
+    _node(sheet, design, catalog)
+    _collectives(sheet, design, catalog)
+    _storage(sheet, basis)
+    rows = tuple(sheet.rows)
+
+    def more(operation: str, gpus: int, sizes: tuple[float, ...]) -> dict[tuple[int, float], float]:
+        return collective_points(design, catalog, operation, (gpus,), sizes)
+
+    judged = judge(rows, measured, tolerance, more, basis)
+    slow = slow_parts(measured, job)
+    seen = {item.check for item in measured}
+    missing = tuple(dict.fromkeys(row.label for row in rows if row.check not in seen)) if measured else ()
+    return out.AcceptanceReport(
+        schema_version=SCHEMA_VERSION,
+        tool=ToolInfo("ffplan", __version__),
+        design=DesignInfo(
+            name=design.spec.name,
+            description=design.spec.description,
+            file=design.document.file,
+            sha256=design.document.sha256,
+        ),
+        catalog=files_read(catalog),
+        headline=words(rows, judged, slow),
+        tolerance=tolerance,
+        sheet=rows,
+        judged=judged,
+        slow=slow,
+        missing=missing,
+        assumptions=(
+            f"A rate passes at {100 * (1 - tolerance):.0f} % of the expected; widths, generations and link rates "
+            "pass at the expected alone.",
+            "STREAM counts the triad with streaming stores; without them it prints three quarters of the traffic.",
+            "Collectives have the fabric for themselves, with ranks in the order of leaves.",
+            *announced(catalog),
+        ),
+        unverified=recalled_figures(catalog),
+    )

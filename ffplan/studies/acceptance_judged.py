@@ -1,0 +1,215 @@
+"""Measured values against the sheet, and nodes against the fleet."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import listed, percent, plural
+from ffplan.results.acceptance import CheckRow, JudgedRow, Measured, SlowRow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ffplan.results.training import TrainReport
+    from ffplan.studies.goodput_basis import GoodputBasis
+
+FLEET = 5
+"""Least values of one kind that make a fleet [1]."""
+SCORE = -3.5
+"""Robust standard deviations below the median from which a part is named [1]."""
+LEAST_GAP = 0.02
+"""Part below the median that is worth naming, however even the fleet [1]."""
+TO_SIGMA = 1.4826
+"""Standard deviation of a normal distribution over its median absolute deviation [1]."""
+NAMED = 5
+"""Nodes that a sentence names [1]."""
+ORDER = {"fail": 0, "doubt": 1, "not judged": 2, "pass": 3}
+SLOWED = {
+    "gemm": ("products", "attention", "recompute", "output"),
+    "allreduce": ("gradients",),
+    "all-gather": ("parameters",),
+    "reduce-scatter": ("gradients",),
+}
+"""Parts of a step that a check slows, by the beginning of its name."""
+
+
+def _verdict(item: Measured, expected: float, least: float, *, exact: bool) -> JudgedRow:
+    verdict, why = "pass", ""
+    if item.doubt:
+        verdict, why = ("fail" if item.doubt == "wrong results" else "doubt"), item.doubt
+    elif item.value < least * (1 - 1e-9):
+        gap = percent(1 - item.value / expected)
+        verdict, why = "fail", f"{gap} below the expected" if not exact else "less than planned"
+    return JudgedRow(measured=item, expected=expected, least=least, verdict=verdict, why=why)
+
+
+def _of_collectives(
+    rows: tuple[CheckRow, ...],
+    measured: list[Measured],
+    tolerance: float,
+    more: Callable[[str, int, tuple[float, ...]], dict[tuple[int, float], float]],
+) -> Iterable[JudgedRow]:
+    """Yield collectives at the ranks and sizes that were measured."""
+    operations = {row.check for row in rows if row.gpus}
+    groups: dict[tuple[str, int], list[Measured]] = {}
+    for item in measured:
+        groups.setdefault((item.check, item.gpus), []).append(item)
+    for (operation, gpus), items in groups.items():
+        sizes = tuple(sorted({item.size_bytes for item in items if item.size_bytes}))
+        points = more(operation, gpus, sizes) if operation in operations and sizes else {}
+        for item in items:
+            expected = points.get((gpus, item.size_bytes))
+            if expected is None:
+                why = f"the design has no {operation} of {gpus} ranks as the model lays them out"
+                yield JudgedRow(measured=item, expected=None, least=None, verdict="not judged", why=why)
+            else:
+                yield _verdict(item, expected, expected * (1 - tolerance), exact=False)
+
+
+def _of_nodes(item: Measured, row: CheckRow, basis: GoodputBasis) -> JudgedRow:
+    """Return a value of a node, or of several that read or write together."""
+    expected, least = row.expected, row.least
+    storage = basis.storage
+    if item.check.startswith("storage-") and item.nodes > 1 and storage is not None:
+        terms = storage.read if item.check == "storage-read" else storage.write
+        expected = min(row.expected * item.nodes, *terms.values())
+        least = expected * row.least / row.expected
+    return _verdict(item, expected, least, exact=row.exact)
+
+
+def judge(
+    rows: tuple[CheckRow, ...],
+    measured: tuple[Measured, ...],
+    tolerance: float,
+    more: Callable[[str, int, tuple[float, ...]], dict[tuple[int, float], float]],
+    basis: GoodputBasis,
+) -> tuple[JudgedRow, ...]:
+    """Return every measured value with its verdict, failures first.
+
+    Args:
+        rows: the sheet.
+        measured: values of logs.
+        tolerance: part by which a rate may lie below the expected [1].
+        more: bus bandwidth of an operation by ranks and size, for what was measured beside the sheet.
+        basis: the design with its storage.
+    """
+    by_check = {row.check: row for row in rows if not row.gpus}
+    found = []
+    collectives = [item for item in measured if item.gpus]
+    for item in measured:
+        if item.gpus:
+            continue
+        row = by_check.get(item.check)
+        if row is None:
+            why = "the sheet has no such check for this design"
+            found.append(JudgedRow(measured=item, expected=None, least=None, verdict="not judged", why=why))
+        else:
+            found.append(_of_nodes(item, row, basis))
+    found += _of_collectives(rows, collectives, tolerance, more)
+    return tuple(sorted(found, key=lambda item: ORDER[item.verdict]))
+
+
+def robust_score(value: float, values: list[float]) -> tuple[float, float]:
+    """Return the median of values, and the distance of one from it in robust standard deviations.
+
+    Args:
+        value: the value [any unit].
+        values: the fleet's [same unit].
+
+    Returns:
+        Median [same unit] and score [1]; minus infinity below a fleet without any spread.
+
+    Equation:
+        (x - median) / (1.4826 * median(|x_i - median|))
+
+    Source:
+        Iglewicz and Hoaglin, How to detect and handle outliers, 1993: below -3.5 is an outlier.
+    """
+    middle = median(values)
+    spread = TO_SIGMA * median(abs(item - middle) for item in values)
+    if spread:
+        return middle, (value - middle) / spread
+    return middle, 0.0 if value >= middle else float("-inf")
+
+
+def _lengthened(check: str, ratio: float, job: TrainReport | None) -> float | None:
+    """Return by how much a step is longer where the parts that rest on a check run at a ratio of their rate."""
+    if job is None or not job.rows or ratio <= 0:
+        return None
+    names = next((parts for name, parts in SLOWED.items() if check.startswith(name)), ())
+    share = sum(part.share for part in job.rows[0].parts if part.name in names)
+    return share * (1 / ratio - 1) if share else None
+
+
+def slow_parts(measured: tuple[Measured, ...], job: TrainReport | None) -> tuple[SlowRow, ...]:
+    """Return nodes and parts that are slower than the others of the fleet, the slowest first.
+
+    Args:
+        measured: values of logs.
+        job: the job whose step they lengthen; None without.
+    """
+    groups: dict[tuple[str, int, float], list[Measured]] = {}
+    for item in measured:
+        groups.setdefault((item.check, item.gpus, item.size_bytes), []).append(item)
+    found = []
+    for (check, _, _), items in groups.items():
+        values = [item.value for item in items]
+        if len(values) < FLEET:
+            continue
+        for item in items:
+            middle, score = robust_score(item.value, values)
+            if score < SCORE and item.value < middle * (1 - LEAST_GAP):
+                found.append(
+                    SlowRow(
+                        check=check,
+                        host=item.host,
+                        part=item.part,
+                        value=item.value,
+                        median=middle,
+                        score=max(score, -1e9),
+                        step=_lengthened(check, item.value / middle, job),
+                    )
+                )
+    return tuple(sorted(found, key=lambda row: row.value / row.median))
+
+
+def _first(names: list[str]) -> str:
+    """Return a few names, and how many more there are."""
+    if len(names) <= NAMED:
+        return listed(names)
+    return f"{', '.join(names[:NAMED])} and {len(names) - NAMED:,} more"
+
+
+def words(rows: tuple[CheckRow, ...], judged: tuple[JudgedRow, ...], slow: tuple[SlowRow, ...]) -> tuple[str, ...]:
+    """Return the answer, a sentence each.
+
+    Args:
+        rows: the sheet.
+        judged: measured values with their verdicts.
+        slow: slow parts.
+    """
+    if not judged:
+        return (f"{plural(len(rows), 'check')}; give the logs with `--measured` to have them judged.",)
+    counts = {verdict: sum(item.verdict == verdict for item in judged) for verdict in ORDER}
+    lines = [
+        f"Of {plural(len(judged), 'measured value')}, {counts['pass']:,} pass and {counts['fail']:,} fail"
+        + (f"; {counts['doubt']:,} are in doubt" if counts["doubt"] else "")
+        + (f"; {counts['not judged']:,} are not judged" if counts["not judged"] else "")
+        + "."
+    ]
+    failing = list(dict.fromkeys(item.measured.host for item in judged if item.verdict == "fail"))
+    if failing:
+        lines.append(f"Failing: {_first(failing)}.")
+    if slow:
+        names = list(dict.fromkeys(f"{row.host} {row.part}".strip() for row in slow))
+        lines.append(
+            f"Slower than the fleet: {listed(names[:5])}{f' and {len(names) - 5:,} more' if len(names) > 5 else ''}."
+        )
+        worst = max((row for row in slow if row.step), key=lambda row: row.step or 0.0, default=None)
+        if worst is not None:
+            lines.append(
+                f"With {worst.host} {worst.part}".rstrip()
+                + f" a step of the job takes {percent(worst.step or 0.0)} longer."
+            )
+    return tuple(lines)

@@ -1,0 +1,61 @@
+"""What of a design failures and checkpoints rest on: hazards, storage and spares. It is light: `design` reads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.design.ownership_sizing import ownership_sizing
+from ffplan.design.resolved import ResolvedDesign
+from ffplan.fabric.family import plan_fabric
+from ffplan.fabric.sizing.plan import FabricPlan
+from ffplan.studies.reliability import Hazards, hazards_of
+from ffplan.studies.storage_basis import StorageBasis, storage_basis
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+
+
+@record
+class GoodputBasis:
+    """A design with its hazards and its storage."""
+
+    design: ResolvedDesign
+    fabric: FabricPlan
+    hazards: Hazards
+    storage: StorageBasis | None
+    bought_spares: int
+
+
+def goodput_basis(design: ResolvedDesign, catalog: Catalog, fabric: FabricPlan | None = None) -> GoodputBasis:
+    """Return what of a design failures and checkpoints rest on.
+
+    Args:
+        design: the design.
+        catalog: its parts.
+        fabric: its fabric, where it is sized already.
+
+    Raises:
+        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
+    """
+    fabric = fabric or plan_fabric(design)
+    sizing = ownership_sizing(design, catalog.fork())
+    return GoodputBasis(
+        design=design,
+        fabric=fabric,
+        hazards=hazards_of(design, catalog),
+        storage=storage_basis(design, fabric, sizing.storage, sizing.storage_gbyte_s),
+        bought_spares=sizing.spare_nodes,
+    )
+
+
+def spares_of(basis: GoodputBasis, nodes: float) -> int:
+    """Return the nodes that can stand in for those of a job: what the design says, or spares and what the job leaves.
+
+    Args:
+        basis: the design with its hazards.
+        nodes: nodes of the job [1].
+    """
+    own = basis.hazards.section.spare_nodes
+    left = max(basis.design.compute.group.count - int(nodes), 0)
+    return own if own is not None else basis.bought_spares + left

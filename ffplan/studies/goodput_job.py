@@ -1,0 +1,207 @@
+"""A job as its failures see it: what it uses of a design, and what it leaves of its time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ffplan.base.errors import InputError
+from ffplan.base.record import record
+from ffplan.catalog.models import Model
+from ffplan.cost.draws import sample
+from ffplan.cost.sensitivity import likely
+from ffplan.fabric.sizing.link_cuts import zones_of
+from ffplan.node.host_copies import host_copies
+from ffplan.reliability.exposure import OF_NODES, job_units
+from ffplan.reliability.job import JobCase, JobOutcome, job_outcome
+from ffplan.results.training import TrainReport
+from ffplan.studies.goodput_basis import GoodputBasis, goodput_basis, spares_of
+from ffplan.studies.job_layout import node_of
+from ffplan.studies.reliability import reliability_inputs
+from ffplan.training.model_flops import parameters
+from ffplan.training.model_shape import shape_of
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.cost.inputs import Input
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.results.plan import PlanRow
+    from ffplan.studies.usual_job import TimedJob
+
+DRAWS = 2_000
+"""Draws behind the goodput that a cost takes [1]."""
+ENDS = (0.05, 0.95)
+"""Quantiles that a cost takes as the ends of goodput [1]."""
+
+
+@record
+class GoodputJob:
+    """A job as it is asked for."""
+
+    model: Model
+    gpus: int
+    report: TrainReport | None
+    """Its training, where it could be timed."""
+    untimed: str | None
+    """Why it could not."""
+
+
+def model_parameters(model: Model) -> float:
+    """Return the parameters of a model; of a transformer by its shape [1]."""
+    assert model.transformer is not None
+    return float(parameters(shape_of(model.transformer)))
+
+
+def replica_gpus(plan: PlanRow) -> int:
+    """Return the accelerators of a data-parallel replica of a plan [1]."""
+    return plan.tensor * plan.pipeline * plan.context
+
+
+def _in_reach(terms: dict[str, float], part: float) -> dict[str, float]:
+    """Return terms of storage as a job in a part of the zones sees them: NICs of other zones are out of its reach."""
+    return {name: rate * (part if name.startswith("NICs") else 1.0) for name, rate in terms.items()}
+
+
+def job_on(basis: GoodputBasis, gpus: int, parameters: float, replica: int = 1) -> JobCase:
+    """Return a job on a design.
+
+    Args:
+        basis: the design with its hazards.
+        gpus: accelerators of the job; more than it has take its parts in proportion [1].
+        parameters: parameters of the model [1].
+        replica: accelerators of a data-parallel replica [1].
+    """
+    design, section = basis.design, basis.hazards.section
+    each = design.compute.accelerators_per_node
+    nodes = -(-gpus // each)
+    units = job_units(design, basis.fabric, nodes)
+    zones = design.spec.fabric.zones
+    part = float(zones_of(design, min(nodes, design.compute.group.count))) / zones if zones > 1 else 1.0
+    part = 1.0 if design.side_by_side else part
+    storage = basis.storage
+    copies = host_copies(node_of(design))
+    return JobCase(
+        gpus=gpus,
+        nodes=nodes,
+        units={rate.name: float(units.counts[rate.unit]) for rate in basis.hazards.rates},
+        of_nodes=frozenset(rate.name for rate in basis.hazards.rates if rate.unit in OF_NODES),
+        spreads=frozenset(rate.name for rate in basis.hazards.rates if rate.spreads),
+        survives=frozenset(rate.name for rate in basis.hazards.rates if rate.unit in units.survives),
+        parameters=parameters,
+        copy_gbyte_s=float(copies.shared) * each if copies else None,
+        clients_gbyte_s=nodes * storage.client_gbyte_s if storage else 0.0,
+        read_gbyte_s=_in_reach(storage.read, part) if storage else {},
+        write_gbyte_s=_in_reach(storage.write, part) if storage else {},
+        spares=spares_of(basis, nodes),
+        replica_nodes=max(1.0, replica / each),
+        checkpoints=section.checkpoints,
+        restart=section.restart,
+        shrinks=section.short_of_nodes == "shrink",
+        interval=section.checkpoint_interval,
+    )
+
+
+def job_inputs(basis: GoodputBasis, gpus: int) -> tuple[Input, ...]:
+    """Return the inputs of a job's outcome; the storage's own efficiency in place of the profile's.
+
+    Args:
+        basis: the design with its hazards.
+        gpus: accelerators of the job [1].
+    """
+    accelerator = basis.design.compute.accelerator
+    found = reliability_inputs(basis.hazards, accelerator.id if accelerator else None, gpus)
+    storage = basis.storage
+    own = storage.groups[0].server if storage else None
+    service = getattr(own, "service", None)
+    if own is None or service is None or service.efficiency is None:
+        return found
+    low, high = service.efficiency.range
+    title = own.sources[service.efficiency.source].title
+    status = service.efficiency.status or own.sources[service.efficiency.source].status
+    return tuple(
+        replace(
+            item,
+            likely=service.efficiency.value,
+            low=low,
+            high=high,
+            distribution="triangular" if low < high else "fixed",
+            source=title,
+            status=status,
+            date=own.sources[service.efficiency.source].date,
+        )
+        if item.name == "storage_efficiency"
+        else item
+        for item in found
+    )
+
+
+def drawn_outcome(job: JobCase, inputs: tuple[Input, ...], draws: int, seed: int) -> tuple[JobOutcome, JobOutcome]:
+    """Return a job's outcome at the likely inputs, and over draws at the same interval; both likely without draws.
+
+    Args:
+        job: the job.
+        inputs: its inputs.
+        draws: number of draws [1].
+        seed: their seed.
+    """
+    one = job_outcome(job, likely(inputs))
+    if not draws:
+        return one, one
+    kept = replace(job, interval=float(one.interval_s))
+    return one, job_outcome(kept, sample(inputs, draws, seed))
+
+
+def refuse_interval(design: ResolvedDesign, job: JobCase, inputs: tuple[Input, ...]) -> None:
+    """Refuse an interval of checkpoints that a save outlasts.
+
+    Raises:
+        InputError: at the design's interval.
+    """
+    if job.interval is None:
+        return
+    one = job_outcome(replace(job, interval=None), likely(inputs))
+    least = float(one.save_s if job.checkpoints == "synchronous" else one.behind_s)
+    if job.interval >= least:
+        return
+    message = f"checkpoints every {job.interval:.4g} s, where a save takes {least:.4g} s"
+    remedy = f"write {least:.3g} s or more, or leave it out: the best is found"
+    path = ("reliability", "checkpoint_interval")
+    raise InputError(design.document.finding("design-reliability", path, message, remedy))
+
+
+def effective_input(design: ResolvedDesign, catalog: Catalog, timed: TimedJob, stated: Input, seed: int = 0) -> Input:
+    """Return the effective training time of a job as an input of its cost: what the design states, or its goodput.
+
+    Args:
+        design: the design.
+        catalog: its parts.
+        timed: the job.
+        stated: the ownership's own input.
+        seed: seed of the draws behind its ends.
+
+    Raises:
+        InputError: where the reliability of the design is wrong.
+    """
+    if stated.status == "given" or not design.accelerators:
+        return stated
+    import numpy as np
+
+    basis = goodput_basis(design, catalog)
+    plan = timed.report.rows[0].plan
+    job = job_on(basis, timed.job.gpus, timed.report.parameters, replica_gpus(plan))
+    inputs = job_inputs(basis, timed.job.gpus)
+    refuse_interval(design, job, inputs)
+    one, many = drawn_outcome(job, inputs, DRAWS, seed)
+    low, high = (float(end) for end in np.quantile(many.goodput, ENDS))
+    value = float(one.goodput)
+    return replace(
+        stated,
+        key=f"{stated.key}@{design.spec.name}",
+        likely=value,
+        low=min(low, value),
+        high=max(high, value),
+        distribution="normal",
+        source=f"`ffplan goodput`, with `{basis.hazards.profile.id}`",
+        status="D",
+        date=None,
+    )

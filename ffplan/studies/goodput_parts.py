@@ -1,0 +1,186 @@
+"""Parts of the goodput study: hazards, intervals, sizes and levers, in the words of the contract."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ffplan.cost.sensitivity import likely
+from ffplan.reliability.checkpoint import daly, young
+from ffplan.reliability.exposure import job_units
+from ffplan.reliability.job import job_outcome
+from ffplan.reliability.spare_count import enough
+from ffplan.results import reliability as out
+from ffplan.studies.cost import band
+from ffplan.studies.goodput_job import drawn_outcome, job_inputs, job_on
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.base.array_math import Number
+    from ffplan.cost.inputs import Input
+    from ffplan.reliability.job import JobCase, JobOutcome
+    from ffplan.studies.goodput_basis import GoodputBasis
+
+DAY = 86_400.0
+HOUR = 3_600.0
+SIZES = (512, 2_048, 8_192, 16_384, 32_768, 65_536, 100_000)
+"""Accelerators at which goodput is shown beside the job's own [1]."""
+MONITOR_S = 60.0
+"""Detection of a hang by a monitor that sees that steps stop [s]."""
+QUICK_REPAIR_S = 4 * HOUR
+"""Repair where a spare part is at hand [s]."""
+LEAST_GAIN = 1e-5
+"""Gain of a lever below which it is left out [1]."""
+
+
+def hazard_rows(basis: GoodputBasis, job: JobCase, outcome: JobOutcome) -> tuple[out.HazardRow, ...]:
+    """Return the kinds of failure, the largest first."""
+    survives = job_units(basis.design, basis.fabric, job.nodes).survives
+    total = float(sum(outcome.by_hazard.values()))
+    rows = []
+    for rate in basis.hazards.rates:
+        if not job.units[rate.name]:
+            continue
+        each = float(outcome.by_hazard[rate.name])
+        rows.append(
+            out.HazardRow(
+                hazard=rate.name,
+                label=rate.label,
+                unit=rate.unit,
+                units=job.units[rate.name],
+                per_unit_year=rate.rate.per_year,
+                low=rate.rate.ends[0],
+                high=rate.rate.ends[1],
+                events=rate.rate.events,
+                exposure_years=rate.rate.exposure_years,
+                basis=rate.rate.basis,
+                interruptions_per_day=each * DAY,
+                share=each / total,
+                survives=survives.get(rate.unit),
+            )
+        )
+    return tuple(sorted(rows, key=lambda row: -row.share))
+
+
+def checkpoint_report(job: JobCase, outcome: JobOutcome) -> out.CheckpointReport:
+    """Return a checkpoint of the job."""
+    save = float(outcome.persist_s)
+    size = float(outcome.checkpoint_bytes)
+    each = size / job.nodes / save / 1e9 if save else 0.0
+    client = job.clients_gbyte_s / job.nodes if job.nodes else 0.0
+    return out.CheckpointReport(
+        parameters=job.parameters,
+        bytes=size,
+        mode=job.checkpoints,
+        stop_s=float(outcome.save_s),
+        save_s=save,
+        load_s=float(outcome.load_s),
+        binds=outcome.persist_binds,
+        node_gbyte_s=each,
+        nic_share=each / client if client else 0.0,
+    )
+
+
+def interval_rows(job: JobCase, inputs: tuple[Input, ...], usual: float) -> tuple[out.IntervalRow, ...]:
+    """Return goodput by rule for the interval; an interval that a save outlasts counts as the save's own time."""
+    v = likely(inputs)
+    base = job_outcome(replace(job, interval=None), v)
+    save, mtbf = base.save_s, base.mtbf_s
+    rules: dict[str, Any] = {
+        "usual": usual,
+        "young": young(save, mtbf),
+        "daly": daly(save, mtbf),
+        "best": base.interval_s,
+    }
+    if job.interval is not None:
+        rules = {"given": job.interval, **rules}
+    rows = []
+    for rule, wanted in rules.items():
+        found = job_outcome(replace(job, interval=float(wanted)), v)
+        feasible = float(wanted) >= float(base.behind_s) * (1 - 1e-9)
+        rows.append(out.IntervalRow(rule, float(wanted), float(found.goodput), feasible))
+    return tuple(rows)
+
+
+def size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed: int) -> tuple[out.SizeRow, ...]:
+    """Return goodput by size of the job, the job itself among them."""
+    most = basis.design.accelerators
+    each = basis.design.compute.accelerators_per_node
+    wanted = sorted({int(job.gpus), *(-(-size // each) * each for size in SIZES)})
+    rows = []
+    for gpus in wanted:
+        own = job_on(basis, gpus, job.parameters, replica)
+        if gpus > most:  # a larger cluster buys spares for its own size
+            own = replace(own, spares=round(basis.bought_spares * gpus / most))
+        one, many = drawn_outcome(own, job_inputs(basis, gpus), draws, seed)
+        rows.append(
+            out.SizeRow(
+                gpus=gpus,
+                beyond=gpus > most,
+                mtbf_hours=float(one.mtbf_s) / HOUR,
+                interval_s=float(one.interval_s),
+                ettr=band(one.ettr, many.ettr),
+                goodput=band(one.goodput, many.goodput),
+            )
+        )
+    return tuple(rows)
+
+
+def _levers(
+    basis: GoodputBasis, job: JobCase, outcome: JobOutcome
+) -> Iterator[tuple[str, str, JobCase, dict[str, Number]]]:
+    """Yield name, words, job and inputs of every change worth a try."""
+    if job.restart == "requeue":
+        yield "reschedule", "restart by replacing lost nodes alone", replace(job, restart="reschedule"), {}
+    if job.restart != "standby":
+        yield "standby", "restart onto warm standby nodes", replace(job, restart="standby"), {}
+    yield "monitor", f"a monitor that sees a hang after {MONITOR_S:.0f} s", job, {"hang": MONITOR_S}
+    if job.checkpoints == "synchronous":
+        yield "asynchronous", "asynchronous checkpoints", replace(job, checkpoints="asynchronous"), {}
+    if job.checkpoints != "in-memory" and job.clients_gbyte_s:
+        yield "in-memory", "checkpoints in the memory of other nodes", replace(job, checkpoints="in-memory"), {}
+    if job.write_gbyte_s:
+        twice = {
+            "read_gbyte_s": {name: 2 * rate for name, rate in job.read_gbyte_s.items()},
+            "write_gbyte_s": {name: 2 * rate for name, rate in job.write_gbyte_s.items()},
+        }
+        yield "storage", "twice the storage servers", replace(job, **twice), {}  # type: ignore[arg-type]
+    if "link" in job.units and "link" not in job.survives:
+        second = job.survives | {"link", "leaf-switch"}
+        yield "second-port", "a second port of every NIC on a leaf of its own", replace(job, survives=second), {}
+        others = basis.hazards.profile.hazards["link"].others
+        if others is not None:
+            low = float(others.range[0])
+            yield "links", "links that fail as rarely as the best source has it", job, {"rate.link": low}
+    if job.units.get("bridge"):
+        without = {**job.units, "bridge": 0.0}
+        yield "bridge", "no NVLink bridges (steps take longer)", replace(job, units=without), {}
+    yield "repair", "repair within four hours", job, {"repair": QUICK_REPAIR_S}
+    spares = enough(float(outcome.in_repair), 0.99)
+    if spares > job.spares:
+        yield "spares", f"{spares:,} spare nodes", replace(job, spares=spares), {}
+
+
+def lever_rows(
+    basis: GoodputBasis, job: JobCase, inputs: tuple[Input, ...], outcome: JobOutcome, year: float | None
+) -> tuple[out.LeverRow, ...]:
+    """Return what changes would give, the largest first.
+
+    Args:
+        basis: the design with its hazards.
+        job: the job.
+        inputs: its inputs.
+        outcome: its outcome.
+        year: cost of the job's accelerators a year [currency]; None where unknown.
+    """
+    v = likely(inputs)
+    base = float(outcome.goodput)
+    rows = []
+    for name, words, changed, other in _levers(basis, job, outcome):
+        found = float(job_outcome(changed, {**v, **other}).goodput)
+        gain = found / base - 1
+        if abs(gain) >= LEAST_GAIN:
+            worth = None if year is None else year * gain
+            rows.append(out.LeverRow(lever=name, label=words, goodput=found, tokens=gain, worth_year=worth))
+    return tuple(sorted(rows, key=lambda row: -row.tokens))

@@ -1,0 +1,112 @@
+"""Failures and storage of a design in short, as `design` and `compare` print them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.reliability.exposure import OF_NODES, job_units
+from ffplan.reliability.hazards import YEAR_S, event_rates
+from ffplan.reliability.spare_count import enough
+from ffplan.results.storage import StorageTerm
+from ffplan.results.summaries import ReliabilitySummary, StorageSummary
+from ffplan.studies.goodput_basis import spares_of
+
+if TYPE_CHECKING:
+    from ffplan.studies.goodput_basis import GoodputBasis
+
+YEAR_HOURS = YEAR_S / 3_600.0
+NAMED = 3
+"""Kinds of failure that a report names [1]."""
+
+
+def expected_terms(terms: dict[str, float], efficiency: float) -> list[StorageTerm]:
+    """Return the limits of a rate with the service's efficiency, the least first.
+
+    Args:
+        terms: rates by what they are of [GB/s].
+        efficiency: rate that the service reaches over what NICs carry [1].
+    """
+    found = [(name, rate * (efficiency if name.startswith("NICs") else 1.0)) for name, rate in terms.items()]
+    return [StorageTerm(name, rate) for name, rate in sorted(found, key=lambda item: item[1])]
+
+
+def service_efficiency(basis: GoodputBasis) -> float:
+    """Return the rate that the storage service reaches over what its NICs carry [1]."""
+    storage = basis.storage
+    if storage is not None and storage.efficiency is not None:
+        return storage.efficiency
+    return float(basis.hazards.profile.storage_efficiency.value)
+
+
+def storage_summary(basis: GoodputBasis) -> StorageSummary | None:
+    """Return capacity and rates of a design's storage; None where there is none.
+
+    Args:
+        basis: the design with its storage.
+    """
+    storage = basis.storage
+    if storage is None:
+        return None
+    efficiency = service_efficiency(basis)
+    read, write = expected_terms(storage.read, efficiency)[0], expected_terms(storage.write, efficiency)[0]
+    count = max(basis.design.accelerators, 1)
+    return StorageSummary(
+        planned=storage.planned,
+        servers=storage.servers,
+        raw_bytes=storage.raw_bytes,
+        usable_bytes=storage.usable_bytes,
+        read_gbyte_s=read.gbyte_s,
+        write_gbyte_s=write.gbyte_s,
+        read_per_accelerator=read.gbyte_s / count,
+        write_per_accelerator=write.gbyte_s / count,
+        read_binds=read.label,
+        write_binds=write.label,
+    )
+
+
+def reliability_summary(basis: GoodputBasis) -> ReliabilitySummary:
+    """Return what a job on all accelerators of a design expects of failures.
+
+    Args:
+        basis: the design, with accelerators, and its hazards.
+    """
+    design, hazards = basis.design, basis.hazards
+    profile, nodes = hazards.profile, design.compute.group.count
+    units = job_units(design, basis.fabric, nodes)
+    part = design.compute.accelerator
+    relative = profile.relative.get(part.id) if part else None
+    fleet = hazards.section.fleet or profile.fleet
+    stopped = [rate for rate in hazards.rates if rate.unit not in units.survives]
+
+    def events(factor: float) -> dict[str, float]:
+        found = event_rates(
+            {rate.name: rate.rate.per_year for rate in hazards.rates},
+            fleet=factor,
+            relative=float(relative.value) if relative else 1.0,
+            spreads=[rate.name for rate in hazards.rates if rate.spreads],
+            of_nodes=[rate.name for rate in hazards.rates if rate.unit in OF_NODES],
+        )
+        return {rate.name: float(found[rate.name] * units.counts[rate.unit]) for rate in hazards.rates}
+
+    def mtbf(factor: float) -> float:
+        found = events(factor)
+        return YEAR_HOURS / sum(found[rate.name] * float(rate.stops.value) for rate in stopped)
+
+    likely = events(float(fleet.value))
+    by = sorted(stopped, key=lambda rate: -likely[rate.name] * float(rate.stops.value))
+    removed = sum(likely[rate.name] * float(rate.removes.value) for rate in hazards.rates)
+    down = removed * float(profile.repair.value) / YEAR_S
+    hours = mtbf(float(fleet.value))
+    low, high = (float(end) for end in fleet.range)
+    return ReliabilitySummary(
+        profile=profile.id,
+        gpus=design.accelerators,
+        mtbf_hours=hours,
+        mtbf_hours_low=mtbf(high),
+        mtbf_hours_high=mtbf(low),
+        interruptions_per_day=24 / hours,
+        largest=tuple(rate.label for rate in by[:NAMED]),
+        nodes_in_repair=down,
+        spares=spares_of(basis, nodes),
+        spares_for_99=enough(down, 0.99),
+    )

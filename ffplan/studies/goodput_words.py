@@ -1,0 +1,99 @@
+"""Goodput in sentences: the answer, and the assumptions behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import listed, number, percent, plural, span
+
+if TYPE_CHECKING:
+    from ffplan.reliability.job import JobCase, JobOutcome
+    from ffplan.results.reliability import ReliabilityReport
+    from ffplan.results.run import Band
+    from ffplan.studies.goodput_basis import GoodputBasis
+    from ffplan.studies.goodput_job import GoodputJob
+
+HOUR = 3_600.0
+FEW = 3
+"""Kinds of failure that a sentence names."""
+
+
+def _share(found: Band) -> str:
+    ends = "" if found.p10 == found.p90 else f" ({100 * found.p10:.1f} to {100 * found.p90:.1f} %)"
+    return f"{100 * found.likely:.1f} %{ends}"
+
+
+def goodput_headline(found: ReliabilityReport) -> tuple[str, ...]:
+    """Return the answer, a sentence each."""
+    mtbf = found.mtbf_hours.likely
+    often = f"every {span(mtbf * HOUR)}"
+    most = listed(f"{row.label} ({percent(row.share)})" for row in found.hazards[:FEW])
+    saved = found.checkpoint
+    lines = [
+        f"{found.model} on {plural(found.gpus, 'accelerator')} keeps {_share(found.goodput)} of its time.",
+        f"A failure stops it {often}: {most}.",
+    ]
+    rows = {row.rule: row for row in found.intervals}
+    usual, best = rows["usual"], rows["best"]
+    text = f"The best interval of checkpoints is {span(best.interval_s)}"
+    text += f"; every {span(usual.interval_s)} keeps {100 * usual.goodput:.1f} %"
+    if "given" in rows:
+        given = rows["given"]
+        text += f"; the design's {span(given.interval_s)} keep {100 * given.goodput:.1f} %"
+    lines.append(f"{text}.")
+    if saved.save_s:
+        lines.append(
+            f"A checkpoint is {number(saved.bytes / 1e12, 3)} TB; storage has it after {span(saved.save_s)} "
+            f"(bound by {saved.binds}), and the job stops for {span(saved.stop_s)}."
+        )
+    better = [row for row in found.levers if row.tokens > 0]
+    if better:
+        row = better[0]
+        worth = f", worth {row.worth_year:,.0f} {found.currency} a year" if row.worth_year is not None else ""
+        lines.append(f"What would help most: {row.label}, {100 * row.tokens:+.1f} % tokens{worth}.")
+    if found.short_chance > 0.01:
+        lines.append(
+            f"It lacks a node {percent(found.short_chance)} of the time; {plural(found.spares_for_99, 'spare')} would "
+            f"make that 1 %, and there {'is' if found.spares == 1 else 'are'} {found.spares:,}."
+        )
+    return tuple(lines)
+
+
+def goodput_assumptions(basis: GoodputBasis, asked: GoodputJob, job: JobCase, one: JobOutcome) -> tuple[str, ...]:
+    """Return the assumptions behind a goodput."""
+    section, storage = basis.hazards.section, basis.storage
+    found = [
+        f"Failures follow `{basis.hazards.profile.id}`: independent, at constant rates, past a fleet's first months.",
+        "Goodput is effective training time over time (ETTR), times the rate that missing nodes leave. Queueing, MFU, "
+        "stragglers and loss spikes are not in it.",
+        f"Restarts: {section.restart}; checkpoints: {section.checkpoints}.",
+    ]
+    if section.short_of_nodes == "shrink":
+        nodes = plural(round(job.replica_nodes), "node")
+        found.append(f"A job that lacks a node goes on without that replica ({nodes}) until repair.")
+    else:
+        found.append("A job that lacks a node waits for repair.")
+    if section.spare_nodes is None:
+        found.append(
+            f"Spares: {basis.bought_spares:,} as the ownership profile buys them, and nodes that the job leaves free."
+        )
+    if asked.report is None:
+        found.append(f"The job is not timed ({asked.untimed}); a replica is taken to be one node.")
+    if storage is None:
+        found.append("No storage is known: saving and loading are taken to cost nothing.")
+    else:
+        if not storage.planned:
+            server = storage.groups[0].server.id
+            found.append(
+                f"The design plans no storage: {plural(storage.servers, 'server')} `{server}` stand for it, as the "
+                "ownership profile sizes it."
+            )
+        if storage.client_assumed:
+            found.append("The compute server's file has no NIC for storage: one as the storage servers have is taken.")
+    if job.copy_gbyte_s is None:
+        found.append("The PCIe link of the accelerators is unknown: copies into host memory are taken to cost nothing.")
+    if any(row in job.survives for row in job.units):
+        found.append("A link or a leaf switch lost leaves every NIC another port: the job slows, and goes on.")
+    if float(one.mtbf_s) < float(one.restart_s):
+        found.append("Failures come faster than restarts: no such job makes much progress.")
+    return tuple(found)

@@ -1,0 +1,238 @@
+"""The storage of a design: what it holds, reads and writes, and what checkpoints and data ask of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan import __version__
+from ffplan.base.formatting import GIB, listed, number, percent, plural, span
+from ffplan.catalog.parts import StorageServer
+from ffplan.cost.sensitivity import likely
+from ffplan.reliability.incast import blocked_rate, incast
+from ffplan.reliability.job import job_outcome
+from ffplan.results import storage as out
+from ffplan.results.design import SCHEMA_VERSION, DesignInfo, ToolInfo
+from ffplan.studies.design_assumptions import announced, recalled_figures
+from ffplan.studies.files_read import files_read
+from ffplan.studies.goodput_basis import goodput_basis
+from ffplan.studies.goodput_job import job_inputs, job_on, model_parameters
+from ffplan.studies.goodput_summary import expected_terms, service_efficiency, storage_summary
+from ffplan.training.memory import kv_bytes
+from ffplan.training.model_shape import shape_of
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.reliability.job import JobOutcome
+    from ffplan.results.summaries import StorageSummary
+    from ffplan.studies.goodput_basis import GoodputBasis
+    from ffplan.studies.goodput_job import GoodputJob
+    from ffplan.studies.storage_basis import StorageBasis
+
+DAY = 86_400.0
+YEAR_DAYS = 365.0
+PIB = 2.0**50
+SENDERS = (1, 2, 4, 8, 16, 32, 64)
+"""Servers that one client reads from, in the table of incast [1]."""
+WINDOW = 4
+"""Transfers that a client grants at once [1]."""
+CHUNK_BYTES = 1 * 2.0**20
+"""Size of one transfer [byte]."""
+GRANT_S = 10e-6
+"""From the end of a transfer to the first byte of the next, over an idle fabric [s]."""
+
+
+class NoStorageError(Exception):
+    """The design has no storage, and nothing stands for it."""
+
+
+def _tiers(basis: GoodputBasis, found: StorageSummary) -> tuple[out.TierRow, ...]:
+    """Return the guidance for as many accelerators as the design has."""
+    rows = []
+    for tier in basis.hazards.profile.storage_tiers.values():
+        part = basis.design.accelerators / tier.accelerators.value
+        read, write = tier.read.value * part, tier.write.value * part
+        met = found.read_gbyte_s >= read and found.write_gbyte_s >= write
+        rows.append(out.TierRow(tier=tier.label, use=tier.use, read_gbyte_s=read, write_gbyte_s=write, met=met))
+    return tuple(rows)
+
+
+def incast_rows(client: float, sender: float) -> tuple[out.IncastRow, ...]:
+    """Return what one client receives from several servers.
+
+    Args:
+        client: rate of its NICs [GB/s].
+        sender: rate of a server's NICs [GB/s].
+    """
+    counts = np.array(SENDERS)
+    limited = incast(
+        counts,
+        client=client,
+        sender=sender,
+        window=WINDOW,
+        transfer_s=CHUNK_BYTES / (client * 1e9),
+        grant_s=GRANT_S,
+    )
+    return tuple(
+        out.IncastRow(
+            senders=int(count),
+            limited_gbyte_s=float(rate),
+            free_gbyte_s=min(float(count) * sender, client) * blocked_rate(int(count)),
+        )
+        for count, rate in zip(counts, np.asarray(limited), strict=True)
+    )
+
+
+def _burst(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJob) -> tuple[out.BurstReport, JobOutcome]:
+    job = job_on(basis, asked.gpus, model_parameters(asked.model))
+    one = job_outcome(job, likely(job_inputs(basis, asked.gpus)))
+    size, save = float(one.checkpoint_bytes), float(one.persist_s)
+    interval = float(one.interval_s)
+    each = size / job.nodes / save / 1e9
+    share = each / storage.client_gbyte_s
+    daily = size * storage.copies * DAY / (interval + float(one.save_s))
+    server = storage.groups[0].server
+    assert isinstance(server, StorageServer)
+    endurance = server.drives.endurance
+    life = endurance.value * storage.drives / daily / YEAR_DAYS if endurance else None
+    report = out.BurstReport(
+        model=asked.model.id,
+        gpus=asked.gpus,
+        bytes=size,
+        save_s=save,
+        load_s=float(one.load_s),
+        binds=one.persist_binds,
+        interval_s=interval,
+        node_gbyte_s=each,
+        nic_share=share,
+        mean_nic_share=share * min(1.0, save / (interval + float(one.save_s))),
+        written_per_day=daily,
+        drive_life_years=life,
+        kept=storage.usable_bytes / size,
+    )
+    return report, one
+
+
+def _reads(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJob, read: float) -> out.ReadReport | None:
+    if asked.report is None or asked.model.transformer is None:
+        return None
+    rate = asked.report.rows[0].tokens_s
+    wanted = rate * float(basis.hazards.profile.token_bytes.value) / 1e9
+    shape = shape_of(asked.model.transformer)
+    context = float(kv_bytes(shape, shape.sequence))
+    client = storage.client_gbyte_s * service_efficiency(basis)
+    return out.ReadReport(
+        tokens_s=rate,
+        gbyte_s=wanted,
+        share=wanted / read,
+        context_bytes=context,
+        contexts_s_node=client * 1e9 / context,
+    )
+
+
+def study_storage(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob | None) -> out.StorageReport:
+    """Return the storage of a design, with what a job asks of it.
+
+    Args:
+        design: the design.
+        catalog: its parts.
+        asked: the job; None for the storage alone.
+
+    Raises:
+        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
+        NoStorageError: where it has no storage, and nothing stands for it.
+    """
+    basis = goodput_basis(design, catalog)
+    storage = basis.storage
+    summary = storage_summary(basis)
+    if storage is None or summary is None:
+        raise NoStorageError(f"`{design.spec.name}` plans no storage, and its ownership profile sizes none")
+    efficiency = service_efficiency(basis)
+    read, write = expected_terms(storage.read, efficiency), expected_terms(storage.write, efficiency)
+    nodes, zones = design.compute.group.count, design.spec.fabric.zones
+    client = storage.client_gbyte_s * efficiency
+    burst = _burst(basis, storage, asked)[0] if asked is not None and asked.model.transformer is not None else None
+    part = 1.0 if zones == 1 or design.side_by_side else 1.0 / zones
+    zone = min(term.gbyte_s * (part if term.label.startswith("NICs") else 1.0) for term in read)
+    first = storage.groups[0]
+    sender = sum(first.nics[slot].rate.value for slot in range(len(first.nics)))
+    management = sum(group.group.count for group in design.groups if group.group.role == "management")
+    return out.StorageReport(
+        schema_version=SCHEMA_VERSION,
+        tool=ToolInfo("ffplan", __version__),
+        design=DesignInfo(
+            name=design.spec.name,
+            description=design.spec.description,
+            file=design.document.file,
+            sha256=design.document.sha256,
+        ),
+        catalog=files_read(catalog),
+        headline=_headline(summary, burst, nodes, client),
+        storage=summary,
+        server=tuple(dict.fromkeys(group.server.id for group in storage.groups)),
+        drives=storage.drives,
+        nics=storage.nics,
+        copies=storage.copies,
+        efficiency=efficiency,
+        shared=storage.shared,
+        line_gbyte_s=storage.read["NICs of the servers"],
+        read=tuple(read),
+        write=tuple(write),
+        zones=zones,
+        zone_read_gbyte_s=zone,
+        client_gbyte_s=client,
+        clients_gbyte_s=client * nodes,
+        clients_busy=int(np.ceil(summary.read_gbyte_s / client)),
+        bytes_per_accelerator=storage.usable_bytes / max(design.accelerators, 1),
+        tiers=_tiers(basis, summary),
+        incast=incast_rows(storage.client_gbyte_s, sender),
+        burst=burst,
+        reads=_reads(basis, storage, asked, summary.read_gbyte_s) if asked is not None else None,
+        metadata_servers=management or None,
+        assumptions=(*_assumptions(basis, storage, efficiency), *announced(catalog)),
+        unverified=recalled_figures(catalog),
+    )
+
+
+def _headline(found: StorageSummary, burst: out.BurstReport | None, nodes: int, client: float) -> tuple[str, ...]:
+    raw, usable = found.raw_bytes / 1e15, found.usable_bytes / 1e15
+    lines = [
+        f"{plural(found.servers, 'server')} hold {number(usable, 3)} PB ({number(found.usable_bytes / PIB, 3)} PiB) of "
+        f"{number(raw, 3)} PB raw.",
+        f"Together they read {number(found.read_gbyte_s, 3)} GB/s, bound by {found.read_binds}, and write "
+        f"{number(found.write_gbyte_s, 3)} GB/s, bound by {found.write_binds}: "
+        f"{number(found.read_per_accelerator, 2)} and {number(found.write_per_accelerator, 2)} GB/s an accelerator.",
+    ]
+    total = client * nodes
+    if total < found.read_gbyte_s:
+        lines.append(f"The {nodes:,} compute nodes together read no more than {number(total, 3)} GB/s.")
+    if burst is not None:
+        lines.append(
+            f"A checkpoint of {burst.model}, {number(burst.bytes / 1e12, 3)} TB, is saved in "
+            f"{span(burst.save_s)} and takes {percent(burst.nic_share)} of each node's NICs meanwhile."
+        )
+    return tuple(lines)
+
+
+def _assumptions(basis: GoodputBasis, storage: StorageBasis, efficiency: float) -> tuple[str, ...]:
+    found = [
+        f"The service reaches {percent(efficiency)} of what NICs carry; a write costs {number(storage.copies)} drive "
+        "writes and as many crossings of the servers' NICs.",
+        f"Incast: a client grants {WINDOW} transfers of 1 MiB at a time, {number(GRANT_S * 1e6)} us apart; without "
+        "grants, servers send first in, first out, to clients at random.",
+        "Storage has a virtual lane of its own where the fabric is shared: allreduce keeps what storage leaves.",
+    ]
+    if not storage.planned:
+        names = listed(f"`{group.server.id}`" for group in storage.groups)
+        found.append(f"The design plans no storage: {names} stand for it, as the ownership profile sizes it.")
+    if storage.client_assumed:
+        found.append("The compute server's file has no NIC for storage: one as the storage servers have is taken.")
+    if any(not isinstance(group.server, StorageServer) or group.server.drives.read is None for group in storage.groups):
+        found.append("The rate of the drives is unknown: NICs alone bound it.")
+    if basis.design.spec.fabric.zones > 1:
+        where = "one NIC in every zone" if storage.in_every_zone else "all its NICs in one zone"
+        found.append(f"A storage server has {where}: a job within one zone reaches that zone's NICs.")
+    found.append(f"GiB is {GIB:.0f} bytes; GB/s are 10^9 byte/s.")
+    return tuple(found)

@@ -1,0 +1,150 @@
+"""The storage of a design: the servers it plans, or those that stand for it, and the terms of their rates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.catalog.parts import StorageServer
+from ffplan.design.resolved import ResolvedGroup
+from ffplan.reliability.storage import StorageRates, capacity, storage_rates
+
+if TYPE_CHECKING:
+    from ffplan.catalog.parts import Nic
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.fabric.sizing.plan import FabricPlan
+
+OWN = ("both", "storage")
+"""Networks of NICs that carry storage."""
+
+
+@record
+class StorageBasis:
+    """Storage servers with what they hold and carry."""
+
+    groups: tuple[ResolvedGroup, ...]
+    planned: bool
+    """Whether the design plans them; otherwise as many stand for it as its ownership profile has it."""
+    shared: bool
+    """Whether the compute fabric carries storage."""
+    servers: int
+    drives: int
+    nics: int
+    raw_bytes: float
+    usable_bytes: float
+    copies: float
+    efficiency: float | None
+    """Of the service [1]; None where its file has none."""
+    read: dict[str, float]
+    """Terms of reading, the service's efficiency left out [GB/s]."""
+    write: dict[str, float]
+    client_gbyte_s: float
+    """What the NICs of a compute node carry to storage, one direction [GB/s]."""
+    client_assumed: bool
+    """Whether a NIC is assumed, since the server's file has none for storage."""
+    in_every_zone: bool
+
+
+def _line(nic: Nic, rate: float) -> float:
+    return float(min(rate, nic.rate.value))
+
+
+def _client(design: ResolvedDesign, groups: tuple[ResolvedGroup, ...], beside: float | None) -> tuple[float, bool]:
+    """Return what a compute node carries to storage [GB/s], and whether a NIC is assumed.
+
+    Storage that the design does not plan stands on a network of its own, of which a node has the rate `beside`.
+    """
+    group = design.compute
+    if beside is not None:
+        return beside, False
+    port = design.port_gbyte_s * design.stripes
+    total = 0.0
+    for slot, (place, nic) in enumerate(zip(group.server.nics, group.nics, strict=True)):
+        if place.network in OWN:
+            total += _line(nic, port if slot in group.fabric_nics else nic.rate.value)
+    if total:
+        return total, False
+    first = groups[0].nics[0]
+    return _line(first, first.rate.value), True
+
+
+def _copies(server: StorageServer) -> tuple[float, float]:
+    """Return copies of all data, and the part of the capacity left after them [1]."""
+    service = server.service
+    if service is None:
+        return 1.0, 1.0
+    return float(service.copies.value), service.usable.value if service.usable else 1.0
+
+
+def _terms(server: StorageServer, count: int, each: float) -> StorageRates:
+    """Return the terms of the rates of equal servers, of which each carries a rate through its NICs [GB/s]."""
+    own = server.drives
+    return storage_rates(
+        servers=count,
+        nic_gbyte_s=each,
+        drive_read=own.read.value * own.count.value if own.read else None,
+        drive_write=own.write.value * own.count.value if own.write else None,
+        copies=_copies(server)[0],
+        efficiency=1.0,
+    )
+
+
+def storage_basis(
+    design: ResolvedDesign, plan: FabricPlan, usual: ResolvedGroup | None, beside: float | None = None
+) -> StorageBasis | None:
+    """Return the storage of a design; None where it plans none and none stands for it.
+
+    Args:
+        design: the design.
+        plan: its fabric.
+        usual: servers that stand for storage which the design does not plan.
+        beside: what a node carries to them over a network of their own [GB/s].
+    """
+    planned = tuple(group for group in design.groups if group.group.role == "storage")
+    groups = planned or ((usual,) if usual is not None else ())
+    if not groups:
+        return None
+    port = design.port_gbyte_s
+    read: dict[str, float] = {}
+    write: dict[str, float] = {}
+    raw = usable = 0.0
+    drives = nics = 0
+    shared = bool(planned)
+    for group in groups:
+        server = group.server
+        assert isinstance(server, StorageServer)
+        count = group.group.count
+        on = group.fabric_nics if planned else range(len(group.nics))
+        each = sum(_line(group.nics[slot], port if planned else group.nics[slot].rate.value) for slot in on)
+        own, copies, left, terms = server.drives, *_copies(server), _terms(server, count, each)
+        for into, found in ((read, terms.read), (write, terms.write)):
+            for name, rate in found.items():
+                into[name] = into.get(name, 0.0) + float(rate)
+        raw += float(capacity(count, own.count.value, own.capacity.value, 1.0))
+        usable += float(capacity(count, own.count.value, own.capacity.value, copies, left))
+        drives += count * int(own.count.value)
+        nics += count * len(on)
+    if planned and plan.oversubscription > 1:
+        for into in (read, write):
+            into["NICs behind oversubscribed leaves"] = into["NICs of the servers"] / plan.oversubscription
+    client, assumed = _client(design, groups, None if planned else beside)
+    first = groups[0].server
+    assert isinstance(first, StorageServer)
+    service = first.service
+    return StorageBasis(
+        groups=groups,
+        planned=bool(planned),
+        shared=shared,
+        servers=sum(group.group.count for group in groups),
+        drives=drives,
+        nics=nics,
+        raw_bytes=raw,
+        usable_bytes=usable,
+        copies=float(service.copies.value) if service else 1.0,
+        efficiency=float(service.efficiency.value) if service and service.efficiency else None,
+        read=read,
+        write=write,
+        client_gbyte_s=client,
+        client_assumed=assumed,
+        in_every_zone=all(group.group.zones == "every" for group in groups),
+    )

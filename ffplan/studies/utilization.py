@@ -1,0 +1,262 @@
+"""How jobs share a cluster: utilisation, waits, fragmentation, and what zones cost; simulated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan import __version__
+from ffplan.base.formatting import percent, plural, span
+from ffplan.base.record import record
+from ffplan.catalog.reliability import JobMix
+from ffplan.reliability.scheduler import ClusterRules, JobTable, Shared, drawn_jobs, share_cluster
+from ffplan.reliability.simulate import mean_interval
+from ffplan.results import utilization as out
+from ffplan.results.design import SCHEMA_VERSION, DesignInfo, ToolInfo
+from ffplan.studies.files_read import files_read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+
+DAY = 86_400.0
+WARM = 0.2
+"""Part of the days at the start that no figure counts [1]."""
+JOB_S = 6e-5
+"""Time to simulate a job, measured on one core [s]."""
+
+
+@record
+class UtilizationRequest:
+    """What to simulate."""
+
+    mix: JobMix | None
+    """Distribution of jobs; None where they are given."""
+    table: JobTable | None
+    """Jobs as given."""
+    name: str
+    """The mix, or the file of the jobs."""
+    policies: tuple[str, ...]
+    load: float
+    """Work that arrives over what the cluster can do [1]."""
+    days: float
+    runs: int
+    seed: int
+    quantum_s: float
+    save_s: float
+    load_s: float
+
+
+def cluster_rules(design: ResolvedDesign, asked: UtilizationRequest, policy: str, *, zoned: bool) -> ClusterRules:
+    """Return a design as a scheduler sees it.
+
+    Args:
+        design: the design.
+        asked: what to simulate.
+        policy: fifo, backfill or time-sharing.
+        zoned: gangs keep to the design's zones; otherwise all nodes are one pool.
+    """
+    fabric, count = design.spec.fabric, design.compute.group.count
+    zones = fabric.zones if zoned and not design.side_by_side else 1
+    each = [count // zones + (at < count % zones) for at in range(zones)]
+    joined = fabric.inter_zone is not None
+    return ClusterRules(
+        zones=tuple(each),
+        gpus_per_node=design.compute.accelerators_per_node,
+        spanning=1 if zones > 1 and joined else 0,
+        policy=policy,
+        quantum_s=asked.quantum_s,
+        save_s=asked.save_s,
+        load_s=asked.load_s,
+    )
+
+
+def job_table(design: ResolvedDesign, asked: UtilizationRequest, seed: int) -> JobTable:
+    """Return the jobs of a run: those given, or drawn from the mix.
+
+    Args:
+        design: the design.
+        asked: what to simulate.
+        seed: seed of the draw.
+    """
+    if asked.table is not None:
+        return asked.table
+    mix = asked.mix
+    assert mix is not None
+    seconds = asked.days * DAY
+    most = largest_job(design)
+    return drawn_jobs(
+        run=(float(mix.run_mean.value), float(mix.run_median.value), float(mix.run_max.value)),
+        gpus=(float(mix.gpus_mean.value), float(mix.gpus_median.value), float(mix.gpus_max.value)),
+        most_gpus=most,
+        work_gpu_s=asked.load * design.accelerators * seconds,
+        seconds=seconds,
+        seed=seed,
+    )
+
+
+def largest_job(design: ResolvedDesign) -> int:
+    """Return the accelerators that one job can hold [1]: all, or a zone's where zones are not joined."""
+    group, fabric = design.compute, design.spec.fabric
+    apart = fabric.zones > 1 and fabric.inter_zone is None and not design.side_by_side
+    nodes = group.group.count // fabric.zones if apart else group.group.count
+    return nodes * group.accelerators_per_node
+
+
+def expected_seconds(design: ResolvedDesign, asked: UtilizationRequest) -> float:
+    """Return how long the simulation will take [s].
+
+    Args:
+        design: the design.
+        asked: what to simulate.
+    """
+    jobs = len(job_table(design, asked, asked.seed).gpus)
+    settings = len(asked.policies) * (2 if design.spec.fabric.zones > 1 and not design.side_by_side else 1)
+    return JOB_S * jobs * asked.runs * settings
+
+
+def _interval(values: list[float]) -> out.MeanInterval:
+    mean, _, half = mean_interval(values)
+    return out.MeanInterval(mean, None, None) if len(values) < 2 else out.MeanInterval(mean, mean - half, mean + half)
+
+
+def _waits(runs: list[Shared]) -> tuple[out.WaitRow, ...]:
+    waits = np.concatenate([run.wait_s for run in runs])
+    gpus = np.concatenate([run.wait_gpus for run in runs])
+    if not len(waits):
+        return ()
+    classes = 2 ** np.ceil(np.log2(np.maximum(gpus, 1))).astype(int)
+    rows = []
+    for size in np.unique(classes):
+        own = waits[classes == size]
+        rows.append(
+            out.WaitRow(
+                gpus=int(size),
+                jobs=len(own),
+                mean_s=float(own.mean()),
+                median_s=float(np.median(own)),
+                p90_s=float(np.quantile(own, 0.9)),
+            )
+        )
+    return tuple(rows)
+
+
+def _policy(policy: str, zones: int, runs: list[Shared], days: float) -> out.PolicyRow:
+    return out.PolicyRow(
+        policy=policy,
+        zones=zones,
+        utilisation=_interval([run.utilisation for run in runs]),
+        occupied=_interval([run.occupied for run in runs]),
+        fragmentation=_interval([run.fragmentation for run in runs]),
+        wait_s=_interval([float(run.wait_s.mean()) if len(run.wait_s) else 0.0 for run in runs]),
+        preemptions_per_day=sum(run.preemptions for run in runs) / len(runs) / days,
+        waiting=sum(run.unfinished for run in runs) / len(runs),
+        waits=_waits(runs),
+    )
+
+
+def study_utilization(
+    design: ResolvedDesign, catalog: Catalog, asked: UtilizationRequest, step: Callable[[int, int], None]
+) -> out.UtilizationReport:
+    """Return how jobs use a design.
+
+    Args:
+        design: the design, with accelerators.
+        catalog: its parts.
+        asked: what to simulate.
+        step: called before every run with its number and their sum; Ctrl-C in a run ends the simulation with the runs
+            before it.
+
+    Raises:
+        ImportError: without SimPy.
+        KeyboardInterrupt: in the first round of runs.
+    """
+    zones = design.spec.fabric.zones if not design.side_by_side else 1
+    settings = [(policy, zoned) for policy in asked.policies for zoned in ((True, False) if zones > 1 else (True,))]
+    found: dict[tuple[str, bool], list[Shared]] = {setting: [] for setting in settings}
+    seconds, stopped, done = asked.days * DAY, False, 0
+    first = job_table(design, asked, asked.seed)
+    try:
+        for number in range(asked.runs):
+            table = first if not number else job_table(design, asked, asked.seed + number)
+            for policy, zoned in settings:
+                step(done, asked.runs * len(settings))
+                rules = cluster_rules(design, asked, policy, zoned=zoned)
+                found[policy, zoned].append(share_cluster(rules, table, seconds, seconds * WARM))
+                done += 1
+    except KeyboardInterrupt:
+        if not all(found.values()):
+            raise
+        stopped = True
+    rows = tuple(_policy(policy, zones if zoned else 1, runs, asked.days) for (policy, zoned), runs in found.items())
+    offered = float((first.run_s * first.gpus).sum()) / (design.accelerators * seconds)
+    report = out.UtilizationReport(
+        schema_version=SCHEMA_VERSION,
+        tool=ToolInfo("ffplan", __version__),
+        design=DesignInfo(
+            name=design.spec.name,
+            description=design.spec.description,
+            file=design.document.file,
+            sha256=design.document.sha256,
+        ),
+        catalog=files_read(catalog),
+        headline=(),
+        jobs=asked.name,
+        offered=offered,
+        days=asked.days,
+        warm_days=asked.days * WARM,
+        runs=len(next(iter(found.values()))),
+        seed=asked.seed,
+        save_s=asked.save_s,
+        load_s=asked.load_s,
+        quantum_s=asked.quantum_s,
+        utilization=rows,
+        stopped=stopped,
+        assumptions=_assumptions(design, asked, zones),
+    )
+    return replace(report, headline=_headline(report))
+
+
+def _headline(report: out.UtilizationReport) -> tuple[str, ...]:
+    first = report.utilization[0]
+    lines = [
+        f"With {report.jobs} at {percent(report.offered)} of what the cluster can do, {first.policy} keeps "
+        f"{100 * first.utilisation.mean:.1f} % of its accelerators at work; a job waits {span(first.wait_s.mean)} in "
+        "the mean."
+    ]
+    pool = next((row for row in report.utilization if row.policy == first.policy and row.zones == 1), None)
+    if pool is not None and first.zones > 1:
+        lost = pool.utilisation.mean - first.utilisation.mean
+        lines.append(f"Keeping to {first.zones} zones costs {100 * lost:.2f} points of utilisation.")
+    best = max((row for row in report.utilization if row.zones == first.zones), key=lambda row: row.utilisation.mean)
+    if best is not first:
+        lines.append(f"{best.policy} would keep {100 * best.utilisation.mean:.1f} %.")
+    if first.waiting > 1:
+        lines.append(f"{plural(round(first.waiting), 'job')} still wait at the end; their waits are not counted.")
+    return tuple(lines)
+
+
+def _assumptions(design: ResolvedDesign, asked: UtilizationRequest, zones: int) -> tuple[str, ...]:
+    each = design.compute.accelerators_per_node
+    found = [
+        f"A job of {each} accelerators or fewer shares a node; a larger one takes whole nodes, all at once.",
+        "No node fails; `ffplan goodput` has what failures take.",
+    ]
+    if asked.mix is not None:
+        found.append(
+            f"Sizes and run times are lognormal with mean and median of `{asked.name}`; sizes are powers of two, "
+            "arrivals random."
+        )
+    if zones > 1:
+        joined = design.spec.fabric.inter_zone is not None
+        found.append("A job keeps to one zone where it fits" + ("; one at a time may span zones." if joined else "."))
+    if "time-sharing" in asked.policies:
+        found.append(
+            f"Time-sharing: after {span(asked.quantum_s)} a job may have to leave; it saves in "
+            f"{span(asked.save_s)} and loads in {span(asked.load_s)}."
+        )
+    return tuple(found)

@@ -1,0 +1,215 @@
+"""`ffplan goodput`, `storage` and `acceptance` as their users run them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support import ffplan, valid
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+POD = ("superpod-h100-4su", "--model", "llama3-70b")
+QUICK = ("goodput", *POD, "--draws", "0")
+
+
+def report(*arguments: str) -> dict[str, Any]:
+    run = ffplan(*arguments, "-f", "json")
+    assert run.code in (0, 1), run.err
+    found = valid(run.out, {"design": "assessment"}.get(arguments[0], arguments[0]))
+    assert isinstance(found, dict)
+    return found
+
+
+def test_goodput_says_what_is_lost_and_what_helps() -> None:
+    found = report("goodput", *POD)
+    own = found["reliability"]
+    assert own["gpus"] == 1016
+    assert 0.9 < own["goodput"]["p10"] < own["goodput"]["likely"] < 1
+    assert sum(row["share"] for row in own["hazards"]) == pytest.approx(1)
+    assert sum(row["interruptions_per_day"] for row in own["hazards"]) == pytest.approx(
+        24 / own["mtbf_hours"]["likely"]
+    )
+    best = {row["rule"]: row["goodput"] for row in own["intervals"]}
+    assert best["best"] >= max(best.values()) - 1e-12
+    assert [row["tokens"] for row in own["levers"]] == sorted((row["tokens"] for row in own["levers"]), reverse=True)
+    assert own["levers"][0]["lever"] == "standby"
+    assert own["levers"][0]["worth_year"] > 0
+    assert own["tokens_s_kept"] == pytest.approx(own["tokens_s"] * own["goodput"]["likely"])
+    sizes = found["sizes"]
+    assert [row["gpus"] for row in sizes] == sorted(row["gpus"] for row in sizes)
+    assert {row["beyond"] for row in sizes if row["gpus"] > 1016} == {True}
+    assert sizes[-1]["gpus"] == 100_000
+    assert next(row for row in sizes if row["gpus"] == 1016)["goodput"] == own["goodput"]
+
+
+def test_goodput_is_the_effective_time_of_a_run_unless_the_design_states_one(tmp_path: Path) -> None:
+    from tests.support import ROOT
+
+    kept = report("goodput", *POD)["reliability"]["goodput"]["likely"]
+    run = report("cost", *POD, "--tokens", "2T", "--draws", "0")["run"]
+    assert run["effective"] == pytest.approx(kept, rel=1e-12)
+    text = (ROOT / "designs" / "superpod-h100-4su.yaml").read_text()
+    stated = tmp_path / "stated.yaml"
+    stated.write_text(text + "\nownership: {effective: 90 %}\n")
+    other = report("cost", str(stated), *POD[1:], "--tokens", "2T", "--draws", "0")["run"]
+    assert other["effective"] == 0.9
+    ratio = run["cost_per_million_tokens"]["likely"] / other["cost_per_million_tokens"]["likely"]
+    assert ratio == pytest.approx(0.9 / kept)
+
+
+def test_design_and_goodput_have_one_mtbf() -> None:
+    own = report(*QUICK)["reliability"]
+    short = report("design", "superpod-h100-4su")["reliability"]
+    assert short["mtbf_hours"] == pytest.approx(own["mtbf_hours"]["likely"])
+    assert short["nodes_in_repair"] == pytest.approx(own["nodes_in_repair"])
+    assert (short["spares"], short["spares_for_99"]) == (own["spares"], own["spares_for_99"])
+
+
+def test_options_change_the_recovery() -> None:
+    plain = report(*QUICK)["reliability"]
+    standby = report(*QUICK, "--restart", "standby")["reliability"]
+    hourly = report(*QUICK, "--interval", "1 h", "--checkpoints", "synchronous")["reliability"]
+    assert standby["goodput"]["likely"] > plain["goodput"]["likely"] > hourly["goodput"]["likely"]
+    assert hourly["intervals"][0] == {**hourly["intervals"][0], "rule": "given", "interval_s": 3600.0}
+    none = report(*QUICK, "--spares", "0")["reliability"]
+    assert none["spares"] == 0
+    assert none["lost"]["missing_nodes"] > plain["lost"]["missing_nodes"]
+
+
+def test_a_simulation_agrees_and_names_parts() -> None:
+    short = ("--simulate", "--runs", "6", "--days", "60", "-f", "json")
+    run = ffplan("goodput", "fire-flyer-2-nvlink", "-m", "llama-13b", *short)
+    found = json.loads(run.out)["simulation"]
+    assert found["agrees"]
+    assert found["goodput_low"] < found["goodput"] < found["goodput_high"]
+    assert found["interruptions"] == pytest.approx(found["interruptions_expected"], rel=0.1)
+    parts = {row["part"] for row in found["timeline"] if row["hazard"] == "leaf switch"}
+    links = [row for row in found["timeline"] if row["hazard"] == "link between switches"]
+    assert all("leaf" in name for name in parts)
+    assert all(0 < row["rate_left"] <= 1 for row in links)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("fire-flyer-2",), "no job: name --model"),
+        (("fire-flyer-2", "-m", "llama-13b", "-g", "20000"), "one job can span 10,000"),
+        (("fire-flyer-2", "-m", "resnet-50"), "sized for transformers"),
+        (("fire-flyer-2", "-m", "llama-13b", "--interval", "soon"), "--interval"),
+        (("fire-flyer-2", "-m", "llama-13b", "--restart", "standbye"), "did you mean `standby`"),
+        (("fire-flyer-2", "-m", "llama-13b", "--days", "9"), "with --simulate only"),
+        (("fire-flyer-2", "-m", "llama-13b", "--checkpoints", "in-memory", "--simulate"), "not simulated"),
+    ],
+)
+def test_what_goodput_refuses(arguments: tuple[str, ...], words: str) -> None:
+    run = ffplan("goodput", *arguments)
+    assert (run.code, run.out) == (2, "")
+    assert words in run.err
+
+
+def test_storage_of_the_paper_s_cluster() -> None:
+    found = report("storage", "fire-flyer-2", "-m", "llama-13b", "-g", "512")
+    own = found["storage"]
+    assert own["read_gbyte_s"] == pytest.approx(found["line_gbyte_s"] * 0.889)
+    assert own["write_gbyte_s"] == pytest.approx(own["read_gbyte_s"] / 2)
+    assert found["zone_read_gbyte_s"] == pytest.approx(own["read_gbyte_s"] / 2)
+    assert own["usable_bytes"] == own["raw_bytes"] / 2
+    assert found["client_gbyte_s"] > 10 * 2**30 / 1e9  # section VII-A: over 10 GiB/s a node
+    assert found["burst"]["save_s"] < 10  # "a few seconds"
+    assert found["burst"]["bytes"] == pytest.approx(14 * 13.0e9, rel=0.01)
+    assert report("design", "fire-flyer-2")["storage"] == own
+    assert [row["met"] for row in found["tiers"]] == [True, True, True]
+    free = [row["free_gbyte_s"] for row in found["incast"]]
+    assert min(row["limited_gbyte_s"] for row in found["incast"][1:]) > max(free[1:])
+
+
+def test_storage_that_stands_for_what_a_design_does_not_plan() -> None:
+    run = ffplan("storage", "superpod-h100-4su")
+    assert run.code == 0
+    assert "plans no storage" in " ".join(run.out.split())
+    assert not report("storage", "superpod-h100-4su")["storage"]["planned"]
+
+
+def test_the_sheet_can_be_filled_in(tmp_path: Path) -> None:
+    sheet = tmp_path / "sheet.csv"
+    assert ffplan("acceptance", "superpod-h100-4su", "-f", "csv", "-o", str(sheet)).code == 0
+    lines = sheet.read_text().splitlines()
+    header = lines[0].split(",")
+    at = next(number for number, line in enumerate(lines) if line.startswith("gemm-bf16,"))
+    cells = lines[at].split(",")
+    for gpu, rate in enumerate((670.0, 671.5, 669.0, 672.0, 668.5, 500.0)):
+        filled = list(cells)
+        for name, value in (("host", "node01"), ("part", f"GPU {gpu}"), ("measured", str(rate))):
+            filled[header.index(name)] = value
+        lines.append(",".join(filled))
+    sheet.write_text("\n".join(lines) + "\n")
+    run = ffplan("acceptance", *POD, "--measured", str(sheet), "-f", "json")
+    assert run.code == 1
+    found = json.loads(run.out)
+    assert [row["verdict"] for row in found["judged"]] == ["fail", "pass", "pass", "pass", "pass", "pass"]
+    (slow,) = found["slow"]
+    assert (slow["part"], slow["value"]) == ("GPU 5", 500.0)
+    assert slow["median"] == pytest.approx(669.5)
+    assert slow["step"] > 0.1
+    assert "BF16 GEMM" not in found["missing"]
+
+
+def test_what_acceptance_refuses(tmp_path: Path) -> None:
+    log = tmp_path / "a.txt"
+    log.write_text("nothing\n")
+    for arguments, words in (
+        (("--tolerance", "100 %"), "below 100 %"),
+        (("--save", "c.txt"), "with --measured only"),
+        (("--date", "2026-11-22"), "with --save only"),
+        (("--measured", str(log), "--save", str(tmp_path / "c.txt")), "needs --date"),
+        (("--measured", str(log)), "no program that is known"),
+        (("--measured", str(tmp_path / "none")), "cannot be read"),
+    ):
+        run = ffplan("acceptance", "superpod-h100-4su", *arguments)
+        assert run.code == 2
+        assert words in run.err
+
+
+JOBS = ("utilization", "fire-flyer-2", "--days", "0.5", "--runs", "3")
+
+
+def test_utilization_with_time_sharing_and_zones() -> None:
+    found = report(*JOBS, "--policy", "time-sharing,fifo")
+    rows = {(row["policy"], row["zones"]): row for row in found["utilization"]}
+    shared, plain = rows["time-sharing", 2], rows["fifo", 2]
+    assert shared["utilisation"]["mean"] > plain["utilisation"]["mean"]
+    assert shared["wait_s"]["mean"] < plain["wait_s"]["mean"]
+    assert rows["fifo", 1]["utilisation"]["mean"] >= plain["utilisation"]["mean"]
+    for row in rows.values():
+        assert row["utilisation"]["mean"] <= row["occupied"]["mean"] + 1e-9 <= 1 + 1e-9
+        assert row["occupied"]["mean"] + row["fragmentation"]["mean"] <= 1 + 1e-9
+        assert row["utilisation"]["low"] <= row["utilisation"]["mean"] <= row["utilisation"]["high"]
+    assert found["offered"] == pytest.approx(1.1, rel=0.05)
+
+
+def test_jobs_of_a_csv(tmp_path: Path) -> None:
+    """Two gangs of all nodes, an hour each, and one that comes between: the queue is first in, first out."""
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("arrival_s,gpus,run_s\n0,1016,3600\n10,1016,3600\n20,8,600\n")
+    given = ("utilization", "superpod-h100-4su", "--jobs", str(jobs), "--policy", "fifo")
+    found = report(*given, "--days", "0.1")
+    (row,) = found["utilization"]
+    assert row["utilisation"]["low"] is None
+    assert row["waiting"] == 0
+    for text, words in (
+        ("arrival_s,gpus\n0,8\n", "no column `run_s`"),
+        ("arrival_s,gpus,run_s\n0,2000,60\n", "a job of 2000; one can hold 1,016"),
+        ("arrival_s,gpus,run_s\n0,x,60\n", "this is no job"),
+        ("arrival_s,gpus,run_s\n0,8,0\n", "this is no job"),
+        ("arrival_s,gpus,run_s\n", "no job"),
+    ):
+        jobs.write_text(text)
+        run = ffplan("utilization", "superpod-h100-4su", "--jobs", str(jobs))
+        assert run.code == 2
+        assert words in run.err
+    run = ffplan("utilization", "superpod-h100-4su", "--jobs", "kalo")
+    assert "did you mean `kalos`" in run.err

@@ -1,0 +1,210 @@
+"""Logs of other programs, in the forms that they print."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ffplan.base.errors import InputError
+from ffplan.inputs.document import read_document
+from ffplan.inputs.validate import validate
+from ffplan.interop.logs.cases import cases_text
+from ffplan.interop.logs.nccl_tests import bus_factor
+from ffplan.interop.logs.read import read_log
+from ffplan.validation.communication_cases import CaseFile
+
+RANKS = "".join(
+    f"#  Rank  {n} Group  0 Pid  1 on   node0{n // 4} device  {n % 4} [0000:18:00] H100\n" for n in range(8)
+)
+HEAD = "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+ROW = "     8388608       2097152     float     sum      -1    105.3   79.66  139.41      0    104.9   79.97  139.94      0\n"
+
+
+def test_nccl_tests_counts_ranks_and_nodes_and_takes_the_first_half() -> None:
+    text = "# Collective test starting: all_reduce_perf\n" + RANKS + HEAD + ROW + "# Out of bounds values : 0 OK\n"
+    (found,) = read_log(text, "run.txt")
+    assert (found.check, found.gpus, found.nodes, found.size_bytes) == ("allreduce", 8, 2, 8388608)
+    assert (found.value, found.host, found.line) == (139.41, "2 nodes from node00", 11)
+
+
+def test_the_operation_comes_from_the_file_s_name_where_the_log_has_none() -> None:
+    (found,) = read_log(RANKS + HEAD + ROW, "logs/all_reduce_perf-8.log")
+    assert found.check == "allreduce"
+    with pytest.raises(InputError, match="not algbw 79"):
+        read_log(RANKS + HEAD + ROW, "reduce-scatter.log")
+
+
+def test_cycles_and_types_of_one_size_are_averaged_and_wrong_results_doubted() -> None:
+    other = ROW.replace("79.66  139.41      0", "80.66  141.16      3")
+    (found,) = read_log(RANKS + HEAD + ROW + "# Testing 2 cycle.\n" + other, "all_reduce.txt")
+    assert found.value == pytest.approx((139.41 + 141.16) / 2)
+    assert found.doubt == "wrong results"
+
+
+def test_rccl_prints_one_half_statistics_and_stamps() -> None:
+    half = "     8388608       2097152     float     sum      -1    105.3   79.66  139.41    N/A\n"
+    stamped = ROW.rstrip() + "  2026-11-22 10:11:12\n"
+    wide = (
+        "     8388608       2097152     float     sum      -1    105.3   79.66  139.41      0  100.1  110.2  109.9  0.02"
+        "    104.9   79.97  139.94      0  100.1  110.2  109.9  0.02\n"
+    )
+    for row in (half, stamped, wide):
+        text = "rccl-tests: Version develop\n" + RANKS + HEAD + row
+        (found,) = read_log(text, "all_reduce_perf.out")
+        assert found.value == 139.41
+
+
+def test_nccl_tests_json_keeps_neither_environment_nor_arguments() -> None:
+    loaded: dict[str, Any] = {
+        "version": "2.17",
+        "args": ["./build/all_gather_perf", "--secret", "hunter2"],
+        "env": {"TOKEN": "hunter2"},
+        "devices": [{"rank": n, "hostname": "node01"} for n in range(4)],
+        "results": [
+            {
+                "size": 4194304,
+                "count": 262144,
+                "type": "float",
+                "redop": "none",
+                "root": -1,
+                "out_of_place": None,
+                "in_place": {"time": 100.0, "alg_bw": 41.94, "bus_bw": 31.46, "nwrong": 0},
+            }
+        ],
+    }
+    (found,) = read_log(json.dumps(loaded), "out.json")
+    assert (found.check, found.gpus, found.value) == ("all-gather", 4, 31.46)
+    assert "hunter2" not in repr(found)
+
+
+def test_bus_factors() -> None:
+    assert [bus_factor(name, 8) for name in ("allreduce", "all-gather", "sendrecv")] == [1.75, 0.875, 1.0]
+
+
+def test_nvbandwidth_cells_are_strings_and_waived_tests_have_none() -> None:
+    cases: list[dict[str, Any]] = [
+        {"name": "host_to_device_memcpy_ce", "status": "Passed", "bandwidth_matrix": [["55.59", "41.61"]]},
+        {
+            "name": "device_to_device_memcpy_read_ce",
+            "status": "Passed",
+            "bandwidth_matrix": [["N/A", "390.1"], ["388.2", "N/A"]],
+        },
+        {"name": "all_to_host_memcpy_ce", "status": "Waived"},
+        {"name": "host_device_latency_sm", "status": "Passed", "bandwidth_matrix": [["700"]]},
+    ]
+    found = read_log("warning\n" + json.dumps({"nvbandwidth": {"testcases": cases}}), "logs/node07.json")
+    assert [(item.check, item.value, item.host, item.part) for item in found] == [
+        ("copy-to-device", 55.59, "node07", "GPU 0"),
+        ("copy-to-device", 41.61, "node07", "GPU 1"),
+        ("nvlink-copy", 390.1, "node07", "GPU 0"),
+        ("nvlink-copy", 388.2, "node07", "GPU 1"),
+    ]
+    cases[0]["status"] = "Error"
+    with pytest.raises(InputError, match="ended with `Error`"):
+        read_log(json.dumps({"nvbandwidth": {"testcases": cases}}), "a.json")
+
+
+def test_stream_prints_megabytes() -> None:
+    text = (
+        "Function    Best Rate MB/s  Avg time     Min time     Max time\nTriad:          312345.6     0.1  0.1  0.1\n"
+    )
+    (found,) = read_log(text, "node3.out")
+    assert (found.check, found.host, found.line) == ("memory", "node3", 2)
+    assert found.value == pytest.approx(312.3456)
+
+
+def fio(**job: Any) -> str:
+    base = {"jobname": "a", "groupid": 0, "error": 0, "job options": {"rw": "write", "direct": "1"}}
+    return json.dumps({"fio version": "fio-3.38", "jobs": [{**base, **job}, {**base, **job}]})
+
+
+def test_fio_adds_jobs_and_doubts_short_or_cached_runs() -> None:
+    side = {"io_bytes": 10**12, "bw_bytes": 5 * 10**9, "bw": 4882812, "runtime": 60000}
+    (found,) = read_log("fio: a warning\n" + fio(write=side), "n1.json")
+    assert (found.check, found.value, found.doubt) == ("storage-write", 10.0, "")
+    assert read_log(fio(write={**side, "runtime": 900}), "n1.json")[0].doubt == "shorter than 30 s"
+    cached = fio(write=side).replace('"direct": "1"', '"direct": "0"')
+    assert "page cache" in read_log(cached, "n1.json")[0].doubt
+    old = {"io_bytes": 10**12, "bw": 1000, "runtime": 60000}
+    assert read_log(fio(read=old), "n1.json")[0].value == pytest.approx(2 * 1000 * 1024 / 1e9)
+
+
+def test_fio_s_clients_are_not_counted_twice() -> None:
+    side = {"io_bytes": 10**12, "bw_bytes": 10**9, "runtime": 60000}
+    one = {"jobname": "a", "error": 0, "job options": {"direct": "1"}, "read": side}
+    clients = [{**one, "hostname": "n1"}, {**one, "hostname": "n2"}, {**one, "jobname": "All clients"}]
+    found = read_log(json.dumps({"fio version": "fio-3.38", "client_stats": clients}), "x.json")
+    assert [(item.host, item.value) for item in found] == [("n1", 1.0), ("n2", 1.0)]
+
+
+def test_ior_is_in_mebibytes_and_of_all_nodes() -> None:
+    text = (
+        "IOR-4.0.0\nOptions:\nnodes               : 4\ntasks               : 32\n"
+        "access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter\n"
+        "------    ---------  ----       ----------  ---------- ---------  --------   --------   --------   --------   ----\n"
+        "write     51200.1    51200      0.0195      1048576    1024.00    0.01       20.00      0.01       20.02      0\n"
+        "remove    -          -          -           -          -          -          -          -          0.1        0\n"
+        "Max Write: 51200.10 MiB/sec (53687.20 MB/sec)\n"
+    )
+    (found,) = read_log(text, "ior.txt")
+    assert (found.check, found.nodes, found.line) == ("storage-write", 4, 7)
+    assert found.value == pytest.approx(53.6872, abs=1e-4)
+
+
+SMI = """<?xml version="1.0" ?>
+<!DOCTYPE nvidia_smi_log SYSTEM "nvsmi_device_v12.dtd">
+<nvidia_smi_log><driver_version>570.86</driver_version><attached_gpus>2</attached_gpus>
+<gpu id="00000000:18:00.0"><pci><pci_gpu_link_info>
+<pcie_gen><max_link_gen>5</max_link_gen><current_link_gen>1</current_link_gen><max_host_link_gen>4</max_host_link_gen></pcie_gen>
+<link_widths><max_link_width>16x</max_link_width><current_link_width>8x</current_link_width></link_widths>
+</pci_gpu_link_info></pci></gpu></nvidia_smi_log>
+"""
+
+
+def test_an_idle_gpu_s_generation_says_nothing_its_width_does() -> None:
+    found = read_log(SMI, "node9.xml")
+    assert [(item.check, item.value, item.part, item.line) for item in found] == [
+        ("pcie-width", 8.0, "GPU 18:00.0", 4),
+        ("pcie-generation", 4.0, "GPU 18:00.0", 4),
+    ]
+
+
+def test_ibdiagnet_s_ports_are_hexadecimal_and_its_csv_named() -> None:
+    line = (
+        "{ CA Ports:02 SystemGUID:1 NodeGUID:0002c903 PortGUID:3 VenID:000002c9 DevID:1003 Rev:0 LID:0005 PN:01 } "
+        "{ SW Ports:24 SystemGUID:1 NodeGUID:0002c904 PortGUID:3 LID:0002 PN:14 } PHY=4x LOG=ACT SPD=25\n"
+    )
+    (found,) = read_log(line, "ibdiagnet2.lst")
+    assert (found.check, found.value, found.host, found.part) == ("nic-link", 12.5, "0002c903", "port 1")
+    text = (
+        "# generated by IBDIAG\nSTART_NODES\nNodeDesc,NumPorts,NodeType,NodeGUID\n"
+        '"node01 mlx5_0",1,1,0x1\n"leaf-01",64,2,0x2\nEND_NODES\n'
+        "START_PORTS\nNodeGuid,PortNum,LinkWidthActv,LinkSpeedActv,PortState\n"
+        "0x1,1,2,2048,4\n0x2,7,2,1024,4\n0x2,8,N/A,N/A,1\nEND_PORTS\n"
+    )
+    rows = read_log(text, "ibdiagnet2.db_csv")
+    assert [(item.check, item.value, item.host, item.part) for item in rows] == [
+        ("nic-link", 50.0, "node01 mlx5_0", "port 1"),
+        ("switch-link", 25.0, "leaf-01", "port 7"),
+    ]
+
+
+def test_a_filled_sheet_is_read_back() -> None:
+    text = "check,label,gpus,size_bytes,expected,least,host,part,measured\n"
+    text += "gemm-bf16,BF16 GEMM,0,0.0,671,604,node01,GPU 3,655.5\nmemory,,0,0.0,1,1,,,\n"
+    (found,) = read_log(text, "sheet.csv")
+    assert (found.check, found.value, found.host, found.part) == ("gemm-bf16", 655.5, "node01", "GPU 3")
+
+
+def test_measured_collectives_become_a_file_of_cases(tmp_path: Any) -> None:
+    rows = read_log(RANKS + HEAD + ROW, "all_reduce.txt")
+    text = cases_text(tuple(rows), "hgx-h100-8nic", "ours", "2026-11-22")
+    assert text is not None
+    path = tmp_path / "ours.yaml"
+    path.write_text(text)
+    loaded = validate(CaseFile, read_document(path))
+    (sweep,) = loaded.collectives
+    assert (sweep.operation, sweep.gpus, sweep.values) == ("allreduce", (8,), ((139.41,),))
+    assert cases_text((), "hgx-h100-8nic", "ours", "2026-11-22") is None

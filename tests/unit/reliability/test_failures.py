@@ -1,0 +1,177 @@
+"""Rates from counts, spares, and what a job leaves of its time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ffplan.catalog.reliability import FailureStudy, ReliabilityProfile
+from ffplan.catalog.store import Catalog
+from ffplan.reliability.hazards import counted_rate, exposure_years, hazard_rate, interruptions
+from ffplan.reliability.job import JobCase, job_outcome, requeue_seconds, restart_seconds
+from ffplan.reliability.poisson import interval, probabilities
+from ffplan.reliability.spare_count import enough
+from ffplan.reliability.spares import kept_rate, nodes_in_repair, shortage
+
+DAY = 86_400.0
+
+
+def study(name: str) -> FailureStudy:
+    part = Catalog().entry(name).part
+    assert isinstance(part, FailureStudy)
+    return part
+
+
+def test_intervals_are_those_of_the_chi_square_distribution() -> None:
+    assert interval(3, 303.0) == pytest.approx((0.0020, 0.0289), abs=5e-5)
+    for events, years in ((1, 2.0), (7, 100.0), (419, 303.0), (5521, 10_000.0)):
+        low = stats.chi2.ppf(0.025, 2 * events) / 2 / years
+        high = stats.chi2.ppf(0.975, 2 * events + 2) / 2 / years
+        assert interval(events, years) == pytest.approx((low, high), rel=1e-9)
+    assert interval(0, 10.0) == pytest.approx((0.0, 0.29957), abs=1e-5)
+    with pytest.raises(ValueError, match="exposure"):
+        interval(3, 0.0)
+
+
+def test_probabilities_and_spares_are_those_of_poisson() -> None:
+    assert probabilities(23.3) == pytest.approx(stats.poisson.pmf(np.arange(len(probabilities(23.3))), 23.3))
+    assert probabilities(0.0, 2).tolist() == [1.0, 0.0, 0.0]
+    down = nodes_in_repair(2048 * 3.79e-3 / DAY, 3 * DAY)
+    assert down == pytest.approx(23.29, abs=0.01)
+    assert enough(float(down), 0.99) == 35
+    assert enough(0.0, 0.99) == 0
+
+
+def test_llama_3s_counts_make_its_rates() -> None:
+    """Rates per million accelerator-hours as the counts of Table 5 give them."""
+    found = study("llama3-2024")
+    hours = 16_384 * 54 * 24 / 1e6
+    assert exposure_years(found, "accelerator") == pytest.approx(hours * 1e6 / 8760)
+    assert exposure_years(found, "bridge") is None
+    rate = counted_rate(found, ("faulty-gpu",), "accelerator")
+    assert rate.per_year == pytest.approx(0.0610, abs=1e-4)
+    assert rate.ends == pytest.approx((125 / 2424, 174 / 2424), rel=0.01)
+    assert counted_rate(found, ("ssd",), "node").per_year == pytest.approx(0.0099, abs=5e-5)
+    with pytest.raises(ValueError, match="no exposure of bridge"):
+        counted_rate(found, ("ssd",), "bridge")
+    every = sum(item.value for item in found.events.values())
+    assert interruptions({"all": 1.0}, {"all": every * 365 / 54}, {"all": 1.0}) == pytest.approx(
+        1 / (3.09 * 3600), 1e-3
+    )
+
+
+def test_other_sources_widen_the_interval_of_counts() -> None:
+    profile = Catalog().entry("reliability-2026").part
+    assert isinstance(profile, ReliabilityProfile)
+    link = profile.hazards["link"]
+    wide = hazard_rate("link", link, study("llama3-2024"))
+    narrow = hazard_rate("link", link.model_copy(update={"others": None}), study("llama3-2024"))
+    assert wide.rate.per_year == narrow.rate.per_year == pytest.approx(35 / (16_384 * 54 / 365))
+    assert wide.rate.ends == (0.00684, 0.0698)
+    assert 0.00684 < narrow.rate.ends[0] < narrow.rate.per_year < narrow.rate.ends[1] < 0.0698
+    assert hazard_rate("bridge", profile.hazards["bridge"], None).rate.events is None
+
+
+def test_a_restart_grows_with_the_logarithm_of_the_job() -> None:
+    points = ((2048.0, 454.0), (4096.0, 545.0), (8192.0, 635.0), (16384.0, 768.0))
+    assert requeue_seconds(points, np.array([2048, 16384])).tolist() == [454.0, 768.0]
+    assert requeue_seconds(points, 32768) == pytest.approx(768 + 133)
+    assert requeue_seconds(points, 1024) == pytest.approx(454 - 91)
+    assert requeue_seconds(points, 1) == pytest.approx(45.4)
+
+
+JOB = JobCase(
+    gpus=1024,
+    nodes=128,
+    units={"gpu": 1024.0, "link": 1024.0},
+    of_nodes=frozenset({"gpu"}),
+    spreads=frozenset({"gpu"}),
+    survives=frozenset(),
+    parameters=70e9,
+    copy_gbyte_s=200.0,
+    clients_gbyte_s=128 * 25.0,
+    read_gbyte_s={"NICs of the servers": 1000.0},
+    write_gbyte_s={"NICs of the servers": 500.0, "drives": 200.0},
+    spares=2,
+    replica_nodes=4,
+    checkpoints="asynchronous",
+    restart="requeue",
+    shrinks=True,
+)
+V = {
+    "rate.gpu": 0.1,
+    "rate.link": 0.02,
+    "stops.gpu": 1.0,
+    "stops.link": 0.5,
+    "removes.gpu": 0.5,
+    "removes.link": 0.0,
+    "fleet": 2.0,
+    "relative": 1.5,
+    "detect": 100.0,
+    "hang": 1800.0,
+    "hangs": 0.1,
+    "requeue": 400.0,
+    "reschedule": 0.5,
+    "standby": 0.1,
+    "repair": DAY,
+    "together": 0.04,
+    "pause": 0.5,
+    "checkpoint_bytes": 14.0,
+    "storage_efficiency": 0.8,
+}
+
+
+def test_a_job_by_hand() -> None:
+    found = job_outcome(JOB, V)
+    year = 365 * DAY
+    assert 1 / found.mtbf_s == pytest.approx((1024 * 0.1 * 2 * 1.5 + 1024 * 0.02 * 0.5) / year)
+    assert found.checkpoint_bytes == pytest.approx(0.98e12)
+    assert found.persist_binds == "drives"  # 200 GB/s, not 500 x 0.8
+    assert found.persist_s == pytest.approx(4.9)
+    assert found.load_s == pytest.approx(0.98e12 / 800e9)
+    assert found.save_s == pytest.approx(0.5 + 0.98e12 / (128 * 200e9))
+    assert found.restart_s == pytest.approx(0.9 * 100 + 0.1 * 1800 + 400 + found.load_s)
+    assert restart_seconds(replace(JOB, restart="standby"), V, 0.0) == pytest.approx(90 + 180 + 40)
+    assert found.in_repair == pytest.approx(1024 * 0.1 * 3 * 0.5 / 365)
+    lacking = float((stats.poisson.pmf(np.arange(60), found.in_repair) * np.maximum(np.arange(60) - 2, 0)).sum())
+    assert found.kept == pytest.approx(1 - lacking * 4 / 128)
+    assert found.goodput == found.ettr * found.kept
+
+
+def test_a_synchronous_save_stops_the_job_and_leaves_nothing_behind() -> None:
+    found = job_outcome(replace(JOB, checkpoints="synchronous"), V)
+    assert found.save_s == pytest.approx(0.5 + 4.9 + 0.98e12 / (128 * 200e9))
+    assert found.behind_s == 0.0
+    assert found.goodput < job_outcome(JOB, V).goodput < job_outcome(replace(JOB, checkpoints="in-memory"), V).goodput
+
+
+def test_what_a_job_survives_does_not_stop_it() -> None:
+    found = job_outcome(replace(JOB, survives=frozenset({"link"})), V)
+    assert found.by_hazard["link"] == 0.0
+    assert found.goodput > job_outcome(JOB, V).goodput
+
+
+def test_draws_and_single_values_are_one_formula() -> None:
+    many = job_outcome(JOB, {**V, "fleet": np.array([1.0, 2.0, 3.0]), "repair": np.array([DAY, DAY, 2 * DAY])})
+    assert np.asarray(many.goodput)[1] == pytest.approx(job_outcome(JOB, V).goodput)
+    assert (np.diff(many.goodput) < 0).all()
+
+
+def test_a_hundred_thousand_points_are_interpolated() -> None:
+    down = np.linspace(0.1, 90.0, 100_000)
+    found = shortage(down, 40)
+    for at in (0, 17_000, 50_000, 99_999):
+        exact = shortage(float(down[at]), 40)
+        assert np.asarray(found.chance)[at] == pytest.approx(exact.chance, abs=0.01)
+        assert np.asarray(found.missing)[at] == pytest.approx(exact.missing, rel=0.02, abs=1e-3)
+
+
+def test_a_job_that_waits_stands_as_long_as_erlangs_formula_has_it() -> None:
+    found = shortage(0.72, 0)
+    assert found.waiting == pytest.approx(0.72 / 1.72)
+    assert kept_rate(found, 64, 1, shrinks=False) == pytest.approx(1 / 1.72)
+    assert kept_rate(found, 64, 1, shrinks=True) == pytest.approx(1 - 0.72 / 64)
+    assert kept_rate(found, 64, 64, shrinks=True) == pytest.approx(1 / 1.72)  # one replica: it waits

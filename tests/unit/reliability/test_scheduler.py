@@ -1,0 +1,80 @@
+"""Jobs on a cluster against hand-worked schedules and queueing theory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import factorial
+
+import numpy as np
+import pytest
+
+from ffplan.reliability.scheduler import ClusterRules, JobTable, drawn_jobs, lognormal_of, share_cluster
+
+RULES = ClusterRules(
+    zones=(4, 4), gpus_per_node=8, spanning=1, policy="fifo", quantum_s=100.0, save_s=10.0, load_s=20.0
+)
+
+
+def table(*rows: tuple[float, float, int]) -> JobTable:
+    arrivals, runs, gpus = (np.array(column) for column in zip(*rows, strict=True))
+    return JobTable(arrivals.astype(float), runs.astype(float), gpus.astype(int))
+
+
+def test_lognormal_parameters_of_the_traces() -> None:
+    assert lognormal_of(1260, 124) == pytest.approx((4.82, 2.15), abs=0.005)
+    assert lognormal_of(18006, 874) == pytest.approx((6.77, 2.46), abs=0.005)
+    drawn = np.random.default_rng(0).lognormal(*lognormal_of(6652, 206), 4_000_000)
+    assert np.median(drawn) == pytest.approx(206, rel=0.02)
+    assert drawn.mean() == pytest.approx(6652, rel=0.15)
+
+
+def test_drawn_jobs_bring_the_work() -> None:
+    found = drawn_jobs(
+        run=(1260, 124, 625740), gpus=(26.77, 1, 1024), most_gpus=1000, work_gpu_s=1e9, seconds=1000.0, seed=3
+    )
+    assert float((found.run_s * found.gpus).sum()) == pytest.approx(1e9, rel=0.7)
+    assert found.gpus.max() <= 512  # the largest power of two below 1,000
+    assert (np.diff(found.arrival_s) >= 0).all()
+
+
+def test_a_gang_keeps_to_a_zone_where_it_fits_and_one_may_span() -> None:
+    """32 accelerators fill a zone; 40 need five nodes, and so both zones; a second such job waits."""
+    jobs = table((0, 100, 40), (1, 100, 40), (2, 100, 8))
+    found = share_cluster(RULES, jobs, 1000.0, 0.0)
+    assert found.wait_s.tolist() == pytest.approx([0.0, 99.0, 98.0])
+    none = share_cluster(replace(RULES, spanning=0), jobs, 1000.0, 0.0)
+    assert none.unfinished == 3  # first in, first out behind a job that never fits
+    later = share_cluster(replace(RULES, policy="backfill"), jobs, 1000.0, 0.0)
+    assert later.wait_s.tolist() == pytest.approx([0.0, 0.0, 99.0])
+
+
+def test_small_jobs_share_a_node_and_work_is_counted() -> None:
+    found = share_cluster(replace(RULES, zones=(1,)), table((0, 100, 4), (0, 100, 2), (0, 100, 4)), 400.0, 0.0)
+    assert found.wait_s.tolist() == pytest.approx([0.0, 0.0, 100.0])
+    assert found.utilisation == pytest.approx((400 + 200 + 400) / (8 * 400))
+    assert found.fragmentation == pytest.approx(2 * 100 / (8 * 400))
+
+
+def test_time_sharing_saves_leaves_and_comes_back() -> None:
+    """A long job leaves after its quantum, saves for 10 s; the other runs; it comes back and loads for 20 s."""
+    rules = replace(RULES, zones=(1,), policy="time-sharing", quantum_s=100.0)
+    found = share_cluster(rules, table((0, 300, 8), (5, 50, 8)), 1000.0, 0.0)
+    assert found.preemptions == 1
+    assert found.wait_s.tolist() == pytest.approx([0.0, 105.0])
+    assert found.utilisation == pytest.approx(350 / 1000)
+    assert found.occupied == pytest.approx((350 + 10 + 20) / 1000)
+
+
+def test_one_accelerator_jobs_wait_as_erlang_has_it() -> None:
+    """M/M/c: eight accelerators at a load of 0.8, exponential run times."""
+    random = np.random.default_rng(5)
+    count, servers, load = 200_000, 8, 0.8
+    arrivals = np.cumsum(random.exponential(1 / (servers * load), count))
+    jobs = JobTable(arrivals, random.exponential(1.0, count), np.ones(count, dtype=int))
+    rules = replace(RULES, zones=(1,), policy="fifo")
+    found = share_cluster(rules, jobs, float(arrivals[-1]), 100.0)
+    a = servers * load
+    tail = a**servers / factorial(servers) / (1 - load)
+    chance = tail / (sum(a**k / factorial(k) for k in range(servers)) + tail)
+    assert found.wait_s.mean() == pytest.approx(chance / (servers * (1 - load)), rel=0.06)
+    assert found.utilisation == pytest.approx(load, rel=0.02)

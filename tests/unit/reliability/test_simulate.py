@@ -1,0 +1,79 @@
+"""The simulation against the formulas: a second opinion within its confidence interval."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from scipy import stats
+
+from ffplan.reliability.checkpoint import goodput
+from ffplan.reliability.simulate import SimulatedJob, kept_work, mean_interval, simulate_run
+from ffplan.reliability.spares import kept_rate, nodes_in_repair, shortage
+
+YEAR = 365 * 86_400.0
+HOUR = 3600.0
+JOB = SimulatedJob(
+    rates={"accelerator": 0.8 / (3.09 * HOUR), "link": 0.2 / (3.09 * HOUR)},
+    removes={"accelerator": 0.3, "link": 0.0},
+    harmless={"upper-switch": 10 / YEAR},
+    interval_s=1000.0,
+    save_s=60.0,
+    behind_s=0.0,
+    restart_s=900.0,
+    repair_s=3 * 86_400.0,
+    nodes=2048,
+    spares=60,
+    replica_nodes=1.0,
+    shrinks=True,
+)
+
+
+def runs(job: SimulatedJob, seconds: float = YEAR, count: int = 8) -> tuple[float, float]:
+    mean, error, _ = mean_interval([simulate_run(job, seconds, seed).goodput for seed in range(count)])
+    return mean, error
+
+
+def test_checkpoints_failures_and_restarts() -> None:
+    for job, restart in ((JOB, 900.0), (replace(JOB, behind_s=300.0), 1200.0)):
+        mean, error = runs(job)
+        assert abs(mean - float(goodput(1000.0, 60.0, 3.09 * HOUR, restart))) < 3.5 * error < 0.01
+
+
+@pytest.mark.parametrize("spares", [0, 1, 3])
+@pytest.mark.parametrize("shrinks", [True, False])
+def test_missing_nodes(spares: int, shrinks: bool) -> None:
+    rare = {"accelerator": 1 / (30 * HOUR)}
+    job = replace(JOB, rates=rare, removes={"accelerator": 0.3}, nodes=64, spares=spares, shrinks=shrinks, harmless={})
+    mean, error = runs(job, 10 * YEAR)
+    short = shortage(nodes_in_repair(0.3 / (30 * HOUR), 3 * 86_400.0), spares)
+    expected = float(goodput(1000.0, 60.0, 30 * HOUR, 900.0)) * float(kept_rate(short, 64, 1, shrinks=shrinks))
+    assert abs(mean - expected) < 3.5 * error + 0.003
+
+
+def test_a_run_repeats_and_lists_what_happened() -> None:
+    one, two = (simulate_run(JOB, YEAR, 7) for _ in range(2))
+    assert one.goodput == two.goodput
+    assert len(one.events) <= 1_000 + 40
+    assert one.interruptions == pytest.approx(YEAR / (3.09 * HOUR), rel=0.1)
+    assert [event.at_s for event in one.events] == sorted(event.at_s for event in one.events)
+    assert all(event.down_s > 899.9 for event in one.events if event.hazard != "upper-switch")
+    harmless = [event for event in one.events if event.hazard == "upper-switch"]
+    assert harmless
+    assert all(event.down_s == event.lost_s == 0.0 for event in harmless)
+
+
+def test_work_is_kept_once_storage_has_it() -> None:
+    job = replace(JOB, behind_s=300.0)
+    assert kept_work(1060.0 + 299.0, job) == 0.0
+    assert kept_work(1060.0 + 300.0, job) == 1000.0
+    assert kept_work(2 * 1060.0 + 301.0, job) == 2000.0
+    assert kept_work(100.0, job) == 0.0
+
+
+def test_the_confidence_interval_is_students() -> None:
+    values = [0.90, 0.91, 0.93, 0.89, 0.92, 0.90, 0.94, 0.91, 0.92, 0.90]
+    mean, error, half = mean_interval(values)
+    low, high = stats.t.interval(0.95, 9, loc=mean, scale=error)
+    assert (mean - half, mean + half) == pytest.approx((low, high), abs=1e-4)
+    assert mean_interval([0.9])[1] == float("inf")
