@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ffplan.results.training import TrainReport
     from ffplan.studies.blast import SwitchLoss
     from ffplan.studies.design import DesignStudy
+    from ffplan.studies.goodput_job import JobRecovery
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
 
@@ -100,6 +101,22 @@ class Examined:
 
         timed = timed_job(self.timed, workload_gpus(self.study.design, workload), workload.tokens)
         return study_run(self.study.design, self.catalog.fork(), Asked(draws=0, seed=0, years=None), timed)
+
+    @cached_property
+    def recovery(self) -> JobRecovery | None:
+        """What failures and checkpoints leave of the workload; None where it has no step time.
+
+        Raises:
+            InputError: where the reliability of the design is wrong.
+        """
+        workload = self.study.design.workload
+        if self.timed is None:
+            return None
+        from ffplan.studies.goodput_job import job_recovery
+        from ffplan.studies.workload import workload_gpus
+
+        gpus = workload_gpus(self.study.design, workload)
+        return job_recovery(self.study.design, self.catalog.fork(), self.timed, gpus)
 
     @cached_property
     def ownership(self) -> ResolvedOwnership:

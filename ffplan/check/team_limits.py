@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 TOKENS = "cost_per_million_tokens"
 """Limit whose rule knows the currency of the run, which ownership or rent decides."""
-LEAST = ("allreduce_bandwidth", "tokens_per_second")
+LEAST = ("allreduce_bandwidth", "tokens_per_second", "goodput")
 """Limits that are a minimum."""
 
 

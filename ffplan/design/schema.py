@@ -180,6 +180,8 @@ class Limits(Frozen):
     """Least tokens a second of the workload [1/s]."""
     cost_per_million_tokens: MoneyAmount | None = None
     """Most that a million tokens of the workload may cost, ownership or rent included."""
+    goodput: Share | None = None
+    """Least goodput of the workload: the part of its time that failures, checkpoints and restarts leave [1]."""
     run_days: Annotated[float, Field(gt=0.0)] | None = None
     """Longest run of the workload over its tokens [day]."""
     blast_radius: Share | None = None

@@ -23,7 +23,18 @@ from ffplan.catalog.models import Model, ParameterFigure
 from ffplan.catalog.ownership import ESTIMATE_UNITS, PER_WORDS, Estimate, plain_amount
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.prices import PriceBook, RentBook
+from ffplan.catalog.reliability import (
+    DaysFigure,
+    EventFigure,
+    FailureStudy,
+    PlainFigure,
+    RateFigure,
+    ReliabilityProfile,
+    SecondsEstimate,
+    XidTable,
+)
 from ffplan.inputs.quantities import Money
+from ffplan.reliability.hazards import hazard_rate
 from ffplan.results.catalog import BrokenPart, FigureRow, PartList, PartReport, PartRow, PartSheet
 
 if TYPE_CHECKING:
@@ -43,6 +54,10 @@ _UNITS: dict[type[Figure], tuple[str, float]] = {
     DurationFigure: ("us", 1e-6),
     PowerFigure: ("W", 1.0),
     TransfersFigure: ("MT/s", 1.0),
+    EventFigure: ("events", 1.0),
+    DaysFigure: ("days", 1.0),
+    RateFigure: ("a year", 1.0),
+    PlainFigure: ("", 1.0),
 }
 
 
@@ -61,6 +76,8 @@ def _estimate_unit(figure: Estimate) -> tuple[str, float]:
     """Return the unit of an ownership figure, and its size in canonical units."""
     if isinstance(figure.value, Money):
         return figure.value.currency + PER_WORDS.get(type(figure), ""), 1.0
+    if isinstance(figure, SecondsEstimate):
+        return "s", 1.0
     return ESTIMATE_UNITS.get(type(figure), ("", 1.0))
 
 
@@ -111,8 +128,33 @@ def part_list(catalog: Catalog, kind: str | None = None) -> PartList:
     return PartList(rows, tuple(broken))
 
 
-def _dimensions(part: Part) -> tuple[tuple[str, str], ...]:
-    """Return the dimensions of a model, which share the source of its shape."""
+def _codes(table: XidTable) -> tuple[tuple[str, str], ...]:
+    """Return what each Xid says, and what to do first."""
+    rows = []
+    for code, item in table.codes.items():
+        then = f", then {item.then.replace('-', ' ')}" if item.then else ""
+        rows.append((code, f"{item.meaning}: {item.action.replace('-', ' ')}{then} ({item.of})"))
+    return tuple(rows)
+
+
+def _rates(profile: ReliabilityProfile, catalog: Catalog) -> tuple[tuple[str, str], ...]:
+    """Return the rate of each hazard with what it rests on."""
+    rows = []
+    for name, hazard in profile.hazards.items():
+        study = catalog.entry(hazard.counted.study).part if hazard.counted else None
+        found = hazard_rate(name, hazard, study if isinstance(study, FailureStudy) else None).rate
+        low, high = found.ends
+        words = f"{found.per_year:.3g} a year of one {hazard.unit} ({low:.2g} to {high:.2g}): {found.basis}"
+        rows.append((name, words))
+    return tuple(rows)
+
+
+def _dimensions(part: Part, catalog: Catalog) -> tuple[tuple[str, str], ...]:
+    """Return what a part says beside its figures: dimensions of a model, Xid codes, rates of hazards."""
+    if isinstance(part, XidTable):
+        return _codes(part)
+    if isinstance(part, ReliabilityProfile):
+        return _rates(part, catalog)
     if not isinstance(part, Model):
         return ()
     found = []
@@ -153,7 +195,7 @@ def part_sheet(catalog: Catalog, name: str) -> PartSheet:
     return PartSheet(
         report=report,
         kind_words=part.kind_words,
-        dimensions=_dimensions(part),
+        dimensions=_dimensions(part, catalog),
         sources=tuple(
             f"{item.title}, {item.date}{f' {item.note}' if item.note else ''}" for item in part.sources.values()
         ),

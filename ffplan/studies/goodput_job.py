@@ -9,6 +9,7 @@ from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.catalog.models import Model
 from ffplan.cost.draws import sample
+from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely
 from ffplan.fabric.sizing.link_cuts import zones_of
 from ffplan.node.host_copies import host_copies
@@ -17,13 +18,12 @@ from ffplan.reliability.job import JobCase, JobOutcome, job_outcome
 from ffplan.results.training import TrainReport
 from ffplan.studies.goodput_basis import GoodputBasis, goodput_basis, spares_of
 from ffplan.studies.job_layout import node_of
-from ffplan.studies.reliability import reliability_inputs
+from ffplan.studies.reliability_inputs import reliability_inputs
 from ffplan.training.model_flops import parameters
 from ffplan.training.model_shape import shape_of
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
-    from ffplan.cost.inputs import Input
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.plan import PlanRow
     from ffplan.studies.usual_job import TimedJob
@@ -169,6 +169,35 @@ def refuse_interval(design: ResolvedDesign, job: JobCase, inputs: tuple[Input, .
     raise InputError(design.document.finding("design-reliability", path, message, remedy))
 
 
+@record
+class JobRecovery:
+    """A timed job with what failures and checkpoints leave of it, at likely inputs."""
+
+    basis: GoodputBasis
+    job: JobCase
+    inputs: tuple[Input, ...]
+    outcome: JobOutcome
+
+
+def job_recovery(design: ResolvedDesign, catalog: Catalog, report: TrainReport, gpus: int) -> JobRecovery:
+    """Return what failures and checkpoints leave of a timed job.
+
+    Args:
+        design: the design.
+        catalog: its parts.
+        report: the job's training; its first row is the plan.
+        gpus: accelerators that it holds [1].
+
+    Raises:
+        InputError: where the reliability of the design is wrong.
+    """
+    basis = goodput_basis(design, catalog)
+    job = job_on(basis, gpus, report.parameters, replica_gpus(report.rows[0].plan))
+    inputs = job_inputs(basis, gpus)
+    refuse_interval(design, job, inputs)
+    return JobRecovery(basis, job, inputs, job_outcome(job, likely(inputs)))
+
+
 def effective_input(design: ResolvedDesign, catalog: Catalog, timed: TimedJob, stated: Input, seed: int = 0) -> Input:
     """Return the effective training time of a job as an input of its cost: what the design states, or its goodput.
 
@@ -186,14 +215,10 @@ def effective_input(design: ResolvedDesign, catalog: Catalog, timed: TimedJob, s
         return stated
     import numpy as np
 
-    basis = goodput_basis(design, catalog)
-    plan = timed.report.rows[0].plan
-    job = job_on(basis, timed.job.gpus, timed.report.parameters, replica_gpus(plan))
-    inputs = job_inputs(basis, timed.job.gpus)
-    refuse_interval(design, job, inputs)
-    one, many = drawn_outcome(job, inputs, DRAWS, seed)
+    found = job_recovery(design, catalog, timed.report, timed.job.gpus)
+    _, many = drawn_outcome(found.job, found.inputs, DRAWS, seed)
     low, high = (float(end) for end in np.quantile(many.goodput, ENDS))
-    value = float(one.goodput)
+    value = float(found.outcome.goodput)
     return replace(
         stated,
         key=f"{stated.key}@{design.spec.name}",
@@ -201,7 +226,7 @@ def effective_input(design: ResolvedDesign, catalog: Catalog, timed: TimedJob, s
         low=min(low, value),
         high=max(high, value),
         distribution="normal",
-        source=f"`ffplan goodput`, with `{basis.hazards.profile.id}`",
+        source=f"`ffplan goodput`, with `{found.basis.hazards.profile.id}`",
         status="D",
         date=None,
     )

@@ -14,6 +14,7 @@ from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
+from ffplan.studies.catalog import part_sheet
 from ffplan.validation.communication_cases import CaseFile
 from ffplan.validation.training_cases import TrainingFile
 from tests.support import DESIGNS, ROOT
@@ -81,6 +82,12 @@ def test_catalogue_files(kind: str) -> None:
         assert used == set(loaded.sources), f"{path}: every source listed is used, every source used is listed"
         for source in loaded.sources.values():
             assert ("recalled" in source.title) == (source.status == "R"), f"{path}: a recalled figure says so"
+
+
+def test_every_part_can_be_shown() -> None:
+    for path in FILES:
+        sheet = part_sheet(CATALOG, path.stem)
+        assert len(sheet.report.figures) == len(sheet.source_of), path
 
 
 def test_every_id_in_a_part_exists() -> None:

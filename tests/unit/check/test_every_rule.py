@@ -95,6 +95,11 @@ CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, 
         (H100, (job(f"{H100_JOB}, tokens: 15T", "run_days: 10000"),)),
     ),
     "limit-step-time": ((H100, (job(H100_JOB, "step_time: 1 ms"),)), (H100, (job(H100_JOB, "step_time: 1000 s"),))),
+    "limit-goodput": ((FF2, (limit("goodput: 99.9 %"), job(H100_JOB))), (FF2, (limit("goodput: 90 %"), job(H100_JOB)))),
+    "storage-below-checkpoint": (
+        (FF2, (("count: 135", "count: 1"), job(EXPERTS))),
+        (FF2, (job(H100_JOB),)),
+    ),
     "limit-tokens-per-second": (
         (H100, (job(H100_JOB, "tokens_per_second: 1.0e+12"),)),
         (H100, (job(H100_JOB, "tokens_per_second: 1"),)),
