@@ -286,6 +286,7 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
     rows: list[Row] = [
         ("to buy", tuple("-" if side.capex is None else amount(side.capex) for side in money.sides)),
         _banded("accelerator-hour", _two, [side.hour for side in money.sides]),
+        ("goodput", tuple("-" if run is None else f"{100 * run.effective:.1f} %" for run in runs)),
         _banded("days of the run", short, of("days")),
         _banded("cost of the run", amount, of("cost")),
         _banded("a million tokens", _two, of("cost_per_million_tokens")),

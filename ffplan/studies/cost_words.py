@@ -211,7 +211,8 @@ def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[s
         )
         found.append(
             "A run pays for its accelerator-hours at the price of an hour in use; its time is tokens over tokens a "
-            "second over the effective training time."
+            "second over the effective training time: the job's goodput (`ffplan goodput`), unless the design states "
+            "one."
         )
         found.append(
             f"The draws hold the model's error of the speed: {100 * error[0]:.0f} % in the mean over {error[1]}."

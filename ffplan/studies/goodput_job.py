@@ -222,6 +222,7 @@ def effective_input(design: ResolvedDesign, catalog: Catalog, timed: TimedJob, s
     return replace(
         stated,
         key=f"{stated.key}@{design.spec.name}",
+        label=f"{stated.label} of {design.spec.name}",
         likely=value,
         low=min(low, value),
         high=max(high, value),

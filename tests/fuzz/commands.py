@@ -123,8 +123,9 @@ WRONG = {"x", "0", "-1", "9", "nan", "2", "a: b", "../x", "99999999999999999999"
 """Values that are often refused, and therefore drawn seldom; 2 is a share of more than all."""
 LEFT_OUT = {"--update-baseline", "--output", "--catalog", "--write", "--save", "--force", "--with", "--leave-one-out"}
 """Options that write files, drive programs of others, or ask for minutes of work."""
-NOT_RUN = {"verify", "init", "explain"}
-"""Commands that drive other programs, write files into the working folder, or time a design hundreds of times."""
+NOT_RUN = {"verify", "init", "explain", "utilization"}
+"""Commands that drive other programs, write files into the working folder, time a design hundreds of times, or
+simulate for long."""
 USUAL = {
     "size": ("--endpoints", "--switch"),
     "train": ("--model", "--batch", "--gpus"),
