@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ffplan.base.errors import UsageError
+from ffplan.base.errors import InputError, UsageError
 from ffplan.cli.cost_options import DrawsOption
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.job import JobGpusOption, JobModelOption, job_asked
@@ -144,7 +144,13 @@ def goodput(
     asked = job_asked("goodput", design, parts, model, gpus)
     if asked is None:
         raise UsageError("ffplan goodput: no job: name --model, or give the design a `workload`")
-    study = study_goodput(design, parts, asked, Asked(draws=DRAWS if draws is None else draws, seed=seed))
+    try:
+        study = study_goodput(design, parts, asked, Asked(draws=DRAWS if draws is None else draws, seed=seed))
+    except InputError as error:
+        found = error.findings[0]
+        if interval is None or found.rule != "design-reliability":
+            raise
+        raise UsageError(f"ffplan goodput: --interval {interval}: {found.message}; {found.remedy}") from None
     report: GoodputReport = study.report
     if simulate:
         report = replace(report, simulation=_simulated(study, SimulationAsked(days, runs, seed)))

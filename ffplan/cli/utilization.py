@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.reliability.scheduler import JobTable
 
+LEAST_S = 60.0
+"""Shortest time that a job keeps its nodes [s]."""
 LONG_S = 10.0
 """Time of a simulation that is said before it starts [s]."""
 MOST_BYTES = 256 * 2**20
@@ -87,8 +89,8 @@ def utilization(
         name: _seconds(text, name)
         for name, text in (("--quantum", quantum), ("--save-time", save), ("--load-time", resume))
     }
-    if not times["--quantum"]:
-        raise UsageError(f"ffplan utilization: --quantum {quantum}: it must be above 0")
+    if times["--quantum"] < LEAST_S:
+        raise UsageError(f"ffplan utilization: --quantum {quantum}: it must be at least {LEAST_S:.0f} s")
     try:
         import simpy  # noqa: F401
     except ImportError:

@@ -44,7 +44,11 @@ def read_jobs(text: str, file: str, most_gpus: int) -> tuple[Floats, Floats, Int
     if lacks:
         raise _fault(file, 1, f"no column `{lacks[0]}`", f"give the columns {', '.join(COLUMNS)}")
     rows: list[tuple[float, float, int]] = []
-    for line, row in enumerate(reader, 2):
+    try:
+        listed = list(reader)
+    except csv.Error as error:
+        raise _fault(file, reader.line_num, f"this is no CSV: {error}", "give a row for each job") from None
+    for line, row in enumerate(listed, 2):
         try:
             arrival, gpus, run = (float(row[name] or "") for name in COLUMNS)
         except (ValueError, TypeError):

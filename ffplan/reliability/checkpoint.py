@@ -14,6 +14,8 @@ import numpy as np
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
 
+MOST_EXPONENT = 600.0
+"""Exponent whose power a float can still hold [1]."""
 NEWTON = 12
 """Steps of Newton's method; five reach a float's precision from Young's interval [1]."""
 
@@ -103,7 +105,8 @@ def goodput(interval: Any, save: Any, mtbf: Any, restart: Any) -> Number:
     Source:
         [2], equation 20. Worked: M 3.09 h, d 60 s, R 0.25 h, tau 0.31 h give 0.83.
     """
-    found: Number = interval / (mtbf * np.exp(restart / mtbf) * np.expm1((interval + save) / mtbf))
+    cycle = np.minimum((interval + save) / mtbf, MOST_EXPONENT)  # beyond it nothing is kept
+    found: Number = interval / mtbf * np.exp(-np.minimum(restart / mtbf, MOST_EXPONENT)) / np.expm1(cycle)
     return found
 
 
@@ -133,8 +136,8 @@ def losses(interval: Any, save: Any, mtbf: Any, restart: Any) -> dict[str, Numbe
 
 
 def two_level_goodput(
-    fast: tuple[Any, Any, Any], slow: tuple[Any, Any, Any], mtbf: Any, fraction: Any
-) -> tuple[Number, Number, Number]:
+    fast: tuple[Any, Any, Any], slow: tuple[Any, Any, Any], mtbf: Any, fraction: Any, interval: Any = None
+) -> tuple[Number, dict[str, Number], Number, Number]:
     """Return the goodput of checkpoints in the memory of other nodes, with some in storage.
 
     Args:
@@ -142,9 +145,10 @@ def two_level_goodput(
         slow: the same of storage [s].
         mtbf: mean time between interruptions [s].
         fraction: part of the interruptions that leaves a copy in memory; above 0 and below 1 [1].
+        interval: work between two copies in memory [s]; the best if None.
 
     Returns:
-        Goodput [1] and both intervals [s], broadcast shapes.
+        Goodput [1], where the rest goes by kind as `losses` has it [1], and both intervals [s], broadcast shapes.
 
     Equation:
         1 / (1 + d1/t1 + d2/t2 + (f (t1/2 + R1) + (1 - f)(t2/2 + R2)) / M), with t1 = sqrt(2 d1 M / f), t2 = sqrt(2 d2 M
@@ -153,11 +157,14 @@ def two_level_goodput(
     Source:
         Vaidya, A case for two-level distributed recovery schemes, 1995, to first order.
     """
-    first = np.maximum(young(fast[0], mtbf / fraction), fast[1])
+    first = np.maximum(young(fast[0], mtbf / fraction) if interval is None else interval, fast[1])
     second = np.maximum(young(slow[0], mtbf / (1 - fraction)), np.maximum(slow[1], first))
-    loss = fast[0] / first + slow[0] / second
-    loss = loss + (fraction * (first / 2 + fast[2]) + (1 - fraction) * (second / 2 + slow[2])) / mtbf
-    return 1 / (1 + loss), first, second
+    parts = {
+        "checkpoints": fast[0] / first + slow[0] / second,
+        "lost_work": (fraction * first + (1 - fraction) * second) / (2 * mtbf),
+        "restarts": (fraction * fast[2] + (1 - fraction) * slow[2]) / mtbf,
+    }
+    return 1 / (1 + sum(parts.values())), parts, first, second
 
 
 def rsc_ettr(nodes: Any, rate: Any, overhead: Any, interval: Any, write: Any) -> Number:

@@ -188,7 +188,7 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
         to_peer = size / (job.clients_gbyte_s * 1e9) if job.clients_gbyte_s else size * 0.0
         fast = (save, to_peer, restart - load + to_peer)
         slow = (0.0, least, restart + behind)  # storage takes a copy that memory has: no further stop
-        ettr, interval, _ = two_level_goodput(fast, slow, mtbf, 1 - v["together"])
+        ettr, parts, interval, _ = two_level_goodput(fast, slow, mtbf, 1 - v["together"], job.interval)
         behind = to_peer
     removed = sum(job.units[name] * rates[name] * v[f"removes.{name}"] for name in job.units)
     repair = nodes_in_repair(removed / YEAR_S, v["repair"])

@@ -25,6 +25,20 @@ def _terms(mean: float) -> int:
     return int(mean + 12 * np.sqrt(mean + 1) + 30)
 
 
+def log_weights(mean: float, most: int) -> Floats:
+    """Return the logarithms of the weights of 0, 1, 2 ... events, up to a common term.
+
+    Args:
+        mean: expected events [1]; above 0.
+        most: last number of events.
+
+    Returns:
+        k log(mean) - log(k!) [1], shape [most + 1].
+    """
+    found: Floats = np.arange(most + 1) * np.log(mean) - _log_factorials(most)
+    return found
+
+
 def probabilities(mean: float, most: int | None = None) -> Floats:
     """Return the probabilities of 0, 1, 2 ... events.
 
@@ -46,7 +60,7 @@ def probabilities(mean: float, most: int | None = None) -> Floats:
     if mean <= 0:
         none: Floats = (numbers == 0).astype(float)
         return none
-    found: Floats = np.exp(numbers * np.log(mean) - mean - _log_factorials(last))
+    found: Floats = np.exp(log_weights(mean, last) - mean)
     return found
 
 

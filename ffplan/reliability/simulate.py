@@ -30,6 +30,8 @@ class SimulatedJob:
     """Part of them that takes a node out, by hazard [1]."""
     harmless: dict[str, float]
     """Events a second that stop nothing, by hazard [1/s]."""
+    removals: float
+    """Nodes a second that failures take out which stop nothing [1/s]."""
     interval_s: float
     save_s: float
     behind_s: float
@@ -104,6 +106,8 @@ class _Run:
         self.count = 0
         self.events: list[Interruption] = []
         self.repaired: Any = self.env.event()
+        self.stretch: tuple[float, list[tuple[float, float]]] | None = None
+        """Start of the stretch that runs, and its paces; None in a restart."""
 
     @property
     def missing(self) -> int:
@@ -155,6 +159,7 @@ class _Run:
         while True:
             yield from self.whole()
             start, paces = self.env.now, [(0.0, self.pace)]
+            self.stretch = start, paces
             failure = self.env.timeout(self.random.exponential(1 / self.rate))
             while not failure.triggered or not failure.processed:
                 repaired = self.repaired
@@ -162,7 +167,7 @@ class _Run:
                 if failure.processed:
                     break
                 paces.append((self.env.now - start, self.pace))
-            self.close(self.env.now - start, paces)
+            self.finish()
             at, lost = self.env.now, self.env.now - start - self._kept_time
             name = self.strike()
             missing = self.missing
@@ -180,6 +185,22 @@ class _Run:
                 self.events.append(event)
 
     _kept_time = 0.0
+
+    def finish(self) -> None:
+        """Count the stretch that runs, where one does."""
+        if self.stretch is not None:
+            start, paces = self.stretch
+            self.stretch = None
+            self.close(self.env.now - start, paces)
+
+    def removals(self, rate: float) -> Generator[Any, Any, None]:
+        """Take nodes out by failures that stop nothing."""
+        while True:
+            yield self.env.timeout(self.random.exponential(1 / rate))
+            self.down += 1
+            self.env.process(self.repair())
+            if self.stretch is not None:
+                self.stretch[1].append((self.env.now - self.stretch[0], self.pace))
 
     def close(self, run_s: float, paces: list[tuple[float, float]]) -> None:
         """Count the work of a stretch, each part at the pace that it had."""
@@ -215,7 +236,10 @@ def simulate_run(job: SimulatedJob, seconds: float, seed: int) -> SimulatedRun:
     """
     run = _Run(job, seconds, seed)
     run.env.process(run.live())
+    if job.removals > 0:
+        run.env.process(run.removals(job.removals))
     run.env.run(until=seconds)
+    run.finish()
     run.noise()
     return SimulatedRun(run.kept / seconds, run.count, run.events)
 

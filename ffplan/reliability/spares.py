@@ -8,7 +8,7 @@ import numpy as np
 
 from ffplan.base.array_math import Number
 from ffplan.base.record import record
-from ffplan.reliability.poisson import probabilities
+from ffplan.reliability.poisson import log_weights, probabilities
 
 POINTS = 48
 """Points on which a shortage is worked out where there are many expected values [1]."""
@@ -50,8 +50,10 @@ def _short(down: float, spares: int) -> tuple[float, float, float]:
     chances = probabilities(down)
     numbers = np.arange(len(chances))
     lacking = np.maximum(numbers - spares, 0)
-    first = chances[: spares + 2]
-    blocked = float(first[-1] / first.sum()) if len(chances) > spares + 1 else 0.0
+    blocked = 0.0
+    if down > 0 and len(chances) > spares + 1:
+        weights = log_weights(down, spares + 1)  # in logarithms: far from the mean the probabilities underflow
+        blocked = float(1 / np.exp(weights - weights[-1]).sum())
     return float(chances[numbers > spares].sum()), float((chances * lacking).sum()), blocked
 
 

@@ -205,11 +205,12 @@ def _failures(found: ReliabilitySummary | None) -> Lines | None:
     """Return what a job on all accelerators expects of failures."""
     if found is None:
         return None
-    ends = f"{span(found.mtbf_hours_low * HOUR)} to {span(found.mtbf_hours_high * HOUR)}"
+    ends = f" ({span(found.mtbf_hours_low * HOUR)} to {span(found.mtbf_hours_high * HOUR)} by fleet)"
+    ends = ends if found.mtbf_hours_low < found.mtbf_hours_high else ""
     lines = (
         (
             "a job on all",
-            f"stops every {span(found.mtbf_hours * HOUR)} ({ends} by fleet), mostly by {listed(found.largest)}; "
+            f"stops every {span(found.mtbf_hours * HOUR)}{ends}, mostly by {listed(found.largest)}; "
             "`ffplan goodput` has what that costs",
         ),
         (

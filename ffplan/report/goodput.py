@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import number, percent, span
+from ffplan.base.formatting import number, percent, plural, span
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def _bands(found: Band) -> tuple[str, ...]:
 def _job(found: ReliabilityReport) -> list[Block]:
     saved = found.checkpoint
     lines = [
-        ("job", f"{found.model} on {found.gpus:,} accelerators, {found.nodes:,} nodes"),
+        ("job", f"{found.model} on {plural(found.gpus, 'accelerator')}, {plural(found.nodes, 'node')}"),
         (
             "interruptions",
             f"{number(found.interruptions_per_day.likely, 3)} a day; MTBF {span(found.mtbf_hours.likely * 3600)}",
@@ -133,11 +133,11 @@ def _sizes(report: GoodputReport) -> Grid:
 def simulation_blocks(found: SimulationReport) -> list[Block]:
     """Return simulated years as text."""
     verdict = f"the formulas have {_part(found.expected)} %"
+    ends = ""
     if found.goodput_low is not None and found.goodput_high is not None:
         ends = f" ({_part(found.goodput_low)} to {_part(found.goodput_high)}, 95 %)"
+    if found.agrees is not None:
         verdict = f"it {'agrees with' if found.agrees else 'differs from'} the formulas' {_part(found.expected)} %"
-    else:
-        ends = ""
     lines = (
         (
             "runs",

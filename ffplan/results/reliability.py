@@ -22,7 +22,7 @@ class HazardRow:
     units: float
     """Units that the job uses [1]."""
     per_unit_year: float
-    """Events a year of one unit [1/year]."""
+    """Events a year of one unit, of this fleet and accelerator [1/year]."""
     low: float
     """Lower end of the rate: of the counts' 95 % interval, or of other sources [1/year]."""
     high: float
@@ -224,7 +224,7 @@ class SimulationReport:
     expected: float
     """Goodput of the formulas [1]."""
     agrees: bool | None
-    """Whether the mean lies within three standard errors of the formulas' goodput; null of one run."""
+    """Whether the mean lies within three standard errors of the formulas' goodput; null below five runs."""
     interruptions: float
     """Mean interruptions of a run [1]."""
     interruptions_expected: float

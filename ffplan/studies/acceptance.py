@@ -15,11 +15,12 @@ from ffplan.studies.collective_rows import QueryError
 from ffplan.studies.design_assumptions import announced, recalled_figures
 from ffplan.studies.files_read import files_read
 from ffplan.studies.goodput_basis import goodput_basis
-from ffplan.studies.goodput_summary import service_efficiency
+from ffplan.studies.goodput_summary import expected_terms, service_efficiency
 from ffplan.studies.job_layout import most_gpus, node_of, own_library
 from ffplan.studies.relatives import with_relative
 
 if TYPE_CHECKING:
+    from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.training import TrainReport
@@ -29,6 +30,15 @@ SIZES = (1.0 * 2**20, 64.0 * 2**20, 1.0 * 2**30, 8.0 * 2**30)
 """Messages that collectives are checked at [byte]."""
 OPERATIONS = ("allreduce", "all-gather", "reduce-scatter", "all-to-all")
 PRECISIONS = ("tf32", "fp16", "bf16", "fp8")
+
+
+TESTS = {"nccl": "nccl-tests", "rccl": "rccl-tests"}
+"""Benchmarks of collectives by library."""
+
+
+def _tool(part: Accelerator, nvidia: str) -> str:
+    """Return a program of NVIDIA, or words for that of another maker."""
+    return nvidia if part.vendor == "NVIDIA" else "the vendor's tool"
 
 
 class _Sheet:
@@ -72,19 +82,18 @@ class _Sheet:
 
 def _links(sheet: _Sheet, design: ResolvedDesign) -> None:
     group = design.compute
-    rates = group.nic_rates(design.port_gbyte_s * design.stripes, 1)
+    rates = group.nic_rates(design.port_gbyte_s, 1)
     port = min(rates) if rates else 0.0
+    tool = "ibdiagnet" if design.switch.fabric == "infiniband" else "the switches' port speeds"
     if port:
         basis = f"{len(rates)} NICs a node on ports of `{design.switch.id}`"
-        sheet.add("nic-link", "link of a NIC", "node", "GB/s", port, how="ibdiagnet", basis=basis, exact=True)
+        sheet.add("nic-link", "port of a NIC", "node", "GB/s", port, how=tool, basis=basis, exact=True)
         rate = design.link_gbyte_s
         basis = f"`{design.inter_switch_link.id}`"
-        sheet.add(
-            "switch-link", "link between switches", "fabric", "GB/s", rate, how="ibdiagnet", basis=basis, exact=True
-        )
+        sheet.add("switch-link", "link between switches", "fabric", "GB/s", rate, how=tool, basis=basis, exact=True)
     accelerator = group.accelerator
     if accelerator is not None and accelerator.pcie is not None:
-        how, basis = "nvidia-smi -q -x", f"`{accelerator.id}`"
+        how, basis = _tool(accelerator, "nvidia-smi -q -x"), f"`{accelerator.id}`"
         lanes, generation = float(accelerator.pcie.lanes.value), float(accelerator.pcie.generation.value)
         sheet.add("pcie-width", "PCIe lanes", "accelerator", "lanes", lanes, how=how, basis=basis, exact=True)
         label = "PCIe generation, largest"
@@ -123,7 +132,7 @@ def _node(sheet: _Sheet, design: ResolvedDesign, catalog: Catalog) -> None:
     if copies is not None:
         for way in ("to-device", "to-host"):
             label = f"copy {way.replace('-', ' ')}"
-            how = "nvbandwidth"
+            how = _tool(part, "nvbandwidth")
             alone, shared = float(copies.alone), float(copies.shared)
             sheet.add(f"copy-{way}", f"{label}, alone", "accelerator", "GB/s", alone, how=how, basis="PCIe link")
             name, words_ = f"copy-{way}-shared", f"{label}, all at once"
@@ -132,7 +141,7 @@ def _node(sheet: _Sheet, design: ResolvedDesign, catalog: Catalog) -> None:
     if peer is not None and (host.joined or host.pairs):
         basis = part.sources[peer.source].title
         label = f"copy over {host.scale_up_name}"
-        sheet.add("nvlink-copy", label, "accelerator", "GB/s", peer.value, how="nvbandwidth", basis=basis)
+        sheet.add("nvlink-copy", label, "accelerator", "GB/s", peer.value, how=_tool(part, "nvbandwidth"), basis=basis)
 
 
 def scales_of(design: ResolvedDesign) -> tuple[int, ...]:
@@ -175,7 +184,7 @@ def _collectives(sheet: _Sheet, design: ResolvedDesign, catalog: Catalog) -> Non
                 "job",
                 "GB/s",
                 rate,
-                how="nccl-tests",
+                how=TESTS.get(own_library(design), "the vendor's benchmark"),
                 basis=f"`ffplan collective`, {own_library(design)}",
                 gpus=gpus,
                 size=size,
@@ -190,7 +199,7 @@ def _storage(sheet: _Sheet, basis: GoodputBasis) -> None:
     words_ = "`ffplan storage`" + ("" if storage.planned else ", storage that the ownership profile sizes")
     for way in ("read", "write"):
         terms = storage.read if way == "read" else storage.write
-        whole = min(value for value in terms.values())
+        whole = expected_terms(terms, service_efficiency(basis))[0].gbyte_s
         sheet.add(f"storage-{way}", f"storage {way}", "node", "GB/s", min(rate, whole), how="fio, IOR", basis=words_)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, percent, plural
 from ffplan.results.acceptance import CheckRow, JudgedRow, Measured, SlowRow
+from ffplan.studies.goodput_summary import expected_terms, service_efficiency
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -73,7 +74,8 @@ def _of_nodes(item: Measured, row: CheckRow, basis: GoodputBasis) -> JudgedRow:
     storage = basis.storage
     if item.check.startswith("storage-") and item.nodes > 1 and storage is not None:
         terms = storage.read if item.check == "storage-read" else storage.write
-        expected = min(row.expected * item.nodes, *terms.values())
+        whole = expected_terms(terms, service_efficiency(basis))[0].gbyte_s
+        expected = min(row.expected * item.nodes, whole)
         least = expected * row.least / row.expected
     return _verdict(item, expected, least, exact=row.exact)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan import __version__
 from ffplan.base.record import record
 from ffplan.cost.inputs import Input
-from ffplan.cost.sensitivity import tornado
+from ffplan.cost.sensitivity import likely, tornado
 from ffplan.reliability.job import JobCase, job_outcome
 from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out
@@ -79,7 +79,7 @@ def _reliability(
         nodes=int(job.nodes),
         restart=job.restart,
         short_of_nodes=hazards.section.short_of_nodes,
-        hazards=hazard_rows(basis, job, one),
+        hazards=hazard_rows(basis, job, one, likely(inputs)),
         mtbf_hours=band(one.mtbf_s / HOUR, many.mtbf_s / HOUR),
         interruptions_per_day=band(DAY / one.mtbf_s, DAY / many.mtbf_s),
         checkpoint=checkpoint_report(job, one),

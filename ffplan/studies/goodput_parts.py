@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.cost.sensitivity import likely
 from ffplan.reliability.checkpoint import daly, young
 from ffplan.reliability.exposure import job_units
-from ffplan.reliability.job import job_outcome
+from ffplan.reliability.job import hazard_rates, job_outcome
 from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out
 from ffplan.studies.cost import band
@@ -34,24 +34,28 @@ LEAST_GAIN = 1e-5
 """Gain of a lever below which it is left out [1]."""
 
 
-def hazard_rows(basis: GoodputBasis, job: JobCase, outcome: JobOutcome) -> tuple[out.HazardRow, ...]:
+def hazard_rows(
+    basis: GoodputBasis, job: JobCase, outcome: JobOutcome, v: dict[str, Number]
+) -> tuple[out.HazardRow, ...]:
     """Return the kinds of failure, the largest first."""
     survives = job_units(basis.design, basis.fabric, job.nodes).survives
     total = float(sum(outcome.by_hazard.values()))
+    rates = hazard_rates(job, v)
     rows = []
     for rate in basis.hazards.rates:
         if not job.units[rate.name]:
             continue
-        each = float(outcome.by_hazard[rate.name])
+        each, base = float(outcome.by_hazard[rate.name]), rate.rate.per_year
+        factor = float(rates[rate.name]) / base if base else 1.0
         rows.append(
             out.HazardRow(
                 hazard=rate.name,
                 label=rate.label,
                 unit=rate.unit,
                 units=job.units[rate.name],
-                per_unit_year=rate.rate.per_year,
-                low=rate.rate.ends[0],
-                high=rate.rate.ends[1],
+                per_unit_year=base * factor,
+                low=rate.rate.ends[0] * factor,
+                high=rate.rate.ends[1] * factor,
                 events=rate.rate.events,
                 exposure_years=rate.rate.exposure_years,
                 basis=rate.rate.basis,
@@ -111,7 +115,7 @@ def size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed:
     rows = []
     for gpus in wanted:
         own = job_on(basis, gpus, job.parameters, replica)
-        if gpus > most:  # a larger cluster buys spares for its own size
+        if gpus > most and basis.hazards.section.spare_nodes is None:  # a larger cluster buys spares for its own size
             own = replace(own, spares=round(basis.bought_spares * gpus / most))
         one, many = drawn_outcome(own, job_inputs(basis, gpus), draws, seed)
         rows.append(
@@ -176,6 +180,8 @@ def lever_rows(
     """
     v = likely(inputs)
     base = float(outcome.goodput)
+    if base <= 0:
+        return ()
     rows = []
     for name, words, changed, other in _levers(basis, job, outcome):
         found = float(job_outcome(changed, {**v, **other}).goodput)

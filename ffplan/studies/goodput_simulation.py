@@ -24,6 +24,8 @@ EVENT_S = 1.5e-4
 """Time to simulate an interruption, measured on one core [s]."""
 ERRORS = 3.0
 """Standard errors that a simulation may lie from the formulas [1]."""
+FEW = 5
+"""Runs below which no verdict is given [1]."""
 LOSSES = {"leaf-switch": ("leaf",), "upper-switch": ("spine", "core"), "upper-link": ("link",)}
 """Parts of the fabric that a hazard takes, by their kinds in `ffplan faults`."""
 
@@ -74,6 +76,7 @@ def simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
     return SimulatedJob(
         rates=stopping,
         removes={name: min(1.0, float(v[f"removes.{name}"]) / float(v[f"stops.{name}"])) for name in stopping},
+        removals=sum(whole[name] * float(v[f"removes.{name}"]) for name in job.units if name not in stopping),
         harmless={name: whole[name] for name in LOSSES if whole.get(name) and name not in stopping},
         interval_s=float(one.interval_s),
         save_s=float(one.save_s),
@@ -170,10 +173,10 @@ def simulate(
         runs=len(runs),
         seed=asked.seed,
         goodput=mean,
-        goodput_low=None if one else mean - half,
-        goodput_high=None if one else mean + half,
+        goodput_low=None if one else max(0.0, mean - half),
+        goodput_high=None if one else min(1.0, mean + half),
         expected=expected,
-        agrees=None if one else abs(mean - expected) <= ERRORS * error,
+        agrees=None if len(runs) < FEW else abs(mean - expected) <= ERRORS * error,
         interruptions=sum(run.interruptions for run in runs) / len(runs),
         interruptions_expected=seconds * sum(found.rates.values()),
         stopped=stopped,

@@ -105,7 +105,7 @@ def reliability_summary(basis: GoodputBasis) -> ReliabilitySummary:
         mtbf_hours_low=mtbf(high),
         mtbf_hours_high=mtbf(low),
         interruptions_per_day=24 / hours,
-        largest=tuple(rate.label for rate in by[:NAMED]),
+        largest=tuple(rate.label for rate in by[:NAMED] if likely[rate.name] * float(rate.stops.value) > 0),
         nodes_in_repair=down,
         spares=spares_of(basis, nodes),
         spares_for_99=enough(down, 0.99),

@@ -27,7 +27,7 @@ def goodput_headline(found: ReliabilityReport) -> tuple[str, ...]:
     """Return the answer, a sentence each."""
     mtbf = found.mtbf_hours.likely
     often = f"every {span(mtbf * HOUR)}"
-    most = listed(f"{row.label} ({percent(row.share)})" for row in found.hazards[:FEW])
+    most = listed(f"{row.label} ({percent(row.share)})" for row in found.hazards[:FEW] if row.share > 0)
     saved = found.checkpoint
     lines = [
         f"{found.model} on {plural(found.gpus, 'accelerator')} keeps {_share(found.goodput)} of its time.",
@@ -39,7 +39,7 @@ def goodput_headline(found: ReliabilityReport) -> tuple[str, ...]:
     text += f"; every {span(usual.interval_s)} keeps {100 * usual.goodput:.1f} %"
     if "given" in rows:
         given = rows["given"]
-        text += f"; the design's {span(given.interval_s)} keep {100 * given.goodput:.1f} %"
+        text += f"; {span(given.interval_s)}, as asked, keeps {100 * given.goodput:.1f} %"
     lines.append(f"{text}.")
     if saved.save_s:
         lines.append(

@@ -17,7 +17,10 @@ COPIES = {
     "device_to_device_memcpy_write_ce": "nvlink-copy",
 }
 """Checks by the name of a test; other tests are left out."""
+ABSENT = ("N/A",)
+"""What stands where a pair has no value."""
 _TRIAD = re.compile(r"^\s*Triad:?\s+(\S+)\s", re.MULTILINE)
+_GPU = re.compile(r"^\s*Implementation:\s*(CUDA|HIP|SYCL\w*)", re.MULTILINE)
 _STREAM = re.compile(r"^\s*Function\s+(Best Rate MB/s|MBytes/sec)", re.MULTILINE)
 
 
@@ -48,13 +51,15 @@ def read_nvbandwidth(loaded: dict[str, Any], file: str) -> list[Measured]:
         for at, row in enumerate(case.get("bandwidth_matrix") or []):
             if not isinstance(row, list):
                 refuse(file, 1, f"`bandwidth_matrix` of `{name}` is no matrix", "give the file as it was written")
-            values = [number_of(str(cell), file, 1, "bandwidth") for cell in row if str(cell) not in ("N/A", "0.00")]
+            cells = [(gpu, str(cell)) for gpu, cell in enumerate(row) if str(cell) not in ABSENT]
+            rates = [(gpu, number_of(text, file, 1, "bandwidth")) for gpu, text in cells]
+            values = [rate for _, rate in rates]
             if check == "nvlink-copy" and values:
                 found.append(Measured(check=check, value=min(values), host=host, part=f"GPU {at}", file=file, line=1))
             elif check != "nvlink-copy":
                 found += [
                     Measured(check=check, value=value, host=host, part=f"GPU {gpu}", file=file, line=1)
-                    for gpu, value in enumerate(values)
+                    for gpu, value in rates
                 ]
     if not found:
         refuse(file, 1, "no copy that the sheet knows", f"run {', '.join(sorted(COPIES))}")
@@ -76,6 +81,9 @@ def read_stream(text: str, file: str) -> list[Measured]:
     Raises:
         InputError: where the row has no number.
     """
+    if (kind := _GPU.search(text)) is not None:
+        line = text.count("\n", 0, kind.start(1)) + 1
+        refuse(file, line, f"BabelStream with {kind[1]} measures the memory of a GPU", "give STREAM on the host")
     found = []
     for match in _TRIAD.finditer(text):
         line = text.count("\n", 0, match.start(1)) + 1

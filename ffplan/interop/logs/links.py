@@ -21,6 +21,13 @@ _PORT = re.compile(r"\bPN:([0-9A-Fa-f]+)")
 GBYTE = 8.0
 """Bits of a byte."""
 MOST_DEPTH = 40
+DIGITS = 9
+"""Most digits of a width or a speed [1]."""
+
+
+def _short(text: str) -> bool:
+    """Return whether a text is a whole number of a few digits."""
+    return text.isascii() and text.isdigit() and len(text) <= DIGITS
 
 
 def is_smi(text: str) -> bool:
@@ -82,10 +89,10 @@ def _gpu(values: dict[str, str], name: str, line: int, file: str) -> list[Measur
     rows = []
     host, part = stem(file), f"GPU {name.removeprefix('00000000:')}"
     width = values.get("current_link_width", "").removesuffix("x")
-    if width.isdigit():
+    if _short(width):
         rows.append(Measured(check="pcie-width", value=float(width), host=host, part=part, file=file, line=line))
     ceilings = [values.get(tag, "") for tag in ("max_link_gen", "max_device_link_gen", "max_host_link_gen")]
-    known = [int(text) for text in ceilings if text.isdigit()]
+    known = [int(text) for text in ceilings if _short(text)]
     if known:
         rows.append(
             Measured(check="pcie-generation", value=float(min(known)), host=host, part=part, file=file, line=line)
@@ -118,7 +125,8 @@ def read_ibdiagnet_lst(text: str, file: str) -> list[Measured]:
         rate = _SPEEDS.get(float(found[7]) if found[7].replace(".", "", 1).isdigit() else -1.0)
         if rate is None:
             refuse(file, line, f"no lane runs at `SPD={found[7]}`", "give the file as ibdiagnet wrote it")
-        guid, port = _GUID.search(found[2]), _PORT.search(found[2])
+        side = found[4] if found[3] == "CA" else found[2]
+        guid, port = _GUID.search(side), _PORT.search(side)
         host = guid[1] if guid else "unknown"
         part = f"port {int(port[1], 16)}" if port else ""
         check = "switch-link" if found[1] == found[3] == "SW" else "nic-link"
@@ -164,19 +172,29 @@ def read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
         InputError: at a row that cannot be.
     """
     nodes = {row["NodeGUID"]: row for _, row in _section(text, "NODES", file) if "NodeGUID" in row}
+    switches = {guid for guid, row in nodes.items() if row.get("NodeType") == "2"}
+    joined: dict[tuple[str, str], str] = {}
+    for _, row in _section(text, "LINKS", file):
+        ends = [(row.get(f"NodeGuid{at}", ""), row.get(f"PortNum{at}", "")) for at in (1, 2)]
+        both = all(guid in switches for guid, _ in ends)
+        joined |= dict.fromkeys(ends, "switch-link" if both else "to-nic")
     found = []
     for line, row in _section(text, "PORTS", file):
         if row.get("PortState", "4") not in ("4", "N/A") or row.get("LinkWidthActv") in (None, "N/A"):
             continue
         width, speed = row["LinkWidthActv"], row.get("LinkSpeedActv", "")
-        lanes = LANES.get(int(width)) if width.isdigit() else None
-        rate = LANE_GBIT_S.get(int(speed)) if speed.isdigit() else None
+        lanes = LANES.get(int(width)) if _short(width) else None
+        rate = LANE_GBIT_S.get(int(speed)) if _short(speed) else None
         if lanes is None or rate is None:
             message = f"no link has LinkWidthActv {width} and LinkSpeedActv {speed}"
             refuse(file, line, message, "give the file as ibdiagnet wrote it")
         node = nodes.get(row.get("NodeGuid", ""), {})
         name = node.get("NodeDesc", row.get("NodeGuid", "unknown")).strip('"') or "unknown"
-        check = "switch-link" if node.get("NodeType") == "2" else "nic-link"
+        check = "nic-link"
+        if node.get("NodeType") == "2":
+            check = joined.get((row.get("NodeGuid", ""), row.get("PortNum", "")), "switch-port")
+        if check == "to-nic":
+            continue  # the NIC's own port has it
         part = f"port {row.get('PortNum', '')}"
         found.append(Measured(check=check, value=rate * lanes / GBYTE, host=name, part=part, file=file, line=line))
     if not found:

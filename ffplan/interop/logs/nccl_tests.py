@@ -31,6 +31,8 @@ CLOSE = 0.05
 _RANK = re.compile(r"#\s+Rank\s+(\d+).*\bon\s+(\S+)\s+device\s+(\d+)")
 _STARTING = re.compile(r"#?\s*Collective test starting:\s*(\w+?)_perf")
 _COMMAND = re.compile(r"\b(\w+?)_perf\b")
+SINGLE = {"agg iters": 1, "graph": 0}
+"""What the header has where calls are measured one by one."""
 SHORTEST, LONGEST = 9, 32
 """Columns of a row: one half of four after five, and two halves with statistics and a time stamp [1]."""
 
@@ -78,7 +80,17 @@ def _operation(name: str | None, file: str, line: int) -> str:
 def _of_name(file: str) -> str | None:
     """Return the operation that a file's name has."""
     name = file.rpartition("/")[2].lower().replace("-", "_")
+    if (program := _COMMAND.search(name)) is not None and program[1] not in OPERATIONS:
+        return program[1]
     return next((item for item in sorted(OPERATIONS, key=len, reverse=True) if item in name), None)
+
+
+def _other(text: str) -> str:
+    """Return why a run measured something else than single calls; an empty text where it did not."""
+    for name, words in (("agg iters", "calls were aggregated"), ("graph", "calls ran in a CUDA graph")):
+        if any(int(found) > SINGLE[name] for found in re.findall(rf"\b{name}:\s*(\d{{1,9}})", text)):
+            return words
+    return ""
 
 
 def _halves(cells: list[str]) -> list[list[str]]:
@@ -137,6 +149,7 @@ def read_nccl_tests(text: str, file: str) -> list[Measured]:
         InputError: at a line that cannot be.
     """
     run = _Run(_of_name(file), 0, [])
+    other = _other(text)
     found: list[Measured] = []
     for line, words in enumerate(text.splitlines(), 1):
         stripped = words.strip()
@@ -158,7 +171,8 @@ def read_nccl_tests(text: str, file: str) -> list[Measured]:
             operation = _operation(run.operation, file, line)
             if run.ranks < 2:
                 refuse(file, line, "the log lists no two ranks", "keep its lines `#  Rank ...`: they count the ranks")
-            found.append(_row(cells, run, operation, file, line))
+            row = _row(cells, run, operation, file, line)
+            found.append(replace(row, doubt=row.doubt or other))
     if not found:
         refuse(file, 1, "the log has no row of results", "give the whole output of the program")
     return merged(found)

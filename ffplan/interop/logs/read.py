@@ -76,6 +76,8 @@ def _sheet(text: str, file: str) -> list[Measured]:
 def read_log(text: str, file: str) -> list[Measured]:
     """Return what a log measured.
 
+    A document of the right name and the wrong shape is refused, whatever is wrong in it.
+
     Args:
         text: the log.
         file: its name.
@@ -83,7 +85,14 @@ def read_log(text: str, file: str) -> list[Measured]:
     Raises:
         InputError: where no known program wrote it, or a line cannot be.
     """
-    text = text.removeprefix(BOM)
+    try:
+        return _read(text.removeprefix(BOM), file)
+    except (TypeError, AttributeError, ValueError, KeyError, IndexError, OverflowError, csv.Error) as error:
+        message = f"the log is not in the form of its program: {str(error)[:100]}"
+        refuse(file, 1, message, "give the log as the program wrote it")
+
+
+def _read(text: str, file: str) -> list[Measured]:
     if nccl_tests.is_nccl_tests(text):
         return nccl_tests.read_nccl_tests(text, file)
     if links.is_smi(text):
@@ -96,7 +105,7 @@ def read_log(text: str, file: str) -> list[Measured]:
         return storage.read_ior(text, file)
     if bandwidth.is_stream(text):
         return bandwidth.read_stream(text, file)
-    head = text.partition("\n")[0].split(",")
+    head = next(csv.reader(text.splitlines()[:1]), [])
     if "check" in head and "measured" in head:
         return _sheet(text, file)
     found = _json(text, file)

@@ -21,7 +21,7 @@ def is_fio(loaded: Any) -> bool:
 
 
 def read_fio(loaded: dict[str, Any], file: str) -> list[Measured]:
-    """Return reads and writes of fio [GB/s], the jobs of each host together.
+    """Return reads and writes of fio [GB/s], the jobs of a group on each host together.
 
     Args:
         loaded: the content; of several documents, the last.
@@ -32,8 +32,8 @@ def read_fio(loaded: dict[str, Any], file: str) -> list[Measured]:
     """
     clients = [item for item in loaded.get("client_stats") or [] if isinstance(item, dict)]
     jobs = [item for item in clients if item.get("jobname") != "All clients"] or loaded.get("jobs") or []
-    sums: dict[tuple[str, str], float] = {}
-    doubts: dict[tuple[str, str], str] = {}
+    sums: dict[tuple[str, str, str], float] = {}
+    doubts: dict[tuple[str, str, str], str] = {}
     common = loaded.get("global options") or {}
     for job in jobs:
         if not isinstance(job, dict):
@@ -46,7 +46,7 @@ def read_fio(loaded: dict[str, Any], file: str) -> list[Measured]:
             part = job.get(side) or {}
             if not part.get("io_bytes") and not part.get("bw"):
                 continue
-            key = (host, check)
+            key = (host, check, str(job.get("groupid", 0)))
             rate = part["bw_bytes"] if part.get("bw_bytes") else float(part.get("bw", 0)) * KIB
             sums[key] = sums.get(key, 0.0) + number_of(str(rate), file, 1, "rate") / 1e9
             if str(options.get("direct", "0")) != "1":
@@ -64,9 +64,9 @@ def read_fio(loaded: dict[str, Any], file: str) -> list[Measured]:
             file=file,
             line=1,
             nodes=1,
-            doubt=doubts.get((host, check), ""),
+            doubt=doubts.get((host, check, group), ""),
         )
-        for (host, check), value in sums.items()
+        for (host, check, group), value in sums.items()
     ]
 
 
@@ -88,6 +88,8 @@ def read_ior(text: str, file: str) -> list[Measured]:
     nodes = int(found[1]) if (found := _NODES.search(text)) else 0
     rows = []
     for line, words in enumerate(text.splitlines(), 1):
+        if words.startswith("Summary of all tests"):
+            break
         cells = words.split()
         if len(cells) < 8 or cells[0] not in ("read", "write") or cells[1] == "-":
             continue

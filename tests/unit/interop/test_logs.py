@@ -94,12 +94,15 @@ def test_nvbandwidth_cells_are_strings_and_waived_tests_have_none() -> None:
         {"name": "all_to_host_memcpy_ce", "status": "Waived"},
         {"name": "host_device_latency_sm", "status": "Passed", "bandwidth_matrix": [["700"]]},
     ]
+    cases.append({"name": "device_to_host_memcpy_ce", "bandwidth_matrix": [["N/A", "20.0", "55.0"]]})
     found = read_log("warning\n" + json.dumps({"nvbandwidth": {"testcases": cases}}), "logs/node07.json")
     assert [(item.check, item.value, item.host, item.part) for item in found] == [
         ("copy-to-device", 55.59, "node07", "GPU 0"),
         ("copy-to-device", 41.61, "node07", "GPU 1"),
         ("nvlink-copy", 390.1, "node07", "GPU 0"),
         ("nvlink-copy", 388.2, "node07", "GPU 1"),
+        ("copy-to-host", 20.0, "node07", "GPU 1"),
+        ("copy-to-host", 55.0, "node07", "GPU 2"),
     ]
     cases[0]["status"] = "Error"
     with pytest.raises(InputError, match="ended with `Error`"):
@@ -146,6 +149,8 @@ def test_ior_is_in_mebibytes_and_of_all_nodes() -> None:
         "------    ---------  ----       ----------  ---------- ---------  --------   --------   --------   --------   ----\n"
         "write     51200.1    51200      0.0195      1048576    1024.00    0.01       20.00      0.01       20.02      0\n"
         "remove    -          -          -           -          -          -          -          -          0.1        0\n"
+        "Summary of all tests:\n"
+        "write 51200.10 51200.10 51200.10 0.00 51200 51200 51200 0 20.02 0 32 8 1 0\n"
         "Max Write: 51200.10 MiB/sec (53687.20 MB/sec)\n"
     )
     (found,) = read_log(text, "ior.txt")
@@ -187,13 +192,74 @@ def test_ibdiagnet_s_ports_are_hexadecimal_and_its_csv_named() -> None:
     rows = read_log(text, "ibdiagnet2.db_csv")
     assert [(item.check, item.value, item.host, item.part) for item in rows] == [
         ("nic-link", 50.0, "node01 mlx5_0", "port 1"),
-        ("switch-link", 25.0, "leaf-01", "port 7"),
+        ("switch-port", 25.0, "leaf-01", "port 7"),
     ]
+
+
+def test_a_switch_s_port_to_a_nic_is_the_nic_s_link() -> None:
+    text = (
+        "START_NODES\nNodeDesc,NodeType,NodeGUID\nhost,1,0x1\nleaf,2,0x2\nspine,2,0x3\nEND_NODES\n"
+        "START_PORTS\nNodeGuid,PortNum,LinkWidthActv,LinkSpeedActv\n"
+        "0x1,1,2,2048\n0x2,1,2,2048\n0x2,9,2,1024\n0x3,5,2,1024\nEND_PORTS\n"
+        "START_LINKS\nNodeGuid1,PortNum1,NodeGuid2,PortNum2\n0x1,1,0x2,1\n0x2,9,0x3,5\nEND_LINKS\n"
+    )
+    found = [(item.check, item.host, item.value) for item in read_log(text, "a.db_csv")]
+    assert found == [("nic-link", "host", 50.0), ("switch-link", "leaf", 25.0), ("switch-link", "spine", 25.0)]
+
+
+def test_the_adapter_s_side_of_a_link_is_named() -> None:
+    line = (
+        "{ SW Ports:24 NodeGUID:aaaa0001 LID:0002 PN:14 } { CA Ports:02 NodeGUID:bbbb0002 LID:0005 PN:01 } "
+        "PHY=4x LOG=ACT SPD=50\n"
+    )
+    (found,) = read_log(line, "ibdiagnet2.lst")
+    assert (found.check, found.host, found.part, found.value) == ("nic-link", "bbbb0002", "port 1", 25.0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"nvbandwidth": {"testcases": 5}}',
+        '{"nvbandwidth": {"testcases": [{"name": ["a"]}]}}',
+        '{"nvbandwidth": {"testcases": [{"name": "all_to_host_memcpy_ce", "bandwidth_matrix": 5}]}}',
+        '{"fio version": "3", "jobs": 5}',
+        '{"fio version": "3", "jobs": [{"read": "x"}]}',
+        '{"fio version": "3", "jobs": [{"read": {"bw": "fast", "io_bytes": 1}}]}',
+        '{"fio version": "3", "global options": ["a"], "jobs": [{"read": {"bw": 1, "io_bytes": 1}}]}',
+        '{"results": 5, "devices": 5}',
+        "check,measured\nmemory," + "9" * 200_000 + "\n",
+        "START_PORTS\nNodeGuid,LinkWidthActv,LinkSpeedActv\n0x1,\u00b2,2048\nEND_PORTS\n",
+        "START_PORTS\nNodeGuid,LinkWidthActv,LinkSpeedActv\n0x1,2," + "9" * 5000 + "\nEND_PORTS\n",
+    ],
+)
+def test_logs_of_the_wrong_shape_are_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        read_log(text, "all_reduce.json")
+
+
+def test_runs_that_measure_something_else_are_doubted_or_refused() -> None:
+    head = "# nThread 1 nGpus 8 agg iters: 10 validation: 1 graph: 0\n"
+    assert read_log(head + RANKS + HEAD + ROW, "all_reduce.txt")[0].doubt == "calls were aggregated"
+    head = head.replace("10", "1").replace("graph: 0", "graph: 20")
+    assert read_log(head + RANKS + HEAD + ROW, "all_reduce.txt")[0].doubt == "calls ran in a CUDA graph"
+    with pytest.raises(InputError, match="not modelled"):
+        read_log(RANKS + HEAD + ROW, "alltoallv_perf.txt")
+    stream = "Implementation: CUDA\nFunction    MBytes/sec\nTriad       3050000.0  0.1\n"
+    with pytest.raises(InputError, match="memory of a GPU"):
+        read_log(stream, "a.txt")
+
+
+def test_groups_of_fio_are_apart() -> None:
+    side = {"io_bytes": 10**12, "bw_bytes": 10**10, "runtime": 60000}
+    one = {"jobname": "a", "error": 0, "job options": {"direct": "1"}, "read": side}
+    text = json.dumps({"fio version": "3", "jobs": [{**one, "groupid": 0}, {**one, "groupid": 1}]})
+    assert [item.value for item in read_log(text, "n.json")] == [10.0, 10.0]
 
 
 def test_a_filled_sheet_is_read_back() -> None:
     text = "check,label,gpus,size_bytes,expected,least,host,part,measured\n"
     text += "gemm-bf16,BF16 GEMM,0,0.0,671,604,node01,GPU 3,655.5\nmemory,,0,0.0,1,1,,,\n"
+    assert len(read_log(text.replace("\n", "\r\n"), "sheet.csv")) == 1
     (found,) = read_log(text, "sheet.csv")
     assert (found.check, found.value, found.host, found.part) == ("gemm-bf16", 655.5, "node01", "GPU 3")
 

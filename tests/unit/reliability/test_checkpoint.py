@@ -46,11 +46,12 @@ def test_goodput_falls_to_first_order_by_its_losses() -> None:
 
 
 def test_copies_in_memory_keep_more_and_never_save_to_storage_more_often() -> None:
-    kept, fast, slow = two_level_goodput((1.0, 0.0, 300.0), (60.0, 0.0, 600.0), M, 0.96)
+    kept, parts, fast, slow = two_level_goodput((1.0, 0.0, 300.0), (60.0, 0.0, 600.0), M, 0.96)
     assert kept > goodput(optimum(60.0, M), 60.0, M, 600.0)
     assert slow > fast
+    assert 1 / kept - 1 == pytest.approx(sum(parts.values()))
     assert fast == pytest.approx(np.sqrt(2 * 1.0 * M / 0.96))
-    _, _, held = two_level_goodput((1.0, 0.0, 300.0), (0.001, 9000.0, 600.0), M, 0.96)
+    _, _, _, held = two_level_goodput((1.0, 0.0, 300.0), (0.001, 9000.0, 600.0), M, 0.96)
     assert held == 9000.0  # a save of 9,000 s cannot be more often
 
 

@@ -17,6 +17,7 @@ JOB = SimulatedJob(
     rates={"accelerator": 0.8 / (3.09 * HOUR), "link": 0.2 / (3.09 * HOUR)},
     removes={"accelerator": 0.3, "link": 0.0},
     harmless={"upper-switch": 10 / YEAR},
+    removals=0.0,
     interval_s=1000.0,
     save_s=60.0,
     behind_s=0.0,
@@ -61,6 +62,24 @@ def test_a_run_repeats_and_lists_what_happened() -> None:
     harmless = [event for event in one.events if event.hazard == "upper-switch"]
     assert harmless
     assert all(event.down_s == event.lost_s == 0.0 for event in harmless)
+
+
+def test_the_stretch_that_runs_at_the_end_counts() -> None:
+    """Over days with few failures too: the last stretch is a good part of them."""
+    rare = replace(JOB, rates={"accelerator": 1 / (100 * HOUR)}, removes={"accelerator": 0.0}, harmless={})
+    mean, error = runs(rare, 5 * 86_400.0, 400)
+    assert abs(mean - float(goodput(1000.0, 60.0, 100 * HOUR, 900.0))) < 3.5 * error + 0.002
+
+
+def test_failures_that_stop_nothing_take_nodes_out() -> None:
+    rare = {"accelerator": 1 / (30 * HOUR)}
+    job = replace(
+        JOB, rates=rare, removes={"accelerator": 0.0}, nodes=64, spares=0, harmless={}, removals=0.3 / (30 * HOUR)
+    )
+    mean, error = runs(job, 10 * YEAR)
+    short = shortage(nodes_in_repair(0.3 / (30 * HOUR), 3 * 86_400.0), 0)
+    expected = float(goodput(1000.0, 60.0, 30 * HOUR, 900.0)) * float(kept_rate(short, 64, 1, shrinks=True))
+    assert abs(mean - expected) < 3.5 * error + 0.002
 
 
 def test_work_is_kept_once_storage_has_it() -> None:
