@@ -8,7 +8,7 @@ from ffplan.base.formatting import number, percent, span
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks
 
 if TYPE_CHECKING:
-    from ffplan.results.storage import StorageReport, StorageTerm
+    from ffplan.results.storage import BurstReport, StorageReport, StorageTerm
 
 PIB, GIB = 2.0**50, 2.0**30
 
@@ -49,6 +49,13 @@ def _servers(r: StorageReport) -> Lines:
     return Lines("Storage", tuple(lines))
 
 
+def _beside(b: BurstReport) -> list[tuple[str, str]]:
+    """Return a save beside allreduce, where they share NICs."""
+    if b.beside_allreduce_s is None or b.allreduce_left is None:
+        return []
+    return [("beside allreduce", f"saved in {span(b.beside_allreduce_s)}; allreduce keeps {percent(b.allreduce_left)}")]
+
+
 def _burst(r: StorageReport) -> list[Block]:
     b = r.burst
     if b is None:
@@ -62,6 +69,7 @@ def _burst(r: StorageReport) -> list[Block]:
             f"{_rate(b.node_gbyte_s)}: {percent(b.nic_share)} of its NICs, "
             f"{100 * b.mean_nic_share:.2g} % over all time",
         ),
+        *_beside(b),
         ("every", f"{span(b.interval_s)}: {number(b.written_per_day / 1e12, 3)} TB a day with copies{life}"),
         ("room for", f"{number(b.kept, 3)} checkpoints"),
     ]

@@ -70,6 +70,11 @@ class BurstReport:
     """Part of a node's NICs that it takes while it lasts [1]."""
     mean_nic_share: float
     """The same over all time [1]."""
+    beside_allreduce_s: float | None
+    """Time to save where allreduce wants the same NICs at once and each has a virtual lane of equal weight [s]; null of
+    storage on a network of its own."""
+    allreduce_left: float | None
+    """Part of its rate that allreduce keeps meanwhile [1]; null as above."""
     written_per_day: float
     """Data written a day, copies included [byte/day]."""
     drive_life_years: float | None

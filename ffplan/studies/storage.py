@@ -36,6 +36,8 @@ YEAR_DAYS = 365.0
 PIB = 2.0**50
 SENDERS = (1, 2, 4, 8, 16, 32, 64)
 """Servers that one client reads from, in the table of incast [1]."""
+LANE = 0.5
+"""Part of a NIC that each of two virtual lanes of equal weight has while both want it [1]."""
 WINDOW = 4
 """Transfers that a client grants at once [1]."""
 CHUNK_BYTES = 1 * 2.0**20
@@ -92,6 +94,7 @@ def _burst(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJob) -> tup
     interval = float(one.interval_s)
     each = size / job.nodes / save / 1e9
     share = each / storage.client_gbyte_s
+    lane = min(share, LANE)  # with equal weights storage takes no more than half of a NIC that allreduce wants
     daily = size * storage.copies * DAY / (interval + float(one.save_s))
     server = storage.groups[0].server
     assert isinstance(server, StorageServer)
@@ -108,6 +111,8 @@ def _burst(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJob) -> tup
         node_gbyte_s=each,
         nic_share=share,
         mean_nic_share=share * min(1.0, save / (interval + float(one.save_s))),
+        beside_allreduce_s=save * share / lane if storage.shared else None,
+        allreduce_left=1 - lane if storage.shared else None,
         written_per_day=daily,
         drive_life_years=life,
         kept=storage.usable_bytes / size,
@@ -222,7 +227,7 @@ def _assumptions(basis: GoodputBasis, storage: StorageBasis, efficiency: float) 
         "writes and as many crossings of the servers' NICs.",
         f"Incast: a client grants {WINDOW} transfers of 1 MiB at a time, {number(GRANT_S * 1e6)} us apart; without "
         "grants, servers send first in, first out, to clients at random.",
-        "Storage has a virtual lane of its own where the fabric is shared: allreduce keeps what storage leaves.",
+        "Storage and allreduce have virtual lanes of equal weight where they share the fabric.",
     ]
     if not storage.planned:
         names = listed(f"`{group.server.id}`" for group in storage.groups)

@@ -120,6 +120,11 @@ def test_storage_of_the_paper_s_cluster() -> None:
     assert own["usable_bytes"] == own["raw_bytes"] / 2
     assert found["client_gbyte_s"] > 10 * 2**30 / 1e9  # section VII-A: over 10 GiB/s a node
     assert found["burst"]["save_s"] < 10  # "a few seconds"
+    assert found["burst"]["nic_share"] > 0.5
+    assert found["burst"]["beside_allreduce_s"] == pytest.approx(
+        2 * found["burst"]["nic_share"] * found["burst"]["save_s"]
+    )
+    assert found["burst"]["allreduce_left"] == 0.5
     assert found["burst"]["bytes"] == pytest.approx(14 * 13.0e9, rel=0.01)
     assert report("design", "fire-flyer-2")["storage"] == own
     assert [row["met"] for row in found["tiers"]] == [True, True, True]
