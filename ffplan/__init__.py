@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ffplan.api.costs import costs
     from ffplan.api.designs import Design, load
     from ffplan.api.many import assess_many
+    from ffplan.api.recovery import goodput, storage
     from ffplan.api.studies import assess, collective, compare, search, size, train
     from ffplan.base.errors import FfplanError, InputError, UsageError
     from ffplan.catalog.store import Catalog
@@ -29,9 +30,11 @@ _HOMES = {
     "collective": "ffplan.api.studies",
     "compare": "ffplan.api.studies",
     "costs": "ffplan.api.costs",
+    "goodput": "ffplan.api.recovery",
     "load": "ffplan.api.designs",
     "search": "ffplan.api.studies",
     "size": "ffplan.api.studies",
+    "storage": "ffplan.api.recovery",
     "train": "ffplan.api.studies",
 }
 __all__ = [
@@ -45,9 +48,11 @@ __all__ = [
     "collective",
     "compare",
     "costs",
+    "goodput",
     "load",
     "search",
     "size",
+    "storage",
     "train",
 ]
 

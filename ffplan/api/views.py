@@ -18,17 +18,20 @@ def document_of(result: Result) -> Document:
     Raises:
         TypeError: where there is none for its kind.
     """
-    from ffplan.report import collective, compare, cost, design, fabric, train
+    from ffplan.report import collective, compare, cost, design, fabric, goodput, storage, train
     from ffplan.results import collective as collectives
-    from ffplan.results import comparison, training
+    from ffplan.results import comparison, reliability, training
     from ffplan.results import cost as costs
     from ffplan.results import design as designs
     from ffplan.results import fabric as fabrics
+    from ffplan.results import storage as storages
 
     makers: dict[type, Any] = {
         designs.Assessment: design.design_document,
         comparison.Comparison: compare.compare_document,
         costs.CostStudy: cost.cost_document,
+        reliability.GoodputReport: goodput.goodput_document,
+        storages.StorageReport: storage.storage_document,
         collectives.CollectiveTable: collective.collective_document,
         training.TrainReport: train.train_document,
         fabrics.SizeReport: fabric.size_document,

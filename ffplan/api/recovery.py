@@ -1,0 +1,94 @@
+"""What failures leave of a job, and what storage does, as `ffplan goodput` and `ffplan storage` have it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.api import views
+from ffplan.api.designs import Design, load
+from ffplan.base.errors import UsageError
+from ffplan.catalog.named import part_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ffplan.catalog.store import Catalog
+    from ffplan.results.reliability import GoodputReport
+    from ffplan.results.storage import StorageReport
+    from ffplan.studies.goodput_job import GoodputJob
+
+views.install()
+
+
+def _job(given: Design, parts: Catalog, model: str | None, gpus: int | None, command: str) -> GoodputJob | None:
+    """Return the job: of a model, or the design's workload; None where there is neither.
+
+    Raises:
+        UsageError: where the model is no transformer, or the job too large.
+    """
+    from ffplan.catalog.models import Model
+    from ffplan.design.workload_schema import Workload
+    from ffplan.studies.goodput import goodput_job
+    from ffplan.studies.job_layout import most_gpus
+
+    work = given.resolved.workload
+    if model is not None:
+        work = Workload.model_construct(model=model, tokens=None, batch=None, gpus=gpus, plan=None, search=False)
+    if work is None:
+        return None
+    part = part_of(parts, Model, work.model, f"{command}: model")
+    most = most_gpus(given.resolved)
+    if part.transformer is None:
+        raise UsageError(f"{command}: {part.id} is no transformer")
+    if not most or not 0 < (gpus or work.gpus or most) <= most:
+        raise UsageError(f"{command}: gpus: one job can span {most:,} of this design")
+    return goodput_job(given.resolved, parts, part, work.model_copy(update={"gpus": gpus or work.gpus}))
+
+
+def goodput(
+    design: str | Path | Design, model: str | None = None, *, gpus: int | None = None, draws: int = 2_000, seed: int = 0
+) -> GoodputReport:
+    """Return what failures, checkpoints and restarts leave of a job.
+
+    Args:
+        design: what `load` takes.
+        model: catalogue id of a transformer; the design's workload if omitted.
+        gpus: accelerators of the job [1]; the most that it can span if omitted.
+        draws: draws of the uncertain inputs [1]; 0 for none.
+        seed: seed of the draws.
+
+    Raises:
+        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
+        UsageError: where there is no job, or it is too large.
+    """
+    from ffplan.studies.asked import Asked
+    from ffplan.studies.goodput import study_goodput
+
+    given = load(design)
+    parts = given.catalog
+    asked = _job(given, parts, model, gpus, "goodput")
+    if asked is None:
+        raise UsageError("goodput: no job: give a model, or the design a `workload`")
+    return study_goodput(given.resolved, parts, asked, Asked(draws=draws, seed=seed)).report
+
+
+def storage(design: str | Path | Design, model: str | None = None, *, gpus: int | None = None) -> StorageReport:
+    """Return the storage of a design, with what a job asks of it.
+
+    Args:
+        design: what `load` takes.
+        model: catalogue id of a transformer; the design's workload, or no job, if omitted.
+        gpus: accelerators of the job [1]; the most that it can span if omitted.
+
+    Raises:
+        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
+        UsageError: where it has no storage, or the job is too large.
+    """
+    from ffplan.studies.storage import NoStorageError, study_storage
+
+    given = load(design)
+    parts = given.catalog
+    try:
+        return study_storage(given.resolved, parts, _job(given, parts, model, gpus, "storage"))
+    except NoStorageError as error:
+        raise UsageError(f"storage: {error}") from None
