@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.reliability.scheduler import JobTable
 
+USUAL_LOAD, USUAL_DAYS = 1.1, 3.0
+"""Load [1] and days where none are asked for."""
+LEAST_DAYS = 0.01
+"""Shortest time that a CSV is simulated over [day]."""
 LEAST_S = 60.0
 """Shortest time that a job keeps its nodes [s]."""
 LONG_S = 10.0
@@ -47,6 +51,42 @@ def _jobs(design: ResolvedDesign, parts: Catalog, jobs: str) -> tuple[JobMix | N
     return None, JobTable(*read_jobs(read_text(jobs, MOST_BYTES), jobs, largest_job(design)))
 
 
+def _days(table: JobTable | None) -> float:
+    """Return the days to simulate: enough for the jobs of a CSV one after another, or the usual ones."""
+    if table is None:
+        return USUAL_DAYS
+    last = float(table.arrival_s[-1]) + float(table.run_s.max()) * 2
+    return max(LEAST_DAYS, last / 86_400.0)
+
+
+def _needs_simpy() -> None:
+    """Refuse to go on without SimPy.
+
+    Raises:
+        UsageError: without it.
+    """
+    try:
+        import simpy  # noqa: F401
+    except ImportError:
+        raise UsageError("ffplan utilization needs SimPy: `pip install 'ffplan[sim]'`") from None
+
+
+def _asked(policy: str, given: dict[str, str]) -> tuple[tuple[str, ...], dict[str, float]]:
+    """Return the policies, and times by option [s].
+
+    Raises:
+        UsageError: where one is none.
+    """
+    from ffplan.reliability.scheduler import POLICIES
+
+    policies = tuple(dict.fromkeys(choice(name.strip(), POLICIES, "--policy") for name in policy.split(",")))
+    times = {name: _seconds(text, name) for name, text in given.items()}
+    if times["--quantum"] < LEAST_S:
+        text = given["--quantum"]
+        raise UsageError(f"ffplan utilization: --quantum {text}: it must be at least {LEAST_S:.0f} s")
+    return policies, times
+
+
 def _announce(seconds: float) -> None:
     """Say how long a simulation takes, where it takes long."""
     if seconds <= LONG_S:
@@ -59,15 +99,21 @@ def utilization(
     file: DesignArgument,
     jobs: Annotated[
         str,
-        typer.Option("--jobs", metavar="ID|FILE", help="A job mix of the catalogue, or a CSV file of jobs."),
+        typer.Option("--jobs", metavar="ID|FILE", help="A job mix, or a CSV with the columns arrival_s, gpus, run_s."),
     ] = "kalos",
     policy: Annotated[
         str, typer.Option("--policy", metavar="NAMES", help="fifo, backfill, time-sharing, joined by commas.")
     ] = "time-sharing,fifo",
     load: Annotated[
-        float, typer.Option("--load", min=0.01, max=3, help="Work that arrives over what the cluster can do, of a mix.")
-    ] = 1.1,
-    days: Annotated[float, typer.Option("--days", min=0.1, max=3650, help="Days of a simulated run.")] = 3.0,
+        float | None,
+        typer.Option(
+            "--load", min=0.01, max=3, help="Work that arrives over what the cluster can do, of a mix; 1.1 if none."
+        ),
+    ] = None,
+    days: Annotated[
+        float | None,
+        typer.Option("--days", min=0.1, max=3650, help="Days of a simulated run; 3, or those of the CSV, if omitted."),
+    ] = None,
     runs: Annotated[int, typer.Option("--runs", min=1, max=1000, help="Simulated runs.")] = 2,
     quantum: Annotated[
         str, typer.Option("--quantum", metavar="TIME", help="Time that a job keeps its nodes at least.")
@@ -80,32 +126,24 @@ def utilization(
     catalog: CatalogOption = None,
 ) -> None:
     """Simulate how jobs share a cluster: utilisation, waits by size, fragmentation, and what zones cost."""
-    from ffplan.reliability.scheduler import POLICIES
     from ffplan.report.utilization import utilization_document
     from ffplan.studies.utilization import UtilizationRequest, expected_seconds, study_utilization
 
-    policies = tuple(dict.fromkeys(choice(name.strip(), POLICIES, "--policy") for name in policy.split(",")))
-    times = {
-        name: _seconds(text, name)
-        for name, text in (("--quantum", quantum), ("--save-time", save), ("--load-time", resume))
-    }
-    if times["--quantum"] < LEAST_S:
-        raise UsageError(f"ffplan utilization: --quantum {quantum}: it must be at least {LEAST_S:.0f} s")
-    try:
-        import simpy  # noqa: F401
-    except ImportError:
-        raise UsageError("ffplan utilization needs SimPy: `pip install 'ffplan[sim]'`") from None
+    policies, times = _asked(policy, {"--quantum": quantum, "--save-time": save, "--load-time": resume})
+    _needs_simpy()
     design, parts = resolved_design(file, catalog)
     if not design.accelerators:
         raise UsageError(f"ffplan utilization: `{design.spec.name}` has no accelerators")
     mix, table = _jobs(design, parts, jobs)
+    if table is not None and load is not None:
+        raise UsageError("ffplan utilization: --load has an effect on a job mix only; a CSV brings its own")
     asked = UtilizationRequest(
         mix=mix,
         table=table,
         name=jobs,
         policies=policies,
-        load=load,
-        days=days,
+        load=USUAL_LOAD if load is None else load,
+        days=_days(table) if days is None else days,
         runs=1 if table is not None else runs,
         seed=seed,
         quantum_s=times["--quantum"],

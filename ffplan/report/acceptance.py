@@ -59,7 +59,7 @@ def _body(r: AcceptanceReport) -> Body:
         if r.slow:
             cells = tuple(
                 (
-                    row.check,
+                    f"{row.check} {_at(row.gpus, row.size_bytes)}".strip(),
                     f"{row.host} {row.part}".strip(),
                     number(row.value, 3),
                     number(row.median, 3),

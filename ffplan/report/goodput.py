@@ -177,7 +177,7 @@ def _body(report: GoodputReport) -> Body:
     if any(row.beyond for row in report.sizes):
         blocks.append(Remarks(("* larger than the design: its parts in proportion, its storage as it is.",)))
     swings = tuple(
-        (row.label, f"{row.low:.4g} to {row.high:.4g}", _part(row.at_low), _part(row.at_high))
+        (f"{row.label} [{row.unit}]", f"{row.low:.4g} to {row.high:.4g}", _part(row.at_low), _part(row.at_high))
         for row in report.tornado[:SWINGS]
     )
     if swings:

@@ -87,6 +87,10 @@ class SlowRow:
     """The node."""
     part: str
     """Its part; empty of a node."""
+    gpus: int
+    """Ranks of a collective; 0 of anything else."""
+    size_bytes: float
+    """Message of a collective [byte]; 0 of anything else."""
     value: float
     """What it measured."""
     median: float

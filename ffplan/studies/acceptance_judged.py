@@ -167,6 +167,8 @@ def slow_parts(measured: tuple[Measured, ...], job: TrainReport | None) -> tuple
                         check=check,
                         host=item.host,
                         part=item.part,
+                        gpus=item.gpus,
+                        size_bytes=item.size_bytes,
                         value=item.value,
                         median=middle,
                         score=max(score, -1e9),

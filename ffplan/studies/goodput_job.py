@@ -95,7 +95,7 @@ def job_on(basis: GoodputBasis, gpus: int, parameters: float, replica: int = 1) 
         spares=spares_of(basis, nodes),
         replica_nodes=max(1.0, replica / each),
         checkpoints=section.checkpoints,
-        restart=section.restart,
+        restart=section.restart if section.restart != "standby" or spares_of(basis, nodes) else "requeue",
         shrinks=section.short_of_nodes == "shrink",
         interval=section.checkpoint_interval,
     )

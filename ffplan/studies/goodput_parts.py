@@ -137,13 +137,13 @@ def _levers(
     """Yield name, words, job and inputs of every change worth a try."""
     if job.restart == "requeue":
         yield "reschedule", "restart by replacing lost nodes alone", replace(job, restart="reschedule"), {}
-    if job.restart != "standby":
+    if job.restart != "standby" and job.spares:
         yield "standby", "restart onto warm standby nodes", replace(job, restart="standby"), {}
     yield "monitor", f"a monitor that sees a hang after {MONITOR_S:.0f} s", job, {"hang": MONITOR_S}
     if job.checkpoints == "synchronous":
         yield "asynchronous", "asynchronous checkpoints", replace(job, checkpoints="asynchronous"), {}
     if job.checkpoints != "in-memory" and job.clients_gbyte_s:
-        yield "in-memory", "checkpoints in the memory of other nodes", replace(job, checkpoints="in-memory"), {}
+        yield "in-memory", "checkpoints in other nodes' memory", replace(job, checkpoints="in-memory"), {}
     if job.write_gbyte_s:
         twice = {
             "read_gbyte_s": {name: 2 * rate for name, rate in job.read_gbyte_s.items()},
@@ -152,11 +152,11 @@ def _levers(
         yield "storage", "twice the storage servers", replace(job, **twice), {}  # type: ignore[arg-type]
     if "link" in job.units and "link" not in job.survives:
         second = job.survives | {"link", "leaf-switch"}
-        yield "second-port", "a second port of every NIC on a leaf of its own", replace(job, survives=second), {}
+        yield "second-port", "a second port per NIC, on another leaf", replace(job, survives=second), {}
         others = basis.hazards.profile.hazards["link"].others
         if others is not None:
             low = float(others.range[0])
-            yield "links", "links that fail as rarely as the best source has it", job, {"rate.link": low}
+            yield "links", "links as rarely broken as HPN's", job, {"rate.link": low}
     if job.units.get("bridge"):
         without = {**job.units, "bridge": 0.0}
         yield "bridge", "no NVLink bridges (steps take longer)", replace(job, units=without), {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, number, percent, plural, span
+from ffplan.catalog.parts import Server
 
 if TYPE_CHECKING:
     from ffplan.reliability.job import JobCase, JobOutcome
@@ -59,6 +60,17 @@ def goodput_headline(found: ReliabilityReport) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def spares_bought(basis: GoodputBasis, job: JobCase) -> int:
+    """Return the spares that ownership buys, and nodes that a job leaves [1]."""
+    return basis.bought_spares + max(basis.design.compute.group.count - int(job.nodes), 0)
+
+
+def _domain(basis: GoodputBasis) -> int:
+    """Return the nodes that a scale-up switch joins [1]."""
+    server = basis.design.compute.server
+    return server.nvlink.nodes if isinstance(server, Server) and server.nvlink is not None else 1
+
+
 def goodput_assumptions(basis: GoodputBasis, asked: GoodputJob, job: JobCase, one: JobOutcome) -> tuple[str, ...]:
     """Return the assumptions behind a goodput."""
     section, storage = basis.hazards.section, basis.storage
@@ -76,6 +88,22 @@ def goodput_assumptions(basis: GoodputBasis, asked: GoodputJob, job: JobCase, on
     if section.spare_nodes is None:
         found.append(
             f"Spares: {basis.bought_spares:,} as the ownership profile buys them, and nodes that the job leaves free."
+        )
+    else:
+        bought = spares_bought(basis, job)
+        if section.spare_nodes > bought:
+            found.append(
+                f"The design counts on {section.spare_nodes:,} spare nodes; its ownership and the job leave "
+                f"{bought:,}: the rest is in no bill."
+            )
+    found.append(
+        "Worth is what the tokens gained cost now, in a year of the job's accelerators; what a change costs is not "
+        "taken off. ByteRobust keeps 2 to 4 machines standing by."
+    )
+    if basis.design.compute.accelerator is not None and _domain(basis) > 1:
+        found.append(
+            "What stops a whole scale-up domain at once (switch tray, backplane, cooling) has no published rate and is "
+            "left out: expect less."
         )
     if asked.report is None:
         found.append(f"The job is not timed ({asked.untimed}); a replica is taken to be one node.")

@@ -203,9 +203,10 @@ def study_storage(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob | 
 
 def _headline(found: StorageSummary, burst: out.BurstReport | None, nodes: int, client: float) -> tuple[str, ...]:
     raw, usable = found.raw_bytes / 1e15, found.usable_bytes / 1e15
+    first = "" if found.planned else "The design plans no storage. As its ownership profile sizes it, "
     lines = [
-        f"{plural(found.servers, 'server')} hold {number(usable, 3)} PB ({number(found.usable_bytes / PIB, 3)} PiB) of "
-        f"{number(raw, 3)} PB raw.",
+        f"{first}{plural(found.servers, 'server')} hold {number(usable, 3)} PB "
+        f"({number(found.usable_bytes / PIB, 3)} PiB) of {number(raw, 3)} PB raw.",
         f"Together they read {number(found.read_gbyte_s, 3)} GB/s, bound by {found.read_binds}, and write "
         f"{number(found.write_gbyte_s, 3)} GB/s, bound by {found.write_binds}: "
         f"{number(found.read_per_accelerator, 2)} and {number(found.write_per_accelerator, 2)} GB/s an accelerator.",

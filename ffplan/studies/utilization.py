@@ -179,6 +179,7 @@ def study_utilization(
     settings = [(policy, zoned) for policy in asked.policies for zoned in ((True, False) if zones > 1 else (True,))]
     found: dict[tuple[str, bool], list[Shared]] = {setting: [] for setting in settings}
     seconds, stopped, done = asked.days * DAY, False, 0
+    warm = WARM if asked.table is None else 0.0  # a trace counts from its first job on
     first = job_table(design, asked, asked.seed)
     try:
         for number in range(asked.runs):
@@ -186,14 +187,15 @@ def study_utilization(
             for policy, zoned in settings:
                 step(done, asked.runs * len(settings))
                 rules = cluster_rules(design, asked, policy, zoned=zoned)
-                found[policy, zoned].append(share_cluster(rules, table, seconds, seconds * WARM))
+                found[policy, zoned].append(share_cluster(rules, table, seconds, seconds * warm))
                 done += 1
     except KeyboardInterrupt:
         if not all(found.values()):
             raise
         stopped = True
     rows = tuple(_policy(policy, zones if zoned else 1, runs, asked.days) for (policy, zoned), runs in found.items())
-    offered = float((first.run_s * first.gpus).sum()) / (design.accelerators * seconds)
+    within = first.arrival_s < seconds
+    offered = float((first.run_s * first.gpus)[within].sum()) / (design.accelerators * seconds)
     report = out.UtilizationReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
@@ -208,7 +210,7 @@ def study_utilization(
         jobs=asked.name,
         offered=offered,
         days=asked.days,
-        warm_days=asked.days * WARM,
+        warm_days=asked.days * warm,
         runs=len(next(iter(found.values()))),
         seed=asked.seed,
         save_s=asked.save_s,

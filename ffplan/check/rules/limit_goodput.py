@@ -21,7 +21,7 @@ def check(examined: Examined) -> Iterator[Finding]:
         "goodput",
         lambda found: float(found.recovery.outcome.goodput) if found.recovery else None,
         "of its time",
-        what="what the workload keeps",
+        what="the likely goodput of the workload",
         remedy="lower the limit, or change what loses time; `ffplan goodput` names what would help",
         least=True,
     )

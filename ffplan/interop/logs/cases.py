@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING
 
 from ffplan.inputs.emit import scalar
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def cases_text(measured: tuple[Measured, ...], server: str, name: str, date: str) -> str | None:
-    """Return a file of kind `communication-cases`; None where no collective was measured.
+    """Return a file of kind `communication-cases`, the median over nodes; None where no collective was measured.
 
     Args:
         measured: values of logs; collectives without wrong results are taken.
@@ -38,7 +39,7 @@ def cases_text(measured: tuple[Measured, ...], server: str, name: str, date: str
                 if item.gpus == gpus:
                     rows.setdefault(item.size_bytes, []).append(item.value)
             sizes = sorted(rows)
-            values = ", ".join(f"{sum(rows[size]) / len(rows[size]):.6g}" for size in sizes)
+            values = ", ".join(f"{median(rows[size]):.6g}" for size in sizes)
             lines += [
                 f"  - id: {operation}-{gpus}",
                 f"    system: {{server: {scalar(server)}}}",

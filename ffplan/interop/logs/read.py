@@ -16,6 +16,7 @@ PROGRAMS = (
 )
 BOM = "\ufeff"
 MOST_ROWS = 1_000_000
+MOST_VALUE = 1e18
 
 
 def _json(text: str, file: str) -> list[Measured] | None:
@@ -44,6 +45,14 @@ def _json(text: str, file: str) -> list[Measured] | None:
     return storage.read_fio(loaded, file) if storage.is_fio(loaded) else None
 
 
+def _plain(text: str) -> bool:
+    """Return whether a cell is a number."""
+    try:
+        return 0 <= float(text) < MOST_VALUE
+    except ValueError:
+        return False
+
+
 def _sheet(text: str, file: str) -> list[Measured]:
     """Return the rows of an acceptance sheet that were filled in: columns check, measured, and host."""
     rows = csv.DictReader(text.splitlines())
@@ -54,6 +63,8 @@ def _sheet(text: str, file: str) -> list[Measured]:
             continue
         if at > MOST_ROWS:
             refuse(file, at, f"more than {MOST_ROWS:,} rows", "give fewer")
+        if not _plain(value):
+            refuse(file, at, f"`{value[:40]}` is no number", "write the measured value alone, in the unit of its row")
         size, gpus = (row.get("size_bytes") or "0").strip() or "0", (row.get("gpus") or "0").strip() or "0"
         found.append(
             Measured(

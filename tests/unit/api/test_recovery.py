@@ -13,7 +13,8 @@ from tests.support import ffplan as run
 
 def test_the_same_as_the_commands_print() -> None:
     found = ffplan.goodput("superpod-h100-4su", "llama3-70b", draws=0)
-    printed = json.loads(run("goodput", "superpod-h100-4su", "-m", "llama3-70b", "--draws", "0", "-f", "json").out)
+    same = ("goodput", "superpod-h100-4su", "-m", "llama3-70b", "--draws", "0", "-f", "json")
+    printed = json.loads(run(*same).out)
     assert found.to_dict()["reliability"] == printed["reliability"]
     assert len(found.to_frame()) == len(printed["sizes"])
     stored = ffplan.storage("fire-flyer-2", "llama-13b", gpus=512)
