@@ -165,6 +165,7 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
     value = (
         _valued(c, "TF32 GEMM [TFLOP/s]", _gemm("tf32"), "gemm_tf32"),
         _valued(c, "FP16 GEMM [TFLOP/s]", _gemm("fp16"), "gemm_fp16"),
+        _valued(c, "BF16 GEMM [TFLOP/s]", _gemm("bf16")),
         _ratio_row(c, "GEMM performance", "relative_performance", percent),
         _ratio_row(c, "node relative price", "node_price", percent),
         _ratio_row(c, "GEMM cost-performance", "cost_performance", lambda v: f"{v:.2f}"),

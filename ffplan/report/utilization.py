@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import number, span
+from ffplan.base.formatting import number, plural, span
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def _body(r: UtilizationReport) -> Body:
         ("jobs", f"{r.jobs}, {100 * r.offered:.0f} % of what the cluster can do"),
         (
             "simulated",
-            f"{number(r.days)} days, {r.runs} times, the first {number(r.warm_days)} days of each not counted",
+            f"{number(r.days)} days, {plural(r.runs, 'time')}, {number(r.warm_days)} of each not counted",
         ),
     )
     rows = tuple(
