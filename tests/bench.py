@@ -42,6 +42,24 @@ def seconds(command: list[str]) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def compared(cases: dict[str, list[str]], rounds: int) -> None:
+    """Time commands of ffplan in turn, and print each with its ratio to `design`.
+
+    Args:
+        cases: arguments by name; `design` is among them.
+        rounds: how often each is run.
+    """
+    command = str(Path(sys.executable).parent / "ffplan")
+    taken: dict[str, list[float]] = {name: [] for name in cases}
+    for _ in range(rounds):
+        for name, arguments in cases.items():
+            taken[name].append(seconds([command, *arguments]))
+    base = statistics.median(taken["design"])
+    for name, found in taken.items():
+        median = statistics.median(found)
+        print(f"{name:40} {median * 1e3:6.0f} ms {median / base:6.2f} x design")
+
+
 def main() -> None:
     """Time every command and print the table."""
     compileall.compile_dir(str(ROOT / "ffplan"), quiet=1)

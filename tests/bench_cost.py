@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
-import sys
 import time
-from pathlib import Path
 
 from ffplan.catalog.store import Catalog
 from ffplan.cost.account import account_year
@@ -13,10 +10,9 @@ from ffplan.cost.draws import sample
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
 from ffplan.studies.ledger import ledger_of
-from tests.bench import seconds
+from tests.bench import compared
 from tests.support import ROOT
 
-COMMAND = str(Path(sys.executable).parent / "ffplan")
 ROUNDS = 9
 JOB = ["--model", "llama3-70b", "--tokens", "2T"]
 CASES = {
@@ -32,14 +28,7 @@ DRAWS = 100_000
 
 def main() -> None:
     """Time every command in turn, and the draws of two designs in one process."""
-    taken: dict[str, list[float]] = {name: [] for name in CASES}
-    for _ in range(ROUNDS):
-        for name, arguments in CASES.items():
-            taken[name].append(seconds([COMMAND, *arguments]))
-    base = statistics.median(taken["design"])
-    for name, found in taken.items():
-        median = statistics.median(found)
-        print(f"{name:32} {median * 1e3:6.0f} ms {median / base:6.2f} x design")
+    compared(CASES, ROUNDS)
     ledgers = []
     for name in ("superpod-h100-4su", "fire-flyer-next"):
         catalog = Catalog()

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import statistics
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
 
 from ffplan.reliability.checkpoint import goodput, optimum
-from tests.bench import seconds
+from tests.bench import compared
 
-COMMAND = str(Path(sys.executable).parent / "ffplan")
 ROUNDS = 3
 MODEL = ["-m", "llama3-70b"]
 CASES = {
@@ -28,14 +24,7 @@ POINTS = (100, 50, 20)
 
 def main() -> None:
     """Time every command in turn, and the formulas over a grid."""
-    taken: dict[str, list[float]] = {name: [] for name in CASES}
-    for _ in range(ROUNDS):
-        for name, arguments in CASES.items():
-            taken[name].append(seconds([COMMAND, *arguments]))
-    base = statistics.median(taken["design"])
-    for name, found in taken.items():
-        median = statistics.median(found)
-        print(f"{name:40} {median * 1e3:6.0f} ms {median / base:6.2f} x design")
+    compared(CASES, ROUNDS)
     rates = np.geomspace(600, 1e7, POINTS[0])[:, None, None]
     intervals = np.geomspace(10, 36_000, POINTS[1])[None, :, None]
     restarts = np.geomspace(10, 3_600, POINTS[2])[None, None, :]

@@ -27,22 +27,14 @@ def _job(given: Design, parts: Catalog, model: str | None, gpus: int | None, com
         UsageError: where the model is no transformer, or the job too large.
     """
     from ffplan.catalog.models import Model
-    from ffplan.design.workload_schema import Workload
-    from ffplan.studies.goodput import goodput_job
-    from ffplan.studies.job_layout import most_gpus
+    from ffplan.studies.goodput import JobError, goodput_job
 
-    work = given.resolved.workload
     if model is not None:
-        work = Workload.model_construct(model=model, tokens=None, batch=None, gpus=gpus, plan=None, search=False)
-    if work is None:
-        return None
-    part = part_of(parts, Model, work.model, f"{command}: model")
-    most = most_gpus(given.resolved)
-    if part.transformer is None:
-        raise UsageError(f"{command}: {part.id} is no transformer")
-    if not most or not 0 < (gpus or work.gpus or most) <= most:
-        raise UsageError(f"{command}: gpus: one job can span {most:,} of this design")
-    return goodput_job(given.resolved, parts, part, work.model_copy(update={"gpus": gpus or work.gpus}))
+        part_of(parts, Model, model, f"{command}: model")
+    try:
+        return goodput_job(given.resolved, parts, model, gpus)
+    except JobError as error:
+        raise UsageError(f"{command}: {error.field} {error}") from None
 
 
 def goodput(

@@ -155,6 +155,17 @@ class Requeue(Frozen):
     """Time to queue the whole job again, place it, start it and join its ranks [s]."""
 
 
+class GrantedRequests(Frozen):
+    """How a client grants requests to send, so that servers do not wait behind each other."""
+
+    window: PlainEstimate
+    """Transfers that a client grants at once [1]."""
+    transfer: PlainEstimate
+    """Size of one transfer [byte]."""
+    gap: SecondsEstimate
+    """From the end of a transfer to the first byte of the next, over an idle fabric [s]."""
+
+
 class StorageTier(Frozen):
     """A vendor's guidance for the storage of so many accelerators."""
 
@@ -212,6 +223,8 @@ class ReliabilityProfile(Part):
     """Rate that a storage service reaches over what its NICs carry [1]."""
     storage_tiers: dict[Identifier, StorageTier] = Field(default_factory=dict)
     """Guidance for storage, the least first."""
+    requests: GrantedRequests
+    """How clients of a storage service grant requests to send."""
     token_bytes: PlainEstimate
     """Bytes that a token of training text takes in storage [byte]."""
 

@@ -112,11 +112,11 @@ class Examined:
         workload = self.study.design.workload
         if self.timed is None:
             return None
-        from ffplan.studies.goodput_job import job_recovery
+        from ffplan.studies.goodput_job import timed_recovery
         from ffplan.studies.workload import workload_gpus
 
         gpus = workload_gpus(self.study.design, workload)
-        return job_recovery(self.study.design, self.catalog.fork(), self.timed, gpus)
+        return timed_recovery(self.study.design, self.catalog.fork(), self.timed, gpus)
 
     @cached_property
     def ownership(self) -> ResolvedOwnership:

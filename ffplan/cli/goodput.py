@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
@@ -15,6 +15,7 @@ from ffplan.cli.loading import choice, parsed, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption
 from ffplan.cli.output import Progress, emit
 from ffplan.cli.series import MOST
+from ffplan.cli.simulated import announce, needs_simpy
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from ffplan.studies.goodput import GoodputStudy
     from ffplan.studies.goodput_simulation import FabricLosses, SimulationAsked
 
-LONG_S = 10.0
-"""Time of a simulation that is said before it starts [s]."""
 MOST_ENDPOINTS = 20_000
 """Endpoints of a fabric whose losses a simulation joins [1]."""
 DAYS = 365.0
@@ -39,7 +38,7 @@ def _with_options(
     Raises:
         UsageError: where an option is none.
     """
-    from ffplan.design.reliability_schema import Reliability
+    from ffplan.design.reliability_schema import Checkpointing, Reliability, Restart
     from ffplan.inputs.quantities import DURATION, parse_quantity
 
     wanted: dict[str, object] = {}
@@ -48,10 +47,9 @@ def _with_options(
         if not wanted["checkpoint_interval"]:
             raise UsageError(f"ffplan goodput: --interval {interval}: it must be above 0")
     if checkpoints is not None:
-        kinds = ("asynchronous", "synchronous", "in-memory")
-        wanted["checkpoints"] = choice(checkpoints, kinds, "--checkpoints")
+        wanted["checkpoints"] = choice(checkpoints, get_args(Checkpointing), "--checkpoints")
     if restart is not None:
-        wanted["restart"] = choice(restart, ("requeue", "reschedule", "standby"), "--restart")
+        wanted["restart"] = choice(restart, get_args(Restart), "--restart")
     if spares is not None:
         wanted["spare_nodes"] = spares
     if not wanted:
@@ -84,20 +82,12 @@ def _simulated(study: GoodputStudy, asked: SimulationAsked) -> SimulationReport:
 
     if study.job.checkpoints == "in-memory":
         raise UsageError("ffplan goodput: --simulate: checkpoints in memory are not simulated; name another kind")
-    try:
-        import simpy  # noqa: F401
-    except ImportError:
-        raise UsageError("ffplan goodput: --simulate needs SimPy: `pip install 'ffplan[sim]'`") from None
-    wait = expected_seconds(study.job, study.inputs, asked)
-    if wait > LONG_S:
-        long = f"{wait / 60:.0f} minutes" if wait > 2 * 60 else f"{wait:.0f} seconds"
-        typer.echo(f"ffplan goodput: the simulation takes about {long}; Ctrl-C keeps the runs done so far", err=True)
+    needs_simpy("goodput: --simulate")
+    announce("goodput: the simulation", expected_seconds(study.job, study.inputs, asked))
     progress = Progress("simulated runs")
     losses = _losses(study.basis.design)
     try:
-        return simulate(
-            study.job, study.inputs, study.basis.hazards, asked, losses=losses, step=lambda a, b: progress.step(a, b)
-        )
+        return simulate(study.job, study.inputs, study.basis.hazards, asked, losses=losses, step=progress.step)
     finally:
         progress.end()
 

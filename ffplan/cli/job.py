@@ -49,28 +49,21 @@ def job_asked(
     """
     from ffplan.catalog.models import Model
     from ffplan.catalog.named import part_of
-    from ffplan.design.workload_schema import Workload
-    from ffplan.studies.goodput import goodput_job
-    from ffplan.studies.job_layout import most_gpus
+    from ffplan.studies.goodput import JobError, goodput_job
 
     work = design.workload
-    if model is not None:
-        work = Workload.model_construct(model=model, tokens=None, batch=None, gpus=gpus, plan=None, search=False)
-    elif work is None:
+    if model is None and work is None:
         if gpus is not None:
             raise UsageError(f"ffplan {command}: --gpus has an effect with --model, or a `workload` in the design")
         return None
-    part = part_of(parts, Model, work.model, f"ffplan {command}: --model")
-    if part.transformer is None:
-        raise UsageError(f"ffplan {command}: --model {part.id}: a checkpoint is sized for transformers")
-    most = most_gpus(design)
-    if not most:
-        raise UsageError(f"ffplan {command}: `{design.spec.name}` has no accelerators")
-    if gpus is not None and gpus > most:
-        raise UsageError(f"ffplan {command}: --gpus {gpus:,}: one job can span {most:,} of this design")
-    progress = Progress(f"searching plans of {part.id}")
+    name = work.model if model is None else model
+    part_of(parts, Model, name, f"ffplan {command}: --model")
+    progress = Progress(f"searching plans of {name}")
     progress.step(0, 1)
     try:
-        return goodput_job(design, parts, part, work.model_copy(update={"gpus": gpus or work.gpus}))
+        return goodput_job(design, parts, model, gpus)
+    except JobError as error:
+        option = f"--{error.field} " if error.field else ""
+        raise UsageError(f"ffplan {command}: {option}{error}") from None
     finally:
         progress.end()

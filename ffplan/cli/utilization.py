@@ -11,6 +11,7 @@ from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import choice, parsed, read_text, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption
 from ffplan.cli.output import Progress, emit
+from ffplan.cli.simulated import announce, needs_simpy
 
 if TYPE_CHECKING:
     from ffplan.catalog.reliability import JobMix
@@ -24,8 +25,6 @@ LEAST_DAYS = 0.01
 """Shortest time that a CSV is simulated over [day]."""
 LEAST_S = 60.0
 """Shortest time that a job keeps its nodes [s]."""
-LONG_S = 10.0
-"""Time of a simulation that is said before it starts [s]."""
 MOST_BYTES = 256 * 2**20
 """Largest file of jobs that is read [byte]."""
 
@@ -59,18 +58,6 @@ def _days(table: JobTable | None) -> float:
     return max(LEAST_DAYS, last / 86_400.0)
 
 
-def _needs_simpy() -> None:
-    """Refuse to go on without SimPy.
-
-    Raises:
-        UsageError: without it.
-    """
-    try:
-        import simpy  # noqa: F401
-    except ImportError:
-        raise UsageError("ffplan utilization needs SimPy: `pip install 'ffplan[sim]'`") from None
-
-
 def _asked(policy: str, given: dict[str, str]) -> tuple[tuple[str, ...], dict[str, float]]:
     """Return the policies, and times by option [s].
 
@@ -85,14 +72,6 @@ def _asked(policy: str, given: dict[str, str]) -> tuple[tuple[str, ...], dict[st
         text = given["--quantum"]
         raise UsageError(f"ffplan utilization: --quantum {text}: it must be at least {LEAST_S:.0f} s")
     return policies, times
-
-
-def _announce(seconds: float) -> None:
-    """Say how long a simulation takes, where it takes long."""
-    if seconds <= LONG_S:
-        return
-    long = f"{seconds / 60:.0f} minutes" if seconds > 2 * 60 else f"{seconds:.0f} seconds"
-    typer.echo(f"ffplan utilization: this takes about {long}; Ctrl-C keeps the runs done so far", err=True)
 
 
 def utilization(
@@ -130,7 +109,7 @@ def utilization(
     from ffplan.studies.utilization import UtilizationRequest, expected_seconds, study_utilization
 
     policies, times = _asked(policy, {"--quantum": quantum, "--save-time": save, "--load-time": resume})
-    _needs_simpy()
+    needs_simpy("utilization")
     design, parts = resolved_design(file, catalog)
     if not design.accelerators:
         raise UsageError(f"ffplan utilization: `{design.spec.name}` has no accelerators")
@@ -150,10 +129,10 @@ def utilization(
         save_s=times["--save-time"],
         load_s=times["--load-time"],
     )
-    _announce(expected_seconds(design, asked))
+    announce("utilization: this", expected_seconds(design, asked))
     progress = Progress("simulated runs")
     try:
-        report = study_utilization(design, parts, asked, lambda done, total: progress.step(done, total))
+        report = study_utilization(design, parts, asked, progress.step)
     finally:
         progress.end()
     emit(utilization_document(report), form, output)

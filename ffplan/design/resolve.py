@@ -16,14 +16,15 @@ from ffplan.design.schema import Design, NodeGroup
 from ffplan.inputs.validate import validate
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ffplan.base.errors import Finding
     from ffplan.catalog.store import Catalog
     from ffplan.design.ownership_schema import Ownership, Rent
-    from ffplan.design.reliability_schema import Reliability
-    from ffplan.design.workload_schema import Workload
     from ffplan.inputs.document import Document
 
 P = TypeVar("P", bound=Part)
+S = TypeVar("S")
 DEFAULT_PROFILE = "owned-2026"
 """Ownership profile of designs that name none."""
 
@@ -130,18 +131,10 @@ class _Resolver:
         value = float(profile.pue_by_cooling[cooling].value)
         return spec.model_copy(update={"site": spec.site.model_copy(update={"pue": value})})
 
-    def workload(self, spec: Design) -> Workload | None:
-        """Validate what the design says of its workload."""
+    def section(self, read: Callable[[Design, Document], S | None], spec: Design) -> S | None:
+        """Validate a section of the design that one model reads."""
         try:
-            return workload_section(spec, self.document)
-        except InputError as error:
-            self.faults.extend(error.findings)
-            return None
-
-    def reliability(self, spec: Design) -> Reliability | None:
-        """Validate what the design says of failures."""
-        try:
-            return reliability_section(spec, self.document)
+            return read(spec, self.document)
         except InputError as error:
             self.faults.extend(error.findings)
             return None
@@ -192,7 +185,8 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     resolver = _Resolver(document, catalog)
     resolver.faults += whole_faults(spec, document)
     owned, rent = resolver.money(spec)
-    workload, reliability = resolver.workload(spec), resolver.reliability(spec)
+    workload = resolver.section(workload_section, spec)
+    reliability = resolver.section(reliability_section, spec)
     spec = resolver.cooled(spec, owned)
     groups = [resolver.group(position, group) for position, group in enumerate(spec.nodes)]
     switch = resolver.part(Switch, spec.fabric.switch, ("fabric", "switch"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.interop.logs.measured import refuse
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Ints
@@ -15,14 +15,6 @@ if TYPE_CHECKING:
 COLUMNS = ("arrival_s", "gpus", "run_s")
 MOST = 5_000_000
 """Most jobs that are read [1]."""
-
-
-def _fault(file: str, line: int, message: str, remedy: str) -> InputError:
-    return InputError(
-        Finding(
-            rule="measured-log", severity=Severity.ERROR, message=message, remedy=remedy, file=file, line=line, column=1
-        )
-    )
 
 
 def read_jobs(text: str, file: str, most_gpus: int) -> tuple[Floats, Floats, Ints]:
@@ -42,26 +34,26 @@ def read_jobs(text: str, file: str, most_gpus: int) -> tuple[Floats, Floats, Int
     reader = csv.DictReader(text.removeprefix("\ufeff").splitlines())
     lacks = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
     if lacks:
-        raise _fault(file, 1, f"no column `{lacks[0]}`", f"give the columns {', '.join(COLUMNS)}")
+        refuse(file, 1, f"no column `{lacks[0]}`", f"give the columns {', '.join(COLUMNS)}")
     rows: list[tuple[float, float, int]] = []
     try:
         listed = list(reader)
     except csv.Error as error:
-        raise _fault(file, reader.line_num, f"this is no CSV: {error}", "give a row for each job") from None
+        refuse(file, reader.line_num, f"this is no CSV: {error}", "give a row for each job")
     for line, row in enumerate(listed, 2):
         try:
             arrival, gpus, run = (float(row[name] or "") for name in COLUMNS)
         except (ValueError, TypeError):
-            raise _fault(file, line, "this is no job", "write arrival_s, gpus and run_s as numbers") from None
+            refuse(file, line, "this is no job", "write arrival_s, gpus and run_s as numbers")
         if not (0 <= arrival < 1e12 and 0 < run < 1e12 and gpus >= 1 and gpus == int(min(gpus, 1e9))):
-            raise _fault(file, line, "this is no job", "arrivals from 0 on, run times above 0, whole accelerators")
+            refuse(file, line, "this is no job", "arrivals from 0 on, run times above 0, whole accelerators")
         if gpus > most_gpus:
-            raise _fault(file, line, f"a job of {gpus:.0f}; one can hold {most_gpus:,} of this design", "leave it out")
+            refuse(file, line, f"a job of {gpus:.0f}; one can hold {most_gpus:,} of this design", "leave it out")
         if len(rows) == MOST:
-            raise _fault(file, line, f"more than {MOST:,} jobs", "give fewer")
+            refuse(file, line, f"more than {MOST:,} jobs", "give fewer")
         rows.append((arrival, run, int(gpus)))
     if not rows:
-        raise _fault(file, 1, "no job", "give a row for each job")
+        refuse(file, 1, "no job", "give a row for each job")
     rows.sort(key=lambda item: item[0])
     arrivals, runs, sizes = (np.array(column) for column in zip(*rows, strict=True))
     return arrivals - arrivals[0], runs, sizes.astype(int)

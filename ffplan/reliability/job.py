@@ -11,7 +11,7 @@ from ffplan.base.record import record
 from ffplan.reliability.checkpoint import goodput, losses, optimum, two_level_goodput
 from ffplan.reliability.hazards import YEAR_S, event_rates, interruptions
 from ffplan.reliability.spares import Shortage, kept_rate, nodes_in_repair, shortage
-from ffplan.reliability.storage import transfer_seconds
+from ffplan.reliability.storage import transfer_seconds, with_nics
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,9 +38,9 @@ class JobCase:
     """Copies of a node to host memory [GB/s]; None where unknown: they are taken to cost nothing."""
     clients_gbyte_s: float
     """What the NICs of its nodes carry to storage together [GB/s]; 0 where there is no storage."""
-    read_gbyte_s: dict[str, float]
+    read_gbyte_s: dict[str, Number]
     """Terms of reading from storage, without the service's efficiency [GB/s]; empty where there is no storage."""
-    write_gbyte_s: dict[str, float]
+    write_gbyte_s: dict[str, Number]
     """Terms of writing to storage, without it [GB/s]."""
     spares: int
     replica_nodes: float
@@ -141,13 +141,10 @@ def restart_seconds(job: JobCase, v: Values, load: Number) -> Number:
     return seen + v["requeue"] * factor + load
 
 
-def _moved(terms: dict[str, float], efficiency: Number, client: float, size: Number) -> tuple[Number, str]:
+def _moved(terms: dict[str, Number], efficiency: Number, client: float, size: Number) -> tuple[Number, str]:
     if not terms:
         return size * 0.0, "no storage"
-    rates: dict[str, Number] = {"NICs of the nodes": client * efficiency}
-    for name, rate in terms.items():
-        rates[name] = rate * efficiency if name.startswith("NICs") else rate
-    return transfer_seconds(size, rates)
+    return transfer_seconds(size, with_nics({"NICs of the nodes": client, **terms}, efficiency))
 
 
 def job_outcome(job: JobCase, v: Values) -> JobOutcome:

@@ -167,8 +167,7 @@ class _Run:
                 if failure.processed:
                     break
                 paces.append((self.env.now - start, self.pace))
-            self.finish()
-            at, lost = self.env.now, self.env.now - start - self._kept_time
+            at, lost = self.env.now, self.env.now - start - self.finish()
             name = self.strike()
             missing = self.missing
             yield from self.restart()
@@ -184,14 +183,13 @@ class _Run:
                 )
                 self.events.append(event)
 
-    _kept_time = 0.0
-
-    def finish(self) -> None:
-        """Count the stretch that runs, where one does."""
-        if self.stretch is not None:
-            start, paces = self.stretch
-            self.stretch = None
-            self.close(self.env.now - start, paces)
+    def finish(self) -> float:
+        """Count the stretch that runs, where one does, and return how much of it is kept [s]."""
+        if self.stretch is None:
+            return 0.0
+        start, paces = self.stretch
+        self.stretch = None
+        return self.close(self.env.now - start, paces)
 
     def removals(self, rate: float) -> Generator[Any, Any, None]:
         """Take nodes out by failures that stop nothing."""
@@ -202,15 +200,15 @@ class _Run:
             if self.stretch is not None:
                 self.stretch[1].append((self.env.now - self.stretch[0], self.pace))
 
-    def close(self, run_s: float, paces: list[tuple[float, float]]) -> None:
-        """Count the work of a stretch, each part at the pace that it had."""
+    def close(self, run_s: float, paces: list[tuple[float, float]]) -> float:
+        """Count the work of a stretch, each part at the pace that it had, and return how much of it is kept [s]."""
         work = kept_work(run_s, self.job)
         cycle = (self.job.interval_s + self.job.save_s) / self.job.interval_s
         end = work * cycle
-        self._kept_time = end
         marks = [min(at, end) for at, _ in paces] + [end]
         share = sum((after - at) * pace for (_, pace), at, after in zip(paces, marks, marks[1:], strict=False))
         self.kept += share / cycle
+        return end
 
     def noise(self) -> None:
         """Add events that stop nothing to the timeline."""

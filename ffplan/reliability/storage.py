@@ -7,8 +7,16 @@ Sources:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ffplan.base.array_math import Number, minimum, smallest
 from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NICS = "NICs"
+"""How the name of every term begins that NICs make."""
 
 
 @record
@@ -78,6 +86,19 @@ def capacity(servers: Number, drives: Number, each: Number, copies: Number, usab
         [1]: 180 x 16 x 15.36 TB are 44.2 PB raw, mirrored 22.1 PB (19.6 PiB).
     """
     return servers * drives * each * usable / copies
+
+
+def with_nics(terms: Mapping[str, Number], factor: Number) -> dict[str, Number]:
+    """Return terms of a rate with what NICs carry times a factor; drives stay as they are.
+
+    Args:
+        terms: rates by what they are of [GB/s].
+        factor: what the service reaches of the NICs, or the part of them in reach [1].
+
+    Returns:
+        Rates [GB/s], broadcast shape.
+    """
+    return {name: rate * (factor if name.startswith(NICS) else 1.0) for name, rate in terms.items()}
 
 
 def transfer_seconds(size: Number, terms: dict[str, Number]) -> tuple[Number, str]:

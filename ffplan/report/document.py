@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ffplan.base.record import record
 from ffplan.base.visible import visible
 from ffplan.report.chart import Extras
+
+if TYPE_CHECKING:
+    from ffplan.results.design import UnverifiedFigure
 
 
 @record
@@ -119,3 +122,9 @@ class Document:
         """Return what people read, all of it visible."""
         found: Body = shown(self.made())
         return found
+
+
+def recalled(unverified: Sequence[UnverifiedFigure]) -> list[Block]:
+    """Return a sentence that names the files with recalled figures; nothing where there are none."""
+    names = sorted({figure.part for figure in unverified})
+    return [Remarks((f"Recalled, unverified figures in: {', '.join(names)}.",))] if names else []

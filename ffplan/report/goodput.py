@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import number, percent, plural, span
-from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks
+from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks, recalled
 
 if TYPE_CHECKING:
     from ffplan.results.reliability import GoodputReport, ReliabilityReport, SimulationReport
@@ -185,9 +185,7 @@ def _body(report: GoodputReport) -> Body:
     if report.simulation is not None:
         blocks += simulation_blocks(report.simulation)
     blocks.append(Lines("Assumptions", tuple(("", text) for text in report.assumptions)))
-    if report.unverified:
-        names = sorted({item.part for item in report.unverified})
-        blocks.append(Remarks((f"Recalled, unverified figures in: {', '.join(names)}.",)))
+    blocks += recalled(report.unverified)
     return Body(
         title=f"Goodput of {report.design.name}",
         blocks=blocks,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import number, percent, span
-from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks
+from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks, recalled
 
 if TYPE_CHECKING:
     from ffplan.results.storage import BurstReport, StorageReport, StorageTerm
@@ -111,9 +111,7 @@ def _body(r: StorageReport) -> Body:
         text = f"{r.metadata_servers:,} management nodes are planned; how many files they open a second is not known."
         blocks.append(Remarks((text,)))
     blocks.append(Lines("Assumptions", tuple(("", text) for text in r.assumptions)))
-    if r.unverified:
-        names = sorted({item.part for item in r.unverified})
-        blocks.append(Remarks((f"Recalled, unverified figures in: {', '.join(names)}.",)))
+    blocks += recalled(r.unverified)
     return Body(
         title=f"Storage of {r.design.name}",
         blocks=blocks,

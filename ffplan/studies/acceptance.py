@@ -8,11 +8,12 @@ from ffplan import __version__
 from ffplan.catalog.parts import Server
 from ffplan.node.host_copies import host_copies
 from ffplan.results import acceptance as out
-from ffplan.results.design import SCHEMA_VERSION, DesignInfo, ToolInfo
+from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.studies.acceptance_judged import judge, slow_parts, words
 from ffplan.studies.collective import CollectiveRequest, collective_table
 from ffplan.studies.collective_rows import QueryError
 from ffplan.studies.design_assumptions import announced, recalled_figures
+from ffplan.studies.design_info import design_info
 from ffplan.studies.files_read import files_read
 from ffplan.studies.goodput_basis import goodput_basis
 from ffplan.studies.goodput_summary import expected_terms, service_efficiency
@@ -252,12 +253,7 @@ def study_acceptance(
     return out.AcceptanceReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
-        design=DesignInfo(
-            name=design.spec.name,
-            description=design.spec.description,
-            file=design.document.file,
-            sha256=design.document.sha256,
-        ),
+        design=design_info(design),
         catalog=files_read(catalog),
         headline=words(rows, judged, slow),
         tolerance=tolerance,

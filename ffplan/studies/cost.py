@@ -16,7 +16,7 @@ from ffplan.cost.run import MILLION
 from ffplan.cost.sensitivity import flips, likely, tornado
 from ffplan.design.ownership import COMMITTED, given
 from ffplan.results import cost as out
-from ffplan.results.design import SCHEMA_VERSION, DesignInfo, ToolInfo
+from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.results.run import Band, RunReport
 from ffplan.studies.cost_parts import (
     bom_report,
@@ -30,6 +30,7 @@ from ffplan.studies.cost_parts import (
 )
 from ffplan.studies.cost_words import cost_assumptions, headline, run_words
 from ffplan.studies.design_assumptions import announced, recalled_figures
+from ffplan.studies.design_info import design_info
 from ffplan.studies.files_read import files_read
 from ffplan.studies.goodput_job import effective_input
 from ffplan.studies.ledger import Ledger, ledger_of, speed_inputs
@@ -359,12 +360,7 @@ def study_cost(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: Ti
     study = out.CostStudy(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
-        design=DesignInfo(
-            name=design.spec.name,
-            description=design.spec.description,
-            file=design.document.file,
-            sha256=design.document.sha256,
-        ),
+        design=design_info(design),
         catalog=files_read(catalog),
         currency=ledger.owned.currency,
         accelerators=design.accelerators,

@@ -19,6 +19,7 @@ from ffplan.results import design as out
 from ffplan.studies.allreduce import allreduces, pair_times
 from ffplan.studies.allreduce_bound import left_out
 from ffplan.studies.design_assumptions import announced, design_assumptions, recalled_figures
+from ffplan.studies.design_info import design_info
 from ffplan.studies.files_read import files_read
 
 if TYPE_CHECKING:
@@ -265,12 +266,7 @@ def study_design(design: ResolvedDesign, catalog: Catalog, *, all_scales: bool =
     assessment = out.Assessment(
         schema_version=out.SCHEMA_VERSION,
         tool=out.ToolInfo("ffplan", __version__),
-        design=out.DesignInfo(
-            name=design.spec.name,
-            description=design.spec.description,
-            file=design.document.file,
-            sha256=design.document.sha256,
-        ),
+        design=design_info(design),
         catalog=files_read(catalog),
         nodes=roles,
         accelerators=design.accelerators,

@@ -11,19 +11,18 @@ from ffplan.cost.sensitivity import likely, tornado
 from ffplan.reliability.job import JobCase, job_outcome
 from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out
-from ffplan.results.design import SCHEMA_VERSION, DesignInfo, ToolInfo
+from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.studies.asked import Asked
 from ffplan.studies.cost import accounted, band, input_rows, ledger_for, swing_row
 from ffplan.studies.design_assumptions import announced, recalled_figures
+from ffplan.studies.design_info import design_info
 from ffplan.studies.files_read import files_read
-from ffplan.studies.goodput_basis import GoodputBasis, goodput_basis
+from ffplan.studies.goodput_basis import GoodputBasis
 from ffplan.studies.goodput_job import (
     GoodputJob,
     drawn_outcome,
-    job_inputs,
-    job_on,
+    job_recovery,
     model_parameters,
-    refuse_interval,
     replica_gpus,
 )
 from ffplan.studies.goodput_parts import (
@@ -36,14 +35,13 @@ from ffplan.studies.goodput_parts import (
     size_rows,
 )
 from ffplan.studies.goodput_words import goodput_assumptions, goodput_headline
+from ffplan.studies.job_layout import most_gpus
 from ffplan.studies.workload import workload_gpus, workload_report
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
-    from ffplan.catalog.models import Model
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.design.workload_schema import Workload
     from ffplan.reliability.job import JobOutcome
 
 
@@ -117,26 +115,58 @@ class GoodputStudy:
     inputs: tuple[Input, ...]
 
 
-def goodput_job(design: ResolvedDesign, catalog: Catalog, model: Model, workload: Workload) -> GoodputJob:
-    """Return a job with its fastest plan, or without where it cannot be timed.
+class JobError(Exception):
+    """A job that cannot be asked for."""
+
+    def __init__(self, message: str, field: str = "") -> None:
+        """Name what is wrong.
+
+        Args:
+            message: what is wrong, for people.
+            field: what of the job, `model` or `gpus`; empty of neither.
+        """
+        super().__init__(message)
+        self.field = field
+
+
+def goodput_job(design: ResolvedDesign, catalog: Catalog, model: str | None, gpus: int | None) -> GoodputJob | None:
+    """Return a job with its fastest plan, or without where it cannot be timed; None where there is none.
 
     Args:
         design: the design.
         catalog: its parts.
-        model: a transformer.
-        workload: the job; the most accelerators where it names none.
+        model: catalogue id of a transformer; None for the design's workload.
+        gpus: accelerators [1]; the workload's, or the most that a job can span, if None.
 
     Raises:
-        InputError: where the job is too large, or its plan contradicts itself.
+        InputError: where the workload's plan contradicts itself, or it is too large.
+        JobError: where the model is no transformer, or the job too large.
+        KeyError: where there is no such model.
     """
+    from ffplan.catalog.models import Model
+    from ffplan.design.workload_schema import Workload
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
 
-    gpus = workload_gpus(design, workload)
+    work = design.workload
+    if model is not None:
+        work = Workload.model_construct(model=model, tokens=None, batch=None, gpus=gpus, plan=None, search=False)
+    if work is None:
+        return None
+    part = catalog.entry(work.model).part
+    if not isinstance(part, Model) or part.transformer is None:
+        raise JobError(f"{work.model}: it is no transformer; a checkpoint is sized for transformers", "model")
+    most = most_gpus(design)
+    if not most:
+        raise JobError(f"`{design.spec.name}` has no accelerators")
+    if gpus is not None and not 0 < gpus <= most:
+        raise JobError(f"{gpus:,}: one job can span {most:,} of this design", "gpus")
+    work = work.model_copy(update={"gpus": gpus or work.gpus})
+    count = workload_gpus(design, work)
     try:
-        return GoodputJob(model, gpus, workload_report(design, catalog, workload), None)
+        return GoodputJob(part, count, workload_report(design, catalog, work), None)
     except (RefusedError, UncalibratedError) as error:
-        return GoodputJob(model, gpus, None, str(error))
+        return GoodputJob(part, count, None, str(error))
 
 
 def study_goodput(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob, money: Asked) -> GoodputStudy:
@@ -151,12 +181,10 @@ def study_goodput(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob, m
     Raises:
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
-    basis = goodput_basis(design, catalog)
     replica = replica_gpus(asked.report.rows[0].plan) if asked.report else 1
-    job = job_on(basis, asked.gpus, model_parameters(asked.model), replica)
-    inputs = job_inputs(basis, asked.gpus)
-    refuse_interval(design, job, inputs)
-    outcomes = drawn_outcome(job, inputs, money.draws, money.seed)
+    found = job_recovery(design, catalog, asked.gpus, model_parameters(asked.model), replica)
+    basis, job, inputs = found.basis, found.job, found.inputs
+    outcomes = found.outcome, drawn_outcome(found, money.draws, money.seed)
 
     def metric(v: dict[str, Number]) -> Number:
         return job_outcome(job, v).goodput
@@ -166,12 +194,7 @@ def study_goodput(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob, m
     report = out.GoodputReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
-        design=DesignInfo(
-            name=design.spec.name,
-            description=design.spec.description,
-            file=design.document.file,
-            sha256=design.document.sha256,
-        ),
+        design=design_info(design),
         catalog=files_read(catalog),
         headline=goodput_headline(reliability),
         reliability=reliability,

@@ -49,6 +49,16 @@ def goodput_basis(design: ResolvedDesign, catalog: Catalog, fabric: FabricPlan |
     )
 
 
+def spares_there(basis: GoodputBasis, nodes: float) -> int:
+    """Return the spares that the ownership buys, and nodes that a job leaves [1].
+
+    Args:
+        basis: the design.
+        nodes: nodes of the job [1].
+    """
+    return basis.bought_spares + max(basis.design.compute.group.count - int(nodes), 0)
+
+
 def spares_of(basis: GoodputBasis, nodes: float) -> int:
     """Return the nodes that can stand in for those of a job: what the design says, or spares and what the job leaves.
 
@@ -57,5 +67,4 @@ def spares_of(basis: GoodputBasis, nodes: float) -> int:
         nodes: nodes of the job [1].
     """
     own = basis.hazards.section.spare_nodes
-    left = max(basis.design.compute.group.count - int(nodes), 0)
-    return own if own is not None else basis.bought_spares + left
+    return own if own is not None else spares_there(basis, nodes)

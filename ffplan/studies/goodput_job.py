@@ -15,6 +15,7 @@ from ffplan.fabric.sizing.link_cuts import zones_of
 from ffplan.node.host_copies import host_copies
 from ffplan.reliability.exposure import OF_NODES, job_units
 from ffplan.reliability.job import JobCase, JobOutcome, job_outcome
+from ffplan.reliability.storage import with_nics
 from ffplan.results.training import TrainReport
 from ffplan.studies.goodput_basis import GoodputBasis, goodput_basis, spares_of
 from ffplan.studies.job_layout import node_of
@@ -57,11 +58,6 @@ def replica_gpus(plan: PlanRow) -> int:
     return plan.tensor * plan.pipeline * plan.context
 
 
-def _in_reach(terms: dict[str, float], part: float) -> dict[str, float]:
-    """Return terms of storage as a job in a part of the zones sees them: NICs of other zones are out of its reach."""
-    return {name: rate * (part if name.startswith("NICs") else 1.0) for name, rate in terms.items()}
-
-
 def job_on(basis: GoodputBasis, gpus: int, parameters: float, replica: int = 1) -> JobCase:
     """Return a job on a design.
 
@@ -90,8 +86,9 @@ def job_on(basis: GoodputBasis, gpus: int, parameters: float, replica: int = 1) 
         parameters=parameters,
         copy_gbyte_s=float(copies.shared) * each if copies else None,
         clients_gbyte_s=nodes * storage.client_gbyte_s if storage else 0.0,
-        read_gbyte_s=_in_reach(storage.read, part) if storage else {},
-        write_gbyte_s=_in_reach(storage.write, part) if storage else {},
+        # NICs in other zones are out of the job's reach
+        read_gbyte_s=with_nics(storage.read, part) if storage else {},
+        write_gbyte_s=with_nics(storage.write, part) if storage else {},
         spares=spares_of(basis, nodes),
         replica_nodes=max(1.0, replica / each),
         checkpoints=section.checkpoints,
@@ -135,22 +132,6 @@ def job_inputs(basis: GoodputBasis, gpus: int) -> tuple[Input, ...]:
     )
 
 
-def drawn_outcome(job: JobCase, inputs: tuple[Input, ...], draws: int, seed: int) -> tuple[JobOutcome, JobOutcome]:
-    """Return a job's outcome at the likely inputs, and over draws at the same interval; both likely without draws.
-
-    Args:
-        job: the job.
-        inputs: its inputs.
-        draws: number of draws [1].
-        seed: their seed.
-    """
-    one = job_outcome(job, likely(inputs))
-    if not draws:
-        return one, one
-    kept = replace(job, interval=float(one.interval_s))
-    return one, job_outcome(kept, sample(inputs, draws, seed))
-
-
 def refuse_interval(design: ResolvedDesign, job: JobCase, inputs: tuple[Input, ...]) -> None:
     """Refuse an interval of checkpoints that a save outlasts.
 
@@ -171,7 +152,7 @@ def refuse_interval(design: ResolvedDesign, job: JobCase, inputs: tuple[Input, .
 
 @record
 class JobRecovery:
-    """A timed job with what failures and checkpoints leave of it, at likely inputs."""
+    """A job with what failures and checkpoints leave of it, at likely inputs."""
 
     basis: GoodputBasis
     job: JobCase
@@ -179,26 +160,51 @@ class JobRecovery:
     outcome: JobOutcome
 
 
-def job_recovery(design: ResolvedDesign, catalog: Catalog, report: TrainReport, gpus: int) -> JobRecovery:
-    """Return what failures and checkpoints leave of a timed job.
+def recovery(basis: GoodputBasis, job: JobCase) -> JobRecovery:
+    """Return a job at its likely inputs."""
+    inputs = job_inputs(basis, int(job.gpus))
+    return JobRecovery(basis, job, inputs, job_outcome(job, likely(inputs)))
+
+
+def job_recovery(design: ResolvedDesign, catalog: Catalog, gpus: int, parameters: float, replica: int) -> JobRecovery:
+    """Return what failures and checkpoints leave of a job.
 
     Args:
         design: the design.
         catalog: its parts.
-        report: the job's training; its first row is the plan.
         gpus: accelerators that it holds [1].
+        parameters: parameters of the model [1].
+        replica: accelerators of a data-parallel replica [1].
 
     Raises:
-        InputError: where the reliability of the design is wrong.
+        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
     basis = goodput_basis(design, catalog)
-    job = job_on(basis, gpus, report.parameters, replica_gpus(report.rows[0].plan))
-    inputs = job_inputs(basis, gpus)
-    refuse_interval(design, job, inputs)
-    return JobRecovery(basis, job, inputs, job_outcome(job, likely(inputs)))
+    found = recovery(basis, job_on(basis, gpus, parameters, replica))
+    refuse_interval(design, found.job, found.inputs)
+    return found
 
 
-def effective_input(design: ResolvedDesign, catalog: Catalog, timed: TimedJob, stated: Input, seed: int = 0) -> Input:
+def timed_recovery(design: ResolvedDesign, catalog: Catalog, report: TrainReport, gpus: int) -> JobRecovery:
+    """Return what failures and checkpoints leave of a timed job, whose first row is its plan; as `job_recovery`."""
+    return job_recovery(design, catalog, gpus, report.parameters, replica_gpus(report.rows[0].plan))
+
+
+def drawn_outcome(found: JobRecovery, draws: int, seed: int) -> JobOutcome:
+    """Return a job's outcome over draws, at the interval of the likely one; the likely one without draws.
+
+    Args:
+        found: the job at its likely inputs.
+        draws: number of draws [1].
+        seed: their seed.
+    """
+    if not draws:
+        return found.outcome
+    kept = replace(found.job, interval=float(found.outcome.interval_s))
+    return job_outcome(kept, sample(found.inputs, draws, seed))
+
+
+def effective_input(design: ResolvedDesign, catalog: Catalog, timed: TimedJob, stated: Input) -> Input:
     """Return the effective training time of a job as an input of its cost: what the design states, or its goodput.
 
     Args:
@@ -206,7 +212,6 @@ def effective_input(design: ResolvedDesign, catalog: Catalog, timed: TimedJob, s
         catalog: its parts.
         timed: the job.
         stated: the ownership's own input.
-        seed: seed of the draws behind its ends.
 
     Raises:
         InputError: where the reliability of the design is wrong.
@@ -215,8 +220,8 @@ def effective_input(design: ResolvedDesign, catalog: Catalog, timed: TimedJob, s
         return stated
     import numpy as np
 
-    found = job_recovery(design, catalog, timed.report, timed.job.gpus)
-    _, many = drawn_outcome(found.job, found.inputs, DRAWS, seed)
+    found = timed_recovery(design, catalog, timed.report, timed.job.gpus)
+    many = drawn_outcome(found, DRAWS, 0)
     low, high = (float(end) for end in np.quantile(many.goodput, ENDS))
     value = float(found.outcome.goodput)
     return replace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.formatting import span
 from ffplan.cost.sensitivity import likely
 from ffplan.reliability.checkpoint import daly, young
 from ffplan.reliability.exposure import job_units
@@ -12,7 +13,7 @@ from ffplan.reliability.job import hazard_rates, job_outcome
 from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out
 from ffplan.studies.cost import band
-from ffplan.studies.goodput_job import drawn_outcome, job_inputs, job_on
+from ffplan.studies.goodput_job import drawn_outcome, job_on, recovery
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,10 +27,6 @@ DAY = 86_400.0
 HOUR = 3_600.0
 SIZES = (512, 2_048, 8_192, 16_384, 32_768, 65_536, 100_000)
 """Accelerators at which goodput is shown beside the job's own [1]."""
-MONITOR_S = 60.0
-"""Detection of a hang by a monitor that sees that steps stop [s]."""
-QUICK_REPAIR_S = 4 * HOUR
-"""Repair where a spare part is at hand [s]."""
 LEAST_GAIN = 1e-5
 """Gain of a lever below which it is left out [1]."""
 
@@ -117,7 +114,8 @@ def size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed:
         own = job_on(basis, gpus, job.parameters, replica)
         if gpus > most and basis.hazards.section.spare_nodes is None:  # a larger cluster buys spares for its own size
             own = replace(own, spares=round(basis.bought_spares * gpus / most))
-        one, many = drawn_outcome(own, job_inputs(basis, gpus), draws, seed)
+        found = recovery(basis, own)
+        one, many = found.outcome, drawn_outcome(found, draws, seed)
         rows.append(
             out.SizeRow(
                 gpus=gpus,
@@ -139,7 +137,9 @@ def _levers(
         yield "reschedule", "restart by replacing lost nodes alone", replace(job, restart="reschedule"), {}
     if job.restart != "standby" and job.spares:
         yield "standby", "restart onto warm standby nodes", replace(job, restart="standby"), {}
-    yield "monitor", f"a monitor that sees a hang after {MONITOR_S:.0f} s", job, {"hang": MONITOR_S}
+    profile = basis.hazards.profile
+    seen, quick = float(profile.hang.range[0]), float(profile.repair.range[0])
+    yield "monitor", f"a monitor that sees a hang after {span(seen)}", job, {"hang": seen}
     if job.checkpoints == "synchronous":
         yield "asynchronous", "asynchronous checkpoints", replace(job, checkpoints="asynchronous"), {}
     if job.checkpoints != "in-memory" and job.clients_gbyte_s:
@@ -153,14 +153,12 @@ def _levers(
     if "link" in job.units and "link" not in job.survives:
         second = job.survives | {"link", "leaf-switch"}
         yield "second-port", "a second port per NIC, on another leaf", replace(job, survives=second), {}
-        others = basis.hazards.profile.hazards["link"].others
-        if others is not None:
-            low = float(others.range[0])
-            yield "links", "links as rarely broken as HPN's", job, {"rate.link": low}
+        low = next(rate for rate in basis.hazards.rates if rate.name == "link").rate.ends[0]
+        yield "links", "links at the best rate known", job, {"rate.link": low}
     if job.units.get("bridge"):
         without = {**job.units, "bridge": 0.0}
         yield "bridge", "no NVLink bridges (steps take longer)", replace(job, units=without), {}
-    yield "repair", "repair within four hours", job, {"repair": QUICK_REPAIR_S}
+    yield "repair", f"repair within {span(quick)}", job, {"repair": quick}
     spares = enough(float(outcome.in_repair), 0.99)
     if spares > job.spares:
         yield "spares", f"{spares:,} spare nodes", replace(job, spares=spares), {}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.reliability.exposure import OF_NODES, job_units
 from ffplan.reliability.hazards import YEAR_S, event_rates
 from ffplan.reliability.spare_count import enough
+from ffplan.reliability.storage import with_nics
 from ffplan.results.storage import StorageTerm
 from ffplan.results.summaries import ReliabilitySummary, StorageSummary
 from ffplan.studies.goodput_basis import spares_of
@@ -26,8 +27,8 @@ def expected_terms(terms: dict[str, float], efficiency: float) -> list[StorageTe
         terms: rates by what they are of [GB/s].
         efficiency: rate that the service reaches over what NICs carry [1].
     """
-    found = [(name, rate * (efficiency if name.startswith("NICs") else 1.0)) for name, rate in terms.items()]
-    return [StorageTerm(name, rate) for name, rate in sorted(found, key=lambda item: item[1])]
+    found = {name: float(rate) for name, rate in with_nics(terms, efficiency).items()}
+    return [StorageTerm(name, rate) for name, rate in sorted(found.items(), key=lambda item: item[1])]
 
 
 def service_efficiency(basis: GoodputBasis) -> float:

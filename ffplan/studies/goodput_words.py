@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, number, percent, plural, span
 from ffplan.catalog.parts import Server
+from ffplan.studies.goodput_basis import spares_there
+from ffplan.studies.storage_basis import stood_in
 
 if TYPE_CHECKING:
     from ffplan.reliability.job import JobCase, JobOutcome
@@ -60,11 +62,6 @@ def goodput_headline(found: ReliabilityReport) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def spares_bought(basis: GoodputBasis, job: JobCase) -> int:
-    """Return the spares that ownership buys, and nodes that a job leaves [1]."""
-    return basis.bought_spares + max(basis.design.compute.group.count - int(job.nodes), 0)
-
-
 def _domain(basis: GoodputBasis) -> int:
     """Return the nodes that a scale-up switch joins [1]."""
     server = basis.design.compute.server
@@ -90,7 +87,7 @@ def goodput_assumptions(basis: GoodputBasis, asked: GoodputJob, job: JobCase, on
             f"Spares: {basis.bought_spares:,} as the ownership profile buys them, and nodes that the job leaves free."
         )
     else:
-        bought = spares_bought(basis, job)
+        bought = spares_there(basis, job.nodes)
         if section.spare_nodes > bought:
             found.append(
                 f"The design counts on {section.spare_nodes:,} spare nodes; its ownership and the job leave "
@@ -110,14 +107,7 @@ def goodput_assumptions(basis: GoodputBasis, asked: GoodputJob, job: JobCase, on
     if storage is None:
         found.append("No storage is known: saving and loading are taken to cost nothing.")
     else:
-        if not storage.planned:
-            server = storage.groups[0].server.id
-            found.append(
-                f"The design plans no storage: {plural(storage.servers, 'server')} `{server}` stand for it, as the "
-                "ownership profile sizes it."
-            )
-        if storage.client_assumed:
-            found.append("The compute server's file has no NIC for storage: one as the storage servers have is taken.")
+        found += stood_in(storage)
     if job.copy_gbyte_s is None:
         found.append("The PCIe link of the accelerators is unknown: copies into host memory are taken to cost nothing.")
     if any(row in job.survives for row in job.units):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.catalog.reliability import Counted, Hazard
+    from ffplan.catalog.reliability import Counted
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
 
@@ -51,30 +51,25 @@ def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
     faults: list[Finding] = []
     for name, hazard in profile.hazards.items():
         try:
-            found.append(hazard_rate(name, hazard, _study(name, hazard, catalog, document)))
+            counts = hazard.counted
+            study = _study(counts, catalog, document, ("hazards", name, "counted")) if counts else None
+            found.append(hazard_rate(name, hazard, study))
         except InputError as error:
             faults += error.findings
     if faults:
         raise InputError(*faults)
     counted = profile.silent_rate
-    study = catalog.get(FailureStudy, counted.study, document, ("silent_rate", "study"))
-    gaps = list(_gaps(study, counted, document, ("silent_rate",)))
-    if gaps:
-        raise InputError(*gaps)
-    silent = counted_rate(study, tuple(counted.events), counted.over)
+    silent_study = _study(counted, catalog, document, ("silent_rate",))
+    silent = counted_rate(silent_study, tuple(counted.events), counted.over)
     return Hazards(section=section, profile=profile, document=document, rates=tuple(found), silent=silent)
 
 
-def _study(name: str, hazard: Hazard, catalog: Catalog, document: Document) -> FailureStudy | None:
-    """Return the study that counts a hazard.
+def _study(counted: Counted, catalog: Catalog, document: Document, path: tuple[str, ...]) -> FailureStudy:
+    """Return the study behind counts that a profile names at a path.
 
     Raises:
         InputError: where it does not exist, or lacks the events or the exposure.
     """
-    counted = hazard.counted
-    if counted is None:
-        return None
-    path = ("hazards", name, "counted")
     study = catalog.get(FailureStudy, counted.study, document, (*path, "study"))
     faults = list(_gaps(study, counted, document, path))
     if faults:

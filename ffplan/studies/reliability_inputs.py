@@ -108,10 +108,10 @@ def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -
     found.append(estimate_input("fleet", "rates of this fleet over the usual", "1", fleet, profile))
     relative = profile.relative.get(accelerator or "")
     if relative is not None:
-        label = f"rates of {accelerator} over those of H100"
+        label = f"rates of {accelerator} over the profile's"
         found.append(estimate_input("relative", label, "1", relative, profile))
     else:
-        found.append(_fixed("relative", "rates of the accelerator over those of H100", "1", 1.0))
+        found.append(_fixed("relative", "rates of the accelerator over the profile's", "1", 1.0))
     for name, (label, unit) in TIMES.items():
         found.append(estimate_input(name, label, unit, getattr(profile, name), profile, part=name in PARTS))
     points = tuple((float(row.accelerators), float(row.time.value)) for row in profile.requeue)

@@ -7,25 +7,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan import __version__
-from ffplan.base.formatting import GIB, listed, number, percent, plural, span
+from ffplan.base.formatting import GIB, data_size, number, percent, plural, span
 from ffplan.catalog.parts import StorageServer
-from ffplan.cost.sensitivity import likely
 from ffplan.reliability.incast import blocked_rate, incast
-from ffplan.reliability.job import job_outcome
 from ffplan.results import storage as out
-from ffplan.results.design import SCHEMA_VERSION, DesignInfo, ToolInfo
+from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.studies.design_assumptions import announced, recalled_figures
+from ffplan.studies.design_info import design_info
 from ffplan.studies.files_read import files_read
 from ffplan.studies.goodput_basis import goodput_basis
-from ffplan.studies.goodput_job import job_inputs, job_on, model_parameters
+from ffplan.studies.goodput_job import job_on, model_parameters, recovery
 from ffplan.studies.goodput_summary import expected_terms, service_efficiency, storage_summary
+from ffplan.studies.storage_basis import stood_in
 from ffplan.training.memory import kv_bytes
 from ffplan.training.model_shape import shape_of
 
 if TYPE_CHECKING:
+    from ffplan.catalog.reliability import GrantedRequests
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.reliability.job import JobOutcome
     from ffplan.results.summaries import StorageSummary
     from ffplan.studies.goodput_basis import GoodputBasis
     from ffplan.studies.goodput_job import GoodputJob
@@ -38,12 +38,6 @@ SENDERS = (1, 2, 4, 8, 16, 32, 64)
 """Servers that one client reads from, in the table of incast [1]."""
 LANE = 0.5
 """Part of a NIC that each of two virtual lanes of equal weight has while both want it [1]."""
-WINDOW = 4
-"""Transfers that a client grants at once [1]."""
-CHUNK_BYTES = 1 * 2.0**20
-"""Size of one transfer [byte]."""
-GRANT_S = 10e-6
-"""From the end of a transfer to the first byte of the next, over an idle fabric [s]."""
 
 
 class NoStorageError(Exception):
@@ -61,10 +55,11 @@ def _tiers(basis: GoodputBasis, found: StorageSummary) -> tuple[out.TierRow, ...
     return tuple(rows)
 
 
-def incast_rows(client: float, sender: float) -> tuple[out.IncastRow, ...]:
+def incast_rows(requests: GrantedRequests, client: float, sender: float) -> tuple[out.IncastRow, ...]:
     """Return what one client receives from several servers.
 
     Args:
+        requests: how it grants requests to send.
         client: rate of its NICs [GB/s].
         sender: rate of a server's NICs [GB/s].
     """
@@ -73,9 +68,9 @@ def incast_rows(client: float, sender: float) -> tuple[out.IncastRow, ...]:
         counts,
         client=client,
         sender=sender,
-        window=WINDOW,
-        transfer_s=CHUNK_BYTES / (client * 1e9),
-        grant_s=GRANT_S,
+        window=int(requests.window.value),
+        transfer_s=float(requests.transfer.value) / (client * 1e9),
+        grant_s=float(requests.gap.value),
     )
     return tuple(
         out.IncastRow(
@@ -87,9 +82,9 @@ def incast_rows(client: float, sender: float) -> tuple[out.IncastRow, ...]:
     )
 
 
-def _burst(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJob) -> tuple[out.BurstReport, JobOutcome]:
-    job = job_on(basis, asked.gpus, model_parameters(asked.model))
-    one = job_outcome(job, likely(job_inputs(basis, asked.gpus)))
+def _burst(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJob) -> out.BurstReport:
+    found = recovery(basis, job_on(basis, asked.gpus, model_parameters(asked.model)))
+    job, one = found.job, found.outcome
     size, save = float(one.checkpoint_bytes), float(one.persist_s)
     interval = float(one.interval_s)
     each = size / job.nodes / save / 1e9
@@ -100,7 +95,7 @@ def _burst(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJob) -> tup
     assert isinstance(server, StorageServer)
     endurance = server.drives.endurance
     life = endurance.value * storage.drives / daily / YEAR_DAYS if endurance else None
-    report = out.BurstReport(
+    return out.BurstReport(
         model=asked.model.id,
         gpus=asked.gpus,
         bytes=size,
@@ -111,13 +106,12 @@ def _burst(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJob) -> tup
         node_gbyte_s=each,
         nic_share=share,
         mean_nic_share=share * min(1.0, save / (interval + float(one.save_s))),
-        beside_allreduce_s=save * share / lane if storage.shared else None,
-        allreduce_left=1 - lane if storage.shared else None,
+        beside_allreduce_s=save * share / lane if storage.planned else None,
+        allreduce_left=1 - lane if storage.planned else None,
         written_per_day=daily,
         drive_life_years=life,
         kept=storage.usable_bytes / size,
     )
-    return report, one
 
 
 def _reads(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJob, read: float) -> out.ReadReport | None:
@@ -158,21 +152,16 @@ def study_storage(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob | 
     read, write = expected_terms(storage.read, efficiency), expected_terms(storage.write, efficiency)
     nodes, zones = design.compute.group.count, design.spec.fabric.zones
     client = storage.client_gbyte_s * efficiency
-    burst = _burst(basis, storage, asked)[0] if asked is not None and asked.model.transformer is not None else None
+    burst = _burst(basis, storage, asked) if asked is not None and asked.model.transformer is not None else None
     part = 1.0 if zones == 1 or design.side_by_side else 1.0 / zones
-    zone = min(term.gbyte_s * (part if term.label.startswith("NICs") else 1.0) for term in read)
+    zone = expected_terms(storage.read, efficiency * part)[0].gbyte_s
     first = storage.groups[0]
     sender = sum(first.nics[slot].rate.value for slot in range(len(first.nics)))
     management = sum(group.group.count for group in design.groups if group.group.role == "management")
     return out.StorageReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
-        design=DesignInfo(
-            name=design.spec.name,
-            description=design.spec.description,
-            file=design.document.file,
-            sha256=design.document.sha256,
-        ),
+        design=design_info(design),
         catalog=files_read(catalog),
         headline=_headline(summary, burst, nodes, client),
         storage=summary,
@@ -181,7 +170,7 @@ def study_storage(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob | 
         nics=storage.nics,
         copies=storage.copies,
         efficiency=efficiency,
-        shared=storage.shared,
+        shared=storage.planned,
         line_gbyte_s=storage.read["NICs of the servers"],
         read=tuple(read),
         write=tuple(write),
@@ -192,7 +181,7 @@ def study_storage(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob | 
         clients_busy=int(np.ceil(summary.read_gbyte_s / client)),
         bytes_per_accelerator=storage.usable_bytes / max(design.accelerators, 1),
         tiers=_tiers(basis, summary),
-        incast=incast_rows(storage.client_gbyte_s, sender),
+        incast=incast_rows(basis.hazards.profile.requests, storage.client_gbyte_s, sender),
         burst=burst,
         reads=_reads(basis, storage, asked, summary.read_gbyte_s) if asked is not None else None,
         metadata_servers=management or None,
@@ -223,18 +212,17 @@ def _headline(found: StorageSummary, burst: out.BurstReport | None, nodes: int, 
 
 
 def _assumptions(basis: GoodputBasis, storage: StorageBasis, efficiency: float) -> tuple[str, ...]:
+    asked = basis.hazards.profile.requests
+    window, gap = number(float(asked.window.value)), number(float(asked.gap.value) * 1e6)
+    transfer = data_size(float(asked.transfer.value))
     found = [
         f"The service reaches {percent(efficiency)} of what NICs carry; a write costs {number(storage.copies)} drive "
         "writes and as many crossings of the servers' NICs.",
-        f"Incast: a client grants {WINDOW} transfers of 1 MiB at a time, {number(GRANT_S * 1e6)} us apart; without "
-        "grants, servers send first in, first out, to clients at random.",
+        f"Incast: a client grants {window} transfers of {transfer} at a time, {gap} us apart; "
+        "without grants, servers send first in, first out, to clients at random.",
         "Storage and allreduce have virtual lanes of equal weight where they share the fabric.",
     ]
-    if not storage.planned:
-        names = listed(f"`{group.server.id}`" for group in storage.groups)
-        found.append(f"The design plans no storage: {names} stand for it, as the ownership profile sizes it.")
-    if storage.client_assumed:
-        found.append("The compute server's file has no NIC for storage: one as the storage servers have is taken.")
+    found += stood_in(storage)
     if any(not isinstance(group.server, StorageServer) or group.server.drives.read is None for group in storage.groups):
         found.append("The rate of the drives is unknown: NICs alone bound it.")
     if basis.design.spec.fabric.zones > 1:

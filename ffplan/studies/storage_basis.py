@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.catalog.parts import StorageServer
 from ffplan.design.resolved import ResolvedGroup
@@ -24,9 +25,8 @@ class StorageBasis:
 
     groups: tuple[ResolvedGroup, ...]
     planned: bool
-    """Whether the design plans them; otherwise as many stand for it as its ownership profile has it."""
-    shared: bool
-    """Whether the compute fabric carries storage."""
+    """Whether the design plans them, on its own fabric; otherwise as many stand for it as its ownership profile has it,
+    on a network beside."""
     servers: int
     drives: int
     nics: int
@@ -109,7 +109,6 @@ def storage_basis(
     write: dict[str, float] = {}
     raw = usable = 0.0
     drives = nics = 0
-    shared = bool(planned)
     for group in groups:
         server = group.server
         assert isinstance(server, StorageServer)
@@ -134,7 +133,6 @@ def storage_basis(
     return StorageBasis(
         groups=groups,
         planned=bool(planned),
-        shared=shared,
         servers=sum(group.group.count for group in groups),
         drives=drives,
         nics=nics,
@@ -148,3 +146,17 @@ def storage_basis(
         client_assumed=assumed,
         in_every_zone=all(group.group.zones == "every" for group in groups),
     )
+
+
+def stood_in(storage: StorageBasis) -> list[str]:
+    """Return what is taken where a design says nothing of its storage, in sentences."""
+    found = []
+    if not storage.planned:
+        server = storage.groups[0].server.id
+        found.append(
+            f"The design plans no storage: {plural(storage.servers, 'server')} `{server}` stand for it, as the "
+            "ownership profile sizes it."
+        )
+    if storage.client_assumed:
+        found.append("The compute server's file has no NIC for storage: one as the storage servers have is taken.")
+    return found

@@ -14,7 +14,8 @@ from ffplan.catalog.reliability import JobMix
 from ffplan.reliability.scheduler import ClusterRules, JobTable, Shared, drawn_jobs, share_cluster
 from ffplan.reliability.simulate import mean_interval
 from ffplan.results import utilization as out
-from ffplan.results.design import SCHEMA_VERSION, DesignInfo, ToolInfo
+from ffplan.results.design import SCHEMA_VERSION, ToolInfo
+from ffplan.studies.design_info import design_info
 from ffplan.studies.files_read import files_read
 
 if TYPE_CHECKING:
@@ -199,12 +200,7 @@ def study_utilization(
     report = out.UtilizationReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
-        design=DesignInfo(
-            name=design.spec.name,
-            description=design.spec.description,
-            file=design.document.file,
-            sha256=design.document.sha256,
-        ),
+        design=design_info(design),
         catalog=files_read(catalog),
         headline=(),
         jobs=asked.name,

@@ -15,7 +15,7 @@ from ffplan.reliability.checkpoint import rsc_ettr
 from ffplan.reliability.hazards import counted_rate
 from ffplan.reliability.job import job_outcome
 from ffplan.studies.goodput_basis import goodput_basis
-from ffplan.studies.goodput_job import drawn_outcome, job_inputs, job_on
+from ffplan.studies.goodput_job import drawn_outcome, job_inputs, job_on, recovery
 from tests.support import ROOT
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def basis_of(name: str, **section: object) -> GoodputBasis:
 def quantiles(basis: GoodputBasis, gpus: int, parameters: float) -> tuple[float, float, float]:
     import numpy as np
 
-    one, many = drawn_outcome(job_on(basis, gpus, parameters), job_inputs(basis, gpus), 4_000, 0)
+    found = recovery(basis, job_on(basis, gpus, parameters))
+    one, many = found.outcome, drawn_outcome(found, 4_000, 0)
     low, high = np.quantile(many.ettr, (0.1, 0.9))
     return float(low), float(one.ettr), float(high)
 

@@ -26,7 +26,10 @@ def refuse(file: str, line: int, message: str, remedy: str, column: int = 1) -> 
     )
 
 
-def number_of(text: str, file: str, line: int, what: str) -> float:
+AS_WRITTEN = "give the log as the program wrote it"
+
+
+def number_of(text: str, file: str, line: int, what: str, remedy: str = AS_WRITTEN) -> float:
     """Return a number of a log.
 
     Args:
@@ -34,6 +37,7 @@ def number_of(text: str, file: str, line: int, what: str) -> float:
         file: name of the file, for messages.
         line: where it stands.
         what: what it is, for messages.
+        remedy: what would be right.
 
     Raises:
         InputError: where it is none, or none that can be measured.
@@ -43,7 +47,7 @@ def number_of(text: str, file: str, line: int, what: str) -> float:
     except ValueError:
         value = -1.0
     if not 0.0 <= value < 1e18:
-        refuse(file, line, f"`{text[:40]}` is no {what}", "give the log as the program wrote it")
+        refuse(file, line, f"`{text[:40]}` is no {what}", remedy)
     return value
 
 
