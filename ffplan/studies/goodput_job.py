@@ -73,8 +73,9 @@ def job_on(basis: GoodputBasis, gpus: int, parameters: float, replica: int = 1) 
     units = job_units(design, basis.fabric, nodes)
     zones = design.spec.fabric.zones
     part = float(zones_of(design, min(nodes, design.compute.group.count))) / zones if zones > 1 else 1.0
-    part = 1.0 if design.side_by_side else part
     storage = basis.storage
+    # storage on a network of its own stands in no zone of the fabric
+    part = 1.0 if design.side_by_side or storage is None or not storage.planned else part
     copies = host_copies(node_of(design))
     return JobCase(
         gpus=gpus,

@@ -153,7 +153,7 @@ def study_storage(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob | 
     nodes, zones = design.compute.group.count, design.spec.fabric.zones
     client = storage.client_gbyte_s * efficiency
     burst = _burst(basis, storage, asked) if asked is not None and asked.model.transformer is not None else None
-    part = 1.0 if zones == 1 or design.side_by_side else 1.0 / zones
+    part = 1.0 if zones == 1 or design.side_by_side or not storage.planned else 1.0 / zones
     zone = expected_terms(storage.read, efficiency * part)[0].gbyte_s
     first = storage.groups[0]
     sender = sum(first.nics[slot].rate.value for slot in range(len(first.nics)))
@@ -225,7 +225,7 @@ def _assumptions(basis: GoodputBasis, storage: StorageBasis, efficiency: float) 
     found += stood_in(storage)
     if any(not isinstance(group.server, StorageServer) or group.server.drives.read is None for group in storage.groups):
         found.append("The rate of the drives is unknown: NICs alone bound it.")
-    if basis.design.spec.fabric.zones > 1:
+    if basis.design.spec.fabric.zones > 1 and storage.planned:
         where = "one NIC in every zone" if storage.in_every_zone else "all its NICs in one zone"
         found.append(f"A storage server has {where}: a job within one zone reaches that zone's NICs.")
     found.append(f"GiB is {GIB:.0f} bytes; GB/s are 10^9 byte/s.")

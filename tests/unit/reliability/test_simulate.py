@@ -96,3 +96,5 @@ def test_the_confidence_interval_is_students() -> None:
     low, high = stats.t.interval(0.95, 9, loc=mean, scale=error)
     assert (mean - half, mean + half) == pytest.approx((low, high), abs=1e-4)
     assert mean_interval([0.9])[1] == float("inf")
+    mean, error, half = mean_interval(values[:2])  # where the expansion would give 10.8 for 12.7
+    assert half == pytest.approx(stats.t.ppf(0.975, 1) * error, rel=1e-5)
