@@ -17,6 +17,7 @@ from ffplan.report.formats.json import to_json
 from ffplan.report.scatter import scatter
 from ffplan.schema.json_schema import json_schema
 from ffplan.validation.replay import case_files, replay_files
+from tests.left_out import KINDS, stored
 from tests.support import ROOT
 from tests.tutorials import PAGES as TUTORIALS
 from tests.tutorials import played
@@ -233,6 +234,18 @@ def readme() -> str:
     return pattern.sub(run, text)
 
 
+def _left_out(kind: str) -> str:
+    """Return the errors of what was predicted without itself, as a table."""
+    found = stored()[kind]
+    rows = [
+        f"| {row['source']} | {row['set']} | {row['n']} | {100 * row['mape']:.1f} | {100 * row['bias']:+.1f} "
+        f"| {100 * row['max_error']:.1f} |"
+        for row in found["rows"]
+    ]
+    header = f"| {kind} left out | accelerators | n | MAPE % | bias % | largest % |\n| --- | --- | --- | --- | --- | --- |"
+    return "\n".join([header, *rows, f"| **mean over {kind}s** | | | **{100 * found['mean']:.1f}** | | |"])
+
+
 def accuracy_pages() -> dict[Path, str]:
     """Return the page on accuracy and its chart."""
     catalog = Catalog()
@@ -265,8 +278,12 @@ def accuracy_pages() -> dict[Path, str]:
             "![Model over measurement by size of the message](accuracy-communication.svg)",
             "## Training",
             "`ffplan accuracy training` compares step times, or rates of a step. The error is that of the time; for a "
-            "rate it is\nmeasured over model, less one. See [Training](model/training.md), also for the errors\n"
-            "that remain when one source is left out of the fit.",
+            "rate it is\nmeasured over model, less one. The first table is what to expect of a run that nobody fitted: "
+            "each source predicted by\nconstants that were fitted on all others "
+            "(`--leave-one-out source`, and `stack`, `accelerator`). Where nothing else ran on an\naccelerator, the "
+            "constants of its nearest relative stand in. [Training](model/training.md) says what is fitted.",
+            *(_left_out(kind) for kind in KINDS),
+            "With the shipped constants, which all of them were fitted on:",
             table("source", (*steps.sources, steps.total)),
             table("kind of rows", steps.kinds),
             "## Device memory",

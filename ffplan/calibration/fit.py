@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.base.record import record
-from ffplan.catalog.training import TrainingRates
+from ffplan.catalog.training import NAMES, TrainingRates
 from ffplan.validation.training_cases import TIMES
 from ffplan.validation.training_rows import modelled_measure, replayed_times
 
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 
     from ffplan.base.array_math import Floats
     from ffplan.catalog.evidence import Figure
+    from ffplan.catalog.stacks import StackRates
     from ffplan.validation.training_replay import TrainingReplay
 
 BOUNDS = {
     "matrix": (0.05, 1.0, 0.7),
-    "matrix_fp8": (0.05, 0.71, 0.6),
+    "matrix_fp8": (0.05, 0.9, 0.6),
     "matrix_tf32": (0.05, 1.0, 0.6),
-    "attention": (0.1, 0.75, 0.5),
-    "memory": (0.6, 0.95, 0.8),
+    "attention": (0.02, 0.9, 0.5),
+    "memory": (0.05, 0.98, 0.5),
     "kernel": (1e-7, 1e-3, 2e-5),
     "overlap": (0.01, 0.5, 0.15),
     "launch": (1e-6, 2e-2, 1e-3),
@@ -72,7 +73,7 @@ def wanted(replays: Sequence[TrainingReplay], *, launches: bool) -> tuple[str, .
         launches: also fit the launch times of the host.
     """
     kinds = {replay.plans.precision for replay in replays}
-    fused = any(replay.plans.fused_attention for replay in replays)
+    fused = any(replay.plans.fused_attention and replay.software.kernels is None for replay in replays)
     names = ["matrix"] if kinds & {"bf16", "fp16", "fp8"} else []
     names += ["matrix_fp8"] if "fp8" in kinds else []
     names += ["matrix_tf32"] if "tf32" in kinds else []
@@ -85,7 +86,7 @@ def figures(values: dict[str, float], base: TrainingRates | None, units: float) 
     """Return rates with the fitted values; the other rates stay as they were."""
     kept: dict[str, Any] = {}
     if base is not None:
-        kept = {name: getattr(base, name) for name in TrainingRates.model_fields if name != "set"}
+        kept = {name: getattr(base, name) for name in TrainingRates.model_fields if name not in NAMES}
     kept.setdefault("units", None)
     found = {name: {"value": value, "source": "fit"} for name, value in values.items()}
     if kept["units"] is None:
@@ -97,6 +98,7 @@ def figures(values: dict[str, float], base: TrainingRates | None, units: float) 
     for name, value in defaults.items():
         found.setdefault(name, {"value": value, "source": "fit"})
     built: dict[str, Any] = {name: _figure(name, item) for name, item in found.items()}
+    built |= {name: getattr(base, name, None) for name in NAMES[1:]}
     return TrainingRates.model_construct(set="fit", **built)
 
 
@@ -107,9 +109,9 @@ def _figure(name: str, item: dict[str, Any]) -> Figure:
     return found
 
 
-def _relative(replay: TrainingReplay, rates: TrainingRates | None) -> Floats:
+def relative_times(replay: TrainingReplay, rates: TrainingRates | None, stack: StackRates | None = None) -> Floats:
     """Return model over measured of every timed row: by the first measure that a row has, since others say the same."""
-    seconds, _ = replayed_times(replay, rates)
+    seconds, _ = replayed_times(replay, rates, stack)
     found = np.full(seconds.shape, np.nan)
     for name in TIMES:
         if name in replay.columns:
@@ -137,7 +139,7 @@ def errors(replays: Sequence[TrainingReplay], rates: TrainingRates | None = None
         replays: the runs.
         rates: constants in place of the catalogue's.
     """
-    return np.concatenate([_relative(replay, rates) - 1 for replay in replays])
+    return np.concatenate([relative_times(replay, rates) - 1 for replay in replays])
 
 
 def undetermined(
@@ -222,7 +224,7 @@ def fit(
         if progress is not None:
             progress(replayed)
         rates = figures(dict(zip(names, np.exp(logs).tolist(), strict=True)), base, units)
-        parts = [np.log(_relative(replay, rates)) * sizes[replay.file.id] ** -0.25 for replay in replays]
+        parts = [np.log(relative_times(replay, rates)) * sizes[replay.file.id] ** -0.25 for replay in replays]
         return np.concatenate(parts)
 
     slower = np.log([SLOWER if name in STEADY else 1.0 for name in names])

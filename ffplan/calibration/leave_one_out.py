@@ -1,4 +1,4 @@
-"""Leave one source out: fit the constants of a kind of accelerator without a source, then score it."""
+"""Leave one source, stack or accelerator out: fit the constants without it, then score it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.calibration.fit import BOUNDS, UNFITTED, errors, figures, fit, waits_for_host, wanted
+from ffplan.calibration.fit import errors
+from ffplan.calibration.joint import FP8, JointFit, joint_errors, joint_fit, stack_name
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.training import LeaveOneOutReport, LeftOut
+from ffplan.studies.relatives import distance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Literal
 
+    from ffplan.catalog.parts import Accelerator
     from ffplan.validation.training_replay import TrainingReplay
+
+    By = Literal["source", "stack", "accelerator"]
 
 
 def _set(replay: TrainingReplay) -> str:
@@ -21,76 +27,96 @@ def _set(replay: TrainingReplay) -> str:
     return rates.set if rates is not None else ""
 
 
+def _name(replay: TrainingReplay, by: By) -> str:
+    """Return what is left out with a run."""
+    return {"source": replay.file.id, "stack": stack_name(replay), "accelerator": _set(replay)}[by]
+
+
+def _relatives(part: Accelerator, replays: Sequence[TrainingReplay], own: str) -> list[TrainingReplay]:
+    """Return the runs on the nearest accelerators of another set."""
+    others = [item for item in replays if _set(item) != own]
+    if not others:
+        return []
+    nearest = min(others, key=lambda item: (distance(part, item.accelerator), _set(item)))
+    return [item for item in others if _set(item) == _set(nearest)]
+
+
 def leave_one_out(
-    replays: Sequence[TrainingReplay], progress: Callable[[int, int, str], None] | None = None
+    replays: Sequence[TrainingReplay],
+    progress: Callable[[int, int, str], None] | None = None,
+    by: By = "source",
 ) -> LeaveOneOutReport:
-    """Return every source scored by constants that were fitted on the other sources of its accelerators.
+    """Return everything scored by constants that were fitted without it.
+
+    Where nothing else ran on an accelerator, its constants are those of the nearest other accelerator. A stack that
+    nothing else ran on has what stacks have in common there.
 
     Args:
         replays: every table whose rows count.
         progress: callback for progress.
+        by: what is left out.
 
     Raises:
         FitError: where SciPy is missing.
     """
-    pairs = list(dict.fromkeys((_set(replay), replay.file.id) for replay in replays if _set(replay)))
+    known = [replay for replay in replays if _set(replay)]
+    pairs = list(dict.fromkeys((_set(replay), _name(replay, by)) for replay in known))
     found = []
-    for number, (name, source) in enumerate(pairs):
+    for number, (group, name) in enumerate(pairs):
         if progress is not None:
-            progress(number, len(pairs), source)
-        mine = [item for item in replays if _set(item) == name and item.file.id == source]
-        others = [item for item in replays if _set(item) == name and item.file.id != source]
-        found.append(_left(name, source, mine, others))
-    return LeaveOneOutReport(SCHEMA_VERSION, tuple(found))
+            progress(number, len(pairs), name)
+        mine = [item for item in known if _set(item) == group and _name(item, by) == name]
+        others = [item for item in known if _set(item) == group and _name(item, by) != name]
+        found.append(_left(name, group, mine, others or _relatives(mine[0].accelerator, known, group)))
+    scores: dict[str, list[tuple[float, int]]] = {}
+    for row in found:
+        if row.mape is not None:
+            scores.setdefault(row.source, []).append((row.mape, row.n))
+    means = [sum(mape * n for mape, n in rows) / sum(n for _, n in rows) for rows in scores.values()]
+    return LeaveOneOutReport(SCHEMA_VERSION, by, float(np.mean(means)) if means else None, tuple(found))
 
 
-def _left(name: str, source: str, mine: list[TrainingReplay], others: list[TrainingReplay]) -> LeftOut:
-    """Return one source scored.
+def _given(mine: Sequence[TrainingReplay], made: JointFit) -> JointFit:
+    """Return a fit with every constant that runs need: GEMMs at FP8 as those at 16 bits where no run had them."""
+    values = dict(made.values)
+    kinds = {replay.plans.precision for replay in mine}
+    for name, ratio in (("matrix_fp8", FP8), ("matrix_tf32", 1.0)):
+        if name.removeprefix("matrix_") in kinds:
+            values.setdefault(("", name), ratio * values["", "matrix"])
+    return JointFit(values, made.rows)
+
+
+def _left(name: str, group: str, mine: list[TrainingReplay], others: list[TrainingReplay]) -> LeftOut:
+    """Return one source, stack or accelerator scored.
 
     Raises:
         FitError: where SciPy is missing.
     """
     shipped = errors(mine)
-    rows = len(shipped)
-    before = float(np.abs(shipped).mean())
-    base = mine[0].accelerator.training
-    assert base is not None
-    launches = bool(others) and waits_for_host(others)
-    determined = wanted(others, launches=launches) if others else ()
-    missing = [item for item in wanted(mine, launches=False) if item not in determined]
-    missing += ["launch"] if waits_for_host(mine) and not launches else []
-    count = len(errors(others)) if others else 0
-    why = None
+    rows, before = len(shipped), float(np.abs(shipped).mean())
     if not others:
-        why = "no other source has these accelerators"
-    elif missing:
-        why = f"no other source tells {', '.join(missing)}"
-    elif count < len(determined):
-        why = f"{count} other row(s) cannot tell {len(determined)} constants"
-    if why is not None:
         return LeftOut(
-            source=source,
-            set=name,
+            source=name,
+            set=group,
             n=rows,
             mape=None,
             bias=None,
             max_error=None,
             shipped=before,
-            fitted_on=count,
-            why=why,
+            fitted_on=0,
+            why="no other run is there to fit on",
         )
-    given = base.model_copy(update={name: None for name in BOUNDS if name not in UNFITTED})
-    result = fit(others, names=determined, units=base.units.value, base=given)
-    after = errors(mine, figures(result.values, given, base.units.value))
+    made = _given(mine, joint_fit(others))
+    after = joint_errors(mine, made)
     size = np.abs(after)
     return LeftOut(
-        source=source,
-        set=name,
+        source=name,
+        set=group,
         n=rows,
         mape=float(size.mean()),
         bias=float(after.mean()),
         max_error=float(size.max()),
         shipped=before,
-        fitted_on=count,
+        fitted_on=made.rows,
         why=None,
     )

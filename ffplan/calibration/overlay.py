@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ffplan.catalog.training import TrainingRates
+from ffplan.catalog.training import NAMES, TrainingRates
 from ffplan.inputs.emit import comment, quoted, scalar
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ def training_block(fitted: Fit, base: TrainingRates | None, units: int, *, own: 
     """
     lines = ["training:", f"  set: {scalar(set_name)}"]
     for name in TrainingRates.model_fields:
-        if name == "set":
+        if name in NAMES:
+            if name != "set" and getattr(base, name, None) is not None:
+                lines.append(f"  {name}: {scalar(getattr(base, name))}")
             continue
         kept: Figure | None = getattr(base, name, None) if base is not None else None
         if name in fitted.values:

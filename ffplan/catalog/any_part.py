@@ -6,15 +6,18 @@ from typing import Annotated
 
 from pydantic import Field
 
+from ffplan.catalog.kernels import AttentionRates
 from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
 from ffplan.catalog.ownership import OwnershipProfile
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook, RentBook
 from ffplan.catalog.reliability import FailureStudy, JobMix, ReliabilityProfile, XidTable
+from ffplan.catalog.stacks import SoftwareStack
 
 AnyPart = Annotated[
     Accelerator
+    | AttentionRates
     | Cpu
     | FailureStudy
     | JobMix
@@ -27,6 +30,7 @@ AnyPart = Annotated[
     | ReliabilityProfile
     | RentBook
     | Server
+    | SoftwareStack
     | StorageServer
     | Switch
     | XidTable,

@@ -26,6 +26,8 @@ KINDS = {
     "reliability": "reliability.ReliabilityProfile",
     "job-mix": "reliability.JobMix",
     "library": "library.Library",
+    "attention-rates": "kernels.AttentionRates",
+    "stack": "stacks.SoftwareStack",
     "model": "models.Model",
 }
 """Module of the model of each kind of part; most runs need few of them."""
@@ -50,6 +52,9 @@ OTHER_WORDS = {
     "goodput": "reliability",
     "job": "job-mix",
     "trace": "job-mix",
+    "kernel": "attention-rates",
+    "framework": "stack",
+    "software": "stack",
 }
 """Kinds of part by other words for them."""
 

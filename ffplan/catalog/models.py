@@ -42,6 +42,10 @@ class Experts(Frozen):
     """Experts that tokens are routed to."""
     top_k: Annotated[int, Field(ge=1, le=64)]
     """Of those, experts that a token goes to."""
+    groups: Count | None = None
+    """Groups of equally many experts, such as one for each node; one group if omitted."""
+    top_groups: Count | None = None
+    """Of those, groups that a token may go to; all if omitted."""
     shared: Annotated[int, Field(ge=0, le=64)] = 0
     """Experts that every token goes to."""
     ffn: Count

@@ -5,6 +5,9 @@ from __future__ import annotations
 from ffplan.catalog.evidence import CountFigure, DurationFigure, EfficiencyFigure
 from ffplan.inputs.model import Frozen, Identifier
 
+NAMES = ("set", "kernels", "stack")
+"""Fields of `TrainingRates` that name something, and are no figures."""
+
 
 class TrainingRates(Frozen):
     """Constants of the step time on accelerators of this kind."""
@@ -17,10 +20,18 @@ class TrainingRates(Frozen):
     """Fraction of the FP8 peak that large GEMMs reach."""
     matrix_tf32: EfficiencyFigure | None = None
     """Fraction of the TF32 peak that large GEMMs reach."""
+    kernels: Identifier | None = None
+    """Catalogue id of the table of attention kernels of its generation."""
+    stack: Identifier | None = None
+    """Catalogue id of the software stack that plans have which name none: the newest that was measured on it."""
     attention: EfficiencyFigure | None = None
-    """Fraction of the dense 16-bit peak that fused attention reaches; the fraction of GEMMs if omitted."""
+    """Fraction of the dense 16-bit peak that fused attention reaches where no table of kernels is named; the fraction
+    of GEMMs if omitted."""
     memory: EfficiencyFigure
     """Fraction of the memory bandwidth that kernels other than GEMM and attention reach."""
+    stream: EfficiencyFigure | None = None
+    """Fraction of the memory bandwidth at which GEMMs and optimizers stream what they read and write; `memory` if
+    omitted."""
     units: CountFigure
     """Multiprocessors, over which the tiles of a GEMM are spread."""
     kernel: DurationFigure

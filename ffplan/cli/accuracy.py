@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -92,8 +93,18 @@ def communication(
     _print(report, limit, form, output, rows=rows)
 
 
-def _leave_one_out(cases: list[str] | None, form: ReportFormat, output: str | None, catalog: list[str] | None) -> None:
-    """Fit without each source in turn, and print its error.
+class Left(StrEnum):
+    """What is left out at a time."""
+
+    SOURCE = "source"
+    STACK = "stack"
+    ACCELERATOR = "accelerator"
+
+
+def _leave_one_out(
+    by: Left, cases: list[str] | None, form: ReportFormat, output: str | None, catalog: list[str] | None
+) -> None:
+    """Fit without each source, stack or accelerator in turn, and print its error.
 
     Raises:
         UsageError: where SciPy is missing.
@@ -109,7 +120,7 @@ def _leave_one_out(cases: list[str] | None, form: ReportFormat, output: str | No
     progress = Progress("fitting without")
     files = tuple(path for path, _ in case_files("training", cases))
     try:
-        report = leave_one_out(runs(Catalog(catalog or ()), files), progress.step)
+        report = leave_one_out(runs(Catalog(catalog or ()), files), progress.step, by.value)
     except FitError as error:
         raise UsageError(f"ffplan accuracy: --leave-one-out: {error}") from None
     finally:
@@ -123,8 +134,9 @@ def training(
     max_mape: LimitOption = None,
     rows: RowsOption = False,
     leave_one_out: Annotated[
-        bool, typer.Option("--leave-one-out", help="Fit the constants without each source in turn, and score it.")
-    ] = False,
+        Left | None,
+        typer.Option("--leave-one-out", help="Fit the constants without each in turn, and score it."),
+    ] = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
@@ -134,12 +146,12 @@ def training(
     Exit code 1 where the mean error exceeds --max-mape.
     """
     limit = None if max_mape is None else _percent(max_mape)
-    if leave_one_out:
+    if leave_one_out is not None:
         if limit is not None:
             raise UsageError("ffplan accuracy: --max-mape has no effect with --leave-one-out; leave it out")
         if rows:
             raise UsageError("ffplan accuracy: --rows has no effect with --leave-one-out; leave it out")
-        _leave_one_out(cases, form, output, catalog)
+        _leave_one_out(leave_one_out, cases, form, output, catalog)
         return
     _print(_replayed("training", cases, catalog), limit, form, output, rows=rows)
 

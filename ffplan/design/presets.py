@@ -54,6 +54,9 @@ PRESETS: dict[str, dict[str, Any]] = {
         "optimizer_dtype": "bf16",
         "recompute_parts": ("norms", "latent", "activation"),
         "overlap": ("gradients", "parameters", "pipeline", "experts"),
+        "stack": "deepseek-2024",
+        "dispatcher": "deepep",
+        "dispatch_dtype": "fp8",
     },
 }
 """Fields of a plan by preset. [1], [2], [3], [4] in this order."""

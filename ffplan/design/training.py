@@ -8,12 +8,12 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from ffplan.design.presets import Preset
-from ffplan.inputs.model import Count, Frozen, Many
+from ffplan.inputs.model import Count, Frozen, Identifier, Many
 
 Precision = Literal["bf16", "fp16", "fp8", "tf32"]
-Recompute = Literal["none", "selective", "full"]
+Recompute = Literal["none", "selective", "full", "keep-qkv", "keep-products", "every-second"]
 Width = Literal["fp32", "bf16"]
-RecomputePart = Literal["norms", "latent", "activation"]
+RecomputePart = Literal["norms", "latent", "activation", "qkv", "attention", "out", "up", "down"]
 BYTES = {"fp32": 4, "bf16": 2, "none": 0}
 """Bytes of a number by precision."""
 Schedule = Literal["1f1b", "zb-h1", "zb-2p", "zb-v", "v-half", "v-min", "dualpipe"]
@@ -34,7 +34,10 @@ class PlanFields(Frozen):
     chunks: Count = 1
     """Chunks of each stage, for interleaved 1F1B."""
     context: Count = 1
-    """CP size: ring attention over pieces of the sequence."""
+    """CP size: ranks that split a sequence."""
+    context_exchange: Literal["ring", "heads"] = "ring"
+    """Exchange of context parallelism: `ring` passes keys and values around; `heads` gives every rank some heads of the
+    whole sequence by all-to-all, as DeepSpeed-Ulysses."""
     expert: Count = 1
     """EP size, over ranks of data and context parallelism."""
     expert_tensor: Count | None = None
@@ -60,7 +63,9 @@ class PlanFields(Frozen):
     precision: Precision = "bf16"
     """Precision of GEMMs; activations have 16 bits, 32 with tf32."""
     recompute: Recompute = "none"
-    """Activation recomputation: none, selective (the core of attention) or full."""
+    """Activation recomputation: none; selective, the core of attention; full, the whole layer; keep-qkv, all but
+    queries, keys, values and the last GEMM, as MaxText's save_qkv_proj; keep-products, all but GEMMs, as Paxml's
+    SAVE_DOT_ONLY; every-second, every second GEMM and all element-wise kernels, as torchtitan's `op`."""
     gradient_bytes: Literal[2, 4] = 4
     """Bytes of a gradient in memory and in its reduction, unless `grad_dtype` or `grad_reduce_dtype` is given."""
     grad_dtype: Width | None = None
@@ -73,12 +78,24 @@ class PlanFields(Frozen):
     """Precision of Adam's two moments."""
     recompute_parts: Many[RecomputePart] = ()
     """Parts of every layer that are computed again in the backward pass: outputs of norms; queries, keys and values
-    from the latents of latent attention; results of the activation function."""
-    attention: Literal["fused", "unfused"] = "fused"
-    """Attention kernel: `fused` keeps the scores on the chip, `unfused` passes them through memory."""
+    from the latents of latent attention; results of the activation function; or operators: the GEMM of queries, keys
+    and values, the core of attention, its output GEMM, and the GEMMs into and out of the feed-forward network."""
+    attention: Literal["fused", "unfused", "fa1", "triton", "fa2", "fa3", "cudnn"] = "fused"
+    """Attention kernel: `unfused` passes the scores through memory, all others keep them on the chip: FlashAttention 1
+    to 3, the port of 1 to Triton, cuDNN; `fused` is the kernel of the software stack."""
+    stack: Identifier | None = None
+    """Catalogue id of the software stack; if omitted, the newest that was measured on the accelerator, and of measured
+    runs the stack that their source names."""
     elementwise: Literal["fused", "eager"] = "fused"
     """Kernels of norms, positions, activations and the loss: `fused` has few, `eager` one for every operation, as
     PyTorch without a compiler."""
+    dispatcher: Literal["alltoall", "deepep", "hybrid"] | None = None
+    """Exchange of tokens with experts: `alltoall` sends every copy by itself; `deepep` and `hybrid` (HybridEP) send a
+    token to each node, or scale-up domain, once and forward it there; that of the stack if omitted."""
+    dispatch_dtype: Literal["bf16", "fp8"] = "bf16"
+    """Precision of tokens, and of gradients, on their way to experts; on their way back they have 16 bits."""
+    imbalance: Annotated[float, Field(ge=1, le=64)] = 1.0
+    """Tokens of the fullest rank's experts over the mean; 1 where balance is forced, as benchmarks do."""
     causal_skip: bool = True
     """Fused attention skips the blocks that a causal mask removes."""
     overlap: Many[Overlap] = ("gradients", "parameters")

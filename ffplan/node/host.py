@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import real
@@ -134,6 +135,13 @@ class Host:
     def port_of(self, device: str) -> Port | None:
         """Return the root port of a GPU or a NIC."""
         return next((port for port in self.ports if device in port.gpus or device in port.nics), None)
+
+
+def with_nics(host: Host, count: int) -> Host:
+    """Return a node of which a library uses the first `count` NICs only."""
+    kept = host.nic_ids[:count]
+    ports = tuple(replace(port, nics=tuple(name for name in port.nics if name in kept)) for port in host.ports)
+    return replace(host, nics=host.nics[:count], nic_ids=kept, nic_gbyte_s=host.nic_gbyte_s[:count], ports=ports)
 
 
 def _ports(server: Server, cpus: Sequence[Cpu], on_fabric: set[str]) -> tuple[Port, ...]:

@@ -50,7 +50,9 @@ def _left_out(report: LeaveOneOutReport) -> list[Grid]:
         )
         for item in report.rows
     )
-    header = ("source", "set", "n", "shipped", "left out", "bias", "max")
+    header = (report.by, "accelerators", "n", "shipped", "left out", "bias", "max")
+    if report.mean is not None:
+        rows = (*rows, (f"mean over {report.by}s", "", "", "", _percent(report.mean), "", ""))
     unscored = tuple((item.source, item.why) for item in report.rows if item.why is not None)
     blocks = [Grid("Mean error of the step time, %", rows, header)]
     return [*blocks, Grid("Cannot be scored", unscored)] if unscored else blocks
@@ -73,5 +75,5 @@ def left_out_document(report: LeaveOneOutReport) -> Document:
         report: a row for each source.
     """
     return Document(
-        report, lambda: Body("accuracy: training, one source left out", _left_out(report)), lambda: report.rows
+        report, lambda: Body(f"accuracy: training, one {report.by} left out", _left_out(report)), lambda: report.rows
     )

@@ -170,6 +170,12 @@ class TrainReport(Result):
     """Unit of rates: tokens, or images of a convolutional network."""
     accelerator: str
     """Id of the accelerator."""
+    stack: str | None
+    """Catalogue id of the software stack; null where none is known of the accelerator."""
+    stack_named: bool
+    """True where the plan names it."""
+    attention_kernel: str | None
+    """Kernel of fused attention whose measured rates the times rest on; null where the accelerator has one rate."""
     calibration: str
     """The set of constants behind the times, and the runs that it was fitted on."""
     estimated_from: str | None
@@ -251,16 +257,16 @@ class CalibrationReport:
 
 @record
 class LeftOut:
-    """A source scored by constants that were fitted without it."""
+    """A source, stack or accelerator scored by constants that were fitted without it."""
 
     source: str
-    """Id of the source."""
+    """Id of what was left out: a source, a software stack, or a set of constants."""
     set: str
     """The set of constants."""
     n: int
     """Rows of it that count."""
     mape: float | None
-    """Mean of absolute errors [1]; null where the others cannot determine the constants."""
+    """Mean of absolute errors [1]; null where nothing else is there to fit on."""
     bias: float | None
     """Mean of signed errors [1]."""
     max_error: float | None
@@ -268,7 +274,7 @@ class LeftOut:
     shipped: float
     """Mean of absolute errors with the catalogue's constants [1]."""
     fitted_on: int
-    """Rows of the other sources."""
+    """Rows that the constants were fitted on."""
     why: str | None
     """Reason why the source cannot be scored."""
 
@@ -279,8 +285,12 @@ class LeaveOneOutReport:
 
     schema_version: str
     """Version of this format."""
+    by: str
+    """What was left out at a time: source, stack or accelerator."""
+    mean: float | None
+    """Mean of their mean absolute errors [1]; null where none could be scored."""
     rows: tuple[LeftOut, ...]
-    """A row for each source and set of constants."""
+    """A row for each of them and set of constants."""
 
 
 SCHEMAS = {

@@ -71,6 +71,39 @@ def _cost(speeds: AcceleratorRates) -> str:
     return "Overlap does not slow computing."
 
 
+def _attention(run: TrainRun, plan: PlanFields) -> str:
+    """Return the kernel of attention, in words."""
+    if plan.attention == "unfused":
+        return "Attention is unfused."
+    kernel = run.speeds.curve.kernel if run.speeds.curve is not None else ""
+    rates = f" by {kernel}, at its measured rates by width of a head and length," if kernel else ""
+    return f"Attention is fused{rates}" + (
+        " and skips the blocks that a causal mask removes." if plan.causal_skip else "."
+    )
+
+
+def _experts(run: TrainRun, plan: PlanFields) -> str:
+    """Return how tokens reach experts, in words."""
+    even = "Tokens spread evenly over experts"
+    if plan.imbalance > 1:
+        even = f"The experts of the fullest rank have {plan.imbalance:g} times the mean of tokens"
+    by = plan.dispatcher or run.speeds.dispatcher
+    how = "every copy is sent by itself" if by == "alltoall" else "a token is sent to a node once, and forwarded there"
+    return f"{even}; the dispatcher is {by}: {how}."
+
+
+def _software(run: TrainRun, plan: PlanFields) -> list[str]:
+    """Return the software stack, in words; nothing where none is known."""
+    if not run.speeds.stack:
+        return []
+    if plan.stack is not None:
+        return [f"Element-wise kernels are as fast as in published runs of the stack `{run.speeds.stack}`."]
+    return [
+        f"The software is that of `{run.speeds.stack}`, whose published runs say most of this accelerator; `stack` in "
+        "a plan names another."
+    ]
+
+
 def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
     """Return the assumptions behind times and memory of training.
 
@@ -86,22 +119,18 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
     found = [
         f"Overlapped with computing: {hidden}." + (f" {_cost(run.speeds)}" if plan.overlap else ""),
         "FLOPs count attention in full, without the halving of a causal mask, and the output layer.",
-        f"Attention is {plan.attention}"
-        + (
-            " and skips the blocks that a causal mask removes."
-            if plan.attention == "fused" and plan.causal_skip
-            else "."
-        ),
+        _attention(run, plan),
         f"Gradients are kept at {plan.kept_bytes} bytes and reduced at {plan.reduced_bytes}{by}; the optimizer is Adam "
         f"with {plan.optimizer_bytes} bytes a parameter.",
         f"Ranks fill nodes in the order {', '.join(plan.order)}; no stragglers, no failures, no input stalls.",
     ]
+    found += _software(run, plan)
     if plan.elementwise == "eager":
         found.append("Every element-wise operation is a kernel of its own; memory is that of fused kernels.")
     if not given:
         found.append(LEFT)
     if run.shape.experts is not None:
-        found.append("Tokens spread evenly over experts.")
+        found.append(_experts(run, plan))
     if run.speeds.launch > 0:
         found.append(
             f"The host launches a layer in {run.speeds.launch * 1e3:.1f} ms, as in the runs that it was fitted on; "

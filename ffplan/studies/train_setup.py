@@ -13,12 +13,13 @@ from ffplan.design.training import PlanFields
 from ffplan.results.design import SCHEMA_VERSION, CatalogFile
 from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
 from ffplan.studies.cluster import cluster_of
-from ffplan.studies.error_bands import CALIBRATED, ESTIMATED
+from ffplan.studies.error_bands import CALIBRATED, ESTIMATED, UNNAMED
 from ffplan.studies.job_layout import most_gpus
 from ffplan.studies.relatives import with_relative
+from ffplan.studies.software import software_of
 from ffplan.studies.train_assumptions import fsdp_assumption, training_assumptions
-from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.constraints import WORDS, RefusedError
+from ffplan.training.group_collectives import sharded_over
 from ffplan.training.microbatch import TrainRun
 from ffplan.training.model_shape import ModelShape, shape_of
 from ffplan.training.parallel_plan import parallel_plans
@@ -118,10 +119,13 @@ def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, t
             fields=("reducer",),
         )
     part, limit, system = cluster_for(design, catalog, asked)
+    software = software_of(catalog, part, plan.stack, design.document)
+    nics = software.stack.sharding_nics if software.stack else None
+    system = sharded_over(system, nics.value if nics else None)
     replaced = {"sequence": plan.sequence} if plan.sequence else {}
     shape = shape_of(transformer, **replaced)
     return TrainSetup(
-        shape, part, limit, TrainRun(shape, parallel_plans(plan, 1.0), accelerator_rates(part, plan.precision), system)
+        shape, part, limit, TrainRun(shape, parallel_plans(plan, 1.0), software.rates(part, plan), system)
     )
 
 
@@ -161,7 +165,9 @@ def train_report(
     assert rates is not None
     assert own is not None
     relative = with_relative(own, catalog)[1]
-    band = CALIBRATED if relative is None else ESTIMATED
+    band = ESTIMATED if relative is not None else CALIBRATED if asked.plan.stack is not None else UNNAMED
+    software = software_of(catalog, part, asked.plan.stack, design.document)
+    curve = software.rates(part, asked.plan).curve if asked.plan.attention != "unfused" else None
     reached, precision = rates.reached(asked.plan.precision), asked.plan.precision
     basis = f"{rates.set}: {part.sources[rates.matrix.source].title}"
     if reached is not None and reached.source != rates.matrix.source:
@@ -179,6 +185,9 @@ def train_report(
         parameters=size,
         unit="images" if asked.model.transformer is None else "tokens",
         accelerator=part.id,
+        stack=software.stack.id if software.stack else None,
+        stack_named=asked.plan.stack is not None,
+        attention_kernel=curve.kernel if curve is not None and asked.model.transformer is not None else None,
         calibration=basis,
         estimated_from=relative,
         error_band=band.mean,

@@ -6,9 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
+from ffplan.training.attention_rate import AttentionCurve, attention_curve
 
 if TYPE_CHECKING:
+    from ffplan.catalog.kernels import AttentionRates
     from ffplan.catalog.parts import Accelerator
+    from ffplan.catalog.stacks import SoftwareStack, StackRates
+    from ffplan.catalog.training import TrainingRates
 
 SIXTEEN = ("bf16", "fp16")
 
@@ -34,6 +38,8 @@ class AcceleratorRates:
     """Rate of large GEMMs at 16 bits [FLOP/s]."""
     memory: float
     """Rate of memory-bound kernels [byte/s]."""
+    stream: float
+    """Rate at which a GEMM, or an optimizer, streams what it reads and writes [byte/s]."""
     units: float
     """Multiprocessors [1]."""
     kernel: float
@@ -48,24 +54,40 @@ class AcceleratorRates:
     """Dense peak at the plan's precision, for MFU [FLOP/s]."""
     peak_16: float = 0.0
     """Dense peak at 16 bits; 0 where it has none [FLOP/s]."""
+    curve: AttentionCurve | None = None
+    """Rates of the kernel of fused attention, measured; without them it has one rate, `attention`."""
+    stack: str = ""
+    """Catalogue id of the software stack; empty where none is known."""
+    dispatcher: str = "alltoall"
+    """How the stack sends tokens to experts."""
     overlap: float = 0.0
     """Fraction of a hidden collective's time by which computing slows down [1]."""
 
     def faster(self, name: str, factor: float) -> AcceleratorRates:
         """Return the rates with one resource faster: matrix, memory, kernels or host."""
-        names = {"matrix": ("products", "attention", "plain"), "memory": ("memory",)}
+        names = {"matrix": ("products", "attention", "plain"), "memory": ("memory", "stream")}
         if name in ("host", "kernels"):
             kept = ("kernel",) if name == "kernels" else ("launch", "launch_parallel", "launch_step")
             return replace(self, **{key: getattr(self, key) / factor for key in kept})
         return replace(self, **{key: getattr(self, key) * factor for key in names[name]})
 
 
-def accelerator_rates(part: Accelerator, precision: str) -> AcceleratorRates:
+def accelerator_rates(
+    part: Accelerator,
+    precision: str,
+    *,
+    stack: SoftwareStack | None = None,
+    kernels: AttentionRates | None = None,
+    kernel: str = "",
+) -> AcceleratorRates:
     """Return the rates that an accelerator reaches in training.
 
     Args:
         part: the accelerator.
         precision: precision of GEMMs.
+        stack: the software; its constants stand before the accelerator's.
+        kernels: measured rates of attention kernels of its generation; its one rate of attention without.
+        kernel: kernel of fused attention; that of the stack, or the table's usual one, if empty.
 
     Raises:
         UncalibratedError: where the accelerator has no training constants at this precision.
@@ -83,17 +105,42 @@ def accelerator_rates(part: Accelerator, precision: str) -> AcceleratorRates:
     half = next((part.peak[name].value for name in SIXTEEN if name in part.peak), peak * 1e-12) * 1e12
     plain = half * rates.matrix.value if precision != "tf32" else peak * share.value
     fused = half * rates.attention.value if rates.attention and precision != "tf32" else plain
+    own = stack.constants.get(rates.set) if stack else None
+    memory = own.memory if own is not None and own.memory is not None else rates.memory
+    host: StackRates | TrainingRates = rates if own is None else own
     return AcceleratorRates(
         products=peak * share.value,
         attention=fused,
         plain=plain,
-        memory=part.memory_bandwidth.value * 1e9 * rates.memory.value,
+        memory=part.memory_bandwidth.value * 1e9 * memory.value,
+        stream=part.memory_bandwidth.value * 1e9 * (rates.stream or memory).value,
         units=rates.units.value,
         kernel=rates.kernel.value,
-        launch=rates.launch.value if rates.launch else 0.0,
-        launch_parallel=rates.launch_parallel.value if rates.launch_parallel else 0.0,
-        launch_step=rates.launch_step.value if rates.launch_step else 0.0,
+        launch=host.launch.value if host.launch else 0.0,
+        launch_parallel=host.launch_parallel.value if host.launch_parallel else 0.0,
+        launch_step=host.launch_step.value if host.launch_step else 0.0,
         peak=peak,
         peak_16=next((part.peak[name].value * 1e12 for name in SIXTEEN if name in part.peak), 0.0),
+        curve=_curve(part, half, stack, kernels, kernel) if precision != "tf32" else None,
+        stack=stack.id if stack else "",
+        dispatcher=stack.dispatcher if stack else "alltoall",
         overlap=rates.overlap.value if rates.overlap else 0.0,
     )
+
+
+def _curve(
+    part: Accelerator, half: float, stack: SoftwareStack | None, kernels: AttentionRates | None, kernel: str
+) -> AttentionCurve | None:
+    """Return the rates of the kernel of attention, of a 16-bit peak [FLOP/s]; None without a table.
+
+    Raises:
+        UncalibratedError: where the table has none of this kernel.
+    """
+    if kernels is None:
+        return None
+    name = kernel or (stack.attention.get(kernels.id) if stack else None) or kernels.usual
+    found = attention_curve(kernels, name, half)
+    if found is None:
+        known = ", ".join(dict.fromkeys(item.kernel for item in kernels.tables))
+        raise UncalibratedError(f"`{kernels.id}` has no rates of {name} for `{part.id}`", f"it has {known}")
+    return found

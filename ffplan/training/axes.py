@@ -19,7 +19,7 @@ from ffplan.base.record import record
 if TYPE_CHECKING:
     from ffplan.training.model_shape import ModelShape
 
-RECOMPUTE = ("none", "selective", "full")
+RECOMPUTE = ("none", "selective", "full", "keep-qkv", "keep-products", "every-second")
 """Activation recomputation; a plan holds the position."""
 NODE = 16
 """Most accelerators of a node; larger domains are several nodes on one scale-up switch."""
@@ -193,6 +193,8 @@ class ParallelPlans:
     """CP size."""
     expert: Number = 1
     """EP size."""
+    by_heads: bool = False
+    """True where context parallelism exchanges heads by all-to-all, and passes no keys and values around."""
     expert_tensor: Number = 1
     """TP size within experts."""
     recompute: Number = 0
@@ -212,13 +214,21 @@ class ParallelPlans:
     optimizer_bytes: Number = 12.0
     """Bytes of the optimizer's states of a parameter: its own copy and two moments [byte]."""
     again: frozenset[str] = frozenset()
-    """Parts of every layer that are recomputed: norms, latent, activation."""
+    """Parts of every layer that are recomputed: norms, latent, activation, and operators of `recompute.OPERATORS`."""
     precision: str = "bf16"
     """fp16, bf16, tf32 or fp8."""
     schedule: str = "1f1b"
     """Schedule of the pipeline; interleaved follows from `chunks`."""
     fused_attention: bool = True
     """False where the scores of attention go through memory."""
+    kernel: str = ""
+    """Kernel of fused attention, such as fa2; empty for that of the stack."""
+    dispatcher: str = ""
+    """alltoall, deepep or hybrid: how tokens reach experts; empty for that of the stack."""
+    dispatch_bytes: float = 2.0
+    """Bytes of a number on its way to experts; those on their way back have 16 bits [byte]."""
+    imbalance: float = 1.0
+    """Tokens of the fullest rank's experts over the mean [1]."""
     eager: bool = False
     """True where kernels are unfused: every operation is a separate kernel."""
     causal_skip: bool = True

@@ -97,7 +97,7 @@ def convolution_times(
     """
     rows, square = images * layer.size**2, layer.kernel**2
     weights = square * layer.inputs * layer.outputs
-    least = width * (rows * (layer.inputs + layer.outputs) + weights) / at.memory
+    least = width * (rows * (layer.inputs + layer.outputs) + weights) / at.stream
 
     def product(height: Number, columns: Number, inner: Number) -> Number:
         filled = TALL * ceil_div(height, TALL) * WIDE * ceil_div(columns, WIDE)

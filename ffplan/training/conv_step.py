@@ -156,7 +156,7 @@ def conv_step_parts(run: ConvRun) -> dict[str, Floats]:
         "memory": m * (moved + casts),
         "gradients": gradients + zero,
         "kernels": m * (KERNELS * len(behind) - 1) * at.kernel + zero,
-        "optimizer": (SGD_BYTES + 2 * run.kept) * parameters / at.memory + zero,
+        "optimizer": (SGD_BYTES + 2 * run.kept) * parameters / at.stream + zero,
     }
     return {name: np.asarray(found[name], dtype=float) for name in PARTS}
 

@@ -85,7 +85,7 @@ def optimizer(run: TrainRun, count: Number, extra: Number) -> tuple[Number, Numb
     mine = (parts.layer * count + extra) / plain + parts.experts * count / experts
     states = p.optimizer_bytes + (4.0 if p.precision == "tf32" else 0.0)  # weights at 32 bits move like a copy
     if p.offload == "none":
-        return overlap.optimizer_time(mine, 1.0, run.speeds.memory, states), 0.0
+        return overlap.optimizer_time(mine, 1.0, run.speeds.stream, states), 0.0
     link, memory = _host_rates(run)
     time = overlap.host_optimizer_time(mine, 1.0, p.wire_bytes, link, memory)
     if p.offload == "parameters":

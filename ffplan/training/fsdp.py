@@ -101,7 +101,10 @@ def backward_wait(gather: Number, scatter: Number, computing: Number, units: Num
 
 def unit_collectives(run: TrainRun, weights: Number, ranks: Number, stride: Number) -> UnitCollectives:
     """Return the collectives of `weights` parameters over the ranks that shard them."""
-    p, system = run.plans, run.system
+    p = run.plans
+    system = (
+        run.system.sharder if run.system.sharder is not None and bool((np.asarray(p.zero) == 3).all()) else run.system
+    )
     shared = np.minimum(np.where(np.asarray(p.shard) > 0, p.shard, ranks), ranks)
     placement, outer = placement_of(run, shared, stride), placement_of(run, ranks / shared, stride * shared)
     return UnitCollectives(

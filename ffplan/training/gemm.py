@@ -74,20 +74,26 @@ def both_ways(
         Times [s].
 
     Equation:
-        M x N over K; M x K over N and N x K over M; each no less than its bytes take: w (M N + M K + N K), and
-        w (M N + M K) + 2 g N K where gradients of weights are accumulated
+        M x N over K; M x K over N and N x K over M; each the longer of its operations and of reading its operands, at w
+        bytes or one at FP8, and then writing its result: w M N, w M K, and 2 g N K where gradients of weights are added
+        up
 
     Source:
-        Backpropagation: dX = dY W^T, dW = X^T dY; Williams et al., "Roofline", CACM 2009.
+        Backpropagation: dX = dY W^T, dW = X^T dY; Williams et al., "Roofline", CACM 2009. Results are written after the
+        last step of the inner dimension: on H100 the times of 4,096 x n by depth (openxla/xla,
+        matmul_interpolator_data.h; DeepGEMM's README) are lines whose foot is the size of the result at 3 TB/s.
     """
     rate, w = at.plain if plain else at.products, plans.width
-    ends = count * rows * (columns + inner) * w
-    weights = count * columns * inner
-    moved = (ends + w * weights) / at.memory
-    added = (ends + 2 * plans.gradient_bytes * weights) / at.memory
-    ahead = maximum(matrix_time(rows, columns, inner, at, count, rate=rate), moved)
-    inputs = maximum(matrix_time(rows, inner, columns, at, count, rate=rate), moved)
-    return ahead, inputs + maximum(matrix_time(columns, inner, rows, at, count, rate=rate), added)
+    read = 1.0 if plans.precision == "fp8" and not plain else w
+    results, inputs, weights = count * rows * columns, count * rows * inner, count * columns * inner
+
+    def time(first: Number, second: Number, depth: Number, operands: Number, written: Number) -> Number:
+        operations = matrix_time(first, second, depth, at, count, rate=rate)
+        return maximum(operations, read * operands / at.stream) + written / at.stream
+
+    ahead = time(rows, columns, inner, inputs + weights, w * results)
+    back = time(rows, inner, columns, results + weights, w * inputs)
+    return ahead, back + time(columns, inner, rows, results + inputs, 2 * plans.gradient_bytes * weights)
 
 
 def around_attention(shape: ModelShape, tensor: Number) -> tuple[tuple[Number, Number], ...]:

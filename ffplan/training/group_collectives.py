@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, time_grid
-from ffplan.node.host import Host
+from ffplan.node.host import Host, with_nics
 from ffplan.node.resources import resources
 from ffplan.training.parallel_plan import placed
 
@@ -59,6 +59,8 @@ class Cluster:
     """Zones and link cuts that groups cross, with the rate that each group has of every cut."""
     nvlink: bool = False
     """HFReduce reduces over NVLink first."""
+    sharder: Cluster | None = None
+    """The machine as the collectives of ZeRO 3 see it, where their library uses fewer NICs."""
     known: dict[tuple[Any, ...], Floats] = field(default_factory=dict)
     """Times found before, by place of the groups, collective, groups and sizes."""
 
@@ -76,6 +78,13 @@ class Cluster:
     def domain(self) -> int:
         """Accelerators that one scale-up switch joins, or the accelerators of a node [1]."""
         return self.host.domain_gpus
+
+
+def sharded_over(system: Cluster, nics: int | None) -> Cluster:
+    """Return a machine on which the collectives of ZeRO 3 use the first NICs of a node only; all where None."""
+    if nics is None or nics >= len(system.host.nics):
+        return system
+    return replace(system, sharder=replace(system, host=with_nics(system.host, nics), known={}))
 
 
 def place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> GroupPlacement:

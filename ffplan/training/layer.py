@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number
 from ffplan.base.record import record
+from ffplan.training.attention_rate import attention_rate
 from ffplan.training.gemm import around_attention, both_ways, feed_forward
 from ffplan.training.memory_traffic import SINGLE, activation_numbers, moved_bytes, score_bytes
 from ffplan.training.model_flops import attention_widths
 from ffplan.training.model_shape import attention_out, shared_width
+from ffplan.training.recompute import fraction_again
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +28,11 @@ if TYPE_CHECKING:
     from ffplan.training.axes import ParallelPlans
     from ffplan.training.model_shape import ModelShape
 
+EXPERT_KERNELS = 9.0
+"""Kernels of a layer with experts beyond those beside its GEMMs, in times of a GEMM's: some 35 small ones choose
+experts, count, sort and weight tokens (router and dispatcher of Megatron-Core, counted)."""
+BACK = 2.5
+"""Operations of fused attention backward over those forward: it computes its scores again [3]."""
 LOGIT_BYTES, EAGER_LOGIT_BYTES, EAGER_LOGIT_CASTS = 14.0, 24.0, 12.0
 """Bytes that a score over the vocabulary moves with few kernels, with one for every operation, and for casts."""
 
@@ -38,8 +45,12 @@ class LayerTimes:
     """GEMMs."""
     products_back: Number
     """GEMMs of the backward pass."""
+    products_again: Number
+    """GEMMs that recomputation runs once more."""
     attention: Number
     """Scores and weighted values."""
+    attention_back: Number
+    """Scores and weighted values of the backward pass."""
     scores: Number
     """Memory traffic of unfused scores."""
     moved: Number
@@ -58,11 +69,21 @@ class LayerTimes:
         return LayerTimes(**{name: getattr(self, name) + getattr(other, name) for name in LAYER_PARTS})
 
 
-LAYER_PARTS = ("products", "products_back", "attention", "scores", "moved", "back", "kernels")
+LAYER_PARTS = (
+    "products",
+    "products_back",
+    "products_again",
+    "attention",
+    "attention_back",
+    "scores",
+    "moved",
+    "back",
+    "kernels",
+)
 
 
-def attention_time(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> tuple[Number, Number]:
-    """Return the time of the core of attention forward: its operations, and the traffic of unfused scores.
+def attention_time(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> tuple[Number, Number, Number]:
+    """Return the times of the core of attention: operations forward and backward, and traffic of unfused scores.
 
     Args:
         shape: the model; s is its sequence.
@@ -73,26 +94,48 @@ def attention_time(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates
         Times [s].
 
     Equation:
-        2 b s^2 (q + v') / (t c) / rate, half of it where the kernel skips the blocks that a causal mask removes;
-        b a s^2 / (t c) scores x bytes of each / memory where it is not fused
+        2 b s^2 (q + v') / (t c) / rate, half of it where the kernel skips the blocks that a causal mask removes, and
+        backward 2.5 times as many operations at its own rate; b a s^2 / (t c) scores x bytes of each / memory and
+        twice the operations backward where it is not fused
 
     Source:
-        [2]; [3].
+        [2]; [3]; rates by kernel, width of a head and length: `attention_rate`.
     """
     width, square = (
         attention_widths(shape),
         plans.micro * shape.sequence * shape.sequence / (plans.tensor * plans.context),
     )
     operations = 2.0 * square * (width.query + attention_out(shape))
-    if plans.fused_attention:
-        return operations * (0.5 if plans.causal_skip else 1.0) / at.attention, 0.0 * operations
-    return operations / at.plain, score_bytes(plans) * square * shape.heads / at.memory
+    if not plans.fused_attention:
+        scores = score_bytes(plans) * square * shape.heads / at.memory
+        return operations / at.plain, 2.0 * operations / at.plain, scores
+    kept = operations * (0.5 if plans.causal_skip else 1.0)
+    if at.curve is None:
+        return kept / at.attention, BACK * kept / at.attention, 0.0 * operations
+    head = width.query / shape.heads
+    piece = shape.sequence / (1.0 if plans.by_heads else plans.context)
+    ahead, behind = (
+        attention_rate(at.curve, head, piece, causal=plans.causal_skip, back=back) for back in (False, True)
+    )
+    return kept / ahead, BACK * kept / behind, 0.0 * operations
 
 
-def _sum(found: Iterable[tuple[Number, Number]]) -> tuple[Number, Number]:
-    """Return the sums of times forward and backward."""
+def _sum(
+    found: Iterable[tuple[str, tuple[Number, Number]]], shape: ModelShape, plans: ParallelPlans
+) -> tuple[Number, Number, Number]:
+    """Return the sums of times of GEMMs forward, backward, and of those that run again, by their operators."""
     pairs = list(found)
-    return sum(ahead for ahead, _ in pairs), sum(behind for _, behind in pairs)
+    again = {name: fraction_again(shape, plans, name) for name in dict.fromkeys(name for name, _ in pairs)}
+    return (
+        sum(ahead for _, (ahead, _) in pairs),
+        sum(behind for _, (_, behind) in pairs),
+        sum(again[name] * ahead for name, (ahead, _) in pairs),
+    )
+
+
+def _operators(shapes: tuple[tuple[Number, Number], ...], last: str, others: str) -> list[str]:
+    """Return the operator of each GEMM: the last is one of its own."""
+    return [others] * (len(shapes) - 1) + [last]
 
 
 def dense_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> LayerTimes:
@@ -114,14 +157,19 @@ def dense_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -
         [1]; [2].
     """
     tokens = plans.tokens(shape.sequence)
-    shapes = (*around_attention(shape, plans.tensor), *feed_forward(shape, shape.ffn, plans.tensor))
-    products, behind = _sum(both_ways(tokens, n, k, at, plans) for n, k in shapes)
-    attention, scores = attention_time(shape, plans, at)
+    around, inner = around_attention(shape, plans.tensor), feed_forward(shape, shape.ffn, plans.tensor)
+    shapes = (*around, *inner)
+    names = (*_operators(around, "out", "qkv"), *_operators(inner, "down", "up"))
+    timed = [(name, both_ways(tokens, n, k, at, plans)) for name, (n, k) in zip(names, shapes, strict=True)]
+    products, behind, again = _sum(timed, shape, plans)
+    attention, attention_back, scores = attention_time(shape, plans, at)
     moved, back = (tokens * moved_bytes(shape, shape.ffn, plans, back=way) / at.memory for way in (False, True))
     return LayerTimes(
         products=products,
         products_back=behind,
+        products_again=again,
         attention=attention,
+        attention_back=attention_back,
         scores=scores,
         moved=moved,
         back=back,
@@ -130,7 +178,7 @@ def dense_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -
 
 
 def expert_rows(shape: ModelShape, plans: ParallelPlans) -> Number:
-    """Return the tokens that a rank's experts compute for a micro-batch, if spread evenly.
+    """Return the tokens that a rank's experts compute for a micro-batch, those of the fullest rank.
 
     Args:
         shape: the model, with experts: k of a token.
@@ -140,14 +188,15 @@ def expert_rows(shape: ModelShape, plans: ParallelPlans) -> Number:
         Tokens [1].
 
     Equation:
-        b s / c k t_e / t
+        i b s / c k t_e / t, i the imbalance
 
     Source:
-        On average a rank receives as many tokens as it sends; DeepSeekMoE, arXiv 2401.06066, balances the load.
+        On average a rank receives as many tokens as it sends; DeepSeekMoE, arXiv 2401.06066, balances the load. All
+        wait for the fullest rank.
     """
     assert shape.experts is not None
     tokens = plans.tokens(shape.sequence)
-    return tokens * shape.experts.top_k * plans.expert_tensor / plans.tensor
+    return plans.imbalance * tokens * shape.experts.top_k * plans.expert_tensor / plans.tensor
 
 
 def expert_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> LayerTimes:
@@ -173,23 +222,30 @@ def expert_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) 
     tokens = plans.tokens(shape.sequence)
     routed, local = expert_rows(shape, plans), experts.routed / plans.expert
     shared = shared_width(experts)
-    plain = (*around_attention(shape, plans.tensor), (experts.routed, shape.hidden))
+    around = around_attention(shape, plans.tensor)
+    plain = [*zip(_operators(around, "out", "qkv"), around, strict=True), ("up", (experts.routed, shape.hidden))]
     if shared:
-        plain = (*plain, *feed_forward(shape, shared, plans.tensor))
+        plain += zip(("up", "down"), feed_forward(shape, shared, plans.tensor), strict=True)
     together = feed_forward(shape, experts.ffn, plans.expert_tensor)
-    several = [both_ways(routed / local, n, k, at, plans, local) for n, k in together]
-    products, behind = _sum([*(both_ways(tokens, n, k, at, plans) for n, k in plain), *several])
-    attention, scores = attention_time(shape, plans, at)
+    several = [
+        (name, both_ways(routed / local, n, k, at, plans, local))
+        for name, (n, k) in zip(("up", "down"), together, strict=True)
+    ]
+    single = [(name, both_ways(tokens, n, k, at, plans)) for name, (n, k) in plain]
+    products, behind, again = _sum([*single, *several], shape, plans)
+    attention, attention_back, scores = attention_time(shape, plans, at)
     moved, back = (
         tokens * moved_bytes(shape, shared, plans, back=way)
         + plans.width * routed * (4 * shape.hidden + numbers * experts.ffn / plans.expert_tensor)
         for way, numbers in zip((False, True), activation_numbers(shape, plans), strict=True)
     )
-    kernels = (len(plain) + len(together)) * at.kernel
+    kernels = (len(plain) + len(together) + EXPERT_KERNELS) * at.kernel
     return LayerTimes(
         products=products,
         products_back=behind,
+        products_again=again,
         attention=attention,
+        attention_back=attention_back,
         scores=scores,
         moved=moved / at.memory,
         back=back / at.memory,
@@ -225,7 +281,9 @@ def output_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) 
     return LayerTimes(
         products=products + behind,
         products_back=0.0,
+        products_again=0.0,
         attention=0.0,
+        attention_back=0.0,
         scores=0.0,
         moved=moved * tokens * columns / at.memory,
         back=0.0,

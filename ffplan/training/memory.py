@@ -14,11 +14,13 @@ import numpy as np
 
 from ffplan.base.array_math import Number
 from ffplan.base.record import record
+from ffplan.training.axes import RECOMPUTE
 from ffplan.training.layer import expert_rows
 from ffplan.training.memory_traffic import DROPPED
 from ffplan.training.model_flops import attention_widths, feed_forward_weights, layer_weights, narrow_weights
 from ffplan.training.model_shape import attention_out, moe_fraction, shared_width
 from ffplan.training.parallel_plan import layers_of, units_of
+from ffplan.training.recompute import fraction_again
 
 if TYPE_CHECKING:
     from ffplan.training.axes import ParallelPlans
@@ -147,7 +149,48 @@ def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0.
     if not plans.fused_attention:
         squares = plans.micro * shape.sequence**2 / (plans.tensor * plans.context)
         scores = (KEPT_SCORES * plans.width + DROPPED) * shape.heads * squares
-        found = found + (plans.recompute == 0) * scores
+        found = found + (1.0 - fraction_again(shape, plans, "attention")) * scores
+    return found
+
+
+def policy_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0.0) -> Number:
+    """Return the bytes that the mean layer keeps of a micro-batch under its recomputation policy.
+
+    Args:
+        shape: the model, named as in `layer_kept_bytes`.
+        plans: the plans: policy.
+        share: fraction of layers with experts [1].
+
+    Returns:
+        Size [byte].
+
+    Equation:
+        T w h / u for the input of the layer, and (q + k + v) / t with keep-qkv; (q + k + v + a f) / t + 2 h / u with
+        keep-products, a = 2 with a gate; (q + v + v' + f) / t, and h / u with a gate, for every second GEMM;
+        `layer_kept_bytes` without recomputation, or of the core of attention alone
+
+    Source:
+        What `recompute` keeps, tensor by tensor; routed experts in the mean layer as inner widths of f.
+    """
+    width, tokens = attention_widths(shape), plans.tokens(shape.sequence)
+    between, t = shape.hidden / plans.between, plans.tensor
+    inner = shape.ffn / t
+    if shape.experts is not None:
+        rows = expert_rows(shape, plans) / tokens
+        mixed = shared_width(shape.experts) / t + rows * shape.experts.ffn / plans.expert_tensor
+        inner = (1 - share) * inner + share * mixed
+    gate = 2.0 if shape.gated else 1.0
+    qkv = (width.query + width.key + width.value) / t
+    more = {
+        "full": 0.0,
+        "keep-qkv": qkv,
+        "keep-products": qkv + gate * inner + 2 * between,
+        "every-second": (width.query + width.value + attention_out(shape)) / t + inner + (gate - 1) * between,
+    }
+    found = layer_kept_bytes(shape, plans, share)
+    for name, numbers in more.items():
+        kept = plans.width * tokens * (between + numbers)
+        found = np.where(np.asarray(plans.recompute) == RECOMPUTE.index(name), np.minimum(kept, found), found)
     return found
 
 
@@ -193,7 +236,7 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
         weights 2 N, gradients g N, optimizer o N (12 N for Adam at 32 bits), sharded from ZeRO 3, 2, 1 on; layers x
         kept x micro-batches in flight; 6 T V / t for the output layer on the last stage; a layer's gradients at 16 bits
         before they are added up; under ZeRO 3 two units whole with their gradients, the embeddings, and the output
-        layer's gradient; one whole layer with full recomputation
+        layer's gradient; one whole layer where element-wise kernels run again
 
     Source:
         [1]; [2]. Memory that a framework reserves beyond its allocations, and buffers of its libraries, are left out.
@@ -214,16 +257,15 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
         return size * divided
 
     tokens = p.tokens(shape.sequence)
-    between = p.between
-    input_bytes = p.width * tokens * shape.hidden / between
-    kept, full_again = layer_kept_bytes(shape, p, share), np.asarray(p.recompute) == 2
-    each = np.where(full_again, input_bytes, kept)
+    kept, each = layer_kept_bytes(shape, p, share), policy_kept_bytes(shape, p, share)
     logits = np.where(last_stage, LOGIT_BYTES * tokens * shape.vocabulary / p.tensor, 0.0)
     layer = parts.layer + parts.experts
     pair = np.minimum(2 * units_of(count, p)[1], count) * layer
     root = p.width * copies + p.gradient_bytes * last_stage
     gathered = (p.width + p.gradient_bytes) * pair + root * parts.embedding
-    working = np.where((zero == 3) & (shared > 1), gathered, WEIGHT * layer) + np.where(full_again, kept, 0.0)
+    working = np.where((zero == 3) & (shared > 1), gathered, WEIGHT * layer) + np.where(
+        fraction_again(shape, p, "moved") > 0, kept, 0.0
+    )
     single = p.precision == "tf32"  # no second copy of the weights
     weight, moments = states(4.0 if single else WEIGHT, 3), states(p.optimizer_bytes, 1)
     gradient = states(1.0, 2) * p.gradient_bytes

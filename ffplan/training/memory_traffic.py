@@ -116,12 +116,15 @@ def moved_bytes(shape: ModelShape, inner: Number, plans: ParallelPlans, *, back:
     Equation:
         with few kernels, forward w (10 h / u + (3 q + 3 k + v + v' + 2 f) / t), 3 f with a gate; backward
         w (12 h / u + (4 q + 4 k + 2 v + 2 v' + 3 f) / t), 5 f with a gate; u = t with sequence parallelism, else 1; at
-        FP8 4 (2 h / u + (v' + f) / t) more for casts, each way. Operation by operation, see `eager_bytes`
+        FP8 4 v' / t more for casts forward, 4 (2 h / u + (q + k + v) / t) backward. Operation by operation, see
+        `eager_bytes`
 
     Source:
         [2] for what lies where. Forward, two norms read and write h, two residual additions read it twice and write it;
         positions read and write queries and keys; attention reads q, k, v and writes v'; the activation reads f, or 2 f
-        with a gate, and writes f. Backward, norms and activation read one more, attention reads and writes twice.
+        with a gate, and writes f. Backward, norms and activation read one more, attention reads and writes twice. Norms
+        and activations write FP8 themselves, twice, in place of 16 bits; what attention and residual additions make is
+        cast by a kernel of its own.
     """
     width, out = attention_widths(shape), attention_out(shape)
     between, around = plans.between, width.query + width.key
@@ -132,5 +135,6 @@ def moved_bytes(shape: ModelShape, inner: Number, plans: ParallelPlans, *, back:
         split = split + activation_numbers(shape, plans)[back] * inner
         found = plans.width * ((12 if back else 10) * shape.hidden / between + split / plans.tensor)
     if plans.precision == "fp8":
-        found = found + CAST_BYTES * (2 * shape.hidden / between + (out + inner) / plans.tensor)
+        cast = (2 * shape.hidden / between + (around + width.value) / plans.tensor) if back else out / plans.tensor
+        found = found + CAST_BYTES * cast
     return found

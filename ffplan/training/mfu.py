@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.training.axes import RECOMPUTE
-from ffplan.training.model_flops import parameters, sequence_flops
+from ffplan.training.gemm import around_attention
+from ffplan.training.model_flops import attention_flops, feed_forward_weights, parameters, sequence_flops
+from ffplan.training.model_shape import moe_layers, shared_width
+from ffplan.training.recompute import OPERATORS, fraction_again
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
@@ -34,10 +36,38 @@ def step_flops(shape: ModelShape, plans: ParallelPlans, convention: str) -> Numb
         return 6.0 * plans.batch * shape.sequence * parameters(shape, active=True)
     if convention != "hardware":
         return plans.batch * sequence_flops(shape, shape.sequence, causal=convention == "causal")
-    found: Number = 0.0
-    for at, name in enumerate(RECOMPUTE):
-        found = found + (plans.recompute == at) * sequence_flops(shape, shape.sequence, recompute=name)
-    return plans.batch * found
+    return plans.batch * (sequence_flops(shape, shape.sequence) + operations_again(shape, plans))
+
+
+def operations_again(shape: ModelShape, plans: ParallelPlans) -> Number:
+    """Return the operations of one sequence that the backward pass computes again.
+
+    Args:
+        shape: the model: L layers, sequence s.
+        plans: the plans: policy and parts of recomputation.
+
+    Returns:
+        Operations [FLOP].
+
+    Equation:
+        L (2 s x weights + attention), each operator by the fraction of it that runs again
+
+    Source:
+        Narayanan et al., arXiv 2104.04473, equation 3, with everything again.
+    """
+    into, core, out, up, down = (fraction_again(shape, plans, name) for name in OPERATORS[:5])
+    *ahead, behind = (n * k for n, k in around_attention(shape, 1.0))
+    inner = feed_forward_weights(shape, shape.ffn), shape.hidden * shape.ffn
+    weights = into * sum(ahead) + out * behind
+    plain = up * (inner[0] - inner[1]) + down * inner[1]
+    layers: Number = shape.layers * (2 * shape.sequence * weights + core * attention_flops(shape, shape.sequence))
+    mixed = moe_layers(shape)
+    if shape.experts is None:
+        return layers + 2 * shape.sequence * shape.layers * plain
+    width = shape.experts.top_k * shape.experts.ffn + shared_width(shape.experts)
+    all_of, last = feed_forward_weights(shape, width), shape.hidden * width
+    routed = up * (all_of - last + shape.hidden * shape.experts.routed) + down * last
+    return layers + 2 * shape.sequence * ((shape.layers - mixed) * plain + mixed * routed)
 
 
 def achieved(flops: Number, seconds: Number, gpus: Number) -> Number:

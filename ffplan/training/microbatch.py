@@ -8,6 +8,7 @@ import numpy as np
 
 from ffplan.base.array_math import Number
 from ffplan.base.record import record
+from ffplan.collectives.expert_dispatch import expected_hits
 from ffplan.training import layer, overlap
 from ffplan.training.accelerator_rates import AcceleratorRates
 from ffplan.training.axes import ParallelPlans
@@ -15,8 +16,9 @@ from ffplan.training.group_collectives import Cluster, GroupPlacement, group_tim
 from ffplan.training.layer import LayerTimes
 from ffplan.training.memory_traffic import score_bytes
 from ffplan.training.model_flops import attention_widths
-from ffplan.training.model_shape import ModelShape, moe_fraction
+from ffplan.training.model_shape import ModelShape, attention_out, moe_fraction
 from ffplan.training.parallel_plan import layers_of, strides
+from ffplan.training.recompute import fraction_again
 from ffplan.training.recomputed import parts_again
 
 if TYPE_CHECKING:
@@ -91,7 +93,9 @@ def _backward(forward: LayerTimes, plans: ParallelPlans) -> LayerTimes:
     return LayerTimes(
         products=forward.products_back,
         products_back=0.0,
-        attention=(2.5 if plans.fused_attention else 2.0) * forward.attention,
+        products_again=0.0,
+        attention=forward.attention_back,
+        attention_back=0.0,
         scores=score_bytes(plans, back=True) / score_bytes(plans) * forward.scores,
         moved=forward.back,
         back=0.0,
@@ -99,17 +103,19 @@ def _backward(forward: LayerTimes, plans: ParallelPlans) -> LayerTimes:
     )
 
 
-def _again(forward: LayerTimes, recompute: Number) -> LayerTimes:
-    """Return the recomputed part of a layer: zero, the core of attention, or all."""
-    full, core = (recompute == 2) * 1.0, (recompute > 0) * 1.0
+def _again(shape: ModelShape, plans: ParallelPlans, forward: LayerTimes) -> LayerTimes:
+    """Return the recomputed part of a layer, operator by operator; small kernels in proportion to GEMMs."""
+    core, moved = (fraction_again(shape, plans, name) for name in ("attention", "moved"))
     return LayerTimes(
-        products=full * forward.products,
+        products=forward.products_again,
         products_back=0.0,
+        products_again=0.0,
         attention=core * forward.attention,
+        attention_back=0.0,
         scores=core * forward.scores,
-        moved=full * forward.moved,
+        moved=moved * forward.moved,
         back=0.0,
-        kernels=full * forward.kernels,
+        kernels=forward.products_again / forward.products * forward.kernels,
     )
 
 
@@ -118,29 +124,35 @@ def _tensor(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
     p, system = run.plans, run.system
     placement = placement_of(run, p.tensor, strides(p)["tensor"])
     size = p.width * p.tokens(run.shape.sequence) * run.shape.hidden
-    full = (p.recompute == 2) * 1.0
+    into, inner, out, down = (fraction_again(run.shape, p, name) for name in ("qkv", "up", "out", "down"))
     reduce = group_time(system, "allreduce", placement, size)
     gather = group_time(system, "all-gather", placement, size)
     scatter = group_time(system, "reduce-scatter", placement, size)
     split = p.sequence_parallel * 1.0
-    pairs = 4 + 2 * full  # two forward, two backward, two more with full recomputation, which also gathers inputs anew
-    whole: Number = (1 - split) * pairs * reduce + split * (pairs * (gather + scatter) + 2 * (1 - full) * gather)
+    # two forward, two backward, and those of GEMMs that run again, which also gathers their inputs anew
+    pairs, gathers = 4 + out + down, 2 - into - inner
+    whole: Number = (1 - split) * pairs * reduce + split * (pairs * (gather + scatter) + gathers * gather)
     if "tensor" not in p.overlap:
         return whole
-    return overlap.exposed(whole, (3 + full) * forward.products, p.tensor, run.speeds.overlap)
+    return overlap.exposed(whole, 3 * forward.products + forward.products_again, p.tensor, run.speeds.overlap)
 
 
 def _context(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
-    """Return the exposed time of passing keys and values around in a layer [s]."""
+    """Return the exposed time of passing keys and values around in a layer [s], or of exchanging heads."""
     p, width = run.plans, attention_widths(run.shape)
     placement = placement_of(run, p.context, strides(p)["context"])
+    if p.by_heads:  # queries, keys and values there, the result back; their gradients the other way
+        token = p.width * p.tokens(run.shape.sequence) / p.tensor
+        around = width.query + width.key + width.value
+        sizes = (token * around, token * attention_out(run.shape))
+        once: Number = sum(group_time(run.system, "all-to-all", placement, size) for size in sizes)
+        return (2 + fraction_again(run.shape, p, "attention")) * once
     keys = p.width * p.micro * run.shape.sequence * (width.key + width.value) / p.tensor
     gather = group_time(run.system, "all-gather", placement, keys)
-    passes = 2.5 if p.fused_attention else 2.0
     share = run.speeds.overlap
     ahead = overlap.exposed(gather, forward.attention, p.context, share)
-    again = (np.asarray(p.recompute) > 0) * 1.0
-    return (1 + again) * ahead + overlap.exposed(2 * gather, passes * forward.attention, p.context, share)
+    again = fraction_again(run.shape, p, "attention")
+    return (1 + again) * ahead + overlap.exposed(2 * gather, forward.attention_back, p.context, share)
 
 
 def inner_stride(plans: ParallelPlans) -> Number:
@@ -153,21 +165,56 @@ def inner_stride(plans: ParallelPlans) -> Number:
 def _experts(run: TrainRun, forward: LayerTimes, back: LayerTimes) -> Number:
     """Return the exposed time of bringing tokens to experts and back in a layer [s].
 
-    A rank sends the tokens that it holds under sequence parallelism; ranks that split an expert gather them.
+    A rank sends the tokens that it holds under sequence parallelism; ranks that split an expert gather them. Two
+    exchanges of four lead to experts, forward the tokens and backward their gradients.
     """
     p, shape, system = run.plans, run.shape, run.system
     if shape.experts is None:
         return 0.0
-    split, full = np.asarray(p.expert_tensor) > 1, (np.asarray(p.recompute) == 2) * 1.0
+    split, full = np.asarray(p.expert_tensor) > 1, fraction_again(shape, p, "up")
     inside = np.where(split, inner_stride(p), strides(p)["tensor"])
     rows = p.width * layer.expert_rows(shape, p) * shape.hidden
-    there = group_time(system, "all-to-all", placement_of(run, p.expert, inside), rows / p.expert_tensor)
+    placement = placement_of(run, p.expert, inside)
+    sent = rows / p.expert_tensor * network_copies(run, placement.nodes)
+    there, home = (
+        group_time(system, "all-to-all", placement, part * sent) for part in (p.dispatch_bytes / p.width, 1.0)
+    )
+    there = 0.5 * (there + home)
     group = placement_of(run, p.expert_tensor, strides(p)["tensor"])
     joined = group_time(system, "all-gather", group, rows) + group_time(system, "reduce-scatter", group, rows)
     both: Number = pace_fraction(shape, p) * (4 + 2 * full) * (there + 0.5 * joined)
     if "experts" not in p.overlap:
         return both
     return overlap.exposed(both, pass_time(forward) + pass_time(back), 4, run.speeds.overlap)
+
+
+def network_copies(run: TrainRun, nodes: Number) -> Number:
+    """Return the copies of a token that cross the network over the experts that it goes to.
+
+    Args:
+        run: workload, plans and machine: k of E experts, limited to g' of g groups.
+        nodes: nodes, or scale-up domains, that the experts of a layer spread over N [1].
+
+    Returns:
+        Fraction [1]; 1 where every copy goes by itself, or within one node.
+
+    Equation:
+        M / k, M = n (1 - C(E' - E / N, k) / C(E', k)) expected nodes, n = ceil(N g' / g) that a token may reach with
+        E' = n E / N experts
+
+    Source:
+        deepseek-ai/DeepEP README: a token crosses the network once for each node, and NVLink forwards it.
+    """
+    experts = run.shape.experts
+    assert experts is not None
+    if (run.plans.dispatcher or run.speeds.dispatcher) == "alltoall":
+        return 1.0
+    domains = np.maximum(np.asarray(nodes, dtype=float), 1.0)
+    limit = (experts.top_groups or 1) / (experts.groups or 1) if experts.top_groups else 1.0
+    reached = np.ceil(domains * limit)
+    each = experts.routed / domains
+    met = expected_hits(reached, reached * each, each, experts.top_k)
+    return np.where(domains > 1, met / experts.top_k, 1.0)
 
 
 COLLECTIVES: dict[str, tuple[str, Callable[[TrainRun, LayerTimes, LayerTimes], Number]]] = {
@@ -183,7 +230,7 @@ def micro_batch(run: TrainRun) -> MicroBatch:
     forward = _mean_layer(run)
     back = _backward(forward, run.plans)
     exposed = {name: time(run, forward, back) for name, (_, time) in COLLECTIVES.items()}
-    again = _again(forward, run.plans.recompute)
+    again = _again(run.shape, run.plans, forward)
     if run.plans.again:
         again = again.plus(parts_again(run.shape, run.plans, run.speeds, pace_fraction(run.shape, run.plans)))
     return MicroBatch(forward, back, again, exposed)

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
 
 
+FP8_TOKEN = 1.0 + 4.0 / 128
+"""Bytes of a number at FP8, with a scale of four bytes for every 128: DeepSeek-V3 report, arXiv 2412.19437."""
+
+
 def layers_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
     """Return the layers of the fullest stage, and of the last one.
 
@@ -138,7 +142,12 @@ def parallel_plans(plan: PlanFields, gpus: Number, columns: Mapping[str, Number]
         again=frozenset(plan.recompute_parts),
         precision=plan.precision,
         schedule=plan.schedule,
-        fused_attention=plan.attention == "fused",
+        fused_attention=plan.attention != "unfused",
+        kernel="" if plan.attention in ("fused", "unfused") else plan.attention,
+        by_heads=plan.context_exchange == "heads",
+        dispatcher=plan.dispatcher or "",
+        dispatch_bytes=FP8_TOKEN if plan.dispatch_dtype == "fp8" else 2.0,
+        imbalance=plan.imbalance,
         eager=plan.elementwise == "eager",
         causal_skip=plan.causal_skip,
         overlap=frozenset(plan.overlap),

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ffplan.training.layer import LayerTimes, expert_rows
 from ffplan.training.memory_traffic import activation_numbers
 from ffplan.training.model_flops import attention_widths
 from ffplan.training.model_shape import shared_width
+from ffplan.training.recompute import fraction_again
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
@@ -63,7 +62,7 @@ def parts_again(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates, s
     Source:
         [1] and [2] for what is computed again.
     """
-    tokens, part = plans.tokens(shape.sequence), (np.asarray(plans.recompute) < 2) * 1.0
+    tokens, part = plans.tokens(shape.sequence), 1.0 - fraction_again(shape, plans, "moved")
     moved: Number = 0.0
     if "norms" in plans.again:
         moved = moved + 4 * plans.width * shape.hidden / plans.between
@@ -74,7 +73,9 @@ def parts_again(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates, s
     return LayerTimes(
         products=part * tokens * flops / at.products,
         products_back=0.0,
+        products_again=0.0,
         attention=0.0,
+        attention_back=0.0,
         scores=0.0,
         moved=part * tokens * moved / at.memory,
         back=0.0,

@@ -14,10 +14,10 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
 from ffplan.node.host import Host
 from ffplan.studies.diagnosis import explain
-from ffplan.training.accelerator_rates import accelerator_rates
+from ffplan.studies.software import Software, software_of, stack_of_source
 from ffplan.training.axes import ParallelPlans
 from ffplan.training.constraints import COUNTED, REASONS, reason_codes, violations
-from ffplan.training.group_collectives import Cluster
+from ffplan.training.group_collectives import Cluster, sharded_over
 from ffplan.training.microbatch import TrainRun
 from ffplan.training.model_shape import ModelShape, shape_of
 from ffplan.training.parallel_plan import parallel_plans
@@ -27,6 +27,7 @@ from ffplan.validation.training_cases import MEASURES, PLAN, SHAPE, Table, Train
 if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer
     from ffplan.catalog.parts import Accelerator
+    from ffplan.catalog.stacks import StackRates
     from ffplan.catalog.training import TrainingRates
     from ffplan.design.training import PlanFields
     from ffplan.validation.communication_cases import System
@@ -48,6 +49,7 @@ class TrainingReplay:
     shape: ModelShape
     plans: ParallelPlans
     system: Cluster
+    software: Software
 
     @property
     def accelerator(self) -> Accelerator:
@@ -55,11 +57,12 @@ class TrainingReplay:
         assert self.host.accelerator is not None
         return self.host.accelerator
 
-    def run(self, rates: TrainingRates | None = None) -> TrainRun:
+    def run(self, rates: TrainingRates | None = None, stack: StackRates | None = None) -> TrainRun:
         """Return the runs to time.
 
         Args:
             rates: training rates, in place of the rates of the catalogue.
+            stack: constants of the stack on this accelerator, in place of those of the catalogue.
 
         Raises:
             UncalibratedError: where it has no training constants.
@@ -67,7 +70,12 @@ class TrainingReplay:
         accelerator = self.accelerator
         if rates is not None:
             accelerator = accelerator.model_copy(update={"training": rates})
-        return TrainRun(self.shape, self.plans, accelerator_rates(accelerator, self.plans.precision), self.system)
+        software = self.software
+        if stack is not None and software.stack is not None and accelerator.training is not None:
+            constants = {**software.stack.constants, accelerator.training.set: stack}
+            own = software.stack.model_copy(update={"constants": constants})
+            software = Software(own, software.kernels, software.named)
+        return TrainRun(self.shape, self.plans, software.rates(accelerator, self.table.plan), self.system)
 
 
 def _transformer(bench: CaseParts, table: Table, path: Path) -> Transformer:
@@ -174,6 +182,9 @@ def prepare_replay(bench: CaseParts, file: TrainingFile, table: Table, path: Pat
     shape = shape_of(model, **replaced)
     plans = parallel_plans(table.plan, cells["gpus"], {name: cells[name] for name in PLAN if name in cells})
     _checked(bench, shape, plans, path, len(table.rows))
+    named = table.plan.stack or stack_of_source(bench.catalog, file.source.title)
+    software = software_of(bench.catalog, host.accelerator, named, bench.document, (*path, "plan", "stack"))
+    nics = software.stack.sharding_nics if software.stack else None
     return TrainingReplay(
         file=file,
         table=table,
@@ -182,7 +193,8 @@ def prepare_replay(bench: CaseParts, file: TrainingFile, table: Table, path: Pat
         host=host,
         shape=shape,
         plans=plans,
-        system=_machine(bench, table.system, host, table.plan),
+        system=sharded_over(_machine(bench, table.system, host, table.plan), nics.value if nics else None),
+        software=software,
     )
 
 

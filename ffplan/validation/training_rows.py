@@ -21,6 +21,7 @@ from ffplan.validation.training_replay import RULE, TrainingReplay, prepare_repl
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Number
+    from ffplan.catalog.stacks import StackRates
     from ffplan.catalog.store import Catalog
     from ffplan.catalog.training import TrainingRates
     from ffplan.inputs.document import Document
@@ -62,14 +63,21 @@ def _words(replay: TrainingReplay, at: int) -> str:
     return found
 
 
-def replayed_times(replay: TrainingReplay, rates: TrainingRates | None = None) -> tuple[Floats, dict[str, Floats]]:
+def replayed_times(
+    replay: TrainingReplay, rates: TrainingRates | None = None, stack: StackRates | None = None
+) -> tuple[Floats, dict[str, Floats]]:
     """Return the seconds of a step of every row, and its parts.
+
+    Args:
+        replay: the runs.
+        rates: constants in place of the catalogue's.
+        stack: constants of the stack in place of the catalogue's.
 
     Raises:
         UncalibratedError: where the accelerator has no training constants.
     """
     shape = replay.columns["gpus"].shape
-    parts = {name: np.broadcast_to(value, shape) for name, value in step_parts(replay.run(rates)).items()}
+    parts = {name: np.broadcast_to(value, shape) for name, value in step_parts(replay.run(rates, stack)).items()}
     return np.asarray(step_time(parts)), parts
 
 

@@ -121,7 +121,7 @@ def the_gpus() -> dict[str, str]:
 
     def reached(name: str) -> float:
         at = accelerator_rates(gpu(name), "bf16")
-        return at.products / at.memory
+        return at.products / at.stream
 
     return {
         "multiprocessors": shortest(*(part.training.units.value if part.training else None for part in parts)),

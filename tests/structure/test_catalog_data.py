@@ -11,6 +11,7 @@ import pytest
 from ffplan.catalog.kinds import KINDS
 from ffplan.catalog.parts import Part, Server, StorageServer
 from ffplan.catalog.prices import PriceBook
+from ffplan.catalog.stacks import SoftwareStack
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
@@ -34,6 +35,8 @@ FOLDERS = {
     "rent-book": "rents",
     "ownership": "ownership",
     "library": "libraries",
+    "attention-rates": "kernels",
+    "stack": "stacks",
     "failure-study": "reliability",
     "xid-table": "reliability",
     "reliability": "reliability",
@@ -79,6 +82,7 @@ def test_catalogue_files(kind: str) -> None:
         figures = list(loaded.figures())
         assert figures, path
         used = {figure.source for _, figure in figures}
+        used |= {loaded.recipe} if isinstance(loaded, SoftwareStack) else set()
         assert used == set(loaded.sources), f"{path}: every source listed is used, every source used is listed"
         for source in loaded.sources.values():
             assert ("recalled" in source.title) == (source.status == "R"), f"{path}: a recalled figure says so"

@@ -174,7 +174,7 @@ def test_rows_are_printed_on_request_and_always_in_json_and_csv(subject: str) ->
 
 
 def test_rows_have_no_place_beside_leave_one_out() -> None:
-    done = ffplan("accuracy training --rows --leave-one-out")
+    done = ffplan("accuracy training --rows --leave-one-out source")
     assert (done.code, done.out) == (2, "")
     assert "--rows has no effect" in done.err
 

@@ -239,7 +239,7 @@ def test_a_batch_is_needed_and_uncalibrated_accelerators_are_estimated(tmp_path:
     run = ffplan(f"{TRAIN} --gpus 128 --tp 8 --pp 4 --format json", "--catalog", str(tmp_path))
     report = valid(run.out, "train")
     assert report["estimated_from"] == "h800-sxm"  # the same chip
-    assert report["error_band"] == 0.21
+    assert report["error_band"] == 0.16
     assert str(report["calibration"]).startswith("estimated: efficiencies of h800-sxm")
     own = valid(ffplan(f"{TRAIN} --gpus 128 --tp 8 --pp 4 --format json").out, "train")
     assert (own["estimated_from"], own["error_band"], own["error_basis"]) == (None, 0.1, "69 predicted runs")
@@ -277,8 +277,8 @@ def test_what_products_reach_is_told_where_it_was_derived() -> None:
     options = ("--model", "gpt2-medium", "--gpus", "16", "--batch", "64")
     plain = ffplan("train", "fire-flyer-2", *options)
     derived = ffplan("train", "fire-flyer-2", *options, "--precision", "tf32")
-    assert "products at tf32" in derived.out
-    assert "products at" not in plain.out
+    assert "products at tf32" in " ".join(derived.out.split())
+    assert "products at" not in " ".join(plain.out.split())
 
 
 def test_units_too_large_are_told_to_be_left_out(tmp_path: Path) -> None:

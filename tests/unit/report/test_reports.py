@@ -114,10 +114,14 @@ def left(source: str, mape: float | None, why: str | None) -> LeftOut:
 
 def test_sources_left_out() -> None:
     scored, whole = left("s", 0.1, None), left("t", None, "alone")
-    rows, unscored = grids(left_out_document(LeaveOneOutReport("0", (scored, whole))))
-    assert rows.rows == (("s", "b", "4", "3.0", "10.0", "+5.0", "20.0"), ("t", "b", "4", "3.0", "-", "", "-"))
+    rows, unscored = grids(left_out_document(LeaveOneOutReport("0", "source", 0.1, (scored, whole))))
+    assert rows.rows == (
+        ("s", "b", "4", "3.0", "10.0", "+5.0", "20.0"),
+        ("t", "b", "4", "3.0", "-", "", "-"),
+        ("mean over sources", "", "", "", "10.0", "", ""),
+    )
     assert unscored.rows == (("t", "alone"),)
-    assert len(grids(left_out_document(LeaveOneOutReport("0", (scored,))))) == 1
+    assert len(grids(left_out_document(LeaveOneOutReport("0", "source", 0.1, (scored,))))) == 1
 
 
 def test_differences_of_a_fabric() -> None:

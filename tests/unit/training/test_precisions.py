@@ -18,6 +18,7 @@ RATES = AcceleratorRates(
     attention=5e14,
     plain=5e14,
     memory=2e12,
+    stream=2e12,
     units=132,
     kernel=0.0,
     launch=0.0,

@@ -1,0 +1,152 @@
+"""One fit of an accelerator's constants and of what every software stack reaches on it. Needs SciPy, an extra.
+
+GEMMs run as fast as the accelerator lets them: their fractions of the peak belong to the accelerator. What the kernels
+between them take belongs to the software: the fraction of the memory bandwidth has a value for every stack. Stacks
+differ less than nothing is known of them, so that each is drawn towards their common value, which is also what a stack
+that was never measured gets. Rates of attention are published and not fitted; nor is the time of a kernel.
+
+Sources:
+    [1] Gelman et al., Bayesian Data Analysis, chapter 5: groups that share a distribution (partial pooling).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.record import record
+from ffplan.calibration.fit import BOUNDS, LAUNCHES, SOFT, FitError, relative_times, timed
+from ffplan.catalog.evidence import DurationFigure, EfficiencyFigure
+from ffplan.catalog.stacks import StackRates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ffplan.base.array_math import Floats
+    from ffplan.catalog.training import TrainingRates
+    from ffplan.validation.training_replay import TrainingReplay
+
+SPREAD = 0.35
+"""Standard deviation of the logarithms of what stacks reach, around their common value [1]."""
+NOISE = 0.04
+"""Standard deviation of the errors of a source that no constant explains [1]."""
+FP8, FP8_SPREAD = 0.93, 0.1
+"""Fraction of the peak that GEMMs reach at FP8 over that at 16 bits, and its standard deviation: the best products of
+stas00/ml-engineering's search give 0.88 on H100, 0.98 on B200 and 0.99 on GB200 [1]."""
+WEIGHT = -0.4
+"""A source of n rows counts as n^(1 + 2 WEIGHT) of one with a single row."""
+Key = tuple[str, str]
+"""Stack, empty for the accelerator's own, and name of a constant."""
+
+
+@record
+class JointFit:
+    """Constants of one accelerator and of the stacks on it."""
+
+    values: dict[Key, float]
+    """Constants by stack and name."""
+    rows: int
+    """Rows that they rest on."""
+
+    def rates(self, base: TrainingRates) -> TrainingRates:
+        """Return the accelerator's constants, the others as in `base`."""
+        own = {name: value for (stack, name), value in self.values.items() if not stack}
+        figures = {name: EfficiencyFigure.model_construct(value=value, source="fit") for name, value in own.items()}
+        return base.model_copy(update=figures)
+
+    def stack(self, name: str | None) -> StackRates:
+        """Return the constants of a stack; the common ones of a stack that was not among the runs."""
+        own = {item: value for (stack, item), value in self.values.items() if stack and stack == name}
+        memory = own.pop("memory", self.values["", "memory"])
+        built: dict[str, Any] = {item: DurationFigure.model_construct(value=own[item], source="fit") for item in own}
+        built["memory"] = EfficiencyFigure.model_construct(value=memory, source="fit")
+        return StackRates.model_construct(**{item: built.get(item) for item in StackRates.model_fields})
+
+
+def stack_name(replay: TrainingReplay) -> str:
+    """Return the id of the stack of a run; empty where it has none."""
+    return replay.software.stack.id if replay.software.stack else ""
+
+
+def joint_errors(replays: Sequence[TrainingReplay], found: JointFit) -> Floats:
+    """Return signed errors of the time of every row [1]."""
+    return np.concatenate([_ratios(replay, found) - 1 for replay in replays])
+
+
+def _ratios(replay: TrainingReplay, found: JointFit) -> Floats:
+    base = replay.accelerator.training
+    assert base is not None
+    return relative_times(replay, found.rates(base), found.stack(stack_name(replay)))
+
+
+def _names(replays: Sequence[TrainingReplay]) -> tuple[Key, ...]:
+    """Return the constants that the runs can tell."""
+    kinds = {replay.plans.precision for replay in replays}
+    names: list[Key] = [("", "matrix")] if kinds & {"bf16", "fp16", "fp8"} else []
+    names += [("", f"matrix_{kind}") for kind in ("fp8", "tf32") if kind in kinds]
+    names.append(("", "memory"))
+    stacks = dict.fromkeys(stack_name(replay) for replay in replays)
+    names += [(stack, "memory") for stack in stacks if stack]
+    for stack in stacks:
+        names += [(stack, name) for name in LAUNCHES if _given(replays, stack, name) is not None]
+    return tuple(names)
+
+
+def _given(replays: Sequence[TrainingReplay], stack: str, name: str) -> float | None:
+    """Return the catalogue's value of a constant of a stack, or the accelerator's own; None where it has none."""
+    base = replays[0].accelerator.training
+    assert base is not None
+    if not stack:
+        found = getattr(base, name, None)
+        return None if found is None else float(found.value)
+    for replay in replays:
+        own = replay.software.stack
+        if own is not None and own.id == stack and base.set in own.constants:
+            found = getattr(own.constants[base.set], name)
+            return None if found is None else float(found.value)
+    return None
+
+
+def joint_fit(replays: Sequence[TrainingReplay]) -> JointFit:
+    """Fit the constants of one accelerator and of the stacks on it.
+
+    Args:
+        replays: runs on accelerators that share a set of constants.
+
+    Returns:
+        Constants by stack and name.
+
+    Raises:
+        FitError: where SciPy is missing.
+
+    Equation:
+        least sum of n^(2 WEIGHT) rho(ln(model / measured)) over rows and (NOISE / SPREAD ln(memory of a stack / common
+        memory))^2 over stacks, rho soft from 5 %
+
+    Source:
+        [1].
+    """
+    try:
+        from scipy.optimize import least_squares
+    except ImportError:
+        raise FitError("fitting needs SciPy: install `ffplan[fit]`") from None
+    names = _names(replays)
+    low, high = (np.log([BOUNDS[name][at] for _, name in names]) for at in range(2))
+    first = np.clip(np.log([_given(replays, *key) or BOUNDS[key[1]][2] for key in names]), low + 1e-6, high - 1e-6)
+    sizes: dict[str, int] = {}
+    for replay in replays:
+        sizes[replay.file.id] = sizes.get(replay.file.id, 0) + timed(replay)
+    common = names.index(("", "memory"))
+    eight = [at for at, key in enumerate(names) if key == ("", "matrix_fp8")]
+    stacks = [at for at, (stack, name) in enumerate(names) if stack and name == "memory"]
+
+    def residuals(logs: Floats) -> Floats:
+        found = JointFit(dict(zip(names, np.exp(logs).tolist(), strict=True)), 0)
+        rows = [np.log(_ratios(replay, found)) * sizes[replay.file.id] ** WEIGHT for replay in replays]
+        drawn = (logs[stacks] - logs[common]) * NOISE / SPREAD
+        near = [(logs[at] - logs[names.index(("", "matrix"))] - np.log(FP8)) * NOISE / FP8_SPREAD for at in eight]
+        return np.concatenate([*rows, drawn, near])
+
+    result = least_squares(residuals, first, bounds=(low, high), loss="soft_l1", f_scale=SOFT, xtol=1e-6, ftol=1e-7)
+    return JointFit(dict(zip(names, np.exp(result.x).tolist(), strict=True)), sum(sizes.values()))

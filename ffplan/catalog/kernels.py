@@ -1,0 +1,73 @@
+"""Measured rates of attention kernels on one generation of accelerators."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from ffplan.catalog.evidence import ComputeFigure
+from ffplan.catalog.parts import Part
+from ffplan.inputs.model import Count, Frozen, Many
+
+AttentionKernel = Literal["fa1", "triton", "fa2", "fa3", "cudnn"]
+"""FlashAttention 1, its port to Triton, FlashAttention 2 and 3, and cuDNN."""
+Pass = Literal["forward", "backward", "both"]
+Rate = Annotated[float, Field(gt=0, le=1e6)]
+
+
+class AttentionTable(Frozen):
+    """Rates of one kernel by the length of the sequence."""
+
+    kernel: AttentionKernel
+    """Kernel."""
+    head_dim: Count
+    """Width of a head."""
+    causal: bool
+    """True where the kernel skips what a causal mask removes, and these operations are not counted."""
+    measured: Pass
+    """Pass that was timed; `both` together stand for each."""
+    lengths: Annotated[Many[Count], Field(min_length=1)]
+    """Lengths of the sequence, rising."""
+    tflops: Annotated[Many[Rate], Field(min_length=1)]
+    """Rates at these lengths, as printed [TFLOP/s]: 4 s^2 h d b operations forward, 10 backward, half of them where
+    causal."""
+    longest: ComputeFigure
+    """Rate at the longest of them, with the evidence of all [TFLOP/s]."""
+
+    @model_validator(mode="after")
+    def _paired(self) -> AttentionTable:
+        wrong = None
+        if len(self.lengths) != len(self.tflops):
+            wrong = f"{len(self.tflops)} rates for {len(self.lengths)} lengths"
+        elif list(self.lengths) != sorted(set(self.lengths)):
+            wrong = "the lengths do not rise"
+        elif self.longest.value != self.tflops[-1]:
+            wrong = f"`longest` is {self.longest.value:g}, the last of the rates {self.tflops[-1]:g}"
+        if wrong:
+            raise PydanticCustomError(
+                "rule",
+                "{message}",
+                {
+                    "rule": "attention-rates",
+                    "message": wrong,
+                    "remedy": "write a rate for each length, shortest first",
+                    "field": "tflops",
+                },
+            )
+        return self
+
+
+class AttentionRates(Part):
+    """Rates of attention kernels on accelerators of one generation, measured apart from any training run."""
+
+    kind_words: ClassVar[str] = "table of attention kernels"
+
+    kind: Literal["attention-rates"]
+    peak: ComputeFigure
+    """Dense 16-bit peak of the accelerator that was measured; relatives reach the same fraction of theirs."""
+    usual: AttentionKernel
+    """Kernel that frameworks of today take."""
+    tables: Annotated[Many[AttentionTable], Field(min_length=1)]
+    """The tables."""

@@ -1,0 +1,50 @@
+"""Software stacks that train: what their kernels and their host reach on accelerators of one kind."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from ffplan.catalog.evidence import CountFigure, DurationFigure, EfficiencyFigure
+from ffplan.catalog.kernels import AttentionKernel
+from ffplan.catalog.parts import Part
+from ffplan.inputs.model import Frozen, Identifier, Many, Text
+
+Dispatcher = Literal["alltoall", "deepep", "hybrid"]
+"""How tokens reach experts: every copy for itself, or once for each node, by DeepEP or HybridEP."""
+
+
+class StackRates(Frozen):
+    """Constants of a stack on one kind of accelerator."""
+
+    memory: EfficiencyFigure | None = None
+    """Fraction of the memory bandwidth that all but GEMMs and attention reach; the accelerator's if omitted."""
+    launch: DurationFigure | None = None
+    """Time in which the host launches one layer, forward and backward [s]; omitted where it never delays a step."""
+    launch_parallel: DurationFigure | None = None
+    """Extra time to launch a layer with tensor parallelism [s]."""
+    launch_step: DurationFigure | None = None
+    """Time in which the host launches everything outside the layers, for each micro-batch [s]."""
+
+
+class SoftwareStack(Part):
+    """A framework of one time with its kernels."""
+
+    kind_words: ClassVar[str] = "software stack"
+
+    kind: Literal["stack"]
+    recipe: Text
+    """Key under `sources` of what says how its runs were made."""
+    date: Annotated[str, Field(pattern=r"^\d{4}(-\d{2})?$")]
+    """Year, or year and month, of what was measured."""
+    repositories: Many[Text] = ()
+    """Words in the title of a source by which its runs are recognised, where they name no stack."""
+    attention: dict[Identifier, AttentionKernel] = Field(default_factory=dict)
+    """Kernel of fused attention, by the table of kernels of a generation; the table's usual one if omitted."""
+    dispatcher: Dispatcher = "alltoall"
+    """How tokens reach experts."""
+    sharding_nics: CountFigure | None = None
+    """NICs of a node that the collectives of ZeRO 3 use; all if omitted."""
+    constants: dict[Identifier, StackRates] = Field(default_factory=dict)
+    """Constants by the set of an accelerator's training constants."""

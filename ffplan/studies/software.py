@@ -1,0 +1,87 @@
+"""The software that a plan runs on: its stack and its attention kernel, looked up in the catalogue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.catalog.kernels import AttentionRates
+from ffplan.catalog.stacks import SoftwareStack
+from ffplan.training.accelerator_rates import accelerator_rates
+
+if TYPE_CHECKING:
+    from ffplan.catalog.parts import Accelerator
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.training import PlanFields
+    from ffplan.inputs.document import Document
+    from ffplan.training.accelerator_rates import AcceleratorRates
+
+
+@record
+class Software:
+    """What a plan runs on."""
+
+    stack: SoftwareStack | None
+    """The stack; None where neither the plan nor the accelerator names one."""
+    kernels: AttentionRates | None
+    """Rates of attention kernels; None where the accelerator names no table."""
+    named: bool
+    """True where the plan names its stack, or its source does."""
+
+    def rates(self, part: Accelerator, plan: PlanFields) -> AcceleratorRates:
+        """Return what an accelerator reaches under a plan.
+
+        Args:
+            part: the accelerator.
+            plan: the plan: precision and attention kernel.
+
+        Raises:
+            UncalibratedError: where it has no constants, or its table has none of the kernel.
+        """
+        kernel = "" if plan.attention in ("fused", "unfused") else plan.attention
+        return accelerator_rates(part, plan.precision, stack=self.stack, kernels=self.kernels, kernel=kernel)
+
+
+def software_of(
+    catalog: Catalog, part: Accelerator, named: str | None, document: Document, path: tuple[str | int, ...] = ()
+) -> Software:
+    """Return the software of a plan.
+
+    Args:
+        catalog: the parts.
+        part: the accelerator.
+        named: the stack that the plan names; the accelerator's own if None.
+        document: the file that names it.
+        path: its place there.
+
+    Raises:
+        InputError: where there is no such stack.
+    """
+    rates = part.training
+    usual = rates.stack if rates else None
+    stack = None
+    if named is not None:
+        stack = catalog.get(SoftwareStack, named, document, path)
+    elif usual is not None:
+        stack = catalog.get(SoftwareStack, usual, catalog.entry(part.id).document, ("training", "stack"))
+    kernels = None
+    if rates is not None and rates.kernels is not None:
+        kernels = catalog.get(AttentionRates, rates.kernels, catalog.entry(part.id).document, ("training", "kernels"))
+    return Software(stack, kernels, named is not None)
+
+
+def stack_of_source(catalog: Catalog, title: str) -> str | None:
+    """Return the stack whose repository the title of a source names; the one of the longest word where several do.
+
+    Args:
+        catalog: the parts; those that are looked at only count as not read.
+        title: title of a source of measured runs.
+    """
+    seen, best = catalog.fork(), ("", "")
+    for name in seen.ids_of("stack"):
+        stack = seen.entry(name).part
+        assert isinstance(stack, SoftwareStack)
+        for words in stack.repositories:
+            if words.lower() in title.lower() and len(words) > len(best[0]):
+                best = (words, name)
+    return best[1] or None

@@ -1,0 +1,102 @@
+"""Rates of attention kernels by head width, mask, pass and length, read off measured tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ffplan.base.array_math import Number
+    from ffplan.catalog.kernels import AttentionRates, AttentionTable
+
+Line = tuple[tuple[float, ...], tuple[float, ...]]
+"""Lengths of the sequence [1], and fractions of the 16-bit peak [1]."""
+
+
+@record
+class AttentionCurve:
+    """What one kernel reaches on one accelerator."""
+
+    kernel: str
+    """Kernel."""
+    peak: float
+    """Dense 16-bit peak of the accelerator [FLOP/s]."""
+    lines: dict[tuple[int, bool, bool], Line]
+    """Line by head width [1], causal mask, and backward pass."""
+
+    def widths(self, *, causal: bool, back: bool) -> tuple[int, ...]:
+        """Return the head widths that were measured, rising [1]."""
+        return tuple(sorted(width for width, mask, behind in self.lines if (mask, behind) == (causal, back)))
+
+
+def attention_curve(table: AttentionRates, kernel: str, peak: float) -> AttentionCurve | None:
+    """Return the rates of one kernel; None where the file has none of it.
+
+    Args:
+        table: measured rates of a generation.
+        kernel: kernel, such as fa2.
+        peak: dense 16-bit peak of the accelerator, of which it reaches the same fraction [FLOP/s].
+    """
+    mine = [item for item in table.tables if item.kernel == kernel]
+    lines: dict[tuple[int, bool, bool], Line] = {}
+    for item in _single_passes_last(mine):
+        scale = item.longest.value / item.tflops[-1] / table.peak.value
+        line = (tuple(map(float, item.lengths)), tuple(rate * scale for rate in item.tflops))
+        for back in {"forward": (False,), "backward": (True,), "both": (False, True)}[item.measured]:
+            lines[(item.head_dim, item.causal, back)] = line
+    whole = all(any(key[1:] == (True, back) for key in lines) for back in (False, True))
+    return AttentionCurve(kernel, peak, lines) if whole else None
+
+
+def _single_passes_last(tables: Iterable[AttentionTable]) -> list[AttentionTable]:
+    """Return tables with those of one pass behind those of both, which they replace."""
+    return sorted(tables, key=lambda item: item.measured != "both")
+
+
+def attention_rate(curve: AttentionCurve, width: Number, length: Number, *, causal: bool, back: bool) -> Number:
+    """Return the rate of a kernel.
+
+    Args:
+        curve: what it reaches.
+        width: width of a head d [1].
+        length: tokens of the sequence s on a rank [1].
+        causal: with a causal mask, whose removed operations are not counted; where a kernel was measured with one
+            only, that stands for both.
+        back: of the backward pass.
+
+    Returns:
+        Rate [FLOP/s].
+
+    Equation:
+        peak x fraction(d, s): linear in log s and in d between measured points, as at the nearest one outside them,
+        and below the narrowest head in proportion to its width
+
+    Source:
+        The tables' own. A head narrower than the tile of the tensor cores leaves the rest of it idle.
+    """
+    import numpy as np
+
+    mask = causal if curve.widths(causal=causal, back=back) else True
+    known = curve.widths(causal=mask, back=back)
+    at = np.log(np.maximum(np.asarray(length, dtype=float), 1.0))
+    heads = np.asarray(width, dtype=float)
+    found = np.stack(
+        [
+            np.interp(at, np.log(lengths), fractions)
+            for lengths, fractions in (curve.lines[(wide, mask, back)] for wide in known)
+        ]
+    )
+    place = np.interp(heads, known, np.arange(len(known)))
+    low = np.floor(place).astype(int)
+    high = np.minimum(low + 1, len(known) - 1)
+    narrow = np.minimum(1.0, heads / known[0])
+    shape = np.broadcast_shapes(at.shape, heads.shape)
+    place, low, high, narrow = (np.broadcast_to(item, shape) for item in (place, low, high, narrow))
+    found = np.stack([np.broadcast_to(line, shape) for line in found])
+    below = np.take_along_axis(found, low[None], axis=0)[0]
+    above = np.take_along_axis(found, high[None], axis=0)[0]
+    rate: Number = curve.peak * narrow * (below + (place - low) * (above - below))
+    return rate
