@@ -242,7 +242,7 @@ def _left_out(kind: str) -> str:
         f"| {100 * row['max_error']:.1f} |"
         for row in found["rows"]
     ]
-    header = f"| {kind} left out | accelerators | n | MAPE % | bias % | largest % |\n| --- | --- | --- | --- | --- | --- |"
+    header = f"| {kind} left out | accelerators | n | MAPE % | bias % | largest % |\n|{' --- |' * 6}"
     return "\n".join([header, *rows, f"| **mean over {kind}s** | | | **{100 * found['mean']:.1f}** | | |"])
 
 

@@ -13,6 +13,8 @@ class NvlsRate(Frozen):
     """Bus bandwidth of a long allreduce [GB/s]."""
     ranks: CountFigure
     """Accelerators it was measured on."""
+    most: BandwidthFigure | None = None
+    """Most bus bandwidth on more accelerators [GB/s]; what their links give if omitted."""
 
 
 class LowLatencyCeiling(Frozen):
@@ -35,6 +37,8 @@ class CollectiveRates(Frozen):
     """Bus bandwidth of a long ring over the scale-up links [GB/s]; if omitted, a fraction of `nvlink` by library."""
     peer: BandwidthFigure | None = None
     """Rate of a copy between two accelerators over the scale-up links [GB/s]; the ring's rate if omitted."""
+    send: BandwidthFigure | None = None
+    """Rate of a long send of the library between two accelerators [GB/s]; what its channels carry if omitted."""
     alltoall: BandwidthFigure | None = None
     """Bus bandwidth of a long all-to-all over the scale-up links [GB/s]; the ring's rate if omitted."""
     pcie: BandwidthFigure | None = None

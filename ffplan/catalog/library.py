@@ -6,12 +6,34 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from ffplan.catalog.evidence import CountFigure, DataFigure, DurationFigure, EfficiencyFigure, FractionFigure
+from ffplan.catalog.evidence import (
+    BandwidthFigure,
+    CountFigure,
+    DataFigure,
+    DurationFigure,
+    EfficiencyFigure,
+    FractionFigure,
+)
 from ffplan.catalog.parts import Part
 from ffplan.catalog.protocols import Protocol
-from ffplan.inputs.model import Identifier
+from ffplan.inputs.model import Frozen, Identifier
 
 Place = Literal["base", "nvlink", "pcie", "network"]
+
+
+class Sends(Frozen):
+    """How many channels a send to one peer has, and what they carry."""
+
+    channels: CountFigure
+    """Most channels inside a node."""
+    channel: BandwidthFigure
+    """Rate of one of them [GB/s]."""
+    part: DataFigure
+    """Piece of a message from which it takes twice as many channels [byte]."""
+    network: BandwidthFigure
+    """Rate between nodes while some GPUs of a node send [GB/s]."""
+    network_full: BandwidthFigure
+    """Rate between nodes while all GPUs of a node send [GB/s]."""
 
 
 class Library(Part):
@@ -30,6 +52,16 @@ class Library(Part):
     """Fraction of the bandwidth that a protocol leaves to data; 1 if omitted."""
     fill: dict[Protocol, FractionFigure] = Field(default_factory=dict)
     """Weight of the filling of the pipeline inside a node, by protocol; 0 if omitted."""
+    fill_once: dict[Protocol, FractionFigure] = Field(default_factory=dict)
+    """The same of collectives that pass a ring once; `fill` if omitted."""
+    sends: Sends | None = None
+    """Channels of a send to one peer; without limit if omitted."""
+    nvls_ranks: CountFigure | None = None
+    """Fewest ranks of a node that are reduced in its switch; any if omitted."""
+    ring_hop: DurationFigure | None = None
+    """Least latency of a hop of a ring that several nodes pass once, inside a node [s]; 0 if omitted."""
+    ring_many: EfficiencyFigure | None = None
+    """Fraction of the scale-up rate that such rings over four nodes or more reach; 1 if omitted."""
     slot: DataFigure | None = None
     """Largest piece that a hop between nodes holds, per NIC channel [byte]."""
     ring_plateau: FractionFigure | None = None

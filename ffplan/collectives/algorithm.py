@@ -64,6 +64,11 @@ def anywhere(job: RankLayout) -> Truth:
     return job.ranks > 0
 
 
+def as_it_likes(library: Library, job: RankLayout) -> Truth:  # noqa: ARG001
+    """Return True for any library."""
+    return job.ranks > 0
+
+
 def half(operation: str, ranks: Number) -> Number:  # noqa: ARG001
     """Return 2: bus bandwidth counts a message twice."""
     return 2.0
@@ -84,6 +89,10 @@ class Algorithm:
     _: KW_ONLY
     possible: Callable[[RankLayout], Truth] = anywhere
     """True where it can run."""
+    allowed: Callable[[Library, RankLayout], Truth] = as_it_likes
+    """True where the library lets it run."""
+    channels: bool = False
+    """True where the number of channels grows with the message."""
     runs_on: str = ""
     """Ranks on which it can run, in words, for error messages."""
     protocols: tuple[str, ...] = SIMPLE

@@ -129,4 +129,4 @@ RAIL = Algorithm(
     figures="ring",
 )
 DIRECT = Algorithm("direct", ("all-to-all",), all_to_all, _latency, figures="ring")
-SEND = Algorithm("send", ("sendrecv",), send_receive, _latency, figures="ring")
+SEND = Algorithm("send", ("sendrecv",), send_receive, _latency, figures="ring", channels=True)

@@ -9,8 +9,11 @@ Sources:
 
 from __future__ import annotations
 
-from ffplan.base.array_math import Number, maximum, minimum
+from ffplan.base.array_math import Number, choose, maximum, minimum, some
 from ffplan.collectives.volumes import depth
+
+DOUBLED = (2, 4, 8, 16, 32, 64)
+"""Channels that a send may have."""
 
 
 def ring_latency(
@@ -122,6 +125,10 @@ def transfer_time(
     inner_most: Number,
     hops: Number,
     slot: Number,
+    channel_per_byte: Number = 0.0,
+    channels_least: Number = 1.0,
+    channels_most: Number = 1.0,
+    part: Number = 1.0,
 ) -> Number:
     """Return the time of a collective.
 
@@ -134,19 +141,31 @@ def transfer_time(
         inner_most: most that filling inside a node takes F [s]: its hops, a slot each.
         hops: hops h between nodes that a piece passes one after the other [1].
         slot: largest piece that a hop holds, over all channels of a node [byte].
+        channel_per_byte: time of one channel of a send for a byte c [s/byte]; 0 where channels limit nothing.
+        channels_least: fewest channels k0 [1].
+        channels_most: most channels k1 [1].
+        part: piece of a message from which it takes twice as many channels p [byte].
 
     Returns:
         Time [s], in the broadcast shape of the arguments.
 
     Equation:
-        T = L + m / B + min(f sqrt(l m / B), F) + h min(slot, m / 4) / B
+        T = L + S + min(f sqrt(l m / B), F) + h min(slot, m / 4) / B, S = max(m / B, c m / k), k the least power of two
+        from k0 to k1 with m / k <= p
 
     Source:
         [2] for the root: a library cuts the message so that latency and stream balance; f = 2 would be plain store
         and forward, 1 is what sweeps of one node show; pieces grow no larger than a slot. The last term is store and
         forward between nodes in pieces of a fixed slot; two trees of two pieces each leave a quarter of a small
-        message.
+        message. Channels of a send: NVIDIA/nccl, src/enqueue.cc (recalled); nccl-tests on 8 B200 show one time from 64
+        to 512 MiB.
     """
     stream = size * seconds_per_byte
+    if some(channel_per_byte > 0):
+        channels = channels_least
+        for count in DOUBLED:
+            more = (size > part * count / 2) & (count <= channels_most) & (count > channels_least)
+            channels = choose(more, float(count), channels)
+        stream = maximum(stream, size * channel_per_byte / channels)
     inside = minimum(fill * (inner_latency * stream) ** 0.5, inner_most)
     return latency + stream + inside + hops * minimum(slot, size / 4) * seconds_per_byte

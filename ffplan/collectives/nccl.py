@@ -16,6 +16,7 @@ from ffplan.collectives.algorithm import LatencyFigures
 from ffplan.collectives.algorithms import ALGORITHMS
 from ffplan.collectives.bottleneck import sustained_rate
 from ffplan.collectives.inside_node import one_pair
+from ffplan.collectives.latency import DOUBLED
 from ffplan.collectives.volumes import depth, ring_steps
 from ffplan.node.resources import resources
 
@@ -27,6 +28,12 @@ if TYPE_CHECKING:
     from ffplan.collectives.bottleneck import Key
     from ffplan.collectives.rank_layout import RankLayout
     from ffplan.node.resources import Resource
+
+
+DIRECT = ("all-to-all", "sendrecv")
+"""Operations that begin without the extra time of a call: on eight B200 they take what NCCL's constants give."""
+MANY = 4
+"""Nodes from which rings are counted as over many."""
 
 
 @record
@@ -48,6 +55,14 @@ class Choice:
     """Value of the library's own cost model in place of `seconds_per_byte` [s/byte]."""
     possible: Truth
     """True where it can run."""
+    channel_per_byte: Number = 0.0
+    """Time of one channel of a send for a byte [s/byte]; 0 where channels limit nothing."""
+    channels_least: Number = 1.0
+    """Fewest channels of a send [1]."""
+    channels_most: Number = 1.0
+    """Most channels of a send [1]."""
+    part: Number = 1.0
+    """Piece of a message from which it takes twice as many channels [byte]."""
 
 
 def _ceiling(job: RankLayout, operation: str, algorithm: Algorithm) -> Number:
@@ -62,6 +77,17 @@ def _ceiling(job: RankLayout, operation: str, algorithm: Algorithm) -> Number:
     return most
 
 
+def _many(library: Library, job: RankLayout, operation: str, algorithm: Algorithm) -> Number:
+    """Return the most that a ring over many nodes reaches where its pieces pass once [GB/s]."""
+    rates = job.host.rates
+    if library.ring_many is None or rates is None or rates.ring is None:
+        return float("inf")
+    busbw: Number = library.ring_many.value * rates.ring.value
+    most: Number = busbw / maximum(algorithm.bus_per_ll(operation, job.ranks), 1e-9)
+    limit: Number = choose(job.nodes >= MANY, most, float("inf"))
+    return limit
+
+
 def _inner_most(library: Library, job: RankLayout, operation: str) -> Number:
     """Return the most that filling a ring inside a node takes [s]; without limit where no link is known."""
     rates = job.host.rates
@@ -70,6 +96,35 @@ def _inner_most(library: Library, job: RankLayout, operation: str) -> Number:
     hop = library.slot.value * rates.links.value / (rates.ring.value * 1e9)
     seconds: Number = ring_steps(operation, job.per_node) * hop
     return seconds
+
+
+def _channels(library: Library, job: RankLayout) -> dict[str, Number]:
+    """Return the coefficients of a send's channels: few of them for a short message, doubled piece by piece.
+
+    There are as many channels as links, rounded up to a power of two. Every rank begins with as many as leave one for
+    each other rank. Between nodes a send has those of one
+    peer on one NIC, fewer still where all GPUs of a node send.
+    """
+    sends = library.sends
+    if sends is None or not job.host.joined:
+        return {}
+    rates = job.host.rates
+    links = rates.links.value if rates and rates.links else sends.channels.value
+    most = float(min((count for count in DOUBLED if count >= links), default=DOUBLED[-1]))
+    most, least = min(most, float(sends.channels.value)), 1.0 + 0.0 * job.ranks
+    for count in DOUBLED:
+        least = choose((most / job.ranks >= count) & (count <= most), float(count), least)
+    whole = job.per_node >= len(job.host.gpus)
+    away = choose(whole, sends.network_full.value, sends.network.value)
+    own = rates.send.value / most if rates and rates.send else 0.0
+    each = own or sends.channel.value
+    inside = job.several == 0
+    return {
+        "channel_per_byte": 1e-9 / choose(inside, each, away),
+        "channels_least": choose(inside, least, 1.0),
+        "channels_most": choose(inside, most, 1.0),
+        "part": sends.part.value,
+    }
 
 
 def _rates(
@@ -115,17 +170,21 @@ def choices_of(
         protocols: of `algorithm.protocols`.
     """
     rate, guess = _rates(library, job, known, operation, algorithm)
+    if algorithm.rings and operation != "allreduce":
+        rate = minimum(rate, _many(library, job, operation, algorithm))
     plain, alone = _as_tuned(job)
     if plain is not job:
         guess = choose(alone, guess, _rates(library, plain, known, operation, algorithm)[1])
     shares: Any = library.share.get(algorithm.name, {})
     inner_most = _inner_most(library, job, operation) if algorithm.rings else float("inf")
     hops = 2 * depth(job.nodes) if algorithm.trees else 0.0
+    launch = 0.0 if operation in DIRECT else job.host.launch_s
     found = []
     for protocol in protocols:
         fraction = shares[protocol].value if protocol in shares else 1.0
         ceiling = _ceiling(job, operation, algorithm) if protocol == "ll" else float("inf")
-        fill = library.fill.get(protocol)  # type: ignore[call-overload]
+        filling = library.fill if operation == "allreduce" else library.fill_once or library.fill
+        fill = filling.get(protocol)  # type: ignore[call-overload]
         latency, inner = algorithm.latency(LatencyFigures(library, job, operation, algorithm.key, protocol))
         tuned = latency
         if plain is not job:
@@ -136,15 +195,18 @@ def choices_of(
                 algorithm=algorithm.name,
                 protocol=protocol,
                 seconds_per_byte=1e-9 / minimum(fraction * rate, ceiling),
-                latency=job.host.launch_s + latency,
+                latency=launch + latency,
                 inner_latency=inner,
                 fill=fill.value if fill else 0.0,
                 inner_most=inner_most,
                 hops=hops,
                 slot=library.slot.value * job.nics if library.slot and protocol != "ll" else 0.0,
-                estimate_latency=job.host.launch_s + tuned,
+                estimate_latency=launch + tuned,
                 estimate_per_byte=1e-9 / minimum(fraction * guess, ceiling),
-                possible=algorithm.possible(job) & ((protocol != "ll128") | job.host.joined | (one_pair(job) > 0)),
+                possible=algorithm.possible(job)
+                & algorithm.allowed(library, job)
+                & ((protocol != "ll128") | job.host.joined | (one_pair(job) > 0)),
+                **(_channels(library, job) if algorithm.channels else {}),
             )
         )
     return found

@@ -93,6 +93,8 @@ def _ring_latency(at: LatencyFigures) -> Latency:
     overhead = (least.value if least else 0.0) * (3 if at.protocol == "simple" else 1)
     large = operation == "allreduce" and at.protocol == "simple"
     plateau = library.ring_plateau.value if library.ring_plateau and large else 1.0
+    if operation != "allreduce" and library.ring_hop:
+        overhead = max(overhead, library.ring_hop.value)
     whole = ring_latency(at.base, at.inside, at.between, steps, crossings, overhead=overhead, plateau=plateau)
     return whole, at.base + ring_steps(operation, job.per_node) * at.inside
 

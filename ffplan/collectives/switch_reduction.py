@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.array_math import maximum
 from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
 from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics
 from ffplan.collectives.bounds import double_tree_load
@@ -17,6 +18,7 @@ from ffplan.collectives.latency import switch_latency
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number, Truth
+    from ffplan.catalog.library import Library
     from ffplan.collectives.rank_layout import RankLayout
 
 IN_NETWORK = "reduction in the network's switches"
@@ -35,15 +37,26 @@ def nvls(operation: str, job: RankLayout, between: Number = 0.0, step: str = "be
         Lines in bytes per byte of message [1].
 
     Equation:
-        (p + 1) / p in and out of each of p GPUs: the switch reads every share from all and sends the result to all
+        (p + 1) / p in and out of each of p GPUs: the switch reads every share from all and sends the result to all; as
+        many more as keep its bus bandwidth to the most that was measured
 
     Source:
         [2]; Scaling book, chapter on GPUs, question 1 of the collectives section.
     """
-    inside = (job.per_node + 1) / job.per_node * job.shared
+    inside = maximum((job.per_node + 1) / job.per_node, _capped(job)) * job.shared
     lines = on_each("reduction in the scale-up switch", "nvls", job.host.gpus, inside, inside)
     crossing = between if step == IN_NETWORK else None
     return lines + on_nics(job, step, between) + on_memory(job, inside, inside) + on_cuts(job, crossing)
+
+
+def _capped(job: RankLayout) -> Number:
+    """Return the bytes of a GPU at which its links just carry the most bus bandwidth that was measured [1]."""
+    rates = job.host.rates
+    if rates is None or rates.nvls is None or rates.nvls.most is None:
+        return 0.0
+    known = rates.nvls.ranks.value
+    carried = rates.nvls.busbw.value * (known + 1) / (2 * (known - 1))
+    return carried * 2 * (job.per_node - 1) / job.per_node / rates.nvls.most.value
 
 
 def nvls_tree(operation: str, job: RankLayout) -> list[Line]:
@@ -101,11 +114,18 @@ def _reduces(job: RankLayout) -> Truth:
     return (job.per_node > 1) & in_switch
 
 
+def _enough(library: Library, job: RankLayout) -> Truth:
+    """True where a node has as many ranks as the library reduces in its switch; with fewer it stays with rings."""
+    least = library.nvls_ranks
+    return job.per_node >= (least.value if least else 1)
+
+
 NVLS = Algorithm(
     "nvls",
     ("allreduce",),
     nvls,
     _latency,
+    allowed=_enough,
     possible=lambda job: _reduces(job) & (job.nodes == 1),
     runs_on="one node whose switch reduces",
 )

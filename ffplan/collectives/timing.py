@@ -22,7 +22,19 @@ if TYPE_CHECKING:
     from ffplan.collectives.rank_layout import RankLayout
 
 
-COEFFICIENTS = ("seconds_per_byte", "latency", "inner_latency", "fill", "inner_most", "hops", "slot")
+COEFFICIENTS = (
+    "seconds_per_byte",
+    "latency",
+    "inner_latency",
+    "fill",
+    "inner_most",
+    "hops",
+    "slot",
+    "channel_per_byte",
+    "channels_least",
+    "channels_most",
+    "part",
+)
 """Coefficients of `transfer_time`, in its order."""
 
 

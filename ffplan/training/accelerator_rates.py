@@ -69,7 +69,10 @@ class AcceleratorRates:
         if name in ("host", "kernels"):
             kept = ("kernel",) if name == "kernels" else ("launch", "launch_parallel", "launch_step")
             return replace(self, **{key: getattr(self, key) / factor for key in kept})
-        return replace(self, **{key: getattr(self, key) * factor for key in names[name]})
+        made = replace(self, **{key: getattr(self, key) * factor for key in names[name]})
+        if name == "matrix" and made.curve is not None:
+            made = replace(made, curve=replace(made.curve, peak=made.curve.peak * factor))
+        return made
 
 
 def accelerator_rates(

@@ -10,6 +10,7 @@ import numpy as np
 from ffplan.base.array_math import Floats, Number, maximum
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
+from ffplan.collectives.nccl import DIRECT
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, time_grid
 from ffplan.node.host import Host, with_nics
@@ -202,7 +203,8 @@ def _group_times(system: Cluster, library: Library, operation: str, where: list[
         part = several[first : first + stride]
         time[part] = _grid(system, library, operation, GroupPlacement(*keys[:, part]), values)
     found: Floats = time[key, at.ravel()].reshape(sizes.shape)
-    return np.where(sizes > 0, np.maximum(found - system.host.launch_s, 0.0), 0.0)
+    launch = 0.0 if operation in DIRECT else system.host.launch_s
+    return np.where(sizes > 0, np.maximum(found - launch, 0.0), 0.0)
 
 
 def _grid(system: Cluster, library: Library, operation: str, placement: GroupPlacement, sizes: Floats) -> Floats:

@@ -233,7 +233,7 @@ def test_hand_formulas() -> None:
     """Independent of the functions: bytes of ZeRO 3, the link code of NVLink 4, PCIe 3.0 x16."""
     assert (
         pytest.approx(implied_rate(P4D, 2372), rel=1e-3)
-        == 8_030_261_248 * 2 * 3 * 200 * 3 / 4 / (2372 - 981 + 43) / 1e9
+        == 8_030_261_248 * 2 * 3 * 200 * 3 / 4 / (2372 - 981 + 37) / 1e9
     )
     assert 26.5625 / 25 == 17 / 16
     assert pytest.approx(15.75, abs=0.005) == 8 * 16 / 8 * 128 / 130

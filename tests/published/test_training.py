@@ -55,33 +55,33 @@ def prepared(source: str) -> dict[str, TrainingReplay]:
 @pytest.mark.parametrize(
     ("source", "count", "most"),
     [
-        ("automodel-h100", 3, 0.096),
+        ("automodel-h100", 3, 0.086),
         ("bloom", 15, 0.038),
-        ("deepseek-v3", 1, 0.01),
-        ("dgxc-gb200", 9, 0.039),
-        ("dgxc-h100", 38, 0.043),
-        ("fire-flyer", 9, 0.018),
-        ("fsdp-h100", 18, 0.052),
-        ("korthikanti", 6, 0.037),
-        ("llama3-405b", 3, 0.028),
-        ("megatron-bridge-dense", 4, 0.07),
-        ("megatron-bridge", 5, 0.14),
-        ("megatron-core", 11, 0.049),
-        ("megatron-sc21-fig13", 5, 0.225),
+        ("deepseek-v3", 1, 0.009),
+        ("dgxc-gb200", 9, 0.041),
+        ("dgxc-h100", 38, 0.045),
+        ("fire-flyer", 9, 0.021),
+        ("fsdp-h100", 18, 0.058),
+        ("korthikanti", 6, 0.03),
+        ("llama3-405b", 3, 0.038),
+        ("megatron-bridge-dense", 4, 0.071),
+        ("megatron-bridge", 5, 0.144),
+        ("megatron-core", 11, 0.045),
+        ("megatron-sc21-fig13", 5, 0.222),
         ("megatron-sc21-zero3", 3, 0.13),
-        ("megatron-sc21", 8, 0.031),
-        ("mlperf-gpt3", 5, 0.041),
+        ("megatron-sc21", 8, 0.032),
+        ("mlperf-gpt3", 5, 0.044),
         ("mosaic-a100-80gb", 17, 0.084),
         ("mosaic-a100-sequences", 12, 0.052),
         ("mosaic-a100", 19, 0.05),
-        ("mosaic-h100-few", 23, 0.08),
-        ("mosaic-h100", 18, 0.035),
-        ("nemo-2407", 7, 0.042),
-        ("nemotron4", 4, 0.047),
-        ("simumax-b200", 26, 0.042),
-        ("torchtitan-a100", 2, 0.01),
-        ("torchtitan-h100", 12, 0.037),
-        ("vtrain-multi-node", 51, 0.061),
+        ("mosaic-h100-few", 23, 0.079),
+        ("mosaic-h100", 18, 0.032),
+        ("nemo-2407", 7, 0.046),
+        ("nemotron4", 4, 0.036),
+        ("simumax-b200", 26, 0.049),
+        ("torchtitan-a100", 2, 0.009),
+        ("torchtitan-h100", 12, 0.036),
+        ("vtrain-multi-node", 51, 0.062),
         ("vtrain-single-node", 457, 0.086),
     ],
 )
@@ -196,11 +196,11 @@ def test_fire_flyer_vgg16() -> None:
 def test_fire_flyer_gpt2_medium() -> None:
     """Steps within 4 %, scaling within 3 points of 95 %, in units of eight layers.
 
-    The unit is not published; eight layers fit the step on 16 GPUs. With units of one it would scale to 86 %.
+    The unit is not published; eight layers fit the step on 16 GPUs. With units of one it would scale to 87 %.
     """
     found = {row.gpus: row for row in rows("fire-flyer") if row.case.startswith("gpt2")}
     assert max(abs(row.error) for row in found.values()) < 0.04
     assert found[16].model / found[128].model == pytest.approx(0.95, abs=0.03)
     replay = prepared("fire-flyer")["gpt2-medium-fsdp"]
     single, _ = replayed_times(replace(replay, plans=replace(replay.plans, unit_layers=1.0)))
-    assert single[0] / single[1] == pytest.approx(0.86, abs=0.01)
+    assert single[0] / single[1] == pytest.approx(0.87, abs=0.01)

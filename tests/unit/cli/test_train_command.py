@@ -242,7 +242,17 @@ def test_a_batch_is_needed_and_uncalibrated_accelerators_are_estimated(tmp_path:
     assert report["error_band"] == 0.16
     assert str(report["calibration"]).startswith("estimated: efficiencies of h800-sxm")
     own = valid(ffplan(f"{TRAIN} --gpus 128 --tp 8 --pp 4 --format json").out, "train")
-    assert (own["estimated_from"], own["error_band"], own["error_basis"]) == (None, 0.1, "69 predicted runs")
+    assert (own["estimated_from"], own["error_band"], own["stack"], own["stack_named"]) == (
+        None,
+        0.12,
+        "nemo-2025",
+        False,
+    )
+    assert own["error_basis"] == "791 published runs, each software stack predicted without it"
+    named = tmp_path / "plan.yaml"
+    named.write_text("kind: training-plan\ntensor: 8\npipeline: 4\nbatch: 512\nstack: megatron-bridge-2025\n")
+    told = valid(ffplan(f"{LLAMA} --gpus 128 --plan {named} --format json").out, "train")
+    assert (told["error_band"], told["stack"], told["attention_kernel"]) == (0.09, "megatron-bridge-2025", "cudnn")
 
 
 def test_a_table_keeps_what_runs() -> None:

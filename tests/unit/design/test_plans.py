@@ -48,7 +48,7 @@ def test_options_may_heal_nothing_that_is_wrong_in_the_file(tmp_path: Path) -> N
     [
         ({"micro_batch": 0}, "ffplan train: --micro-batch: 0: input should be greater than or equal to 1"),
         ({"zero": 4}, "--zero: 4: input should be less than or equal to 3"),
-        ({"recompute": "most"}, "--recompute: 'most': input should be 'none', 'selective' or 'full'"),
+        ({"recompute": "most"}, "--recompute: 'most': input should be 'none', 'selective', 'full', 'keep-qkv'"),
     ],
 )
 def test_options_that_do_not_go_with_the_file(tmp_path: Path, given: dict[str, Any], words: str) -> None:
