@@ -42,8 +42,12 @@ def computed(kind: str) -> dict[str, Any]:
         {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(row).items()}
         for row in report.rows
     ]
+    kinds = [
+        {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(row).items()}
+        for row in report.kinds
+    ]
     assert report.mean is not None
-    return {"mean": round(report.mean, 4), "rows": rows}
+    return {"mean": round(report.mean, 4), "rows": rows, "kinds": kinds}
 
 
 def stored() -> dict[str, Any]:

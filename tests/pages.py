@@ -246,6 +246,16 @@ def _left_out(kind: str) -> str:
     return "\n".join([header, *rows, f"| **mean over {kind}s** | | | **{100 * found['mean']:.1f}** | | |"])
 
 
+def _by_kind() -> str:
+    """Return errors of sources left out by accelerator, software and kind of model, as a table."""
+    rows = [
+        f"| {row['set']} | {row['stack']} | {'experts' if row['experts'] else 'dense'} | {row['n']} "
+        f"| {100 * row['mape']:.1f} | {100 * row['bias']:+.1f} |"
+        for row in stored()["source"]["kinds"]
+    ]
+    return "\n".join([f"| accelerators | software | models | n | MAPE % | bias % |\n|{' --- |' * 6}", *rows])
+
+
 def accuracy_pages() -> dict[Path, str]:
     """Return the page on accuracy and its chart."""
     catalog = Catalog()
@@ -283,6 +293,8 @@ def accuracy_pages() -> dict[Path, str]:
             "(`--leave-one-out source`, and `stack`, `accelerator`). Where nothing else ran on an\naccelerator, the "
             "constants of its nearest relative stand in. [Training](model/training.md) says what is fitted.",
             *(_left_out(kind) for kind in KINDS),
+            "The same rows, each source left out, by accelerator and software, for dense models and for experts:",
+            _by_kind(),
             "With the shipped constants, which all of them were fitted on:",
             table("source", (*steps.sources, steps.total)),
             table("kind of rows", steps.kinds),

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.array_math import Floats
+from ffplan.base.record import record
 from ffplan.calibration.fit import errors
 from ffplan.calibration.joint import FP8, JointFit, joint_errors, joint_fit, stack_name
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.results.training import LeaveOneOutReport, LeftOut
+from ffplan.results.training import LeaveOneOutReport, LeftOut, LeftOutKind
 from ffplan.studies.relatives import distance
 
 if TYPE_CHECKING:
@@ -61,19 +63,46 @@ def leave_one_out(
     """
     known = [replay for replay in replays if _set(replay)]
     pairs = list(dict.fromkeys((_set(replay), _name(replay, by)) for replay in known))
-    found = []
+    found, kinds = [], Kinds(errors={})
     for number, (group, name) in enumerate(pairs):
         if progress is not None:
             progress(number, len(pairs), name)
         mine = [item for item in known if _set(item) == group and _name(item, by) == name]
         others = [item for item in known if _set(item) == group and _name(item, by) != name]
-        found.append(_left(name, group, mine, others or _relatives(mine[0].accelerator, known, group)))
+        near = others or _relatives(mine[0].accelerator, known, group)
+        made = _given(mine, joint_fit(near)) if near else None
+        if made is not None:
+            kinds.add(mine, made)
+        found.append(_left(name, group, mine, made))
     scores: dict[str, list[tuple[float, int]]] = {}
     for row in found:
         if row.mape is not None:
             scores.setdefault(row.source, []).append((row.mape, row.n))
     means = [sum(mape * n for mape, n in rows) / sum(n for _, n in rows) for rows in scores.values()]
-    return LeaveOneOutReport(SCHEMA_VERSION, by, float(np.mean(means)) if means else None, tuple(found))
+    mean = float(np.mean(means)) if means else None
+    return LeaveOneOutReport(schema_version=SCHEMA_VERSION, by=by, mean=mean, rows=tuple(found), kinds=kinds.scored())
+
+
+@record
+class Kinds:
+    """Errors by accelerator, stack, and models with or without experts."""
+
+    errors: dict[tuple[str, str, bool], list[Floats]]
+
+    def add(self, replays: Sequence[TrainingReplay], made: JointFit) -> None:
+        """Add the rows of runs, timed with these constants."""
+        for replay in replays:
+            key = (_set(replay), stack_name(replay), replay.shape.experts is not None)
+            self.errors.setdefault(key, []).append(joint_errors([replay], made))
+
+    def scored(self) -> tuple[LeftOutKind, ...]:
+        """Return the kinds with their mean errors."""
+        rows = []
+        for (group, stack, experts), parts in sorted(self.errors.items()):
+            every = np.concatenate(parts)
+            mape, bias = float(np.abs(every).mean()), float(every.mean())
+            rows.append(LeftOutKind(set=group, stack=stack, experts=experts, n=len(every), mape=mape, bias=bias))
+        return tuple(rows)
 
 
 def _given(mine: Sequence[TrainingReplay], made: JointFit) -> JointFit:
@@ -86,15 +115,11 @@ def _given(mine: Sequence[TrainingReplay], made: JointFit) -> JointFit:
     return JointFit(values, made.rows)
 
 
-def _left(name: str, group: str, mine: list[TrainingReplay], others: list[TrainingReplay]) -> LeftOut:
-    """Return one source, stack or accelerator scored.
-
-    Raises:
-        FitError: where SciPy is missing.
-    """
+def _left(name: str, group: str, mine: list[TrainingReplay], made: JointFit | None) -> LeftOut:
+    """Return one source, stack or accelerator scored; with reasons where nothing is there to fit on."""
     shipped = errors(mine)
     rows, before = len(shipped), float(np.abs(shipped).mean())
-    if not others:
+    if made is None:
         return LeftOut(
             source=name,
             set=group,
@@ -106,7 +131,6 @@ def _left(name: str, group: str, mine: list[TrainingReplay], others: list[Traini
             fitted_on=0,
             why="no other run is there to fit on",
         )
-    made = _given(mine, joint_fit(others))
     after = joint_errors(mine, made)
     size = np.abs(after)
     return LeftOut(

@@ -35,7 +35,18 @@ def plan_text(base: PlanFields, plan: PlanRow) -> str:
     from ffplan.design.training import LEAST_ZERO
 
     sizes = (axis.field for axis in AXES if axis.values is not None)
-    names = (*sizes, "batch", "sequence", "sequence_parallel", "zero", "unit_layers", "recompute", "overlap", "reducer")
+    names = (
+        *sizes,
+        "batch",
+        "sequence",
+        "sequence_parallel",
+        "zero",
+        "unit_layers",
+        "recompute",
+        "overlap",
+        "reducer",
+        "offload",
+    )
     values = {name: getattr(base, name) for name in type(base).model_fields} | {n: getattr(plan, n) for n in names}
     del values["preset"]
     for name, size in (("grad_dtype", plan.gradient_bytes), ("grad_reduce_dtype", plan.reduced_bytes)):

@@ -21,6 +21,7 @@ from ffplan.cli.series import series
 from ffplan.cli.train_options import (
     MOST_ROWS,
     TOP,
+    AttentionOption,
     BatchOption,
     ChartOption,
     GpusOption,
@@ -40,6 +41,7 @@ from ffplan.cli.train_options import (
     SearchOption,
     SequenceOption,
     SpOption,
+    StackOption,
     TopOption,
     ZeroOption,
     option_name,
@@ -165,6 +167,11 @@ def _finish(report: TrainReport, wanted: PlanFields, save: str | None) -> None:
         raise typer.Exit(EXIT_FINDINGS)
 
 
+PLAIN = ("batch", "sequence", "zero", "recompute", "precision", "schedule", "reducer", "preset", "stack", "attention")
+WIDTHS = ("grad_dtype", "grad_reduce_dtype", "optimizer_dtype")
+"""Fields of a plan that an option gives as it is: of all kinds, and precisions."""
+
+
 @with_axes
 def train(
     file: DesignArgument,
@@ -182,6 +189,8 @@ def train(
     reducer: ReducerOption = None,
     overlap: OverlapOption = None,
     preset: PresetOption = None,
+    stack: StackOption = None,
+    attention: AttentionOption = None,
     grad_dtype: GradDtypeOption = None,
     grad_reduce_dtype: GradReduceDtypeOption = None,
     optimizer_dtype: OptimizerDtypeOption = None,
@@ -205,21 +214,13 @@ def train(
     from ffplan.report.train import train_document
     from ffplan.studies.train_setup import TrainRequest
 
+    plain = (batch, sequence, zero, recompute, precision, schedule, reducer, preset, stack, attention)
     options = {
         **{axis.field: axes[option_name(axis)] for axis in AXES},
-        "batch": batch,
-        "sequence": sequence,
-        "zero": zero,
-        "recompute": recompute,
-        "precision": precision,
-        "schedule": schedule,
-        "reducer": reducer,
+        **dict(zip(PLAIN, plain, strict=True)),
+        **dict(zip(WIDTHS, (grad_dtype, grad_reduce_dtype, optimizer_dtype), strict=True)),
         "sequence_parallel": sp,
         "overlap": overlap_names(overlap),
-        "preset": preset,
-        "grad_dtype": grad_dtype,
-        "grad_reduce_dtype": grad_reduce_dtype,
-        "optimizer_dtype": optimizer_dtype,
     }
     _refuse_options(save, top, search=search)
     given = {name: value for name, value in options.items() if value is not None}

@@ -68,7 +68,20 @@ SequenceOption = Annotated[
     ),
 ]
 ZeroOption = Annotated[int | None, typer.Option("--zero", min=0, max=3, help="ZeRO stage; 3 is FSDP.")]
-RecomputeOption = Annotated[str | None, typer.Option("--recompute", metavar="WHAT", help="none, selective or full.")]
+RecomputeOption = Annotated[
+    str | None,
+    typer.Option("--recompute", metavar="WHAT", help="none, selective, full, keep-qkv, keep-products or every-second."),
+]
+StackOption = Annotated[
+    str | None,
+    typer.Option("--stack", metavar="ID", help="Software stack; the one usual on the accelerator if omitted."),
+]
+AttentionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--attention", metavar="KERNEL", help="fused, unfused, fa1, triton, fa2, fa3 or cudnn; fused if omitted."
+    ),
+]
 PrecisionOption = Annotated[str | None, typer.Option("--precision", metavar="NAME", help="bf16, fp16, fp8 or tf32.")]
 ScheduleOption = Annotated[
     str | None,

@@ -54,7 +54,21 @@ def _left_out(report: LeaveOneOutReport) -> list[Grid]:
     if report.mean is not None:
         rows = (*rows, (f"mean over {report.by}s", "", "", "", _percent(report.mean), "", ""))
     unscored = tuple((item.source, item.why) for item in report.rows if item.why is not None)
+    kinds = tuple(
+        (
+            item.set,
+            item.stack,
+            "experts" if item.experts else "dense",
+            str(item.n),
+            _percent(item.mape),
+            f"{100 * item.bias:+.1f}",
+        )
+        for item in report.kinds
+    )
     blocks = [Grid("Mean error of the step time, %", rows, header)]
+    if kinds:
+        title = "The same rows by accelerator, software and kind of model, %"
+        blocks.append(Grid(title, kinds, ("accelerators", "stack", "models", "n", "left out", "bias")))
     return [*blocks, Grid("Cannot be scored", unscored)] if unscored else blocks
 
 

@@ -280,6 +280,24 @@ class LeftOut:
 
 
 @record
+class LeftOutKind:
+    """Rows of one kind, predicted by constants that were fitted without what they are of."""
+
+    set: str
+    """The set of constants of the accelerator."""
+    stack: str
+    """Catalogue id of the software stack; empty where none is known."""
+    experts: bool
+    """True of models with experts."""
+    n: int
+    """Rows."""
+    mape: float
+    """Mean of absolute errors [1]."""
+    bias: float
+    """Mean of signed errors [1]."""
+
+
+@record
 class LeaveOneOutReport:
     """Output of `ffplan accuracy training --leave-one-out`."""
 
@@ -291,6 +309,8 @@ class LeaveOneOutReport:
     """Mean of their mean absolute errors [1]; null where none could be scored."""
     rows: tuple[LeftOut, ...]
     """A row for each of them and set of constants."""
+    kinds: tuple[LeftOutKind, ...]
+    """The same rows by accelerator, software stack, and models with or without experts."""
 
 
 SCHEMAS = {

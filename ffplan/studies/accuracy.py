@@ -22,6 +22,7 @@ BANDS = (
 KINDS = (
     ("predicted", "rows not used in a fit"),
     ("fitted", "rows used in a fit"),
+    ("assumed", "rows that rest on a setting their source does not state"),
     ("arithmetic", "rows that the source computed"),
 )
 """Kinds of rows."""

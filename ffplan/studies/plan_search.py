@@ -44,6 +44,7 @@ def _refinement(asked: TrainRequest) -> Refinement:
         units="unit_layers" not in asked.fixed,
         reduced=not asked.fixed & GRADIENTS and not asked.plan.reduces_whole,
         moments=moments and asked.plan.optimizer_dtype == "fp32",
+        policies="recompute" not in asked.fixed,
     )
 
 
@@ -100,7 +101,7 @@ def _enough(design: ResolvedDesign, stand: TrainSetup, asked: TrainRequest, coun
 def _hopeless(design: ResolvedDesign, stand: TrainSetup, asked: TrainRequest, found: EvaluatedSpace) -> str:
     """Return the reason why all plans of a space are refused, and the nearest plan that runs."""
     count, (_, *options) = asked.gpus[0], relaxations(stand.run.plans)
-    lead = f"none of {found.weighed:,} plans can run"
+    lead = f"none of {found.candidates:,} plans can run"
     for fields in options:
         if best(evaluated(_without(stand, fields), asked, count), 1):
             given = " and ".join(f"`{name}: {getattr(asked.plan, name)}`" for name in fields)
@@ -134,6 +135,23 @@ def _as_found(asked: TrainRequest, plan: ParallelPlans) -> TrainRequest:
     return replace(asked, plan=asked.plan.model_copy(update=changes))
 
 
+def _offloaded(
+    design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: int, refused: RefusedError
+) -> TrainReport:
+    """Return the best plans with the optimizer's states in host memory, where no plan runs without.
+
+    Raises:
+        RefusedError: the one that is given, where none runs with them either.
+    """
+    plan = asked.plan.model_copy(update={"offload": "optimizer"})
+    try:
+        found = search(design, catalog, replace(asked, plan=plan, fixed=asked.fixed | {"offload"}), top)
+    except RefusedError:
+        raise refused from None
+    words = "No plan holds the optimizer's states on the accelerators: host memory does; `offload: none` refuses that."
+    return replace(found, assumptions=(words, *found.assumptions))
+
+
 def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: int) -> TrainReport:
     """Return the best plans on a number of accelerators.
 
@@ -158,11 +176,15 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: i
     found = evaluated(stand, asked, count)
     winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
     winners = refined(stand.run, winners, stand.limit, _refinement(asked))
+    if not winners and "offload" not in asked.fixed and asked.plan.offload == "none":
+        return _offloaded(
+            design, catalog, asked, top, RefusedError(_hopeless(design, stand, asked, found), infeasible=True)
+        )
     if not winners:
         raise RefusedError(_hopeless(design, stand, asked, found), infeasible=True)
     rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True)
-    feasible = found.weighed - sum(found.refused.values())
-    counts = (found.weighed, feasible, found.refused)
+    feasible = found.candidates - sum(found.refused.values())
+    counts = (found.candidates, feasible, found.refused)
     size = float(parameters(stand.shape))
     kept = asked.plan.schedule
     known = "1f1b, plain or interleaved" if kept == "1f1b" else kept

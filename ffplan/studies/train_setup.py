@@ -10,6 +10,7 @@ from ffplan.base.record import record
 from ffplan.catalog.models import Model
 from ffplan.catalog.parts import Accelerator
 from ffplan.design.training import PlanFields
+from ffplan.inputs.suggest import did_you_mean
 from ffplan.results.design import SCHEMA_VERSION, CatalogFile
 from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
 from ffplan.studies.cluster import cluster_of
@@ -119,6 +120,9 @@ def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, t
             fields=("reducer",),
         )
     part, limit, system = cluster_for(design, catalog, asked)
+    if plan.stack is not None and plan.stack not in catalog.ids_of("stack"):
+        near = did_you_mean(plan.stack, catalog.ids_of("stack"), what="stack")
+        raise RefusedError(f"no software stack `{plan.stack}`; {near}", infeasible=False, fields=("stack",))
     software = software_of(catalog, part, plan.stack, design.document)
     nics = software.stack.sharding_nics if software.stack else None
     system = sharded_over(system, nics.value if nics else None)

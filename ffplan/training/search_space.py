@@ -10,7 +10,7 @@ import numpy as np
 
 from ffplan.base.array_math import Floats, Ints, Number
 from ffplan.base.record import record
-from ffplan.training.axes import AXES, NUMBERS, OPTIONS, STRUCTURE, UNITS, ParallelPlans, divisors
+from ffplan.training.axes import AXES, NUMBERS, OPTIONS, RECOMPUTE, STRUCTURE, UNITS, ParallelPlans, divisors
 from ffplan.training.constraints import REASONS, reason_codes, violations
 from ffplan.training.memory import peak_bytes
 from ffplan.training.step import step_parts, step_time
@@ -51,7 +51,7 @@ class EvaluatedSpace:
     """Position in `constraints.REASONS`."""
     refused: dict[str, int]
     """Plans of the whole space that cannot run, by reason."""
-    weighed: int
+    candidates: int
     """Plans of the whole space."""
 
 
@@ -131,14 +131,14 @@ def evaluate_space(
         for at, (name, values) in enumerate(space.options.items())
     }
     plans = replace(base, **kept, **names)
-    weighed = int(code.size) * options
+    candidates = int(code.size) * options
     if kept["gpus"].size == 0:
         return EvaluatedSpace(
             plans=plans,
             step=np.zeros((0, *(1,) * len(OPTIONS))),
             code=np.zeros((0, *(1,) * len(OPTIONS)), dtype=np.int8),
             refused=refused,
-            weighed=weighed,
+            candidates=candidates,
         )
     parts = step_parts(replace(run, plans=plans))
     seconds = np.asarray(step_time(parts))
@@ -151,7 +151,7 @@ def evaluate_space(
         if count:
             refused[name] = refused.get(name, 0) + count
     return EvaluatedSpace(
-        plans=plans, step=np.where(more == 0, whole, np.inf), code=more, refused=refused, weighed=weighed
+        plans=plans, step=np.where(more == 0, whole, np.inf), code=more, refused=refused, candidates=candidates
     )
 
 
@@ -170,6 +170,12 @@ def best(found: EvaluatedSpace, top: int) -> list[tuple[int, ...]]:
     ]
 
 
+PARTLY = tuple(at for at, name in enumerate(RECOMPUTE) if at not in OPTIONS["recompute"])
+"""Policies of recomputation that a search tries on the best plans only."""
+REFINED = ("unit_layers", "reduced_bytes", "optimizer_bytes", "recompute")
+"""Numbers of a plan that refinement replaces."""
+
+
 @record
 class Refinement:
     """What the best plans of a space are tried with, beyond the space."""
@@ -180,6 +186,8 @@ class Refinement:
     """Gradients kept at 4 bytes and reduced at 2."""
     moments: bool
     """Moments of the optimizer at 2 bytes."""
+    policies: bool
+    """Policies of recomputation that keep a part of a layer."""
 
 
 def refined(run: TrainRun, plans: list[ParallelPlans], limit: float, wanted: Refinement) -> list[ParallelPlans]:
@@ -196,14 +204,16 @@ def refined(run: TrainRun, plans: list[ParallelPlans], limit: float, wanted: Ref
         units = UNITS if wanted.units and plan.zero == 3 else (float(plan.unit_layers),)
         reduced = (0.0, 2.0) if wanted.reduced and plan.gradient_bytes > HALF else (float(plan.reduced_bytes),)
         states = (plan.optimizer_bytes, plan.optimizer_bytes - 4.0) if wanted.moments else (plan.optimizer_bytes,)
-        grid = [axis.ravel() for axis in np.meshgrid(units, reduced, np.array(states, dtype=float), indexing="ij")]
-        tried = replace(plan, unit_layers=grid[0], reduced_bytes=grid[1], optimizer_bytes=grid[2])
+        again = (plan.recompute, *PARTLY) if wanted.policies else (plan.recompute,)
+        axes = (units, reduced, np.array(states, dtype=float), np.array(again, dtype=float))
+        grid = [axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")]
+        fields: dict[str, Any] = dict(zip(REFINED, grid, strict=True))
+        tried = replace(plan, **fields)
         seconds = np.asarray(step_time(step_parts(replace(run, plans=tried)))) + np.zeros(len(grid[0]))
         seconds = np.where(np.asarray(peak_bytes(run.shape, tried)) <= limit, seconds, np.inf)
         at = int(seconds.argmin())
-        one = [float(axis[at]) for axis in grid]
-        best_plan = replace(plan, unit_layers=one[0], reduced_bytes=one[1], optimizer_bytes=one[2])
-        found.append((float(seconds[at]), best_plan))
+        one: dict[str, Any] = {name: float(axis[at]) for name, axis in zip(REFINED, grid, strict=True)}
+        found.append((float(seconds[at]), replace(plan, **one)))
     return [plan for _, plan in sorted(found, key=lambda item: item[0])]
 
 

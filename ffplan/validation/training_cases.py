@@ -54,6 +54,8 @@ class Table(Frozen):
     """True where the source computed the values."""
     fitted: bool = False
     """True where a figure of the catalogue was fitted on these rows."""
+    assumed: Text | None = None
+    """Setting that the times rest on and that the source does not state; such rows are counted apart."""
     scored: bool = True
     """False where the rows are shown, but count in no summary; say why in `note`."""
     note: Text | None = None

@@ -94,6 +94,8 @@ def _size(replay: TrainingReplay, name: str) -> Floats:
 def _kind(replay: TrainingReplay) -> str:
     if replay.table.arithmetic:
         return "arithmetic"
+    if replay.table.assumed is not None:
+        return "assumed"
     return "fitted" if replay.table.fitted else "predicted"
 
 

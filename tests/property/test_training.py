@@ -156,7 +156,7 @@ def test_a_search_finds_nothing_slower_than_any_plan_of_its_space(
     )
     start = TrainRun(shape, base, accelerator_rates(part, "bf16"), system())
     found = evaluate_space(start, search_space(shape, gpus, 8, {}), gpus, part.memory.value)
-    assert found.weighed == sum(found.refused.values()) + int(np.isfinite(found.step).sum())
+    assert found.candidates == sum(found.refused.values()) + int(np.isfinite(found.step).sum())
     winners = best(found, 3)
     if not winners:
         assert not np.isfinite(found.step).any()

@@ -248,7 +248,7 @@ def test_a_batch_is_needed_and_uncalibrated_accelerators_are_estimated(tmp_path:
         "nemo-2025",
         False,
     )
-    assert own["error_basis"] == "791 published runs, each software stack predicted without it"
+    assert own["error_basis"] == "795 published runs, each software stack predicted without it"
     named = tmp_path / "plan.yaml"
     named.write_text("kind: training-plan\ntensor: 8\npipeline: 4\nbatch: 512\nstack: megatron-bridge-2025\n")
     told = valid(ffplan(f"{LLAMA} --gpus 128 --plan {named} --format json").out, "train")
@@ -527,6 +527,56 @@ def test_a_search_without_a_plan_says_how_many_accelerators_would_do() -> None:
     run = ffplan("train superpod-h100-4su -m llama3-70b -g 8 --batch 512 --search")
     assert run.code == 1
     assert "16 accelerators would do" in run.err
+
+
+def test_a_search_offloads_the_optimizer_where_nothing_else_fits() -> None:
+    """Llama 3 405B on 64 H100: 76 GiB of weights, gradients and moments each; with moments on the host plans run."""
+    options = "train superpod-h100-4su --model llama3-405b --gpus 64 --batch 64 --search --format json"
+    report = valid(ffplan(options).out, "train")
+    rows = report["rows"]
+    assert isinstance(rows, list)
+    assert {row["plan"]["offload"] for row in rows} == {"optimizer"}
+    assert "host memory does" in str(report["assumptions"])
+    assert ffplan("train superpod-h100-4su --model llama3-405b --gpus 16 --batch 64 --search").code == 1
+
+
+def test_a_saved_plan_keeps_what_the_search_offloaded(tmp_path: Path) -> None:
+    saved = tmp_path / "best.yaml"
+    run = ffplan("train superpod-h100-4su --model llama3-405b --gpus 64 --batch 64 --search --save", str(saved))
+    assert run.code == 0, run.err
+    assert "offload: optimizer" in saved.read_text()
+    again = ffplan("train superpod-h100-4su --model llama3-405b --gpus 64 --plan", str(saved))
+    assert again.code == 0, again.err
+
+
+def test_a_stack_and_a_kernel_are_named(tmp_path: Path) -> None:
+    """FlashAttention 2 is slower than cuDNN on H100; an unknown stack is refused with the nearest one."""
+    plan = (
+        "train superpod-h100-4su --model llama3-70b --gpus 64 --batch 128 --tp 4 --pp 4 --cp 2 --chunks 5 --format json"
+    )
+    plain, named = (valid(ffplan(f"{plan} {more}").out, "train") for more in ("", "--stack nemo-2024 --attention fa2"))
+    assert (named["stack"], named["attention_kernel"]) == ("nemo-2024", "fa2")
+    steps = [
+        next(part["seconds"] for part in report["rows"][0]["parts"] if part["name"] == "attention")  # type: ignore[index]
+        for report in (plain, named)
+    ]
+    assert steps[1] > 1.3 * steps[0]
+    for given in ("--stack nemo-2052", "--attention fa9"):
+        refused = ffplan(f"{plan} {given}")
+        assert (refused.code, refused.out) == (2, "")
+    file = tmp_path / "plan.yaml"
+    file.write_text("kind: training-plan\nstack: nemo-2052\nbatch: 64\n")
+    told = ffplan("train superpod-h100-4su --model llama3-8b --gpus 64 --plan", str(file))
+    assert "plan.yaml:2:8: error: no software stack `nemo-2052`" in told.err
+    assert "did you mean `nemo-2025`?" in told.err
+
+
+def test_a_search_tries_policies_between_selective_and_full() -> None:
+    options = "train superpod-h100-4su --model llama3-405b --gpus 64 --batch 64 --search --format json"
+    report = valid(ffplan(options).out, "train")
+    rows = report["rows"]
+    assert isinstance(rows, list)
+    assert rows[0]["plan"]["recompute"] == "keep-qkv"
 
 
 def test_offloaded_parameters_are_searched_under_zero_3_alone(tmp_path: Path) -> None:
