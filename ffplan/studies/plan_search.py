@@ -136,18 +136,20 @@ def _as_found(asked: TrainRequest, plan: ParallelPlans) -> TrainRequest:
 
 
 def _offloaded(
-    design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: int, refused: RefusedError
+    design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: int, transformer: Transformer, refused: str
 ) -> TrainReport:
     """Return the best plans with the optimizer's states in host memory, where no plan runs without.
 
     Raises:
-        RefusedError: the one that is given, where none runs with them either.
+        RefusedError: where none runs with them either; its message begins with the one that is given.
     """
     plan = asked.plan.model_copy(update={"offload": "optimizer"})
     try:
         found = search(design, catalog, replace(asked, plan=plan, fixed=asked.fixed | {"offload"}), top)
     except RefusedError:
-        raise refused from None
+        stand = train_setup(design, catalog, replace(asked, plan=plan), transformer)
+        enough = _enough(design, stand, asked, asked.gpus[0])
+        raise RefusedError(f"{refused}; with `offload: optimizer` {enough}", infeasible=True) from None
     words = "No plan holds the optimizer's states on the accelerators: host memory does; `offload: none` refuses that."
     return replace(found, assumptions=(words, *found.assumptions))
 
@@ -177,9 +179,7 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: i
     winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
     winners = refined(stand.run, winners, stand.limit, _refinement(asked))
     if not winners and "offload" not in asked.fixed and asked.plan.offload == "none":
-        return _offloaded(
-            design, catalog, asked, top, RefusedError(_hopeless(design, stand, asked, found), infeasible=True)
-        )
+        return _offloaded(design, catalog, asked, top, transformer, _hopeless(design, stand, asked, found))
     if not winners:
         raise RefusedError(_hopeless(design, stand, asked, found), infeasible=True)
     rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True)
