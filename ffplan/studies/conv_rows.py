@@ -10,7 +10,6 @@ import numpy as np
 from ffplan.base.formatting import GIB
 from ffplan.results.training import StageMemory, TrainRow
 from ffplan.studies.train_rows import MORE, gains_at, parts_at, plan_row, relevant, stacked
-from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.constraints import RefusedError
 from ffplan.training.conv_layers import image_flops
 from ffplan.training.conv_step import ConvRun, conv_memory, conv_step_parts, without_host
@@ -25,11 +24,12 @@ if TYPE_CHECKING:
     from ffplan.catalog.models import Model
     from ffplan.catalog.parts import Accelerator
     from ffplan.design.training import PlanFields
+    from ffplan.studies.software import Software
     from ffplan.training.axes import ParallelPlans
     from ffplan.training.group_collectives import Cluster
 
 
-def conv_run(model: Model, plan: PlanFields, part: Accelerator, system: Cluster) -> ConvRun:
+def conv_run(model: Model, plan: PlanFields, part: Accelerator, system: Cluster, software: Software) -> ConvRun:
     """Return a network on a machine, with the plan as written.
 
     Args:
@@ -37,6 +37,7 @@ def conv_run(model: Model, plan: PlanFields, part: Accelerator, system: Cluster)
         plan: the plan.
         part: the accelerator.
         system: the machine.
+        software: the stack.
 
     Raises:
         RefusedError: at 8 bits.
@@ -48,7 +49,7 @@ def conv_run(model: Model, plan: PlanFields, part: Accelerator, system: Cluster)
             infeasible=False,
             fields=("precision",),
         )
-    at = without_host(accelerator_rates(part, plan.precision))
+    at = without_host(software.rates(part, plan))
     gradient, bucket = float(plan.reduced_bytes), plan.bucket_mib * 2.0**20
     return ConvRun(
         layers=model.convolutions,

@@ -30,6 +30,7 @@ from ffplan.studies.train_setup import (
     check_available,
     cluster_for,
     setup_assumptions,
+    software_for,
     train_report,
     train_setup,
 )
@@ -58,7 +59,8 @@ def _images(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> Tr
         UncalibratedError: where the accelerators have no training constants.
     """
     part, limit, system = cluster_for(design, catalog, asked)
-    run = conv_run(asked.model, asked.plan, part, system)
+    software = software_for(design, catalog, part, asked.plan)
+    run = conv_run(asked.model, asked.plan, part, system, software)
 
     def plan(count: int) -> ParallelPlans:
         check_available(design, count)

@@ -17,7 +17,7 @@ from ffplan.studies.cluster import cluster_of
 from ffplan.studies.error_bands import CALIBRATED, ESTIMATED, UNNAMED
 from ffplan.studies.job_layout import most_gpus
 from ffplan.studies.relatives import with_relative
-from ffplan.studies.software import software_of
+from ffplan.studies.software import Software, software_of
 from ffplan.studies.train_assumptions import fsdp_assumption, training_assumptions
 from ffplan.training.constraints import WORDS, RefusedError
 from ffplan.training.group_collectives import sharded_over
@@ -93,6 +93,19 @@ def cluster_for(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -
     return part, limit, system
 
 
+def software_for(design: ResolvedDesign, catalog: Catalog, part: Accelerator, plan: PlanFields) -> Software:
+    """Return the software of a plan.
+
+    Raises:
+        RefusedError: where it names a stack that does not exist.
+    """
+    known = catalog.ids_of("stack")
+    if plan.stack is not None and plan.stack not in known:
+        near = did_you_mean(plan.stack, known, what="stack")
+        raise RefusedError(f"no software stack `{plan.stack}`; {near}", infeasible=False, fields=("stack",))
+    return software_of(catalog, part, plan.stack, design.document)
+
+
 def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, transformer: Transformer) -> TrainSetup:
     """Return workload and machine.
 
@@ -120,10 +133,7 @@ def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, t
             fields=("reducer",),
         )
     part, limit, system = cluster_for(design, catalog, asked)
-    if plan.stack is not None and plan.stack not in catalog.ids_of("stack"):
-        near = did_you_mean(plan.stack, catalog.ids_of("stack"), what="stack")
-        raise RefusedError(f"no software stack `{plan.stack}`; {near}", infeasible=False, fields=("stack",))
-    software = software_of(catalog, part, plan.stack, design.document)
+    software = software_for(design, catalog, part, plan)
     nics = software.stack.sharding_nics if software.stack else None
     system = sharded_over(system, nics.value if nics else None)
     replaced = {"sequence": plan.sequence} if plan.sequence else {}
@@ -170,7 +180,7 @@ def train_report(
     assert own is not None
     relative = with_relative(own, catalog)[1]
     band = ESTIMATED if relative is not None else CALIBRATED if asked.plan.stack is not None else UNNAMED
-    software = software_of(catalog, part, asked.plan.stack, design.document)
+    software = software_for(design, catalog, part, asked.plan)
     curve = software.rates(part, asked.plan).curve if asked.plan.attention != "unfused" else None
     reached, precision = rates.reached(asked.plan.precision), asked.plan.precision
     basis = f"{rates.set}: {part.sources[rates.matrix.source].title}"
