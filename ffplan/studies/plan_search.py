@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.formatting import plural
@@ -135,20 +136,36 @@ def _as_found(asked: TrainRequest, plan: ParallelPlans) -> TrainRequest:
     return replace(asked, plan=asked.plan.model_copy(update=changes))
 
 
+HOST_SHARE = 0.8
+"""Part of the host memory that offloaded states may fill [1]; the rest is left to the system and to input."""
+
+
+def _host_memory(design: ResolvedDesign) -> float:
+    """Return the host memory of a compute node [byte]; 0 where a server does not say."""
+    sockets = getattr(design.compute.server, "sockets", ())
+    return float(sum(socket.memory.capacity.value for socket in sockets if socket.memory.capacity))
+
+
 def _offloaded(
-    design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: int, transformer: Transformer, refused: str
+    design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: int, stand: TrainSetup, refused: str
 ) -> TrainReport:
     """Return the best plans with the optimizer's states in host memory, where no plan runs without.
 
     Raises:
-        RefusedError: where none runs with them either; its message begins with the one that is given.
+        RefusedError: where host memory does not hold them, or none runs with them either; its message begins with the
+            one that is given.
     """
+    each = design.compute.accelerators_per_node
+    room, held = HOST_SHARE * _host_memory(design), float(parameters(stand.shape)) * asked.plan.optimizer_bytes
+    if held > room * asked.gpus[0] / each:
+        enough = plural(ceil(held / room) * each, "accelerator") if room else "no number of accelerators"
+        words = f"{refused}; it takes {enough} to hold the states of the optimizer in host memory"
+        raise RefusedError(words, infeasible=True)
     plan = asked.plan.model_copy(update={"offload": "optimizer"})
     try:
         found = search(design, catalog, replace(asked, plan=plan, fixed=asked.fixed | {"offload"}), top)
     except RefusedError:
-        stand = train_setup(design, catalog, replace(asked, plan=plan), transformer)
-        enough = _enough(design, stand, asked, asked.gpus[0])
+        enough = _enough(design, _without(stand, {"offload": "optimizer"}), asked, asked.gpus[0])
         raise RefusedError(f"{refused}; with `offload: optimizer` {enough}", infeasible=True) from None
     words = "No plan holds the optimizer's states on the accelerators: host memory does; `offload: none` refuses that."
     return replace(found, assumptions=(words, *found.assumptions))
@@ -179,7 +196,7 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: i
     winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
     winners = refined(stand.run, winners, stand.limit, _refinement(asked))
     if not winners and "offload" not in asked.fixed and asked.plan.offload == "none":
-        return _offloaded(design, catalog, asked, top, transformer, _hopeless(design, stand, asked, found))
+        return _offloaded(design, catalog, asked, top, stand, _hopeless(design, stand, asked, found))
     if not winners:
         raise RefusedError(_hopeless(design, stand, asked, found), infeasible=True)
     rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True)

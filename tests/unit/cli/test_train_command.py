@@ -526,7 +526,7 @@ def test_nvlink_reduction_needs_nvlink() -> None:
 def test_a_search_without_a_plan_says_how_many_accelerators_would_do() -> None:
     run = ffplan("train superpod-h100-4su -m llama3-70b -g 2 --batch 512 --search")
     assert run.code == 1
-    assert "16 accelerators would do; with `offload: optimizer` 4 accelerators would do" in run.err
+    assert "16 accelerators would do; it takes 8 accelerators to hold the states of the optimizer" in run.err
 
 
 def test_a_search_offloads_the_optimizer_where_nothing_else_fits() -> None:

@@ -345,7 +345,7 @@ def test_options_that_do_not_go_together(arguments: str, words: str) -> None:
 
 
 def test_a_job_that_does_not_fit_ends_with_1() -> None:
-    run = ffplan("cost l40s-8-roce --model llama3-405b --tokens 1T --batch 64")
+    run = ffplan("cost l40s-8-roce --model llama3-405b --tokens 1T --batch 64 --gpus 16")
     assert (run.code, run.out) == (1, "")
     assert "none of" in run.err
 
