@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from ffplan.base.array_math import Number
     from ffplan.base.outcomes import Term
+    from ffplan.catalog.library import Library
     from ffplan.catalog.models import Model
     from ffplan.node.host import Host
     from ffplan.results.collective import CollectiveReport
@@ -67,6 +68,15 @@ def host_named(name: str) -> Host:
     from ffplan.validation.measured_system import CaseParts
 
     return CaseParts(Catalog(), document("{}")).host(System(server=name), ())
+
+
+def library_named(name: str) -> Library:
+    """Return a shipped communication library."""
+    from ffplan.catalog.library import Library
+
+    part = Catalog().entry(name).part
+    assert isinstance(part, Library)
+    return part
 
 
 def model_named(name: str) -> Model:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from ffplan.catalog.evidence import CountFigure, DurationFigure, EfficiencyFigure
 from ffplan.catalog.kernels import AttentionKernel
@@ -48,3 +49,18 @@ class SoftwareStack(Part):
     """NICs of a node that the collectives of ZeRO 3 use; all if omitted."""
     constants: dict[Identifier, StackRates] = Field(default_factory=dict)
     """Constants by the set of an accelerator's training constants."""
+
+    @model_validator(mode="after")
+    def _sourced(self) -> SoftwareStack:
+        if self.recipe not in self.sources:
+            raise PydanticCustomError(
+                "rule",
+                "{message}",
+                {
+                    "rule": "stack",
+                    "message": f"the source `{self.recipe}` is not under `sources`",
+                    "remedy": f"write one of {', '.join(self.sources)}",
+                    "field": "recipe",
+                },
+            )
+        return self

@@ -28,6 +28,11 @@ class Software:
     named: bool
     """True where the plan names its stack, or its source does."""
 
+    def measured_on(self, part: Accelerator) -> bool:
+        """Return whether the plan names its stack, and the stack has constants of this accelerator."""
+        rates = part.training
+        return self.named and self.stack is not None and rates is not None and rates.set in self.stack.constants
+
     def rates(self, part: Accelerator, plan: PlanFields) -> AcceleratorRates:
         """Return what an accelerator reaches under a plan.
 

@@ -96,6 +96,11 @@ def _software(run: TrainRun, plan: PlanFields) -> list[str]:
     """Return the software stack, in words; nothing where none is known."""
     if not run.speeds.stack:
         return []
+    if plan.stack is not None and not run.speeds.own:
+        return [
+            f"The stack `{run.speeds.stack}` was not measured on this accelerator: element-wise kernels have the "
+            "common value of all stacks."
+        ]
     if plan.stack is not None:
         return [f"Element-wise kernels are as fast as in published runs of the stack `{run.speeds.stack}`."]
     return [

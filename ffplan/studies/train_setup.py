@@ -179,8 +179,8 @@ def train_report(
     assert rates is not None
     assert own is not None
     relative = with_relative(own, catalog)[1]
-    band = ESTIMATED if relative is not None else CALIBRATED if asked.plan.stack is not None else UNNAMED
     software = software_for(design, catalog, part, asked.plan)
+    band = ESTIMATED if relative is not None else CALIBRATED if software.measured_on(part) else UNNAMED
     curve = software.rates(part, asked.plan).curve if asked.plan.attention != "unfused" else None
     reached, precision = rates.reached(asked.plan.precision), asked.plan.precision
     basis = f"{rates.set}: {part.sources[rates.matrix.source].title}"

@@ -58,6 +58,8 @@ class AcceleratorRates:
     """Rates of the kernel of fused attention, measured; without them it has one rate, `attention`."""
     stack: str = ""
     """Catalogue id of the software stack; empty where none is known."""
+    own: bool = False
+    """True where the stack has constants of this accelerator."""
     dispatcher: str = "alltoall"
     """How the stack sends tokens to experts."""
     overlap: float = 0.0
@@ -124,8 +126,9 @@ def accelerator_rates(
         launch_step=host.launch_step.value if host.launch_step else 0.0,
         peak=peak,
         peak_16=next((part.peak[name].value * 1e12 for name in SIXTEEN if name in part.peak), 0.0),
-        curve=_curve(part, half, stack, kernels, kernel) if precision != "tf32" else None,
+        curve=_curve(part, half, stack, kernels if precision != "tf32" else None, kernel),
         stack=stack.id if stack else "",
+        own=own is not None,
         dispatcher=stack.dispatcher if stack else "alltoall",
         overlap=rates.overlap.value if rates.overlap else 0.0,
     )
@@ -140,6 +143,9 @@ def _curve(
         UncalibratedError: where the table has none of this kernel.
     """
     if kernels is None:
+        if kernel:
+            what = f"no rates of {kernel} are known of `{part.id}` at this precision"
+            raise UncalibratedError(what, "leave `attention` out, or write unfused")
         return None
     name = kernel or (stack.attention.get(kernels.id) if stack else None) or kernels.usual
     found = attention_curve(kernels, name, half)

@@ -112,6 +112,8 @@ def violations(shape: ModelShape, plans: ParallelPlans, limit: float | None) -> 
         **{name: reason.broken(shape, p) for name, reason in AXIS_REASONS.items()},
         "shard": (np.asarray(p.shard) > 0) & ~_whole(p.reducing / np.maximum(p.shard, 1)),
     }
+    if p.by_heads:
+        found["heads"] = found["heads"] | (shape.heads % (p.tensor * p.context) != 0)
     if shape.experts is not None:
         found["experts"] = shape.experts.routed % p.expert != 0
         found["widths"] = found["widths"] | (shape.experts.ffn % p.expert_tensor != 0)

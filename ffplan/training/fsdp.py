@@ -26,6 +26,7 @@ from ffplan.training.overlap import with_overlap_cost
 from ffplan.training.parallel_plan import units_of
 
 if TYPE_CHECKING:
+    from ffplan.training.group_collectives import Cluster
     from ffplan.training.microbatch import MicroBatch, TrainRun
 
 
@@ -101,10 +102,22 @@ def backward_wait(gather: Number, scatter: Number, computing: Number, units: Num
 
 def unit_collectives(run: TrainRun, weights: Number, ranks: Number, stride: Number) -> UnitCollectives:
     """Return the collectives of `weights` parameters over the ranks that shard them."""
-    p = run.plans
-    system = (
-        run.system.sharder if run.system.sharder is not None and bool((np.asarray(p.zero) == 3).all()) else run.system
+    p, own = run.plans, run.system.sharder
+    fully = np.asarray(p.zero) == 3
+    found = _collectives(run, run.system, weights, ranks, stride)
+    if own is None or not fully.any():
+        return found
+    fewer = _collectives(run, own, weights, ranks, stride)
+    return UnitCollectives(
+        gather=np.where(fully, fewer.gather, found.gather),
+        scatter=np.where(fully, fewer.scatter, found.scatter),
+        across=np.where(fully, fewer.across, found.across),
     )
+
+
+def _collectives(run: TrainRun, system: Cluster, weights: Number, ranks: Number, stride: Number) -> UnitCollectives:
+    """Return the collectives of `unit_collectives` on one view of the machine."""
+    p = run.plans
     shared = np.minimum(np.where(np.asarray(p.shard) > 0, p.shard, ranks), ranks)
     placement, outer = placement_of(run, shared, stride), placement_of(run, ranks / shared, stride * shared)
     return UnitCollectives(

@@ -130,13 +130,15 @@ def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0.
     if shape.latent is not None:
         narrow = 2 * (shape.latent.key_value_rank + (shape.latent.query_rank or 0)) + shape.latent.rope_dim
     norms = 0.0 if "norms" in plans.again else 2 * hidden / between
-    if "latent" in plans.again and shape.latent is not None:
+    if "qkv" in plans.again or ("latent" in plans.again and shape.latent is not None):
         around = attention_out(shape)
+    if "attention" in plans.again:
+        around = around - attention_out(shape)
     base = 2 * hidden / between + norms + narrow + around / plans.tensor
     short = plans.precision == "fp8"  # inputs of GEMMs take a byte less
     saved = norms + attention_out(shape) / plans.tensor if short else 0.0
     act = 0 if "activation" in plans.again else 1
-    wide, less = wide - 1 + act, act * 1.0 * short
+    wide, less = (0 if "up" in plans.again else wide - 1) + act, act * 1.0 * short
     plain = plans.width * (base + wide * shape.ffn / plans.tensor) - saved - less * shape.ffn / plans.tensor
     found = tokens * (plain + (2 * hidden / between if shape.biases else 0.0))
     if shape.experts is not None:
@@ -147,10 +149,14 @@ def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0.
         mixed = tokens * shared + expert_rows(shape, plans) * routed
         found = (1 - share) * found + share * mixed
     if not plans.fused_attention:
-        squares = plans.micro * shape.sequence**2 / (plans.tensor * plans.context)
-        scores = (KEPT_SCORES * plans.width + DROPPED) * shape.heads * squares
-        found = found + (1.0 - fraction_again(shape, plans, "attention")) * scores
+        found = found + (1.0 - fraction_again(shape, plans, "attention")) * _scores(shape, plans)
     return found
+
+
+def _scores(shape: ModelShape, plans: ParallelPlans) -> Number:
+    """Return what unfused scores of attention keep in a layer [byte]."""
+    squares = plans.micro * shape.sequence**2 / (plans.tensor * plans.context)
+    return (KEPT_SCORES * plans.width + DROPPED) * shape.heads * squares
 
 
 def policy_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0.0) -> Number:
@@ -170,7 +176,9 @@ def policy_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0
         `layer_kept_bytes` without recomputation, or of the core of attention alone
 
     Source:
-        What `recompute` keeps, tensor by tensor; routed experts in the mean layer as inner widths of f.
+        What `recompute` keeps, tensor by tensor; routed experts in the mean layer as inner widths of f. Tokens of R h
+        that experts were sent, and their results, are kept by keep-products; by every second GEMM the results with a
+        gate, without one the tokens sent. It keeps unfused scores too.
     """
     width, tokens = attention_widths(shape), plans.tokens(shape.sequence)
     between, t = shape.hidden / plans.between, plans.tensor
@@ -181,15 +189,21 @@ def policy_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0
         inner = (1 - share) * inner + share * mixed
     gate = 2.0 if shape.gated else 1.0
     qkv = (width.query + width.key + width.value) / t
+    sent: Number = 0.0
+    if shape.experts is not None:
+        sent = share * expert_rows(shape, plans) / tokens * shape.hidden
+    half = (width.query + width.value + attention_out(shape)) / t + inner + (gate - 1) * between
     more = {
         "full": 0.0,
         "keep-qkv": qkv,
-        "keep-products": qkv + gate * inner + 2 * between,
-        "every-second": (width.query + width.value + attention_out(shape)) / t + inner + (gate - 1) * between,
+        "keep-products": qkv + gate * inner + 2 * between + 2 * sent,
+        "every-second": half + sent,
     }
     found = layer_kept_bytes(shape, plans, share)
     for name, numbers in more.items():
         kept = plans.width * tokens * (between + numbers)
+        if name == "every-second" and not plans.fused_attention:
+            kept = kept + _scores(shape, plans)
         found = np.where(np.asarray(plans.recompute) == RECOMPUTE.index(name), np.minimum(kept, found), found)
     return found
 

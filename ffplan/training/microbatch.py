@@ -124,14 +124,15 @@ def _tensor(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
     p, system = run.plans, run.system
     placement = placement_of(run, p.tensor, strides(p)["tensor"])
     size = p.width * p.tokens(run.shape.sequence) * run.shape.hidden
-    into, inner, out, down = (fraction_again(run.shape, p, name) for name in ("qkv", "up", "out", "down"))
+    out, down = (fraction_again(run.shape, p, name) for name in ("out", "down"))
     reduce = group_time(system, "allreduce", placement, size)
     gather = group_time(system, "all-gather", placement, size)
     scatter = group_time(system, "reduce-scatter", placement, size)
     split = p.sequence_parallel * 1.0
-    # two forward, two backward, and those of GEMMs that run again, which also gathers their inputs anew
-    pairs, gathers = 4 + out + down, 2 - into - inner
-    whole: Number = (1 - split) * pairs * reduce + split * (pairs * (gather + scatter) + gathers * gather)
+    # two forward, two backward, those of GEMMs that run again; inputs are gathered anew for the backward pass, once for
+    # weight gradients and for GEMMs that run again
+    pairs = 4 + out + down
+    whole: Number = (1 - split) * pairs * reduce + split * (6 * gather + pairs * scatter)
     if "tensor" not in p.overlap:
         return whole
     return overlap.exposed(whole, 3 * forward.products + forward.products_again, p.tensor, run.speeds.overlap)
@@ -171,7 +172,7 @@ def _experts(run: TrainRun, forward: LayerTimes, back: LayerTimes) -> Number:
     p, shape, system = run.plans, run.shape, run.system
     if shape.experts is None:
         return 0.0
-    split, full = np.asarray(p.expert_tensor) > 1, fraction_again(shape, p, "up")
+    split, full = np.asarray(p.expert_tensor) > 1, (fraction_again(shape, p, "up") > 0) * 1.0  # an exchange is whole
     inside = np.where(split, inner_stride(p), strides(p)["tensor"])
     rows = p.width * layer.expert_rows(shape, p) * shape.hidden
     placement = placement_of(run, p.expert, inside)

@@ -146,7 +146,7 @@ def parallel_plans(plan: PlanFields, gpus: Number, columns: Mapping[str, Number]
         kernel="" if plan.attention in ("fused", "unfused") else plan.attention,
         by_heads=plan.context_exchange == "heads",
         dispatcher=plan.dispatcher or "",
-        dispatch_bytes=FP8_TOKEN if plan.dispatch_dtype == "fp8" else 2.0,
+        dispatch_bytes=FP8_TOKEN if plan.dispatch_dtype == "fp8" else 4.0 if plan.precision == "tf32" else 2.0,
         imbalance=plan.imbalance,
         eager=plan.elementwise == "eager",
         causal_skip=plan.causal_skip,

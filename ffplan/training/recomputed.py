@@ -63,6 +63,7 @@ def parts_again(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates, s
         [1] and [2] for what is computed again.
     """
     tokens, part = plans.tokens(shape.sequence), 1.0 - fraction_again(shape, plans, "moved")
+    projected = 1.0 - fraction_again(shape, plans, "qkv")
     moved: Number = 0.0
     if "norms" in plans.again:
         moved = moved + 4 * plans.width * shape.hidden / plans.between
@@ -71,7 +72,7 @@ def parts_again(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates, s
         moved = moved + numbers * plans.width * _activation_width(shape, plans, share)
     flops = _latent_flops(shape, plans.tensor) if "latent" in plans.again else 0.0
     return LayerTimes(
-        products=part * tokens * flops / at.products,
+        products=projected * tokens * flops / at.products,
         products_back=0.0,
         products_again=0.0,
         attention=0.0,

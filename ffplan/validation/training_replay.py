@@ -15,6 +15,7 @@ from ffplan.catalog.models import Model
 from ffplan.node.host import Host
 from ffplan.studies.diagnosis import explain
 from ffplan.studies.software import Software, software_of, stack_of_source
+from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.axes import ParallelPlans
 from ffplan.training.constraints import COUNTED, REASONS, reason_codes, violations
 from ffplan.training.group_collectives import Cluster, sharded_over
@@ -185,6 +186,7 @@ def prepare_replay(bench: CaseParts, file: TrainingFile, table: Table, path: Pat
     named = table.plan.stack or stack_of_source(bench.catalog, file.source.title)
     software = software_of(bench.catalog, host.accelerator, named, bench.document, (*path, "plan", "stack"))
     nics = software.stack.sharding_nics if software.stack else None
+    _check_kernel(bench, software, host.accelerator, table.plan, path)
     return TrainingReplay(
         file=file,
         table=table,
@@ -196,6 +198,20 @@ def prepare_replay(bench: CaseParts, file: TrainingFile, table: Table, path: Pat
         system=sharded_over(_machine(bench, table.system, host, table.plan), nics.value if nics else None),
         software=software,
     )
+
+
+def _check_kernel(bench: CaseParts, software: Software, part: Accelerator, plan: PlanFields, path: Path) -> None:
+    """Refuse an attention kernel that was not measured on the accelerator.
+
+    Raises:
+        InputError: where the plan names one.
+    """
+    if plan.attention in ("fused", "unfused") or part.training is None:
+        return
+    try:
+        software.rates(part, plan)
+    except UncalibratedError as error:
+        raise bench.fault((*path, "plan", "attention"), str(error), error.remedy, RULE) from None
 
 
 BELIEVED = ("widths", "rounds", "context", "schedule", "chunks")

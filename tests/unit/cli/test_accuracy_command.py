@@ -256,3 +256,27 @@ def test_zones_that_nothing_joins_on_three_tiers(tmp_path: Path) -> None:
     run = ffplan("collective", str(design), "--gpus", "8,128", "--format", "json")
     assert run.code == 0
     assert all(row["time_s"] > 0 for row in json.loads(run.out)["rows"])
+
+
+def test_a_kernel_that_was_not_measured_is_refused_where_it_is_named(tmp_path: Path) -> None:
+    """With and without a fit: exit code 2, at the plan's own field."""
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        """kind: training-cases
+id: mine
+name: ours
+source: {title: ours, date: "2026", grade: measured, status: V}
+tables:
+  - id: a
+    system: {server: hgx-b200-8nic}
+    model: llama3-8b
+    plan: {attention: triton, zero: 3}
+    columns: [gpus, batch, seconds]
+    rows: [[8, 8, 1.0], [16, 16, 1.0]]
+"""
+    )
+    for more in ((), ("--leave-one-out", "source")):
+        run = ffplan("accuracy training --cases", str(path), *more)
+        assert (run.code, run.out) == (2, "")
+        assert "mine.yaml:9:" in run.err
+        assert "`attention-b200` has no rates of triton" in run.err
