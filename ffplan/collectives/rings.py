@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.array_math import maximum, minimum
 from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
 from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics
 from ffplan.collectives.bounds import ring_factor
@@ -17,6 +18,7 @@ from ffplan.collectives.latency import ring_latency
 from ffplan.collectives.volumes import PROTOCOLS, bus_factor, ring_steps
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
     from ffplan.collectives.rank_layout import RankLayout
 
 
@@ -90,11 +92,12 @@ def _ring_latency(at: LatencyFigures) -> Latency:
     steps, crossings = ring_steps(operation, job.ranks), ring_steps(operation, job.nodes) * job.several
     vendor: Any = job.host.cpus[0].vendor if job.host.cpus else ""
     least = library.overhead.get(vendor)
-    overhead = (least.value if least else 0.0) * (3 if at.protocol == "simple" else 1)
+    overhead: Number = (least.value if least else 0.0) * (3 if at.protocol == "simple" else 1)
     large = operation == "allreduce" and at.protocol == "simple"
     plateau = library.ring_plateau.value if library.ring_plateau and large else 1.0
     if operation != "allreduce" and library.ring_hop:
-        overhead = max(overhead, library.ring_hop.value)
+        twice = 2.0 * maximum(at.inside, overhead)  # an allreduce holds this collective, and passes twice
+        overhead = maximum(overhead, minimum(library.ring_hop.value, twice))
     whole = ring_latency(at.base, at.inside, at.between, steps, crossings, overhead=overhead, plateau=plateau)
     return whole, at.base + ring_steps(operation, job.per_node) * at.inside
 

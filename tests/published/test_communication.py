@@ -84,7 +84,7 @@ def test_means_over_sources() -> None:
             if errors:
                 means[band].append(sum(errors) / len(errors))
     assert sum(means["large"]) / len(means["large"]) < 0.07
-    assert sum(means["small"]) / len(means["small"]) < 0.21
+    assert sum(means["small"]) / len(means["small"]) < 0.22
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_means_over_sources() -> None:
         ("gb200-two-trays", 0.09),
         ("nccl-b200-node", 0.105),
         ("a100-sendrecv", 0.03),
-        ("aws-p6-b300", 0.22),
+        ("aws-p6-b300", 0.25),
         ("h100-ib-2-nodes", 0.19),
         ("dgx-h100-2x2", 0.19),
         ("h800-broadcast", 0.24),

@@ -52,12 +52,12 @@ def test_each_kind_has_its_members() -> None:
 
 
 def test_links_carry_what_was_measured_and_at_most_what_is_specified() -> None:
-    """H100: rings reach 370 GB/s of 450, copies 376, all-to-all 320."""
+    """H100: rings reach 370 GB/s of 450, copies 376, all-to-all 350."""
     found = resources(host_named("hgx-h100-8nic"))
     assert [found[kind, "gpu0"].one_way for kind in ("nvlink", "nvlink_copy", "nvlink_all")] == [
         (370, 370, 450),
         (376, 376, 450),
-        (320, 320, 450),
+        (320, 350, 450),
     ]
 
 
