@@ -84,7 +84,7 @@ def fields_of_kind(schema: dict[str, Any], kind: str) -> dict[str, Any]:
 def _value(name: str, value: Any, *, optional: bool) -> Iterator[str]:
     """Yield the lines of a field, commented out where it may be left out."""
     mark = "# " if optional else ""
-    mended = _mended(value)
+    mended = SOURCE if name == "recipe" else _mended(value)
     if isinstance(mended, list) and mended and isinstance(mended[0], dict):
         yield f"{mark}{name}:"
         for item in mended:
