@@ -9,12 +9,15 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ffplan.calibration.calibrate import runs
 from ffplan.calibration.leave_one_out import leave_one_out
 from ffplan.catalog.store import Catalog
 from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 FILE = ROOT / "tests" / "published" / "left-out.json"
 KINDS = ("source", "stack", "accelerator")
@@ -35,19 +38,19 @@ def fingerprint() -> str:
     return found.hexdigest()
 
 
+def rounded(rows: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return records as objects, their figures to four places."""
+    found = [asdict(row) for row in rows]
+    return [
+        {name: round(value, 4) if isinstance(value, float) else value for name, value in row.items()} for row in found
+    ]
+
+
 def computed(kind: str) -> dict[str, Any]:
     """Return the errors with one kind of thing left out."""
     report = leave_one_out(runs(Catalog(), case_paths()), by=kind)  # type: ignore[arg-type]
-    rows = [
-        {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(row).items()}
-        for row in report.rows
-    ]
-    kinds = [
-        {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(row).items()}
-        for row in report.kinds
-    ]
     assert report.mean is not None
-    return {"mean": round(report.mean, 4), "rows": rows, "kinds": kinds}
+    return {"mean": round(report.mean, 4), "rows": rounded(report.rows), "kinds": rounded(report.kinds)}
 
 
 def stored() -> dict[str, Any]:

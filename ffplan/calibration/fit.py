@@ -39,8 +39,6 @@ STEADY = ("kernel", *LAUNCHES)
 several minima."""
 NEEDED = ("matrix", "memory", "kernel")
 """Constants that every step time needs."""
-UNFITTED = ("overlap",)
-"""Constants that no shipped set fits: they come from other sources."""
 NEAR = 1e-3
 """Relative distance below which a constant counts as at the end of its range [1]."""
 SOFT = 0.05
@@ -127,6 +125,27 @@ def timed(replay: TrainingReplay) -> int:
     return int(np.logical_or.reduce(measured).sum()) if measured else 0
 
 
+def rows_of_sources(replays: Sequence[TrainingReplay]) -> dict[str, int]:
+    """Return the timed rows of every source."""
+    sizes: dict[str, int] = {}
+    for replay in replays:
+        sizes[replay.file.id] = sizes.get(replay.file.id, 0) + timed(replay)
+    return sizes
+
+
+def solver() -> Any:
+    """Return SciPy's least squares.
+
+    Raises:
+        FitError: where SciPy is missing.
+    """
+    try:
+        from scipy.optimize import least_squares
+    except ImportError:
+        raise FitError("fitting needs SciPy: install `ffplan[fit]`") from None
+    return least_squares
+
+
 def waits_for_host(replays: Sequence[TrainingReplay]) -> bool:
     """Return whether a row of the runs waits for its host to launch, with the catalogue's constants."""
     return any(bool((replayed_times(replay)[1]["launches"] > 0).any()) for replay in replays)
@@ -204,13 +223,7 @@ def fit(
     Raises:
         FitError: where there are fewer rows than constants, or SciPy is missing.
     """
-    try:
-        from scipy.optimize import least_squares
-    except ImportError:
-        raise FitError("fitting needs SciPy: install `ffplan[fit]`") from None
-    sizes: dict[str, int] = {}
-    for replay in replays:
-        sizes[replay.file.id] = sizes.get(replay.file.id, 0) + timed(replay)
+    least_squares, sizes = solver(), rows_of_sources(replays)
     rows = sum(sizes.values())
     if rows < len(names):
         raise FitError(f"{rows} row(s) cannot tell {len(names)} constants: {', '.join(names)}")

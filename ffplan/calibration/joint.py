@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.base.record import record
-from ffplan.calibration.fit import BOUNDS, LAUNCHES, SOFT, FitError, relative_times, timed
+from ffplan.calibration.fit import BOUNDS, LAUNCHES, SOFT, relative_times, rows_of_sources, solver
 from ffplan.catalog.evidence import DurationFigure, EfficiencyFigure
 from ffplan.catalog.stacks import StackRates
 
@@ -127,16 +127,9 @@ def joint_fit(replays: Sequence[TrainingReplay]) -> JointFit:
     Source:
         [1].
     """
-    try:
-        from scipy.optimize import least_squares
-    except ImportError:
-        raise FitError("fitting needs SciPy: install `ffplan[fit]`") from None
-    names = _names(replays)
+    least_squares, sizes, names = solver(), rows_of_sources(replays), _names(replays)
     low, high = (np.log([BOUNDS[name][at] for _, name in names]) for at in range(2))
     first = np.clip(np.log([_given(replays, *key) or BOUNDS[key[1]][2] for key in names]), low + 1e-6, high - 1e-6)
-    sizes: dict[str, int] = {}
-    for replay in replays:
-        sizes[replay.file.id] = sizes.get(replay.file.id, 0) + timed(replay)
     common = names.index(("", "memory"))
     eight = [at for at, key in enumerate(names) if key == ("", "matrix_fp8")]
     stacks = [at for at, (stack, name) in enumerate(names) if stack and name == "memory"]

@@ -378,6 +378,11 @@ class StorageServer(Part):
     """Power."""
 
 
+def memory_bytes(server: Server | StorageServer) -> float:
+    """Return the memory of all sockets of a server [byte]."""
+    return float(sum(socket.memory.capacity.value for socket in server.sockets))
+
+
 __all__ = [
     "Accelerator",
     "AcceleratorSlot",
@@ -398,5 +403,6 @@ __all__ = [
     "StorageServer",
     "StorageService",
     "Switch",
+    "memory_bytes",
     "walk_figures",
 ]

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from ffplan.collectives.algorithm import Algorithm
     from ffplan.collectives.bottleneck import Key
     from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.node.host import Host
     from ffplan.node.resources import Resource
 
 
-DIRECT = ("all-to-all", "sendrecv")
+EXCHANGES = ("all-to-all", "sendrecv")
 """Operations that begin without the extra time of a call: on eight B200 they take what NCCL's constants give."""
 MANY = 4
 """Nodes from which rings are counted as over many."""
@@ -96,6 +97,11 @@ def _inner_most(library: Library, job: RankLayout, operation: str) -> Number:
     hop = library.slot.value * rates.links.value / (rates.ring.value * 1e9)
     seconds: Number = ring_steps(operation, job.per_node) * hop
     return seconds
+
+
+def call_time(host: Host, operation: str) -> float:
+    """Return the time from call to start of a collective beyond the library's own constants [s]."""
+    return 0.0 if operation in EXCHANGES else host.launch_s
 
 
 def _channels(library: Library, job: RankLayout) -> dict[str, Number]:
@@ -178,7 +184,7 @@ def choices_of(
     shares: Any = library.share.get(algorithm.name, {})
     inner_most = _inner_most(library, job, operation) if algorithm.rings else float("inf")
     hops = 2 * depth(job.nodes) if algorithm.trees else 0.0
-    launch = 0.0 if operation in DIRECT else job.host.launch_s
+    launch = call_time(job.host, operation)
     found = []
     for protocol in protocols:
         fraction = shares[protocol].value if protocol in shares else 1.0

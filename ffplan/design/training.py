@@ -84,8 +84,8 @@ class PlanFields(Frozen):
     """Attention kernel: `unfused` passes the scores through memory, all others keep them on the chip: FlashAttention 1
     to 3, the port of 1 to Triton, cuDNN; `fused` is the kernel of the software stack."""
     stack: Identifier | None = None
-    """Catalogue id of the software stack; if omitted, the newest that was measured on the accelerator, and of measured
-    runs the stack that their source names."""
+    """Catalogue id of the software stack; if omitted, the one that published runs tell most of on the accelerator, and
+    of measured runs the stack that their source names."""
     elementwise: Literal["fused", "eager"] = "fused"
     """Kernels of norms, positions, activations and the loss: `fused` has few, `eager` one for every operation, as
     PyTorch without a compiler."""
@@ -112,6 +112,11 @@ class PlanFields(Frozen):
     """Library that reduces gradients; the design's first if omitted, nccl in files of measured runs."""
     preset: Preset | None = None
     """Framework whose settings stand in for the fields that are left out."""
+
+    @property
+    def attention_kernel(self) -> str:
+        """Kernel of fused attention that the plan names; empty for that of the stack, or unfused attention."""
+        return "" if self.attention in ("fused", "unfused") else self.attention
 
     @property
     def kept_bytes(self) -> int:

@@ -137,7 +137,7 @@ class Host:
         return next((port for port in self.ports if device in port.gpus or device in port.nics), None)
 
 
-def with_nics(host: Host, count: int) -> Host:
+def with_first_nics(host: Host, count: int) -> Host:
     """Return a node of which a library uses the first `count` NICs only."""
     kept = host.nic_ids[:count]
     ports = tuple(replace(port, nics=tuple(name for name in port.nics if name in kept)) for port in host.ports)

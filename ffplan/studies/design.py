@@ -8,7 +8,7 @@ from ffplan import __version__
 from ffplan.base.errors import InputError
 from ffplan.base.outcomes import MissingFigure
 from ffplan.base.record import record
-from ffplan.catalog.parts import Server
+from ffplan.catalog.parts import Server, memory_bytes
 from ffplan.cost.bom import CostPlan, cable_items, price
 from ffplan.cost.power import PowerPlan, annual_energy, plan_power
 from ffplan.design.resolved import ResolvedDesign
@@ -39,7 +39,7 @@ def _hardware(design: ResolvedDesign) -> out.Hardware:
     server = group.server
     accelerator = group.accelerator
     cores = group.cpus[0]
-    memory = sum(socket.memory.capacity.value for socket in server.sockets)
+    memory = memory_bytes(server)
     channels = sum(socket.memory.channels.value for socket in server.sockets)
     return out.Hardware(
         server=server.name,

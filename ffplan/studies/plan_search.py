@@ -7,6 +7,8 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.formatting import plural
+from ffplan.base.record import record
+from ffplan.catalog.parts import memory_bytes
 from ffplan.studies.diagnosis import relaxations
 from ffplan.studies.job_layout import most_gpus
 from ffplan.studies.train_remedies import batch_words, batched, near_batch, with_batch
@@ -19,19 +21,17 @@ from ffplan.studies.train_setup import (
     train_report,
     train_setup,
 )
-from ffplan.training.axes import AXES, COLLECTIVES, OPTIONS, RECOMPUTE
+from ffplan.training.axes import AXES, COLLECTIVES, OPTIONS, RECOMPUTE, ParallelPlans
 from ffplan.training.constraints import WORDS, RefusedError
 from ffplan.training.conv_step import data_parallel_only
 from ffplan.training.model_flops import parameters
-from ffplan.training.search_space import Refinement, best, evaluate_space, refined, search_space, single
+from ffplan.training.search_space import EvaluatedSpace, Refinement, best, evaluate_space, refined, search_space, single
 
 if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.training import TrainReport
-    from ffplan.training.axes import ParallelPlans
-    from ffplan.training.search_space import EvaluatedSpace
 
 
 GRADIENTS = frozenset({"gradient_bytes", "grad_dtype", "grad_reduce_dtype", "preset"})
@@ -138,37 +138,53 @@ def _as_found(asked: TrainRequest, plan: ParallelPlans) -> TrainRequest:
 
 HOST_SHARE = 0.8
 """Part of the host memory that offloaded states may fill [1]; the rest is left to the system and to input."""
+OFFLOADED = "No plan holds the optimizer's states on the accelerators: host memory does; `offload: none` refuses that."
+"""What a search that offloads by itself says of it."""
 
 
-def _host_memory(design: ResolvedDesign) -> float:
-    """Return the host memory of a compute node [byte]; 0 where a server does not say."""
-    sockets = getattr(design.compute.server, "sockets", ())
-    return float(sum(socket.memory.capacity.value for socket in sockets if socket.memory.capacity))
+@record
+class Tried:
+    """A space of plans that was searched."""
+
+    asked: TrainRequest
+    stand: TrainSetup
+    found: EvaluatedSpace
+    winners: list[ParallelPlans]
+    """The best plans, each refined, the fastest first."""
 
 
-def _offloaded(
-    design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: int, stand: TrainSetup, refused: str
-) -> TrainReport:
+def _tried(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, transformer: Transformer, top: int) -> Tried:
+    """Return the best plans of a space; none where none can run."""
+    stand = train_setup(design, catalog, asked, transformer)
+    found = evaluated(stand, asked, asked.gpus[0])
+    winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
+    return Tried(asked, stand, found, refined(stand.run, winners, stand.limit, _refinement(asked)))
+
+
+def _offloaded(design: ResolvedDesign, catalog: Catalog, plain: Tried, transformer: Transformer, top: int) -> Tried:
     """Return the best plans with the optimizer's states in host memory, where no plan runs without.
 
     Raises:
-        RefusedError: where host memory does not hold them, or none runs with them either; its message begins with the
-            one that is given.
+        RefusedError: where the request says what is offloaded, host memory does not hold them, or none runs with them.
     """
-    each = design.compute.accelerators_per_node
-    room, held = HOST_SHARE * _host_memory(design), float(parameters(stand.shape)) * asked.plan.optimizer_bytes
+    asked, stand = plain.asked, plain.stand
+
+    def refused(more: str) -> RefusedError:
+        return RefusedError(_hopeless(design, stand, asked, plain.found) + more, infeasible=True)
+
+    if "offload" in asked.fixed or asked.plan.offload != "none":
+        raise refused("")
+    each, room = design.compute.accelerators_per_node, HOST_SHARE * memory_bytes(design.compute.server)
+    held = float(parameters(stand.shape)) * asked.plan.optimizer_bytes
     if held > room * asked.gpus[0] / each:
         enough = plural(ceil(held / room) * each, "accelerator") if room else "no number of accelerators"
-        words = f"{refused}; it takes {enough} to hold the states of the optimizer in host memory"
-        raise RefusedError(words, infeasible=True)
+        raise refused(f"; it takes {enough} to hold the states of the optimizer in host memory")
     plan = asked.plan.model_copy(update={"offload": "optimizer"})
-    try:
-        found = search(design, catalog, replace(asked, plan=plan, fixed=asked.fixed | {"offload"}), top)
-    except RefusedError:
-        enough = _enough(design, _without(stand, {"offload": "optimizer"}), asked, asked.gpus[0])
-        raise RefusedError(f"{refused}; with `offload: optimizer` {enough}", infeasible=True) from None
-    words = "No plan holds the optimizer's states on the accelerators: host memory does; `offload: none` refuses that."
-    return replace(found, assumptions=(words, *found.assumptions))
+    wanted = replace(asked, plan=plan, fixed=asked.fixed | {"offload"})
+    made = _tried(design, catalog, wanted, transformer, top)
+    if not made.winners:
+        raise refused(f"; with `offload: optimizer` {_enough(design, made.stand, asked, asked.gpus[0])}")
+    return made
 
 
 def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: int) -> TrainReport:
@@ -191,14 +207,11 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: i
     if asked.plan.batch is None:
         raise RefusedError(_no_batch(design, catalog, asked, transformer), infeasible=False)
     asked = _hiding(asked)
-    stand, count = train_setup(design, catalog, asked, transformer), asked.gpus[0]
-    found = evaluated(stand, asked, count)
-    winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
-    winners = refined(stand.run, winners, stand.limit, _refinement(asked))
-    if not winners and "offload" not in asked.fixed and asked.plan.offload == "none":
-        return _offloaded(design, catalog, asked, top, stand, _hopeless(design, stand, asked, found))
-    if not winners:
-        raise RefusedError(_hopeless(design, stand, asked, found), infeasible=True)
+    tried, count = _tried(design, catalog, asked, transformer, top), asked.gpus[0]
+    moved: tuple[str, ...] = ()
+    if not tried.winners:
+        tried, moved = _offloaded(design, catalog, tried, transformer, top), (OFFLOADED,)
+    asked, stand, found, winners = tried.asked, tried.stand, tried.found, tried.winners
     rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True)
     feasible = found.candidates - sum(found.refused.values())
     counts = (found.candidates, feasible, found.refused)
@@ -206,6 +219,7 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: i
     kept = asked.plan.schedule
     known = "1f1b, plain or interleaved" if kept == "1f1b" else kept
     assumptions = (
+        *moved,
         *setup_assumptions(stand, _as_found(asked, winners[0])),
         f"The search kept to the schedule {known}; --schedule tries another.",
         *(() if asked.fixed & GRADIENTS else ("It tried gradients of 4 and of 2 bytes; --grad-dtype keeps one.",)),

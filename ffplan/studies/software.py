@@ -43,8 +43,9 @@ class Software:
         Raises:
             UncalibratedError: where it has no constants, or its table has none of the kernel.
         """
-        kernel = "" if plan.attention in ("fused", "unfused") else plan.attention
-        return accelerator_rates(part, plan.precision, stack=self.stack, kernels=self.kernels, kernel=kernel)
+        return accelerator_rates(
+            part, plan.precision, stack=self.stack, kernels=self.kernels, kernel=plan.attention_kernel
+        )
 
 
 def software_of(

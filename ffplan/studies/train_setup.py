@@ -99,8 +99,7 @@ def software_for(design: ResolvedDesign, catalog: Catalog, part: Accelerator, pl
     Raises:
         RefusedError: where it names a stack that does not exist.
     """
-    known = catalog.ids_of("stack")
-    if plan.stack is not None and plan.stack not in known:
+    if plan.stack is not None and plan.stack not in (known := catalog.ids_of("stack")):
         near = did_you_mean(plan.stack, known, what="stack")
         raise RefusedError(f"no software stack `{plan.stack}`; {near}", infeasible=False, fields=("stack",))
     return software_of(catalog, part, plan.stack, design.document)

@@ -221,8 +221,6 @@ class ParallelPlans:
     """Schedule of the pipeline; interleaved follows from `chunks`."""
     fused_attention: bool = True
     """False where the scores of attention go through memory."""
-    kernel: str = ""
-    """Kernel of fused attention, such as fa2; empty for that of the stack."""
     dispatcher: str = ""
     """alltoall, deepep or hybrid: how tokens reach experts; empty for that of the stack."""
     dispatch_bytes: float = 2.0

@@ -10,10 +10,10 @@ import numpy as np
 from ffplan.base.array_math import Floats, Number, maximum
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
-from ffplan.collectives.nccl import DIRECT
+from ffplan.collectives.nccl import call_time
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, time_grid
-from ffplan.node.host import Host, with_nics
+from ffplan.node.host import Host, with_first_nics
 from ffplan.node.resources import resources
 from ffplan.training.parallel_plan import placed
 
@@ -85,7 +85,7 @@ def sharded_over(system: Cluster, nics: int | None) -> Cluster:
     """Return a machine on which the collectives of ZeRO 3 use the first NICs of a node only; all where None."""
     if nics is None or nics >= len(system.host.nics):
         return system
-    return replace(system, sharder=replace(system, host=with_nics(system.host, nics), known={}))
+    return replace(system, sharder=replace(system, host=with_first_nics(system.host, nics), known={}))
 
 
 def place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> GroupPlacement:
@@ -203,8 +203,7 @@ def _group_times(system: Cluster, library: Library, operation: str, where: list[
         part = several[first : first + stride]
         time[part] = _grid(system, library, operation, GroupPlacement(*keys[:, part]), values)
     found: Floats = time[key, at.ravel()].reshape(sizes.shape)
-    launch = 0.0 if operation in DIRECT else system.host.launch_s
-    return np.where(sizes > 0, np.maximum(found - launch, 0.0), 0.0)
+    return np.where(sizes > 0, np.maximum(found - call_time(system.host, operation), 0.0), 0.0)
 
 
 def _grid(system: Cluster, library: Library, operation: str, placement: GroupPlacement, sizes: Floats) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.collectives.expert_dispatch import token_bytes
 from ffplan.training.axes import RECOMPUTE, ParallelPlans
 
 if TYPE_CHECKING:
@@ -11,10 +12,6 @@ if TYPE_CHECKING:
 
     from ffplan.base.array_math import Number
     from ffplan.design.training import PlanFields
-
-
-FP8_TOKEN = 1.0 + 4.0 / 128
-"""Bytes of a number at FP8, with a scale of four bytes for every 128: DeepSeek-V3 report, arXiv 2412.19437."""
 
 
 def layers_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
@@ -103,6 +100,13 @@ def strides(plans: ParallelPlans) -> dict[str, Number]:
     return found
 
 
+def _dispatched(plan: PlanFields) -> float:
+    """Return the bytes of a number of a token on its way to an expert [byte]."""
+    if plan.dispatch_dtype == "fp8":
+        return float(token_bytes(1, "dispatch"))
+    return 4.0 if plan.precision == "tf32" else 2.0
+
+
 def parallel_plans(plan: PlanFields, gpus: Number, columns: Mapping[str, Number] | None = None) -> ParallelPlans:
     """Return the plans of a plan file.
 
@@ -143,10 +147,13 @@ def parallel_plans(plan: PlanFields, gpus: Number, columns: Mapping[str, Number]
         precision=plan.precision,
         schedule=plan.schedule,
         fused_attention=plan.attention != "unfused",
-        kernel="" if plan.attention in ("fused", "unfused") else plan.attention,
         by_heads=plan.context_exchange == "heads",
         dispatcher=plan.dispatcher or "",
-        dispatch_bytes=FP8_TOKEN if plan.dispatch_dtype == "fp8" else 4.0 if plan.precision == "tf32" else 2.0,
+        dispatch_bytes=float(token_bytes(1, "dispatch"))
+        if plan.dispatch_dtype == "fp8"
+        else 4.0
+        if plan.precision == "tf32"
+        else 2.0,
         imbalance=plan.imbalance,
         eager=plan.elementwise == "eager",
         causal_skip=plan.causal_skip,

@@ -206,7 +206,7 @@ def _check_kernel(bench: CaseParts, software: Software, part: Accelerator, plan:
     Raises:
         InputError: where the plan names one.
     """
-    if plan.attention in ("fused", "unfused") or part.training is None:
+    if not plan.attention_kernel or part.training is None:
         return
     try:
         software.rates(part, plan)
