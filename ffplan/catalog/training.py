@@ -23,7 +23,7 @@ class TrainingRates(Frozen):
     kernels: Identifier | None = None
     """Catalogue id of the table of attention kernels of its generation."""
     stack: Identifier | None = None
-    """Catalogue id of the software stack that plans have which name none: that of most published runs on it."""
+    """Catalogue id of the software stack of most published runs on it, for measured runs that say nothing of theirs."""
     attention: EfficiencyFigure | None = None
     """Fraction of the dense 16-bit peak that fused attention reaches where no table of kernels is named; the fraction
     of GEMMs if omitted."""

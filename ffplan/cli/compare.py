@@ -17,6 +17,7 @@ from ffplan.cli.options import CatalogOption, DesignsArgument, OutputOption, See
 from ffplan.cli.output import Progress, emit
 from ffplan.cli.page import with_extras
 from ffplan.cli.series import MOST
+from ffplan.cli.train_options import StackOption
 from ffplan.studies.asked import Asked
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class JobOptions:
     batch: int | None
     gpus: int | None
     plan: str | None
+    stack: str | None
     search: bool
     tokens: float | None
     money: Asked
@@ -83,7 +85,8 @@ def _training(
     if job.gpus is not None and job.gpus > most:
         raise UsageError(f"ffplan compare: --gpus {job.gpus:,}: one job can span {most:,} on every design")
     gpus = job.gpus or most
-    plan = with_usual_batch(read_plan(job.plan, {"batch": job.batch} if job.batch else {}), part, gpus)
+    given = {name: value for name, value in (("batch", job.batch), ("stack", job.stack)) if value}
+    plan = with_usual_batch(read_plan(job.plan, given), part, gpus)
     assert plan.batch is not None
     progress = Progress(f"searching plans of {part.id}")
     searching = job.search or job.plan is None
@@ -100,17 +103,15 @@ def _training(
     return found, money
 
 
+BaselineOption = Annotated[
+    str | None,
+    typer.Option("--baseline", "-b", metavar="NAME", help="Design that ratios refer to; the first if omitted."),
+]
+
+
 def compare(
     files: DesignsArgument,
-    baseline: Annotated[
-        str | None,
-        typer.Option(
-            "--baseline",
-            "-b",
-            metavar="NAME",
-            help="Design that ratios refer to; the first if omitted.",
-        ),
-    ] = None,
+    baseline: BaselineOption = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -134,6 +135,7 @@ def compare(
         bool,
         typer.Option("--search", help="Search the fastest plan of every design, as without --plan; its fields stay."),
     ] = False,
+    stack: StackOption = None,
     tokens: TokensOption = None,
     years: YearsOption = None,
     draws: DrawsOption = None,
@@ -158,11 +160,13 @@ def compare(
     if model is not None:
         asked = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
         number = None if tokens is None else tokens_of(tokens, "compare")
-        job = JobOptions(model=model, batch=batch, gpus=gpus, plan=plan, search=search, tokens=number, money=asked)
+        job = JobOptions(
+            model=model, batch=batch, gpus=gpus, plan=plan, stack=stack, search=search, tokens=number, money=asked
+        )
         training, money = _training(files, catalog, designs, labels, base, job)
-    elif batch or gpus or plan or search or tokens:
+    elif batch or gpus or plan or stack or search or tokens:
         raise UsageError(
-            "ffplan compare: --batch, --gpus, --plan, --search and --tokens have an effect with --model only"
+            "ffplan compare: --batch, --gpus, --plan, --stack, --search and --tokens have an effect with --model only"
         )
     comparison = study.compare(designs, labels, base, training, money)
     emit(with_extras(compare_document(comparison), form, files, catalog, "comparison"), form, output)

@@ -74,7 +74,7 @@ RecomputeOption = Annotated[
 ]
 StackOption = Annotated[
     str | None,
-    typer.Option("--stack", metavar="ID", help="Software stack; the one usual on the accelerator if omitted."),
+    typer.Option("--stack", metavar="ID", help="Software stack; what published stacks have in common if omitted."),
 ]
 AttentionOption = Annotated[
     str | None,

@@ -84,8 +84,8 @@ class PlanFields(Frozen):
     """Attention kernel: `unfused` passes the scores through memory, all others keep them on the chip: FlashAttention 1
     to 3, the port of 1 to Triton, cuDNN; `fused` is the kernel of the software stack."""
     stack: Identifier | None = None
-    """Catalogue id of the software stack; if omitted, the one that published runs tell most of on the accelerator, and
-    of measured runs the stack that their source names."""
+    """Catalogue id of the software stack; if omitted, the values that published stacks have in common, and of measured
+    runs the stack that their source names, or that of most published runs on the accelerator."""
     elementwise: Literal["fused", "eager"] = "fused"
     """Kernels of norms, positions, activations and the loss: `fused` has few, `eager` one for every operation, as
     PyTorch without a compiler."""

@@ -22,7 +22,7 @@ class Software:
     """What a plan runs on."""
 
     stack: SoftwareStack | None
-    """The stack; None where neither the plan nor the accelerator names one."""
+    """The stack; None where the plan names none."""
     kernels: AttentionRates | None
     """Rates of attention kernels; None where the accelerator names no table."""
     named: bool
@@ -49,27 +49,35 @@ class Software:
 
 
 def software_of(
-    catalog: Catalog, part: Accelerator, named: str | None, document: Document, path: tuple[str | int, ...] = ()
+    catalog: Catalog,
+    part: Accelerator,
+    named: str | None,
+    document: Document,
+    path: tuple[str | int, ...] = (),
+    *,
+    usual: bool = False,
 ) -> Software:
     """Return the software of a plan.
 
     Args:
         catalog: the parts.
         part: the accelerator.
-        named: the stack that the plan names; the accelerator's own if None.
+        named: the stack that the plan names, if it does.
         document: the file that names it.
         path: its place there.
+        usual: take the stack of most published runs on the accelerator where none is named, as measured runs do. A
+            prediction takes the values that stacks have in common: two accelerators under two stacks would differ by
+            their software.
 
     Raises:
         InputError: where there is no such stack.
     """
     rates = part.training
-    usual = rates.stack if rates else None
     stack = None
     if named is not None:
         stack = catalog.get(SoftwareStack, named, document, path)
-    elif usual is not None:
-        stack = catalog.get(SoftwareStack, usual, catalog.entry(part.id).document, ("training", "stack"))
+    elif usual and rates is not None and rates.stack is not None:
+        stack = catalog.get(SoftwareStack, rates.stack, catalog.entry(part.id).document, ("training", "stack"))
     kernels = None
     if rates is not None and rates.kernels is not None:
         kernels = catalog.get(AttentionRates, rates.kernels, catalog.entry(part.id).document, ("training", "kernels"))

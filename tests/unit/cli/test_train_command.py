@@ -245,7 +245,7 @@ def test_a_batch_is_needed_and_uncalibrated_accelerators_are_estimated(tmp_path:
     assert (own["estimated_from"], own["error_band"], own["stack"], own["stack_named"]) == (
         None,
         0.12,
-        "nemo-2025",
+        None,
         False,
     )
     assert own["error_basis"] == "795 published runs, each software stack predicted without it"
