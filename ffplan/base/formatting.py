@@ -60,6 +60,12 @@ def listed(words: Iterable[str]) -> str:
     return " and ".join((", ".join(each[:-1]), each[-1])) if len(each) > 1 else "".join(each)
 
 
+def first_few(words: Iterable[str], most: int = 3) -> str:
+    """Return the first words of a list, each once, and the number of others, such as `a, b, c and 5 more`."""
+    each = list(dict.fromkeys(words))
+    return listed(each) if len(each) <= most else f"{', '.join(each[:most])} and {len(each) - most:,} more"
+
+
 def percent(value: float) -> str:
     """Return a fraction as a whole percentage."""
     return f"{value * 100:.0f} %"

@@ -73,6 +73,7 @@ def walk_figures(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tupl
 
 
 PciId = Annotated[str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{4}$")]
+CpuId = Annotated[str, Field(pattern=r"^[A-Za-z]{2,12}:[0-9]{1,3}:[0-9]{1,3}$")]
 Precision = Literal["fp64", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"]
 
 
@@ -132,6 +133,10 @@ class Cpu(Part):
     kind_words: ClassVar[str] = "CPU"
 
     kind: Literal["cpu"]
+    arch: Literal["x86_64", "arm64"] = "x86_64"
+    """Instruction set."""
+    cpuid: Many[CpuId] = ()
+    """Vendor, family and model that it shows, as in AuthenticAMD:143:49; CPUs of one generation share them."""
     cores: CountFigure
     """Cores."""
     memory_channels: CountFigure
@@ -287,6 +292,8 @@ class ScaleUp(Frozen):
     """True where a switch joins all accelerators of the server."""
     mesh: bool = False
     """True where a link joins every two accelerators of the server, and no switch does."""
+    links: Many[Annotated[tuple[Identifier, Identifier], Field(strict=False)]] = ()
+    """Accelerators that links join two by two, where no switch, mesh, torus or bridge does: a ring, or two halves."""
     torus: Many[Annotated[int, Field(ge=2, le=1000)]] = ()
     """Accelerators along each axis of a torus, in which neighbours alone are linked: [16, 20, 28] of a TPU v5p pod."""
     name: Text = "NVLink"

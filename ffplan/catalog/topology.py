@@ -51,6 +51,24 @@ def _names(server: Server | StorageServer) -> Iterator[tuple[str, tuple[str | in
             yield slot.id, ("accelerators", position, "id")
 
 
+def _link_faults(links: Iterable[tuple[str, str]], known: set[str], document: Document) -> Iterator[Finding]:
+    """Yield a finding for every link that joins no two accelerators of the server, or stands twice."""
+    seen: set[tuple[str, str]] = set()
+    for position, pair in enumerate(links):
+        path = ("nvlink", "links", position)
+        for index, name in enumerate(pair):
+            if name not in known:
+                words = f"the accelerator `{name}` does not exist in this server"
+                yield document.finding(RULE, (*path, index), words, did_you_mean(name, known, what="accelerator"))
+        ends = (min(pair), max(pair))
+        if pair[0] == pair[1]:
+            yield document.finding(RULE, path, f"a link of `{pair[0]}` leads to itself", "name two accelerators")
+        elif ends in seen:
+            words = f"the link between `{pair[0]}` and `{pair[1]}` stands twice"
+            yield document.finding(RULE, path, words, "list two accelerators once, however many links join them")
+        seen.add(ends)
+
+
 def _scale_up_faults(server: Server, document: Document) -> Iterator[Finding]:
     if server.nvlink is None:
         return
@@ -90,9 +108,11 @@ def _scale_up_faults(server: Server, document: Document) -> Iterator[Finding]:
                     "a bridge joins two accelerators",
                 )
             taken.add(name)
+    yield from _link_faults(server.nvlink.links, known, document)
     kinds = {
         "bridged pairs": bool(server.nvlink.pairs),
         "a mesh": server.nvlink.mesh,
+        "single links": bool(server.nvlink.links),
         "a switch": server.nvlink.switched,
         "a torus": bool(server.nvlink.torus),
     }

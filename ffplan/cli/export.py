@@ -95,15 +95,13 @@ def _cables(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator
 
 def _nccl(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     from ffplan.catalog.parts import Server
-    from ffplan.interop.nccl import topology_xml
+    from ffplan.interop.topology.writing import Inside, topology_xml
 
     _whole(plane, zone, "the file describes a server")
     group = wired.design.compute
     assert isinstance(group.server, Server)
-    pci = {nic.id: nic.pci_ids[0] for nic in group.nics if nic.pci_ids}
-    if group.accelerator and group.accelerator.pci_ids:
-        pci[group.accelerator.id] = group.accelerator.pci_ids[0]
-    return topology_xml(group.server, group.accelerator, pci)
+    nics, cpus = {part.id: part for part in group.nics}, {part.id: part for part in group.cpus}
+    return topology_xml(Inside(group.server, group.accelerator, nics, cpus))
 
 
 _MAKERS: dict[Target, Callable[[WiredDesign, int | None, int | None], str | Iterator[str]]] = {

@@ -11,24 +11,46 @@ import typer
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.loading import read_bytes, read_text
-from ffplan.cli.options import CatalogOption, OutputOption
+from ffplan.cli.options import CatalogOption, OutputOption, complete_part
 from ffplan.cli.output import write
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
+    from ffplan.interop.topology.server_file import Basis
 
 app = typer.Typer(help="Read files of other programs.", no_args_is_help=True, rich_markup_mode=None)
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="The file.")]
 
 
-def pci_ids(catalog: Catalog) -> dict[str, str]:
-    """Return the catalogue id of every PCI id that a part of the catalogue shows."""
-    found = {}
-    for name in catalog.ids():
-        if catalog.kind_of(name) in ("accelerator", "nic"):
-            for pci in getattr(catalog.entry(name).part, "pci_ids", ()):
-                found[pci] = name
-    return found
+def _day(text: str | None) -> str:
+    """Return a day as YYYY-MM-DD; today's if None.
+
+    Raises:
+        UsageError: where it is no day.
+    """
+    from datetime import UTC, date, datetime
+
+    if text is None:
+        return datetime.now(tz=UTC).date().isoformat()
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise UsageError(f"ffplan import nccl: --date: `{text}` is no day; write it as 2026-08-31") from None
+
+
+def _basis(catalog: Catalog, name: str | None) -> Basis | None:
+    """Return the server that stands in for what a file cannot tell.
+
+    Raises:
+        UsageError: where there is no such server.
+    """
+    from ffplan.catalog.parts import Server
+    from ffplan.interop.topology.server_file import Basis
+
+    if name is None:
+        return None
+    server = part_of(catalog, Server, name, "ffplan import nccl: --like")
+    return Basis(server, catalog.entry(name).document.data)
 
 
 @app.command("nccl")
@@ -36,28 +58,43 @@ def import_nccl(
     file: FileArgument,
     name: Annotated[str, typer.Option("--id", metavar="ID", help="Id of the server.")] = "imported-server",
     cpu: Annotated[str | None, typer.Option("--cpu", metavar="ID", help="Catalogue id of the CPUs.")] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            "--like",
+            metavar="ID",
+            help="Server of the catalogue whose figures stand in for what the file cannot tell.",
+            autocompletion=complete_part("server"),
+        ),
+    ] = None,
+    date: Annotated[
+        str | None, typer.Option("--date", metavar="DAY", help="Day of the reading, 2026-08-31; today if omitted.")
+    ] = None,
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Turn NCCL topology XML into a server file, and name the figures that the file still lacks."""
+    """Turn topology XML of NCCL or RCCL into a server file, and name what is still to fill in."""
     from ffplan.catalog.parts import Cpu
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.model import IDENTIFIER
     from ffplan.inputs.validate import pattern_words
-    from ffplan.interop.nccl import MOST_BYTES, read_inside, server_yaml
+    from ffplan.interop.topology.parts import known_parts
+    from ffplan.interop.topology.reading import read_server
+    from ffplan.interop.topology.server_file import server_file
+    from ffplan.interop.topology.xml_tree import MOST_BYTES
 
     if not IDENTIFIER.fullmatch(name):
         raise UsageError(f"ffplan import nccl: --id: `{name}` is no id; {pattern_words(IDENTIFIER.pattern)}")
-    own = Catalog(catalog or ())
+    own, day = Catalog(catalog or ()), _day(date)
     if cpu:
         part_of(own, Cpu, cpu, "ffplan import nccl: --cpu")
-    inside = read_inside(read_bytes(file, MOST_BYTES), file)
-    parts = pci_ids(own)
-    if cpu:
-        parts["cpu"] = cpu
-    text, lacking = server_yaml(inside, name, Path(file).name, parts)
-    write(text, output)
-    for item in lacking:
+    basis = _basis(own, like)
+    found = read_server(read_bytes(file, MOST_BYTES), file)
+    made = server_file(found, known_parts(own), name=name, file=Path(file).name, date=day, cpu=cpu, basis=basis)
+    write(made.text, output)
+    for words in made.warnings:
+        print(f"ffplan import: warning: {words}", file=sys.stderr)
+    for item in made.todo:
         print(f"ffplan import: still to fill in: {item}", file=sys.stderr)
 
 

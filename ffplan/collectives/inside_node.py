@@ -31,7 +31,8 @@ def link_factor(job: RankLayout) -> Number:
 
     Equation:
         mesh: (G - 1) / (p - 1) for p of G GPUs: p - 1 rings without a common link carry 1 / (p - 1) of it each; torus
-        of k axes: k over the axes that p ranks span one after the other, of which one that is not closed counts half
+        of k axes: k over the axes that p ranks span one after the other, of which one that is not closed counts half;
+        other links: those of the GPU with most, over those that rings can use
 
     Source:
         [2]; scaling book, chapter on TPUs: each full axis carries a ring in both directions.
@@ -40,6 +41,8 @@ def link_factor(job: RankLayout) -> Number:
     if torus:
         spanned, opened, _ = axes_spanned(torus, job.per_node)
         return len(torus) / (spanned - opened / 2)
+    if job.host.links is not None:
+        return job.host.links.most / job.host.links.rings
     if not job.host.mesh:
         return 1.0
     return (len(job.host.gpus) - 1) / maximum(job.per_node - 1, 1)
@@ -81,16 +84,18 @@ def exchange_factor(job: RankLayout) -> Number:
         job: the ranks.
 
     Returns:
-        Factor [1]; on a torus the hops of the mean pair, else that of rings.
+        Factor [1]; on a torus, and on single links, the hops of the mean pair, else that of rings.
 
     Equation:
         k over the axes spanned, as for rings, x max(1, sum of hops): d / 4 on a closed axis of d, n / 3 on an open one
-        of n ranks
+        of n ranks; other links: hops of the mean pair x the links of the GPU with most, over those of the mean GPU
 
     Source:
         Definition; Dally and Towles, "Principles and Practices of Interconnection Networks", section 5.2.
     """
-    torus = job.host.torus
+    torus, links = job.host.torus, job.host.links
+    if links is not None:
+        return links.hops * links.most / links.mean
     if not torus:
         return link_factor(job)
     spanned, opened, along = axes_spanned(torus, job.per_node)

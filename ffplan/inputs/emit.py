@@ -34,3 +34,14 @@ def scalar(text: str) -> str:
 def comment(text: str) -> str:
     """Return a text that can stand behind `#`, on one line."""
     return visible(" ".join(text.split()))
+
+
+def flow(value: object) -> str:
+    """Return plain data on one line: mappings and lists between brackets, texts as `scalar` writes them."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}: {flow(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(flow, value)) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return scalar(value) if isinstance(value, str) else repr(value)

@@ -65,6 +65,7 @@ def _first_model(annotation: Any) -> Any:
 
 _PATTERNS = {
     "^[a-z0-9][": "start with a lower-case letter or a digit; then letters, digits, `.`, `+` and `-`",
+    "^[A-Za-z]{2,12}:": "write vendor, family and model, such as `AuthenticAMD:143:49`, in quotes",
     "^[A-Za-z]": "write a code such as USD, or a word such as paper-unit",
     "^\\d{4}": "write a year, month or day: 2024, 2024-08 or 2024-08-31",
     "^[0-9a-f]{4}:": "write vendor and device as four hexadecimal digits each, such as `10de:20b0`, in quotes",

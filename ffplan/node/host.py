@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import real
 from ffplan.base.record import record
 from ffplan.catalog.parts import Accelerator, Cpu, Nic, RootPortLimits, Server
+from ffplan.node.link_graph import LinkGraph, link_graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +77,7 @@ class Host:
     ports: tuple[Port, ...]
     pairs: tuple[tuple[str, str], ...]
     joined: bool
-    """True where a scale-up switch, a full mesh of links, or a torus joins all GPUs."""
+    """True where a scale-up switch, a mesh or other links, or a torus join all GPUs."""
     domain_nodes: int
     """Nodes that one scale-up switch joins."""
     pcie: Range | None
@@ -95,6 +96,8 @@ class Host:
     """Practical host memory bandwidth over all sockets: low end, value and high end of the known range [GB/s]."""
     mesh: bool = False
     """True where links between every two GPUs join them, and no switch."""
+    links: LinkGraph | None = None
+    """Links between single GPUs, where nothing else joins them; None without."""
     torus: tuple[int, ...] = ()
     """GPUs along each axis of a torus that joins them; empty without one."""
     scale_up_name: str = "NVLink"
@@ -204,6 +207,7 @@ def host_of(
     with_nics = [port for port in ports if port.nics]
     switched_ports = [port for port in with_nics if port.pcie_switch and port.gpus]
     scale_up = server.nvlink
+    graph = link_graph([slot.id for slot in server.accelerators], scale_up.links) if scale_up else None
     link = server.accelerator_pcie or (accelerator.pcie.bandwidth if accelerator and accelerator.pcie else None)
     return Host(
         id=server.id,
@@ -212,7 +216,9 @@ def host_of(
         cpus=tuple(cpus),
         ports=ports,
         pairs=tuple(scale_up.pairs) if scale_up else (),
-        joined=bool(scale_up and (scale_up.switched or scale_up.mesh or scale_up.torus)),
+        joined=bool(scale_up and (scale_up.switched or scale_up.mesh or scale_up.torus))
+        or (graph is not None and graph.connected),
+        links=graph,
         mesh=bool(scale_up and scale_up.mesh),
         torus=tuple(scale_up.torus) if scale_up else (),
         scale_up_name=scale_up.name if scale_up else "",

@@ -90,7 +90,13 @@ def _fabric(f: FabricReport) -> Lines:
 
 def _scale_up(s: ScaleUpReport) -> str:
     rate = f", {number(s.gbyte_s)} GB/s each way" if s.gbyte_s else ""
-    kind = {"switch": "switched domains", "mesh": "meshes", "torus": "tori", "pairs": "bridged pairs"}[s.kind]
+    kind = {
+        "switch": "switched domains",
+        "mesh": "meshes",
+        "torus": "tori",
+        "pairs": "bridged pairs",
+        "links": "linked nodes",
+    }[s.kind]
     return f"{s.domains:,} {s.name} {kind} of {s.accelerators_per_domain} accelerators{rate}"
 
 

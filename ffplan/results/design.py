@@ -196,7 +196,7 @@ class ScaleUpReport:
     """The tier below the fabric: bridged pairs, full meshes, or domains behind a switch."""
 
     kind: str
-    """pairs, mesh, torus or switch."""
+    """pairs, mesh, torus, switch, or links between single accelerators."""
     name: str
     """Name of the network, such as NVLink or xGMI."""
     accelerators_per_domain: int

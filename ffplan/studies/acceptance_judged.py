@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import listed, percent, plural
+from ffplan.base.formatting import first_few, listed, percent, plural
 from ffplan.results.acceptance import CheckRow, JudgedRow, Measured, SlowRow
 from ffplan.studies.goodput_summary import expected_terms, service_efficiency
 
@@ -178,13 +178,6 @@ def slow_parts(measured: tuple[Measured, ...], job: TrainReport | None) -> tuple
     return tuple(sorted(found, key=lambda row: row.value / row.median))
 
 
-def _first(names: list[str]) -> str:
-    """Return a few names, and how many more there are."""
-    if len(names) <= NAMED:
-        return listed(names)
-    return f"{', '.join(names[:NAMED])} and {len(names) - NAMED:,} more"
-
-
 def words(rows: tuple[CheckRow, ...], judged: tuple[JudgedRow, ...], slow: tuple[SlowRow, ...]) -> tuple[str, ...]:
     """Return the answer, a sentence each.
 
@@ -204,7 +197,7 @@ def words(rows: tuple[CheckRow, ...], judged: tuple[JudgedRow, ...], slow: tuple
     ]
     failing = list(dict.fromkeys(item.measured.host for item in judged if item.verdict == "fail"))
     if failing:
-        lines.append(f"Failing: {_first(failing)}.")
+        lines.append(f"Failing: {first_few(failing, NAMED)}.")
     if slow:
         names = list(dict.fromkeys(f"{row.host} {row.part}".strip() for row in slow))
         lines.append(

@@ -82,6 +82,8 @@ def _scale_up_words(design: ResolvedDesign) -> str:
         return f"{server.nvlink.name} torus of {' x '.join(map(str, server.nvlink.torus))}{rate}"
     if server.nvlink.mesh:
         return f"{server.nvlink.name} mesh joins all {len(server.accelerators)}{rate}"
+    if server.nvlink.links:
+        return f"{len(server.nvlink.links)} {server.nvlink.name} links between two{rate}"
     if server.nvlink.switched:
         if server.nvlink.nodes > 1:
             joined = len(server.accelerators) * server.nvlink.nodes
@@ -93,7 +95,9 @@ def _scale_up_words(design: ResolvedDesign) -> str:
 def _scale_up(design: ResolvedDesign) -> out.ScaleUpReport | None:
     group = design.compute
     scale_up = group.server.nvlink if isinstance(group.server, Server) else None
-    if scale_up is None or not (scale_up.switched or scale_up.mesh or scale_up.torus or scale_up.pairs):
+    if scale_up is None:
+        return None
+    if not (scale_up.switched or scale_up.mesh or scale_up.torus or scale_up.pairs or scale_up.links):
         return None
     rate = group.accelerator.nvlink.value if group.accelerator and group.accelerator.nvlink else None
     nodes, each = group.group.count, group.accelerators_per_node
@@ -103,6 +107,8 @@ def _scale_up(design: ResolvedDesign) -> out.ScaleUpReport | None:
         kind, size, domains = "torus", each * scale_up.nodes, -(-nodes // scale_up.nodes)
     elif scale_up.mesh:
         kind, size, domains = "mesh", each, nodes
+    elif scale_up.links:
+        kind, size, domains = "links", each, nodes
     else:
         kind, size, domains = "pairs", 2, len(scale_up.pairs) * nodes
     pair = pair_times(design)

@@ -50,9 +50,12 @@ def _yaml(chance: Random) -> Any:
 
 def _nccl(chance: Random) -> Any:
     from ffplan.inputs.document import parse_document
-    from ffplan.interop.nccl import read_inside, server_yaml
+    from ffplan.interop.topology.parts import KnownParts
+    from ffplan.interop.topology.reading import read_server
+    from ffplan.interop.topology.server_file import server_file
 
-    written, _ = server_yaml(read_inside(files.nccl(chance), NAME), "fuzzed", NAME, {"10de:20b0": "a100-sxm-40gb"})
+    found = read_server(files.nccl(chance), NAME)
+    written = server_file(found, KnownParts({}, {}, {}), name="fuzzed", file=NAME, date="2026-11-23").text
     document = parse_document(written.encode(), NAME)  # what we write can be read
     assert document.data["kind"] == "server"
 

@@ -433,7 +433,8 @@ CASES = (
             ("deep", b"<a>" * 100),
             ("other-root", b'<graphs version="1"/>'),
             ("nothing-inside", b'<system version="1"><cpu numaid="0"/></system>'),
-            ("without-device", b'<system>\n<cpu>\n<pci class="0x030200" vendor="0x10de"/>\n</cpu>\n</system>'),
+            ("bus-ids-alone", b'<system>\n<cpu>\n<pci busid="0000:00:16.0"/>\n</cpu>\n</system>'),
+            ("vendor", _nccl_gpu(b"").replace(b"0x10de", b"NVIDIA")),
             ("speed", _nccl_gpu(b'link_speed="7 GT/s"')),
             ("lanes", _nccl_gpu(b'link_width="x16"')),
             ("lanes-power", _nccl_gpu('link_width="²"'.encode())),
@@ -471,7 +472,7 @@ CASES = (
             ("unit", "sizes: [1 MiB, 1 GiB]", "sizes: [1 MiB, 1024]"),
         )
     ),
-    _part("pci-id", "connectx-6-200g", "kind: nic\n", "kind: nic\npci_ids: [xyz]\n"),
+    _part("pci-id", "connectx-6-200g", 'pci_ids: ["15b3:101b"]', "pci_ids: [xyz]"),
     Case(
         "cases-transports",
         raw=(MEASURED + OFFLOAD).encode(),

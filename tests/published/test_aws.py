@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from ffplan.catalog.parts import Server
 from ffplan.catalog.store import Catalog
 from ffplan.collectives.bottleneck import solve
 from ffplan.collectives.pods import offloaded_run_time, pod_ring
@@ -15,7 +16,8 @@ from ffplan.collectives.volumes import bus_factor
 from ffplan.design.training import PlanFields
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
-from ffplan.interop.nccl import read_inside, topology_xml
+from ffplan.interop.topology.reading import read_server
+from ffplan.interop.topology.writing import Inside, topology_xml
 from ffplan.node.resources import resources
 from ffplan.studies.collective_row import bound_of
 from ffplan.training.memory import stage_bytes
@@ -146,9 +148,17 @@ def links() -> dict[str, str]:
         assert found.links is not None
         counts.append(found.links.value)
     server = CATALOG.entry(P4D).part
-    inside = read_inside(topology_xml(server, gpu("a100-sxm-40gb"), {}).encode(), "p4d.xml")  # type: ignore[arg-type]
-    ports = [bridge for _, bridges in inside.sockets for bridge in bridges]
-    kinds = {tuple(sorted(device.kind for device in bridge.devices)) for bridge in ports}
+    assert isinstance(server, Server)
+    cpus, nics = CATALOG.ids_of("cpu"), CATALOG.ids_of("nic")
+    written = Inside(
+        server,
+        gpu("a100-sxm-40gb"),
+        {name: CATALOG.entry(name).part for name in nics},  # type: ignore[misc]
+        {name: CATALOG.entry(name).part for name in cpus},  # type: ignore[misc]
+    )
+    inside = read_server(topology_xml(written).encode(), "p4d.xml")
+    ports = [port for socket in inside.sockets for port in socket.ports]
+    kinds = {("gpu",) * len(port.gpus) + ("nic",) * len(port.nics) for port in ports}
     assert len(kinds) == 1
     (each,) = kinds
     pcie = host_named(P4D).pcie

@@ -43,7 +43,7 @@ def test_xml_writes_no_keys_of_its_own(tmp_path: Path) -> None:
 def test_names_of_files_write_no_keys(tmp_path: Path) -> None:
     name = 'a", evil: "b.xml'
     done = ffplan("import nccl", str(imported(tmp_path, name=name)), "--id", "mine")
-    assert yaml.safe_load(done.out)["sources"]["xml"]["title"] == f"NCCL topology file {name}"
+    assert yaml.safe_load(done.out)["sources"]["xml"]["title"] == f"topology file {name} of NCCL or RCCL"
 
 
 @pytest.mark.parametrize("given", ["a: {b", "../../x", "", "Ünder", "x" * 101, "a b"])

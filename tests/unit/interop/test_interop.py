@@ -14,9 +14,9 @@ import networkx as nx
 import pytest
 
 from ffplan.base.hostlist import fold, unfold
-from ffplan.interop.nccl import read_inside, server_yaml
 from ffplan.interop.programs import ProgramError, find_library, find_program, run_program, running, wait_for
 from ffplan.interop.slurmctld import read_topology
+from ffplan.interop.topology.reading import read_server
 from tests.support import ROOT, ZONES_APART, ffplan, vary_design
 
 if TYPE_CHECKING:
@@ -56,37 +56,30 @@ def test_host_lists_fold_and_unfold() -> None:
 
 def test_the_p4d_topology() -> None:
     """Two groups of two GPUs and an adapter behind a PCIe switch on each of two sockets."""
-    inside = read_inside(p4d().encode(), "p4d.xml")
-    assert [len(bridges) for _, bridges in inside.sockets] == [2, 2]
-    for _, bridges in inside.sockets:
-        for bridge in bridges:
-            assert bridge.switch
-            assert [device.kind for device in bridge.devices] == ["gpu", "gpu", "nic"]
-            assert {(device.generation, device.lanes) for device in bridge.devices} == {(3, 16)}
-    text, lacking = server_yaml(inside, "p4d-24xlarge", "p4d.xml", {"10de:20b0": "a100-sxm-40gb"})
-    assert "accelerator: a100-sxm-40gb" in text
-    assert any("1d0f:efa0" in item for item in lacking)
+    inside = read_server(p4d().encode(), "p4d.xml")
+    assert [len(socket.ports) for socket in inside.sockets] == [2, 2]
+    for port in (port for socket in inside.sockets for port in socket.ports):
+        assert port.switched
+        assert (len(port.gpus), len(port.nics)) == (2, 1)
+        assert {str(device.link) for device in (*port.gpus, *port.nics)} == {"x16 Gen3"}
+    assert {gpu.pci_id for gpu in inside.gpus} == {"10de:20b0"}
 
 
 def test_an_imported_server_works_once_it_is_filled_in(tmp_path: Path) -> None:
     source = tmp_path / "p4d.xml"
     source.write_text(p4d())
-    done = ffplan("import nccl", str(source), "--id", "p4d-24xlarge", "--cpu", "xeon-8480c")
+    done = ffplan("import nccl", str(source), "--id", "p4d-mine", "--cpu", "xeon-8480c")
     assert done.code == 0
-    assert "still to fill in: memory of each socket" in done.err
-    memory = (
-        "memory: {channels: {value: 6, source: xml}, rate: {value: 2933 MT/s, source: xml}, "
-        "dimms: {value: 12, source: xml}, capacity: {value: 576 GB, source: xml}, "
-        "power_per_dimm: {value: 5 W, source: xml}}"
-    )
-    text = done.out.replace("memory: {}  # fill in", memory)
-    text = text.replace("power: {}  # fill in", "nvlink: {switched: true}\npower: {other: {value: 900 W, source: xml}}")
-    text = text.replace('date: "unknown"', 'date: "2026-11"')
+    assert "still to fill in: memory.channels" in done.err
+    text = done.out
+    for name, value in (("channels", "6"), ("rate", "2933 MT/s"), ("dimms", "12"), ("capacity", "576 GB")):
+        text = text.replace(f"{name}: {{value: TODO", f"{name}: {{value: {value}")
+    text = text.replace("power: {}", "nvlink: {switched: true}\npower: {other: {value: 900 W, source: filled}}")
     parts = tmp_path / "parts"
     parts.mkdir()
-    (parts / "p4d-24xlarge.yaml").write_text(text)
+    (parts / "p4d-mine.yaml").write_text(text)
     changes = (
-        ("server: dgx-a100-320gb, count: 1250", "server: p4d-24xlarge, count: 40"),
+        ("server: dgx-a100-320gb, count: 1250", "server: p4d-mine, count: 40"),
         ("tiers: 3", "tiers: 2"),
         ("  core_policy: per-rail-whole-pods", "  #"),
         *((line, "#") for line in ("cost:", "  price_book", "  exclude")),
@@ -96,22 +89,12 @@ def test_an_imported_server_works_once_it_is_filled_in(tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert json.loads(done.out)["hardware"]["nics_on_fabric"] == 4
     exported = ffplan("export", str(design), "--catalog", str(parts), "--to", "nccl").out
-    again = read_inside(exported.encode(), "again.xml")
-    original = read_inside(p4d().encode(), "p4d.xml")
-    for (_, one), (_, two) in zip(again.sockets, original.sockets, strict=True):
-        assert [[d.pci_id for d in b.devices] for b in one] == [[d.pci_id for d in b.devices] for b in two]
-
-
-def test_nvlink_in_a_topology() -> None:
-    gpu = '<pci busid="0:{n}" class="0x030200" vendor="0x10de" device="0x20f1"><gpu>{links}</gpu></pci>'
-    pair = '<nvlink target="0:{n}" count="12" tclass="0x030200"/>'
-    gpus = gpu.format(n=1, links=pair.format(n=2)) + gpu.format(n=2, links=pair.format(n=1))
-    text = f"<system><cpu>{gpus}</cpu></system>"
-    inside = read_inside(text.encode(), "pair.xml")
-    assert (inside.switched, inside.pairs) == (False, [("0:1", "0:2")])
-    assert "nvlink: {pairs: [[gpu0, gpu1]]}" in server_yaml(inside, "pair", "pair.xml", {})[0]
-    switched = text.replace('tclass="0x030200"', 'tclass="0x068000"')
-    assert read_inside(switched.encode(), "switch.xml").switched
+    again = read_server(exported.encode(), "again.xml")
+    original = read_server(p4d().encode(), "p4d.xml")
+    for one, two in zip(again.sockets, original.sockets, strict=True):
+        assert [[d.pci_id for d in (*p.gpus, *p.nics)] for p in one.ports] == [
+            [d.pci_id for d in (*p.gpus, *p.nics)] for p in two.ports
+        ]
 
 
 def test_diff_names_what_is_missing_extra_and_miswired(tmp_path: Path) -> None:

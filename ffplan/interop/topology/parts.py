@@ -1,0 +1,67 @@
+"""Catalogue parts that the ids of a topology file point to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.catalog.parts import Accelerator, Cpu, Nic
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.interop.topology.model import PciDevice, SocketFound
+
+
+@record
+class KnownParts:
+    """Parts by the ids that a topology file has; an id may belong to several."""
+
+    accelerators: dict[str, list[Accelerator]]
+    """By PCI id."""
+    nics: dict[str, list[Nic]]
+    """By PCI id."""
+    cpus: dict[str, list[Cpu]]
+    """By vendor, family and model."""
+
+
+def known_parts(catalog: Catalog) -> KnownParts:
+    """Return the parts of a catalogue by their ids.
+
+    Raises:
+        InputError: where a part's file is wrong.
+    """
+    found = KnownParts({}, {}, {})
+    for name in catalog.ids_of("accelerator"):
+        part = catalog.entry(name).part
+        assert isinstance(part, Accelerator)
+        for pci in part.pci_ids:
+            found.accelerators.setdefault(pci, []).append(part)
+    for name in catalog.ids_of("nic"):
+        part = catalog.entry(name).part
+        assert isinstance(part, Nic)
+        for pci in part.pci_ids:
+            found.nics.setdefault(pci, []).append(part)
+    for name in catalog.ids_of("cpu"):
+        part = catalog.entry(name).part
+        assert isinstance(part, Cpu)
+        for cpuid in part.cpuid:
+            found.cpus.setdefault(cpuid, []).append(part)
+    return found
+
+
+def of_gpu(parts: KnownParts, gpu: PciDevice) -> list[Accelerator]:
+    """Return the accelerators that a GPU may be."""
+    return parts.accelerators.get(gpu.pci_id, [])
+
+
+def of_nic(parts: KnownParts, nic: PciDevice) -> list[Nic]:
+    """Return the NICs that a card may be: those of its PCI id, of which the rate of its port may single one out."""
+    found = parts.nics.get(nic.pci_id, [])
+    if nic.gbyte_s is None:
+        return found
+    return [part for part in found if abs(part.rate.value - nic.gbyte_s) < 0.05 * nic.gbyte_s] or found
+
+
+def of_socket(parts: KnownParts, socket: SocketFound) -> list[Cpu]:
+    """Return the CPUs that a socket may hold: those of its family and model."""
+    return parts.cpus.get(socket.cpuid, [])

@@ -1,0 +1,130 @@
+"""The scale-up network that a topology file lists: a switch, a mesh, pairs, or other links."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import first_few
+from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ffplan.interop.topology.xml_tree import Element
+
+SWITCH = "0x0680"
+"""Class of an NVSwitch: other bridge."""
+NAMES = {"nvlink": "NVLink", "xgmi": "xGMI"}
+"""Name of the network by the element of a link."""
+
+
+@record
+class ScaleUpLink:
+    """Links of a GPU to one target."""
+
+    gpu: str
+    """Bus id of the GPU."""
+    target: str
+    """Bus id of a switch or another GPU."""
+    count: int
+    kind: str
+    """nvlink or xgmi."""
+    switch: bool
+    """True where the target is a switch."""
+    line: int
+
+
+@record
+class ScaleUpFound:
+    """The scale-up network of a server."""
+
+    kind: str
+    """switch, mesh, pairs, links or none."""
+    name: str
+    """NVLink or xGMI; empty without one."""
+    pairs: tuple[tuple[str, str], ...]
+    """Bus ids of GPUs that links join, each pair once; empty under a switch."""
+    links_per_gpu: int
+    """Links of the GPU that has most [1]."""
+    faults: tuple[str, ...]
+    """What the file says wrongly, in words."""
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 1
+
+
+def links_of(gpu: Element, bus: str) -> list[ScaleUpLink]:
+    """Return the scale-up links of a GPU.
+
+    Args:
+        gpu: its `gpu` element.
+        bus: its bus id.
+    """
+    return [
+        ScaleUpLink(
+            gpu=bus,
+            target=child.attributes.get("target", "").lower(),
+            count=_number(child.attributes.get("count", "1")),
+            kind=child.tag,
+            switch=child.attributes.get("tclass", "").lower().startswith(SWITCH),
+            line=child.line,
+        )
+        for child in gpu.children
+        if child.tag in NAMES
+    ]
+
+
+def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound:
+    """Return the structure of a scale-up network.
+
+    A switch joins all GPUs where links lead to one; a mesh joins every two by a link of their own; pairs join every
+    GPU to one other at most; anything else is a list of links.
+
+    Args:
+        links: links of every GPU.
+        gpus: bus ids of all GPUs.
+    """
+    given, all_gpus = list(links), list(gpus)
+    known, faults, counted = set(all_gpus), [], dict.fromkeys(all_gpus, 0)
+    ends: set[tuple[str, str]] = set()
+    switched, own = False, []
+    for link in given:
+        if link.target == link.gpu:
+            own.append(link)
+            continue
+        if not link.switch and link.target not in known:
+            faults.append(f"line {link.line}: a link of {link.gpu} leads to `{link.target}`, no GPU of this file")
+            continue
+        counted[link.gpu] += link.count
+        switched |= link.switch
+        if not link.switch:
+            ends.add((link.gpu, link.target))
+    if own:
+        gpus_of = first_few(link.gpu for link in own)
+        faults.append(f"line {own[0].line}: links of {gpus_of} lead to themselves; they are left out")
+    names = {NAMES[link.kind] for link in given}
+    for one, two in sorted(ends):
+        if (two, one) not in ends:
+            faults.append(f"the links between {one} and {two} stand at {one} alone; they are taken as there")
+    pairs = tuple(sorted({(min(pair), max(pair)) for pair in ends}))
+    name = " and ".join(sorted(names)) if switched or pairs else ""
+    kind = "switch" if switched else _kind(pairs, all_gpus)
+    return ScaleUpFound(
+        kind=kind,
+        name=name,
+        pairs=() if switched else pairs,
+        links_per_gpu=max(counted.values(), default=0),
+        faults=tuple(faults),
+    )
+
+
+def _kind(pairs: tuple[tuple[str, str], ...], gpus: list[str]) -> str:
+    if not pairs:
+        return "none"
+    ends = [gpu for pair in pairs for gpu in pair]
+    if len(set(ends)) == len(ends):
+        return "pairs"
+    every = {(min(pair), max(pair)) for pair in combinations(gpus, 2)}
+    return "mesh" if set(pairs) == every else "links"

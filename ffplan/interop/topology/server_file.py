@@ -1,0 +1,309 @@
+"""A catalogue file of a server from its topology file: what it tells, and what is left to fill in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.formatting import plural
+from ffplan.base.record import record
+from ffplan.catalog.parts import Server
+from ffplan.inputs.emit import comment, flow, quoted, scalar
+from ffplan.interop.topology.parts import of_gpu, of_nic, of_socket
+from ffplan.interop.topology.pcie import PcieRate
+
+if TYPE_CHECKING:
+    from ffplan.catalog.parts import Accelerator
+    from ffplan.interop.topology.model import PciDevice, ServerTopology, SocketFound
+    from ffplan.interop.topology.parts import KnownParts
+
+TODO = "TODO"
+"""Stands for a value that the file cannot tell; every place that has it is to be filled in."""
+MEMORY = (
+    ("channels", "populated channels of a socket, such as 8"),
+    ("rate", "at which they run, such as 4800 MT/s"),
+    ("dimms", "memory modules of a socket, such as 16"),
+    ("capacity", "memory of a socket, such as 1024 GB"),
+)
+"""Figures of memory, which topology files lack."""
+
+
+@record
+class Basis:
+    """A catalogued server that stands in for what a topology file cannot tell."""
+
+    server: Server
+    data: Mapping[str, Any]
+    """Its file as plain values."""
+
+
+@record
+class ServerFile:
+    """A server file, with what is still to fill in and what is odd."""
+
+    text: str
+    todo: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+class _Writer:
+    """Lines of the file so far."""
+
+    def __init__(self, found: ServerTopology, parts: KnownParts, basis: Basis | None, cpu: str | None) -> None:
+        self.found, self.parts, self.basis, self.cpu = found, parts, basis, cpu
+        self.todo: list[str] = []
+        self.warnings = list(found.warnings)
+        self.gpus = _numbered(list(found.gpus), "gpu")
+        self.nics = _numbered(list(found.nics), "nic")
+        self.sources: set[str] = set()
+        """Sources of the basis that its figures name."""
+
+    def fill(self, field: str, what: str) -> str:
+        """Return the mark of a value to fill in, and note it."""
+        if (words := f"{field}: {what}") not in self.todo:
+            self.todo.append(words)
+        return TODO
+
+    def taken(self, value: Any) -> str:
+        """Return data of the basis in one line; its sources are noted."""
+        self.sources |= _sources(value)
+        return flow(value)
+
+    def cpu_of(self, socket: SocketFound) -> tuple[str, str]:
+        """Return the CPU of a socket, and a comment."""
+        words = socket.cpu or "the file does not say which"
+        if self.cpu is not None:
+            return self.cpu, words
+        may = [part.id for part in of_socket(self.parts, socket)]
+        if self.basis is not None:
+            own = self.basis.server.sockets[0].cpu
+            if may and own not in may:
+                self.warn(f"the CPUs are {words}, those of `{self.basis.server.id}` are `{own}`")
+            return own, words
+        known = f"{' or '.join(may)}, or another of this family" if may else "no catalogued CPU is known to be one"
+        return self.fill("cpu", f"catalogue id of the CPU ({words}): {known}"), words
+
+    def warn(self, words: str) -> None:
+        """Note something odd, once."""
+        if words not in self.warnings:
+            self.warnings.append(words)
+
+    def sockets(self) -> list[str]:
+        """Return the lines of the sockets."""
+        lines = ["sockets:"]
+        for number, socket in enumerate(self.found.sockets):
+            cpu, words = self.cpu_of(socket)
+            lines += [f"  - id: cpu{number}", f"    cpu: {scalar(cpu)}  # {comment(words)}", *self.memory(number)]
+            lines += ["    root_ports:"] if socket.ports else []
+            for position, port in enumerate(socket.ports):
+                lines.append(f"      - {{id: cpu{number}-rp{position}, pcie_switch: {str(port.switched).lower()}}}")
+        return lines
+
+    def memory(self, number: int) -> list[str]:
+        """Return the lines of a socket's memory; all sockets have that of the first."""
+        if number:
+            return ["    memory: *memory"]
+        if self.basis is not None:
+            held = self.basis.data["sockets"][0]["memory"]
+            return ["    memory: &memory", *(f"      {name}: {self.taken(held[name])}" for name in held)]
+        lines = ["    memory: &memory"]
+        for name, what in MEMORY:
+            self.fill(f"memory.{name}", what)
+            lines.append(f"      {name}: {{value: {TODO}, source: filled}}  # {what}")
+        return lines
+
+    def accelerators(self) -> list[str]:
+        """Return the lines of the GPUs."""
+        lines = [f"accelerator: {self.accelerator()}", "accelerators:"]
+        for name, port, gpu in self.placed("gpu"):
+            lines.append(f"  - {{id: {name}, root_port: {port}}}  # {comment(gpu.bus) or 'no bus id'}")
+        return lines
+
+    def placed(self, kind: str) -> list[tuple[str, str, PciDevice]]:
+        """Return name, root port and device of every GPU or NIC, in the order of their names."""
+        names = self.gpus if kind == "gpu" else self.nics
+        found = []
+        for number, socket in enumerate(self.found.sockets):
+            for position, port in enumerate(socket.ports):
+                devices = port.gpus if kind == "gpu" else port.nics
+                found += [(names[id(device)], f"cpu{number}-rp{position}", device) for device in devices]
+        return sorted(found, key=lambda item: (len(item[0]), item[0]))
+
+    def accelerator(self) -> str:
+        """Return the catalogue id of the GPUs, with a comment."""
+        ids = sorted({gpu.pci_id for gpu in self.found.gpus})
+        may = sorted({part.id for gpu in self.found.gpus for part in of_gpu(self.parts, gpu)})
+        words = f"PCI id {', '.join(ids)}" if any(ids) else "the file has no PCI id"
+        if len(ids) > 1 and len(may) > 1:
+            self.warn(f"the GPUs are of several kinds ({', '.join(may)}); a server file has one")
+        if len(may) == 1:
+            return f"{may[0]}  # {words}"
+        own = self.basis.server.accelerator if self.basis is not None else None
+        if own is not None and not may:
+            return f"{own}  # {words}"
+        known = f"one of {', '.join(may)}" if may else "no catalogued accelerator has it" if any(ids) else "name it"
+        return f"{self.fill('accelerator', f'catalogue id of the GPUs ({words}): {known}')}  # {words}"
+
+    def kind(self) -> Accelerator | None:
+        """Return the accelerator, where its PCI id tells."""
+        may = {part.id: part for gpu in self.found.gpus for part in of_gpu(self.parts, gpu)}
+        return next(iter(may.values())) if len(may) == 1 else None
+
+    def slower_link(self) -> list[str]:
+        """Return the PCIe rate of the GPUs, where most run below the link of their kind."""
+        part = self.kind()
+        links = Counter(str(gpu.link) for gpu in self.found.gpus if gpu.link is not None)
+        if part is None or part.pcie is None or not links:
+            return []
+        usual = links.most_common(1)[0][0]
+        link = next(gpu.link for gpu in self.found.gpus if str(gpu.link) == usual)
+        own = PcieRate(int(part.pcie.generation.value), int(part.pcie.lanes.value))
+        if link is None or link.generation == 1 or link.gbyte_s > 0.99 * own.gbyte_s:
+            return []
+        rate = part.pcie.bandwidth.value * link.gbyte_s / own.gbyte_s
+        self.warn(
+            f"the GPUs run at PCIe {link}; `{part.id}` has {own}: copies to hosts and NICs reach {rate:.3g} GB/s in "
+            f"place of {part.pcie.bandwidth.value:g} GB/s"
+        )
+        note = quoted(f"PCIe {link}, of {own}: the practical rate of the part, scaled")
+        return [f"accelerator_pcie: {{value: {rate:.4g} GB/s, source: xml, grade: derived, status: D, note: {note}}}"]
+
+    def nic_lines(self) -> list[str]:
+        """Return the lines of the NICs: those that share a switch with a GPU carry the fabric of the GPUs."""
+        lines = ["nics:"] if self.found.nics else []
+        beside = {id(nic) for socket in self.found.sockets for port in socket.ports if port.gpus for nic in port.nics}
+        apart = beside and len(beside) < len(self.found.nics)
+        for name, port, nic in self.placed("nic"):
+            network = "both" if not apart else "compute" if id(nic) in beside else "storage"
+            rate = f", {8 * nic.gbyte_s:,.0f} Gb/s" if nic.gbyte_s else ""
+            words = comment(f"{nic.name or nic.bus}{rate}")
+            lines.append(
+                f"  - {{id: {name}, part: {self.nic_part(nic)}, root_port: {port}, network: {network}}}  # {words}"
+            )
+        if apart:
+            self.warn(
+                f"{plural(len(beside), 'NIC')} beside GPUs are taken for the compute network, the other "
+                f"{len(self.found.nics) - len(beside)} for storage"
+            )
+        return lines
+
+    def nic_part(self, nic: PciDevice) -> str:
+        """Return the catalogue id of a NIC."""
+        may = of_nic(self.parts, nic)
+        if len(may) == 1:
+            part = may[0]
+            if nic.gbyte_s and abs(part.rate.value - nic.gbyte_s) > 0.05 * nic.gbyte_s:
+                self.warn(
+                    f"the port of {nic.name or nic.bus} runs at {8 * nic.gbyte_s:,.0f} Gb/s, `{part.id}` has "
+                    f"{8 * part.rate.value:,.0f} Gb/s: name a part of the rate that is used"
+                )
+            return scalar(part.id)
+        if self.basis is not None and not may and self.basis.server.nics:
+            return scalar(self.basis.server.nics[0].part)
+        words = f"PCI id {nic.pci_id}" if nic.pci_id else "no PCI id in the file"
+        rate = f", port of {8 * nic.gbyte_s:,.0f} Gb/s" if nic.gbyte_s else ""
+        known = f": one of {', '.join(part.id for part in may)}" if may else ""
+        return self.fill("nics[].part", f"catalogue id of the NIC ({words}{rate}){known}")
+
+    def scale_up(self) -> list[str]:
+        """Return the line of the scale-up network."""
+        found = self.found.scale_up
+        each = f"  # {found.links_per_gpu} links of a GPU" if found.links_per_gpu else ""
+        name = f", name: {scalar(found.name)}" if found.name not in ("", "NVLink") else ""
+        if found.kind == "switch":
+            return [f"nvlink: {{switched: true{name}}}{each}"]
+        if found.kind == "mesh":
+            return [f"nvlink: {{mesh: true{name}}}{each}"]
+        if found.kind in ("pairs", "links"):
+            bus = {gpu.bus: self.gpus[id(gpu)] for gpu in self.found.gpus}
+            shown = ", ".join(sorted(f"[{', '.join(sorted((bus[a], bus[b])))}]" for a, b in found.pairs))
+            return [f"nvlink: {{{found.kind}: [{shown}]{name}}}{each}"]
+        own = self.basis.data.get("nvlink") if self.basis is not None else None
+        same = self.basis is not None and len(self.basis.server.accelerators) == len(self.found.gpus)
+        if own is not None and same and not own.get("pairs"):
+            return [f"nvlink: {self.taken(own)}"]
+        part = self.kind()
+        if len(self.found.gpus) > 1 and (part is None or part.nvlink is not None):
+            self.warn("the file lists no links between GPUs; where they have some, write `nvlink: {switched: true}`")
+        return []
+
+    def power(self) -> list[str]:
+        """Return the lines of power."""
+        if self.basis is not None:
+            held = self.basis.data["power"]
+            return ["power:", *(f"  {name}: {self.taken(held[name])}" for name in held)]
+        self.warn("no power is known of this server: fill in `power` where energy and cooling matter")
+        return ["power: {}  # training, idle, maximum, such as maximum: {value: 6500 W, source: filled}"]
+
+
+def _numbered(devices: list[PciDevice], prefix: str) -> dict[int, str]:
+    """Return a name of every device: by its own number where all have one, else by its place in the file."""
+    numbers = [device.number for device in devices]
+    own = None not in numbers and len(set(numbers)) == len(numbers) and prefix == "gpu"
+    return {id(device): f"{prefix}{device.number if own else place}" for place, device in enumerate(devices)}
+
+
+def _sources(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        named = {value["source"]} if isinstance(value.get("source"), str) else set()
+        return named.union(*(_sources(item) for item in value.values()))
+    return set().union(*(_sources(item) for item in value)) if isinstance(value, list) else set()
+
+
+def server_file(
+    found: ServerTopology,
+    parts: KnownParts,
+    *,
+    name: str,
+    file: str,
+    date: str,
+    cpu: str | None = None,
+    basis: Basis | None = None,
+) -> ServerFile:
+    """Return a server file of what a topology file tells.
+
+    Args:
+        found: the inside of the server.
+        parts: catalogue parts by their ids.
+        name: id of the server.
+        file: the topology file, named as the source.
+        date: day on which it was read, as YYYY-MM-DD.
+        cpu: catalogue id of the CPUs, where it is known.
+        basis: a server that stands in for what the file cannot tell.
+    """
+    writer = _Writer(found, parts, basis, cpu)
+    body = [
+        *writer.sockets(),
+        *writer.accelerators(),
+        *writer.nic_lines(),
+        *writer.slower_link(),
+        *writer.scale_up(),
+        *writer.power(),
+    ]
+    if basis is not None and len(basis.server.accelerators) != len(found.gpus):
+        have = len(basis.server.accelerators)
+        writer.warn(f"`{basis.server.id}` has {plural(have, 'accelerator')}, this file {len(found.gpus)}")
+    taken = f"; memory and power are those of {basis.server.id}" if basis is not None else ""
+    coherent = "; GPUs have a coherent link to the CPU" if found.coherent else ""
+    title = quoted(f"topology file {file} of NCCL or RCCL")
+    sources = [f'  xml: {{title: {title}, date: "{date}", grade: measured, status: V}}']
+    if basis is None:
+        words = "filled in by hand; name a data sheet, with grade and status, where there is one"
+        sources.append(f'  filled: {{title: "{words}", date: "{date}", grade: estimate, status: R}}')
+    else:
+        sources += [f"  {key}: {flow(basis.data['sources'][key])}" for key in sorted(writer.sources)]
+    head = [f"# {len(writer.todo)} values to fill in; they are marked {TODO}:"] if writer.todo else []
+    head += [f"#   {number}. {comment(item)}" for number, item in enumerate(writer.todo, start=1)]
+    lines = [
+        *head,
+        "kind: server",
+        f"id: {scalar(name)}",
+        f"name: {scalar(name)}",
+        f"vendor: {scalar(basis.server.vendor) if basis is not None else 'unknown'}",
+        f"note: {quoted(f'Read from {file}{taken}{coherent}.')}",
+        "sources:",
+        *sources,
+        *body,
+    ]
+    return ServerFile("\n".join(lines) + "\n", tuple(writer.todo), tuple(writer.warnings))

@@ -1,0 +1,95 @@
+"""XML of other programs as a tree of located elements."""
+
+from __future__ import annotations
+
+from xml.parsers import expat
+
+from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.base.record import record
+
+MOST_BYTES = 4 * 2**20
+"""Largest file read [byte]."""
+_MOST_DEPTH = 40
+
+
+@record
+class Element:
+    """An XML element and its place in the file."""
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    column: int
+    children: list[Element]
+
+    def named(self, tag: str) -> list[Element]:
+        """Return its children of one name."""
+        return [child for child in self.children if child.tag == tag]
+
+
+def fault(file: str, place: Element | tuple[int, int], message: str, remedy: str) -> InputError:
+    """Return a located fault of a topology file.
+
+    Args:
+        file: the file.
+        place: an element, or line and column.
+        message: what is wrong.
+        remedy: what would be right.
+    """
+    line, column = (place.line, place.column) if isinstance(place, Element) else place
+    return InputError(
+        Finding(
+            rule="file-nccl-xml",
+            severity=Severity.ERROR,
+            file=file,
+            line=line,
+            column=column,
+            message=message,
+            remedy=remedy,
+        )
+    )
+
+
+def parse(data: bytes, file: str) -> Element:
+    """Return the root element of an XML file.
+
+    Args:
+        data: the file.
+        file: its name in messages.
+
+    Raises:
+        InputError: located, where it is no XML, carries a document type, or is too large or deep.
+    """
+    if len(data) > MOST_BYTES:
+        raise fault(file, (1, 1), f"larger than {MOST_BYTES // 2**20} MiB", "give the topology file of one server")
+    top = Element(tag="", attributes={}, line=1, column=1, children=[])
+    stack = [top]
+    parser = expat.ParserCreate()
+
+    def here() -> tuple[int, int]:
+        return parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+
+    def refuse(*_: object) -> None:
+        remedy = "remove it: NCCL's files have none, and entities can be an attack"
+        raise fault(file, here(), "a document type is declared", remedy)
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        if len(stack) > _MOST_DEPTH:
+            raise fault(file, here(), "elements nest too deeply", f"stay below {_MOST_DEPTH} levels")
+        line, column = here()
+        element = Element(tag=tag, attributes=attributes, line=line, column=column, children=[])
+        stack[-1].children.append(element)
+        stack.append(element)
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _: stack.pop()
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        message = expat.ErrorString(error.code)
+        place = (error.lineno, error.offset + 1)
+        raise fault(file, place, f"this is no XML: {message}", "correct the file") from None
+    except (UnicodeDecodeError, LookupError, ValueError) as error:
+        raise fault(file, (1, 1), f"this is no XML: {error}", "correct the file") from None
+    return top.children[0]

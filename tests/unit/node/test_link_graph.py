@@ -1,0 +1,41 @@
+"""Links between single GPUs: what rings and exchanges find on them."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+
+from ffplan.node.link_graph import link_graph
+
+
+def test_a_ring_of_eight() -> None:
+    """Two links each, both used by a ring; mean way of 1, 1, 2, 2, 3, 3 and 4 links: 16 / 7."""
+    found = link_graph("abcdefgh", [(a, b) for a, b in zip("abcdefgh", "bcdefgha", strict=True)])
+    assert found is not None
+    assert (found.most, found.mean, found.rings, found.connected) == (2, 2.0, 2, True)
+    assert found.hops == pytest.approx(16 / 7)
+
+
+def test_a_full_mesh_of_five() -> None:
+    """Four links each, all in two rings through all GPUs, and one link between any two."""
+    found = link_graph("abcde", list(combinations("abcde", 2)))
+    assert found is not None
+    assert (found.most, found.rings, found.hops, found.connected) == (4, 4, 1.0, True)
+
+
+def test_a_cube_leaves_a_link_to_rings() -> None:
+    """Three links each: a ring takes two; 1, 1, 1, 2, 2, 2 and 3 links to the others, 12 / 7."""
+    names = [f"{n:03b}" for n in range(8)]
+    links = [(a, b) for a, b in combinations(names, 2) if sum(x != y for x, y in zip(a, b, strict=True)) == 1]
+    found = link_graph(names, links)
+    assert found is not None
+    assert (found.most, found.rings) == (3, 2)
+    assert found.hops == pytest.approx(12 / 7)
+
+
+def test_two_halves_are_not_joined() -> None:
+    found = link_graph("abcdefgh", [*combinations("abcd", 2), *combinations("efgh", 2)])
+    assert found is not None
+    assert (found.connected, found.hops) == (False, 1.0)
+    assert link_graph("abcd", []) is None
