@@ -259,8 +259,8 @@ _ROWS = (
         "Give the file as NCCL wrote it.",
     ),
     (
-        "file-ibnetdiscover",
-        "An output of ibnetdiscover cannot be read",
+        "file-as-built",
+        "A file of a fabric as built cannot be read",
         "A part of the fabric would be missing.",
         '[1] "S-1"[2]  # a port before any device',
         "Give the output as it is.",

@@ -2,59 +2,92 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.formatting import plural
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import read_text, wired_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import emit
 
 if TYPE_CHECKING:
-    from ffplan.interop.asbuilt import AsBuilt
+    from ffplan.interop.asbuilt.model import AsBuilt
+
+MOST_FILES = 10_000
+"""Most files of single devices."""
 
 
-def _same_fabric(built: AsBuilt, known: set[str], file: str) -> None:
-    """Refuse a fabric that shares no device with the design."""
-    found = [device.name for device in built.devices]
-    if known.isdisjoint(found):
-        some = found[0]
-        raise UsageError(
-            f"ffplan audit: {file}: no device of this file is in the design, such as `{some}`; ffplan names devices as "
-            f"`{min(known)}` does: set the node descriptions to these names, or rename them in the file"
-        )
+def read_files(paths: list[str], command: str) -> AsBuilt:
+    """Return a fabric as built from its files, or from the files of a folder.
+
+    Args:
+        paths: files and folders.
+        command: the command, for messages.
+
+    Raises:
+        UsageError: where a folder is empty or too large.
+        InputError: located, where a file cannot be read.
+    """
+    from ffplan.interop.asbuilt.model import MOST_BYTES
+    from ffplan.interop.asbuilt.read import read_as_built
+
+    files: list[str] = []
+    for path in paths:
+        inside = sorted(Path(path).iterdir()) if Path(path).is_dir() else None
+        files += [path] if inside is None else [str(item) for item in inside if item.is_file()]
+        if not files or len(files) > MOST_FILES:
+            raise UsageError(f"ffplan {command}: {path}: {plural(len(files), 'file')}; give 1 to {MOST_FILES:,}")
+    return read_as_built([(file, read_text(file, MOST_BYTES)) for file in files])
 
 
 def audit(
     file: DesignArgument,
-    as_built: Annotated[str, typer.Argument(metavar="AS_BUILT", help="Output of ibnetdiscover.")],
+    as_built: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="AS_BUILT", help="Output of ibnetdiscover or ibdiagnet; files of LLDP or SONiC; a folder."
+        ),
+    ],
     plane: Annotated[int | None, typer.Option("--plane", min=1, help="Only this plane, counted from 1.")] = None,
     zone: Annotated[int | None, typer.Option("--zone", min=1, help="Only this zone, counted from 1.")] = None,
+    names: Annotated[
+        str | None,
+        typer.Option("--map", metavar="FILE", help="CSV of names as built and in the design; ~ begins an expression."),
+    ] = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Compare the fabric as built with the design: missing, extra and miswired links.
+    """Compare the fabric as built with the design: what is wrong, what to do, and what it costs.
 
-    Exit code 1 where they differ.
+    Devices are told by name, else by what they are wired to. Exit code 1 where they differ.
     """
-    from ffplan.interop.asbuilt import MOST_BYTES, read_ibnetdiscover
+    from ffplan.interop.asbuilt.model import MOST_BYTES
+    from ffplan.interop.asbuilt.names import read_map
+    from ffplan.interop.audit.report import audit as audited
+    from ffplan.interop.audit.report import placed
+    from ffplan.interop.audit.sides import designed
     from ffplan.interop.ibsim import subnet
-    from ffplan.interop.wiring_diff import compare, designed
-    from ffplan.report.fabric import audit_document, differences
-    from ffplan.results.design import SCHEMA_VERSION
+    from ffplan.report.audit import audit_document
 
     wired = wired_design(file, catalog)
     network = wired.fabric.network
     inside = subnet(network, None if plane is None else plane - 1, None if zone is None else zone - 1)
     if not inside.any():
         raise UsageError("ffplan audit: the fabric has no such plane or zone")
-    built = read_ibnetdiscover(read_text(as_built, MOST_BYTES), as_built)
-    wanted = designed(network, wired.names, inside)
-    _same_fabric(built, set(wanted.names), as_built)
-    report = compare(wanted, built, wired.design.spec.name, SCHEMA_VERSION)
+    rules = read_map(read_text(names, MOST_BYTES), names) if names else []
+    found, wanted = read_files(as_built, "audit"), designed(network, wired.names, inside)
+    where = placed(wanted, found, rules, names or "")
+    if not where.known and (where.place >= 0).sum() < len(wanted.names) / 2:
+        raise UsageError(
+            f"ffplan audit: {as_built[0]}: no device of this file is in the design, by name or by wiring, such as "
+            f"`{found.devices[0].name}`; ffplan names devices as `{min(wanted.names)}` does: give a map (--map)"
+        )
+    report = audited(wanted, found, where, wired.design.spec.name)
     emit(audit_document(report), form, output)
-    if differences(report):
+    if report.causes:
         raise typer.Exit(EXIT_FINDINGS)

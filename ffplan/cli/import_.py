@@ -10,7 +10,7 @@ import typer
 
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
-from ffplan.cli.loading import read_bytes, read_text
+from ffplan.cli.loading import read_bytes
 from ffplan.cli.options import CatalogOption, OutputOption, complete_part
 from ffplan.cli.output import write
 
@@ -81,7 +81,7 @@ def import_nccl(
     from ffplan.interop.topology.parts import known_parts
     from ffplan.interop.topology.reading import read_server
     from ffplan.interop.topology.server_file import server_file
-    from ffplan.interop.topology.xml_tree import MOST_BYTES
+    from ffplan.interop.xml_tree import MOST_BYTES
 
     if not IDENTIFIER.fullmatch(name):
         raise UsageError(f"ffplan import nccl: --id: `{name}` is no id; {pattern_words(IDENTIFIER.pattern)}")
@@ -99,9 +99,16 @@ def import_nccl(
 
 
 @app.command("ibnetdiscover")
-def import_ibnetdiscover(file: FileArgument, output: OutputOption = None) -> None:
-    """Turn the output of ibnetdiscover into JSON: switches, hosts and links as built."""
-    from ffplan.interop.asbuilt import MOST_BYTES, as_built_report, read_ibnetdiscover
+def import_ibnetdiscover(
+    file: Annotated[list[str], typer.Argument(metavar="FILE", help="Files of a fabric, as `ffplan audit` reads them.")],
+    output: OutputOption = None,
+) -> None:
+    """Turn what tools say of a fabric into JSON: switches, hosts and links as built."""
+    from ffplan.cli.audit import read_files
+    from ffplan.interop.asbuilt.model import as_built_report
     from ffplan.report.formats.json import to_json
 
-    write(to_json(as_built_report(read_ibnetdiscover(read_text(file, MOST_BYTES), file), file)), output)
+    found = read_files(file, "import ibnetdiscover")
+    write(to_json(as_built_report(found, file[0])), output)
+    for words in found.remarks:
+        print(f"ffplan import: {words}", file=sys.stderr)

@@ -11,7 +11,6 @@ from ffplan.report.document import Block, Body, Document, Grid, Remarks
 if TYPE_CHECKING:
     from ffplan.results.fabric import (
         CablingReport,
-        DiffReport,
         FaultReport,
         OrderReport,
         PlacementReport,
@@ -144,15 +143,6 @@ def _verify(report: VerifyReport) -> list[Block]:
     return [table, Remarks(report.notes)] if report.notes else [table]
 
 
-def _diff(rows: list[dict[str, str]]) -> list[Grid]:
-    if not rows:
-        return []
-    kinds = {row["kind"]: sum(other["kind"] == row["kind"] for other in rows) for row in rows}
-    summary = tuple((kind, f"{count:,}") for kind, count in kinds.items())
-    cells = tuple((row["kind"], row["port"], row["designed"], row["found"]) for row in rows)
-    return [Grid("", summary), Grid("", cells, ("", "port", "designed", "found"))]
-
-
 def _span(low: float, high: float) -> str:
     return f"{low:g} m" if low == high else f"{low:g} to {high:g} m"
 
@@ -239,25 +229,6 @@ def verify_document(report: VerifyReport) -> Document:
     verdict = "accepted" if report.passed else "not accepted as designed"
     head = f"{report.design}: {verdict} by {report.program} {report.version}"
     return Document(report, lambda: Body(head, _verify(report)), lambda: report.checks)
-
-
-def differences(report: DiffReport) -> list[dict[str, str]]:
-    """Return one row for each difference between a fabric as built and its design."""
-    rows = [{"kind": "absent", "port": name, "designed": "", "found": ""} for name in report.absent]
-    rows += [{"kind": "unknown", "port": name, "designed": "", "found": ""} for name in report.unknown]
-    rows += [{"kind": "missing", "port": a, "designed": b, "found": ""} for a, b in report.missing]
-    rows += [{"kind": "extra", "port": a, "designed": "", "found": b} for a, b in report.extra]
-    return rows + [
-        {"kind": "miswired", "port": item.port, "designed": item.designed, "found": item.found}
-        for item in report.miswired
-    ]
-
-
-def audit_document(report: DiffReport) -> Document:
-    """Return what `ffplan audit` prints."""
-    rows = differences(report)
-    head = f"{report.design}: {report.same:,} links as designed, {len(rows):,} differences"
-    return Document(report, lambda: Body(head, _diff(rows)), lambda: rows)
 
 
 def cabling_document(report: CablingReport) -> Document:

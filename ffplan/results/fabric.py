@@ -276,66 +276,6 @@ class SizeReport(Result):
 
 
 @record
-class Miswired:
-    """A port that leads elsewhere than designed."""
-
-    port: str
-    """The port."""
-    designed: str
-    """Far end in the design."""
-    found: str
-    """Far end as built."""
-
-
-@record
-class DiffReport:
-    """Differences between a fabric as built and its design."""
-
-    schema_version: str
-    """Version of this format."""
-    design: str
-    """Name of the design."""
-    same: int
-    """Links that are as designed."""
-    absent: tuple[str, ...]
-    """Devices of the design that were not found."""
-    unknown: tuple[str, ...]
-    """Devices found that the design does not have."""
-    missing: tuple[tuple[str, str], ...]
-    """Links of the design that were not found, by their two ports."""
-    extra: tuple[tuple[str, str], ...]
-    """Links found between ports that the design leaves free."""
-    miswired: tuple[Miswired, ...]
-    """Ports that lead elsewhere than designed."""
-
-
-@record
-class BuiltLink:
-    """A link that was found."""
-
-    a: str
-    """One port."""
-    b: str
-    """The other."""
-
-
-@record
-class AsBuiltReport:
-    """A fabric as built."""
-
-    schema_version: str
-    """Version of this format."""
-    file: str
-    """File that it was read from."""
-    switches: tuple[str, ...]
-    """Switches, by name."""
-    hosts: tuple[str, ...]
-    """Host adapters, by name."""
-    links: tuple[BuiltLink, ...]
-    """Links."""
-
-
-@record
 class CableKind:
     """Cables of one type in one tier."""
 
@@ -424,7 +364,5 @@ SCHEMAS = {
     "faults": (FaultReport, "Output of `ffplan faults --format json`"),
     "cabling": (CablingReport, "Output of `ffplan cabling --format json`"),
     "verify": (VerifyReport, "Output of `ffplan verify --format json`"),
-    "audit": (DiffReport, "Output of `ffplan audit --format json`"),
-    "as-built": (AsBuiltReport, "Output of `ffplan import ibnetdiscover`"),
 }
 """Files and outputs of this module, with their titles."""

@@ -18,6 +18,7 @@ from ffplan.design import training as plans
 from ffplan.inputs.model import Frozen
 from ffplan.results import (
     acceptance,
+    as_built,
     comparison,
     difference,
     explanation,
@@ -51,6 +52,7 @@ OWNERS = (
     tables,
     trainings,
     results,
+    as_built,
     reproduction,
     difference,
     first_designs,

@@ -254,6 +254,9 @@ def _option(option: Any, chance: Random, folder: Path) -> list[str]:
         return [name, _file(folder, "cases.yaml", files.text(files.tree("cases", chance, mild=True), chance))]
     if name == "--policy":
         return [name, _file(folder, "ffplan.toml", files.policy(chance))]
+    if name == "--map":
+        rows = ("found,designed", "leaf-x,leaf-1", "~n([0-9]+),compute-\\1", "~(,x", "a", "compute-1,compute-2")
+        return [name, _file(folder, "map.csv", "\n".join(chance.choices(rows, k=3)).encode())]
     if name == "--chart":
         return [name, str(folder / "chart.svg")]
     value = _pick(_values(option), chance)
@@ -295,6 +298,7 @@ def uncovered() -> list[str]:
     own = {
         "--plan",
         "--policy",
+        "--map",
         "--cases",
         "--chart",
         "file",

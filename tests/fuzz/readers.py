@@ -80,9 +80,10 @@ def _waivers(chance: Random) -> Any:
 
 
 def _as_built(chance: Random) -> Any:
-    from ffplan.interop.asbuilt import as_built_report, read_ibnetdiscover
+    from ffplan.interop.asbuilt.model import as_built_report
+    from ffplan.interop.asbuilt.read import read_as_built
 
-    return as_built_report(read_ibnetdiscover(files.ibnetdiscover(chance).decode("utf-8", "replace"), NAME), NAME)
+    return as_built_report(read_as_built([(NAME, files.ibnetdiscover(chance).decode("utf-8", "replace"))]), NAME)
 
 
 @cache

@@ -442,7 +442,7 @@ CASES = (
         )
     ),
     *(
-        Case(f"ibnetdiscover-{name}", raw=raw, command=("audit", "fire-flyer-2"), file="built.txt")
+        Case(f"as-built-{name}", raw=raw, command=("audit", "fire-flyer-2"), file="built.txt")
         for name, raw in (
             ("empty", b""),
             ("prose", b'Switch 4 "S-1" # "leaf"\nno such file or directory\n'),

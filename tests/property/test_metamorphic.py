@@ -18,10 +18,10 @@ from ffplan.base.errors import InputError
 from ffplan.base.plain import leaves, plain
 from ffplan.check.run import examine
 from ffplan.design.resolve import resolve
-from ffplan.interop.asbuilt import read_ibnetdiscover
+from ffplan.interop.asbuilt.ibnetdiscover import read_listing
+from ffplan.interop.audit.report import audit, placed
+from ffplan.interop.audit.sides import designed
 from ffplan.interop.ibsim import netlist, subnet
-from ffplan.interop.wiring_diff import compare as compare_wiring
-from ffplan.interop.wiring_diff import designed
 from ffplan.report.design import design_document
 from ffplan.report.formats import render
 from ffplan.studies.compare import compare
@@ -144,8 +144,10 @@ def test_a_fabric_that_is_written_and_read_has_no_difference(text: str) -> None:
         assume(False)
         raise
     inside = subnet(own.fabric.network, None, None)
-    built = read_ibnetdiscover("".join(netlist(own.fabric.network, own.names, inside)), "net")
-    report = compare_wiring(designed(own.fabric.network, own.names, inside), built, "d", "1")
+    built = read_listing("".join(netlist(own.fabric.network, own.names, inside)), "net")
+    wanted = designed(own.fabric.network, own.names, inside)
+    report = audit(wanted, built, placed(wanted, built), "d")
+    assert report.causes == ()
     assert (report.missing, report.extra, report.miswired, report.absent) == ((), (), (), ())
     assert report.same == len(own.fabric.network.links)
     assert len(np.unique(built.ends)) == built.ends.size

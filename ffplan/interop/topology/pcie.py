@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.interop.topology.xml_tree import fault
+from ffplan.interop.xml_tree import fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ffplan.interop.topology.xml_tree import Element
+    from ffplan.interop.xml_tree import Element
 
 RATES = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
 """Rate of a lane by PCIe generation [GT/s]; PCI-SIG."""

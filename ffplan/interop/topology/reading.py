@@ -11,12 +11,12 @@ from ffplan.interop.topology.model import PciDevice, RootPortFound, ServerTopolo
 from ffplan.interop.topology.pcie import link_of, slowest
 from ffplan.interop.topology.scale_up import links_of, structure
 from ffplan.interop.topology.sockets import NumaNode, grouped
-from ffplan.interop.topology.xml_tree import fault, parse
+from ffplan.interop.xml_tree import fault, parse
 
 if TYPE_CHECKING:
     from ffplan.interop.topology.pcie import PcieRate
     from ffplan.interop.topology.scale_up import ScaleUpLink
-    from ffplan.interop.topology.xml_tree import Element
+    from ffplan.interop.xml_tree import Element
 
 GPUS = ("0x0302", "0x0300", "0x0380", "0x1200")
 """Classes of GPUs: 3D, VGA and display controllers, accelerators; pci.ids 2026.08.22."""

@@ -11,7 +11,7 @@ from ffplan.base.record import record
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ffplan.interop.topology.xml_tree import Element
+    from ffplan.interop.xml_tree import Element
 
 SWITCH = "0x0680"
 """Class of an NVSwitch: other bridge."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.interop.asbuilt import PORTS, peer_of, read_ibnetdiscover
-from ffplan.interop.wiring_diff import Designed, compare
+from ffplan.interop.asbuilt.ibnetdiscover import read_listing
+from ffplan.interop.asbuilt.model import PORTS, as_built_report, peer_of
+from ffplan.interop.audit.report import audit, placed
+from ffplan.interop.audit.sides import Designed
 
 if TYPE_CHECKING:
-    from ffplan.results.fabric import DiffReport
+    from ffplan.results.as_built import DiffReport
 
 NET = """\
 Switch 4 "S-1" # "leaf"
@@ -32,7 +35,14 @@ def ends(*rows: tuple[int, int, int, int]) -> Designed:
     """Links as (device, port, device, port), ports counted from 1."""
     import numpy as np
 
-    return Designed(NAMES, np.array([(a * PORTS + p, b * PORTS + q) for a, p, b, q in rows], np.int64))
+    found = np.array([(a * PORTS + p, b * PORTS + q) for a, p, b, q in rows], np.int64)
+    return Designed(NAMES, found, np.full(len(found), 200.0), np.array([1, 2, 0, 0]))
+
+
+def compare(wanted: Designed, text: str = NET) -> DiffReport:
+    """The audit of a listing against links of a design."""
+    built = read_listing(text, "x")
+    return audit(wanted, built, placed(wanted, built), "d")
 
 
 def strays(report: DiffReport) -> set[tuple[str, str, str]]:
@@ -46,20 +56,20 @@ AS_BUILT = ((0, 1, 2, 1), (0, 2, 3, 1), (0, 4, 1, 1))
 
 
 def test_the_fabric_itself_has_no_difference() -> None:
-    report = compare(ends(*AS_BUILT), read_ibnetdiscover(NET, "x"), "d", "1")
+    report = compare(ends(*AS_BUILT))
     assert (report.same, report.missing, report.extra, report.miswired) == (3, (), (), ())
     assert (report.absent, report.unknown) == ((), ())
 
 
 def test_a_moved_cable_is_miswired_and_not_missing() -> None:
     """The cable of `b` was to be in port 3 of the leaf and is in port 2: its end at `b` is right."""
-    report = compare(ends(AS_BUILT[0], (0, 3, 3, 1), AS_BUILT[2]), read_ibnetdiscover(NET, "x"), "d", "1")
+    report = compare(ends(AS_BUILT[0], (0, 3, 3, 1), AS_BUILT[2]))
     assert (report.same, report.missing, report.extra) == (2, (), ())
     assert strays(report) == {("b/p1", "leaf/p3", "leaf/p2")}
 
 
 def test_two_swapped_cables_are_miswired_at_all_four_ends() -> None:
-    report = compare(ends((0, 2, 2, 1), (0, 1, 3, 1), AS_BUILT[2]), read_ibnetdiscover(NET, "x"), "d", "1")
+    report = compare(ends((0, 2, 2, 1), (0, 1, 3, 1), AS_BUILT[2]))
     assert (report.same, report.missing, report.extra) == (1, (), ())
     assert strays(report) == {
         ("a/p1", "leaf/p2", "leaf/p1"),
@@ -70,16 +80,21 @@ def test_two_swapped_cables_are_miswired_at_all_four_ends() -> None:
 
 
 def test_a_link_with_both_ports_free_is_missing_and_one_at_strange_ports_is_extra() -> None:
-    report = compare(ends(*AS_BUILT[:2], (0, 3, 1, 2)), read_ibnetdiscover(NET, "x"), "d", "1")
+    report = compare(ends(*AS_BUILT[:2], (0, 3, 1, 2)))
     assert report.missing == (("leaf/p3", "spine/p2"),)
     assert report.extra == (("leaf/p4", "spine/p1"),)
     assert report.miswired == ()
 
 
 def test_devices_of_one_side_alone_are_named() -> None:
-    wanted = Designed([*NAMES[:3], "c"], ends(*AS_BUILT).ends)
-    report = compare(wanted, read_ibnetdiscover(NET, "x"), "d", "1")
-    assert (report.absent, report.unknown) == (("c",), ("b",))
+    """A host at the port of another is told by its wiring; one at a free port is unknown."""
+    wanted = replace(ends(*AS_BUILT), names=[*NAMES[:3], "c"])
+    report = compare(wanted)
+    assert (report.absent, report.unknown) == ((), ())
+    assert [(item.found, item.designed, item.confidence) for item in report.by_wiring] == [("b", "c", 1.0)]
+    report = compare(ends(AS_BUILT[0], (0, 3, 3, 1), AS_BUILT[2]), NET.replace('"b"', '"x"'))
+    assert (report.absent, report.unknown) == (("b",), ("x",))
+    assert [cause.kind for cause in report.causes] == ["absent-node", "unknown-device"]
 
 
 def test_the_other_end_of_a_port() -> None:
@@ -93,12 +108,12 @@ def test_the_other_end_of_a_port() -> None:
 @pytest.mark.parametrize("text", [f'Switch {"9" * 5000} "S-1"\n', f'Switch 4 "S-1"\n[{"1" * 5000}] "S-2"[1]\n'])
 def test_numbers_of_thousands_of_digits_are_refused(text: str) -> None:
     with pytest.raises(InputError) as caught:
-        read_ibnetdiscover(text, "net.txt")
+        read_listing(text, "net.txt")
     assert "is neither a device nor a port" in str(caught.value)
 
 
 def test_line_ends_of_other_systems_and_routers() -> None:
-    built = read_ibnetdiscover(NET.replace("\n", "\r\n") + 'Rt 2 "R-1" # "router"\n', "x")
+    built = read_listing(NET.replace("\n", "\r\n") + 'Rt 2 "R-1" # "router"\n', "x")
     assert [(device.name, device.kind, device.line) for device in built.devices] == [
         ("leaf", "switch", 1),
         ("spine", "switch", 5),
@@ -110,9 +125,7 @@ def test_line_ends_of_other_systems_and_routers() -> None:
 
 
 def test_the_report_lists_links_by_name() -> None:
-    from ffplan.interop.asbuilt import as_built_report
-
-    report = as_built_report(read_ibnetdiscover(NET, "x"), "x")
+    report = as_built_report(read_listing(NET, "x"), "x")
     assert (report.switches, report.hosts) == (("leaf", "spine"), ("a", "b"))
     assert [(link.a, link.b) for link in report.links] == [
         ("a/p1", "leaf/p1"),

@@ -17,7 +17,7 @@ from ffplan.interop.topology.reading import read_server
 from ffplan.interop.topology.scale_up import ScaleUpLink, structure
 from ffplan.interop.topology.server_file import MEMORY, Basis, server_file
 from ffplan.interop.topology.writing import Inside, topology_xml
-from ffplan.interop.topology.xml_tree import MOST_BYTES
+from ffplan.interop.xml_tree import MOST_BYTES
 from tests.support import ffplan
 
 if TYPE_CHECKING:

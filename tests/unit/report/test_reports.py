@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ffplan.report.audit import audit_document, differences
 from ffplan.report.calibrate import calibrate_document, left_out_document
-from ffplan.report.document import Grid
-from ffplan.report.fabric import audit_document, differences
+from ffplan.report.document import Grid, Remarks
 from ffplan.report.scatter import COLOURS, DOWN, TOP, points, scatter
 from ffplan.report.train import plan_words
 from ffplan.results.accuracy import AccuracyReport, AccuracyRow, Score
-from ffplan.results.fabric import DiffReport, Miswired
+from ffplan.results.as_built import AuditCause, DiffReport, Miswired, Renamed, SlowLink
 from ffplan.results.plan import PlanRow
 from ffplan.results.training import CalibrationReport, Constant, Fitted, LeaveOneOutReport, LeftOut
 
@@ -129,15 +129,30 @@ def test_sources_left_out() -> None:
 
 
 def test_differences_of_a_fabric() -> None:
+    cause = AuditCause(
+        kind="slow-link",
+        severity="error",
+        what="1 link at 1x",
+        where=("g/1", "h/1"),
+        do=("reseat the cable", "replace it"),
+        effect="a quarter is left",
+        links=1,
+    )
     found = DiffReport(
         schema_version="0",
         design="d",
+        form="ibnetdiscover",
         same=1234,
+        causes=(cause,),
+        by_name=7,
+        by_wiring=tuple(Renamed(f"box mlx5_{n}", f"node-1/nic{n}", share) for n, share in enumerate((1.0, 0.5))),
         absent=("leaf-3",),
         unknown=(),
         missing=(("a/1", "b/1"), ("a/2", "b/2")),
         extra=(("c/1", "d/1"),),
         miswired=(Miswired("e/1", "f/1", "f/2"),),
+        slow=(SlowLink(a="g/1", b="h/1", designed_gbit_s=400.0, found_gbit_s=None, lanes=1),),
+        remarks=("rates are unknown",),
     )
     rows = [tuple(row.values()) for row in differences(found)]
     assert rows == [
@@ -146,11 +161,20 @@ def test_differences_of_a_fabric() -> None:
         ("missing", "a/2", "b/2", ""),
         ("extra", "c/1", "", "d/1"),
         ("miswired", "e/1", "f/1", "f/2"),
+        ("slow", "g/1", "400 Gb/s to h/1", "1x"),
     ]
-    summary, cells = grids(audit_document(found))
-    assert summary.rows == (("absent", "1"), ("missing", "2"), ("extra", "1"), ("miswired", "1"))
-    assert len(cells.rows) == 5
-    assert audit_document(found).body().title == "d: 1,234 links as designed, 5 differences"
+    body = audit_document(found).body()
+    assert body.title == "d: 1,234 links as designed, 1 finding"
+    first, told, remarks = body.blocks
+    assert isinstance(first, Grid)
+    assert (first.title, first.rows) == (
+        "1. error: 1 link at 1x [slow-link]",
+        (("do", "reseat the cable"), ("", "replace it"), ("costs", "a quarter is left")),
+    )
+    assert isinstance(told, Grid)
+    assert told.rows == (("box", "node-1", "50%"),)
+    assert isinstance(remarks, Remarks)
+    assert remarks.lines == ("7 devices told by name, 2 by wiring, from ibnetdiscover", "rates are unknown")
 
 
 PLAN: dict[str, Any] = {

@@ -21,13 +21,22 @@ class Element:
     line: int
     column: int
     children: list[Element]
+    texts: list[str]
+    """Pieces of text directly inside it."""
+
+    @property
+    def text(self) -> str:
+        """The text directly inside it, without blanks around it."""
+        return "".join(self.texts).strip()
 
     def named(self, tag: str) -> list[Element]:
         """Return its children of one name."""
         return [child for child in self.children if child.tag == tag]
 
 
-def fault(file: str, place: Element | tuple[int, int], message: str, remedy: str) -> InputError:
+def fault(
+    file: str, place: Element | tuple[int, int], message: str, remedy: str, rule: str = "file-nccl-xml"
+) -> InputError:
     """Return a located fault of a topology file.
 
     Args:
@@ -35,11 +44,12 @@ def fault(file: str, place: Element | tuple[int, int], message: str, remedy: str
         place: an element, or line and column.
         message: what is wrong.
         remedy: what would be right.
+        rule: id of the rule.
     """
     line, column = (place.line, place.column) if isinstance(place, Element) else place
     return InputError(
         Finding(
-            rule="file-nccl-xml",
+            rule=rule,
             severity=Severity.ERROR,
             file=file,
             line=line,
@@ -62,7 +72,7 @@ def parse(data: bytes, file: str) -> Element:
     """
     if len(data) > MOST_BYTES:
         raise fault(file, (1, 1), f"larger than {MOST_BYTES // 2**20} MiB", "give the topology file of one server")
-    top = Element(tag="", attributes={}, line=1, column=1, children=[])
+    top = Element(tag="", attributes={}, line=1, column=1, children=[], texts=[])
     stack = [top]
     parser = expat.ParserCreate()
 
@@ -70,18 +80,19 @@ def parse(data: bytes, file: str) -> Element:
         return parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
 
     def refuse(*_: object) -> None:
-        remedy = "remove it: NCCL's files have none, and entities can be an attack"
+        remedy = "remove it: such files have none, and entities can be an attack"
         raise fault(file, here(), "a document type is declared", remedy)
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         if len(stack) > _MOST_DEPTH:
             raise fault(file, here(), "elements nest too deeply", f"stay below {_MOST_DEPTH} levels")
         line, column = here()
-        element = Element(tag=tag, attributes=attributes, line=line, column=column, children=[])
+        element = Element(tag=tag, attributes=attributes, line=line, column=column, children=[], texts=[])
         stack[-1].children.append(element)
         stack.append(element)
 
     parser.StartElementHandler = start
+    parser.CharacterDataHandler = lambda text: stack[-1].texts.append(text)
     parser.EndElementHandler = lambda _: stack.pop()
     parser.StartDoctypeDeclHandler = refuse
     try:

@@ -1,0 +1,141 @@
+"""Links of Ethernet fabrics: devices by name, ports by the names that network systems give them."""
+
+from __future__ import annotations
+
+import re
+from math import gcd
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.interop.asbuilt.model import PORTS, Builder, fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ffplan.interop.asbuilt.model import AsBuilt
+
+_SWP = re.compile(r"^swp([0-9]{1,4})(?:s([0-9]{1,2}))?$", re.IGNORECASE)
+_SLOTTED = re.compile(
+    r"^(?:ethernet|eth|et|ce|gi|te|fo|hu|twe|xe)-?[0-9]{1,3}/([0-9]{1,4})(?:/([0-9]{1,2}))?$", re.IGNORECASE
+)
+_FLAT = re.compile(r"^Ethernet([0-9]{1,5})$")
+_ALIAS = re.compile(r"^etp([0-9]{1,4})([a-h])?$", re.IGNORECASE)
+_NUMBERED = re.compile(r"^(?:port|p)[ -]?([0-9]{1,4})$", re.IGNORECASE)
+_SWITCHED = (_SWP, _SLOTTED, _FLAT, _ALIAS)
+_ADDRESS = re.compile(r"^([0-9a-f]{2}[:.-]){5}[0-9a-f]{2}$", re.IGNORECASE)
+
+
+@record
+class EthernetLink:
+    """A link as a device or a file names it."""
+
+    device: str
+    port: str
+    peer: str
+    peer_port: str
+    line: int
+    gbit_s: float = 0.0
+
+
+@record
+class EthernetDevice:
+    """A device that a file tells of."""
+
+    name: str
+    switch: bool | None
+    """None where the file does not say."""
+    listed: bool = True
+    """True where the links of this device itself are listed."""
+
+
+def is_switch_port(name: str) -> bool:
+    """Return whether a port has the name of a port of a switch."""
+    return any(form.match(name) for form in _SWITCHED)
+
+
+def plain_name(name: str) -> str:
+    """Return a device's name without its domain; addresses and names with dots inside brackets stay."""
+    text = name.strip()
+    return text if _ADDRESS.match(text) or text.replace(".", "").isdigit() else text.split(".")[0]
+
+
+class _Ports:
+    """Numbers of the ports of one switch, from their names; a port split in parts counts as its parts."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        names = list(names)
+        split = [int(found[2]) for name in names if (found := _SWP.match(name)) and found[2]]
+        parts = [int(found[2]) for name in names if (found := _SLOTTED.match(name)) and found[2]]
+        letters = [ord(found[2].lower()) - 97 for name in names if (found := _ALIAS.match(name)) and found[2]]
+        highest = max([*split, *(part - 1 for part in parts), *letters], default=0) + 1
+        self.split = 1 if highest == 1 and not (split or parts or letters) else max(2, 1 << (highest - 1).bit_length())
+        flat = [int(found[1]) for name in names if (found := _FLAT.match(name))]
+        self.step = gcd(*flat) or 1 if flat else 1
+
+    def number(self, name: str) -> int:
+        """Return the number of a port, from 1; 0 where its name has none."""
+        if found := _SWP.match(name):
+            return self._part(int(found[1]), int(found[2] or 0))
+        if found := _SLOTTED.match(name):
+            return self._part(int(found[1]), int(found[2] or 1) - 1)
+        if found := _ALIAS.match(name):
+            return self._part(int(found[1]), ord((found[2] or "a").lower()) - 97)
+        if found := _FLAT.match(name):
+            return int(found[1]) // self.step + 1
+        found = _NUMBERED.match(name)
+        return int(found[1]) if found else 0
+
+    def _part(self, port: int, part: int) -> int:
+        return (port - 1) * self.split + part + 1
+
+
+def built_of(file: str, form: str, links: list[EthernetLink], devices: list[EthernetDevice]) -> AsBuilt:
+    """Return the fabric of links by name.
+
+    A switch is a device that says so, or whose ports have names of switch ports; a port of a host is a device of its
+    own, named `host port`, as adapters of InfiniBand are.
+
+    Args:
+        file: the file, for messages.
+        form: format of the file.
+        links: the links, once or at both ends.
+        devices: devices that the files tell of.
+
+    Raises:
+        InputError: located, where a port of a switch has no number, or is listed twice.
+    """
+    said = {device.name: device.switch for device in devices}
+    own_files = {device.name for device in devices if device.listed}
+    ports: dict[str, set[str]] = {}
+    for link in links:
+        ports.setdefault(link.device, set()).add(link.port)
+        ports.setdefault(link.peer, set()).add(link.peer_port)
+    switches = {name for name, own in ports.items() if _is_switch(said.get(name), own)}
+    numbers = {name: _Ports(sorted(ports[name])) for name in switches}
+    builder = Builder(file, form)
+
+    def end(device: str, port: str, line: int) -> tuple[int, int]:
+        listed = device in own_files
+        if device not in switches:
+            name = f"{device} {port}".strip()
+            return builder.found(name, name, "host", line, seen=listed), 1
+        number = numbers[device].number(port)
+        if not number:
+            words = f"`{port[:30]}` of `{device}` is no port of a switch"
+            raise fault(file, line, words, "ports are named swp1, Ethernet1/1, Ethernet0 or etp1, or Port 1")
+        return builder.found(device, device, "switch", line, seen=listed), number
+
+    for link in links:
+        (one, port), (two, peer) = end(link.device, link.port, link.line), end(link.peer, link.peer_port, link.line)
+        builder.end(one, port, two, peer, link.line, (0, link.gbit_s))
+    for device in devices:
+        if device.name not in ports and device.switch is not False:
+            builder.found(device.name, device.name, "switch", 1)
+    return builder.built()
+
+
+def _is_switch(said: bool | None, ports: set[str]) -> bool:
+    return said if said is not None else any(map(is_switch_port, ports))
+
+
+__all__ = ["PORTS", "EthernetDevice", "EthernetLink", "built_of", "is_switch_port", "plain_name"]

@@ -1,0 +1,129 @@
+"""Files of ibdiagnet: `ibdiagnet2.lst`, a link a line, and `ibdiagnet2.db_csv`, tables of nodes, ports and links."""
+
+from __future__ import annotations
+
+import csv
+import re
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from ffplan.interop.asbuilt.model import UNSAID, Builder, fault
+from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, signalled
+
+if TYPE_CHECKING:
+    from ffplan.interop.asbuilt.model import AsBuilt
+
+_END = re.compile(r"\{\s*(CA|SW|RT)[- ]\s*Ports:([0-9A-Fa-f]+)\s+(.*?)\bPN:([0-9A-Fa-f]+)\s*\}")
+_GUID = re.compile(r"\bNodeGUID:(\S+)")
+_NAME = re.compile(r"\{([^{}]*)\}")
+_PHY = re.compile(r"\bPHY=([0-9]+)x")
+_SPEED = re.compile(r"\bSPD=([0-9.]+)")
+_KINDS = {"SW": "switch", "RT": "router"}
+_WIDTHS = {1: 1, 2: 4, 4: 8, 8: 12, 16: 2}
+"""Lanes by the code of LinkWidthActv; InfiniBand specification, PortInfo."""
+_SPEEDS = {1: "SDR", 2: "DDR", 4: "QDR", 256: "FDR", 512: "EDR", 1024: "HDR", 2048: "NDR", 4096: "XDR"}
+"""Speed by the code of LinkSpeedActv; recalled but for 2048, which files of NDR switches have."""
+_NODE_KINDS = {"1": "host", "2": "switch", "3": "router"}
+
+
+def is_lst(text: str) -> bool:
+    """Return whether a text has lines of an .lst file."""
+    return any(len(_END.findall(line)) == 2 for line in text.splitlines()[:50])
+
+
+def is_db_csv(text: str) -> bool:
+    """Return whether a text has tables of a db_csv file."""
+    return "START_NODES" in text and "START_LINKS" in text
+
+
+def read_lst(text: str, file: str) -> AsBuilt:
+    """Return the fabric of an .lst file; its port numbers are hexadecimal.
+
+    Args:
+        text: the file.
+        file: its name in messages.
+
+    Raises:
+        InputError: located, where a line cannot be read or two ends disagree.
+    """
+    builder = Builder(file, "ibdiagnet's .lst")
+    for number, line in enumerate(StringIO(text), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        ends = _END.findall(line)
+        if len(ends) != 2:
+            words = f"`{line.strip()[:50]}` is no link of two ends in braces"
+            raise fault(file, number, words, "give ibdiagnet2.lst as it was written")
+        devices = []
+        for kind, ports, inside, port in ends:
+            guid, name = _GUID.search(inside), _NAME.search(inside)
+            if guid is None:
+                raise fault(file, number, "an end without `NodeGUID:`", "give ibdiagnet2.lst as it was written")
+            title = (name[1].strip() if name else "") or guid[1]
+            device = builder.ids.get(guid[1], -1)
+            if device not in builder.described:
+                kind = _KINDS.get(kind, "host")
+                device = builder.device(guid[1], title, kind, int(ports, 16), number, seen=False)
+            devices.append((device, int(port, 16)))
+        width, speed = _PHY.search(line), _SPEED.search(line)
+        lanes = int(width[1]) if width else 0
+        lane = signalled(float(speed[1])) if speed and speed[1].count(".") < 2 and speed[1] != "." else 0.0
+        (one, port), (two, peer) = devices
+        builder.end(one, port, two, peer, number, (lanes, lanes * lane))
+    return builder.built()
+
+
+def _tables(text: str) -> dict[str, list[tuple[int, dict[str, str]]]]:
+    """Return the rows of every table with their lines, by the name of the table."""
+    found: dict[str, list[tuple[int, dict[str, str]]]] = {}
+    name = ""
+    heads: list[str] = []
+    for number, line in enumerate(StringIO(text), start=1):
+        line = line.strip()
+        if line.startswith("START_"):
+            name, heads = line.removeprefix("START_"), []
+        elif line.startswith("END_"):
+            name = ""
+        elif name and line and not line.startswith("#"):
+            cells = next(csv.reader([line]))
+            if heads:
+                found.setdefault(name, []).append((number, dict(zip(heads, cells, strict=False))))
+            else:
+                heads = [head.strip() for head in cells]
+    return found
+
+
+def _whole(row: dict[str, str], name: str) -> int:
+    text = row.get(name, "").strip()
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+
+
+def read_db_csv(text: str, file: str) -> AsBuilt:
+    """Return the fabric of a db_csv file; tables and columns are found by name.
+
+    Args:
+        text: the file.
+        file: its name in messages.
+
+    Raises:
+        InputError: located, where a link names no node, or a table is missing.
+    """
+    builder, tables = Builder(file, "ibdiagnet's db_csv"), _tables(text)
+    for line, row in tables.get("NODES", []):
+        guid, title = row.get("NodeGUID", ""), row.get("NodeDesc", "").strip()
+        kind = _NODE_KINDS.get(row.get("NodeType", ""), "host")
+        builder.device(guid.lower(), title or guid, kind, _whole(row, "NumPorts"), line)
+    rates: dict[tuple[str, int], tuple[int, float]] = {}
+    for _, row in tables.get("PORTS", []):
+        lanes, speed = _WIDTHS.get(_whole(row, "LinkWidthActv"), 0), _SPEEDS.get(_whole(row, "LinkSpeedActv"))
+        key = (row.get("NodeGuid", "").lower(), _whole(row, "PortNum"))
+        rates[key] = (lanes, lanes * LANE_GBIT_S[speed] if speed else 0.0)
+    for line, row in tables.get("LINKS", []):
+        ends = [(row.get(f"NodeGuid{n}", "").lower(), _whole(row, f"PortNum{n}")) for n in (1, 2)]
+        for guid, _ in ends:
+            if guid not in builder.ids:
+                raise fault(file, line, f"`{guid}` is in no row of NODES", "give the whole file")
+        (one, port), (two, peer) = ends
+        builder.end(builder.ids[one], port, builder.ids[two], peer, line, rates.get(ends[0], UNSAID))
+        builder.end(builder.ids[two], peer, builder.ids[one], port, line, rates.get(ends[1], UNSAID))
+    return builder.built()

@@ -1,0 +1,171 @@
+"""Neighbours by LLDP, as JSON of lldpcli, Arista EOS and NX-OS: what one device sees at each of its ports."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ffplan.interop.asbuilt.ethernet import EthernetDevice, EthernetLink, plain_name
+from ffplan.interop.asbuilt.model import fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FORWARDS = ("bridge", "router")
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return a value as a list: one item stands alone in some outputs."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _text(value: Any) -> str:
+    """Return the text of a value that may stand in a list, or under `value`."""
+    first = next(iter(_listed(value)), "")
+    if isinstance(first, dict):
+        first = first.get("value", "")
+    return first.strip() if isinstance(first, str) else ""
+
+
+def _interfaces(data: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield name and content of every interface of lldpcli: an object, a list of objects of one key, or json0."""
+    for top in _listed(data["lldp"]):
+        for item in _listed(top.get("interface") if isinstance(top, dict) else None):
+            if not isinstance(item, dict):
+                continue
+            if isinstance(item.get("name"), str):
+                yield item["name"], item
+            else:
+                yield from ((name, inside) for name, inside in item.items() if isinstance(inside, dict))
+
+
+def _chassis(interface: dict[str, Any]) -> tuple[str, bool | None]:
+    """Return the name of a neighbour, and whether it forwards; None where it does not say."""
+    top: Any = next(iter(_listed(interface.get("chassis"))), {})
+    if not isinstance(top, dict):
+        return "", None
+    if "id" in top or "name" in top:
+        name, inside = _text(top.get("name")) or _text(top.get("id")), top
+    else:
+        name, inside = next(iter(top.items()), ("", {}))
+        inside = inside if isinstance(inside, dict) else {}
+    found = [item for item in _listed(inside.get("capability")) if isinstance(item, dict)]
+    if not found:
+        return name, None
+    return name, any(
+        str(item.get("type", "")).lower() in _FORWARDS and item.get("enabled") in (True, "true", "on") for item in found
+    )
+
+
+def _port(interface: dict[str, Any]) -> str:
+    """Return the name of a neighbour's port: its id where that is a name, else its description."""
+    port: Any = next(iter(_listed(interface.get("port"))), {})
+    if not isinstance(port, dict):
+        return ""
+    first: Any = next(iter(_listed(port.get("id"))), {})
+    kind = first.get("type", "") if isinstance(first, dict) else ""
+    own, described = _text(port.get("id")), _text(port.get("descr"))
+    return described if kind in ("mac", "local") and described else own
+
+
+def _lldpcli(data: dict[str, Any]) -> Iterator[tuple[str, str, str, bool | None]]:
+    for name, interface in _interfaces(data):
+        peer, forwards = _chassis(interface)
+        if peer:
+            yield name, peer, _port(interface), forwards
+
+
+def _arista(data: dict[str, Any]) -> Iterator[tuple[str, str, str, bool | None]]:
+    found = data["lldpNeighbors"]
+    if isinstance(found, dict):
+        for name, inside in found.items():
+            for item in _listed(inside.get("lldpNeighborInfo") if isinstance(inside, dict) else None):
+                port = item.get("neighborInterfaceInfo", {})
+                own = port.get("interfaceId_v2") or port.get("interfaceId") or ""
+                yield name, str(item.get("systemName", "")), str(own).strip('"'), None
+        return
+    for item in _listed(found):
+        yield str(item.get("port", "")), str(item.get("neighborDevice", "")), str(item.get("neighborPort", "")), None
+
+
+def _nxos(data: dict[str, Any]) -> Iterator[tuple[str, str, str, bool | None]]:
+    for table in _listed(data["TABLE_nbor"]):
+        for item in _listed(table.get("ROW_nbor") if isinstance(table, dict) else None):
+            said = str(item.get("system_capability", "")).upper()
+            forwards = any(letter in said for letter in "BR") if said else None
+            yield (
+                str(item.get("l_port_id", "")),
+                str(item.get("chassis_id", "")),
+                str(item.get("port_id", "")),
+                forwards,
+            )
+
+
+_FORMS = {"lldp": _lldpcli, "lldpNeighbors": _arista, "TABLE_nbor": _nxos}
+
+
+def _inner(data: Any) -> Any:
+    """Return the answer inside the envelopes of eAPI and NXAPI."""
+    for _ in range(6):
+        if not isinstance(data, dict) or data.keys() & _FORMS.keys():
+            return data
+        inside = next((data[key] for key in ("result", "ins_api", "outputs", "output", "body") if key in data), None)
+        if inside is None:
+            return data
+        data = next(iter(inside), None) if isinstance(inside, list) else inside
+    return data
+
+
+def is_lldp(data: Any) -> bool:
+    """Return whether JSON lists neighbours by LLDP."""
+    inside = _inner(data)
+    return isinstance(inside, dict) and bool(inside.keys() & _FORMS.keys())
+
+
+def local_name(file: str) -> str:
+    """Return the device that an output is of, from its file: such output does not name it."""
+    return file.replace("\\", "/").rpartition("/")[2].split(".")[0]
+
+
+def read_lldp(data: Any, file: str) -> tuple[list[EthernetLink], EthernetDevice, set[str]]:
+    """Return the links of one device, the device, and the neighbours that say that they forward.
+
+    Args:
+        data: the JSON.
+        file: its name; its stem is the device.
+
+    Raises:
+        InputError: where an entry is no such thing.
+    """
+    inside, own = _inner(data), plain_name(local_name(file))
+    reader = next(_FORMS[key] for key in _FORMS if key in inside)
+    links, forwarding = [], set()
+    try:
+        found = list(reader(inside))
+    except (AttributeError, TypeError):
+        words = "an entry is no neighbour by LLDP"
+        raise fault(file, 1, words, "give `lldpcli show neighbors -f json0` as it is") from None
+    for port, peer, peer_port, forwards in found:
+        name = plain_name(peer)
+        links.append(EthernetLink(device=own, port=port, peer=name, peer_port=peer_port, line=1))
+        if forwards:
+            forwarding.add(name)
+    return links, EthernetDevice(own, None), forwarding
+
+
+def parsed(text: str, file: str) -> Any:
+    """Return JSON behind whatever prompt stands before it.
+
+    Raises:
+        InputError: located, where it is no JSON.
+    """
+    start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
+    if start < 0:
+        return None
+    try:
+        return json.loads(text[start:])
+    except (ValueError, RecursionError) as error:
+        line = text[:start].count("\n") + getattr(error, "lineno", 1)
+        raise fault(
+            file, line, f"this is no JSON: {getattr(error, 'msg', 'nested too deeply')}", "give it whole"
+        ) from None

@@ -1,0 +1,198 @@
+"""Devices without a known name, told by what they are wired to."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.array_math import Bools, Ints
+from ffplan.base.record import record
+from ffplan.interop.asbuilt.model import PORTS, peer_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+ANCHORS = 64
+"""Most guesses of a first device, before what is left stays unknown."""
+ROUNDS = 4
+"""Most times that switches are moved to where most neighbours say they are."""
+AGREEING = 0.5
+"""Least part of the links near a guessed device that must fit for the guess to stand."""
+
+
+@record
+class Matched:
+    """Which device of the design every device as built is."""
+
+    place: Ints
+    """Number in the design; -1 of devices that it has not, shape (devices,)."""
+    confidence: Ints
+    """Links that the design has alike, of 100, shape (devices,)."""
+    known: dict[int, int]
+    """Places that names told."""
+
+    @property
+    def by_name(self) -> int:
+        """Devices that were matched by name [1]."""
+        return len(self.known)
+
+
+class _Votes:
+    """Both graphs, each link from both of its ends."""
+
+    def __init__(self, built: Ints, designed: Ints) -> None:
+        self.built = np.concatenate([built, built[:, ::-1]])
+        self.designed = np.concatenate([designed, designed[:, ::-1]])
+
+    def candidates(self, place: Ints, devices: int) -> Ints:
+        """Return (device as built, device of the design, votes) of all that neighbours with a place say, best first.
+
+        A neighbour at a known place says that the device at its port is the one that the design has at this port.
+        """
+        own, peer = self.built[:, 0] // PORTS, self.built[:, 1]
+        at = place[peer // PORTS]
+        there = np.where(at >= 0, at * PORTS + peer % PORTS, -1)
+        meant = peer_of(self.designed, there)
+        told = meant >= 0
+        same_port = meant[told] % PORTS == self.built[told, 0] % PORTS
+        key = own[told] * devices + meant[told] // PORTS
+        keys, where = np.unique(key, return_inverse=True)
+        votes = np.bincount(where.ravel(), weights=1.0 + same_port, minlength=len(keys))
+        order = np.argsort(-votes, kind="stable")
+        found: Ints = np.column_stack([keys // devices, keys % devices, np.round(votes).astype(np.int64)])
+        return found[order]
+
+
+def matched(
+    known: dict[int, int], built: Ints, designed: Ints, built_kinds: Sequence[str], designed_kinds: Sequence[str]
+) -> Matched:
+    """Return the place of every device as built in the design.
+
+    Devices with a known name are anchors. What is wired to a port of an anchor is the device that the design has there;
+    most votes win. Where no anchor is near, the switch whose ports fit best is taken for one, if what follows agrees.
+
+    Args:
+        known: places by name.
+        built: both ends of every link as built, shape (links, 2).
+        designed: both ends of every link of the design, shape (links, 2).
+        built_kinds: switch, host or router, of every device as built.
+        designed_kinds: the same of the design.
+    """
+    place = np.full(len(built_kinds), -1, np.int64)
+    for device, to in known.items():
+        place[device] = to
+    votes = _Votes(built, designed)
+    forwards = [np.array([kind != "host" for kind in kinds], bool) for kinds in (built_kinds, designed_kinds)]
+    degree = np.bincount(votes.built[:, 0] // PORTS, minlength=len(place))
+    _spread(place, votes, forwards)
+    for _ in range(ANCHORS):
+        if not _anchored(place, votes, forwards, degree):
+            break
+    for _ in range(ROUNDS):
+        if not _settled(place, known, votes, forwards):
+            break
+    place = np.maximum(place, -1)
+    return Matched(place=place, confidence=_agreeing(place, votes), known=known)
+
+
+def _spread(place: Ints, votes: _Votes, forwards: list[np.ndarray]) -> None:
+    """Give places to the neighbours of devices that have one, until none is added."""
+    devices = len(forwards[1])
+    taken = np.zeros(devices, bool)
+    taken[place[place >= 0]] = True
+    while True:
+        before = int((place >= 0).sum())
+        for own, to, _ in votes.candidates(place, devices).tolist():
+            if place[own] < 0 and not taken[to] and forwards[0][own] == forwards[1][to]:
+                place[own], taken[to] = to, True
+        if int((place >= 0).sum()) == before:
+            return
+
+
+def _settled(place: Ints, known: dict[int, int], votes: _Votes, forwards: list[np.ndarray]) -> bool:
+    """Move switches to where most of their neighbours say they are; return whether any moved.
+
+    The first neighbours that had a place may have been the ones with a wrong cable.
+    """
+    best: dict[int, int] = {}
+    taken: set[int] = set()
+    for own, to, _ in votes.candidates(place, len(forwards[1])).tolist():
+        told = own not in known and place[own] >= 0 and forwards[0][own] and forwards[1][to]
+        if told and own not in best and to not in taken:
+            best[own] = to
+            taken.add(to)
+    moves = {own: to for own, to in best.items() if place[own] != to}
+    left = {int(place[own]) for own in moves}
+    held = set(place[place >= 0].tolist()) - left
+    moves = {own: to for own, to in moves.items() if to not in held}
+    if not moves:
+        return False
+    place[list(moves)] = -1
+    for own, to in moves.items():
+        place[own] = to
+    ends = [own for own in np.flatnonzero(~forwards[0]).tolist() if own not in known]
+    place[ends] = -1  # they hang at switches that moved
+    _spread(place, votes, forwards)
+    return True
+
+
+def _features(ends: Ints, forwards: np.ndarray) -> dict[int, Counter[int]]:
+    """Return what tells a switch without names: its ports, those at their other ends, and what they belong to."""
+    found: dict[int, Counter[int]] = {}
+    own, peer = ends[:, 0], ends[:, 1]
+    kinds = forwards[peer // PORTS].astype(np.int64)
+    told = (own % PORTS) * 2 * PORTS + (peer % PORTS) * 2 + kinds
+    for device, feature in zip((own // PORTS).tolist(), told.tolist(), strict=True):
+        found.setdefault(device, Counter())[feature] += 1
+    return found
+
+
+def _anchored(place: Ints, votes: _Votes, forwards: list[np.ndarray], degree: Ints) -> bool:
+    """Guess the place of one switch without one, and spread from there; return whether a guess stood."""
+    open_built = np.flatnonzero((place == -1) & forwards[0] & (degree > 0)).tolist()
+    taken = set(place[place >= 0].tolist())
+    open_design = [n for n in np.flatnonzero(forwards[1]).tolist() if n not in taken]
+    if not open_built or not open_design:
+        return False
+    here, there = _features(votes.built, forwards[0]), _features(votes.designed, forwards[1])
+    first = max(open_built, key=lambda n: (degree[n], -n))
+    fits = [((here[first] & there.get(n, Counter())).total(), -n) for n in open_design]
+    for fit, number in sorted(fits, reverse=True)[:4]:
+        if fit == 0:
+            break
+        trial = place.copy()
+        trial[first] = -number
+        _spread(trial, votes, forwards)
+        if _agreement(trial, place, votes) >= AGREEING:
+            place[:] = trial
+            return True
+    place[first] = -2  # no place; it is not tried again
+    return bool(len(open_built) > 1)
+
+
+def _alike(place: Ints, ends: Ints, votes: _Votes) -> Bools:
+    """Return which links, from one of their ends, the design has alike, shape (links,)."""
+    own, peer = ends[:, 0], ends[:, 1]
+    at = place[own // PORTS] * PORTS + own % PORTS
+    there = place[peer // PORTS]
+    to = np.where(there >= 0, there * PORTS + peer % PORTS, -2)
+    found: Bools = (place[own // PORTS] >= 0) & (peer_of(votes.designed, at) == to)
+    return found
+
+
+def _agreeing(place: Ints, votes: _Votes) -> Ints:
+    """Return the links of every device that the design has alike, of 100, shape (devices,)."""
+    own = votes.built[:, 0] // PORTS
+    alike = np.bincount(own, weights=_alike(place, votes.built, votes), minlength=len(place))
+    found: Ints = np.round(100 * alike / np.maximum(np.bincount(own, minlength=len(place)), 1)).astype(np.int64)
+    return found
+
+
+def _agreement(trial: Ints, before: Ints, votes: _Votes) -> float:
+    """Return the part of the links of newly placed devices that the design has alike [1]."""
+    own = votes.built[:, 0] // PORTS
+    fresh = (before[own] < 0) & (trial[own] >= 0)
+    return float(_alike(trial, votes.built[fresh], votes).mean()) if fresh.any() else 0.0

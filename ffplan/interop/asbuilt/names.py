@@ -1,0 +1,256 @@
+"""Names of devices as built, led back to those of the design: the forms that tools write, and a map of one's own."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from dataclasses import replace
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.interop.asbuilt.ethernet import plain_name
+from ffplan.interop.asbuilt.model import fault
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ffplan.interop.asbuilt.matching import Matched
+    from ffplan.interop.asbuilt.model import BuiltDevice
+
+_MANAGED = re.compile(r"^(?:MF[0-9]+;)?([^;:/]+):[^/:;]+(?:/\S+)?$")
+"""Description of a managed switch, such as MF0;leaf-01:MQM9700/U1."""
+_ADAPTER = re.compile(r"^([^\s/]+)[\s/]+([A-Za-z][\w.-]*?)([0-9]{1,4})((?:f[0-9]+)?(?:np[0-9]+)?(?:p[0-9]+)?)$")
+"""Description of an adapter: host and its name, such as `node01 mlx5_0`, `node01/mlx5_0` or `node01 HCA-1`."""
+_DIGITS = re.compile(r"([0-9]{1,4})(?:p[0-9]+)?$")
+PATTERN = "~"
+"""Begins a regular expression in a map."""
+
+
+@record
+class NameRule:
+    """A row of a map: names as built, and the name of the design."""
+
+    found: str
+    pattern: re.Pattern[str] | None
+    designed: str
+    line: int
+
+
+def read_map(text: str, file: str) -> list[NameRule]:
+    """Return the rows of a map: a name as built, and the name in the design, in CSV.
+
+    A name that begins with `~` is a regular expression; the design's name may use its groups, as in `compute-\\1`.
+
+    Args:
+        text: the map; a first row of `found,designed` is passed over.
+        file: its name in messages.
+
+    Raises:
+        InputError: located, where a row has not two names, an expression is none, or a name stands twice.
+    """
+    rules: list[NameRule] = []
+    seen: dict[str, int] = {}
+    for number, row in enumerate(csv.reader(StringIO(text)), start=1):
+        cells = [cell.strip() for cell in row]
+        if not any(cells) or cells[0].startswith("#") or [cell.lower() for cell in cells[:2]] == ["found", "designed"]:
+            continue
+        if len(cells) != 2 or not all(cells):
+            words = f"`{','.join(cells)[:50]}` has not two names"
+            raise fault(file, number, words, "write the name as built, a comma, and the name in the design")
+        found, designed = cells
+        pattern = None
+        if found.startswith(PATTERN):
+            try:
+                pattern = re.compile(found[1:])
+            except re.error as error:
+                raise fault(file, number, f"`{found[:50]}` is no regular expression: {error}", "correct it") from None
+        if found in seen:
+            raise fault(file, number, f"`{found[:50]}` stands twice, first in line {seen[found]}", "keep one")
+        seen[found] = number
+        rules.append(NameRule(found=found, pattern=pattern, designed=designed, line=number))
+    return rules
+
+
+def mapped(name: str, rules: Sequence[NameRule], file: str) -> str | None:
+    """Return the design's name of a device by a map; None where no row has it.
+
+    Raises:
+        InputError: where a row names a group that its expression has not.
+    """
+    for rule in rules:
+        if rule.pattern is None:
+            if rule.found == name:
+                return rule.designed
+        elif match := rule.pattern.fullmatch(name):
+            try:
+                return match.expand(rule.designed)
+            except (re.error, IndexError):
+                words = f"`{rule.designed[:50]}` names a group that `{rule.found[:50]}` has not"
+                raise fault(file, rule.line, words, "write groups as \\1, \\2") from None
+    return None
+
+
+def forms_of(name: str) -> list[str]:
+    """Return what a device may be called: its name, without model and unit, without domain, in lower case."""
+    managed = _MANAGED.match(name)
+    base = managed[1] if managed else name
+    return list(dict.fromkeys([name, base, plain_name(base), plain_name(base).lower()]))
+
+
+def adapter_of(name: str) -> tuple[str, int, str] | None:
+    """Return host, number from 0, and kind of an adapter from its description; None where it is no such description."""
+    found = _ADAPTER.match(name)
+    if found is None:
+        return None
+    number = int(found[3])
+    counted = found[2].upper().startswith("HCA") and number > 0
+    return found[1], number - 1 if counted else number, found[2] + found[4]
+
+
+def _hosts(designed: Sequence[str]) -> dict[str, list[int]]:
+    """Return the endpoints of every host of the design, in order, by its name in lower case."""
+    found: dict[str, list[int]] = {}
+    for number, name in enumerate(designed):
+        host, slash, _ = name.partition("/")
+        if slash:
+            found.setdefault(host.lower(), []).append(number)
+    return found
+
+
+def named(
+    devices: Sequence[BuiltDevice], designed: Sequence[str], rules: Sequence[NameRule], file: str
+) -> dict[int, int]:
+    """Return which devices as built are which of the design, by their names.
+
+    Args:
+        devices: devices as built.
+        designed: names of the design.
+        rules: rows of a map, which stand before all else.
+        file: the map, for messages.
+
+    Raises:
+        InputError: where the map leads two devices to one, or to a name that the design has not.
+    """
+    place = {name: number for number, name in enumerate(designed)}
+    folded = {name.lower(): number for number, name in enumerate(designed)}
+    hosts, found = _hosts(designed), _by_map(devices, designed, rules, file)
+    taken = set(found.values())
+    adapters: dict[str, list[tuple[int, str, int]]] = {}
+    for number, device in enumerate(devices):
+        if number in found:
+            continue
+        if (own := place.get(device.name)) is not None and own not in taken:
+            found[number] = own
+            taken.add(own)
+        elif device.kind == "host" and (adapter := adapter_of(device.name)):
+            given = mapped(adapter[0], rules, file)
+            names = [given.lower()] if given is not None else [form.lower() for form in forms_of(adapter[0])]
+            host = next((name for name in names if name in hosts), None)
+            if host is not None:
+                adapters.setdefault(host, []).append((adapter[1], adapter[2], number))
+        else:
+            _by_form(number, device, folded, hosts, found, taken)
+    for host, items in adapters.items():
+        _by_adapter(items, hosts[host], designed, found, taken)
+    return found
+
+
+def _by_map(
+    devices: Sequence[BuiltDevice], designed: Sequence[str], rules: Sequence[NameRule], file: str
+) -> dict[int, int]:
+    """Return the devices whose whole name a map leads to a device of the design."""
+    place = {name: number for number, name in enumerate(designed)}
+    hosts = _hosts(designed)
+    found: dict[int, int] = {}
+    taken: dict[int, str] = {}
+    for number, device in enumerate(devices):
+        given = next((to for form in forms_of(device.name) if (to := mapped(form, rules, file)) is not None), None)
+        if given is None:
+            continue
+        own = place.get(given)
+        alone = hosts.get(given.lower(), [])
+        if own is None and len(alone) == 1:
+            own = alone[0]
+        if own is None:
+            words = f"`{given[:50]}`, for `{device.name[:50]}`, is no device of the design"
+            raise fault(file, 1, words, f"the design has names such as `{designed[0]}` and `{designed[-1]}`")
+        if own in taken:
+            words = f"`{taken[own][:50]}` and `{device.name[:50]}` are both led to `{given[:50]}`"
+            raise fault(file, 1, words, "lead every device to one of its own")
+        taken[own] = device.name
+        found[number] = own
+    return found
+
+
+def _by_form(
+    number: int,
+    device: BuiltDevice,
+    folded: dict[str, int],
+    hosts: dict[str, list[int]],
+    found: dict[int, int],
+    taken: set[int],
+) -> None:
+    """Match a switch, or a host with one NIC, by the forms of its name."""
+    for form in forms_of(device.name):
+        own = folded.get(form.lower())
+        if own is None and device.kind == "host" and len(alone := hosts.get(form.lower(), [])) == 1:
+            own = alone[0]
+        if own is not None and own not in taken:
+            found[number] = own
+            taken.add(own)
+            return
+
+
+def _by_adapter(
+    items: list[tuple[int, str, int]], own: list[int], designed: Sequence[str], found: dict[int, int], taken: set[int]
+) -> None:
+    """Match the adapters of a host to its NICs: by number where all have one, else in order."""
+    numbers: dict[int, int] = {}
+    for endpoint in own:
+        if digits := _DIGITS.search(designed[endpoint]):
+            numbers.setdefault(int(digits[1]), endpoint)
+    by_number = len({number for number, _, _ in items}) == len(items) and all(n in numbers for n, _, _ in items)
+    free = [endpoint for endpoint in own if endpoint not in taken]
+    in_order = zip(sorted(items), free, strict=False)
+    pairs = [(item[2], numbers[item[0]]) for item in items] if by_number else [(item[2], to) for item, to in in_order]
+    for device, endpoint in pairs:
+        if endpoint not in taken:
+            found[device] = endpoint
+            taken.add(endpoint)
+
+
+def together(where: Matched, devices: Sequence[BuiltDevice], designed: Sequence[str]) -> Matched:
+    """Return places with the adapters of a node at one node of the design: where most of them are told to be.
+
+    One cable at another port would make its adapter seem another node's.
+
+    Args:
+        where: places by name and by wiring.
+        devices: devices as built.
+        designed: names of the design.
+    """
+    groups: dict[str, list[tuple[int, str, int]]] = {}
+    for number, device in enumerate(devices):
+        if device.kind == "host" and number not in where.known and (adapter := adapter_of(device.name)):
+            groups.setdefault(adapter[0], []).append((adapter[1], adapter[2], number))
+    hosts, place = _hosts(designed), where.place.copy()
+    chosen: dict[str, str] = {}
+    for name, items in groups.items():
+        told = Counter(designed[at].partition("/")[0].lower() for _, _, n in items if (at := int(where.place[n])) >= 0)
+        best = told.most_common(1)
+        if len(items) > 1 and best and best[0][1] > len(items) / 2:
+            chosen[name] = best[0][0]
+    if not chosen:
+        return where
+    moved = {name for name in chosen if list(chosen.values()).count(chosen[name]) == 1}
+    for name in moved:
+        place[[number for _, _, number in groups[name]]] = -1
+    taken = set(place[place >= 0].tolist())
+    for name in moved:
+        found: dict[int, int] = {}
+        _by_adapter(groups[name], hosts[chosen[name]], designed, found, taken)
+        for number, at in found.items():
+            place[number] = at
+    return replace(where, place=place)

@@ -1,0 +1,95 @@
+"""Files that tell of a fabric as built, told apart by what is in them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ffplan.interop.asbuilt.ethernet import EthernetDevice, EthernetLink, built_of
+from ffplan.interop.asbuilt.ibdiagnet import is_db_csv, is_lst, read_db_csv, read_lst
+from ffplan.interop.asbuilt.ibnetdiscover import is_report, read_listing, read_report
+from ffplan.interop.asbuilt.lldp import is_lldp, parsed, read_lldp
+from ffplan.interop.asbuilt.model import fault
+from ffplan.interop.asbuilt.ptm import is_dot, read_dot
+from ffplan.interop.asbuilt.sonic import is_config_db, read_config_db, read_minigraph
+from ffplan.interop.asbuilt.topo_files import is_ndt, is_topo, read_ndt, read_topo
+from ffplan.interop.xml_tree import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ffplan.interop.asbuilt.model import AsBuilt
+
+_WHOLE: tuple[tuple[Callable[[str], bool], Callable[[str, str], AsBuilt]], ...] = (
+    (is_db_csv, read_db_csv),
+    (is_ndt, read_ndt),
+    (is_report, read_report),
+    (is_lst, read_lst),
+    (is_topo, read_topo),
+)
+"""Forms that tell of a whole fabric in one file, each with its reader."""
+
+
+def read_as_built(files: Sequence[tuple[str, str]]) -> AsBuilt:
+    """Return a fabric as built.
+
+    Args:
+        files: name and content: one file of a whole fabric, or one of each device of an Ethernet fabric.
+
+    Raises:
+        InputError: located, where a file cannot be read, or several are not of single devices.
+    """
+    first, text = files[0]
+    if len(files) == 1 and not _of_device(text):
+        for known, reader in _WHOLE:
+            if known(text):
+                return reader(text, first)
+        return read_listing(text, first)
+    links: list[EthernetLink] = []
+    devices: list[EthernetDevice] = []
+    forwarding: set[str] = set()
+    for name, content in files:
+        own, here, seen = _device_file(name, content)
+        links += own
+        devices += here
+        forwarding |= seen
+    told = {device.name: device for device in sorted(devices, key=lambda device: device.listed)}
+    devices = [replace(device, switch=True) if name in forwarding else device for name, device in told.items()]
+    devices += [EthernetDevice(name, switch=True, listed=False) for name in sorted(forwarding - told.keys())]
+    where = first if len(files) == 1 else f"{first} and {len(files) - 1} more"
+    return built_of(where, "files of Ethernet devices", _once(links), devices)
+
+
+def _once(links: list[EthernetLink]) -> list[EthernetLink]:
+    """Return links of which each end stands once: a file may repeat a neighbour."""
+    return list({(link.device, link.port): link for link in links}.values())
+
+
+def _of_device(text: str) -> bool:
+    """Return whether a file is one of Ethernet: JSON, XML or DOT."""
+    head = text.lstrip()
+    if is_lst(text):
+        return False
+    return head.startswith(("{", "[", "<")) or is_dot(text) or '"lldp"' in text[:4000] or "lldpNeighbors" in text[:4000]
+
+
+def _device_file(name: str, text: str) -> tuple[list[EthernetLink], list[EthernetDevice], set[str]]:
+    """Return the links of a file, the devices whose own links they are, and devices that forward.
+
+    Raises:
+        InputError: located, where it is of no form that is known.
+    """
+    if is_dot(text):
+        return read_dot(text, name), [], set()
+    if text.lstrip().startswith("<"):
+        links, devices = read_minigraph(parse(text.encode(), name), name)
+        return links, devices, set()
+    data = parsed(text, name)
+    if is_lldp(data):
+        links, device, forwarding = read_lldp(data, name)
+        return links, [device], forwarding
+    if is_config_db(data):
+        links, device = read_config_db(data, name)
+        return links, [device], set()
+    words = "this is neither output of ibnetdiscover nor of LLDP, SONiC or PTM"
+    raise fault(name, 1, words, "docs/interop.md lists what is read")

@@ -1,0 +1,1 @@
+"""A fabric as built against its design: differences, their causes, what to do, and what they cost."""

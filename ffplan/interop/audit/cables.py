@@ -1,0 +1,156 @@
+"""Cables that lead elsewhere than designed, taken together where one mistake made them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.interop.asbuilt.model import PORTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ffplan.interop.audit.sides import Differences, Sides
+
+PART = 3
+"""Fewest absent switches that make a part of the fabric."""
+OUTSIDE = 0.2
+"""Most links of an absent part to what was found, for each inside it [1]."""
+
+
+@record
+class CableGroup:
+    """Ports that one mistake joins: links of the design that are lost, and others in their place."""
+
+    lost: list[tuple[int, int]]
+    """Ends of links of the design that are not there."""
+    stray: list[tuple[int, int]]
+    """Ends of links that the design has not."""
+
+    @property
+    def ports(self) -> set[int]:
+        """All ports."""
+        return {end for pair in (*self.lost, *self.stray) for end in pair}
+
+
+def groups(found: Sides, differences: Differences, explained: set[int]) -> list[CableGroup]:
+    """Return differing links in groups that share ports.
+
+    Args:
+        found: both fabrics.
+        differences: the links that differ.
+        explained: devices whose links differ for a known reason; they are left out.
+    """
+    lost = _pairs(found.ours[differences.lost].tolist(), explained)
+    stray = _pairs(found.theirs[differences.stray].tolist(), explained)
+    parent: dict[int, int] = {}
+
+    def root(end: int) -> int:
+        while parent.setdefault(end, end) != end:
+            parent[end] = parent[parent[end]]
+            end = parent[end]
+        return end
+
+    for one, two in (*lost, *stray):
+        parent[root(one)] = root(two)
+    parts: dict[int, CableGroup] = {}
+    for kind, pairs in (("lost", lost), ("stray", stray)):
+        for pair in pairs:
+            part = parts.setdefault(root(pair[0]), CableGroup([], []))
+            (part.lost if kind == "lost" else part.stray).append(pair)
+    return list(parts.values())
+
+
+def _pairs(rows: Iterable[list[int]], explained: set[int]) -> list[tuple[int, int]]:
+    return [(one, two) for one, two in rows if one // PORTS not in explained and two // PORTS not in explained]
+
+
+def kind_of(group: CableGroup) -> str:
+    """Return what became of a group: missing, extra, moved, swapped, shifted or permuted."""
+    lost, stray = len(group.lost), len(group.stray)
+    if not stray:
+        return "missing"
+    if not lost:
+        return "extra"
+    if (lost, stray) == (1, 1):
+        return "moved"
+    if (lost, stray, len(group.ports)) == (2, 2, 4):
+        return "swapped"
+    return "shifted" if shift_of(group) is not None else "permuted"
+
+
+def shift_of(group: CableGroup) -> tuple[int, int] | None:
+    """Return (device, ports) by which cables sit further on at one device; None where they do not.
+
+    As many cables as ports of the step may have come round to the other end of the row.
+    """
+    there = {}
+    for one, two in group.stray:
+        there[one], there[two] = two, one
+    found: dict[int, Counter[int]] = {}
+    for one, two in group.lost:
+        for end, other in ((one, two), (two, one)):
+            if end in there and there[end] // PORTS == other // PORTS:
+                found.setdefault(other // PORTS, Counter())[there[end] - other] += 1
+    for device, steps in found.items():
+        ((step, count),) = steps.most_common(1)
+        if count > 1 and count >= len(group.lost) - abs(step):
+            return device, step
+    return None
+
+
+def sharing(pairs: Iterable[tuple[int, int]], least: int) -> list[tuple[int, list[tuple[int, int]]]]:
+    """Return links in groups by the device that most of them share; -1 stands for links of their own.
+
+    Args:
+        pairs: ends of links.
+        least: fewest links that a device must share for a group.
+    """
+    left = list(pairs)
+    found: list[tuple[int, list[tuple[int, int]]]] = []
+    while left:
+        counts: dict[int, int] = {}
+        for one, two in left:
+            for device in {one // PORTS, two // PORTS}:
+                counts[device] = counts.get(device, 0) + 1
+        device, most = max(counts.items(), key=lambda item: (item[1], -item[0]))
+        if most < least:
+            return [*found, *((-1, [pair]) for pair in left)]
+        found.append((device, [pair for pair in left if device in (pair[0] // PORTS, pair[1] // PORTS)]))
+        left = [pair for pair in left if device not in (pair[0] // PORTS, pair[1] // PORTS)]
+    return found
+
+
+def parts_not_found(found: Sides, gone: set[int]) -> list[set[int]]:
+    """Return parts of the fabric that are missing as a whole: absent switches that are joined, and hardly to others.
+
+    Args:
+        found: both fabrics.
+        gone: devices that were not found.
+    """
+    switches = {device for device in gone if found.roles[device]}
+    if len(switches) < PART:
+        return []
+    beside: dict[int, list[int]] = {device: [] for device in gone}
+    outside = dict.fromkeys(gone, 0)
+    for one, two in (found.ours // PORTS).tolist():
+        for own, other in ((one, two), (two, one)):
+            if own in gone:
+                if other in gone:
+                    beside[own].append(other)
+                else:
+                    outside[own] += 1
+    parts, left = [], set(switches)
+    while left:
+        part, edge = set(), [left.pop()]
+        while edge:
+            device = edge.pop()
+            if device not in part:
+                part.add(device)
+                edge += beside[device]
+        left -= part
+        links = sum(len(beside[device]) for device in part) // 2
+        if len(part & switches) >= PART and sum(outside[device] for device in part) < OUTSIDE * links:
+            parts.append(part)
+    return parts

@@ -1,0 +1,126 @@
+"""What a fault of a fabric costs the jobs on it, from the links that are left."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.array_math import Ints
+from ffplan.base.formatting import first_few, percent, plural
+from ffplan.base.record import record
+from ffplan.interop.asbuilt.model import PORTS
+from ffplan.interop.audit.exchanged import host_of
+from ffplan.interop.audit.sides import Sides
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@record
+class Capacity:
+    """The links of the design, counted: what losses are measured against."""
+
+    found: Sides
+    up: Ints
+    """Links of every device to the tier above it, shape (devices of the design,)."""
+    nics: Counter[str]
+    """Endpoints of every host."""
+
+    def upward(self, pair: tuple[int, int]) -> int:
+        """Return the lower device of a link; of a link within a tier, the first."""
+        one, two = pair[0] // PORTS, pair[1] // PORTS
+        return min((one, two), key=lambda device: (int(self.found.roles[device]), device))
+
+
+def capacity(found: Sides) -> Capacity:
+    """Return the links of a design, counted.
+
+    Args:
+        found: both fabrics.
+    """
+    one, two = found.ours[:, 0] // PORTS, found.ours[:, 1] // PORTS
+    lower = np.where(found.roles[one] <= found.roles[two], one, two)
+    hosts = Counter(host_of(found.names[device]) for device in np.flatnonzero(found.roles == 0).tolist())
+    return Capacity(found=found, up=np.bincount(lower, minlength=found.devices), nics=hosts)
+
+
+def of_losses(have: Capacity, lost: Iterable[tuple[tuple[int, int], float]]) -> str:
+    """Return what links that carry less than designed cost, in words.
+
+    A node is held back by its slowest NIC where all carry alike, so it keeps what its NIC keeps; a switch keeps
+    its links to the tier above less what is lost.
+
+    Args:
+        have: the links of the design.
+        lost: ends of links, each with the part of its rate that is lost [1].
+    """
+    hosts: dict[str, list[float]] = {}
+    switches: dict[int, float] = {}
+    for pair, part in lost:
+        device = have.upward(pair)
+        if have.found.roles[device]:
+            switches[device] = switches.get(device, 0.0) + part
+        else:
+            hosts.setdefault(host_of(have.found.names[device]), []).append(part)
+    words = [*_hosts_words(have, hosts), *_switch_words(have, switches)]
+    return "; ".join(words)
+
+
+def _hosts_words(have: Capacity, hosts: dict[str, list[float]]) -> list[str]:
+    cut = [host for host, parts in hosts.items() if sum(parts) > 0.999 * have.nics[host]]
+    words = [f"{first_few(cut)} {'is' if len(cut) == 1 else 'are'} off the fabric"] if cut else []
+    slowed = {host: parts for host, parts in hosts.items() if host not in cut}
+    if slowed:
+        worst, parts = max(slowed.items(), key=lambda item: max(item[1]))
+        gone = [part for part in parts if part > 0.999]
+        count = have.nics[worst]
+        kept = (count - len(gone)) / count if gone else 1 - max(parts)
+        why = f"{len(gone)} of its {plural(count, 'NIC')} gone" if gone else "its slowest NIC holds the others back"
+        names = first_few(slowed)
+        words.append(f"a job with {names} communicates between nodes at {percent(kept)} of its rate: {why}")
+    return words
+
+
+def _switch_words(have: Capacity, switches: dict[int, float]) -> list[str]:
+    if not switches:
+        return []
+    shares = {device: 1 - lost / max(int(have.up[device]), 1) for device, lost in switches.items()}
+    worst = min(shares.items(), key=lambda item: item[1])
+    names = first_few(have.found.names[device] for device in sorted(shares))
+    verb = "keeps" if len(shares) == 1 else "keep"
+    least = "" if len(shares) == 1 or max(shares.values()) - worst[1] < 1e-9 else " or more"
+    return [f"{names} {verb} {percent(max(worst[1], 0.0))}{least} of the bandwidth to the tier above"]
+
+
+def of_miswiring(have: Capacity, lost: Iterable[tuple[int, int]], stray: Iterable[tuple[int, int]]) -> str:
+    """Return what cables at other ports cost, in words: nothing where the same devices are joined by as many links.
+
+    Args:
+        have: the links of the design.
+        lost: ends of links of the design that are not there.
+        stray: ends of links in their place.
+    """
+
+    def joined(pairs: Iterable[tuple[int, int]]) -> Counter[tuple[int, int]]:
+        return Counter((min(a, b), max(a, b)) for a, b in ((one // PORTS, two // PORTS) for one, two in pairs))
+
+    lost, stray = list(lost), list(stray)
+    before, after = joined(lost), joined(stray)
+    names = have.found.names
+    if before == after:
+        return "the same devices are joined at other ports: no bandwidth is lost, but tables and labels are wrong"
+    if _unbalanced(before, after):
+        return of_losses(have, [(pair, 1.0) for pair in lost]) or "links are fewer than designed"
+    moved = sorted({device for pair in before - after for device in pair if have.found.roles[device] == 0})
+    if moved:
+        hosts = first_few(host_of(names[device]) for device in moved)
+        return f"other switches are above {hosts}: traffic that was to stay below one crosses the tier above"
+    pair, more = max((after - before).items())
+    words = f"{names[pair[0]]} and {names[pair[1]]}"
+    return f"{words} have {more} links too many, and others too few: routes pile up on what is left"
+
+
+def _unbalanced(before: Counter[tuple[int, int]], after: Counter[tuple[int, int]]) -> bool:
+    return sum(after.values()) < sum(before.values())

@@ -1,0 +1,106 @@
+"""Devices that stand in another's place: two exchanged, or one where another should be."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.interop.asbuilt.model import PORTS, peer_of
+from ffplan.interop.audit.sides import both_ways, compare
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Ints
+    from ffplan.interop.audit.sides import Sides
+
+MOST_LINKS = 0.5
+"""Part of its links beyond which a device stands where another should [1]."""
+
+
+def _places(found: Sides) -> Ints:
+    """Return (device, place, links that say so, links of the device) of all devices, most links first."""
+    theirs = both_ways(found.theirs)
+    own, peer = theirs[:, 0] // PORTS, theirs[:, 1]
+    meant = peer_of(both_ways(found.ours), peer)
+    told = meant >= 0
+    key = own[told] * len(found.names) + meant[told] // PORTS
+    keys, votes = np.unique(key, return_counts=True)
+    degree = np.bincount(own, minlength=len(found.names))
+    device = keys // len(found.names)
+    rows = np.column_stack([device, keys % len(found.names), votes, degree[device]])
+    ranked: Ints = rows[np.argsort(-rows[:, 2], kind="stable")]
+    return ranked
+
+
+def exchanged(found: Sides) -> dict[int, int]:
+    """Return which switches and hosts stand in whose place, by what they are wired to.
+
+    A device stands in another's place where more than half of its links end at ports that the design has for the other.
+    An endpoint moves with its host: hosts are exchanged where all of their endpoints are.
+
+    Args:
+        found: both fabrics.
+    """
+    moved: dict[int, int] = {}
+    taken: set[int] = set()
+    for device, place, votes, degree in _places(found).tolist():
+        if device == place or device >= found.devices or device in moved or place in taken:
+            continue
+        if votes > MOST_LINKS * degree and bool(found.roles[device]) == bool(found.roles[place]):
+            moved[device] = place
+            taken.add(place)
+    switches = {device: place for device, place in moved.items() if found.roles[device]}
+    hosts = _hosts(found, {device: place for device, place in moved.items() if not found.roles[device]})
+    best = dict[int, int]()
+    for part in (*_cycles(switches), *_cycles(hosts, by_host=found)):
+        if _closed(part, found) and _better(found, {**best, **part}, best):
+            best.update(part)
+    return best
+
+
+def host_of(name: str) -> str:
+    """Return the host of an endpoint."""
+    return name.partition("/")[0]
+
+
+def _hosts(found: Sides, moved: dict[int, int]) -> dict[int, int]:
+    """Return the moves of endpoints whose hosts have several, all of which moved to one other host."""
+    ends: dict[str, list[int]] = {}
+    for device in np.flatnonzero(found.roles == 0).tolist():
+        ends.setdefault(host_of(found.names[device]), []).append(device)
+    kept: dict[int, int] = {}
+    for own in ends.values():
+        to = {host_of(found.names[moved[device]]) for device in own if device in moved}
+        if len(own) > 1 and len(to) == 1 and all(device in moved for device in own):
+            kept |= {device: moved[device] for device in own}
+    return kept
+
+
+def _cycles(moved: dict[int, int], by_host: Sides | None = None) -> list[dict[int, int]]:
+    """Return moves in groups that belong together: devices that take each other's places, in a ring or a row."""
+    group: dict[object, object] = {}
+
+    def key(device: int) -> object:
+        return host_of(by_host.names[device]) if by_host else device
+
+    def root(item: object) -> object:
+        while group.setdefault(item, item) != item:
+            item = group[item]
+        return item
+
+    for device, place in moved.items():
+        group[root(key(device))] = root(key(place))
+    parts: dict[object, dict[int, int]] = {}
+    for device, place in moved.items():
+        parts.setdefault(root(key(device)), {})[device] = place
+    return list(parts.values())
+
+
+def _closed(part: dict[int, int], found: Sides) -> bool:
+    """Return whether every place is free: left by another of the group, or of a device that was not found."""
+    return all(place in part or not found.present[place] for place in part.values())
+
+
+def _better(found: Sides, with_it: dict[int, int], without: dict[int, int]) -> bool:
+    """Return whether fewer links differ with some moves."""
+    return len(compare(found.moved(with_it)).lost) < len(compare(found.moved(without)).lost)

@@ -1,0 +1,142 @@
+"""The report of an audit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.formatting import plural
+from ffplan.interop.asbuilt.matching import matched
+from ffplan.interop.asbuilt.model import PORTS, peer_of
+from ffplan.interop.asbuilt.names import named, together
+from ffplan.interop.audit.causes import SLOWER, causes
+from ffplan.interop.audit.sides import both_ways, sides
+from ffplan.results.as_built import DiffReport, Miswired, Renamed, SlowLink
+from ffplan.results.design import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ffplan.interop.asbuilt.matching import Matched
+    from ffplan.interop.asbuilt.model import AsBuilt
+    from ffplan.interop.asbuilt.names import NameRule
+    from ffplan.interop.audit.sides import Designed, Differences, Sides
+
+
+def placed(wanted: Designed, built: AsBuilt, rules: Sequence[NameRule] = (), file: str = "") -> Matched:
+    """Return which device of the design every device as built is: by name, else by what it is wired to.
+
+    Args:
+        wanted: the design.
+        built: the fabric as built.
+        rules: rows of a map of names.
+        file: the map, for messages.
+
+    Raises:
+        InputError: where the map leads two devices to one, or to none.
+    """
+    known = named(built.devices, wanted.names, rules, file)
+    kinds = [device.kind for device in built.devices]
+    return together(matched(known, built.ends, wanted.ends, kinds, wanted.kinds), built.devices, wanted.names)
+
+
+def audit(wanted: Designed, built: AsBuilt, where: Matched, design: str) -> DiffReport:
+    """Return what is wrong with a fabric as built.
+
+    A link is miswired where one of its ends is right and the other is not; missing where neither of its ports is in use
+    for another; extra where neither end is in the design.
+
+    Args:
+        wanted: the design.
+        built: the fabric as built.
+        where: places of its devices in the design, as `placed` returns them.
+        design: name of the design.
+    """
+    found = sides(wanted, built, where)
+    made, there, differences = causes(found)
+    missing, extra, miswired = _rows(there, differences)
+    names = [*wanted.names]
+    return DiffReport(
+        schema_version=SCHEMA_VERSION,
+        design=design,
+        form=built.form,
+        same=int(differences.same.sum()),
+        causes=tuple(made),
+        by_name=where.by_name,
+        by_wiring=_renamed(names, built, where),
+        absent=tuple(sorted(names[n] for n in np.flatnonzero(~found.present).tolist() if _visible(found)[n])),
+        unknown=tuple(sorted(found.names[found.devices :])),
+        missing=missing,
+        extra=extra,
+        miswired=miswired,
+        slow=_slow(there, differences),
+        remarks=(*built.remarks, *_open(built)),
+    )
+
+
+def _visible(found: Sides) -> np.ndarray:
+    """Return the devices of the design whose links the files could show."""
+    seen = np.zeros(found.devices, bool)
+    seen[np.unique(found.ours // PORTS)] = True
+    return seen
+
+
+def _open(built: AsBuilt) -> list[str]:
+    """Return a remark on rates that the file does not give."""
+    unsaid = int((built.gbit_s == 0).sum())
+    if not unsaid:
+        return []
+    return [f"the rate of {plural(unsaid, 'link')} is not in the file: slow ones would not be seen"]
+
+
+def _renamed(names: list[str], built: AsBuilt, where: Matched) -> tuple[Renamed, ...]:
+    """Return the devices that were told by what they are wired to."""
+    found = []
+    known = where.known
+    for number, (device, at) in enumerate(zip(built.devices, where.place.tolist(), strict=True)):
+        if at >= 0 and number not in known:
+            found.append(Renamed(device.name, names[at], int(where.confidence[number]) / 100))
+    return tuple(sorted(found, key=lambda item: item.designed))
+
+
+def _rows(
+    found: Sides, differences: Differences
+) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...], tuple[Miswired, ...]]:
+    """Return missing, extra and miswired links by their ports."""
+    ours, theirs = found.ours[differences.lost], found.theirs[differences.stray]
+    at = peer_of(both_ways(found.theirs), ours)
+    free = (at < 0).all(axis=1)
+    stray = (peer_of(both_ways(found.ours), theirs) < 0).all(axis=1)
+    miswired = []
+    for (one, two), (at_one, at_two) in zip(ours[~free].tolist(), at[~free].tolist(), strict=True):
+        for end, other, there in ((one, two, at_one), (two, one, at_two)):
+            if there >= 0:
+                miswired.append(Miswired(*(found.full(item) for item in (end, other, there))))
+
+    def pairs(ends: np.ndarray) -> tuple[tuple[str, str], ...]:
+        return tuple(
+            sorted((min(pair), max(pair)) for pair in ((found.full(a), found.full(b)) for a, b in ends.tolist()))
+        )
+
+    return pairs(ours[free]), pairs(theirs[stray]), tuple(sorted(miswired, key=lambda item: item.port))
+
+
+def _slow(found: Sides, differences: Differences) -> tuple[SlowLink, ...]:
+    """Return the links that run below their designed rate, or on one lane."""
+    made = []
+    for row in np.flatnonzero(differences.same).tolist():
+        at = int(differences.at[row])
+        rate, lanes = float(found.theirs_gbit_s[at]), int(found.theirs_lanes[at])
+        wanted = float(found.ours_gbit_s[row])
+        if (rate and rate < SLOWER * wanted) or (not rate and lanes == 1):
+            one, two = found.ours[row].tolist()
+            slow = SlowLink(
+                a=found.full(one),
+                b=found.full(two),
+                designed_gbit_s=wanted,
+                found_gbit_s=rate or None,
+                lanes=lanes or None,
+            )
+            made.append(slow)
+    return tuple(made)

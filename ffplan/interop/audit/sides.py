@@ -1,0 +1,194 @@
+"""A design and a fabric as built in one numbering of devices, and what differs between them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.array_math import Bools, Floats, Ints
+from ffplan.base.record import record
+from ffplan.interop.asbuilt.model import PORTS, peer_of, port_name
+
+if TYPE_CHECKING:
+    from ffplan.fabric.wiring.names import Names
+    from ffplan.fabric.wiring.network import Network
+    from ffplan.interop.asbuilt.matching import Matched
+    from ffplan.interop.asbuilt.model import AsBuilt
+
+
+@record
+class Designed:
+    """The links of a fabric as designed."""
+
+    names: list[str]
+    """Names of its devices."""
+    ends: Ints
+    """Both ends of every link, as `device * PORTS + port`, ports counted from 1; shape (links, 2)."""
+    gbit_s: Floats
+    """Rate of every link, one direction [Gb/s], shape (links,)."""
+    roles: Ints
+    """Tier of every device: 0 endpoints, 1 leaves and routers, then upwards, shape (devices,)."""
+
+    @property
+    def kinds(self) -> list[str]:
+        """switch or host of every device."""
+        return ["switch" if role else "host" for role in self.roles.tolist()]
+
+
+def designed(network: Network, names: Names, inside: Bools) -> Designed:
+    """Return the links of a design between some devices.
+
+    Args:
+        network: the fabric as designed.
+        names: names of its devices.
+        inside: the devices to look at, shape (switches + endpoints,).
+    """
+    titles, k, first = names.devices(), network.links, len(network.switches)
+    kept = inside[k.a] & inside[k.b]
+    a, a_port, b, b_port = (column[kept].astype(np.int64) for column in (k.a, k.a_port, k.b, k.b_port))
+    own = np.where(a >= first, 1, a_port + 1)
+    wired = np.unique(np.concatenate([a, b]))
+    place = np.zeros(len(titles), np.int64)
+    place[wired] = np.arange(len(wired))
+    roles = np.where(wired < first, network.switches.role[np.minimum(wired, first - 1)].astype(np.int64) + 1, 0)
+    return Designed(
+        names=[titles[number] for number in wired.tolist()],
+        ends=np.column_stack([place[a] * PORTS + own, place[b] * PORTS + b_port + 1]),
+        gbit_s=8.0 * k.gbyte_s[kept].astype(np.float64),
+        roles=roles,
+    )
+
+
+@record
+class Sides:
+    """Both fabrics in one numbering: devices of the design first, then those that it has not."""
+
+    names: list[str]
+    """Names; those of the design for devices that it has."""
+    found_as: dict[int, str]
+    """Names as built of devices that have another in the design."""
+    roles: Ints
+    """Tier of every device of the design, shape (devices of the design,)."""
+    present: Bools
+    """True of devices of the design that were found, shape (devices of the design,)."""
+    ours: Ints
+    """Ends of every link of the design, shape (links, 2)."""
+    ours_gbit_s: Floats
+    theirs: Ints
+    """Ends of every link as built, shape (links, 2)."""
+    theirs_gbit_s: Floats
+    theirs_lanes: Ints
+
+    @property
+    def devices(self) -> int:
+        """Devices of the design."""
+        return len(self.roles)
+
+    def full(self, end: int) -> str:
+        """Return the name of a port, such as `leaf-07/p3` and `compute-0001/nic0/p1`."""
+        return port_name(self.names, end)
+
+    def port(self, end: int) -> str:
+        """Return the name of a port for people: an endpoint has one, and goes by its own name."""
+        device = end // PORTS
+        if device < self.devices and not self.roles[device]:
+            return self.names[device]
+        return port_name(self.names, end)
+
+    def roles_of(self, end: int) -> int:
+        """Return the tier of the device of a port; -1 of devices that the design has not."""
+        device = end // PORTS
+        return int(self.roles[device]) if device < self.devices else -1
+
+    def moved(self, to: dict[int, int]) -> Sides:
+        """Return the fabrics with devices as built taken for others."""
+        place = np.arange(len(self.names))
+        place[list(to)] = list(to.values())
+        return replace(self, theirs=place[self.theirs // PORTS] * PORTS + self.theirs % PORTS)
+
+
+def both_ways(ends: Ints) -> Ints:
+    """Return links from each of their ends, shape (2 links, 2)."""
+    return np.concatenate([ends, ends[:, ::-1]])
+
+
+def sides(wanted: Designed, built: AsBuilt, matched: Matched) -> Sides:
+    """Return a design and a fabric as built in one numbering.
+
+    Where the files list the links of some devices alone, the design's links are those that touch these devices.
+
+    Args:
+        wanted: the design.
+        built: the fabric as built.
+        matched: places of its devices in the design.
+    """
+    count = len(wanted.names)
+    place = np.where(matched.place >= 0, matched.place, count + np.cumsum(matched.place < 0) - 1)
+    names = [*wanted.names, *(d.name for d, at in zip(built.devices, matched.place.tolist(), strict=True) if at < 0)]
+    present = np.zeros(count, bool)
+    present[matched.place[matched.place >= 0]] = True
+    found_as = {
+        at: device.name
+        for device, at in zip(built.devices, matched.place.tolist(), strict=True)
+        if at >= 0 and device.name != wanted.names[at]
+    }
+    kept = _visible(wanted, built, matched)
+    return Sides(
+        names=names,
+        found_as=found_as,
+        roles=wanted.roles,
+        present=present,
+        ours=wanted.ends[kept],
+        ours_gbit_s=wanted.gbit_s[kept],
+        theirs=place[built.ends // PORTS] * PORTS + built.ends % PORTS,
+        theirs_gbit_s=built.gbit_s,
+        theirs_lanes=built.lanes,
+    )
+
+
+def _visible(wanted: Designed, built: AsBuilt, matched: Matched) -> Bools:
+    """Return the links of the design that the files could show, shape (links,)."""
+    listed = np.array([device.seen for device in built.devices], bool)
+    everything = np.ones(len(wanted.ends), bool)
+    if not listed.any() or listed.all():
+        return everything
+    at = matched.place[listed]
+    shown = np.zeros(len(wanted.names), bool)
+    shown[at[at >= 0]] = True
+    found: Bools = shown[wanted.ends // PORTS].any(axis=1)
+    return found
+
+
+@record
+class Differences:
+    """Links that differ."""
+
+    same: Bools
+    """True of links of the design that are as designed, shape (links of the design,)."""
+    lost: Ints
+    """Links of the design that are not there, rows of `Sides.ours`."""
+    stray: Ints
+    """Links as built that the design has not, rows of `Sides.theirs`."""
+    at: Ints
+    """Row of `Sides.theirs` of every link that is as designed, -1 of others, shape (links of the design,)."""
+
+
+def compare(found: Sides) -> Differences:
+    """Return the links that differ.
+
+    Args:
+        found: both fabrics.
+    """
+    ours, theirs = np.sort(found.ours, axis=1), np.sort(found.theirs, axis=1)
+    order = np.argsort(theirs[:, 0], kind="stable")
+    peers = peer_of(both_ways(theirs), ours[:, 0])
+    same = peers == ours[:, 1]
+    at = np.full(len(ours), -1, np.int64)
+    if len(theirs):
+        position = np.minimum(np.searchsorted(theirs[order, 0], ours[:, 0]), len(theirs) - 1)
+        at[same] = order[position[same]]
+    stray = np.ones(len(theirs), bool)
+    stray[at[same]] = False
+    return Differences(same=same, lost=np.flatnonzero(~same), stray=np.flatnonzero(stray), at=at)

@@ -1,0 +1,143 @@
+"""JSON output about fabrics as they were built, field by field."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ffplan.base.record import record
+
+
+@record
+class Miswired:
+    """A port that leads elsewhere than designed."""
+
+    port: str
+    """The port."""
+    designed: str
+    """Far end in the design."""
+    found: str
+    """Far end as built."""
+
+
+@record
+class SlowLink:
+    """A link that runs below its designed rate."""
+
+    a: str
+    """One port."""
+    b: str
+    """The other."""
+    designed_gbit_s: float
+    """Rate in the design, one direction [Gb/s]."""
+    found_gbit_s: float | None
+    """Rate as built, one direction [Gb/s]; null where the file has a width alone."""
+    lanes: int | None
+    """Lanes as built; null where the file does not say."""
+
+
+@record
+class Renamed:
+    """A device that goes by another name."""
+
+    found: str
+    """Name as built."""
+    designed: str
+    """Name in the design."""
+    confidence: float
+    """Part of its links that agree [1]; 1 where the name told it."""
+
+
+@record
+class AuditCause:
+    """What is wrong with a fabric as built, once for all links that it concerns."""
+
+    kind: str
+    """absent-switch, absent-node, absent-nic, missing-cable, moved-cable, swapped-cables, shifted-cables,
+    permuted-cables, exchanged-devices, moved-device, slow-link, extra-cable or unknown-device."""
+    severity: Literal["error", "warning", "info"]
+    """Severity."""
+    what: str
+    """What is wrong, in a sentence."""
+    where: tuple[str, ...]
+    """Devices or ports."""
+    do: tuple[str, ...]
+    """What to do, step by step."""
+    effect: str
+    """What it costs the jobs."""
+    links: int
+    """Links that it concerns [1]."""
+
+
+@record
+class DiffReport:
+    """Differences between a fabric as built and its design."""
+
+    schema_version: str
+    """Version of this format."""
+    design: str
+    """Name of the design."""
+    form: str
+    """Format of the files."""
+    same: int
+    """Links that are as designed, devices in their places [1]."""
+    causes: tuple[AuditCause, ...]
+    """What is wrong, the worst first."""
+    by_name: int
+    """Devices that were told by their names [1]."""
+    by_wiring: tuple[Renamed, ...]
+    """Devices that were told by what they are wired to."""
+    absent: tuple[str, ...]
+    """Devices of the design that were not found."""
+    unknown: tuple[str, ...]
+    """Devices found that the design does not have."""
+    missing: tuple[tuple[str, str], ...]
+    """Links of the design that were not found, by their two ports."""
+    extra: tuple[tuple[str, str], ...]
+    """Links found between ports that the design leaves free."""
+    miswired: tuple[Miswired, ...]
+    """Ports that lead elsewhere than designed."""
+    slow: tuple[SlowLink, ...]
+    """Links below their designed rate."""
+    remarks: tuple[str, ...]
+    """What the files leave open."""
+
+
+@record
+class BuiltLink:
+    """A link that was found."""
+
+    a: str
+    """One port."""
+    b: str
+    """The other."""
+    gbit_s: float | None
+    """Rate, one direction [Gb/s]; null where the file does not say."""
+    lanes: int | None
+    """Lanes; null where the file does not say."""
+
+
+@record
+class AsBuiltReport:
+    """A fabric as built."""
+
+    schema_version: str
+    """Version of this format."""
+    file: str
+    """File that it was read from."""
+    form: str
+    """Format of the file."""
+    switches: tuple[str, ...]
+    """Switches, by name."""
+    hosts: tuple[str, ...]
+    """Host adapters, by name."""
+    links: tuple[BuiltLink, ...]
+    """Links."""
+    remarks: tuple[str, ...]
+    """What was passed over, and what the file leaves open."""
+
+
+SCHEMAS = {
+    "audit": (DiffReport, "Output of `ffplan audit --format json`"),
+    "as-built": (AsBuiltReport, "Output of `ffplan import ibnetdiscover`"),
+}
+"""Outputs of this module, with their titles."""

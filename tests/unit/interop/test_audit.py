@@ -1,0 +1,347 @@
+"""Faults seeded into a fabric as built: each is one finding that names it, with what to do and what it costs."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffplan.interop.asbuilt.ibnetdiscover import read_listing
+from ffplan.interop.asbuilt.names import read_map
+from ffplan.interop.audit.report import audit, placed
+from ffplan.interop.audit.sides import designed
+from ffplan.interop.ibsim import subnet
+from tests.support import ffplan, wired
+from tests.unit.interop.seeded import Listing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from ffplan.interop.asbuilt.names import NameRule
+    from ffplan.results.as_built import DiffReport
+
+POD, RATE = "superpod-h100-4su", "4xNDR"
+"""127 nodes of eight NICs, 32 leaves of 64 ports, 16 spines."""
+
+
+def pod() -> Listing:
+    """The fabric as designed."""
+    return Listing(POD, rate=RATE)
+
+
+def audited(built: Listing, design: str = POD, rules: Sequence[NameRule] = ()) -> DiffReport:
+    """Return the audit of a listing."""
+    own = wired(design)
+    wanted = designed(own.fabric.network, own.names, subnet(own.fabric.network, None, None))
+    found = read_listing(built.text(), "built.txt")
+    return audit(wanted, found, placed(wanted, found, rules), design)
+
+
+def nothing(built: Listing) -> None:
+    """Change nothing."""
+
+
+def swap_uplinks(built: Listing) -> None:
+    one, two = built.up("leaf-01")[:2]
+    built.rewire("leaf-01", [one, two], [two, one])
+
+
+def lose_uplink(built: Listing) -> None:
+    built.cut("leaf-02", built.up("leaf-02")[0])
+
+
+def lose_node_cable(built: Listing) -> None:
+    built.cut("compute-004/nic0", 1)
+
+
+def lose_node(built: Listing) -> None:
+    for name in built.of("compute-001/"):
+        built.remove(name)
+
+
+def lose_leaf(built: Listing) -> None:
+    built.remove("leaf-03")
+
+
+def lose_leaf_with_nodes(built: Listing) -> None:
+    below = [built.links["leaf-03"][port][0] for port in built.down("leaf-03")]
+    for name in [*below, "leaf-03"]:
+        built.remove(name)
+
+
+def lose_spine(built: Listing) -> None:
+    built.remove("spine-02")
+
+
+def exchange_spines(built: Listing) -> None:
+    built.names |= {"spine-01": "spine-02", "spine-02": "spine-01"}
+
+
+def exchange_nodes(built: Listing) -> None:
+    for nic in range(8):
+        built.names[f"compute-001/nic{nic}"] = f"compute-061 mlx5_{nic}"
+        built.names[f"compute-061/nic{nic}"] = f"compute-001 mlx5_{nic}"
+
+
+def exchange_node_cables(built: Listing) -> None:
+    one, two = built.cut("compute-001/nic0", 1), built.cut("compute-061/nic0", 1)
+    built.join("compute-001/nic0", 1, *two)
+    built.join("compute-061/nic0", 1, *one)
+
+
+def kill_lanes(built: Listing) -> None:
+    built.slow("leaf-01", built.up("leaf-01")[0], "1xNDR")
+
+
+def train_low(built: Listing) -> None:
+    built.slow("compute-006/nic0", 1, "4xHDR")
+
+
+def slow_leaf(built: Listing) -> None:
+    for port in list(built.links["leaf-02"]):
+        built.slow("leaf-02", port, "4xHDR")
+
+
+def slow_fabric(built: Listing) -> None:
+    for name, links in built.links.items():
+        for port in list(links):
+            built.slow(name, port, "4xHDR")
+
+
+def shift_cables(built: Listing) -> None:
+    ports = built.down("leaf-01")
+    built.rewire("leaf-01", ports, [*ports[1:], ports[0]])
+
+
+def permute_cables(built: Listing) -> None:
+    ports = built.up("leaf-01")[:5]
+    built.rewire("leaf-01", ports, [ports[n] for n in (2, 4, 1, 0, 3)])
+
+
+def plug_in_stranger(built: Listing) -> None:
+    built.cut("compute-127/nic0", 1)
+    peer = next(name for name in built.of("leaf-") if len(built.links[name]) < 64)
+    free = next(port for port in range(1, 65) if port not in built.links[peer])
+    built.ports["stranger/nic0"], built.links["stranger/nic0"] = 1, {}
+    built.join("stranger/nic0", 1, peer, free)
+
+
+def isolate_leaf(built: Listing) -> None:
+    for port in list(built.links["leaf-05"]):
+        built.cut("leaf-05", port)
+
+
+CASES: list[tuple[Callable[[Listing], None], list[str], str, str, str]] = [
+    (nothing, [], "", "", ""),
+    (
+        swap_uplinks,
+        ["swapped-cables"],
+        "the cables in leaf-01/p33 and leaf-01/p34 are exchanged",
+        "exchange the cables in leaf-01/p33 and leaf-01/p34",
+        "no bandwidth is lost",
+    ),
+    (
+        lose_uplink,
+        ["missing-cable"],
+        "leaf-02/p33 to spine-01/p3",
+        "cable from leaf-02/p33 to spine-01/p3",
+        "leaf-02 keeps 97 % of the bandwidth",
+    ),
+    (
+        lose_node_cable,
+        ["missing-cable"],
+        "compute-004/nic0 to leaf-01/p4",
+        "cable from compute-004/nic0 to leaf-01/p4",
+        "compute-004 communicates between nodes at 88 % of its rate: 1 of its 8 NICs gone",
+    ),
+    (lose_node, ["absent-node"], "node compute-001 was not found", "leaf-01/p1, leaf-02/p1", "off the fabric"),
+    (lose_leaf, ["absent-switch"], "switch leaf-03 was not found", "power, boot", "29 more communicates between"),
+    (
+        lose_leaf_with_nodes,
+        ["absent-switch"],
+        "leaf-03 was not found, with 32 endpoints of 32 nodes below it",
+        "power, boot",
+        "at 88 % of its rate",
+    ),
+    (lose_spine, ["absent-switch"], "switch spine-02 was not found", "power, boot", "keep 94 % of the bandwidth"),
+    (
+        exchange_spines,
+        ["exchanged-devices"],
+        "spine-01 and spine-02 are exchanged",
+        "exchange their names, or their 128 cables",
+        "no bandwidth is lost",
+    ),
+    (
+        exchange_nodes,
+        ["exchanged-devices"],
+        "compute-001 and compute-061 are exchanged",
+        "exchange their names, or their 16 cables",
+        "no bandwidth is lost",
+    ),
+    (
+        exchange_node_cables,
+        ["swapped-cables"],
+        "the cables in compute-001/nic0 and compute-061/nic0 are exchanged",
+        "or the names of the two nodes",
+        "other switches are above compute-001 and compute-061",
+    ),
+    (
+        kill_lanes,
+        ["slow-link"],
+        "1 link at 1x NDR, 100 Gb/s in place of 400 Gb/s: leaf-01/p33 to spine-01/p1",
+        "a lane is dead",
+        "leaf-01 keeps 98 % of the bandwidth",
+    ),
+    (
+        train_low,
+        ["slow-link"],
+        "1 link at 4x HDR, 200 Gb/s in place of 400 Gb/s: compute-006/nic0 to leaf-01/p6",
+        "it trained at less",
+        "compute-006 communicates between nodes at 50 % of its rate: its slowest NIC",
+    ),
+    (
+        slow_leaf,
+        ["slow-link"],
+        "64 links at leaf-02 at 4x HDR",
+        "check the speed that leaf-02 is set to",
+        "leaf-02 keeps 50 % of the bandwidth",
+    ),
+    (slow_fabric, ["slow-link"], "2,040 links at 4x HDR", "files are of another fabric", "50 %"),
+    (
+        shift_cables,
+        ["shifted-cables"],
+        "32 cables at leaf-01 sit 1 port too high",
+        "move each 1 port down",
+        "no bandwidth is lost",
+    ),
+    (permute_cables, ["permuted-cables"], "5 cables are permuted", "move the cable of", "no bandwidth is lost"),
+    (
+        plug_in_stranger,
+        ["missing-cable", "unknown-device"],
+        "compute-127/nic0",
+        "compute-127/nic0",
+        "compute-127 communicates",
+    ),
+    (isolate_leaf, ["missing-cable"], "64 cables at leaf-05 not found", "check leaf-05 itself", "at 88 % of its rate"),
+]
+
+
+@pytest.mark.parametrize(
+    ("seed", "kinds", "what", "do", "effect"), CASES, ids=[case[0].__name__.replace("_", "-") for case in CASES]
+)
+def test_a_seeded_fault_is_named(
+    seed: Callable[[Listing], None], kinds: list[str], what: str, do: str, effect: str
+) -> None:
+    built = pod()
+    seed(built)
+    report = audited(built)
+    assert [cause.kind for cause in report.causes] == kinds
+    if kinds:
+        first = report.causes[0]
+        assert what in first.what
+        assert any(do in step for step in first.do)
+        assert effect in first.effect
+    assert not report.by_wiring
+
+
+@pytest.mark.parametrize("case", CASES[1:], ids=[case[0].__name__.replace("_", "-") for case in CASES[1:]])
+def test_faults_are_named_alike_under_other_names(
+    case: tuple[Callable[[Listing], None], list[str], str, str, str],
+) -> None:
+    """Switches and nodes with names of their own are told by their wiring; which of two should be where, cannot be."""
+    seed, kinds, _, _, _ = case
+    if kinds[0] in ("exchanged-devices", "absent-switch") or seed in (isolate_leaf, plug_in_stranger):
+        return
+    built = pod()
+    seed(built)
+    hosts = sorted({name.partition("/")[0] for name in built.links})
+    Random(3).shuffle(hosts)
+    for number, name in enumerate(hosts):
+        for own in built.of(f"{name}/") or [name]:
+            built.names[own] = f"box{number}.example.com mlx5_{own[-1]}" if "/" in own else f"rack{number}"
+    report = audited(built)
+    assert [cause.kind for cause in report.causes] == kinds
+    assert report.by_name == 0
+    assert len(report.by_wiring) == len(built.links)
+
+
+def test_two_faults_are_two_findings() -> None:
+    built = pod()
+    swap_uplinks(built)
+    lose_node(built)
+    kill_lanes_of = built.up("leaf-07")[3]
+    built.slow("leaf-07", kill_lanes_of, "1xNDR")
+    assert sorted(cause.kind for cause in audited(built).causes) == ["absent-node", "slow-link", "swapped-cables"]
+
+
+def test_a_plane_that_is_in_no_file_is_one_finding() -> None:
+    built = Listing("fire-flyer-2", "--zone", "1")
+    (cause,) = audited(built, "fire-flyer-2").causes
+    assert cause.kind == "absent-part"
+    assert "--zone" in cause.do[0]
+
+
+@pytest.mark.parametrize(
+    ("switch", "host"),
+    [
+        ("MF0;{name}:MQM9700/U1", "{host} mlx5_{nic}"),
+        ("{name}", "{host} HCA-{counted}"),
+        ("{upper}", "{host}.dc1.example.com mlx5_{nic}"),
+        ("{name}.fabric.example.com", "{host}/nic{nic}"),
+    ],
+)
+def test_names_that_tools_write(switch: str, host: str) -> None:
+    """Managed switches, counted adapters, full domain names, upper case: all told by name."""
+    built = pod()
+    for name in built.links:
+        node, slash, port = name.partition("/nic")
+        if slash:
+            built.names[name] = host.format(host=node, nic=port, counted=int(port) + 1)
+        else:
+            built.names[name] = switch.format(name=name, upper=name.upper())
+    report = audited(built)
+    assert (report.causes, report.by_name, report.by_wiring) == ((), len(built.links), ())
+
+
+def test_a_map_leads_names_back(tmp_path: Path) -> None:
+    built = pod()
+    built.names["leaf-01"] = "ib-r01-a"
+    for name in built.of("compute-0"):
+        node, _, port = name.partition("/nic")
+        built.names[name] = f"gpu{int(node[-3:])} mlx5_{port}"
+    text = "found,designed\nib-r01-a,leaf-01\n~gpu([0-9]{2}),compute-0\\1\n~gpu([0-9]),compute-00\\1\n"
+    report = audited(built, rules=read_map(text, "map.csv"))
+    assert (report.causes, report.by_name) == ((), len(built.links))
+    (tmp_path / "built.txt").write_text(built.text())
+    (tmp_path / "map.csv").write_text(text)
+    run = ffplan("audit", POD, str(tmp_path / "built.txt"), "--map", str(tmp_path / "map.csv"))
+    assert (run.code, run.out.count("0 by wiring")) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("leaf-x,leaf-01\nleaf-02,leaf-01\n", ""),
+        ("leaf-02,leaf-01\nleaf-03,leaf-01\n", "are both led to `leaf-01`"),
+        ("leaf-02,leaf-99\n", "is no device of the design"),
+        ("leaf-02\n", "has not two names"),
+        ("a,leaf-01\na,leaf-02\n", "stands twice, first in line 1"),
+        ("~(,leaf-01\n", "is no regular expression"),
+        ("~leaf-(.*),leaf-\\2\n", "names a group that"),
+    ],
+)
+def test_maps_that_do_not_do(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "built.txt").write_text(pod().text())
+    (tmp_path / "map.csv").write_text(text)
+    run = ffplan("audit", POD, str(tmp_path / "built.txt"), "--map", str(tmp_path / "map.csv"))
+    assert run.code == (2 if words else 1)
+    assert words in run.err
+
+
+def test_a_fabric_that_shares_nothing_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "built.txt").write_text('Switch 4 "S-1" # "x"\n[1] "H-1"[1]\nCa 1 "H-1" # "y"\n[1] "S-1"[1]\n')
+    run = ffplan("audit", POD, str(tmp_path / "built.txt"))
+    assert run.code == 2
+    assert "no device of this file is in the design" in run.err
