@@ -1,7 +1,7 @@
 """An InfiniBand subnet as a netlist that ibsim reads, in the format of `ibnetdiscover`.
 
 Ports count from 1 there, since port 0 of a switch is its management port. Every NIC is a separate HCA, named
-`host/nic`.
+`host/nic`. ibsim 0.10 knows speeds up to HDR: 400 Gb/s stands as eight lanes of it, and links beyond have no speed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Bools
     from ffplan.fabric.wiring.names import Names
     from ffplan.fabric.wiring.network import Network
+
+
+RATES = {10: "s=1", 20: "s=2", 40: "s=4", 56: "e=1", 100: "e=2", 200: "e=4", 400: "w=4 e=4"}
+"""Options of a port in a netlist by the rate of its link [Gb/s]; from trials with ibsim 0.10, whose `w` is a code."""
 
 
 def subnet(network: Network, plane: int | None, zone: int | None) -> Bools:
@@ -50,23 +54,27 @@ def netlist(network: Network, names: Names, inside: Bools) -> Iterator[str]:
     kept = inside[k.a] & inside[k.b]
     own = np.concatenate([k.a[kept], k.b[kept]])
     port = np.concatenate([k.a_port[kept], k.b_port[kept]])
+    rate = np.round(8 * np.concatenate([k.gbyte_s[kept]] * 2)).astype(np.int64)
     order = np.lexsort((port, own))
     start = np.searchsorted(own[order], np.arange(len(inside) + 1))
-    port, peer, peer_port = (
+    port, peer, peer_port, rate = (
         column[order]
         for column in (
             port,
             np.concatenate([k.b[kept], k.a[kept]]),
             np.concatenate([k.b_port[kept], k.a_port[kept]]),
+            rate,
         )
     )
+    columns = (port, peer, peer_port, rate)
+    said = {speed: f"\t{RATES[speed]}" if speed in RATES else "" for speed in np.unique(rate).tolist()}
     for device in [*range(switches, len(inside)), *range(switches)]:
         if not inside[device]:
             continue
         kind, count = ("Hca", 1) if device >= switches else ("Switch", network.radix)
         rows = slice(start[device], start[device + 1])
         links = "".join(
-            f'[{one + 1}]\t"{title[other]}"[{two + 1}]\n'
-            for one, other, two in zip(port[rows].tolist(), peer[rows].tolist(), peer_port[rows].tolist(), strict=True)
+            f'[{one + 1}]\t"{title[other]}"[{two + 1}]{said[speed]}\n'
+            for one, other, two, speed in zip(*(column[rows].tolist() for column in columns), strict=True)
         )
         yield f'{kind}\t{count} "{title[device]}"\t# "{title[device]}"\n{links}\n'

@@ -123,7 +123,9 @@ def test_ibnetdiscover_finds_the_fabric_as_designed(tmp_path: Path) -> None:
     built.write_text(done.stdout)
     same = ffplan("audit", "fire-flyer-2", str(built), "--zone", "1")
     assert (same.code, same.err) == (0, "")
-    assert "1,560 links as designed, 0 differences" in same.out
+    assert "1,560 links as designed, 0 findings" in same.out
+    assert "rates are not compared" not in same.out
+    assert "4xHDR" in done.stdout
     assert len(json.loads(ffplan("import", "ibnetdiscover", str(built)).out)["links"]) == 1560
 
 

@@ -18,13 +18,19 @@ LANE_GBIT_S = {
 """Nominal rate of a lane by the name of its speed [Gb/s]; InfiniBand Trade Association."""
 _LINK = re.compile(r"\b(1|2|4|8|12)x ?(SDR|DDR|QDR|FDR10|FDR|EDR|HDR|NDR|XDR)\b", re.IGNORECASE)
 _SPELLED = re.compile(r"\b(1|2|4|8|12)x[- ]([0-9]{1,3}(?:\.[0-9]{1,5})?)G\b")
-_WIDTH = re.compile(r"\bw=(1|2|4|8|12)\b")
+_WIDTH = re.compile(r"(?<!\S)w=(1|2|4|8|12)\b")
+_CODED = re.compile(r"(?<!\S)(s|e)=([124])\b")
+_CODES = {1: 1, 2: 4, 4: 8, 8: 12}
+"""Lanes by ibsim's code of a width, beside a speed; a width alone is the lanes themselves, as its examples have it."""
+_OLD = {"1": "SDR", "2": "DDR", "4": "QDR"}
+_NEW = {"1": "FDR", "2": "EDR", "4": "HDR"}
+"""Speeds by ibsim's codes `s` and `e`."""
 _SIGNAL = ((2.5, "SDR"), (5.0, "DDR"), (10.0, "QDR"), (10.3125, "FDR10"), (14.0625, "FDR"), (25.78125, "EDR"))
 _SIGNALS = (*_SIGNAL, (53.125, "HDR"), (106.25, "NDR"), (212.5, "XDR"))
 
 
 def link_rate(text: str) -> tuple[int, float]:
-    """Return lanes and rate of a link [Gb/s] from a text such as `4xNDR`; 0 of what it does not say.
+    """Return lanes and rate of a link [Gb/s] from a text such as `4xNDR` or `e=4`; 0 of what it does not say.
 
     Args:
         text: the text behind a port.
@@ -35,8 +41,11 @@ def link_rate(text: str) -> tuple[int, float]:
     if found := _SPELLED.search(text):
         lanes = int(found[1])
         return lanes, lanes * signalled(float(found[2]))
-    found = _WIDTH.search(text)
-    return (int(found[1]), 0.0) if found else (0, 0.0)
+    width, speed = _WIDTH.search(text), _CODED.search(text)
+    if speed:
+        lanes = _CODES.get(int(width[1]), 0) if width else 4
+        return lanes, lanes * LANE_GBIT_S[_OLD[speed[2]] if speed[1] == "s" else _NEW[speed[2]]]
+    return (int(width[1]), 0.0) if width else (0, 0.0)
 
 
 def signalled(gbit_s: float) -> float:

@@ -11,7 +11,7 @@ from ffplan.interop.asbuilt.matching import matched
 from ffplan.interop.asbuilt.model import PORTS, peer_of
 from ffplan.interop.asbuilt.names import named, together
 from ffplan.interop.audit.causes import SLOWER, causes
-from ffplan.interop.audit.sides import both_ways, sides
+from ffplan.interop.audit.sides import both_ways, sides, simulated
 from ffplan.results.as_built import DiffReport, Miswired, Renamed, SlowLink
 from ffplan.results.design import SCHEMA_VERSION
 
@@ -84,6 +84,8 @@ def _visible(found: Sides) -> np.ndarray:
 
 def _open(built: AsBuilt) -> list[str]:
     """Return a remark on rates that the file does not give."""
+    if simulated(built):
+        return ["every link stands at 4x SDR, as ibsim has links without a speed: rates are not compared"]
     unsaid = int((built.gbit_s == 0).sum())
     if not unsaid:
         return []

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ffplan.interop.asbuilt.model import AsBuilt
 
 
+IBSIM_GBIT_S = 10.0
+"""Rate of ibsim's links without a speed: four lanes of SDR [Gb/s]."""
+
+
 @record
 class Designed:
     """The links of a fabric as designed."""
@@ -135,6 +139,7 @@ def sides(wanted: Designed, built: AsBuilt, matched: Matched) -> Sides:
         if at >= 0 and device.name != wanted.names[at]
     }
     kept = _visible(wanted, built, matched)
+    plain = simulated(built)
     return Sides(
         names=names,
         found_as=found_as,
@@ -143,9 +148,14 @@ def sides(wanted: Designed, built: AsBuilt, matched: Matched) -> Sides:
         ours=wanted.ends[kept],
         ours_gbit_s=wanted.gbit_s[kept],
         theirs=place[built.ends // PORTS] * PORTS + built.ends % PORTS,
-        theirs_gbit_s=built.gbit_s,
-        theirs_lanes=built.lanes,
+        theirs_gbit_s=np.zeros_like(built.gbit_s) if plain else built.gbit_s,
+        theirs_lanes=np.zeros_like(built.lanes) if plain else built.lanes,
     )
+
+
+def simulated(built: AsBuilt) -> bool:
+    """Return whether every link stands at 4x SDR, as ibsim has links whose netlist gives no speed."""
+    return len(built.gbit_s) > 1 and bool((built.gbit_s == IBSIM_GBIT_S).all())
 
 
 def _visible(wanted: Designed, built: AsBuilt, matched: Matched) -> Bools:

@@ -265,12 +265,18 @@ def test_a_folder_of_files(tmp_path: Path) -> None:
 
 def test_rates_are_read() -> None:
     """Lanes times the nominal rate of a lane, whichever way a tool writes it."""
-    assert [link_rate(text) for text in ("lid 9 4xNDR", "1x SDR", "2xNDR s=1", "w=12", "4x ???")] == [
+    assert [
+        link_rate(text)
+        for text in ("lid 9 4xNDR", "1x SDR", "2xNDR s=1", "w=12", "4x ???", "e=4", "w=4 e=4", "w=1 s=4")
+    ] == [
         (4, 400.0),
         (1, 2.5),
         (2, 200.0),
         (12, 0.0),
         (0, 0.0),
+        (4, 200.0),
+        (8, 400.0),
+        (1, 10.0),
     ]
     assert [signalled(value) for value in (25.78125, 25, 53.125, 106.25, 2.5, 14.0625, 3)] == [
         25,

@@ -110,9 +110,9 @@ def test_diff_names_what_is_missing_extra_and_miswired(tmp_path: Path) -> None:
     blocks["z1-spine-02"] = other.replace('"z1-leaf-01"[22]', '"z1-leaf-01"[21]')
     # unplug a node; let another be gone; plug in a stranger
     blocks["compute-0002/nic0"] = blocks["compute-0002/nic0"].splitlines()[0]
-    blocks["z1-leaf-01"] = blocks["z1-leaf-01"].replace('[2]\t"compute-0002/nic0"[1]\n', "")
+    blocks["z1-leaf-01"] = blocks["z1-leaf-01"].replace('[2]\t"compute-0002/nic0"[1]\te=4\n', "")
     del blocks["compute-0003/nic0"]
-    blocks["z1-leaf-01"] = blocks["z1-leaf-01"].replace('[3]\t"compute-0003/nic0"[1]\n', "")
+    blocks["z1-leaf-01"] = blocks["z1-leaf-01"].replace('[3]\t"compute-0003/nic0"[1]\te=4\n', "")
     blocks["z1-leaf-01"] += '\n[20]\t"stranger"[1]'
     blocks["stranger"] = 'Hca\t1 "stranger"\n[1]\t"z1-leaf-01"[20]'
     built = tmp_path / "built.txt"
