@@ -29,6 +29,18 @@ class Target(StrEnum):
     SVG = "svg"
     CABLES = "cables"
     NCCL = "nccl"
+    SLURM_BLOCK = "slurm-block"
+    SLURM_YAML = "slurm-yaml"
+    KUBERNETES = "kubernetes"
+    KUBERNETES_OLD = "kubernetes-0.5"
+    NETBOX_DEVICES = "netbox-devices"
+    NETBOX_INTERFACES = "netbox-interfaces"
+    NETBOX_CABLES = "netbox-cables"
+    CONTAINERLAB = "containerlab"
+    PTM = "ptm"
+    ASTRA_SIM = "astra-sim"
+    SIMAI = "simai"
+    INFRAGRAPH = "infragraph"
 
 
 def _ibsim(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator[str]:
@@ -104,6 +116,93 @@ def _nccl(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     return topology_xml(Inside(group.server, group.accelerator, nics, cpus))
 
 
+def _slurm_block(wired: WiredDesign) -> str:
+    from ffplan.interop.slurm_blocks import block_conf
+
+    return block_conf(wired)
+
+
+def _slurm_yaml(wired: WiredDesign) -> str:
+    from ffplan.interop.slurm_blocks import topology_yaml
+
+    return topology_yaml(wired)
+
+
+def _kubernetes(wired: WiredDesign) -> Iterator[str]:
+    from ffplan.interop.kubernetes import node_labels
+
+    return node_labels(wired, old=False)
+
+
+def _kubernetes_old(wired: WiredDesign) -> Iterator[str]:
+    from ffplan.interop.kubernetes import node_labels
+
+    return node_labels(wired, old=True)
+
+
+def _netbox_devices(wired: WiredDesign) -> Iterator[str]:
+    from ffplan.interop.netbox import devices
+
+    return devices(wired)
+
+
+def _netbox_interfaces(wired: WiredDesign) -> Iterator[str]:
+    from ffplan.interop.netbox import interfaces
+
+    return interfaces(wired)
+
+
+def _netbox_cables(wired: WiredDesign) -> Iterator[str]:
+    from ffplan.interop.netbox import cables
+
+    return cables(wired)
+
+
+def _containerlab(wired: WiredDesign) -> str:
+    from ffplan.interop.labs import containerlab
+
+    return containerlab(wired)
+
+
+def _ptm(wired: WiredDesign) -> Iterator[str]:
+    from ffplan.interop.labs import topology_dot
+
+    return topology_dot(wired)
+
+
+def _astra_sim(wired: WiredDesign) -> str:
+    from ffplan.interop.simulators import astra_sim
+
+    return astra_sim(wired)
+
+
+def _simai(wired: WiredDesign) -> Iterator[str]:
+    from ffplan.interop.simulators import simai
+
+    return simai(wired)
+
+
+def _infragraph(wired: WiredDesign) -> Iterator[str]:
+    from ffplan.interop.simulators import infragraph
+
+    return infragraph(wired)
+
+
+_WHOLE: dict[Target, Callable[[WiredDesign], str | Iterator[str]]] = {
+    Target.SLURM_BLOCK: _slurm_block,
+    Target.SLURM_YAML: _slurm_yaml,
+    Target.KUBERNETES: _kubernetes,
+    Target.KUBERNETES_OLD: _kubernetes_old,
+    Target.NETBOX_DEVICES: _netbox_devices,
+    Target.NETBOX_INTERFACES: _netbox_interfaces,
+    Target.NETBOX_CABLES: _netbox_cables,
+    Target.CONTAINERLAB: _containerlab,
+    Target.PTM: _ptm,
+    Target.ASTRA_SIM: _astra_sim,
+    Target.SIMAI: _simai,
+    Target.INFRAGRAPH: _infragraph,
+}
+"""Targets that take the whole fabric."""
 _MAKERS: dict[Target, Callable[[WiredDesign, int | None, int | None], str | Iterator[str]]] = {
     Target.IBSIM: _ibsim,
     Target.SLURM: _slurm,
@@ -126,13 +225,21 @@ def export(
 ) -> None:
     """Export the wired fabric to another program.
 
-    ibsim: netlist in the format of ibnetdiscover. slurm: topology.conf. graphml, dot: graphs. hosts: compute hosts in
-    the order of ranks. svg: drawing. cables: list from port to port, with lengths where the design has a floor. nccl:
-    topology XML of the compute server.
+    ibsim: netlist in the format of ibnetdiscover. slurm, slurm-block, slurm-yaml: its topology files. graphml, dot:
+    graphs. hosts: compute hosts in the order of ranks. svg: drawing. cables: list from port to port, with lengths
+    where the design has a floor. nccl: topology XML of the compute server. kubernetes: labels of nodes. netbox-*: CSV.
+    containerlab, ptm: labs and link checks. astra-sim, simai, infragraph: simulators. docs/interop.md has a table.
     """
     wired = wired_design(file, catalog)
     for name, value, most in (("--plane", plane, wired.fabric.planes), ("--zone", zone, wired.fabric.zones)):
         if value is not None and value > most:
             raise UsageError(f"ffplan export: {name} {value}: the fabric has {most}")
+    if target in _WHOLE:
+        _whole(plane, zone, f"{target.value} takes the whole fabric")
+        try:
+            write(_WHOLE[target](wired), output)
+        except ValueError as error:
+            raise UsageError(f"ffplan export: {error}") from None
+        return
     text = _MAKERS[target](wired, None if plane is None else plane - 1, None if zone is None else zone - 1)
     write(text, output)

@@ -12,7 +12,7 @@ from ffplan.fabric.wiring.network import ROLES, TIERS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.base.array_math import Bools
+    from ffplan.base.array_math import Bools, Ints
     from ffplan.fabric.wiring.names import Names
     from ffplan.fabric.wiring.network import Network
 
@@ -63,27 +63,58 @@ def graphml(network: Network, names: Names, inside: Bools) -> Iterator[str]:
     yield "  </graph>\n</graphml>\n"
 
 
+MOST_DRAWN = 150
+"""Most switches that are drawn one by one; more are drawn in groups, which graphviz lays out in a second."""
+
+
 def dot(network: Network, names: Names, inside: Bools) -> str:
     """Return the switches that are inside as DOT, parallel links as one edge with their number; endpoints are counted.
+
+    Of a large fabric, the switches of a tier of a pod, or of a zone or plane above pods, stand as one.
 
     Args:
         network: the fabric.
         names: names of its devices.
         inside: which devices to list, shape (switches + endpoints,).
     """
-    k, s, first = network.links, network.switches, len(network.switches)
+    k, first = network.links, len(network.switches)
     kept = inside[k.a] & inside[k.b]
-    hosts = np.bincount(k.b[kept & (k.a >= first)], minlength=first)
+    shown = np.flatnonzero(inside[:first])
+    group, titles = _grouped(network, names, shown)
+    hosts = np.bincount(group[k.b[kept & (k.a >= first)]], minlength=len(titles))
     lines = ["graph fabric {", "  rankdir=BT;", "  node [shape=box];"]
-    for number in np.flatnonzero(inside[:first]).tolist():
+    for number, (title, role) in enumerate(titles):
         note = f"\\n{hosts[number]} endpoints" if hosts[number] else ""
-        lines.append(
-            f'  "{names.switch(number)}" [label="{names.switch(number)}{note}" group={ROLES[s.role[number]]}];'
-        )
+        lines.append(f'  "{title}" [label="{title}{note}" group={role}];')
     between = kept & (k.a < first)
-    pairs = k.a[between].astype(np.int64) * first + k.b[between]
+    ends = np.sort(np.column_stack([group[k.a[between]], group[k.b[between]]]), axis=1)
+    pairs = ends[:, 0].astype(np.int64) * len(titles) + ends[:, 1]
     for pair, count in zip(*(column.tolist() for column in np.unique(pairs, return_counts=True)), strict=True):
-        a, b = divmod(pair, first)
+        a, b = divmod(pair, len(titles))
         label = f' [label="{count}"]' if count > 1 else ""
-        lines.append(f'  "{names.switch(a)}" -- "{names.switch(b)}"{label};')
+        lines.append(f'  "{titles[a][0]}" -- "{titles[b][0]}"{label};')
     return "\n".join([*lines, "}"]) + "\n"
+
+
+def _grouped(network: Network, names: Names, shown: Ints) -> tuple[Ints, list[tuple[str, str]]]:
+    """Return the box of every switch, and name and role of every box.
+
+    Args:
+        network: the fabric.
+        names: names of its devices.
+        shown: the switches to draw.
+    """
+    s = network.switches
+    group = np.zeros(len(s), np.int64)
+    if len(shown) <= MOST_DRAWN:
+        group[shown] = np.arange(len(shown))
+        return group, [(names.switch(n), ROLES[s.role[n]]) for n in shown.tolist()]
+    keys = np.column_stack([s.plane, s.zone, s.pod, s.role])[shown]
+    found, at, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+    group[shown] = at.ravel()
+    titles = []
+    for (plane, zone, pod, role), count in zip(found.tolist(), counts.tolist(), strict=True):
+        place = f"p{plane + 1}-" * (names.planes > 1) + f"z{zone + 1}-" * (names.zones > 1 and zone >= 0)
+        place += f"pod-{pod + 1}-" * (pod >= 0 and int(s.pod[shown].max()) > 0)
+        titles.append((f"{place}{ROLES[role]} x {count}", ROLES[role]))
+    return group, titles

@@ -31,7 +31,7 @@ class TreeSwitch:
         return f"SwitchName={self.name} {under}"
 
 
-def _leaves(fabric: WiredFabric, names: Names) -> dict[int, list[str]]:
+def leaves_of(fabric: WiredFabric, names: Names) -> dict[int, list[str]]:
     """Return the compute hosts under each leaf, by the first port of each host."""
     compute = {position for position, role in enumerate(names.roles) if role == "compute"}
     e = fabric.network.endpoints
@@ -50,7 +50,7 @@ def tree(fabric: WiredFabric, names: Names) -> list[TreeSwitch]:
         names: names of its devices.
     """
     switches = fabric.network.switches
-    leaves = _leaves(fabric, names)
+    leaves = leaves_of(fabric, names)
     lines = [TreeSwitch(names.switch(leaf), tuple(leaves[leaf]), ()) for leaf in sorted(leaves)]
     roots, word = [], "pod" if fabric.trees else "group"
     for zone in sorted({int(switches.zone[leaf]) for leaf in leaves}):

@@ -154,8 +154,10 @@ def test_graphml_and_dot_hold_the_fabric(tmp_path: Path) -> None:
     assert graph.number_of_edges() == 3200
     assert graph.nodes["z1-leaf-01"]["role"] == "leaf"
     dot = ffplan("export", "dgx-a100-10k", "--to", "dot").out
-    assert dot.count(" -- ") == 10_000 + 500 * 16  # from each spine to 16 cores, some by two links
-    assert dot.count("label=") >= 1320
+    assert dot.count(" -- ") == 2 * 25  # 25 pods of leaves and of spines, and the cores, each tier of a pod one box
+    assert dot.count("[label=") == 51 + 50
+    assert '"core x 320"' in dot
+    assert sum(map(int, re.findall(r'" -- ".*label="(\d+)"', dot))) == 20_000
 
 
 def test_edges_of_graphml_join_the_ports_of_the_cable_list(tmp_path: Path) -> None:

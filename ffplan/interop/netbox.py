@@ -1,0 +1,127 @@
+"""Devices, interfaces and cables as CSV that NetBox imports, one kind of object a file."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.fabric.wiring.cabling import cables as cables_of
+from ffplan.fabric.wiring.cabling import first_of_cables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ffplan.studies.wired import WiredDesign
+
+SITE = "ffplan"
+"""Site of the devices; it must exist, or be replaced."""
+INFINIBAND = {100: "infiniband-edr", 200: "infiniband-hdr", 400: "infiniband-ndr", 800: "infiniband-xdr"}
+ETHERNET = {
+    10: "10gbase-x-sfpp",
+    25: "25gbase-x-sfp28",
+    100: "100gbase-x-qsfp28",
+    200: "200gbase-x-qsfp56",
+    400: "400gbase-x-osfp",
+    800: "800gbase-x-osfp",
+}
+"""Types of interfaces by their rate [Gb/s]; NetBox 4.6.8, dcim/choices.py."""
+CABLES = {"dac": "dac-passive", "aoc": "aoc", "optics": "smf"}
+"""Types of cables by medium."""
+
+
+def _rows(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> Iterator[str]:
+    """Yield lines of CSV."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    for row in (head, *rows):
+        writer.writerow(row)
+        yield text.getvalue()
+        text.seek(0)
+        text.truncate()
+
+
+def _hosts(wired: WiredDesign) -> Iterator[tuple[str, str, str, str]]:
+    """Yield name, role, maker and model of every node."""
+    groups = wired.design.groups
+    e = wired.fabric.network.endpoints
+    for name, ports in wired.names.hosts().items():
+        group = groups[int(e.group[ports[0]])]
+        yield name, group.group.role, group.server.vendor, group.server.name
+
+
+def devices(wired: WiredDesign) -> Iterator[str]:
+    """Yield the devices: nodes, then switches.
+
+    Args:
+        wired: the design.
+    """
+    model = wired.design.switch
+    rows = list(_hosts(wired))
+    rows += [(name, "switch", model.vendor, model.name) for name in wired.names.switches()]
+    head = ("name", "role", "manufacturer", "device_type", "status", "site")
+    return _rows(head, ((name, role, maker, kind, "planned", SITE) for name, role, maker, kind in rows))
+
+
+def port_name(wired: WiredDesign, port: int) -> str:
+    """Return the name of a switch's port, as printed on it: `7`, or `7/2` for the second part of a split one.
+
+    Args:
+        wired: the design.
+        port: number of the port, from 0, parts counted.
+    """
+    split = wired.design.spec.fabric.breakout
+    return str(port + 1) if split == 1 else f"{port // split + 1}/{port % split + 1}"
+
+
+def _links(wired: WiredDesign) -> Iterator[tuple[tuple[str, str], tuple[str, str], int, int]]:
+    """Yield both ends of every link as device and interface, its rate [Gb/s], and its tier."""
+    k, first = wired.fabric.network.links, len(wired.fabric.network.switches)
+    switches, endpoints = wired.names.switches(), wired.names.endpoints()
+
+    def end(device: int, port: int) -> tuple[str, str]:
+        return endpoints[device - first] if device >= first else (switches[device], port_name(wired, port))
+
+    for a, p, b, q, rate, tier in k.rows(np.arange(len(k)), "a", "a_port", "b", "b_port", "gbyte_s", "tier"):
+        yield end(a, p), end(b, q), round(8 * rate), tier
+
+
+def interfaces(wired: WiredDesign) -> Iterator[str]:
+    """Yield the interfaces that have a cable, with type and rate [kb/s]; a split port has one for each part.
+
+    Args:
+        wired: the design.
+    """
+    kinds = INFINIBAND if wired.design.switch.fabric == "infiniband" else ETHERNET
+    found = {end: rate for one, two, rate, _ in _links(wired) for end in (one, two)}
+    head = ("device", "name", "type", "speed")
+    return _rows(head, ((*end, kinds.get(rate, "other"), rate * 1_000_000) for end, rate in sorted(found.items())))
+
+
+def cables(wired: WiredDesign) -> Iterator[str]:
+    """Yield a cable for every link, with its length where the design has a floor; a split cable is one for each leg.
+
+    Args:
+        wired: the design.
+
+    Raises:
+        InputError: where something does not fit its rack, or no cable reaches.
+    """
+    design = wired.design
+    kinds = [design.endpoint_link.medium, design.inter_switch_link.medium]
+    placed = cables_of(design, wired.fabric) if design.spec.floor is not None else None
+    _, of_link = first_of_cables(wired.fabric, design.spec.fabric.breakout)
+    side = ("side_{}_device", "side_{}_type", "side_{}_name")
+    head = (*(name.format(end) for end in "ab" for name in side), "type", "status", "label", "length", "length_unit")
+
+    def rows() -> Iterator[tuple[object, ...]]:
+        for number, (one, two, _, tier) in enumerate(_links(wired)):
+            at = int(of_link[number])
+            medium = kinds[tier > 0] if placed is None else placed.types[int(placed.kind[at])].medium
+            length = ("", "") if placed is None else (f"{float(placed.length_m[at]):g}", "m")
+            ends = (one[0], "dcim.interface", one[1], two[0], "dcim.interface", two[1])
+            yield (*ends, CABLES[medium], "planned", f"C{at + 1}", *length)
+
+    return _rows(head, rows())

@@ -1,0 +1,159 @@
+"""A design as topologies of simulators: ASTRA-sim, SimAI and infragraph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.catalog.parts import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.catalog.parts import Accelerator
+    from ffplan.studies.wired import WiredDesign
+
+LATENCY = (500.0, 2000.0)
+"""Latency of a hop inside a domain, and between nodes [ns]: those of ASTRA-sim's own examples, not measured here."""
+ERROR = 0
+"""Part of packets that a link of SimAI loses [1]."""
+LATENCY_MS = 0.000025
+"""Latency of a link in SimAI's templates [ms]."""
+
+
+def _accelerator(wired: WiredDesign) -> Accelerator:
+    """Return the accelerators of the compute nodes.
+
+    Raises:
+        ValueError: where they have none.
+    """
+    part = wired.design.compute.accelerator
+    if part is None:
+        raise ValueError("the compute nodes have no accelerators")
+    return part
+
+
+def _scale_up(wired: WiredDesign) -> tuple[str, int, float]:
+    """Return kind, accelerators and rate [GB/s] of the scale-up network; one accelerator where there is none."""
+    server, part = wired.design.compute.server, _accelerator(wired)
+    scale_up = server.nvlink if isinstance(server, Server) else None
+    each = wired.design.compute.accelerators_per_node
+    if scale_up is None or part.nvlink is None or not (scale_up.switched or scale_up.mesh):
+        return "", 1, 0.0
+    return ("FullyConnected" if scale_up.mesh else "Switch"), each * scale_up.nodes, float(part.nvlink.value)
+
+
+def astra_sim(wired: WiredDesign) -> str:
+    """Return the network of ASTRA-sim 2's analytical backend: dimensions from the inside out.
+
+    Args:
+        wired: the design.
+
+    Raises:
+        ValueError: where the compute nodes have no accelerators.
+    """
+    kind, inside, rate = _scale_up(wired)
+    group = wired.design.compute
+    total = group.group.count * group.accelerators_per_node
+    e = wired.fabric.network
+    own = e.links.gbyte_s[e.links.tier == 0]
+    nic = float(own.max()) * len(group.fabric_nics) * wired.design.stripes / group.accelerators_per_node
+    dimensions = [(kind, inside, rate, LATENCY[0])] if kind else []
+    dimensions.append(("Switch", max(total // inside, 1), nic, LATENCY[1]))
+    shown = list(zip(*dimensions, strict=True))
+    return (
+        "# Analytical network of ASTRA-sim 2; bandwidth of an accelerator in GB/s, latency in ns from its examples.\n"
+        "# Oversubscription and routes of the fabric are not in this form.\n"
+        f"topology: [{', '.join(map(str, shown[0]))}]\n"
+        f"npus_count: [{', '.join(map(str, shown[1]))}]\n"
+        f"bandwidth: [{', '.join(f'{value:.6g}' for value in shown[2])}]\n"
+        f"latency: [{', '.join(f'{value:g}' for value in shown[3])}]\n"
+    )
+
+
+def simai(wired: WiredDesign) -> Iterator[str]:
+    """Yield the topology file of SimAI and of HPCC's ns-3: accelerators, NVSwitches, switches, then links.
+
+    An accelerator has the NICs at its own place among those of its node; where a node has fewer, every NIC is at one of
+    its accelerators.
+
+    Args:
+        wired: the design.
+
+    Raises:
+        ValueError: where the compute nodes have no accelerators.
+    """
+    part, design, network = _accelerator(wired), wired.design, wired.fabric.network
+    each, e = design.compute.accelerators_per_node, network.endpoints
+    compute = {n for n, group in enumerate(design.groups) if group.group.role == "compute"}
+    kept = np.flatnonzero(np.isin(e.group, sorted(compute)))
+    hosts = {key: n for n, key in enumerate(sorted({(int(e.group[n]), int(e.node[n])) for n in kept.tolist()}))}
+    kind, inside, rate = _scale_up(wired)
+    domain = max(inside // each, 1)
+    chips = -(-len(hosts) // domain) if kind else 0
+    gpus, first = len(hosts) * each, len(network.switches)
+    base = gpus + chips
+    rails = max(int(e.port[kept].max()) + 1, 1)
+    lines = []
+    if kind:
+        lines += [
+            f"{n} {gpus + n // each // domain} {8 * rate:g}Gbps {LATENCY_MS:.6f}ms {ERROR}\n" for n in range(gpus)
+        ]
+    k = network.links
+    place = dict(zip(kept.tolist(), range(len(kept)), strict=True))
+    for a, b, gbyte_s in k.rows(np.arange(len(k)), "a", "b", "gbyte_s"):
+        one = base + a
+        if a >= first:
+            if a - first not in place:
+                continue
+            at = a - first
+            host, port = hosts[int(e.group[at]), int(e.node[at])], int(e.port[at])
+            one = host * each + port * each // rails
+        lines.append(f"{one} {base + b} {8 * gbyte_s:g}Gbps {LATENCY_MS:.6f}ms {ERROR}\n")
+    yield f"{gpus + chips + first} {each} {chips} {first} {len(lines)} {part.id}\n"
+    yield " ".join(str(n) for n in range(gpus, gpus + chips + first)) + "\n"
+    yield from lines
+
+
+def infragraph(wired: WiredDesign) -> Iterator[str]:
+    """Yield an infrastructure of infragraph 3: a device for every kind of node and switch, instances, and edges.
+
+    Args:
+        wired: the design.
+    """
+    network, names = wired.fabric.network, wired.names
+    k, first, e = network.links, len(network.switches), network.endpoints
+    groups = wired.design.groups
+    yield f"name: {wired.design.spec.name}\ndevices:\n"
+    for number, group in enumerate(groups):
+        nics = len(group.fabric_nics) * wired.design.stripes
+        yield f"- name: {names.roles[number]}-{number}\n  components:\n"
+        if group.accelerator is not None:
+            yield f"  - {{name: xpu, choice: xpu, count: {group.accelerators_per_node}}}\n"
+        yield f"  - {{name: nic, choice: nic, count: {nics}}}\n"
+        if group.accelerator is not None:
+            yield "  links:\n  - {name: pcie}\n  edges:\n"
+            yield "  - {scheme: many2many, link: pcie, ep1: {component: xpu}, ep2: {component: nic}}\n"
+    yield "- name: switch\n  components:\n  - {name: asic, choice: cpu, count: 1}\n"
+    yield f"  - {{name: port, choice: port, count: {network.radix}}}\n  links:\n  - {{name: ic}}\n  edges:\n"
+    yield "  - {scheme: many2many, link: ic, ep1: {component: asic}, ep2: {component: port}}\n"
+    rates = np.unique(np.round(8 * k.gbyte_s.astype(np.float64), 3)).tolist()
+    yield "links:\n"
+    for rate in rates:
+        amount = f"{{choice: gigabits_per_second, gigabits_per_second: {rate:g}}}"
+        yield f"- {{name: rate-{rate:g}, physical: {{bandwidth: {amount}}}}}\n"
+    yield "instances:\n"
+    for number, group in enumerate(groups):
+        name = f"{names.roles[number]}-{number}"
+        yield f"- {{name: {name}, device: {name}, count: {group.group.count}}}\n"
+    yield f"- {{name: switch, device: switch, count: {first}}}\nedges:\n"
+    for a, p, b, q, gbyte_s in k.rows(np.arange(len(k)), "a", "a_port", "b", "b_port", "gbyte_s"):
+        if a >= first:
+            at, group_number = a - first, int(e.group[a - first])
+            one = (f"{names.roles[group_number]}-{group_number}[{int(e.node[at])}]", f"nic[{int(e.port[at])}]")
+        else:
+            one = (f"switch[{a}]", f"port[{p}]")
+        ends = f"ep1: {{instance: '{one[0]}', component: '{one[1]}'}}, "
+        ends += f"ep2: {{instance: 'switch[{b}]', component: 'port[{q}]'}}"
+        yield f"- {{scheme: one2one, link: rate-{round(8 * gbyte_s, 3):g}, {ends}}}\n"

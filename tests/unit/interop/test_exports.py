@@ -1,0 +1,201 @@
+"""Files that other programs load: counts that the design gives, and the rules that their readers have."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from ffplan.base.hostlist import unfold
+from ffplan.interop.asbuilt.read import read_as_built
+from ffplan.interop.audit.report import audit, placed
+from ffplan.interop.audit.sides import designed
+from ffplan.interop.ibsim import subnet
+from tests.support import ffplan, wired
+
+RACKS, POD, ZONES, SPLIT = "gb200-nvl72-16", "superpod-h100-4su", "fire-flyer-2", "mi355x-pod"
+"""16 NVL72 racks; a pod of eight rails; two zones; ports split in two."""
+
+
+def text(design: str, target: str) -> str:
+    """Return an export."""
+    run = ffplan("export", design, "--to", target)
+    assert (run.code, run.err) == (0, "")
+    return run.out
+
+
+def nodes(design: str) -> list[str]:
+    """Return the compute nodes of a design."""
+    own = wired(design)
+    return [name for name in own.names.hosts() if name.startswith("compute")]
+
+
+def rows(design: str, kind: str) -> list[dict[str, str]]:
+    """Return the rows of a CSV file for NetBox."""
+    return list(csv.DictReader(io.StringIO(text(design, f"netbox-{kind}"))))
+
+
+def test_blocks_are_scale_up_domains() -> None:
+    """Slurm 23.11: sixteen racks of 18 trays; each size a power of two of the first."""
+    lines = text(RACKS, "slurm-block").splitlines()[1:]
+    found = {line.split()[0].partition("=")[2]: unfold(line.split()[1].partition("=")[2]) for line in lines[:-1]}
+    assert len(found) == 16
+    assert {len(own) for own in found.values()} == {18}
+    assert sorted(node for own in found.values() for node in own) == sorted(nodes(RACKS))
+    assert lines[-1] == "BlockSizes=18,36,72,144,288"
+
+
+def test_blocks_are_the_nodes_below_a_leaf_otherwise() -> None:
+    lines = text(POD, "slurm-block").splitlines()[1:]
+    found = [unfold(line.split()[1].partition("=")[2]) for line in lines[:-1]]
+    assert sorted(map(len, found)) == [31, 32, 32, 32]
+    assert lines[-1] == "BlockSizes=31,62,124"
+
+
+@pytest.mark.parametrize("design", [RACKS, POD, ZONES])
+def test_topologies_in_yaml(design: str) -> None:
+    """Slurm 25.05: `topology` first, exactly one of nodes and children, one default; every node stands once."""
+    found = yaml.safe_load(text(design, "slurm-yaml"))
+    assert [next(iter(item)) for item in found] == ["topology", "topology"]
+    assert [item["cluster_default"] for item in found] == [True, False]
+    switches = found[0]["tree"]["switches"]
+    assert all(("nodes" in item) != ("children" in item) for item in switches)
+    below = [name for item in switches if "nodes" in item for name in unfold(item["nodes"])]
+    assert sorted(below) == sorted(nodes(design))
+    names = {item["switch"] for item in switches}
+    assert {name for item in switches if "children" in item for name in unfold(item["children"])} <= names
+    blocks = found[1]["block"]
+    assert sorted(name for item in blocks["blocks"] for name in unfold(item["nodes"])) == sorted(nodes(design))
+    assert all(two == 2 * one for one, two in zip(blocks["block_sizes"], blocks["block_sizes"][1:], strict=False))
+
+
+@pytest.mark.parametrize(("target", "domain", "leaf"), [
+    ("kubernetes", "accelerator.topograph.run/domain", "fabric.topograph.run/tier-0"),
+    ("kubernetes-0.5", "network.topology.nvidia.com/accelerator", "network.topology.nvidia.com/leaf"),
+])  # fmt: skip
+def test_labels_of_nodes(target: str, domain: str, leaf: str) -> None:
+    """Values of labels have up to 63 characters of letters, digits, dots and dashes."""
+    found = list(yaml.safe_load_all(text(RACKS, target)))
+    assert [item["metadata"]["name"] for item in found] == sorted(nodes(RACKS))
+    labels = [item["metadata"]["labels"] for item in found]
+    assert len({item[domain] for item in labels}) == 16
+    assert all(item[leaf].startswith("leaf-") for item in labels)
+    assert all(
+        re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", v) for item in labels for v in item.values()
+    )
+    assert domain not in yaml.safe_load_all(text(POD, target)).__next__()["metadata"]["labels"]
+
+
+@pytest.mark.parametrize("design", [POD, SPLIT])
+def test_files_for_netbox(design: str) -> None:
+    """Every cable has six columns of its ends, each an interface of a device; nothing stands twice."""
+    devices, interfaces, cables = (rows(design, kind) for kind in ("devices", "interfaces", "cables"))
+    own = wired(design)
+    switches = len(own.fabric.network.switches)
+    assert len(devices) == len({row["name"] for row in devices}) == switches + len(own.names.hosts())
+    assert set(devices[0]) == {"name", "role", "manufacturer", "device_type", "status", "site"}
+    ends = [(row["device"], row["name"]) for row in interfaces]
+    assert len(ends) == len(set(ends)) == 2 * len(own.fabric.network.links)
+    assert {row["device"] for row in interfaces} <= {row["name"] for row in devices}
+    used = [(row[f"side_{s}_device"], row[f"side_{s}_name"]) for row in cables for s in "ab"]
+    assert sorted(used) == sorted(ends)
+    assert {row["type"] for row in cables} <= {"dac-passive", "aoc", "smf"}
+    assert {row[f"side_{s}_type"] for row in cables for s in "ab"} == {"dcim.interface"}
+    kinds = {"infiniband-ndr"} if design == POD else {"400gbase-x-osfp"}
+    assert {(row["type"], row["speed"]) for row in interfaces} == {(kind, "400000000") for kind in kinds}
+    floor = own.design.spec.floor is not None
+    assert all(
+        (float(row["length"]) > 0 and row["length_unit"] == "m") if floor else not row["length"] for row in cables
+    )
+
+
+def test_a_lab_of_containers() -> None:
+    """One endpoint serves one link; interfaces have up to 15 characters and are never eth0."""
+    found = yaml.safe_load(text("l40s-8-roce", "containerlab"))
+    topology = found["topology"]
+    assert "-" not in found["name"]
+    ends = [end for link in topology["links"] for end in link["endpoints"]]
+    assert len(ends) == len(set(ends)) == 2 * len(wired("l40s-8-roce").fabric.network.links)
+    assert {end.partition(":")[0] for end in ends} <= topology["nodes"].keys()
+    assert all(re.fullmatch(r"eth[1-9][0-9]*", end.partition(":")[2]) for end in ends)
+    run = ffplan("export dgx-a100-10k --to containerlab")
+    assert run.code == 2
+    assert "a lab holds 2,000" in run.err
+
+
+@pytest.mark.parametrize("design", [POD, SPLIT, ZONES])
+def test_a_link_check_is_what_the_audit_reads(design: str) -> None:
+    own = wired(design)
+    built = read_as_built([("topology.dot", text(design, "ptm"))])
+    wanted = designed(own.fabric.network, own.names, subnet(own.fabric.network, None, None))
+    report = audit(wanted, built, placed(wanted, built), design)
+    assert report.causes == ()
+    assert report.same == len(own.fabric.network.links)
+
+
+def test_dimensions_of_astra_sim() -> None:
+    """NVL72: 72 GPUs at 900 GB/s inside, 16 racks at 400 Gb/s a GPU; without NVLink one dimension is left."""
+    found = yaml.safe_load(text(RACKS, "astra-sim"))
+    assert found["topology"] == ["Switch", "Switch"]
+    assert (found["npus_count"], found["bandwidth"]) == ([72, 16], [900, 50])
+    alone = yaml.safe_load(text("l40s-8-roce", "astra-sim"))
+    assert len(alone["topology"]) == len(alone["npus_count"]) == 1
+    run = ffplan("export site-h100-100k --to astra-sim")
+    assert run.code == 0
+
+
+def graph(design: str) -> tuple[list[str], list[int], list[list[str]]]:
+    """Return the head of a SimAI file, the ids of its switches, and its links."""
+    head, ids, *links = text(design, "simai").splitlines()
+    return head.split(), [int(number) for number in ids.split()], [line.split() for line in links]
+
+
+def test_a_topology_of_simai() -> None:
+    """127 nodes of eight GPUs with an NVSwitch each: a GPU has one link to it and one to its leaf."""
+    head, ids, links = graph(POD)
+    own = wired(POD)
+    switches = len(own.fabric.network.switches)
+    gpus = 127 * 8
+    assert head == [str(gpus + 127 + switches), "8", "127", str(switches), str(len(links)), "h100-sxm-80gb"]
+    assert ids == list(range(gpus, gpus + 127 + switches))
+    assert len(links) == gpus + len(own.fabric.network.links)
+    count: dict[int, int] = {}
+    for one, two, *_ in links:
+        for end in (int(one), int(two)):
+            count[end] = count.get(end, 0) + 1
+    assert {count[gpu] for gpu in range(gpus)} == {2}
+    assert {line[2] for line in links} == {"3600Gbps", "400Gbps"}
+    assert "have no accelerators" not in ffplan("export", POD, "--to", "simai").err
+
+
+@pytest.mark.parametrize("design", [RACKS, POD, "fire-flyer-next"])
+def test_an_infrastructure_of_infragraph(design: str) -> None:
+    """Every edge joins a component of an instance to one of another, by a link that is there, each once."""
+    found: dict[str, Any] = yaml.safe_load(text(design, "infragraph"))
+    own = wired(design)
+    devices = {item["name"]: {part["name"]: part["count"] for part in item["components"]} for item in found["devices"]}
+    instances = {item["name"]: (item["device"], item["count"]) for item in found["instances"]}
+    links = {item["name"] for item in found["links"]}
+    seen = set()
+    for edge in found["edges"]:
+        assert edge["link"] in links
+        for end in (edge["ep1"], edge["ep2"]):
+            instance, component = (re.fullmatch(r"(.+)\[(\d+)\]", end[name]) for name in ("instance", "component"))
+            assert instance is not None
+            assert component is not None
+            device, count = instances[instance[1]]
+            assert int(instance[2]) < count
+            assert int(component[2]) < devices[device][component[1]]
+            seen.add((end["instance"], end["component"]))
+    assert len(found["edges"]) == len(own.fabric.network.links)
+    assert len(seen) == 2 * len(found["edges"])
+
+
+def test_parts_of_the_fabric_are_refused_where_the_whole_is_meant() -> None:
+    run = ffplan("export fire-flyer-2 --to simai --zone 1")
+    assert run.code == 2
+    assert "leave out --plane and --zone" in run.err
