@@ -15,6 +15,7 @@ from ffplan.cli.output import write
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ffplan.interop.exported import Exported
     from ffplan.studies.wired import WiredDesign
 
 
@@ -116,79 +117,79 @@ def _nccl(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     return topology_xml(Inside(group.server, group.accelerator, nics, cpus))
 
 
-def _slurm_block(wired: WiredDesign) -> str:
+def _slurm_block(whole: Exported) -> str:
     from ffplan.interop.slurm_blocks import block_conf
 
-    return block_conf(wired)
+    return block_conf(whole)
 
 
-def _slurm_yaml(wired: WiredDesign) -> str:
+def _slurm_yaml(whole: Exported) -> str:
     from ffplan.interop.slurm_blocks import topology_yaml
 
-    return topology_yaml(wired)
+    return topology_yaml(whole)
 
 
-def _kubernetes(wired: WiredDesign) -> Iterator[str]:
+def _kubernetes(whole: Exported) -> Iterator[str]:
     from ffplan.interop.kubernetes import node_labels
 
-    return node_labels(wired, old=False)
+    return node_labels(whole, old=False)
 
 
-def _kubernetes_old(wired: WiredDesign) -> Iterator[str]:
+def _kubernetes_old(whole: Exported) -> Iterator[str]:
     from ffplan.interop.kubernetes import node_labels
 
-    return node_labels(wired, old=True)
+    return node_labels(whole, old=True)
 
 
-def _netbox_devices(wired: WiredDesign) -> Iterator[str]:
+def _netbox_devices(whole: Exported) -> Iterator[str]:
     from ffplan.interop.netbox import devices
 
-    return devices(wired)
+    return devices(whole)
 
 
-def _netbox_interfaces(wired: WiredDesign) -> Iterator[str]:
+def _netbox_interfaces(whole: Exported) -> Iterator[str]:
     from ffplan.interop.netbox import interfaces
 
-    return interfaces(wired)
+    return interfaces(whole)
 
 
-def _netbox_cables(wired: WiredDesign) -> Iterator[str]:
+def _netbox_cables(whole: Exported) -> Iterator[str]:
     from ffplan.interop.netbox import cables
 
-    return cables(wired)
+    return cables(whole)
 
 
-def _containerlab(wired: WiredDesign) -> str:
+def _containerlab(whole: Exported) -> str:
     from ffplan.interop.labs import containerlab
 
-    return containerlab(wired)
+    return containerlab(whole)
 
 
-def _ptm(wired: WiredDesign) -> Iterator[str]:
+def _ptm(whole: Exported) -> Iterator[str]:
     from ffplan.interop.labs import topology_dot
 
-    return topology_dot(wired)
+    return topology_dot(whole)
 
 
-def _astra_sim(wired: WiredDesign) -> str:
+def _astra_sim(whole: Exported) -> str:
     from ffplan.interop.simulators import astra_sim
 
-    return astra_sim(wired)
+    return astra_sim(whole)
 
 
-def _simai(wired: WiredDesign) -> Iterator[str]:
+def _simai(whole: Exported) -> Iterator[str]:
     from ffplan.interop.simulators import simai
 
-    return simai(wired)
+    return simai(whole)
 
 
-def _infragraph(wired: WiredDesign) -> Iterator[str]:
+def _infragraph(whole: Exported) -> Iterator[str]:
     from ffplan.interop.simulators import infragraph
 
-    return infragraph(wired)
+    return infragraph(whole)
 
 
-_WHOLE: dict[Target, Callable[[WiredDesign], str | Iterator[str]]] = {
+_WHOLE: dict[Target, Callable[[Exported], str | Iterator[str]]] = {
     Target.SLURM_BLOCK: _slurm_block,
     Target.SLURM_YAML: _slurm_yaml,
     Target.KUBERNETES: _kubernetes,
@@ -235,9 +236,11 @@ def export(
         if value is not None and value > most:
             raise UsageError(f"ffplan export: {name} {value}: the fabric has {most}")
     if target in _WHOLE:
+        from ffplan.interop.exported import Exported
+
         _whole(plane, zone, f"{target.value} takes the whole fabric")
         try:
-            write(_WHOLE[target](wired), output)
+            write(_WHOLE[target](Exported(wired.design, wired.fabric, wired.names)), output)
         except ValueError as error:
             raise UsageError(f"ffplan export: {error}") from None
         return

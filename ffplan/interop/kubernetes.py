@@ -10,13 +10,13 @@ from ffplan.interop.slurm_blocks import blocks, domain_nodes
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.studies.wired import WiredDesign
+    from ffplan.interop.exported import Exported
 
 OLD = ("leaf", "spine", "core")
 """Names of tiers in topograph before 1.0."""
 
 
-def _above(wired: WiredDesign) -> dict[str, list[str]]:
+def _above(wired: Exported) -> dict[str, list[str]]:
     """Return the switches above every compute node, nearest first; spines of a pod stand as one, as in Slurm's tree."""
     switches = tree(wired.fabric, wired.names)
     parent = {below: switch.name for switch in switches for below in switch.switches}
@@ -30,7 +30,7 @@ def _above(wired: WiredDesign) -> dict[str, list[str]]:
     return found
 
 
-def node_labels(wired: WiredDesign, *, old: bool) -> Iterator[str]:
+def node_labels(wired: Exported, *, old: bool) -> Iterator[str]:
     """Yield a node with its labels, as topograph sets them, for `kubectl apply --server-side`.
 
     Args:

@@ -9,13 +9,13 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.studies.wired import WiredDesign
+    from ffplan.interop.exported import Exported
 
 MOST_NODES = 2_000
 """Most nodes of a lab: each is a container."""
 
 
-def _ends(wired: WiredDesign) -> Iterator[tuple[tuple[str, int], tuple[str, int, str]]]:
+def _ends(wired: Exported) -> Iterator[tuple[tuple[str, int], tuple[str, int, str]]]:
     """Yield the ends of every link, the upper first: device and port from 1, and of an endpoint its host and name."""
     k, first = wired.fabric.network.links, len(wired.fabric.network.switches)
     switches, endpoints = wired.names.switches(), wired.names.endpoints()
@@ -32,7 +32,7 @@ def _ends(wired: WiredDesign) -> Iterator[tuple[tuple[str, int], tuple[str, int,
             yield upper, (switches[a], p + 1, f"swp{p + 1}")
 
 
-def containerlab(wired: WiredDesign) -> str:
+def containerlab(wired: Exported) -> str:
     """Return a containerlab topology: a container for every switch and node, `ethN` for port N.
 
     Args:
@@ -55,7 +55,7 @@ def containerlab(wired: WiredDesign) -> str:
     return "\n".join(lines) + "\n"
 
 
-def topology_dot(wired: WiredDesign) -> Iterator[str]:
+def topology_dot(wired: Exported) -> Iterator[str]:
     """Yield a topology.dot of PTM: `swpN` of switches, and the names of NICs; `ffplan audit` reads it too.
 
     Args:

@@ -14,7 +14,7 @@ from ffplan.fabric.wiring.cabling import first_of_cables
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ffplan.studies.wired import WiredDesign
+    from ffplan.interop.exported import Exported
 
 SITE = "ffplan"
 """Site of the devices; it must exist, or be replaced."""
@@ -43,7 +43,7 @@ def _rows(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> Iterator
         text.truncate()
 
 
-def _hosts(wired: WiredDesign) -> Iterator[tuple[str, str, str, str]]:
+def _hosts(wired: Exported) -> Iterator[tuple[str, str, str, str]]:
     """Yield name, role, maker and model of every node."""
     groups = wired.design.groups
     e = wired.fabric.network.endpoints
@@ -52,7 +52,7 @@ def _hosts(wired: WiredDesign) -> Iterator[tuple[str, str, str, str]]:
         yield name, group.group.role, group.server.vendor, group.server.name
 
 
-def devices(wired: WiredDesign) -> Iterator[str]:
+def devices(wired: Exported) -> Iterator[str]:
     """Yield the devices: nodes, then switches.
 
     Args:
@@ -65,7 +65,7 @@ def devices(wired: WiredDesign) -> Iterator[str]:
     return _rows(head, ((name, role, maker, kind, "planned", SITE) for name, role, maker, kind in rows))
 
 
-def port_name(wired: WiredDesign, port: int) -> str:
+def port_name(wired: Exported, port: int) -> str:
     """Return the name of a switch's port, as printed on it: `7`, or `7/2` for the second part of a split one.
 
     Args:
@@ -76,7 +76,7 @@ def port_name(wired: WiredDesign, port: int) -> str:
     return str(port + 1) if split == 1 else f"{port // split + 1}/{port % split + 1}"
 
 
-def _links(wired: WiredDesign) -> Iterator[tuple[tuple[str, str], tuple[str, str], int, int]]:
+def _links(wired: Exported) -> Iterator[tuple[tuple[str, str], tuple[str, str], int, int]]:
     """Yield both ends of every link as device and interface, its rate [Gb/s], and its tier."""
     k, first = wired.fabric.network.links, len(wired.fabric.network.switches)
     switches, endpoints = wired.names.switches(), wired.names.endpoints()
@@ -84,11 +84,12 @@ def _links(wired: WiredDesign) -> Iterator[tuple[tuple[str, str], tuple[str, str
     def end(device: int, port: int) -> tuple[str, str]:
         return endpoints[device - first] if device >= first else (switches[device], port_name(wired, port))
 
-    for a, p, b, q, rate, tier in k.rows(np.arange(len(k)), "a", "a_port", "b", "b_port", "gbyte_s", "tier"):
+    columns = ("a", "a_port", "b", "b_port", "gbyte_s", "tier")
+    for a, p, b, q, rate, tier in k.rows(np.arange(len(k)), *columns):
         yield end(a, p), end(b, q), round(8 * rate), tier
 
 
-def interfaces(wired: WiredDesign) -> Iterator[str]:
+def interfaces(wired: Exported) -> Iterator[str]:
     """Yield the interfaces that have a cable, with type and rate [kb/s]; a split port has one for each part.
 
     Args:
@@ -100,7 +101,7 @@ def interfaces(wired: WiredDesign) -> Iterator[str]:
     return _rows(head, ((*end, kinds.get(rate, "other"), rate * 1_000_000) for end, rate in sorted(found.items())))
 
 
-def cables(wired: WiredDesign) -> Iterator[str]:
+def cables(wired: Exported) -> Iterator[str]:
     """Yield a cable for every link, with its length where the design has a floor; a split cable is one for each leg.
 
     Args:

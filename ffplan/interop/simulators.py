@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.catalog.parts import Accelerator
-    from ffplan.studies.wired import WiredDesign
+    from ffplan.interop.exported import Exported
 
 LATENCY = (500.0, 2000.0)
 """Latency of a hop inside a domain, and between nodes [ns]: those of ASTRA-sim's own examples, not measured here."""
@@ -22,7 +22,7 @@ LATENCY_MS = 0.000025
 """Latency of a link in SimAI's templates [ms]."""
 
 
-def _accelerator(wired: WiredDesign) -> Accelerator:
+def _accelerator(wired: Exported) -> Accelerator:
     """Return the accelerators of the compute nodes.
 
     Raises:
@@ -34,7 +34,7 @@ def _accelerator(wired: WiredDesign) -> Accelerator:
     return part
 
 
-def _scale_up(wired: WiredDesign) -> tuple[str, int, float]:
+def _scale_up(wired: Exported) -> tuple[str, int, float]:
     """Return kind, accelerators and rate [GB/s] of the scale-up network; one accelerator where there is none."""
     server, part = wired.design.compute.server, _accelerator(wired)
     scale_up = server.nvlink if isinstance(server, Server) else None
@@ -44,7 +44,7 @@ def _scale_up(wired: WiredDesign) -> tuple[str, int, float]:
     return ("FullyConnected" if scale_up.mesh else "Switch"), each * scale_up.nodes, float(part.nvlink.value)
 
 
-def astra_sim(wired: WiredDesign) -> str:
+def astra_sim(wired: Exported) -> str:
     """Return the network of ASTRA-sim 2's analytical backend: dimensions from the inside out.
 
     Args:
@@ -72,7 +72,7 @@ def astra_sim(wired: WiredDesign) -> str:
     )
 
 
-def simai(wired: WiredDesign) -> Iterator[str]:
+def simai(wired: Exported) -> Iterator[str]:
     """Yield the topology file of SimAI and of HPCC's ns-3: accelerators, NVSwitches, switches, then links.
 
     An accelerator has the NICs at its own place among those of its node; where a node has fewer, every NIC is at one of
@@ -116,7 +116,7 @@ def simai(wired: WiredDesign) -> Iterator[str]:
     yield from lines
 
 
-def infragraph(wired: WiredDesign) -> Iterator[str]:
+def infragraph(wired: Exported) -> Iterator[str]:
     """Yield an infrastructure of infragraph 3: a device for every kind of node and switch, instances, and edges.
 
     Args:

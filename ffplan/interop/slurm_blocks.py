@@ -11,7 +11,7 @@ from ffplan.inputs.emit import scalar
 from ffplan.interop.slurm import leaves_of, tree
 
 if TYPE_CHECKING:
-    from ffplan.studies.wired import WiredDesign
+    from ffplan.interop.exported import Exported
 
 MOST_SIZES = 6
 """Most sizes of blocks that are listed, each twice the one before."""
@@ -25,14 +25,14 @@ class Block:
     nodes: tuple[str, ...]
 
 
-def domain_nodes(wired: WiredDesign) -> int:
+def domain_nodes(wired: Exported) -> int:
     """Return the nodes that one scale-up switch joins; 1 where it joins the accelerators of a node alone."""
     server = wired.design.compute.server
     scale_up = server.nvlink if isinstance(server, Server) else None
     return scale_up.nodes if scale_up else 1
 
 
-def blocks(wired: WiredDesign) -> list[Block]:
+def blocks(wired: Exported) -> list[Block]:
     """Return the compute nodes in blocks: scale-up domains of several nodes, else the nodes below each leaf.
 
     Args:
@@ -62,7 +62,7 @@ def sizes(made: list[Block]) -> list[int]:
     return found
 
 
-def block_conf(wired: WiredDesign) -> str:
+def block_conf(wired: Exported) -> str:
     """Return `topology.conf` for the plugin topology/block, of Slurm 23.11 and later.
 
     Args:
@@ -75,7 +75,7 @@ def block_conf(wired: WiredDesign) -> str:
     return "\n".join([*lines, f"BlockSizes={','.join(map(str, sizes(made)))}"]) + "\n"
 
 
-def topology_yaml(wired: WiredDesign) -> str:
+def topology_yaml(wired: Exported) -> str:
     """Return `topology.yaml` of Slurm 25.05 and later: the tree of the fabric by default, and the blocks.
 
     Args:

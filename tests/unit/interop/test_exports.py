@@ -73,10 +73,13 @@ def test_topologies_in_yaml(design: str) -> None:
     assert all(two == 2 * one for one, two in zip(blocks["block_sizes"], blocks["block_sizes"][1:], strict=False))
 
 
-@pytest.mark.parametrize(("target", "domain", "leaf"), [
-    ("kubernetes", "accelerator.topograph.run/domain", "fabric.topograph.run/tier-0"),
-    ("kubernetes-0.5", "network.topology.nvidia.com/accelerator", "network.topology.nvidia.com/leaf"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("target", "domain", "leaf"),
+    [
+        ("kubernetes", "accelerator.topograph.run/domain", "fabric.topograph.run/tier-0"),
+        ("kubernetes-0.5", "network.topology.nvidia.com/accelerator", "network.topology.nvidia.com/leaf"),
+    ],
+)
 def test_labels_of_nodes(target: str, domain: str, leaf: str) -> None:
     """Values of labels have up to 63 characters of letters, digits, dots and dashes."""
     found = list(yaml.safe_load_all(text(RACKS, target)))
