@@ -31,7 +31,10 @@ _REASON = re.compile(
     r"fabric_validate_topology: ERR \w+: (.*?)(?: on switches)?:?$|: ([A-Z][^:>]*?) - topology is not fat-tree",
     re.MULTILINE,
 )
+_ENGINE = re.compile(r"osm_ucast_mgr_process: (\S+) tables configured on all switches")
 _SIZE = re.compile(r"Fabric has (\d+) CAs, \d+ CA ports .*, (\d+) switches")
+ENGINES = ("ftree", "updn", "minhop", "dfsssp", "nue")
+"""Routing engines of OpenSM 3.3.23 that route trees."""
 
 
 @record
@@ -40,8 +43,8 @@ class Subnet:
 
     version: str
     up: bool
-    fat_tree: bool
-    """True where its fat-tree engine routed the subnet; otherwise it fell back to another."""
+    engine: str
+    """Engine that routed the subnet; OpenSM falls back to minhop where the one asked for refuses."""
     reason: str
     """Reason of the fallback, in OpenSM's words."""
     rank: int
@@ -52,7 +55,7 @@ class Subnet:
     tables: Forwarding | None
 
 
-def bring_up(network: Network, names: Names, inside: Bools, limit_s: float) -> Subnet:
+def bring_up(network: Network, names: Names, inside: Bools, limit_s: float, engine: str = "ftree") -> Subnet:
     """Bring up part of a fabric with OpenSM and read back its forwarding tables.
 
     Args:
@@ -60,6 +63,7 @@ def bring_up(network: Network, names: Names, inside: Bools, limit_s: float) -> S
         names: names of its devices.
         inside: the devices of the subnet, shape (switches + endpoints,).
         limit_s: time limit of each program [s].
+        engine: routing engine of OpenSM, one of `ENGINES`.
 
     Raises:
         UsageError: where a program is missing, fails or takes too long.
@@ -87,7 +91,7 @@ def bring_up(network: Network, names: Names, inside: Bools, limit_s: float) -> S
                 "OSM_CACHE_DIR": scratch,
                 "LD_PRELOAD": library,
             }
-            command = [opensm, "-o", "-R", "ftree", "-D", "0x43", "-f", str(folder / "osm.log"), "-F", os.devnull]
+            command = [opensm, "-o", "-R", engine, "-D", "0x43", "-f", str(folder / "osm.log"), "-F", os.devnull]
             run_program(command, folder, limit_s, env)
         return _read(network, names, inside, folder)
 
@@ -103,7 +107,7 @@ def _read(network: Network, names: Names, inside: Bools, folder: Path) -> Subnet
     return Subnet(
         version=version.group(1) if version else "",
         up="SUBNET UP" in log,
-        fat_tree="ftree tables configured on all switches" in log,
+        engine=next(iter(reversed(_ENGINE.findall(log))), ""),
         reason=next((text.strip() for text in reason.groups() if text), "") if reason else "",
         rank=int(rank.group(1)) if rank else 0,
         hosts=int(size.group(1)) if size else len(set(_HOST.findall(dumped))),

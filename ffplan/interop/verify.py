@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 MOST_PORTS = 254
 """Most ports of an InfiniBand switch: their numbers have eight bits, 0 and 255 set aside."""
+MOST_SWITCHES = 15
+"""Most switches on a way under engines that know no tiers."""
 SAMPLE = 20_000
 """Pairs of endpoints traced through the forwarding tables of each subnet."""
 
@@ -79,13 +81,16 @@ def _compare(
 
 
 def _subnet(
-    design: ResolvedDesign, fabric: WiredFabric, names: Names, plane: int, zone: int, limit_s: float
+    design: ResolvedDesign, fabric: WiredFabric, names: Names, part: tuple[int, int | None], run: tuple[str, float]
 ) -> tuple[str, list[Check]]:
-    network = fabric.network
-    parts = ([f"plane {plane + 1}"] if fabric.planes > 1 else []) + ([f"zone {zone + 1}"] if fabric.zones > 1 else [])
-    title = ", ".join(parts) or "fabric"
+    """Bring up one subnet; `part` is its plane and zone, all zones where None, `run` the engine and the time limit."""
+    network, (plane, zone), (engine, limit_s) = fabric.network, part, run
+    where = [f"plane {plane + 1}"] if fabric.planes > 1 else []
+    where += [f"zone {zone + 1}" if zone is not None else "zones joined"] if fabric.zones > 1 else []
+    title = ", ".join(where) or "fabric"
+    title = title if engine == "ftree" else f"{title}, {engine}"
     inside = subnet(network, plane, zone)
-    seen = opensm.bring_up(network, names, inside, limit_s)
+    seen = opensm.bring_up(network, names, inside, limit_s, engine)
     first = len(network.switches)
     ranks = opensm.expected_ranks(network, inside)
     checks = [
@@ -93,33 +98,28 @@ def _subnet(
         _check(title, "hosts", f"{int(inside[first:].sum()):,}", f"{seen.hosts:,}"),
         _check(title, "switches", f"{int(inside[:first].sum()):,}", f"{seen.switches:,}"),
     ]
-    if len(ranks) > 1:
-        routed = f"{seen.rank} tiers, by {'ftree' if seen.fat_tree else f'minhop: {seen.reason}'}"
-        wanted = f"{len(ranks)} tiers, by ftree"
-        found_ranks, ours = " + ".join(map(str, seen.switches_by_rank)), " + ".join(map(str, ranks))
-        chain = max(ranks) == 1  # one switch above the other: OpenSM cannot tell a leaf from a spine there
-        checks.append(
-            Check(
-                subject=title,
-                check="fat tree",
-                expected=wanted,
-                found=routed,
-                passed=None if chain else wanted == routed,
-            )
-        )
-        checks.append(
-            Check(
-                subject=title,
-                check="switches by tier",
-                expected=ours,
-                found=found_ranks,
-                passed=None if chain else ours == found_ranks,
-            )
-        )
+    if engine != "ftree":
+        checks.append(_check(title, "routed by", engine, seen.engine))
+    elif len(ranks) > 1:
+        checks += _fat_tree(title, seen, ranks)
     if seen.tables is None:
         checks.append(Check(subject=title, check="forwarding tables", expected="read back", found="none", passed=False))
         return seen.version, checks
-    return seen.version, checks + _tables(design, fabric, title, seen, 2 * len(ranks) - 1)
+    hops = 2 * len(ranks) - 1 if engine == "ftree" else MOST_SWITCHES
+    return seen.version, checks + _tables(design, fabric, title, seen, hops)
+
+
+def _fat_tree(title: str, seen: opensm.Subnet, ranks: tuple[int, ...]) -> list[Check]:
+    """Return what OpenSM's fat-tree engine says of the tiers."""
+    routed = f"{seen.rank} tiers, by {'ftree' if seen.engine == 'ftree' else f'{seen.engine}: {seen.reason}'}"
+    wanted = f"{len(ranks)} tiers, by ftree"
+    found_ranks, ours = " + ".join(map(str, seen.switches_by_rank)), " + ".join(map(str, ranks))
+    chain = max(ranks) == 1  # one switch above the other: OpenSM cannot tell a leaf from a spine there
+    rows = (("fat tree", wanted, routed), ("switches by tier", ours, found_ranks))
+    return [
+        Check(subject=title, check=what, expected=own, found=other, passed=None if chain else own == other)
+        for what, own, other in rows
+    ]
 
 
 def _tables(design: ResolvedDesign, fabric: WiredFabric, title: str, seen: opensm.Subnet, hops: int) -> list[Check]:
@@ -149,15 +149,21 @@ def _tables(design: ResolvedDesign, fabric: WiredFabric, title: str, seen: opens
 
 
 def verify_opensm(
-    design: ResolvedDesign, fabric: WiredFabric, names: Names, limit_s: float, step: Callable[[int, int, str], None]
+    design: ResolvedDesign,
+    fabric: WiredFabric,
+    names: Names,
+    run: tuple[tuple[str, ...], float],
+    step: Callable[[int, int, str], None],
 ) -> VerifyReport:
-    """Bring up every zone of every plane with OpenSM, each as a separate subnet.
+    """Bring up the fabric with OpenSM: by ftree every zone of every plane, by other engines every plane.
+
+    The ftree engine knows one tree; others route the links between zones as well.
 
     Args:
         design: the design.
         fabric: its fabric.
         names: names of its devices.
-        limit_s: time limit of each program [s].
+        run: routing engines, and the time limit of each program [s].
         step: callback for progress, called with (done, total, what).
 
     Raises:
@@ -168,24 +174,17 @@ def verify_opensm(
             f"ffplan verify: a switch of {fabric.network.radix} ports cannot stand for an InfiniBand switch, which has "
             f"{MOST_PORTS} at most"
         )
+    engines, limit_s = run
     checks: list[Check] = []
-    version, total = "", fabric.planes * fabric.zones
-    for number in range(total):
-        plane, zone = divmod(number, fabric.zones)
-        step(number, total, "subnets")
-        version, found = _subnet(design, fabric, names, plane, zone, limit_s)
-        checks += found
-    if fabric.interzone:
-        links = fabric.network.links_by_tier()["interzone"]
-        checks.append(
-            Check(
-                subject="between zones",
-                check="links",
-                expected=f"{links:,}",
-                found="in none of these subnets",
-                passed=None,
-            )
-        )
+    version, parts = "", [(engine, part) for engine in engines for part in _parts(fabric, engine)]
+    for number, (engine, part) in enumerate(parts):
+        step(number, len(parts), "subnets")
+        version, made = _subnet(design, fabric, names, part, (engine, limit_s))
+        checks += made
+    if fabric.interzone and engines == ("ftree",):
+        links = f"{fabric.network.links_by_tier()['interzone']:,}"
+        found = "in none of these subnets; --engine dfsssp joins the zones"
+        checks.append(Check(subject="between zones", check="links", expected=links, found=found, passed=None))
     passed = all(item.passed is not False for item in checks)
     return VerifyReport(
         schema_version=SCHEMA_VERSION,
@@ -196,6 +195,13 @@ def verify_opensm(
         checks=tuple(checks),
         notes=striping_notes(design),
     )
+
+
+def _parts(fabric: WiredFabric, engine: str) -> list[tuple[int, int | None]]:
+    """Return plane and zone of every subnet; None joins the zones of a plane."""
+    joined = engine != "ftree" and fabric.interzone > 0
+    zones: list[int | None] = [None] if joined else list(range(fabric.zones))
+    return [(plane, zone) for plane in range(fabric.planes) for zone in zones]
 
 
 def verify_slurm(design: ResolvedDesign, fabric: WiredFabric, names: Names, limit_s: float) -> VerifyReport:

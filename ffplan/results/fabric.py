@@ -206,7 +206,7 @@ class VerifyReport:
     design: str
     """Name of the design."""
     program: str
-    """opensm or slurm."""
+    """opensm, slurm or simgrid."""
     version: str
     """Version of the program."""
     passed: bool

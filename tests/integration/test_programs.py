@@ -102,6 +102,33 @@ def test_opensm_refuses_uneven_striping_and_the_report_says_why(tmp_path: Path) 
     assert found(report, "pairs traced")[0].endswith("in 5 switches")
 
 
+@pytest.mark.parametrize("engine", ["minhop", "dfsssp", "nue"])
+def test_opensm_routes_the_zones_joined_by_engines_that_know_no_tiers(engine: str) -> None:
+    """All 1,520 hosts of both zones in one subnet, with the links between the zones."""
+    need("ibsim", "opensm")
+    done = ffplan("verify fire-flyer-2 --with opensm --engine", engine, "--format", "json")
+    report = json.loads(done.out)
+    assert done.code == 0, [item for item in report["checks"] if item["passed"] is False]
+    assert found(report, "hosts") == ["1,520"]
+    assert found(report, "switches") == ["122"]
+    assert found(report, "routed by") == [engine]
+    assert all("of" not in text for text in found(report, "flows that arrive"))
+
+
+@pytest.mark.parametrize("design", ["fire-flyer-2", "superpod-h100-4su", "dragonfly-a100"])
+def test_simgrid_takes_as_long_as_our_routes_say(design: str) -> None:
+    """Sixteen ranks over the fabric, under real MPI: within 5 % for acknowledgements, on the same hottest link."""
+    need("smpirun", "smpicc", "cc")
+    done = ffplan("verify", design, *["--with", "simgrid", "--nodes", "16", "--format", "json"])
+    report = json.loads(done.out)
+    assert done.code == 0, report["checks"]
+    assert report["version"].startswith("3.")
+    times = found(report, "time")
+    assert len(times) == 7
+    assert all(0 <= int(text.partition("(+")[2].split()[0]) <= 6 for text in times)
+    assert all(text.endswith("the same") for text in found(report, "hottest link"))
+
+
 def test_ibnetdiscover_finds_the_fabric_as_designed(tmp_path: Path) -> None:
     need("ibsim", "ibnetdiscover", "stdbuf")
     net = tmp_path / "net"

@@ -1,0 +1,71 @@
+"""Traffic that SimGrid simulates: the platform, and the rounds of every pattern, without the program itself."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+from ffplan.fabric.family import routing_of
+from ffplan.fabric.routing.job_loads import all_nodes
+from ffplan.interop.simgrid import platform
+from ffplan.interop.verify_simgrid import MESSAGE, patterns
+from tests.support import ffplan, wired
+
+
+def test_the_platform_has_every_route_and_the_rates_of_the_design() -> None:
+    """Four nodes: twelve routes; each starts with the sender's own link up and ends with the receiver's down."""
+    own = wired("fire-flyer-2")
+    ports = all_nodes(own.design, own.fabric)[[0, 1, 40, 800], 0]
+    text = "".join(platform(routing_of(own.fabric), ports))
+    root = ET.fromstring(re.sub(r"<!DOCTYPE[^>]*>", "", text))
+    zone = root.find("zone")
+    assert zone is not None
+    routes = zone.findall("route")
+    assert len(zone.findall("host")) == 4
+    assert len(routes) == 12
+    links = {item.get("id"): item.get("bandwidth") for item in zone.findall("link")}
+    assert set(links.values()) == {"25GBps"}
+    for route in routes:
+        ends = [item.get("id") for item in route]
+        source, target = (int(str(route.get(end))[1:]) for end in ("src", "dst"))
+        assert ends[0] == f"L{2 * ports[source]}"
+        assert ends[-1] == f"L{2 * ports[target] + 1}"
+        assert set(ends) <= links.keys()
+
+
+def test_patterns_move_what_their_collectives_move() -> None:
+    """A ring sends 2 (p - 1) / p of the message to the next rank, an all-to-all one p-th to each rank."""
+    own = wired("fire-flyer-2")
+    ports = all_nodes(own.design, own.fabric)[:24, 0]
+    made = {item.name: item for item in patterns(own.design, own.fabric, ports)}
+    ((one, two, size),) = made["ring allreduce"].rounds
+    assert two.tolist() == [*range(1, 24), 0]
+    assert size == pytest.approx(np.full(24, 2 * 23 / 24 * MESSAGE))
+    ((one, two, size),) = made["all-to-all"].rounds
+    assert len(one) == 24 * 23
+    assert set(size.tolist()) == {MESSAGE // 24}
+    ((one, two, size),) = made["two jobs, ranks in turn"].rounds
+    assert sorted(one.tolist()) == list(range(24))
+    assert ((two - one) % 2 == 0).all()
+    up, ring, back = made["two-level allreduce"].rounds
+    assert (up[0].tolist(), up[1].tolist()) == (back[1].tolist(), back[0].tolist())
+    leaves = len(np.unique(own.fabric.network.endpoints.leaf[ports]))
+    assert len(ring[0]) == leaves == 2
+    assert len(up[0]) == 24 - leaves
+    assert made["incast to one"].rounds[0][1].tolist() == [0] * 23
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--with slurm --nodes 8", "--nodes has an effect with `--with simgrid` only"),
+        ("--with simgrid --engine updn", "--engine has an effect with `--with opensm` only"),
+    ],
+)
+def test_options_of_other_programs(options: str, words: str) -> None:
+    run = ffplan("verify fire-flyer-2", *options.split())
+    assert run.code == 2
+    assert words in run.err
