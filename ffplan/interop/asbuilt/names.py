@@ -23,7 +23,10 @@ _MANAGED = re.compile(r"^(?:MF[0-9]+;)?([^;:/]+):[^/:;]+(?:/\S+)?$")
 """Description of a managed switch, such as MF0;leaf-01:MQM9700/U1."""
 _ADAPTER = re.compile(r"^([^\s/]+)[\s/]+([A-Za-z][\w.-]*?)([0-9]{1,4})((?:f[0-9]+)?(?:np[0-9]+)?(?:p[0-9]+)?)$")
 """Description of an adapter: host and its name, such as `node01 mlx5_0`, `node01/mlx5_0` or `node01 HCA-1`."""
-_DIGITS = re.compile(r"([0-9]{1,4})(?:p[0-9]+)?$")
+_DIGITS = re.compile(r"([0-9]{1,4})(?:p([0-9]+))?$")
+_PORT = re.compile(r"(?<!n)p([0-9]{1,2})$")
+Adapter = tuple[tuple[int, int], int]
+"""Number and port of an adapter, and its device."""
 PATTERN = "~"
 """Begins a regular expression in a map."""
 
@@ -99,14 +102,23 @@ def forms_of(name: str) -> list[str]:
     return list(dict.fromkeys([name, base, plain_name(base), plain_name(base).lower()]))
 
 
-def adapter_of(name: str) -> tuple[str, int, str] | None:
-    """Return host, number from 0, and kind of an adapter from its description; None where it is no such description."""
+def adapter_of(name: str) -> tuple[str, tuple[int, int]] | None:
+    """Return host, and number and port of an adapter from its description; None where it is no such description.
+
+    `HCA-1` counts from 1, all others from 0; the ports of an adapter count from 1, and 0 stands for its only one.
+    """
     found = _ADAPTER.match(name)
     if found is None:
         return None
-    number = int(found[3])
+    number, port = int(found[3]), _PORT.search(found[4])
     counted = found[2].upper().startswith("HCA") and number > 0
-    return found[1], number - 1 if counted else number, found[2] + found[4]
+    return found[1], (number - 1 if counted else number, int(port[1]) if port else 0)
+
+
+def _slot(name: str) -> tuple[int, int]:
+    """Return number and port of an endpoint of the design, such as (0, 2) of `compute-1/nic0p2`."""
+    found = _DIGITS.search(name)
+    return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
 
 
 def _hosts(designed: Sequence[str]) -> dict[str, list[int]]:
@@ -137,7 +149,7 @@ def named(
     folded = {name.lower(): number for number, name in enumerate(designed)}
     hosts, found = _hosts(designed), _by_map(devices, designed, rules, file)
     taken = set(found.values())
-    adapters: dict[str, list[tuple[int, str, int]]] = {}
+    adapters: dict[str, list[Adapter]] = {}
     for number, device in enumerate(devices):
         if number in found:
             continue
@@ -149,12 +161,24 @@ def named(
             names = [given.lower()] if given is not None else [form.lower() for form in forms_of(adapter[0])]
             host = next((name for name in names if name in hosts), None)
             if host is not None:
-                adapters.setdefault(host, []).append((adapter[1], adapter[2], number))
+                adapters.setdefault(host, []).append((adapter[1], number))
         else:
             _by_form(number, device, folded, hosts, found, taken)
+    usual = _usual(adapters, hosts)
     for host, items in adapters.items():
-        _by_adapter(items, hosts[host], designed, found, taken)
+        _by_adapter(items, hosts[host], designed, usual, found, taken)
     return found
+
+
+def _usual(adapters: dict[str, list[Adapter]], hosts: dict[str, list[int]]) -> list[tuple[int, int]]:
+    """Return the numbers of adapters that most hosts with all of them have, in order; empty where no host has all.
+
+    Where an adapter is missing, the numbers of complete hosts tell which.
+    """
+    told = Counter(
+        tuple(sorted(slot for slot, _ in items)) for host, items in adapters.items() if len(items) == len(hosts[host])
+    )
+    return list(told.most_common(1)[0][0]) if told else []
 
 
 def _by_map(
@@ -204,19 +228,27 @@ def _by_form(
 
 
 def _by_adapter(
-    items: list[tuple[int, str, int]], own: list[int], designed: Sequence[str], found: dict[int, int], taken: set[int]
+    items: list[Adapter],
+    own: list[int],
+    designed: Sequence[str],
+    usual: list[tuple[int, int]],
+    found: dict[int, int],
+    taken: set[int],
 ) -> None:
-    """Match the adapters of a host to its NICs: by number where all have one, else in order."""
-    numbers: dict[int, int] = {}
-    for endpoint in own:
-        if digits := _DIGITS.search(designed[endpoint]):
-            numbers.setdefault(int(digits[1]), endpoint)
-    by_number = len({number for number, _, _ in items}) == len(items) and all(n in numbers for n, _, _ in items)
-    free = [endpoint for endpoint in own if endpoint not in taken]
-    in_order = zip(sorted(items), free, strict=False)
-    pairs = [(item[2], numbers[item[0]]) for item in items] if by_number else [(item[2], to) for item, to in in_order]
-    for device, endpoint in pairs:
-        if endpoint not in taken:
+    """Match the adapters of a host to its NICs: by the numbers that complete hosts have, else by the design's own.
+
+    Adapters that neither tells are left to their wiring.
+    """
+    ordered = sorted(own, key=lambda endpoint: _slot(designed[endpoint]))
+    by_design = {_slot(designed[endpoint]): endpoint for endpoint in ordered}
+    place = dict(zip(usual, ordered, strict=True)) if len(usual) == len(ordered) else {}
+    if not place or not all(slot in place for slot, _ in items):
+        place = by_design if len(by_design) == len(ordered) and all(slot in by_design for slot, _ in items) else {}
+    if len({slot for slot, _ in items}) != len(items):
+        return
+    for slot, device in items:
+        endpoint = place.get(slot)
+        if endpoint is not None and endpoint not in taken:
             found[device] = endpoint
             taken.add(endpoint)
 
@@ -231,14 +263,14 @@ def together(where: Matched, devices: Sequence[BuiltDevice], designed: Sequence[
         devices: devices as built.
         designed: names of the design.
     """
-    groups: dict[str, list[tuple[int, str, int]]] = {}
+    groups: dict[str, list[Adapter]] = {}
     for number, device in enumerate(devices):
         if device.kind == "host" and number not in where.known and (adapter := adapter_of(device.name)):
-            groups.setdefault(adapter[0], []).append((adapter[1], adapter[2], number))
+            groups.setdefault(adapter[0], []).append((adapter[1], number))
     hosts, place = _hosts(designed), where.place.copy()
     chosen: dict[str, str] = {}
     for name, items in groups.items():
-        told = Counter(designed[at].partition("/")[0].lower() for _, _, n in items if (at := int(where.place[n])) >= 0)
+        told = Counter(designed[at].partition("/")[0].lower() for _, n in items if (at := int(where.place[n])) >= 0)
         best = told.most_common(1)
         if len(items) > 1 and best and best[0][1] > len(items) / 2:
             chosen[name] = best[0][0]
@@ -246,11 +278,12 @@ def together(where: Matched, devices: Sequence[BuiltDevice], designed: Sequence[
         return where
     moved = {name for name in chosen if list(chosen.values()).count(chosen[name]) == 1}
     for name in moved:
-        place[[number for _, _, number in groups[name]]] = -1
+        place[[number for _, number in groups[name]]] = -1
     taken = set(place[place >= 0].tolist())
-    for name in moved:
+    usual = _usual({chosen[name]: groups[name] for name in moved}, hosts)
+    for name in sorted(moved):
         found: dict[int, int] = {}
-        _by_adapter(groups[name], hosts[chosen[name]], designed, found, taken)
+        _by_adapter(groups[name], hosts[chosen[name]], designed, usual, found, taken)
         for number, at in found.items():
             place[number] = at
     return replace(where, place=place)

@@ -20,7 +20,7 @@ class PciDevice:
     number: int | None
     """`dev` of a GPU or an interface."""
     link: PcieRate | None
-    """The slowest PCIe link on its way to the CPU; None where the file does not say."""
+    """Its own PCIe link, to the switch or the CPU; None where the file does not say."""
     gbyte_s: float | None = None
     """Rate of a NIC's fastest port [GB/s]; None of GPUs, and where the file does not say."""
     line: int = 0

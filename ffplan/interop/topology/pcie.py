@@ -9,8 +9,6 @@ from ffplan.base.record import record
 from ffplan.interop.xml_tree import fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ffplan.interop.xml_tree import Element
 
 RATES = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
@@ -61,9 +59,3 @@ def link_of(element: Element, file: str) -> PcieRate | None:
     if generation is None or not width or int(width) == 0:
         return None
     return PcieRate(generation=generation, lanes=int(width))
-
-
-def slowest(links: Iterable[PcieRate | None]) -> PcieRate | None:
-    """Return the slowest of the links on a way; None where none is known."""
-    known = [link for link in links if link is not None]
-    return min(known, key=lambda link: link.gbyte_s) if known else None

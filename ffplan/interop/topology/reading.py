@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import first_few, plural
 from ffplan.interop.topology.model import PciDevice, RootPortFound, ServerTopology
-from ffplan.interop.topology.pcie import link_of, slowest
+from ffplan.interop.topology.pcie import link_of
 from ffplan.interop.topology.scale_up import links_of, structure
 from ffplan.interop.topology.sockets import NumaNode, grouped
 from ffplan.interop.xml_tree import fault, parse
@@ -22,6 +22,8 @@ GPUS = ("0x0302", "0x0300", "0x0380", "0x1200")
 """Classes of GPUs: 3D, VGA and display controllers, accelerators; pci.ids 2026.08.22."""
 NICS = ("0x0200", "0x0207")
 """Classes of NICs: Ethernet and InfiniBand."""
+MOST_NODES = 64
+"""More NUMA nodes than a server has."""
 MANAGEMENT_GBYTE_S = 10 / 8
 """Rate up to which a NIC is taken for management, not for the fabric [GB/s]."""
 _HEX = re.compile("[0-9a-f]{1,4}")
@@ -96,7 +98,7 @@ class _Walk:
             pci_id=_pci_id(element, self.file),
             name="",
             number=None,
-            link=slowest(way),
+            link=way[-1] if way else None,
             line=element.line,
         )
 
@@ -142,8 +144,10 @@ def _has(element: Element, tag: str) -> bool:
 def _cpu_words(cpu: Element) -> tuple[str, str]:
     """Return vendor, family and model of a CPU in words, and as catalogued CPUs list them."""
     vendor, family, model = (cpu.attributes.get(name, "") for name in ("vendor", "familyid", "modelid"))
-    words = " ".join(f"{name} {text}" for name, text in (("", vendor), ("family", family), ("model", model)) if text)
-    return words.strip()[:80], f"{vendor}:{family}:{model}" if vendor and family and model else ""
+    arch = "" if vendor else cpu.attributes.get("arch", "")
+    told = (("", vendor), ("family", family), ("model", model), ("", arch))
+    words = " ".join(f"{name} {text}".strip() for name, text in told if text)
+    return words[:80], f"{vendor}:{family}:{model}" if vendor and family and model else ""
 
 
 def read_server(data: bytes, file: str) -> ServerTopology:
@@ -160,12 +164,19 @@ def read_server(data: bytes, file: str) -> ServerTopology:
     if root.tag != "system":
         what = _NOT_THIS.get(root.tag, f"the first element is `{root.tag[:40]}`, not `system`")
         raise fault(file, root, what, "give a file that NCCL reads or writes (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE)")
+    hosts = {cpu.attributes["host_hash"] for cpu in root.named("cpu") if "host_hash" in cpu.attributes}
+    if len(hosts) > 1:
+        words = f"the file joins {len(hosts)} hosts, as NCCL writes of a domain over several"
+        raise fault(file, root, words, "give the file of one host: NCCL_MNNVL_ENABLE=0 writes it")
     walk = _Walk(root, file)
     nodes = []
     for position, cpu in enumerate(root.named("cpu")):
         words, cpuid = _cpu_words(cpu)
         ports = [walk.port(child) for child in cpu.children]
         numa = _whole(cpu.attributes.get("numaid"))
+        if numa is not None and numa >= MOST_NODES:
+            words = f"`numaid` is {numa:,}, and a server has fewer than {MOST_NODES} NUMA nodes"
+            raise fault(file, cpu, words, "number the NUMA nodes from 0")
         threads = _threads(cpu.attributes.get("affinity", ""))
         nodes.append(
             NumaNode(

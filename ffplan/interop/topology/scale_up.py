@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
     from ffplan.interop.xml_tree import Element
 
-SWITCH = "0x0680"
-"""Class of an NVSwitch: other bridge."""
+SWITCH = "0x068000"
+"""Class of an NVSwitch: other bridge; 0x068001 is a POWER9 CPU, whose links join no GPUs."""
+CPU = "0x068001"
 NAMES = {"nvlink": "NVLink", "xgmi": "xGMI"}
 """Name of the network by the element of a link."""
 
@@ -33,6 +34,8 @@ class ScaleUpLink:
     switch: bool
     """True where the target is a switch."""
     line: int
+    cpu: bool = False
+    """True where the target is a CPU."""
 
 
 @record
@@ -70,6 +73,7 @@ def links_of(gpu: Element, bus: str) -> list[ScaleUpLink]:
             kind=child.tag,
             switch=child.attributes.get("tclass", "").lower().startswith(SWITCH),
             line=child.line,
+            cpu=child.attributes.get("tclass", "").lower() == CPU,
         )
         for child in gpu.children
         if child.tag in NAMES
@@ -94,6 +98,8 @@ def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound
         if link.target == link.gpu:
             own.append(link)
             continue
+        if link.cpu:
+            continue
         if not link.switch and link.target not in known:
             faults.append(f"line {link.line}: a link of {link.gpu} leads to `{link.target}`, no GPU of this file")
             continue
@@ -108,6 +114,11 @@ def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound
     for one, two in sorted(ends):
         if (two, one) not in ends:
             faults.append(f"the links between {one} and {two} stand at {one} alone; they are taken as there")
+    most = max(counted.values(), default=0)
+    fewer = {gpu: count for gpu, count in counted.items() if count < most and len(counted) == len(all_gpus)}
+    if switched and fewer:
+        shown = first_few(f"{gpu} {count}" for gpu, count in fewer.items())
+        faults.append(f"links of a GPU: {most} of most, {shown}: links are down, or the file leaves them out")
     pairs = tuple(sorted({(min(pair), max(pair)) for pair in ends}))
     name = " and ".join(sorted(names)) if switched or pairs else ""
     kind = "switch" if switched else _kind(pairs, all_gpus)
@@ -115,7 +126,7 @@ def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound
         kind=kind,
         name=name,
         pairs=() if switched else pairs,
-        links_per_gpu=max(counted.values(), default=0),
+        links_per_gpu=most,
         faults=tuple(faults),
     )
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 TODO = "TODO"
 """Stands for a value that the file cannot tell; every place that has it is to be filled in."""
+RACKS = ("gb200", "gb300")
+"""Accelerators whose scale-up network joins the nodes of a rack."""
 MEMORY = (
     ("channels", "populated channels of a socket, such as 8"),
     ("rate", "at which they run, such as 4800 MT/s"),
@@ -78,9 +80,9 @@ class _Writer:
         may = [part.id for part in of_socket(self.parts, socket)]
         if self.basis is not None:
             own = self.basis.server.sockets[0].cpu
-            if may and own not in may:
-                self.warn(f"the CPUs are {words}, those of `{self.basis.server.id}` are `{own}`")
-            return own, words
+            if not (may and own not in may) and "arm64" not in words:
+                return own, words
+            self.warn(f"the CPUs are {words}, those of `{self.basis.server.id}` are `{own}`: name them")
         known = f"{' or '.join(may)}, or another of this family" if may else "no catalogued CPU is known to be one"
         return self.fill("cpu", f"catalogue id of the CPU ({words}): {known}"), words
 
@@ -135,12 +137,14 @@ class _Writer:
         ids = sorted({gpu.pci_id for gpu in self.found.gpus})
         may = sorted({part.id for gpu in self.found.gpus for part in of_gpu(self.parts, gpu)})
         words = f"PCI id {', '.join(ids)}" if any(ids) else "the file has no PCI id"
-        if len(ids) > 1 and len(may) > 1:
-            self.warn(f"the GPUs are of several kinds ({', '.join(may)}); a server file has one")
+        if len(ids) > 1 and (len(may) > 1 or any(not of_gpu(self.parts, gpu) for gpu in self.found.gpus)):
+            self.warn(f"the GPUs have several PCI ids ({', '.join(ids)}); a server file has one kind")
+            may = []
         if len(may) == 1:
             return f"{may[0]}  # {words}"
         own = self.basis.server.accelerator if self.basis is not None else None
-        if own is not None and not may:
+        if own is not None and not any(ids):
+            self.warn(f"the file has no PCI ids: the GPUs are taken for `{own}`, those of the server given")
             return f"{own}  # {words}"
         known = f"one of {', '.join(may)}" if may else "no catalogued accelerator has it" if any(ids) else "name it"
         return f"{self.fill('accelerator', f'catalogue id of the GPUs ({words}): {known}')}  # {words}"
@@ -199,12 +203,22 @@ class _Writer:
                     f"{8 * part.rate.value:,.0f} Gb/s: name a part of the rate that is used"
                 )
             return scalar(part.id)
-        if self.basis is not None and not may and self.basis.server.nics:
+        if self.basis is not None and not nic.pci_id and nic.bus and self.basis.server.nics:
+            self.warn(f"the file has no PCI ids of NICs: they are taken for `{self.basis.server.nics[0].part}`")
             return scalar(self.basis.server.nics[0].part)
         words = f"PCI id {nic.pci_id}" if nic.pci_id else "no PCI id in the file"
         rate = f", port of {8 * nic.gbyte_s:,.0f} Gb/s" if nic.gbyte_s else ""
         known = f": one of {', '.join(part.id for part in may)}" if may else ""
         return self.fill("nics[].part", f"catalogue id of the NIC ({words}{rate}){known}")
+
+    def same_gpus(self) -> bool:
+        """Return whether the server that stands in has as many GPUs, of the kind that the file has if it says so."""
+        assert self.basis is not None
+        part, own = self.kind(), self.basis.server
+        alike = part is None and not any(gpu.pci_id for gpu in self.found.gpus)
+        return len(own.accelerators) == len(self.found.gpus) and (
+            alike or (part is not None and part.id == own.accelerator)
+        )
 
     def scale_up(self) -> list[str]:
         """Return the line of the scale-up network."""
@@ -212,7 +226,12 @@ class _Writer:
         each = f"  # {found.links_per_gpu} links of a GPU" if found.links_per_gpu else ""
         name = f", name: {scalar(found.name)}" if found.name not in ("", "NVLink") else ""
         if found.kind == "switch":
-            return [f"nvlink: {{switched: true{name}}}{each}"]
+            own = self.basis.server.nvlink if self.basis is not None and self.same_gpus() else None
+            nodes = own.nodes if own is not None and own.switched else 1
+            part = self.kind()
+            if nodes == 1 and part is not None and part.id.startswith(RACKS):
+                self.warn("NVLink of this GPU joins several nodes: write `nodes`, such as 18 of an NVL72 rack")
+            return [f"nvlink: {{switched: true{f', nodes: {nodes}' if nodes > 1 else ''}{name}}}{each}"]
         if found.kind == "mesh":
             return [f"nvlink: {{mesh: true{name}}}{each}"]
         if found.kind in ("pairs", "links"):
@@ -220,8 +239,7 @@ class _Writer:
             shown = ", ".join(sorted(f"[{', '.join(sorted((bus[a], bus[b])))}]" for a, b in found.pairs))
             return [f"nvlink: {{{found.kind}: [{shown}]{name}}}{each}"]
         own = self.basis.data.get("nvlink") if self.basis is not None else None
-        same = self.basis is not None and len(self.basis.server.accelerators) == len(self.found.gpus)
-        if own is not None and same and not own.get("pairs"):
+        if own is not None and self.same_gpus() and not own.get("pairs"):
             return [f"nvlink: {self.taken(own)}"]
         part = self.kind()
         if len(self.found.gpus) > 1 and (part is None or part.nvlink is not None):
@@ -232,6 +250,11 @@ class _Writer:
         """Return the lines of power."""
         if self.basis is not None:
             held = self.basis.data["power"]
+            part = self.kind()
+            if part is not None and part.id != self.basis.server.accelerator:
+                self.warn(
+                    f"power and memory are those of a server with `{self.basis.server.accelerator}`: correct them"
+                )
             return ["power:", *(f"  {name}: {self.taken(held[name])}" for name in held)]
         self.warn("no power is known of this server: fill in `power` where energy and cooling matter")
         return ["power: {}  # training, idle, maximum, such as maximum: {value: 6500 W, source: filled}"]

@@ -10,6 +10,8 @@ AMD_SOCKETS = 2
 """Most sockets of a server with AMD EPYC; AMD's processor specifications list 1P and 2P only."""
 AMD_NODES = 4
 """Most NUMA nodes of a socket with AMD EPYC (NPS4), for Rome and later; AMD's tuning guides."""
+CLUSTERED = 2
+"""NUMA nodes from which a server may have clusters within a socket."""
 
 
 @record
@@ -41,8 +43,10 @@ def grouped(nodes: list[NumaNode]) -> tuple[tuple[SocketFound, ...], list[str]]:
         nodes: the NUMA nodes, in the order of the file.
     """
     each = _nodes_per_socket(nodes)
-    number = max(node.number for node in nodes) // each + 1
-    held = [[node for node in nodes if node.number // each == place] for place in range(number)]
+    amd = "AMD" in nodes[0].cpu
+    highest = max(node.number for node in nodes)
+    numbers = range(highest // each + 1) if amd or highest <= 1 else sorted({node.number for node in nodes})
+    held = [[node for node in nodes if node.number // each == place] for place in numbers]
     found = tuple(
         SocketFound(
             cpu=nodes[0].cpu if not inside else inside[0].cpu,
@@ -52,6 +56,11 @@ def grouped(nodes: list[NumaNode]) -> tuple[tuple[SocketFound, ...], list[str]]:
         )
         for inside in held
     )
+    if each == 1 and not amd and len(nodes) > CLUSTERED:
+        words = (
+            f"{len(nodes)} NUMA nodes are taken for as many sockets: with sub-NUMA clusters there are fewer; correct it"
+        )
+        return found, [words]
     if each == 1:
         return found, []
     words = (

@@ -93,10 +93,11 @@ def test_links_that_a_virtual_machine_hides(speed: str, width: str) -> None:
     assert found.link is None
 
 
-def test_the_slowest_link_on_the_way_counts() -> None:
+def test_a_device_has_its_own_link() -> None:
+    """Behind a switch that is a NIC, GPU and NIC meet at generation 6, whatever leads to the CPU."""
     inner = gpu("0:2", more='class="0x030200" link_speed="64 GT/s" link_width="16"')
     bridge = f'<pci busid="0:1" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16">{inner}</pci>'
-    assert str(read(f"<cpu>{bridge}</cpu>").gpus[0].link) == "x16 Gen5"
+    assert str(read(f"<cpu>{bridge}</cpu>").gpus[0].link) == "x16 Gen6"
 
 
 @pytest.mark.parametrize("pci_class", ["0x030200", "0x030000", "0x038000", "0x120000"])
@@ -125,6 +126,8 @@ def test_elements_count_before_classes() -> None:
         ('<system><cpu><pci class="0x030200" vendor="xyz"/></cpu></system>', "`vendor` of a PCI device"),
         ('<system><cpu><pci class="0x030200" link_speed="9 GT/s"/></cpu></system>', "`link_speed` is `9`"),
         ('<system><cpu><pci class="0x030200"><gpu/></pci><nic><net speed="fast"/></nic></cpu></system>', "`speed` is"),
+        ('<system><cpu numaid="3000000"/></system>', "a server has fewer than 64"),
+        ('<system><cpu host_hash="0x1"/><cpu host_hash="0x2"/></system>', "the file joins 2 hosts"),
         ("<system><cpu>", "no XML"),
         ("", "no XML"),
     ],
@@ -242,6 +245,33 @@ def test_gpus_on_a_slower_link_than_their_kind() -> None:
     part = PARTS.accelerators["10de:20b0"][0]
     assert part.pcie is not None
     assert data["accelerator_pcie"]["value"] == f"{part.pcie.bandwidth.value / 2:.4g} GB/s"
+
+
+def test_what_another_server_cannot_stand_in_for() -> None:
+    """An id that nobody knows, another architecture, and the power of other GPUs are told."""
+    other = 'class="0x030000" vendor="0x10de" device="0x2684"'
+    made = file_of(read(f"<cpu {ROME}>{gpu('0:1', more=other)}{gpu('0:2', more=other)}</cpu>"), "dgx-a100-320gb")
+    assert any(item.startswith("accelerator: ") for item in made.todo)
+    assert "nvlink" not in yaml.safe_load(made.text)
+    grace = 'class="0x030200" vendor="0x10de" device="0x31c2"'
+    links = '<nvlink target="0:f" count="18" tclass="0x068000"/>'
+    tray = read(f'<cpu arch="arm64">{"".join(gpu(f"0:{n}", inside=links, more=grace) for n in range(1, 5))}</cpu>')
+    made = file_of(tray, "hgx-h100-8nic")
+    assert made.todo[0].startswith("cpu: ")
+    assert any("`h100-sxm-80gb`: correct them" in words for words in made.warnings)
+    assert any("joins several nodes" in words for words in made.warnings)
+    assert written(tray, "gb300-nvl72-tray")["nvlink"] == {"switched": True, "nodes": 18}
+
+
+def test_links_that_are_down_or_lead_to_a_cpu() -> None:
+    """Nine of eighteen links on one GPU; links of an AC922 to its POWER9 join no GPUs."""
+    full, half = (f'<nvlink target="0:f" count="{n}" tclass="0x068000"/>' for n in (18, 9))
+    found = read(f"<cpu>{gpu('0:1', inside=full)}{gpu('0:2', inside=full)}{gpu('0:3', inside=half)}</cpu>")
+    assert any("18 of most, 0:3 9" in words for words in found.warnings)
+    one, two = (f'<nvlink target="0:{n}" count="3" tclass="0x030200"/>' for n in (2, 1))
+    power9 = '<nvlink target="0:c" count="3" tclass="0x068001"/>'
+    found = read(f"<cpu>{gpu('0:1', inside=one + power9)}{gpu('0:2', inside=two + power9)}</cpu>")
+    assert (found.scale_up.kind, found.scale_up.faults) == ("pairs", ())
 
 
 def test_what_is_to_fill_in_is_marked_and_numbered() -> None:
