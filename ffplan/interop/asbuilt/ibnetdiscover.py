@@ -31,8 +31,6 @@ _REPORT = re.compile(
     rf"^{_END}\s+(\S+)\s+(\S+)(?:\s+-\s+{_END}\s+\(\s*{_QUOTED}\s+-\s+{_QUOTED}\s*\)|\s+{_QUOTED})\s*$"
 )
 _KINDS = {"Switch": "switch", "Rt": "router", "SW": "switch", "RT": "router"}
-SHARP = re.compile(r"aggregation node", re.IGNORECASE)
-"""Description of the port of a switch that reduces in the network: no host."""
 _HOW = "give the output of `ibnetdiscover` as it is"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from array import array
 
 import numpy as np
@@ -17,6 +18,8 @@ MOST_BYTES = 64 * 2**20
 """Largest file read [byte]."""
 PORTS = 2**20
 """More than the ports of any device: end `device * PORTS + port` stands for a port."""
+SHARP = re.compile(r"aggregation node", re.IGNORECASE)
+"""Description of the port of a switch that reduces in the network: no host."""
 UNSAID = (0, 0.0)
 """Lanes and rate of a link where a file does not say."""
 
@@ -54,6 +57,8 @@ class AsBuilt:
     """Format of the file."""
     remarks: tuple[str, ...] = ()
     """What was passed over, and what the file leaves open, in words."""
+    shared: tuple[str, ...] = ()
+    """Descriptions that several devices have, but for those of switches that reduce."""
 
 
 def fault(file: str, line: int, message: str, remedy: str) -> InputError:
@@ -80,6 +85,8 @@ class Builder:
         """Number of each device by its key, described or only wired to."""
         self.described: dict[int, BuiltDevice] = {}
         self.names: set[str] = set()
+        self.shared: list[str] = []
+        """Descriptions that several devices have."""
         self.rows = array("q")
         """End, other end, line and lanes of every port line, one after the other."""
         self.rates = array("d")
@@ -106,6 +113,7 @@ class Builder:
             first = self.described[number].line
             raise fault(self.file, line, f"`{key}` is described twice, first in line {first}", "keep one")
         if name in self.names:  # such as the aggregation nodes of switches, which all have one description
+            self.shared.append(name)
             name = f"{name} ({key})"
         self.names.add(name)
         self.described[number] = BuiltDevice(name=name, kind=kind, ports=ports, line=line, key=key, seen=seen)
@@ -182,6 +190,7 @@ class Builder:
             gbit_s=rates[first],
             form=self.form,
             remarks=tuple(remarks),
+            shared=tuple(name for name in dict.fromkeys(self.shared) if not SHARP.search(name)),
         )
 
     def _agree(self, rows: Ints, place: Ints) -> list[str]:

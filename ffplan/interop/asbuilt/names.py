@@ -284,6 +284,8 @@ def together(where: Matched, devices: Sequence[BuiltDevice], designed: Sequence[
     for name in sorted(moved):
         found: dict[int, int] = {}
         _by_adapter(groups[name], hosts[chosen[name]], designed, usual, found, taken)
-        for number, at in found.items():
+        kept = found if len(found) == len(groups[name]) else {n: int(where.place[n]) for _, n in groups[name]}
+        for number, at in kept.items():
             place[number] = at
+            taken.add(at)
     return replace(where, place=place)

@@ -73,7 +73,7 @@ def kind_of(group: CableGroup) -> str:
         return "missing"
     if not lost:
         return "extra"
-    if (lost, stray) == (1, 1):
+    if stray == 1:
         return "moved"
     if (lost, stray, len(group.ports)) == (2, 2, 4):
         return "swapped"

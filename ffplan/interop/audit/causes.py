@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from ffplan.interop.asbuilt.model import PORTS
 from ffplan.interop.asbuilt.speeds import rate_words
 from ffplan.interop.audit.cables import groups, kind_of, parts_not_found, sharing, shift_of
 from ffplan.interop.audit.effects import capacity, of_losses, of_miswiring
-from ffplan.interop.audit.exchanged import exchanged, host_of
+from ffplan.interop.audit.exchanged import exchanged, host_of, title_of
 from ffplan.interop.audit.sides import compare
 from ffplan.results.as_built import AuditCause
 
@@ -111,12 +112,17 @@ def _absent_host(found: Sides, have: Capacity, host: str, own: list[int]) -> Aud
     )
 
 
-def unknown(found: Sides) -> Iterator[AuditCause]:
-    """Yield a finding for every device that the design has not; adapters of one host go together."""
+def unknown(found: Sides, placed: set[int]) -> Iterator[AuditCause]:
+    """Yield a finding for every device that the design has not; adapters of one host go together.
+
+    Args:
+        found: both fabrics.
+        placed: devices with a name that the design has not, in the place of one that it has.
+    """
     ends = found.theirs // PORTS
     hosts: dict[str, list[int]] = {}
-    for device in range(found.devices, len(found.names)):
-        hosts.setdefault(found.names[device].partition(" ")[0], []).append(device)
+    for device in sorted(set(range(found.devices, len(found.names))) - placed):
+        hosts.setdefault(title_of(found, device), []).append(device)
     for host, own in hosts.items():
         links = int(np.isin(ends, own).any(axis=1).sum())
         name = found.names[own[0]] if len(own) == 1 else f"{host} with {plural(len(own), 'adapter')}"
@@ -137,45 +143,58 @@ def _far_ends(found: Sides, own: list[int]) -> list[str]:
     return [found.port(two if one // PORTS in own else one) for one, two in rows]
 
 
-def exchanges(found: Sides, moved: dict[int, int]) -> Iterator[AuditCause]:
-    """Yield a finding for every group of devices that stand in each other's places."""
+def exchanges(found: Sides, moved: dict[int, int], have: Capacity) -> Iterator[AuditCause]:
+    """Yield a finding for every group of devices that stand in each other's places, in a ring or a row."""
+    titles = {title_of(found, device): title_of(found, place) for device, place in moved.items()}
     seen: set[str] = set()
-    for device in moved:
-        title = _title(found, device)
+    for title in sorted(titles, key=lambda name: (name in titles.values(), name)):  # rows from their start
         if title in seen:
             continue
-        ring, at = [title], device
-        while (to := moved.get(at)) is not None and _title(found, to) not in ring:
-            at = to
-            ring.append(_title(found, at))
-        seen |= set(ring)
-        last = moved.get(at)
-        whole = last is not None and _title(found, last) == title
-        links = int(np.isin(found.theirs // PORTS, [d for d in moved if _title(found, d) in ring]).any(axis=1).sum())
-        place = _title(found, last) if last is not None else ""
-        if whole:
-            what = (
-                f"{' and '.join(ring)} are exchanged"
-                if len(ring) == 2
-                else f"{', '.join(ring)} are exchanged in a ring"
-            )
-        else:
-            what = f"{title} stands in the place of {place}"
-        do = f"exchange their names, or their {links} cables" if whole else f"name it {place}, or move its cables"
-        yield AuditCause(
-            kind="exchanged-devices" if whole else "moved-device",
-            what=what,
-            where=tuple(ring),
-            do=(do,),
-            effect="no bandwidth is lost; tables, labels and the order of ranks by name are wrong",
-            links=links,
-            severity="error",
-        )
+        row = [title]
+        while row[-1] in titles and titles[row[-1]] not in row:
+            row.append(titles[row[-1]])
+        whole = row[-1] in titles
+        seen |= set(row)
+        own = [device for device in moved if title_of(found, device) in row]
+        links = int(np.isin(found.theirs // PORTS, own).any(axis=1).sum())
+        yield _ring(row, links) if whole else _row(found, have, row, (links, own, moved))
 
 
-def _title(found: Sides, device: int) -> str:
-    name = found.names[device]
-    return name if device < found.devices and found.roles[device] else host_of(name)
+def _ring(row: list[str], links: int) -> AuditCause:
+    """Return the finding of devices that stand in each other's places."""
+    what = f"{' and '.join(row)} are exchanged" if len(row) == 2 else f"{', '.join(row)} are exchanged in a ring"
+    return AuditCause(
+        kind="exchanged-devices",
+        severity="error",
+        what=what,
+        where=tuple(row),
+        do=(f"exchange their names, or their {links} cables",),
+        effect="no bandwidth is lost; tables, labels and the order of ranks by name are wrong",
+        links=links,
+    )
+
+
+def _row(found: Sides, have: Capacity, row: list[str], moves: tuple[int, list[int], dict[int, int]]) -> AuditCause:
+    """Return the finding of devices each of which stands in the place of the next; the first leaves its own empty."""
+    links, own, moved = moves
+    left = [device for device in own if device < found.devices and device not in moved.values()]
+    lost = [(pair, 1.0) for pair in _links(found, set(left))] if left else []
+    one = len(row) == 2
+    what = f"{row[0]} stands in the place of {row[1]}"
+    if not one:
+        more = ", and so on" if len(row) > 3 else ""
+        what = f"{len(row) - 1} devices stand in the places of others: {row[0]} in that of {row[1]}, "
+        what += f"{row[1]} in that of {row[2]}{more}"
+    empty = f"; the place of {row[0]} is empty" if left else ""
+    return AuditCause(
+        kind="moved-device",
+        severity="error",
+        what=f"{what}{empty}",
+        where=tuple(row),
+        do=(f"name {'it' if one else 'them'} as the design does, or by a map (--map), or move the cables",),
+        effect=of_losses(have, lost) or "no bandwidth is lost; tables, labels and the order of ranks by name are wrong",
+        links=links,
+    )
 
 
 def cables(found: Sides, differences: Differences, have: Capacity, explained: set[int]) -> Iterator[AuditCause]:
@@ -207,6 +226,11 @@ def _between(found: Sides, pair: tuple[int, int]) -> str:
     return f"{found.port(pair[0])} to {found.port(pair[1])}"
 
 
+def _steps(do: list[str]) -> tuple[str, ...]:
+    """Return the first steps, and how many more there are."""
+    return tuple(do[:NAMED]) + ((f"and {len(do) - NAMED} more",) if len(do) > NAMED else ())
+
+
 def _missing(found: Sides, have: Capacity, device: int, pairs: list[tuple[int, int]]) -> AuditCause:
     shown = first_few((_between(found, pair) for pair in pairs), LISTED)
     at = f" at {found.names[device]}" if device >= 0 else ""
@@ -217,7 +241,7 @@ def _missing(found: Sides, have: Capacity, device: int, pairs: list[tuple[int, i
         where=tuple(found.full(end) for pair in pairs for end in pair),
         do=(f"check {found.names[device]} itself: no link of it is up",)
         if every
-        else tuple(f"lay, reseat or replace the cable from {_between(found, pair)}" for pair in pairs[:NAMED]),
+        else _steps([f"lay, reseat or replace the cable from {_between(found, pair)}" for pair in pairs]),
         effect=of_losses(have, [(pair, 1.0) for pair in pairs]),
         links=len(pairs),
         severity="error",
@@ -234,19 +258,17 @@ def _rewired(found: Sides, have: Capacity, group: CableGroup, kind: str) -> Audi
     if kind == "swapped":
         one, two = _swapped(group)
         what = f"the cables in {found.port(one)} and {found.port(two)} are exchanged"
-        nodes = not found.roles_of(one) and not found.roles_of(two)
-        more = ", or the names of the two nodes" if nodes else ""
+        nodes = {title_of(found, end // PORTS) for end in (one, two) if not found.roles_of(end)}
+        more = ", or the names of the two nodes" if len(nodes) == 2 else ""
         do = [f"exchange the cables in {found.port(one)} and {found.port(two)}{more}"]
     elif kind == "moved":
-        (pair,), (stray,) = group.lost, group.stray
-        kept = next((end for end in pair if end in stray), pair[0])
-        right = pair[1] if kept == pair[0] else pair[0]
-        wrong = stray[1] if kept == stray[0] else stray[0]
+        kept, wrong, right = _moved(group)
         what = f"the cable from {found.port(kept)} ends in {found.port(wrong)}, and belongs in {found.port(right)}"
         do = [f"move its end from {found.port(wrong)} to {found.port(right)}"]
     elif kind == "shifted" and (shift := shift_of(group)) is not None:
         device, step = shift
-        words = f"{plural(len(group.lost), 'cable')} at {found.names[device]}"
+        count = len(group.lost) - len(_without_cable(found, group))
+        words = f"{plural(count, 'cable')} at {found.names[device]}"
         what = f"{words} sit {plural(abs(step), 'port')} too {'high' if step > 0 else 'low'}"
         do = [f"move each {plural(abs(step), 'port')} {'down' if step > 0 else 'up'} at {found.names[device]}"]
     else:
@@ -258,15 +280,56 @@ def _rewired(found: Sides, have: Capacity, group: CableGroup, kind: str) -> Audi
             kept, right = (one, two) if found.roles_of(one) <= found.roles_of(two) else (two, one)
             if kept in there:
                 do.append(f"move the cable of {found.port(kept)} from {found.port(there[kept])} to {found.port(right)}")
+    bare = _without_cable(found, group)
+    do += [f"lay, reseat or replace the cable from {_between(found, pair)}" for pair in bare]
+    more = (
+        f"; {plural(len(bare), 'cable')} not found: {first_few((_between(found, p) for p in bare), LISTED)}"
+        if bare
+        else ""
+    )
     return AuditCause(
         kind=f"{kind}-cables" if kind != "moved" else "moved-cable",
-        what=what,
+        what=f"{what}{more}",
         where=tuple(found.full(end) for end in sorted(group.ports)),
-        do=tuple(do[:NAMED]) + ((f"and {len(do) - NAMED} more",) if len(do) > NAMED else ()),
-        effect=of_miswiring(have, group.lost, group.stray),
+        do=_steps(do),
+        effect=of_losses(have, [(pair, 1.0) for pair in bare]) or of_miswiring(have, group.lost, group.stray),
         links=len(group.lost),
         severity="error",
     )
+
+
+def _without_cable(found: Sides, group: CableGroup) -> list[tuple[int, int]]:
+    """Return the links of a group that are lost for good: as many of each lower device as it has cables too few."""
+
+    def lower(pair: tuple[int, int]) -> int:
+        return min(pair, key=lambda end: (found.roles_of(end), end)) // PORTS
+
+    spare = Counter(lower(pair) for pair in group.stray)
+    cabled = {end for pair in group.stray for end in pair}
+    made = []
+    for pair in sorted(group.lost, key=lambda pair: not cabled.isdisjoint(pair), reverse=True):
+        device = lower(pair)
+        if spare[device]:
+            spare[device] -= 1
+        else:
+            made.append(pair)
+    return made
+
+
+def _moved(group: CableGroup) -> tuple[int, int, int]:
+    """Return the end of a moved cable that is right, where its other end is, and where that belongs.
+
+    Of two readings, that in which the cable moved between ports of one device.
+    """
+    (stray,) = group.stray
+    readings = []
+    for pair in group.lost:
+        for kept, right in (pair, pair[::-1]):
+            if kept in stray:
+                wrong = stray[1] if kept == stray[0] else stray[0]
+                readings.append((wrong // PORTS != right // PORTS, kept, wrong, right))
+    _, kept, wrong, right = min(readings)
+    return kept, wrong, right
 
 
 def _swapped(group: CableGroup) -> tuple[int, int]:
@@ -309,7 +372,13 @@ def _slow(
     where = f"at {found.names[device]} " if device >= 0 else ""
     shown = first_few((_between(found, pair) for pair in pairs), LISTED)
     cables = "the cable" if len(pairs) == 1 else "the cables"
-    why = "a lane is dead" if 0 < lanes < LANES else "it trained at less" if len(pairs) == 1 else "they trained at less"
+    why = (
+        "lanes are dead, or it is a split port"
+        if 0 < lanes < LANES
+        else "it trained at less"
+        if len(pairs) == 1
+        else "they trained at less"
+    )
     do = [f"reseat or replace {cables}: {why}"]
     if device >= 0:
         do.insert(0, f"check the speed that {found.names[device]} is set to, and its firmware")
@@ -326,33 +395,49 @@ def _slow(
     )
 
 
-def causes(found: Sides) -> tuple[list[AuditCause], Sides, Differences]:
+def causes(found: Sides, shared: tuple[str, ...] = ()) -> tuple[list[AuditCause], Sides, Differences]:
     """Return the findings of a fabric, the fabrics with devices in their places, and what differs then.
 
     Args:
         found: both fabrics.
+        shared: descriptions that several devices have.
     """
     have = capacity(found)
     moved = exchanged(found)
     placed = found.moved(moved)
     differences = compare(placed)
     held = _held(found, moved)
+    left = set(moved) - set(moved.values())  # their own places are empty, as their finding says
     gone = set(np.flatnonzero(~held.present).tolist())
-    explained = gone | set(range(found.devices, len(found.names)))
+    explained = gone | left | (set(range(found.devices, len(found.names))) - set(moved))
     made = [
-        *exchanges(found, moved),
+        *exchanges(found, moved, have),
         *absent(held, have),
         *cables(placed, differences, have, explained),
         *slow(placed, differences, have),
-        *unknown(placed),
+        *unknown(placed, set(moved)),
+        *shared_names(shared),
     ]
     rank = {"error": 0, "warning": 1, "info": 2}
     return sorted(made, key=lambda cause: (rank[cause.severity], -cause.links)), placed, differences
 
 
+def shared_names(shared: tuple[str, ...]) -> Iterator[AuditCause]:
+    """Yield a finding for every description that several devices have."""
+    for name in shared:
+        yield AuditCause(
+            kind="shared-name",
+            severity="warning",
+            what=f"several devices call themselves {name}",
+            where=(name,),
+            do=("give each a description of its own: reports and tables mix them up",),
+            effect="none on traffic",
+            links=0,
+        )
+
+
 def _held(found: Sides, moved: dict[int, int]) -> Sides:
-    """Return the fabrics with the places that devices really hold: others' are taken, their own are empty."""
+    """Return the fabrics with the places that devices hold, under whatever name."""
     present = found.present.copy()
-    present[sorted(set(moved) - set(moved.values()))] = False
-    present[sorted(moved.values())] = True
+    present[[place for place in moved.values() if place < found.devices]] = True
     return replace(found, present=present)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,13 +45,13 @@ def exchanged(found: Sides) -> dict[int, int]:
     moved: dict[int, int] = {}
     taken: set[int] = set()
     for device, place, votes, degree in _places(found).tolist():
-        if device == place or device >= found.devices or device in moved or place in taken:
+        if device == place or device in moved or place in taken:
             continue
-        if votes > MOST_LINKS * degree and bool(found.roles[device]) == bool(found.roles[place]):
+        if votes > MOST_LINKS * degree and (device >= found.devices or _alike(found, device, place)):
             moved[device] = place
             taken.add(place)
-    switches = {device: place for device, place in moved.items() if found.roles[device]}
-    hosts = _hosts(found, {device: place for device, place in moved.items() if not found.roles[device]})
+    switches = {device: place for device, place in moved.items() if found.roles[place]}
+    hosts = _hosts(found, {device: place for device, place in moved.items() if not found.roles[place]})
     best = dict[int, int]()
     for part in (*_cycles(switches), *_cycles(hosts, by_host=found)):
         if _closed(part, found) and _better(found, {**best, **part}, best):
@@ -63,16 +64,40 @@ def host_of(name: str) -> str:
     return name.partition("/")[0]
 
 
+def _alike(found: Sides, device: int, place: int) -> bool:
+    return bool(found.roles[device]) == bool(found.roles[place])
+
+
+def title_of(found: Sides, device: int) -> str:
+    """Return a switch's name, or the host of an endpoint."""
+    name = found.names[device]
+    if device < found.devices:
+        return name if found.roles[device] else host_of(name)
+    return name.partition(" ")[0]
+
+
 def _hosts(found: Sides, moved: dict[int, int]) -> dict[int, int]:
-    """Return the moves of endpoints whose hosts have several, all of which moved to one other host."""
+    """Return the moves of endpoints whose hosts have several, most of which moved to one other host.
+
+    The others of such a host, without a cable or at a wrong one, move with it, each to the NIC of its own number.
+    """
     ends: dict[str, list[int]] = {}
-    for device in np.flatnonzero(found.roles == 0).tolist():
-        ends.setdefault(host_of(found.names[device]), []).append(device)
+    for device in [*np.flatnonzero(found.roles == 0).tolist(), *range(found.devices, len(found.names))]:
+        ends.setdefault(title_of(found, device), []).append(device)
     kept: dict[int, int] = {}
-    for own in ends.values():
-        to = {host_of(found.names[moved[device]]) for device in own if device in moved}
-        if len(own) > 1 and len(to) == 1 and all(device in moved for device in own):
-            kept |= {device: moved[device] for device in own}
+    for host, own in ends.items():
+        going = Counter(host_of(found.names[moved[device]]) for device in own if device in moved)
+        place, count = going.most_common(1)[0] if going else ("", 0)
+        if len(own) < 2 or place in ("", host) or count <= len(own) / 2:
+            continue
+        parts = {
+            device: moved[device] for device in own if device in moved and host_of(found.names[moved[device]]) == place
+        }
+        free = [device for device in ends[place] if device not in parts.values()]
+        rest = [device for device in own if device not in parts]
+        if len(own) == len(ends[place]):
+            parts |= dict(zip(rest, free, strict=True))
+        kept |= parts
     return kept
 
 
@@ -81,7 +106,7 @@ def _cycles(moved: dict[int, int], by_host: Sides | None = None) -> list[dict[in
     group: dict[object, object] = {}
 
     def key(device: int) -> object:
-        return host_of(by_host.names[device]) if by_host else device
+        return title_of(by_host, device) if by_host else device
 
     def root(item: object) -> object:
         while group.setdefault(item, item) != item:

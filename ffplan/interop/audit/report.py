@@ -54,7 +54,7 @@ def audit(wanted: Designed, built: AsBuilt, where: Matched, design: str) -> Diff
         design: name of the design.
     """
     found = sides(wanted, built, where)
-    made, there, differences = causes(found)
+    made, there, differences = causes(found, built.shared)
     missing, extra, miswired = _rows(there, differences)
     names = [*wanted.names]
     return DiffReport(

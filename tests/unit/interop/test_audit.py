@@ -191,7 +191,7 @@ CASES: list[tuple[Callable[[Listing], None], list[str], str, str, str]] = [
         kill_lanes,
         ["slow-link"],
         "1 link at 1x NDR, 100 Gb/s in place of 400 Gb/s: leaf-01/p33 to spine-01/p1",
-        "a lane is dead",
+        "lanes are dead",
         "leaf-01 keeps 98 % of the bandwidth",
     ),
     (
@@ -265,6 +265,116 @@ def test_faults_are_named_alike_under_other_names(
     assert [cause.kind for cause in report.causes] == kinds
     assert report.by_name == 0
     assert len(report.by_wiring) == len(built.links)
+
+
+DGX = (0, 3, 4, 5, 6, 9, 10, 11)
+"""Numbers of the compute adapters of a DGX: others are for storage."""
+
+
+def numbered(built: Listing) -> None:
+    """Give all adapters the numbers of a DGX."""
+    for name in built.of("/"):
+        host, _, nic = name.partition("/nic")
+        built.names[name] = f"{host} mlx5_{DGX[int(nic)]}"
+
+
+def test_adapters_are_counted_as_on_complete_nodes() -> None:
+    """A dead adapter is not in the listing; the others keep their numbers."""
+    built = pod()
+    numbered(built)
+    assert audited(built).causes == ()
+    built.remove("compute-004/nic1")
+    (cause,) = audited(built).causes
+    assert (cause.kind, cause.where) == ("absent-nic", ("compute-004/nic1",))
+    below = [built.links["leaf-02"][port][0] for port in built.down("leaf-02")]
+    for name in [*below, "leaf-02"]:
+        built.remove(name)
+    assert [cause.kind for cause in audited(built).causes] == ["absent-switch"]
+
+
+def test_ports_of_an_adapter_are_told_by_name() -> None:
+    """Two ports of a NIC, one in each plane, as a tool names them."""
+    built = Listing("superpod-b300-4su", rate="4xNDR")
+    report = audited(built, "superpod-b300-4su")
+    assert (report.causes, report.same) == ((), 8192)
+
+
+def test_a_node_in_the_place_of_another() -> None:
+    """The place that it leaves empty is where nodes are missing, not the node itself."""
+    built = pod()
+    for nic in range(8):
+        port, leaf = built.links[f"compute-061/nic{nic}"][1][1], built.links[f"compute-061/nic{nic}"][1][0]
+        built.remove(f"compute-061/nic{nic}")
+        built.cut(f"compute-062/nic{nic}", 1)
+        built.join(f"compute-062/nic{nic}", 1, leaf, port)
+    (cause,) = audited(built).causes
+    assert cause.kind == "moved-device"
+    assert cause.what == "compute-062 stands in the place of compute-061; the place of compute-062 is empty"
+    assert cause.effect == "compute-062 is off the fabric"
+
+
+def test_names_that_count_from_0_are_one_finding() -> None:
+    built = pod()
+    for name in built.of("/"):
+        host, _, nic = name.partition("/nic")
+        built.names[name] = f"compute-{int(host[-3:]) - 1:03} mlx5_{nic}"
+    (cause,) = audited(built).causes
+    assert cause.kind == "moved-device"
+    assert "127 devices stand in the places of others: compute-000 in that of compute-001" in cause.what
+    assert cause.effect.startswith("no bandwidth is lost")
+
+
+def test_two_switches_of_one_name() -> None:
+    """Whichever stands first in the file, neither is down."""
+    for one, two in (("spine-01", "spine-02"), ("spine-02", "spine-01")):
+        built = pod()
+        built.names[one] = two
+        kinds = [cause.kind for cause in audited(built).causes]
+        assert "shared-name" in kinds
+        assert "absent-switch" not in kinds
+
+
+def test_a_shift_with_a_cable_left_over() -> None:
+    """31 cables one port up, the 32nd in no port: what is lost is one NIC of one node."""
+    built = pod()
+    ports = built.down("leaf-01")
+    last = built.links["leaf-01"][ports[-1]][0]
+    built.cut("leaf-01", ports[-1])
+    built.rewire("leaf-01", ports[:-1], ports[1:])
+    (cause,) = audited(built).causes
+    assert cause.what.startswith("31 cables at leaf-01 sit 1 port too high; 1 cable not found")
+    assert cause.effect.startswith(f"a job with {last.partition('/')[0]} communicates between nodes at 88 %")
+    assert any(step.startswith("lay, reseat or replace the cable") for step in cause.do)
+
+
+def test_a_cable_in_the_port_of_a_missing_one() -> None:
+    built = pod()
+    first, _, third = built.up("leaf-01")[:3]
+    built.cut("leaf-01", first)
+    peer, there = built.cut("leaf-01", third)
+    built.join("leaf-01", first, peer, there)
+    (cause,) = audited(built).causes
+    assert cause.kind == "moved-cable"
+    assert f"ends in leaf-01/p{first}, and belongs in leaf-01/p{third}" in cause.what
+    assert "leaf-01 keeps 97 %" in cause.effect
+
+
+def test_an_exchange_with_a_dead_cable_is_still_one() -> None:
+    built = pod()
+    exchange_nodes(built)
+    built.cut("compute-001/nic4", 1)
+    kinds = sorted(cause.kind for cause in audited(built).causes)
+    assert kinds == ["exchanged-devices", "missing-cable"]
+
+
+def test_nics_of_one_node_in_each_others_ports() -> None:
+    built = pod()
+    one, two = built.cut("compute-005/nic0", 1), built.cut("compute-005/nic1", 1)
+    built.join("compute-005/nic0", 1, *two)
+    built.join("compute-005/nic1", 1, *one)
+    (cause,) = audited(built).causes
+    assert cause.kind == "swapped-cables"
+    assert "names of the two nodes" not in cause.do[0]
 
 
 def test_two_faults_are_two_findings() -> None:
