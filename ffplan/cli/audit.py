@@ -44,6 +44,18 @@ def read_files(paths: list[str], command: str) -> AsBuilt:
     return read_as_built([(file, read_text(file, MOST_BYTES)) for file in files])
 
 
+def _of_this_part(found: AsBuilt, others: set[str], file: str) -> None:
+    """Refuse a file of another plane or zone than the one that is asked for.
+
+    Raises:
+        UsageError: where most of its devices have names of other parts of the design.
+    """
+    foreign = [device.name for device in found.devices if device.name in others]
+    if len(foreign) > len(found.devices) / 2:
+        words = "is of another plane or zone: leave out --plane and --zone, or give the other"
+        raise UsageError(f"ffplan audit: {file}: `{foreign[0]}` {words}")
+
+
 def audit(
     file: DesignArgument,
     as_built: Annotated[
@@ -87,6 +99,7 @@ def audit(
             f"ffplan audit: {as_built[0]}: no device of this file is in the design, by name or by wiring, such as "
             f"`{found.devices[0].name}`; ffplan names devices as `{min(wanted.names)}` does: give a map (--map)"
         )
+    _of_this_part(found, set(wired.names.devices()) - set(wanted.names), as_built[0])
     report = audited(wanted, found, where, wired.design.spec.name)
     emit(audit_document(report), form, output)
     if report.causes:

@@ -66,6 +66,7 @@ def audit_document(report: DiffReport) -> Document:
     told = f"{report.by_name:,} devices told by name, {len(report.by_wiring):,} by wiring, from {report.form}"
     blocks: list[Block] = [
         *(_cause(number, cause) for number, cause in enumerate(report.causes, start=1)),
+        *([Remarks((f"Together: {report.effect}.",))] if report.effect else []),
         *_told(report),
         Remarks((told, *report.remarks)),
     ]

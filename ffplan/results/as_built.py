@@ -82,6 +82,8 @@ class DiffReport:
     """Links that are as designed, devices in their places [1]."""
     causes: tuple[AuditCause, ...]
     """What is wrong, the worst first."""
+    effect: str
+    """What all of it costs together; empty of one finding alone."""
     by_name: int
     """Devices that were told by their names [1]."""
     by_wiring: tuple[Renamed, ...]

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.array_math import Ints
 from ffplan.base.formatting import first_few, percent, plural
 from ffplan.base.record import record
+from ffplan.fabric.wiring.network import INTERZONE, ROUTER
 from ffplan.interop.asbuilt.model import PORTS
 from ffplan.interop.audit.exchanged import host_of
 from ffplan.interop.audit.sides import Sides
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+PORTED = re.compile(r"[0-9]p[0-9]+$")
+"""Ends the name of an endpoint that is one port of several of a NIC."""
+TO_TIER = {ROUTER + 1: "the links to other routers"}
+"""What links to a tier carry, by the number of the tier, where it is not simply above."""
 
 
 @record
@@ -23,8 +28,8 @@ class Capacity:
     """The links of the design, counted: what losses are measured against."""
 
     found: Sides
-    up: Ints
-    """Links of every device to the tier above it, shape (devices of the design,)."""
+    up: Counter[tuple[int, int]]
+    """Links of every device to each tier above it."""
     nics: Counter[str]
     """Endpoints of every host."""
 
@@ -40,10 +45,20 @@ def capacity(found: Sides) -> Capacity:
     Args:
         found: both fabrics.
     """
-    one, two = found.ours[:, 0] // PORTS, found.ours[:, 1] // PORTS
-    lower = np.where(found.roles[one] <= found.roles[two], one, two)
+    up: Counter[tuple[int, int]] = Counter()
+    for pair in found.ours.tolist():
+        up.update(_charged(found, (pair[0], pair[1])))
     hosts = Counter(host_of(found.names[device]) for device in np.flatnonzero(found.roles == 0).tolist())
-    return Capacity(found=found, up=np.bincount(lower, minlength=found.devices), nics=hosts)
+    return Capacity(found=found, up=up, nics=hosts)
+
+
+def _charged(found: Sides, pair: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return the devices that a link belongs to, with the tier that it leads to: the lower, or both of one tier."""
+    one, two = pair[0] // PORTS, pair[1] // PORTS
+    first, second = int(found.roles[one]), int(found.roles[two])
+    if first == second:
+        return [(one, second), (two, first)]
+    return [(one, second)] if first < second else [(two, first)]
 
 
 def of_losses(have: Capacity, lost: Iterable[tuple[tuple[int, int], float]]) -> str:
@@ -57,14 +72,17 @@ def of_losses(have: Capacity, lost: Iterable[tuple[tuple[int, int], float]]) -> 
         lost: ends of links, each with the part of its rate that is lost [1].
     """
     hosts: dict[str, list[float]] = {}
-    switches: dict[int, float] = {}
+    switches: dict[int, dict[int, float]] = {}
     for pair, part in lost:
-        device = have.upward(pair)
-        if have.found.roles[device]:
-            switches[device] = switches.get(device, 0.0) + part
-        else:
-            hosts.setdefault(host_of(have.found.names[device]), []).append(part)
-    words = [*_hosts_words(have, hosts), *_switch_words(have, switches)]
+        for device, tier in _charged(have.found, pair):
+            if have.found.roles[device]:
+                own = switches.setdefault(tier, {})
+                own[device] = own.get(device, 0.0) + part
+            else:
+                hosts.setdefault(host_of(have.found.names[device]), []).append(part)
+    words = _hosts_words(have, hosts)
+    for tier in sorted(switches):
+        words += _switch_words(have, tier, switches[tier])
     return "; ".join(words)
 
 
@@ -77,21 +95,33 @@ def _hosts_words(have: Capacity, hosts: dict[str, list[float]]) -> list[str]:
         gone = [part for part in parts if part > 0.999]
         count = have.nics[worst]
         kept = (count - len(gone)) / count if gone else 1 - max(parts)
-        why = f"{len(gone)} of its {plural(count, 'NIC')} gone" if gone else "its slowest NIC holds the others back"
+        why = (
+            f"{len(gone)} of its {plural(count, 'NIC port' if _ported(have, worst) else 'NIC')} gone"
+            if gone
+            else "its slowest NIC holds the others back"
+        )
         names = first_few(slowed)
         words.append(f"a job with {names} communicates between nodes at {percent(kept)} of its rate: {why}")
     return words
 
 
-def _switch_words(have: Capacity, switches: dict[int, float]) -> list[str]:
-    if not switches:
-        return []
-    shares = {device: 1 - lost / max(int(have.up[device]), 1) for device, lost in switches.items()}
-    worst = min(shares.items(), key=lambda item: item[1])
+def _ported(have: Capacity, host: str) -> bool:
+    """Return whether the endpoints of a host are ports of its NICs, such as nic0p1."""
+    return any(PORTED.search(name) for name in have.found.names[: have.found.devices] if host_of(name) == host)
+
+
+def _switch_words(have: Capacity, tier: int, switches: dict[int, float]) -> list[str]:
+    if tier == INTERZONE + 1:
+        every = sum(count for (_, above), count in have.up.items() if above == tier)
+        return [f"{percent(1 - sum(switches.values()) / every)} of the bandwidth between zones is left"]
+    shares = {device: 1 - lost / max(have.up[device, tier], 1) for device, lost in switches.items()}
+    least = min(shares.values())
     names = first_few(have.found.names[device] for device in sorted(shares))
     verb = "keeps" if len(shares) == 1 else "keep"
-    least = "" if len(shares) == 1 or max(shares.values()) - worst[1] < 1e-9 else " or more"
-    return [f"{names} {verb} {percent(max(worst[1], 0.0))}{least} of the bandwidth to the tier above"]
+    more = "" if max(shares.values()) - least < 1e-9 else " or more"
+    return [
+        f"{names} {verb} {percent(max(least, 0.0))}{more} of {TO_TIER.get(tier, 'the bandwidth to the tier above')}"
+    ]
 
 
 def of_miswiring(have: Capacity, lost: Iterable[tuple[int, int]], stray: Iterable[tuple[int, int]]) -> str:

@@ -54,7 +54,8 @@ def audit(wanted: Designed, built: AsBuilt, where: Matched, design: str) -> Diff
         design: name of the design.
     """
     found = sides(wanted, built, where)
-    made, there, differences = causes(found, built.shared)
+    made = causes(found, built.shared)
+    there, differences = made.placed, made.differences
     missing, extra, miswired = _rows(there, differences)
     names = [*wanted.names]
     return DiffReport(
@@ -62,7 +63,8 @@ def audit(wanted: Designed, built: AsBuilt, where: Matched, design: str) -> Diff
         design=design,
         form=built.form,
         same=int(differences.same.sum()),
-        causes=tuple(made),
+        causes=tuple(made.causes),
+        effect=made.effect,
         by_name=where.by_name,
         by_wiring=_renamed(names, built, where),
         absent=tuple(sorted(names[n] for n in np.flatnonzero(~found.present).tolist() if _visible(found)[n])),

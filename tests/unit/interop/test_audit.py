@@ -377,6 +377,35 @@ def test_nics_of_one_node_in_each_others_ports() -> None:
     assert "names of the two nodes" not in cause.do[0]
 
 
+def test_what_faults_cost_together() -> None:
+    """Eight leaves of a scalable unit: its 32 nodes are off the fabric, which none of them says by itself."""
+    built = pod()
+    for leaf in sorted(built.of("leaf"))[:8]:
+        built.remove(leaf)
+    report = audited(built)
+    assert [cause.kind for cause in report.causes] == ["absent-switch"] * 8
+    assert "29 more are off the fabric" in report.effect
+    built = pod()
+    for spine in sorted(built.of("spine"))[:8]:
+        built.remove(spine)
+    assert "keep 50 % of the bandwidth to the tier above" in audited(built).effect
+
+
+def test_links_between_zones_are_no_uplinks() -> None:
+    built = Listing("fire-flyer-2")
+    assert audited(built, "fire-flyer-2").causes == ()
+    built.remove("interzone-1")
+    (cause,) = audited(built, "fire-flyer-2").causes
+    assert cause.effect == "50 % of the bandwidth between zones is left"
+
+
+def test_files_of_another_part_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "built.txt").write_text(Listing("fire-flyer-2", "--zone", "1").text().replace(" mlx5_", "/nic"))
+    run = ffplan("audit", "fire-flyer-2", str(tmp_path / "built.txt"), "--zone", "2")
+    assert run.code == 2
+    assert "is of another plane or zone" in run.err
+
+
 def test_two_faults_are_two_findings() -> None:
     built = pod()
     swap_uplinks(built)

@@ -144,6 +144,7 @@ def test_differences_of_a_fabric() -> None:
         form="ibnetdiscover",
         same=1234,
         causes=(cause,),
+        effect="half is left",
         by_name=7,
         by_wiring=tuple(Renamed(f"box mlx5_{n}", f"node-1/nic{n}", share) for n, share in enumerate((1.0, 0.5))),
         absent=("leaf-3",),
@@ -165,7 +166,9 @@ def test_differences_of_a_fabric() -> None:
     ]
     body = audit_document(found).body()
     assert body.title == "d: 1,234 links as designed, 1 finding"
-    first, told, remarks = body.blocks
+    first, together, told, remarks = body.blocks
+    assert isinstance(together, Remarks)
+    assert together.lines == ("Together: half is left.",)
     assert isinstance(first, Grid)
     assert (first.title, first.rows) == (
         "1. error: 1 link at 1x [slow-link]",
