@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 MOST_PORTS = 254
 """Most ports of an InfiniBand switch: their numbers have eight bits, 0 and 255 set aside."""
+MOST_LIDS = 0xBFFF
+"""Most addresses (LIDs) of a subnet, 1 to 0xBFFF: one for every switch and every port of a host; InfiniBand, vol. 1."""
 MOST_SWITCHES = 15
 """Most switches on a way under engines that know no tiers."""
 SAMPLE = 20_000
@@ -90,6 +92,11 @@ def _subnet(
     title = ", ".join(where) or "fabric"
     title = title if engine == "ftree" else f"{title}, {engine}"
     inside = subnet(network, plane, zone)
+    if (devices := int(inside.sum())) > MOST_LIDS:
+        words = (
+            f"{title} has {devices:,} switches and ports of hosts; a subnet of InfiniBand has {MOST_LIDS:,} addresses"
+        )
+        raise UsageError(f"ffplan verify: {words}: split it into planes or zones, or join subnets by routers")
     seen = opensm.bring_up(network, names, inside, limit_s, engine)
     first = len(network.switches)
     ranks = opensm.expected_ranks(network, inside)

@@ -8,8 +8,10 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
+from ffplan.base.errors import UsageError
 from ffplan.fabric.family import routing_of
 from ffplan.fabric.routing.job_loads import all_nodes
+from ffplan.interop import verify
 from ffplan.interop.simgrid import platform
 from ffplan.interop.verify_simgrid import MESSAGE, patterns
 from tests.support import ffplan, wired
@@ -56,6 +58,15 @@ def test_patterns_move_what_their_collectives_move() -> None:
     assert len(ring[0]) == leaves == 2
     assert len(up[0]) == 24 - leaves
     assert made["incast to one"].rounds[0][1].tolist() == [0] * 23
+
+
+def test_a_subnet_has_so_many_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LIDs 1 to 0xBFFF: 49,151 of them; here as if there were 800, of which zone 1 needs 820."""
+    assert verify.MOST_LIDS == 49_151
+    monkeypatch.setattr(verify, "MOST_LIDS", 800)
+    own = wired("fire-flyer-2")
+    with pytest.raises(UsageError, match="zone 1 has 820 switches and ports of hosts"):
+        verify.verify_opensm(own.design, own.fabric, own.names, (("ftree",), 1.0), lambda *_: None)
 
 
 @pytest.mark.parametrize(
