@@ -42,12 +42,21 @@ NAMED = 12
 def cables(found: Sides, differences: Differences, have: Capacity, explained: set[int]) -> Iterator[AuditCause]:
     """Yield a finding for every mistake in cables: missing, extra, moved, swapped, shifted or permuted."""
     alone: dict[str, list[tuple[int, int]]] = {"missing": [], "extra": []}
+    swapped: dict[tuple[int, ...], list[CableGroup]] = {}
     for group in groups(found, differences, explained):
         kind = kind_of(group)
         if kind in alone:
             alone[kind] += group.lost or group.stray
+        elif kind == "swapped":
+            ends = {end // PORTS for pair in group.lost for end in pair}
+            swapped.setdefault(tuple(sorted(end for end in ends if found.roles[end])), []).append(group)
         else:
             yield _rewired(found, have, group, kind)
+    for switches, alike in swapped.items():
+        if len(alike) >= SHARED and len(switches) <= 2:
+            yield _swapped_rows(found, have, switches, alike)
+        else:
+            yield from (_rewired(found, have, group, "swapped") for group in alike)
     for device, pairs in sharing(alone["missing"], SHARED):
         yield _missing(found, have, device, pairs)
     for device, pairs in sharing(alone["extra"], SHARED):
@@ -137,6 +146,26 @@ def _rewired(found: Sides, have: Capacity, group: CableGroup, kind: str) -> Audi
         effect=of_losses(have, [(pair, 1.0) for pair in bare]) or of_miswiring(have, group.lost, group.stray),
         links=len(group.lost),
         severity="error",
+    )
+
+
+def _swapped_rows(found: Sides, have: Capacity, switches: tuple[int, ...], alike: list[CableGroup]) -> AuditCause:
+    """Return the finding of many pairs of cables that are exchanged at one switch, or between the same two."""
+    names = [found.names[switch] for switch in switches]
+    where = f"between {names[0]} and {names[1]}" if len(names) == 2 else f"at {names[0]}"
+    lost = [pair for group in alike for pair in group.lost]
+    stray = [pair for group in alike for pair in group.stray]
+    steps = [f"exchange {' and '.join(found.port(end) for end in _swapped(group))}" for group in alike]
+    if len(names) == 2 and not all(found.roles_of(end) for pair in lost for end in pair):
+        steps.insert(0, "see whether these nodes count their adapters the other way, and name them by a map; else")
+    return AuditCause(
+        kind="swapped-cables",
+        severity="error",
+        what=f"{len(alike)} pairs of cables are exchanged {where}",
+        where=tuple(found.full(end) for end in sorted({end for pair in lost for end in pair})),
+        do=_steps(steps),
+        effect=of_miswiring(have, lost, stray),
+        links=len(lost),
     )
 
 

@@ -406,6 +406,23 @@ def test_files_of_another_part_are_refused(tmp_path: Path) -> None:
     assert "is of another plane or zone" in run.err
 
 
+def test_a_rail_at_the_wrong_leaf_is_one_finding() -> None:
+    """The first two NICs of all nodes below leaf-01 and leaf-02; and the downlinks of a leaf in reverse."""
+    built = pod()
+    for port in built.down("leaf-01"):
+        one, two = built.cut("leaf-01", port), built.cut("leaf-02", port)
+        built.join("leaf-01", port, *two)
+        built.join("leaf-02", port, *one)
+    (cause,) = audited(built).causes
+    assert cause.what == "32 pairs of cables are exchanged between leaf-01 and leaf-02"
+    assert cause.effect.startswith("other switches are above")
+    built = pod()
+    ports = built.down("leaf-03")
+    built.rewire("leaf-03", ports, ports[::-1])
+    (cause,) = audited(built).causes
+    assert cause.what == "16 pairs of cables are exchanged at leaf-03"
+
+
 def test_two_faults_are_two_findings() -> None:
     built = pod()
     swap_uplinks(built)
