@@ -127,7 +127,7 @@ NVLS = Algorithm(
     _latency,
     allowed=_enough,
     possible=lambda job: _reduces(job) & (job.nodes == 1),
-    runs_on="one node whose switch reduces",
+    runs_on="one node whose switch reduces, over enough of its ranks",
 )
 NVLS_TREE = Algorithm(
     "nvls-tree",
