@@ -96,7 +96,7 @@ def parse(data: bytes, file: str) -> Element:
     parser.EndElementHandler = lambda _: stack.pop()
     parser.StartDoctypeDeclHandler = refuse
     try:
-        parser.Parse(data, True)
+        parser.Parse(data.lstrip() if data.lstrip().startswith(b"<?xml") else data, True)
     except expat.ExpatError as error:
         message = expat.ErrorString(error.code)
         place = (error.lineno, error.offset + 1)

@@ -17,7 +17,10 @@ CODING = {1: 0.8, 2: 0.8, 3: 128 / 130, 4: 128 / 130, 5: 128 / 130, 6: 242 / 256
 """Part of a lane's transfers that carries data, by generation [1]; PCI-SIG: 8b/10b, 128b/130b, flits of 242 in 256."""
 _GENERATIONS = {rate: generation for generation, rate in RATES.items()}
 _NUMBER = re.compile(r"[0-9]{1,3}(\.[0-9]{1,3})?")
-_WIDTH = re.compile("[0-9]{1,2}")
+_WIDTH = re.compile("[0-9]{1,3}")
+_LANES = (1, 2, 4, 8, 12, 16, 32)
+"""Lanes that a link may have; systems write 0, 63 or 255 where they do not know."""
+_UNKNOWN = ("", "unknown", "0")
 
 
 @record
@@ -49,13 +52,11 @@ def link_of(element: Element, file: str) -> PcieRate | None:
     speed = element.attributes.get("link_speed", "").split(" ")[0]
     width = element.attributes.get("link_width", "")
     words = ", ".join(f"{rate:g}" for rate in RATES.values())
-    if speed and speed.lower() != "unknown" and not _NUMBER.fullmatch(speed):
-        raise fault(file, element, f"`link_speed` is `{speed[:20]}`", f"write one of {words} GT/s")
     generation = _GENERATIONS.get(float(speed)) if _NUMBER.fullmatch(speed) else None
-    if _NUMBER.fullmatch(speed) and generation is None:
+    if generation is None and speed.lower() not in _UNKNOWN:
         raise fault(file, element, f"`link_speed` is `{speed[:20]}`", f"write one of {words} GT/s")
     if width and not _WIDTH.fullmatch(width):
-        raise fault(file, element, f"`link_width` is `{width[:20]}`", "write a number of lanes, 1 to 99")
-    if generation is None or not width or int(width) == 0:
+        raise fault(file, element, f"`link_width` is `{width[:20]}`", "write a number of lanes, 1 to 32")
+    if generation is None or not width or int(width) not in _LANES:
         return None
     return PcieRate(generation=generation, lanes=int(width))

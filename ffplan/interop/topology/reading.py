@@ -27,7 +27,7 @@ MOST_NODES = 64
 MANAGEMENT_GBYTE_S = 10 / 8
 """Rate up to which a NIC is taken for management, not for the fabric [GB/s]."""
 _HEX = re.compile("[0-9a-f]{1,4}")
-_SPEED = re.compile("[0-9]{1,9}")
+_SPEED = re.compile(r"-1|[0-9]{1,9}(\.[0-9]{1,6})?")
 _NOT_THIS = {
     "graphs": "these are the rings and trees of NCCL (NCCL_GRAPH_DUMP_FILE), not the topology",
     "testset": "this is a list of tests",
@@ -77,6 +77,9 @@ class _Walk:
         if element.tag == "nic":
             nics += self._nic(element, None, way)
             return
+        if element.tag == "gpu":
+            gpus.append(self._gpu(element, element, way))
+            return
         if element.tag != "pci":
             return
         here = (*way, link_of(element, self.file))
@@ -118,7 +121,7 @@ class _Walk:
             text = net.attributes.get("speed", "")
             if text and not _SPEED.fullmatch(text):
                 raise fault(self.file, net, f"`speed` is `{text[:20]}`", "write a rate in Mb/s, such as 400000")
-            rates.append(int(text) / 8000 if text and int(text) else None)
+            rates.append(float(text) / 8000 if text and float(text) > 0 else None)
         known = [rate for rate in rates if rate is not None]
         first = nets[rates.index(max(known))] if known else nets[0] if nets else nic
         found = (

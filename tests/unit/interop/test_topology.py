@@ -86,7 +86,10 @@ def test_rates_of_links() -> None:
     assert RATES.keys() == CODING.keys()
 
 
-@pytest.mark.parametrize(("speed", "width"), [("", "16"), ("16 GT/s", "0"), ("Unknown", "16"), ("16 GT/s", "")])
+@pytest.mark.parametrize(
+    ("speed", "width"),
+    [("", "16"), ("16 GT/s", "0"), ("Unknown speed", "16"), ("16 GT/s", ""), ("16 GT/s", "255"), ("0", "16")],
+)
 def test_links_that_a_virtual_machine_hides(speed: str, width: str) -> None:
     place = f'class="0x030200" link_speed="{speed}" link_width="{width}"'
     (found,) = read(f"<cpu>{gpu('0:1', more=place)}</cpu>").gpus
@@ -105,6 +108,14 @@ def test_gpus_by_class_where_no_element_says_so(pci_class: str) -> None:
     """Clouds leave out `gpu`, vendor and device; MI300X is of class 0x1200."""
     found = read(f'<cpu><pci busid="0:1" class="{pci_class}"/><pci busid="0:2" class="0x020000"/></cpu>')
     assert (len(found.gpus), len(found.nics), found.gpus[0].pci_id) == (1, 1, "")
+
+
+def test_files_that_are_written_oddly() -> None:
+    """A GPU without a PCI element, an unknown rate of a port, blanks before the declaration."""
+    nic = '<pci class="0x0200"><nic><net speed="-1"/></nic></pci>'
+    text = f'\n <?xml version="1.0"?><system><cpu><gpu dev="0"/>{nic}</cpu></system>'
+    found = read_server(text.encode(), "x.xml")
+    assert (len(found.gpus), len(found.nics)) == (1, 1)
 
 
 def test_elements_count_before_classes() -> None:
