@@ -84,3 +84,27 @@ class InputError(FfplanError):
     def __init__(self, *findings: Finding) -> None:
         self.findings = tuple(sorted(set(findings), key=lambda finding: finding.sort_key))
         super().__init__("\n".join(str(finding) for finding in self.findings))
+
+
+def located(rule: str, file: str, place: tuple[int, int], message: str, remedy: str) -> InputError:
+    """Return a fault at a place of a file.
+
+    Args:
+        rule: id of the rule.
+        file: the file.
+        place: line and column, from 1.
+        message: what is wrong.
+        remedy: what would be right.
+    """
+    line, column = place
+    return InputError(
+        Finding(
+            rule=rule,
+            severity=Severity.ERROR,
+            file=file,
+            line=line,
+            column=column,
+            message=message,
+            remedy=remedy,
+        )
+    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.base.errors import InputError, located
 from ffplan.fabric.routing.job_loads import MOST_FLOWS
 from ffplan.fabric.routing.traffic import Flows
 from ffplan.inputs.suggest import did_you_mean
@@ -32,17 +32,7 @@ MOST_BYTES = 64 * 2**20
 
 
 def _fault(file: str, line: int, message: str, remedy: str) -> InputError:
-    return InputError(
-        Finding(
-            rule="file-traffic-matrix",
-            severity=Severity.ERROR,
-            file=file,
-            line=line,
-            column=1,
-            message=message,
-            remedy=remedy,
-        )
-    )
+    return located("file-traffic-matrix", file, (line, 1), message, remedy)
 
 
 def _amount(text: str, file: str, line: int) -> float:

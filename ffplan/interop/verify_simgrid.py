@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 NODES = 32
 """Nodes of the job, one rank each, unless more are asked for."""
-MOST_NODES = 256
-"""Most nodes: a route for every pair is written."""
 MESSAGE = 256 * 2**20
 """Bytes of a collective [byte]."""
 SLOWER, FASTER = 0.15, 0.01

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 from xml.parsers import expat
 
-from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.base.errors import InputError, located
 from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MOST_BYTES = 4 * 2**20
 """Largest file read [byte]."""
@@ -29,14 +33,18 @@ class Element:
         """The text directly inside it, without blanks around it."""
         return "".join(self.texts).strip()
 
+    def below(self) -> Iterator[Element]:
+        """Yield it and all elements inside it, in the order of the file."""
+        yield self
+        for child in self.children:
+            yield from child.below()
+
     def named(self, tag: str) -> list[Element]:
         """Return its children of one name."""
         return [child for child in self.children if child.tag == tag]
 
 
-def fault(
-    file: str, place: Element | tuple[int, int], message: str, remedy: str, rule: str = "file-nccl-xml"
-) -> InputError:
+def fault(file: str, place: Element | tuple[int, int], message: str, remedy: str) -> InputError:
     """Return a located fault of a topology file.
 
     Args:
@@ -44,20 +52,9 @@ def fault(
         place: an element, or line and column.
         message: what is wrong.
         remedy: what would be right.
-        rule: id of the rule.
     """
-    line, column = (place.line, place.column) if isinstance(place, Element) else place
-    return InputError(
-        Finding(
-            rule=rule,
-            severity=Severity.ERROR,
-            file=file,
-            line=line,
-            column=column,
-            message=message,
-            remedy=remedy,
-        )
-    )
+    where = (place.line, place.column) if isinstance(place, Element) else place
+    return located("file-nccl-xml", file, where, message, remedy)
 
 
 def parse(data: bytes, file: str) -> Element:

@@ -16,11 +16,9 @@ SHOWN = 20
 
 def _cause(number: int, cause: AuditCause) -> Grid:
     """Return a finding: what, what to do, what it costs."""
-    rows = [("do", step) for step in cause.do] + ([("costs", cause.effect)] if cause.effect else [])
-    title = f"{number}. {cause.severity}: {cause.what} [{cause.kind}]"
-    return Grid(
-        title, tuple((label if not at else label * (label != "do"), text) for at, (label, text) in enumerate(rows))
-    )
+    labels = ("do", *("" for _ in cause.do[1:]))
+    rows = list(zip(labels, cause.do, strict=True)) + ([("costs", cause.effect)] if cause.effect else [])
+    return Grid(f"{number}. {cause.severity}: {cause.what} [{cause.kind}]", tuple(rows))
 
 
 def _told(report: DiffReport) -> list[Block]:

@@ -7,7 +7,7 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.interop.asbuilt.model import PORTS, Builder, fault
+from ffplan.interop.asbuilt.model import Builder, fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -136,6 +136,3 @@ def built_of(file: str, form: str, links: list[EthernetLink], devices: list[Ethe
 
 def _is_switch(said: bool | None, ports: set[str]) -> bool:
     return said if said is not None else any(map(is_switch_port, ports))
-
-
-__all__ = ["PORTS", "EthernetDevice", "EthernetLink", "built_of", "is_switch_port", "plain_name"]

@@ -7,6 +7,7 @@ import re
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from ffplan.base.whole import whole
 from ffplan.interop.asbuilt.model import UNSAID, Builder, fault
 from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, signalled
 
@@ -94,8 +95,7 @@ def _tables(text: str) -> dict[str, list[tuple[int, dict[str, str]]]]:
 
 
 def _whole(row: dict[str, str], name: str) -> int:
-    text = row.get(name, "").strip()
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    return whole(row.get(name, "").strip()) or 0
 
 
 def read_db_csv(text: str, file: str) -> AsBuilt:

@@ -9,12 +9,13 @@ import numpy as np
 
 from ffplan.base.array_math import Bools, Ints
 from ffplan.base.record import record
-from ffplan.interop.asbuilt.model import PORTS, peer_of
+from ffplan.interop.asbuilt.model import PORTS, both_ways, peer_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-
+Features = dict[int, Counter[int]]
+"""What tells a switch without names, by its number."""
 ANCHORS = 64
 """Most guesses of a first device, before what is left stays unknown."""
 ROUNDS = 4
@@ -44,8 +45,7 @@ class _Votes:
     """Both graphs, each link from both of its ends."""
 
     def __init__(self, built: Ints, designed: Ints) -> None:
-        self.built = np.concatenate([built, built[:, ::-1]])
-        self.designed = np.concatenate([designed, designed[:, ::-1]])
+        self.built, self.designed = both_ways(built), both_ways(designed)
 
     def candidates(self, place: Ints, devices: int) -> Ints:
         """Return (device as built, device of the design, votes) of all that neighbours with a place say, best first.
@@ -88,9 +88,11 @@ def matched(
     forwards = [np.array([kind != "host" for kind in kinds], bool) for kinds in (built_kinds, designed_kinds)]
     degree = np.bincount(votes.built[:, 0] // PORTS, minlength=len(place))
     _spread(place, votes, forwards)
-    for _ in range(ANCHORS):
-        if not _anchored(place, votes, forwards, degree):
-            break
+    if ((place < 0) & forwards[0] & (degree > 0)).any():
+        features = (_features(votes.built, forwards[0]), _features(votes.designed, forwards[1]))
+        for _ in range(ANCHORS):
+            if not _anchored(place, votes, forwards, degree, features):
+                break
     for _ in range(ROUNDS):
         if not _settled(place, known, votes, forwards):
             break
@@ -139,9 +141,9 @@ def _settled(place: Ints, known: dict[int, int], votes: _Votes, forwards: list[n
     return True
 
 
-def _features(ends: Ints, forwards: np.ndarray) -> dict[int, Counter[int]]:
+def _features(ends: Ints, forwards: np.ndarray) -> Features:
     """Return what tells a switch without names: its ports, those at their other ends, and what they belong to."""
-    found: dict[int, Counter[int]] = {}
+    found: Features = {}
     own, peer = ends[:, 0], ends[:, 1]
     kinds = forwards[peer // PORTS].astype(np.int64)
     told = (own % PORTS) * 2 * PORTS + (peer % PORTS) * 2 + kinds
@@ -150,14 +152,16 @@ def _features(ends: Ints, forwards: np.ndarray) -> dict[int, Counter[int]]:
     return found
 
 
-def _anchored(place: Ints, votes: _Votes, forwards: list[np.ndarray], degree: Ints) -> bool:
+def _anchored(
+    place: Ints, votes: _Votes, forwards: list[np.ndarray], degree: Ints, features: tuple[Features, Features]
+) -> bool:
     """Guess the place of one switch without one, and spread from there; return whether a guess stood."""
     open_built = np.flatnonzero((place == -1) & forwards[0] & (degree > 0)).tolist()
     taken = set(place[place >= 0].tolist())
     open_design = [n for n in np.flatnonzero(forwards[1]).tolist() if n not in taken]
     if not open_built or not open_design:
         return False
-    here, there = _features(votes.built, forwards[0]), _features(votes.designed, forwards[1])
+    here, there = features
     first = max(open_built, key=lambda n: (degree[n], -n))
     fits = [((here[first] & there.get(n, Counter())).total(), -n) for n in open_design]
     for fit, number in sorted(fits, reverse=True)[:4]:
@@ -170,7 +174,7 @@ def _anchored(place: Ints, votes: _Votes, forwards: list[np.ndarray], degree: In
             place[:] = trial
             return True
     place[first] = -2  # no place; it is not tried again
-    return bool(len(open_built) > 1)
+    return len(open_built) > 1
 
 
 def _alike(place: Ints, ends: Ints, votes: _Votes) -> Bools:

@@ -8,7 +8,7 @@ from array import array
 import numpy as np
 
 from ffplan.base.array_math import Floats, Ints
-from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.base.errors import InputError, located
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.results.as_built import AsBuiltReport, BuiltLink
@@ -63,17 +63,7 @@ class AsBuilt:
 
 def fault(file: str, line: int, message: str, remedy: str) -> InputError:
     """Return a located fault of a file that tells of a fabric."""
-    return InputError(
-        Finding(
-            rule="file-as-built",
-            severity=Severity.ERROR,
-            file=file,
-            line=line,
-            column=1,
-            message=message,
-            remedy=remedy,
-        )
-    )
+    return located("file-as-built", file, (line, 1), message, remedy)
 
 
 class Builder:
@@ -177,8 +167,7 @@ class Builder:
         rows: Ints = np.frombuffer(self.rows, np.int64).reshape(-1, 4) if self.rows else np.zeros((0, 4), np.int64)
         rates: Floats = np.frombuffer(self.rates, np.float64) if self.rates else np.zeros(0)
         remarks += self._agree(rows, place)
-        every: Ints = place[rows[:, :2] // PORTS] * PORTS + rows[:, :2] % PORTS
-        ends: Ints = np.sort(every, axis=1)
+        ends: Ints = np.sort(renumbered(rows[:, :2], place), axis=1)
         order = np.lexsort((rates, ends[:, 1], ends[:, 0]))
         ends, rates, lanes = ends[order], rates[order], rows[order, 3]
         first = np.ones(len(ends), bool)
@@ -235,6 +224,22 @@ def peer_of(pairs: Ints, ends: Ints) -> Ints:
     return found
 
 
+def both_ways(ends: Ints) -> Ints:
+    """Return links from each of their ends, shape (2 links, 2)."""
+    return np.concatenate([ends, ends[:, ::-1]])
+
+
+def renumbered(ends: Ints, place: Ints) -> Ints:
+    """Return ends with other numbers of their devices, shape as given.
+
+    Args:
+        ends: ends of links.
+        place: the new number of each device.
+    """
+    found: Ints = place[ends // PORTS] * PORTS + ends % PORTS
+    return found
+
+
 def port_name(names: list[str], end: int) -> str:
     """Return a port as reports name it, such as `leaf-07/p3`."""
     device, port = divmod(end, PORTS)
@@ -251,7 +256,7 @@ def as_built_report(built: AsBuilt, file: str) -> AsBuiltReport:
     order = sorted(range(len(built.devices)), key=lambda number: built.devices[number].name)
     names = [built.devices[number].name for number in order]
     place = np.argsort(order)
-    ends = np.sort(place[built.ends // PORTS] * PORTS + built.ends % PORTS, axis=1)
+    ends = np.sort(renumbered(built.ends, place), axis=1)
     rows = np.lexsort((ends[:, 1], ends[:, 0]))
 
     def of_kind(kind: str) -> tuple[str, ...]:

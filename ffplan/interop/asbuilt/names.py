@@ -276,7 +276,8 @@ def together(where: Matched, devices: Sequence[BuiltDevice], designed: Sequence[
             chosen[name] = best[0][0]
     if not chosen:
         return where
-    moved = {name for name in chosen if list(chosen.values()).count(chosen[name]) == 1}
+    claims = Counter(chosen.values())
+    moved = {name for name, host in chosen.items() if claims[host] == 1}
     for name in moved:
         place[[number for _, number in groups[name]]] = -1
     taken = set(place[place >= 0].tolist())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.whole import whole
 from ffplan.interop.asbuilt.ethernet import EthernetDevice, EthernetLink, plain_name
 from ffplan.interop.asbuilt.lldp import local_name
 from ffplan.interop.asbuilt.model import fault
@@ -24,8 +25,7 @@ def _table(data: dict[str, Any], name: str) -> dict[str, dict[str, Any]]:
 
 def _gbit(text: Any) -> float:
     """Return a rate from megabits as SONiC writes them [Gb/s]; 0 where there is none."""
-    digits = str(text)
-    return int(digits) / 1000 if digits.isascii() and digits.isdigit() and len(digits) < 10 else 0.0
+    return (whole(str(text)) or 0) / 1000
 
 
 def read_config_db(data: dict[str, Any], file: str) -> tuple[list[EthernetLink], EthernetDevice]:
@@ -64,10 +64,9 @@ def _local(tag: str) -> str:
     return tag.rpartition(":")[2]
 
 
-def _found(element: Element, tag: str) -> list[Element]:
-    """Return all elements of a name at or below one."""
-    own = [element] if _local(element.tag) == tag else []
-    return own + [item for child in element.children for item in _found(child, tag)]
+def _found(root: Element, tag: str) -> list[Element]:
+    """Return all elements of a name."""
+    return [element for element in root.below() if _local(element.tag) == tag]
 
 
 def read_minigraph(root: Element, file: str) -> tuple[list[EthernetLink], list[EthernetDevice]]:

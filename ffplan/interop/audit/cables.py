@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from ffplan.base.joined import joined
 from ffplan.base.record import record
 from ffplan.interop.asbuilt.model import PORTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ffplan.base.array_math import Ints
     from ffplan.interop.audit.sides import Differences, Sides
 
 PART = 3
@@ -33,6 +37,11 @@ class CableGroup:
         """All ports."""
         return {end for pair in (*self.lost, *self.stray) for end in pair}
 
+    @property
+    def there(self) -> dict[int, int]:
+        """The other end of every stray cable, by either."""
+        return {one: two for pair in self.stray for one, two in (pair, pair[::-1])}
+
 
 def groups(found: Sides, differences: Differences, explained: set[int]) -> list[CableGroup]:
     """Return differing links in groups that share ports.
@@ -42,28 +51,25 @@ def groups(found: Sides, differences: Differences, explained: set[int]) -> list[
         differences: the links that differ.
         explained: devices whose links differ for a known reason; they are left out.
     """
-    lost = _pairs(found.ours[differences.lost].tolist(), explained)
-    stray = _pairs(found.theirs[differences.stray].tolist(), explained)
-    parent: dict[int, int] = {}
-
-    def root(end: int) -> int:
-        while parent.setdefault(end, end) != end:
-            parent[end] = parent[parent[end]]
-            end = parent[end]
-        return end
-
-    for one, two in (*lost, *stray):
-        parent[root(one)] = root(two)
+    lost = pairs_apart_from(explained, found.ours[differences.lost])
+    stray = pairs_apart_from(explained, found.theirs[differences.stray])
+    roots = joined((*lost, *stray))
     parts: dict[int, CableGroup] = {}
     for kind, pairs in (("lost", lost), ("stray", stray)):
         for pair in pairs:
-            part = parts.setdefault(root(pair[0]), CableGroup([], []))
+            part = parts.setdefault(roots[pair[0]], CableGroup([], []))
             (part.lost if kind == "lost" else part.stray).append(pair)
     return list(parts.values())
 
 
-def _pairs(rows: Iterable[list[int]], explained: set[int]) -> list[tuple[int, int]]:
-    return [(one, two) for one, two in rows if one // PORTS not in explained and two // PORTS not in explained]
+def pairs_apart_from(left_out: set[int], rows: Ints) -> list[tuple[int, int]]:
+    """Return links but for those of some devices.
+
+    Args:
+        left_out: the devices.
+        rows: both ends of every link, shape (links, 2).
+    """
+    return [(one, two) for one, two in rows.tolist() if one // PORTS not in left_out and two // PORTS not in left_out]
 
 
 def kind_of(group: CableGroup) -> str:
@@ -85,9 +91,7 @@ def shift_of(group: CableGroup) -> tuple[int, int] | None:
 
     As many cables as ports of the step may have come round to the other end of the row.
     """
-    there = {}
-    for one, two in group.stray:
-        there[one], there[two] = two, one
+    there = group.there
     found: dict[int, Counter[int]] = {}
     for one, two in group.lost:
         for end, other in ((one, two), (two, one)):
@@ -134,7 +138,8 @@ def parts_not_found(found: Sides, gone: set[int]) -> list[set[int]]:
         return []
     beside: dict[int, list[int]] = {device: [] for device in gone}
     outside = dict.fromkeys(gone, 0)
-    for one, two in (found.ours // PORTS).tolist():
+    ends = found.ours // PORTS
+    for one, two in ends[np.isin(ends, sorted(gone)).any(axis=1)].tolist():
         for own, other in ((one, two), (two, one)):
             if own in gone:
                 if other in gone:

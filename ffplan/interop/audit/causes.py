@@ -12,23 +12,20 @@ from ffplan.base.formatting import first_few, plural
 from ffplan.base.record import record
 from ffplan.interop.asbuilt.model import PORTS
 from ffplan.interop.asbuilt.speeds import rate_words
-from ffplan.interop.audit.cables import CableGroup, groups, kind_of, sharing, shift_of
+from ffplan.interop.audit.cables import CableGroup, groups, kind_of, pairs_apart_from, sharing, shift_of
 from ffplan.interop.audit.effects import capacity, of_losses, of_miswiring
 from ffplan.interop.audit.exchanged import exchanged, title_of
 from ffplan.interop.audit.places import absent, exchanges, links_of, shared_names, unknown
-from ffplan.interop.audit.sides import Differences, Sides, compare
+from ffplan.interop.audit.sides import Differences, Sides, compare, slow_links
 from ffplan.results.as_built import AuditCause
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.base.array_math import Ints
     from ffplan.interop.audit.effects import Capacity
 
 SHARED = 3
 """Fewest links of one device that make one finding."""
-SLOWER = 0.95
-"""Part of the designed rate below which a link is slow [1]; FDR10 and QDR, and rates with their coding, count alike."""
 WHOLE = 0.5
 """Part of all links from which slow ones that run alike are one finding [1]."""
 LANES = 4
@@ -101,10 +98,7 @@ def _missing(found: Sides, have: Capacity, device: int, pairs: list[tuple[int, i
 
 def _rewired(found: Sides, have: Capacity, group: CableGroup, kind: str) -> AuditCause:
     """Return the finding of cables that lead elsewhere."""
-    there = {}
-    for one, two in group.stray:
-        there[one], there[two] = two, one
-    do = []
+    there, bare, do = group.there, _without_cable(found, group), list[str]()
     ends = sorted({end for pair in group.lost for end in pair if end in there})
     if kind == "swapped":
         one, two = _swapped(group)
@@ -118,8 +112,7 @@ def _rewired(found: Sides, have: Capacity, group: CableGroup, kind: str) -> Audi
         do = [f"move its end from {found.port(wrong)} to {found.port(right)}"]
     elif kind == "shifted" and (shift := shift_of(group)) is not None:
         device, step = shift
-        count = len(group.lost) - len(_without_cable(found, group))
-        words = f"{plural(count, 'cable')} at {found.names[device]}"
+        words = f"{plural(len(group.lost) - len(bare), 'cable')} at {found.names[device]}"
         what = f"{words} sit {plural(abs(step), 'port')} too {'high' if step > 0 else 'low'}"
         do = [f"move each {plural(abs(step), 'port')} {'down' if step > 0 else 'up'} at {found.names[device]}"]
     else:
@@ -131,7 +124,6 @@ def _rewired(found: Sides, have: Capacity, group: CableGroup, kind: str) -> Audi
             kept, right = (one, two) if found.roles_of(one) <= found.roles_of(two) else (two, one)
             if kept in there:
                 do.append(f"move the cable of {found.port(kept)} from {found.port(there[kept])} to {found.port(right)}")
-    bare = _without_cable(found, group)
     do += [f"lay, reseat or replace the cable from {_between(found, pair)}" for pair in bare]
     more = (
         f"; {plural(len(bare), 'cable')} not found: {first_few((_between(found, p) for p in bare), LISTED)}"
@@ -171,15 +163,11 @@ def _swapped_rows(found: Sides, have: Capacity, switches: tuple[int, ...], alike
 
 def _without_cable(found: Sides, group: CableGroup) -> list[tuple[int, int]]:
     """Return the links of a group that are lost for good: as many of each lower device as it has cables too few."""
-
-    def lower(pair: tuple[int, int]) -> int:
-        return min(pair, key=lambda end: (found.roles_of(end), end)) // PORTS
-
-    spare = Counter(lower(pair) for pair in group.stray)
+    spare = Counter(found.lower(pair) for pair in group.stray)
     cabled = {end for pair in group.stray for end in pair}
     made = []
     for pair in sorted(group.lost, key=lambda pair: not cabled.isdisjoint(pair), reverse=True):
-        device = lower(pair)
+        device = found.lower(pair)
         if spare[device]:
             spare[device] -= 1
         else:
@@ -219,16 +207,11 @@ def slow(found: Sides, differences: Differences, have: Capacity) -> Iterator[Aud
 
     Those that run alike at one device go together, and all that run alike where they are most of the fabric.
     """
-    rows = np.flatnonzero(differences.same)
-    at = differences.at[rows]
-    rate, lanes, wanted = found.theirs_gbit_s[at], found.theirs_lanes[at], found.ours_gbit_s[rows]
-    below = ((rate > 0) & (rate < SLOWER * wanted)) | ((rate == 0) & (lanes == 1))
     alike: dict[tuple[int, float, float], list[tuple[int, int]]] = {}
-    for n in np.flatnonzero(below).tolist():
-        one, two = found.ours[rows[n]].tolist()
-        alike.setdefault((int(lanes[n]), float(rate[n]), float(wanted[n])), []).append((one, two))
+    for link in slow_links(found, differences):
+        alike.setdefault((link.lanes, link.gbit_s, link.wanted_gbit_s), []).append(link.ends)
     for (width, seen, meant), pairs in alike.items():
-        whole = len(pairs) > WHOLE * len(rows) and len(pairs) >= SHARED
+        whole = len(pairs) > WHOLE * differences.same.sum() and len(pairs) >= SHARED
         parts = [(-1, pairs)] if whole else sharing(pairs, SHARED)
         for device, held in parts:
             yield _slow(found, have, device, held, (width, seen, meant))
@@ -294,7 +277,8 @@ def causes(found: Sides, shared: tuple[str, ...] = ()) -> Audited:
     held = _held(found, moved)
     left = set(moved) - set(moved.values())  # their own places are empty, as their finding says
     gone = set(np.flatnonzero(~held.present).tolist())
-    explained = gone | left | (set(range(found.devices, len(found.names))) - set(moved))
+    strangers = set(range(found.devices, len(found.names)))
+    explained = gone | left | (strangers - set(moved))
     made = [
         *exchanges(found, moved, have),
         *absent(held, have),
@@ -303,27 +287,15 @@ def causes(found: Sides, shared: tuple[str, ...] = ()) -> Audited:
         *unknown(placed, set(moved)),
         *shared_names(shared),
     ]
-    whole = CableGroup(
-        *(_pairs(placed, rows) for rows in (placed.ours[differences.lost], placed.theirs[differences.stray]))
-    )
+    rows = (placed.ours[differences.lost], placed.theirs[differences.stray])
+    whole = CableGroup(*(pairs_apart_from(strangers, part) for part in rows))
     lost = [(pair, 1.0) for pair in _without_cable(placed, whole)]
-    effect = of_losses(have, [*lost, *slow_parts(placed, differences)]) if len(made) > 1 else ""
+    slower = [
+        (link.ends, 1 - link.gbit_s / link.wanted_gbit_s) for link in slow_links(placed, differences) if link.gbit_s
+    ]
+    effect = of_losses(have, [*lost, *slower]) if len(made) > 1 else ""
     rank = {"error": 0, "warning": 1, "info": 2}
     return Audited(sorted(made, key=lambda cause: (rank[cause.severity], -cause.links)), placed, differences, effect)
-
-
-def _pairs(found: Sides, rows: Ints) -> list[tuple[int, int]]:
-    """Return links between devices of the design."""
-    return [(one, two) for one, two in rows.tolist() if max(one, two) // PORTS < found.devices]
-
-
-def slow_parts(found: Sides, differences: Differences) -> list[tuple[tuple[int, int], float]]:
-    """Return the links that run below their design, each with the part of its rate that is lost [1]."""
-    rows = np.flatnonzero(differences.same)
-    rate, wanted = found.theirs_gbit_s[differences.at[rows]], found.ours_gbit_s[rows]
-    below = np.flatnonzero((rate > 0) & (rate < SLOWER * wanted)).tolist()
-    ends = found.ours[rows].tolist()
-    return [((ends[n][0], ends[n][1]), 1 - float(rate[n] / wanted[n])) for n in below]
 
 
 def _held(found: Sides, moved: dict[int, int]) -> Sides:

@@ -30,13 +30,8 @@ class Capacity:
     found: Sides
     up: Counter[tuple[int, int]]
     """Links of every device to each tier above it."""
-    nics: Counter[str]
+    ends: dict[str, list[int]]
     """Endpoints of every host."""
-
-    def upward(self, pair: tuple[int, int]) -> int:
-        """Return the lower device of a link; of a link within a tier, the first."""
-        one, two = pair[0] // PORTS, pair[1] // PORTS
-        return min((one, two), key=lambda device: (int(self.found.roles[device]), device))
 
 
 def capacity(found: Sides) -> Capacity:
@@ -45,11 +40,20 @@ def capacity(found: Sides) -> Capacity:
     Args:
         found: both fabrics.
     """
-    up: Counter[tuple[int, int]] = Counter()
-    for pair in found.ours.tolist():
-        up.update(_charged(found, (pair[0], pair[1])))
-    hosts = Counter(host_of(found.names[device]) for device in np.flatnonzero(found.roles == 0).tolist())
-    return Capacity(found=found, up=up, nics=hosts)
+    devices = found.ours // PORTS
+    tiers = found.roles[devices]
+    level = tiers[:, 0] == tiers[:, 1]
+    order = np.argsort(tiers, axis=1, kind="stable")
+    devices, tiers = (np.take_along_axis(column, order, axis=1) for column in (devices, tiers))
+    charged = np.concatenate(
+        [np.column_stack([devices[:, 0], tiers[:, 1]]), np.column_stack([devices, tiers])[level][:, [1, 2]]]
+    )
+    keys, counts = np.unique(charged, axis=0, return_counts=True)
+    up = Counter(dict(zip(map(tuple, keys.tolist()), counts.tolist(), strict=True)))
+    ends: dict[str, list[int]] = {}
+    for device in np.flatnonzero(found.roles == 0).tolist():
+        ends.setdefault(host_of(found.names[device]), []).append(device)
+    return Capacity(found=found, up=up, ends=ends)
 
 
 def _charged(found: Sides, pair: tuple[int, int]) -> list[tuple[int, int]]:
@@ -87,13 +91,13 @@ def of_losses(have: Capacity, lost: Iterable[tuple[tuple[int, int], float]]) -> 
 
 
 def _hosts_words(have: Capacity, hosts: dict[str, list[float]]) -> list[str]:
-    cut = [host for host, parts in hosts.items() if sum(parts) > 0.999 * have.nics[host]]
+    cut = [host for host, parts in hosts.items() if sum(parts) > 0.999 * len(have.ends[host])]
     words = [f"{first_few(cut)} {'is' if len(cut) == 1 else 'are'} off the fabric"] if cut else []
     slowed = {host: parts for host, parts in hosts.items() if host not in cut}
     if slowed:
         worst, parts = max(slowed.items(), key=lambda item: max(item[1]))
         gone = [part for part in parts if part > 0.999]
-        count = have.nics[worst]
+        count = len(have.ends[worst])
         kept = (count - len(gone)) / count if gone else 1 - max(parts)
         why = (
             f"{len(gone)} of its {plural(count, 'NIC port' if _ported(have, worst) else 'NIC')} gone"
@@ -107,7 +111,7 @@ def _hosts_words(have: Capacity, hosts: dict[str, list[float]]) -> list[str]:
 
 def _ported(have: Capacity, host: str) -> bool:
     """Return whether the endpoints of a host are ports of its NICs, such as nic0p1."""
-    return any(PORTED.search(name) for name in have.found.names[: have.found.devices] if host_of(name) == host)
+    return any(PORTED.search(have.found.names[end]) for end in have.ends[host])
 
 
 def _switch_words(have: Capacity, tier: int, switches: dict[int, float]) -> list[str]:
@@ -127,6 +131,8 @@ def _switch_words(have: Capacity, tier: int, switches: dict[int, float]) -> list
 def of_miswiring(have: Capacity, lost: Iterable[tuple[int, int]], stray: Iterable[tuple[int, int]]) -> str:
     """Return what cables at other ports cost, in words: nothing where the same devices are joined by as many links.
 
+    There are as many cables as designed; what is lost for good is told by `of_losses`.
+
     Args:
         have: the links of the design.
         lost: ends of links of the design that are not there.
@@ -136,13 +142,10 @@ def of_miswiring(have: Capacity, lost: Iterable[tuple[int, int]], stray: Iterabl
     def joined(pairs: Iterable[tuple[int, int]]) -> Counter[tuple[int, int]]:
         return Counter((min(a, b), max(a, b)) for a, b in ((one // PORTS, two // PORTS) for one, two in pairs))
 
-    lost, stray = list(lost), list(stray)
     before, after = joined(lost), joined(stray)
     names = have.found.names
     if before == after:
         return "the same devices are joined at other ports: no bandwidth is lost, but tables and labels are wrong"
-    if _unbalanced(before, after):
-        return of_losses(have, [(pair, 1.0) for pair in lost]) or "links are fewer than designed"
     moved = sorted({device for pair in before - after for device in pair if have.found.roles[device] == 0})
     if moved:
         hosts = first_few(host_of(names[device]) for device in moved)
@@ -150,7 +153,3 @@ def of_miswiring(have: Capacity, lost: Iterable[tuple[int, int]], stray: Iterabl
     pair, more = max((after - before).items())
     words = f"{names[pair[0]]} and {names[pair[1]]}"
     return f"{words} have {more} links too many, and others too few: routes pile up on what is left"
-
-
-def _unbalanced(before: Counter[tuple[int, int]], after: Counter[tuple[int, int]]) -> bool:
-    return sum(after.values()) < sum(before.values())

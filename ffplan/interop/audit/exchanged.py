@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.interop.asbuilt.model import PORTS, peer_of
-from ffplan.interop.audit.sides import both_ways, compare
+from ffplan.base.joined import joined
+from ffplan.interop.asbuilt.model import PORTS, both_ways, peer_of
+from ffplan.interop.audit.sides import compare
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Ints
@@ -53,9 +54,14 @@ def exchanged(found: Sides) -> dict[int, int]:
     switches = {device: place for device, place in moved.items() if found.roles[place]}
     hosts = _hosts(found, {device: place for device, place in moved.items() if not found.roles[place]})
     best = dict[int, int]()
+    fewest = len(compare(found).lost)
     for part in (*_cycles(switches), *_cycles(hosts, by_host=found)):
-        if _closed(part, found) and _better(found, {**best, **part}, best):
+        if not _closed(part, found):
+            continue
+        lost = len(compare(found.moved({**best, **part})).lost)
+        if lost < fewest:
             best.update(part)
+            fewest = lost
     return best
 
 
@@ -103,29 +109,17 @@ def _hosts(found: Sides, moved: dict[int, int]) -> dict[int, int]:
 
 def _cycles(moved: dict[int, int], by_host: Sides | None = None) -> list[dict[int, int]]:
     """Return moves in groups that belong together: devices that take each other's places, in a ring or a row."""
-    group: dict[object, object] = {}
 
-    def key(device: int) -> object:
+    def key(device: int) -> int | str:
         return title_of(by_host, device) if by_host else device
 
-    def root(item: object) -> object:
-        while group.setdefault(item, item) != item:
-            item = group[item]
-        return item
-
-    for device, place in moved.items():
-        group[root(key(device))] = root(key(place))
+    roots = joined((key(device), key(place)) for device, place in moved.items())
     parts: dict[object, dict[int, int]] = {}
     for device, place in moved.items():
-        parts.setdefault(root(key(device)), {})[device] = place
+        parts.setdefault(roots[key(device)], {})[device] = place
     return list(parts.values())
 
 
 def _closed(part: dict[int, int], found: Sides) -> bool:
     """Return whether every place is free: left by another of the group, or of a device that was not found."""
     return all(place in part or not found.present[place] for place in part.values())
-
-
-def _better(found: Sides, with_it: dict[int, int], without: dict[int, int]) -> bool:
-    """Return whether fewer links differ with some moves."""
-    return len(compare(found.moved(with_it)).lost) < len(compare(found.moved(without)).lost)

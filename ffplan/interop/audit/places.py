@@ -50,7 +50,7 @@ def absent(found: Sides, have: Capacity) -> Iterator[AuditCause]:
             what=f"switch {name} was not found{with_it}",
             where=(name,),
             do=(f"check power, boot and the cables of {name}; then its place in the files",),
-            effect=of_losses(have, [(pair, 1.0) for pair in near if have.upward(pair) != switch]),
+            effect=of_losses(have, [(pair, 1.0) for pair in near if found.lower(pair) != switch]),
             links=len(near),
             severity="error",
         )
@@ -72,7 +72,7 @@ def _absent_part(found: Sides, have: Capacity, part: set[int]) -> AuditCause:
         f"({first_few(names)}), with {plural(len(part) - len(names), 'endpoint')}: a plane, a zone, or a pod",
         where=tuple(names),
         do=("give the files of every plane and zone, or compare one (--plane, --zone)",),
-        effect=of_losses(have, [(p, 1.0) for p in near if (d := have.upward(p)) not in part or not found.roles[d]]),
+        effect=of_losses(have, [(p, 1.0) for p in near if (d := found.lower(p)) not in part or not found.roles[d]]),
         links=len(near),
     )
 
@@ -80,7 +80,7 @@ def _absent_part(found: Sides, have: Capacity, part: set[int]) -> AuditCause:
 def _absent_host(found: Sides, have: Capacity, host: str, own: list[int]) -> AuditCause:
     """Return the finding of a node without some or all of its NICs."""
     near = links_of(found, set(own))
-    every = [n for n in np.flatnonzero(found.roles == 0).tolist() if host_of(found.names[n]) == host]
+    every = have.ends[host]
     down = not found.present[every].any() and bool(np.isin(every, found.ours // PORTS).all())
     names = tuple(found.names[device] for device in own)
     ports = first_few(found.port(max(pair, key=lambda end: found.roles[end // PORTS])) for pair in near)

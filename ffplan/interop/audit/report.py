@@ -8,10 +8,10 @@ import numpy as np
 
 from ffplan.base.formatting import plural
 from ffplan.interop.asbuilt.matching import matched
-from ffplan.interop.asbuilt.model import PORTS, peer_of
+from ffplan.interop.asbuilt.model import PORTS, both_ways, peer_of
 from ffplan.interop.asbuilt.names import named, together
-from ffplan.interop.audit.causes import SLOWER, causes
-from ffplan.interop.audit.sides import both_ways, sides, simulated
+from ffplan.interop.audit.causes import causes
+from ffplan.interop.audit.sides import sides, simulated, slow_links
 from ffplan.results.as_built import DiffReport, Miswired, Renamed, SlowLink
 from ffplan.results.design import SCHEMA_VERSION
 
@@ -57,7 +57,6 @@ def audit(wanted: Designed, built: AsBuilt, where: Matched, design: str) -> Diff
     made = causes(found, built.shared)
     there, differences = made.placed, made.differences
     missing, extra, miswired = _rows(there, differences)
-    names = [*wanted.names]
     return DiffReport(
         schema_version=SCHEMA_VERSION,
         design=design,
@@ -66,8 +65,8 @@ def audit(wanted: Designed, built: AsBuilt, where: Matched, design: str) -> Diff
         causes=tuple(made.causes),
         effect=made.effect,
         by_name=where.by_name,
-        by_wiring=_renamed(names, built, where),
-        absent=tuple(sorted(names[n] for n in np.flatnonzero(~found.present).tolist() if _visible(found)[n])),
+        by_wiring=_renamed(wanted.names, built, where),
+        absent=tuple(sorted(wanted.names[n] for n in np.flatnonzero(~found.present & _visible(found)).tolist())),
         unknown=tuple(sorted(found.names[found.devices :])),
         missing=missing,
         extra=extra,
@@ -128,19 +127,13 @@ def _rows(
 
 def _slow(found: Sides, differences: Differences) -> tuple[SlowLink, ...]:
     """Return the links that run below their designed rate, or on one lane."""
-    made = []
-    for row in np.flatnonzero(differences.same).tolist():
-        at = int(differences.at[row])
-        rate, lanes = float(found.theirs_gbit_s[at]), int(found.theirs_lanes[at])
-        wanted = float(found.ours_gbit_s[row])
-        if (rate and rate < SLOWER * wanted) or (not rate and lanes == 1):
-            one, two = found.ours[row].tolist()
-            slow = SlowLink(
-                a=found.full(one),
-                b=found.full(two),
-                designed_gbit_s=wanted,
-                found_gbit_s=rate or None,
-                lanes=lanes or None,
-            )
-            made.append(slow)
-    return tuple(made)
+    return tuple(
+        SlowLink(
+            a=found.full(link.ends[0]),
+            b=found.full(link.ends[1]),
+            designed_gbit_s=link.wanted_gbit_s,
+            found_gbit_s=link.gbit_s or None,
+            lanes=link.lanes or None,
+        )
+        for link in slow_links(found, differences)
+    )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ffplan.base.array_math import Bools, Floats, Ints
 from ffplan.base.record import record
-from ffplan.interop.asbuilt.model import PORTS, peer_of, port_name
+from ffplan.interop.asbuilt.model import PORTS, both_ways, peer_of, port_name, renumbered
 
 if TYPE_CHECKING:
     from ffplan.fabric.wiring.names import Names
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 IBSIM_GBIT_S = 10.0
 """Rate of ibsim's links without a speed: four lanes of SDR [Gb/s]."""
+
+SLOWER = 0.95
+"""Part of the designed rate below which a link is slow [1]; FDR10 and QDR, and rates with their coding, count alike."""
 
 
 @record
@@ -71,8 +74,6 @@ class Sides:
 
     names: list[str]
     """Names; those of the design for devices that it has."""
-    found_as: dict[int, str]
-    """Names as built of devices that have another in the design."""
     roles: Ints
     """Tier of every device of the design, shape (devices of the design,)."""
     present: Bools
@@ -106,16 +107,15 @@ class Sides:
         device = end // PORTS
         return int(self.roles[device]) if device < self.devices else -1
 
+    def lower(self, pair: tuple[int, int]) -> int:
+        """Return the device at the lower end of a link; of a link within a tier, the first."""
+        return min(pair, key=lambda end: (self.roles_of(end), end)) // PORTS
+
     def moved(self, to: dict[int, int]) -> Sides:
         """Return the fabrics with devices as built taken for others."""
         place = np.arange(len(self.names))
         place[list(to)] = list(to.values())
-        return replace(self, theirs=place[self.theirs // PORTS] * PORTS + self.theirs % PORTS)
-
-
-def both_ways(ends: Ints) -> Ints:
-    """Return links from each of their ends, shape (2 links, 2)."""
-    return np.concatenate([ends, ends[:, ::-1]])
+        return replace(self, theirs=renumbered(self.theirs, place))
 
 
 def sides(wanted: Designed, built: AsBuilt, matched: Matched) -> Sides:
@@ -133,21 +133,15 @@ def sides(wanted: Designed, built: AsBuilt, matched: Matched) -> Sides:
     names = [*wanted.names, *(d.name for d, at in zip(built.devices, matched.place.tolist(), strict=True) if at < 0)]
     present = np.zeros(count, bool)
     present[matched.place[matched.place >= 0]] = True
-    found_as = {
-        at: device.name
-        for device, at in zip(built.devices, matched.place.tolist(), strict=True)
-        if at >= 0 and device.name != wanted.names[at]
-    }
     kept = _visible(wanted, built, matched)
     plain = simulated(built)
     return Sides(
         names=names,
-        found_as=found_as,
         roles=wanted.roles,
         present=present,
         ours=wanted.ends[kept],
         ours_gbit_s=wanted.gbit_s[kept],
-        theirs=place[built.ends // PORTS] * PORTS + built.ends % PORTS,
+        theirs=renumbered(built.ends, place),
         theirs_gbit_s=np.zeros_like(built.gbit_s) if plain else built.gbit_s,
         theirs_lanes=np.zeros_like(built.lanes) if plain else built.lanes,
     )
@@ -202,3 +196,33 @@ def compare(found: Sides) -> Differences:
     stray = np.ones(len(theirs), bool)
     stray[at[same]] = False
     return Differences(same=same, lost=np.flatnonzero(~same), stray=np.flatnonzero(stray), at=at)
+
+
+@record
+class SlowCable:
+    """A link that is as designed, and runs below its rate or on one lane."""
+
+    ends: tuple[int, int]
+    """Its ends, as the design has them."""
+    lanes: int
+    """Lanes as built; 0 where unknown."""
+    gbit_s: float
+    """Rate as built [Gb/s]; 0 where unknown."""
+    wanted_gbit_s: float
+    """Rate of the design [Gb/s]."""
+
+
+def slow_links(found: Sides, differences: Differences) -> list[SlowCable]:
+    """Return the links that run below their designed rate, or on one lane where the rate is unknown.
+
+    Args:
+        found: both fabrics.
+        differences: what differs between them.
+    """
+    rows = np.flatnonzero(differences.same)
+    at = differences.at[rows]
+    rate, lanes, wanted = found.theirs_gbit_s[at], found.theirs_lanes[at], found.ours_gbit_s[rows]
+    below = ((rate > 0) & (rate < SLOWER * wanted)) | ((rate == 0) & (lanes == 1))
+    columns = (found.ours[rows], lanes, rate, wanted)
+    made = zip(*(column[below].tolist() for column in columns), strict=True)
+    return [SlowCable((one, two), width, seen, meant) for (one, two), width, seen, meant in made]

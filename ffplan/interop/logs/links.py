@@ -6,6 +6,7 @@ import csv
 import re
 from xml.parsers import expat
 
+from ffplan.base.whole import whole
 from ffplan.interop.logs.measured import refuse, stem
 from ffplan.results.acceptance import Measured
 
@@ -21,13 +22,11 @@ _PORT = re.compile(r"\bPN:([0-9A-Fa-f]+)")
 GBYTE = 8.0
 """Bits of a byte."""
 MOST_DEPTH = 40
-DIGITS = 9
-"""Most digits of a width or a speed [1]."""
 
 
 def _short(text: str) -> bool:
     """Return whether a text is a whole number of a few digits."""
-    return text.isascii() and text.isdigit() and len(text) <= DIGITS
+    return whole(text) is not None
 
 
 def is_smi(text: str) -> bool:

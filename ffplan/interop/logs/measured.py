@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.base.errors import located
 
 
 def refuse(file: str, line: int, message: str, remedy: str, column: int = 1) -> NoReturn:
@@ -13,17 +13,7 @@ def refuse(file: str, line: int, message: str, remedy: str, column: int = 1) -> 
     Raises:
         InputError: always.
     """
-    raise InputError(
-        Finding(
-            rule="measured-log",
-            severity=Severity.ERROR,
-            message=message,
-            remedy=remedy,
-            file=file,
-            line=line,
-            column=column,
-        )
-    )
+    raise located("measured-log", file, (line, column), message, remedy)
 
 
 AS_WRITTEN = "give the log as the program wrote it"

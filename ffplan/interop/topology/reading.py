@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import first_few, plural
+from ffplan.base.whole import whole
 from ffplan.interop.topology.model import PciDevice, RootPortFound, ServerTopology
 from ffplan.interop.topology.pcie import link_of
 from ffplan.interop.topology.scale_up import links_of, structure
@@ -48,41 +49,36 @@ def _pci_id(element: Element, file: str) -> str:
     return "" if parts[0] in ("0000", "ffff") else ":".join(parts)
 
 
-def _whole(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 10 else None
-
-
 class _Walk:
     """What the elements so far describe."""
 
     def __init__(self, root: Element, file: str) -> None:
         self.file = file
-        self.listed = _has(root, "gpu")
+        tags = {element.tag for element in root.below()}
+        self.listed = "gpu" in tags
         """True where GPUs are elements of their own; without them PCI classes tell."""
-        self.netted = _has(root, "net")
+        self.netted = "net" in tags
         self.links: list[ScaleUpLink] = []
         self.coherent = False
         self.management: list[PciDevice] = []
 
-    def port(self, element: Element, way: tuple[PcieRate | None, ...] = ()) -> RootPortFound:
+    def port(self, element: Element) -> RootPortFound:
         """Return the devices at and below an element that hangs at a CPU."""
         gpus: list[PciDevice] = []
         nics: list[PciDevice] = []
-        self._collect(element, way, gpus, nics)
+        self._collect(element, gpus, nics)
         return RootPortFound(gpus=tuple(gpus), nics=tuple(nics))
 
-    def _collect(
-        self, element: Element, way: tuple[PcieRate | None, ...], gpus: list[PciDevice], nics: list[PciDevice]
-    ) -> None:
+    def _collect(self, element: Element, gpus: list[PciDevice], nics: list[PciDevice]) -> None:
         if element.tag == "nic":
-            nics += self._nic(element, None, way)
+            nics += self._nic(element, None, None)
             return
         if element.tag == "gpu":
-            gpus.append(self._gpu(element, element, way))
+            gpus.append(self._gpu(element, element, None))
             return
         if element.tag != "pci":
             return
-        here = (*way, link_of(element, self.file))
+        here = link_of(element, self.file)
         own_gpus, own_nics = element.named("gpu"), element.named("nic")
         pci_class = element.attributes.get("class", "").lower()
         if own_gpus or (not self.listed and not own_nics and pci_class.startswith(GPUS)):
@@ -93,27 +89,27 @@ class _Walk:
         elif not self.netted and pci_class.startswith(NICS):
             nics.append(self._device(element, here))
         for child in element.named("pci"):
-            self._collect(child, here, gpus, nics)
+            self._collect(child, gpus, nics)
 
-    def _device(self, element: Element, way: tuple[PcieRate | None, ...]) -> PciDevice:
+    def _device(self, element: Element, link: PcieRate | None) -> PciDevice:
         return PciDevice(
             bus=element.attributes.get("busid", "").lower(),
             pci_id=_pci_id(element, self.file),
             name="",
             number=None,
-            link=way[-1] if way else None,
+            link=link,
             line=element.line,
         )
 
-    def _gpu(self, element: Element, gpu: Element | None, way: tuple[PcieRate | None, ...]) -> PciDevice:
-        found = self._device(element, way)
+    def _gpu(self, element: Element, gpu: Element | None, link: PcieRate | None) -> PciDevice:
+        found = self._device(element, link)
         if gpu is None:
             return found
         self.links += links_of(gpu, found.bus)
         self.coherent |= bool(gpu.named("c2c"))
-        return replace(found, number=_whole(gpu.attributes.get("dev")))
+        return replace(found, number=whole(gpu.attributes.get("dev", "")))
 
-    def _nic(self, nic: Element, card: Element | None, way: tuple[PcieRate | None, ...]) -> list[PciDevice]:
+    def _nic(self, nic: Element, card: Element | None, link: PcieRate | None) -> list[PciDevice]:
         """Return the card of a NIC with the rate of its fastest port; nothing where it serves management alone."""
         nets = nic.named("net")
         rates = []
@@ -125,23 +121,19 @@ class _Walk:
         known = [rate for rate in rates if rate is not None]
         first = nets[rates.index(max(known))] if known else nets[0] if nets else nic
         found = (
-            self._device(card, way)
+            self._device(card, link)
             if card
             else PciDevice(bus="", pci_id="", name="", number=None, link=None, line=nic.line)
         )
         name = first.attributes.get("name", "")
         found = replace(
-            found, name=name, number=_whole(first.attributes.get("dev")), gbyte_s=max(known) if known else None
+            found, name=name, number=whole(first.attributes.get("dev", "")), gbyte_s=max(known) if known else None
         )
         slow = bool(known) and max(known) <= MANAGEMENT_GBYTE_S
         if slow or (card is None and not known):
             self.management.append(found)
             return []
         return [found]
-
-
-def _has(element: Element, tag: str) -> bool:
-    return any(child.tag == tag or _has(child, tag) for child in element.children)
 
 
 def _cpu_words(cpu: Element) -> tuple[str, str]:
@@ -176,23 +168,21 @@ def read_server(data: bytes, file: str) -> ServerTopology:
     for position, cpu in enumerate(root.named("cpu")):
         words, cpuid = _cpu_words(cpu)
         ports = [walk.port(child) for child in cpu.children]
-        numa = _whole(cpu.attributes.get("numaid"))
+        numa = whole(cpu.attributes.get("numaid", ""))
         if numa is not None and numa >= MOST_NODES:
             words = f"`numaid` is {numa:,}, and a server has fewer than {MOST_NODES} NUMA nodes"
             raise fault(file, cpu, words, "number the NUMA nodes from 0")
-        threads = _threads(cpu.attributes.get("affinity", ""))
         nodes.append(
             NumaNode(
                 number=position if numa is None else numa,
                 cpu=words,
                 cpuid=cpuid,
-                threads=threads,
                 ports=tuple(port for port in ports if port.gpus or port.nics),
             )
         )
     gpus = [gpu for node in nodes for port in node.ports for gpu in port.gpus]
     if not gpus:
-        devices = _every(root, "pci")
+        devices = [element for element in root.below() if element.tag == "pci"]
         bare = bool(devices) and not any("class" in child.attributes for child in devices)
         what = "PCI devices have bus ids alone: nothing tells which are GPUs" if bare else "no GPU is listed"
         remedy = "give the file that NCCL writes on the server itself (NCCL_TOPO_DUMP_FILE)"
@@ -206,19 +196,6 @@ def read_server(data: bytes, file: str) -> ServerTopology:
         management=tuple(walk.management),
         warnings=(*assumed, *scale_up.faults, *_slow_links(gpus), *_slow_ports(nodes), *_repeated(gpus)),
     )
-
-
-def _every(element: Element, tag: str) -> list[Element]:
-    found = [element] if element.tag == tag else []
-    for child in element.children:
-        found += _every(child, tag)
-    return found
-
-
-def _threads(affinity: str) -> int:
-    """Return the threads of an affinity mask, in groups of 32 bits between commas; 0 where there is none."""
-    text = affinity.replace(",", "").lower()
-    return int(text, 16).bit_count() if re.fullmatch("[0-9a-f]{1,4096}", text) else 0
 
 
 def _slow_links(gpus: list[PciDevice]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import first_few
 from ffplan.base.record import record
+from ffplan.base.whole import whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,10 +55,6 @@ class ScaleUpFound:
     """What the file says wrongly, in words."""
 
 
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 1
-
-
 def links_of(gpu: Element, bus: str) -> list[ScaleUpLink]:
     """Return the scale-up links of a GPU.
 
@@ -69,7 +66,7 @@ def links_of(gpu: Element, bus: str) -> list[ScaleUpLink]:
         ScaleUpLink(
             gpu=bus,
             target=child.attributes.get("target", "").lower(),
-            count=_number(child.attributes.get("count", "1")),
+            count=1 if (count := whole(child.attributes.get("count", "1"), 3)) is None else count,
             kind=child.tag,
             switch=child.attributes.get("tclass", "").lower().startswith(SWITCH),
             line=child.line,

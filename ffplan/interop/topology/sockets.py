@@ -21,8 +21,6 @@ class NumaNode:
     number: int
     cpu: str
     cpuid: str
-    threads: int
-    """Threads of its affinity mask; 0 where the file does not say."""
     ports: tuple[RootPortFound, ...]
 
 
