@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import yaml
 
-from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.base.errors import located
 from ffplan.inputs import limits
 from ffplan.inputs.scalars import resolve_plain
 
@@ -72,17 +72,7 @@ class _Composer:
         self.root: Node | None = None
 
     def fail(self, rule: str, line: int, column: int, message: str, remedy: str) -> NoReturn:
-        raise InputError(
-            Finding(
-                rule=rule,
-                severity=Severity.ERROR,
-                file=self.file,
-                line=line,
-                column=column,
-                message=message,
-                remedy=remedy,
-            )
-        )
+        raise located(rule, self.file, (line, column), message, remedy)
 
     def feed(self, event: Any) -> None:
         line, column = self.places.at(event.start_mark)
@@ -257,30 +247,16 @@ def _events(text: str, file: str, places: _Places) -> Iterator[Any]:
         remedy = "check quotes, colons and indentation here"
         if _character(text, line, column) == "\t":
             problem, remedy = "a tab stands where YAML wants spaces", "indent with spaces"
-        raise InputError(
-            Finding(
-                rule="yaml-syntax",
-                severity=Severity.ERROR,
-                file=file,
-                line=line,
-                column=column,
-                message=problem,
-                remedy=remedy,
-            )
-        ) from None
+        raise located("yaml-syntax", file, (line, column), problem, remedy) from None
     except yaml.reader.ReaderError as error:
         before = text[: error.position] if isinstance(error.position, int) else ""
         line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
-        raise InputError(
-            Finding(
-                rule="file-not-text",
-                severity=Severity.ERROR,
-                file=file,
-                line=line,
-                column=column,
-                message=f"the character U+{_codepoint(error.character):04X} is not allowed in YAML",
-                remedy="save the file as plain UTF-8 text",
-            )
+        raise located(
+            "file-not-text",
+            file,
+            (line, column),
+            f"the character U+{_codepoint(error.character):04X} is not allowed in YAML",
+            "save the file as plain UTF-8 text",
         ) from None
 
 
@@ -303,15 +279,11 @@ def compose(text: str, file: str) -> Node:
     for event in _events(text, file, places):
         composer.feed(event)
     if composer.root is None or composer.root.data is None:
-        raise InputError(
-            Finding(
-                rule="file-empty",
-                severity=Severity.ERROR,
-                file=file,
-                line=1,
-                column=1,
-                message="the file holds no data",
-                remedy="a design starts with `name:`, any other file with `kind:`; `ffplan schema` lists the fields",
-            )
+        raise located(
+            "file-empty",
+            file,
+            (1, 1),
+            "the file holds no data",
+            "a design starts with `name:`, any other file with `kind:`; `ffplan schema` lists the fields",
         )
     return composer.root

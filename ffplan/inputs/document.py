@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.base.errors import Finding, InputError, Severity, located
 from ffplan.base.files import read_limited
 from ffplan.base.record import record
 from ffplan.inputs import limits
@@ -78,17 +78,7 @@ class Document:
 
 
 def _fault(rule: str, file: str, message: str, remedy: str, place: tuple[int, int] = (1, 1)) -> InputError:
-    return InputError(
-        Finding(
-            rule=rule,
-            severity=Severity.ERROR,
-            file=file,
-            line=place[0],
-            column=place[1],
-            message=message,
-            remedy=remedy,
-        )
-    )
+    return located(rule, file, place, message, remedy)
 
 
 def read_bytes(path: Path, file: str) -> bytes:
