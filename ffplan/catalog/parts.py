@@ -300,6 +300,10 @@ class ScaleUp(Frozen):
     """Name of the network, such as NVLink, xGMI or ICI."""
     nodes: Count = 1
     """Servers that one switch joins, such as the 18 trays of an NVL72 rack; only with `switched`."""
+    ports: CountFigure | None = None
+    """Links of an accelerator to the switches [1]; only with `switched`."""
+    switches: CountFigure | None = None
+    """Switch chips of a domain [1]; only with `switched`."""
 
 
 class ServerPower(Frozen):

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.array_math import some
 from ffplan.base.outcomes import CostLine, MissingPrice
 from ffplan.base.record import record
+from ffplan.fabric.networks import plan_networks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.catalog.parts import Link
+    from ffplan.catalog.parts import Link, Switch
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
 
@@ -88,18 +89,43 @@ def line_total(quantity: Any, unit_price: Any) -> Any:
 
 
 def cable_items(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[str, Link, int]]:
-    """Return (category, link, cables): from the floor plan where the design has one, else one type for each kind."""
+    """Return (category, link, cables) of the fabric and the networks beside it.
+
+    Those of the fabric come from the floor plan where the design has one; else there is one type for each kind.
+    """
+    others = [item for net in plan_networks(design, fabric) for item in cable_items(net.design, net.plan)]
     if design.spec.floor is None:
         return [
             ("endpoint-links", design.endpoint_link, fabric.endpoint_cables),
             ("inter-switch-links", design.inter_switch_link, fabric.inter_switch_cables),
+            *others,
         ]
     from ffplan.fabric.family import wire
     from ffplan.fabric.wiring.cabling import quantities
 
     parts = {link.id: link for link in design.cable_choices}
     found = quantities(design, wire(design, fabric))
-    return [(category, parts[name], count) for (category, name), count in sorted(found.items())]
+    return [*((category, parts[name], count) for (category, name), count in sorted(found.items())), *others]
+
+
+def switch_items(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[Switch, int]]:
+    """Return each model of switch with its number, over the roles that use it and the networks beside the fabric.
+
+    Args:
+        design: the design.
+        fabric: its fabric.
+    """
+    models: dict[str, Switch] = {}
+    counts: dict[str, int] = {}
+    for role, count in fabric.switches_by_role.items():
+        model = design.switch_of(role)
+        models[model.id] = model
+        counts[model.id] = counts.get(model.id, 0) + count
+    for network in plan_networks(design, fabric):
+        for model, count in switch_items(network.design, network.plan):
+            models[model.id] = model
+            counts[model.id] = counts.get(model.id, 0) + count
+    return [(models[name], count) for name, count in counts.items() if name == design.switch.id or some(count)]
 
 
 def bill_of_materials(
@@ -115,9 +141,19 @@ def bill_of_materials(
     items = [
         Item("storage" if g.group.role == "storage" else "servers", g.server.id, g.group.count) for g in design.groups
     ]
-    items.append(Item("switches", design.switch.id, fabric.switches))
+    items += [Item("switches", model.id, count) for model, count in switch_items(design, fabric)]
     items += [Item(category, link.id, count) for category, link, count in links]
-    return tuple(item for item in items if some(item.quantity))
+    return tuple(item for item in _merged(items) if some(item.quantity))
+
+
+def _merged(items: list[Item]) -> Iterator[Item]:
+    """Yield each part of a category once, with all of its pieces."""
+    counts: dict[tuple[str, str], int] = {}
+    for item in items:
+        key = item.category, item.part
+        counts[key] = counts.get(key, 0) + item.quantity
+    for (category, part), quantity in counts.items():
+        yield Item(category, part, quantity)
 
 
 def _lines(design: ResolvedDesign, items: list[Item]) -> Iterator[CostLine]:

@@ -9,12 +9,12 @@ from ffplan.base.outcomes import MissingFigure
 from ffplan.base.record import record
 from ffplan.catalog.evidence import PowerFigure
 from ffplan.catalog.parts import StorageServer
-from ffplan.cost.bom import cable_items
+from ffplan.cost.bom import cable_items, switch_items
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.catalog.parts import Link
+    from ffplan.catalog.parts import Link, Switch
     from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
     from ffplan.fabric.sizing.plan import FabricPlan
 
@@ -236,21 +236,20 @@ def _watts(figure: PowerFigure | None) -> float:
     return figure.value if figure else 0.0
 
 
-def _network_maximum(design: ResolvedDesign, fabric: FabricPlan, ends: float, at_nics: float) -> float:
-    switch = design.switch
-    typical = fabric.switches * _watts(switch.power) + ends
-    if switch.power_max is None:
+def _network_maximum(switches: list[tuple[Switch, int]], ends: float, at_nics: float) -> float:
+    typical = sum(count * _watts(model.power) for model, count in switches) + ends
+    if all(model.power_max is None for model, _ in switches):
         return typical
-    return maximum(typical, fabric.switches * switch.power_max.value + at_nics)
+    most = sum(count * _watts(model.power_max or model.power) for model, count in switches)
+    return maximum(typical, most + at_nics)
 
 
 def _missing(
-    design: ResolvedDesign, nodes: tuple[NodePower, ...], links: list[tuple[str, Link, int]]
+    switches: list[tuple[Switch, int]], nodes: tuple[NodePower, ...], links: list[tuple[str, Link, int]]
 ) -> tuple[MissingFigure, ...]:
     """Return the powers that the sums lack, each once."""
     found = [item for node in nodes if node.partial for item in node.missing]
-    if design.switch.power is None:
-        found.append(MissingFigure(design.switch.id, "power"))
+    found += [MissingFigure(model.id, "power") for model, _ in switches if model.power is None]
     found += [
         MissingFigure(link.id, "power_per_end") for _, link, count in links if some(count) and not link.power_per_end
     ]
@@ -268,6 +267,7 @@ def plan_power(
         links: its cables, where they are known already.
     """
     cables = cable_items(design, fabric) if links is None else links
+    switches = switch_items(design, fabric)
     ends = 2 * sum(count * _watts(link.power_per_end) for _, link, count in cables)
     at_nics = sum(count * _watts(link.power_per_end) for kind, link, count in cables if kind == "endpoint-links")
     nodes = tuple(node_power(group, design.spec.site.training_power) for group in design.groups)
@@ -275,9 +275,9 @@ def plan_power(
     assert pue is not None  # `resolve` has put that of the cooling in place
     return PowerPlan(
         nodes=nodes,
-        switches_w=fabric.switches * _watts(design.switch.power),
-        network_maximum_w=_network_maximum(design, fabric, ends, at_nics),
+        switches_w=sum(count * _watts(model.power) for model, count in switches),
+        network_maximum_w=_network_maximum(switches, ends, at_nics),
         links_w=ends,
         pue=pue,
-        missing=_missing(design, nodes, cables),
+        missing=_missing(switches, nodes, cables),
     )

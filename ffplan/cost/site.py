@@ -9,6 +9,7 @@ from ffplan.base.array_math import ceil_div, round_up
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 from ffplan.cost.bom import Item
+from ffplan.fabric.networks import plan_networks, switches_of
 
 if TYPE_CHECKING:
     from ffplan.catalog.ownership import SideNetwork
@@ -110,6 +111,10 @@ def _per_rack(group: ResolvedGroup, node: NodePower, limit: float) -> int:
     return max(1, math.floor(limit / node.maximum_w)) if node.maximum_w > 0 else 1
 
 
+PLANNED = {"storage-network": "storage", "in-band": "front-end", "out-of-band": "out-of-band"}
+"""Network of a design that takes the place of one that the ownership profile sizes."""
+
+
 def rack_limit(design: ResolvedDesign, owned: ResolvedOwnership) -> float:
     """Return the rated power that a rack takes [W]: the design's limit, its floor's, else the profile's."""
     floor = design.spec.floor
@@ -148,14 +153,16 @@ def plan_site(
         racks_of[node.role] = racks_of.get(node.role, 0) + ceil_div(node.count, each)
         rack_w = max(rack_w, min(each, node.count) * node.maximum_w)
     networks: list[SidePlan] = []
+    own = plan_networks(design, fabric)
+    planned = {network.name for network in own}
     for network in owned.networks:
         sizing = network.sizing
-        if network.name == "storage-network" and not storage:
+        if (network.name == "storage-network" and not storage) or PLANNED[network.name] in planned:
             continue
-        others = fabric.switches + sum(plan.switches for plan in networks)
+        others = fabric.switches + switches_of(own) + sum(plan.switches for plan in networks)
         ports = hosts * sizing.per_node + (storage + own_storage) * sizing.per_storage + others * sizing.per_switch
         networks.append(_plan(network, ports + sum(racks_of.values()) * sizing.per_rack))
-    switches = fabric.switches + sum(plan.switches for plan in networks)
+    switches = fabric.switches + switches_of(own) + sum(plan.switches for plan in networks)
     racks_of["network"] = round_up(switches / owned.inputs["switches_per_rack"].likely)
     items = [Item("storage", extra.server.id, storage)] if extra else []
     for plan in networks:

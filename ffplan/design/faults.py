@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import InputError
 from ffplan.base.formatting import number
 from ffplan.catalog.parts import Link, Server
+from ffplan.design.tier_faults import RAILED, tier_field_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,9 +39,8 @@ def whole_faults(spec: Design, document: Document) -> Iterator[Finding]:
             "design-roles", ("nodes",), "no group of nodes has the role `compute`", "add the compute nodes"
         )
     yield from _site_faults(spec, document)
-    yield from _tier_faults(spec, document)
-    yield from _family_faults(spec, document)
-    yield from _zone_faults(spec, document)
+    yield from fabric_faults(spec, document)
+    yield from _network_faults(spec, document)
     yield from phase_faults(spec, document)
     for position, group in enumerate(spec.nodes):
         if (group.rack_units is None) == (spec.floor is not None):
@@ -61,6 +61,45 @@ def whole_faults(spec: Design, document: Document) -> Iterator[Finding]:
                     f"`{library}` is listed twice",
                     "list each library once",
                 )
+
+
+def fabric_faults(spec: Design, document: Document) -> Iterator[Finding]:
+    """Yield faults of the fabric that need no catalogue.
+
+    Args:
+        spec: the design, or one whose fabric is that of a network.
+        document: its file.
+    """
+    yield from _tier_faults(spec, document)
+    if spec.fabric.family != "dragonfly" and "tiers" in spec.fabric.model_fields_set:
+        yield from tier_field_faults(spec, document)
+    yield from _family_faults(spec, document)
+    yield from _zone_faults(spec, document)
+
+
+def _network_faults(spec: Design, document: Document) -> Iterator[Finding]:
+    """Yield networks beside the fabric that stand twice, that nothing joins, or that a node group cannot join."""
+    roles = {group.role for group in spec.nodes}
+    names = [network.name for network in spec.networks]
+    for position, network in enumerate(spec.networks):
+        if network.name in names[:position]:
+            path = ("networks", position, "name")
+            yield document.finding("schema-choice", path, f"`{network.name}` stands twice", "keep one of the two")
+        ports = network.ports
+        if not any(getattr(ports, role) for role in roles) and not ports.switches:
+            yield document.finding(
+                "design-roles",
+                ("networks", position, "ports"),
+                f"nothing joins the network `{network.name}`",
+                "give the ports that a node has on it, such as `compute: 1`",
+            )
+        if network.name == "storage" and "storage" in roles and not ports.storage:
+            yield document.finding(
+                "design-roles",
+                ("networks", position, "ports"),
+                "the storage nodes have no port on the `storage` network",
+                "give their number of ports: `storage: 2`",
+            )
 
 
 def _tier_faults(spec: Design, document: Document) -> Iterator[Finding]:
@@ -116,6 +155,9 @@ _OF_TREES = (
     "oversubscription",
     "spine_oversubscription",
     "scalable_unit",
+    "leaf",
+    "spine",
+    "core",
 )
 
 
@@ -161,24 +203,13 @@ def _family_faults(spec: Design, document: Document) -> Iterator[Finding]:
             "set `planes: 2` or more, or remove `planes_by`",
             key=True,
         )
-    if fabric.scalable_unit is not None and (fabric.family != "rail-optimised" or fabric.tiers == 1):
+    if fabric.scalable_unit is not None and (fabric.family not in RAILED or fabric.tiers == 1):
         yield document.finding(
             "design-family",
             ("fabric", "scalable_unit"),
-            "only a `rail-optimised` fabric of two or three tiers is built from scalable units",
+            "only a `rail-optimised` or `top-of-rack` fabric of two or three tiers is built from scalable units",
             "remove `scalable_unit`, or write `family: rail-optimised`",
             key=True,
-        )
-
-
-def split_faults(spec: Design, document: Document, switch: Switch | None) -> Iterator[Finding]:
-    """Yield a fault where ports are split further than the switch can."""
-    if switch is not None and switch.splits is not None and spec.fabric.breakout > switch.splits.value:
-        yield document.finding(
-            "fabric-divisibility",
-            ("fabric", "breakout"),
-            f"a port of `{switch.id}` is split into {switch.splits.value} at most",
-            f"use `breakout: {switch.splits.value}`, or overlay the switch with `--catalog` if that figure is wrong",
         )
 
 
@@ -212,12 +243,13 @@ def breakout_faults(
         links: links by their field under `fabric.link`.
         catalog: where a link of the whole port is looked for.
     """
-    breakout = spec.fabric.breakout
-    if switch is None or breakout == 1:
+    if switch is None:
         return
-    port = switch.rate.value
+    port, fabric = switch.rate.value, spec.fabric
+    splits = {"endpoint": fabric.breakout, "inter_switch": fabric.leaf.uplink_breakout or fabric.breakout}
     for field, link in links.items():
-        if link is None or link.rate.value >= port or getattr(spec.fabric.link, field) is None:
+        breakout = splits[field]
+        if breakout == 1 or link is None or link.rate.value >= port or getattr(spec.fabric.link, field) is None:
             continue
         whole = _whole_port_links(catalog, port)
         whole.sort(key=lambda item, medium=link.medium: (item.medium != medium, _watts(item), item.id))  # type: ignore[misc]

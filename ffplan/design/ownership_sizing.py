@@ -8,6 +8,7 @@ from ffplan.base.array_math import round_up
 from ffplan.base.record import record
 from ffplan.catalog.ownership import OwnershipProfile
 from ffplan.catalog.parts import Link, Switch
+from ffplan.design.networks import network_of, node_rate
 from ffplan.design.ownership_schema import Ownership
 from ffplan.design.resolve import resolve_group
 from ffplan.design.resolved import ResolvedGroup
@@ -73,7 +74,10 @@ def ownership_sizing(design: ResolvedDesign, catalog: Catalog) -> OwnershipSizin
         return None if figure is None else float(figure.value)
 
     beside, rate = profile.storage_network, None
-    if beside is not None:
+    planned = network_of(design, "storage")
+    if planned is not None:
+        rate = node_rate(design, planned) or None
+    elif beside is not None:
         document = catalog.entry(profile.id).document
         switch = catalog.get(Switch, beside.switch, document, ("storage_network", "switch"))
         link = catalog.get(Link, beside.link, document, ("storage_network", "link"))

@@ -9,10 +9,12 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.store import METHODS
-from ffplan.design.faults import breakout_faults, currency_faults, group_faults, split_faults, whole_faults
+from ffplan.design.faults import breakout_faults, currency_faults, fabric_faults, group_faults, whole_faults
 from ffplan.design.money_sections import money_sections, reliability_section, workload_section
-from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
+from ffplan.design.networks import network_design, network_document
+from ffplan.design.resolved import FabricParts, ResolvedDesign, ResolvedGroup, ResolvedNetwork
 from ffplan.design.schema import Design, NodeGroup
+from ffplan.design.tier_faults import port_faults, tier_switch_faults
 from ffplan.inputs.validate import validate
 
 if TYPE_CHECKING:
@@ -36,10 +38,15 @@ class _Resolver:
         self.document = document
         self.catalog = catalog
         self.faults: list[Finding] = []
+        self.apart = False
+        """Whether storage has a network of its own, and storage nodes are not on the compute fabric."""
 
-    def part(self, model: type[P], name: str, path: tuple[str | int, ...]) -> P | None:
+    def part(
+        self, model: type[P], name: str, path: tuple[str | int, ...], document: Document | None = None
+    ) -> P | None:
+        """Resolve a part that the design names, or another file."""
         try:
-            return self.catalog.get(model, name, self.document, path)
+            return self.catalog.get(model, name, document or self.document, path)
         except InputError as error:
             self.faults.extend(error.findings)
             return None
@@ -72,7 +79,9 @@ class _Resolver:
             self.own_library(accelerator)
         wanted = ("both", "storage") if group.role == "storage" else ("both", "compute")
         fabric_nics = tuple(i for i, slot in enumerate(server.nics) if slot.network in wanted)
-        if not fabric_nics:
+        if group.role == "storage" and self.apart:
+            fabric_nics = ()
+        elif not fabric_nics:
             self.faults.append(
                 self.document.finding(
                     "reference-kind",
@@ -90,6 +99,44 @@ class _Resolver:
             accelerator=accelerator,
             fabric_nics=fabric_nics,
         )
+
+    def fabric(self, spec: Design, document: Document) -> FabricParts | None:
+        """Resolve the switches and links of the fabric; None where one is unknown.
+
+        Args:
+            spec: the design, or one whose fabric is that of a network.
+            document: its file.
+        """
+        fabric, before = spec.fabric, len(self.faults)
+
+        def part(model: type[P], name: str | None, *path: str) -> P | None:
+            return None if name is None else self.part(model, name, ("fabric", *path), document)
+
+        switch = part(Switch, fabric.switch, "switch")
+        spine = part(Switch, fabric.spine.switch, "spine", "switch")
+        core = part(Switch, fabric.core.switch, "core", "switch")
+        endpoint = part(Link, fabric.link.endpoint, "link", "endpoint")
+        between = part(Link, fabric.link.inter_switch, "link", "inter_switch")
+        if switch is None or endpoint is None or len(self.faults) > before:
+            return None
+        links: dict[str, Link | None] = {"endpoint": endpoint, "inter_switch": between or endpoint}
+        self.faults += tier_switch_faults(spec, document, switch, spine, core)
+        self.faults += breakout_faults(spec, document, switch, links, self.catalog)
+        return FabricParts(
+            switch=switch,
+            endpoint_link=endpoint,
+            inter_switch_link=between or endpoint,
+            spine_switch=spine,
+            core_switch=core,
+        )
+
+    def network(self, spec: Design, position: int) -> ResolvedNetwork | None:
+        """Resolve a network beside the fabric; None where a part of it is unknown."""
+        network, document = spec.networks[position], network_document(self.document, position)
+        own = spec.model_copy(update={"fabric": network.fabric, "nodes": (), "floor": None})
+        self.faults += fabric_faults(own, document)
+        parts = self.fabric(own, document)
+        return None if parts is None else ResolvedNetwork(network=network, position=position, parts=parts)
 
     def libraries(self, spec: Design, own: str) -> tuple[Library, ...]:
         """Resolve the communication libraries.
@@ -188,21 +235,16 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     workload = resolver.section(workload_section, spec)
     reliability = resolver.section(reliability_section, spec)
     spec = resolver.cooled(spec, owned)
+    resolver.apart = any(network.name == "storage" for network in spec.networks)
     groups = [resolver.group(position, group) for position, group in enumerate(spec.nodes)]
-    switch = resolver.part(Switch, spec.fabric.switch, ("fabric", "switch"))
-    endpoint_link = resolver.part(Link, spec.fabric.link.endpoint, ("fabric", "link", "endpoint"))
-    inter_switch_link = endpoint_link
-    if spec.fabric.link.inter_switch is not None:
-        inter_switch_link = resolver.part(Link, spec.fabric.link.inter_switch, ("fabric", "link", "inter_switch"))
+    parts = resolver.fabric(spec, document)
+    networks = [resolver.network(spec, position) for position in range(len(spec.networks))]
     floor = spec.floor
     choices = [
         resolver.part(Link, name, ("floor", "links", position))
         for position, name in enumerate(floor.links if floor else ())
     ]
     prices = resolver.part(PriceBook, spec.cost.price_book, ("cost", "price_book")) if spec.cost else None
-    resolver.faults += split_faults(spec, document, switch)
-    links = {"endpoint": endpoint_link, "inter_switch": inter_switch_link}
-    resolver.faults += breakout_faults(spec, document, switch, links, catalog)
     resolver.faults += currency_faults(spec, document, prices)
     whole = tuple(group for group in groups if group is not None)
     first = next((group for group in whole if group.group.role == "compute"), None)
@@ -212,22 +254,28 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
         resolver.faults += group_faults(group, catalog, communicates=communicates)
     if resolver.faults:
         raise InputError(*resolver.faults)
-    assert switch is not None
-    assert endpoint_link is not None
-    assert inter_switch_link is not None
+    assert parts is not None
     found = tuple(link for link in choices if link is not None)
-    return ResolvedDesign(
+    design = ResolvedDesign(
         document=document,
         spec=spec,
         groups=whole,
-        switch=switch,
-        endpoint_link=endpoint_link,
-        inter_switch_link=inter_switch_link,
+        switch=parts.switch,
+        endpoint_link=parts.endpoint_link,
+        inter_switch_link=parts.inter_switch_link,
         libraries=libraries,
         prices=prices,
+        spine_switch=parts.spine_switch,
+        core_switch=parts.core_switch,
+        networks=tuple(network for network in networks if network is not None),
         cable_choices=found,
         ownership=owned,
         rent=rent,
         workload=workload,
         reliability=reliability,
     )
+    seen = (network_design(design, network, 1) for network in design.networks)
+    faults = tuple(fault for fabric in (design, *seen) for fault in port_faults(fabric))
+    if faults:
+        raise InputError(*faults)
+    return design

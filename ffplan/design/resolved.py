@@ -10,10 +10,10 @@ from typing import Any
 from ffplan.base.array_math import Number, ceil_div, maximum, minimum, real
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
-from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Server, StorageServer, Switch
+from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
 from ffplan.design.rails import shared_rails
-from ffplan.design.schema import Design, NodeGroup
+from ffplan.design.schema import Design, NodeGroup, OtherNetwork
 from ffplan.inputs.document import Document
 
 
@@ -44,6 +44,37 @@ class ResolvedGroup:
 
 
 @record
+class FabricParts:
+    """The switches and links of a fabric."""
+
+    switch: Switch
+    """Switch of the leaves."""
+    endpoint_link: Link
+    inter_switch_link: Link
+    """Equal to the endpoint link where the design names none, and then not used."""
+    spine_switch: Switch | None
+    """None where it is that of the leaves."""
+    core_switch: Switch | None
+    """None where it is that of the spines."""
+
+    @property
+    def models(self) -> tuple[Part, ...]:
+        """Every switch and link."""
+        own = (self.switch, self.spine_switch, self.core_switch, self.endpoint_link, self.inter_switch_link)
+        return tuple(part for part in own if part is not None)
+
+
+@record
+class ResolvedNetwork:
+    """A network beside the compute fabric, with its parts."""
+
+    network: OtherNetwork
+    position: int
+    """Position under `networks` in the design file."""
+    parts: FabricParts
+
+
+@record
 class ResolvedDesign:
     """A design with every catalogue id resolved."""
 
@@ -59,6 +90,12 @@ class ResolvedDesign:
     prices: PriceBook | None
     cable_choices: tuple[Link, ...]
     """Cables and optics that the floor plan may choose from."""
+    spine_switch: Switch | None = None
+    """Switch of the spines, where it is not that of the leaves."""
+    core_switch: Switch | None = None
+    """Switch of the cores, where it is not that of the spines."""
+    networks: tuple[ResolvedNetwork, ...] = ()
+    """Networks beside the fabric."""
     ownership: Any = None
     """What the design says of ownership, an `Ownership`; None where it says nothing."""
     rent: Any = None
@@ -70,8 +107,44 @@ class ResolvedDesign:
 
     @property
     def radix(self) -> int:
-        """Ports of a switch, each split by the breakout."""
+        """Ports of a leaf switch, each split by the breakout."""
         return int(self.switch.ports.value) * self.spec.fabric.breakout
+
+    @property
+    def uplink_breakout(self) -> int:
+        """Ports that each port of a leaf for uplinks is split into."""
+        fabric = self.spec.fabric
+        return fabric.leaf.uplink_breakout or fabric.breakout
+
+    @property
+    def switches(self) -> tuple[Switch, ...]:
+        """Models of switches: that of the leaves, and those of the tiers above where they are others."""
+        return tuple(part for part in (self.switch, self.spine_switch, self.core_switch) if part is not None)
+
+    def switch_of(self, role: str) -> Switch:
+        """Return the switch of a role: leaf, spine, core, interzone or router."""
+        spine = self.spine_switch or self.switch
+        return {"spine": spine, "core": self.core_switch or spine}.get(role, self.switch)
+
+    def breakout_of(self, role: str) -> int:
+        """Return how many ports each port of a switch of a role is split into; of a leaf, each port for endpoints."""
+        fabric = self.spec.fabric
+        spine = fabric.spine.breakout or self.uplink_breakout
+        return {"spine": spine, "core": fabric.core.breakout or spine}.get(role, fabric.breakout)
+
+    def radix_of(self, role: str) -> int:
+        """Return the ports of a switch of a role, after the split; of a leaf, in the size of its endpoint ports."""
+        return int(self.switch_of(role).ports.value) * self.breakout_of(role)
+
+    @property
+    def rails_per_leaf(self) -> int:
+        """Rails of one tree that share a leaf of a scalable unit."""
+        fabric = self.spec.fabric
+        if fabric.family != "top-of-rack":
+            return fabric.leaf.rails or 1
+        each = 1 if fabric.planes_by == "port" else self.planes
+        every = any(group.group.zones == "every" for group in self.groups if group.group.role == "compute")
+        return max(1, self.rails // each // (fabric.zones if every else 1))
 
     @property
     def rails(self) -> int:
@@ -130,6 +203,11 @@ class ResolvedDesign:
     @property
     def link_gbyte_s(self) -> float:
         """Rate of a link between switches, one direction, after breakout [GB/s]."""
+        return real(minimum(self.switch.rate.value, self.inter_switch_link.rate.value)) / self.uplink_breakout
+
+    @property
+    def trunk_gbyte_s(self) -> float:
+        """Rate of a link between zones, which takes a leaf port for endpoints, one direction [GB/s]."""
         return real(minimum(self.switch.rate.value, self.inter_switch_link.rate.value)) / self.spec.fabric.breakout
 
     @property

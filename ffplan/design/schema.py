@@ -25,12 +25,15 @@ from ffplan.inputs.quantities import (
 )
 
 Role = Literal["compute", "storage", "management"]
-Family = Literal["fat-tree", "rail-optimised", "rail-only", "dragonfly"]
+Family = Literal["fat-tree", "rail-optimised", "top-of-rack", "rail-only", "dragonfly"]
 Library = Literal["hfreduce", "hfreduce-nvlink", "nccl", "rccl"]
 CorePolicy = Literal["minimal", "per-rail-whole-pods", "equal-stripe"]
 CostCategory = Literal["servers", "storage", "switches", "endpoint-links", "inter-switch-links"]
 MOST_PUE = 5.0
 SmallCount = Annotated[int, Field(ge=1, le=10_000)]
+Split = Annotated[int, Field(ge=1, le=8)]
+PortCount = Annotated[int, Field(ge=0, le=64)]
+NetworkName = Literal["storage", "front-end", "out-of-band"]
 
 
 class NodeGroup(Frozen):
@@ -68,17 +71,58 @@ class LinkChoice(Frozen):
     """Catalogue id of the links between switches; needed where there are any."""
 
 
+class LeafTier(Frozen):
+    """Ports of a leaf switch."""
+
+    downlinks: SmallCount | None = None
+    """Endpoint ports in use on a leaf, after the split; the ports beyond them stay free."""
+    uplinks: SmallCount | None = None
+    """Uplinks of a leaf, after their split; what `oversubscription` needs if omitted."""
+    uplink_breakout: Split | None = None
+    """Ports that each port for uplinks is split into; `breakout` if omitted. With `breakout: 4` and
+    `uplink_breakout: 2`, ports of 800G carry 200G down and 400G up."""
+    rails: SmallCount | None = None
+    """Rails of a `rail-optimised` fabric that share a leaf; 1 if omitted."""
+
+
+class SpineTier(Frozen):
+    """Spine switches."""
+
+    switch: Identifier | None = None
+    """Catalogue id of the spine switch; that of the leaves if omitted."""
+    breakout: Split | None = None
+    """Ports that each of its ports is split into; that of the leaves' uplinks if omitted."""
+    downlinks: SmallCount | None = None
+    """Links to leaves that a spine takes at most, after the split; all its ports if omitted, less its uplinks."""
+    pod_leaves: SmallCount | None = None
+    """Leaves of a full pod, in three tiers; as many as a spine has ports for if omitted."""
+    uplinks: SmallCount | None = None
+    """Uplinks of a spine of a full pod, in three tiers; what `spine_oversubscription` needs if omitted."""
+    per_pod: SmallCount | None = None
+    """Spine switches of a pod, where they are not as few as can be; it divides the uplinks of a leaf."""
+
+
+class CoreTier(Frozen):
+    """Core switches."""
+
+    switch: Identifier | None = None
+    """Catalogue id of the core switch; that of the spines if omitted."""
+    breakout: Split | None = None
+    """Ports that each of its ports is split into; that of the spines if omitted."""
+
+
 class Fabric(Frozen):
     """The network that joins the nodes."""
 
     family: Family
     """Topology. `fat-tree` fills leaf after leaf, NIC by NIC. `rail-optimised` puts NIC r of the nodes of a scalable
-    unit on leaf r of that unit. `rail-only` gives NIC r of all nodes a separate tree; the rails are not joined. With
+    unit on leaf r of that unit. `top-of-rack` puts all NICs of the nodes of a scalable unit on one leaf, as a switch
+    in each rack does. `rail-only` gives NIC r of all nodes a separate tree; the rails are not joined. With
     one tier, as many rails share a switch as its ports hold, the same number on each.
     `dragonfly` is balanced: groups of routers, all joined inside, every two groups joined; nodes fill group after
     group."""
     switch: Identifier
-    """Catalogue id of the switch, the same in every tier."""
+    """Catalogue id of the switch: of the leaves, and of every tier that names no other."""
     link: LinkChoice
     """Links."""
     tiers: Annotated[int, Field(ge=1, le=3)] = 1
@@ -91,21 +135,53 @@ class Fabric(Frozen):
     the NICs that share a switch."""
     planes_by: Literal["nic", "port"] = "nic"
     """`nic`: each NIC is in exactly one plane. `port`: each NIC has one port in every plane."""
-    breakout: Annotated[int, Field(ge=1, le=8)] = 1
+    breakout: Split = 1
     """Ports that each port of the switch is split into, such as 2 for 64 x 800G used as 128 x 400G."""
+    leaf: LeafTier = LeafTier.model_construct()
+    """Ports of a leaf, where they do not follow from the switch and `oversubscription`."""
+    spine: SpineTier = SpineTier.model_construct()
+    """Spine switches, where they are not those of the leaves."""
+    core: CoreTier = CoreTier.model_construct()
+    """Core switches, where they are not those of the spines."""
     scalable_unit: SmallCount | None = None
-    """Nodes of a scalable unit of a `rail-optimised` fabric; the number of downlinks of a leaf if omitted."""
+    """Nodes of a scalable unit of a `rail-optimised` or `top-of-rack` fabric; as many as fill a leaf if omitted."""
     inter_zone: InterZone | None = None
     """Links between zones."""
     core_policy: CorePolicy = "equal-stripe"
     """Policy for the number of core switches of a three-tier tree. `equal-stripe` joins each spine to its cores by as
     many links, which OpenSM's ftree engine accepts; `per-rail-whole-pods` and `minimal` can need fewer switches."""
     oversubscription: Ratio = 1.0
-    """Largest number of downlinks per uplink of a leaf switch, such as 3:1."""
+    """Largest bandwidth down over bandwidth up of the ports of a leaf switch, such as 3:1; 1:2 gives it more up than
+    down."""
     spine_oversubscription: Ratio = 1.0
     """Largest number of downlinks per uplink of a spine switch, in a three-tier tree."""
     access_points: Count | None = None
     """Endpoint ports to build, over all zones and planes, where this is more than the nodes need."""
+
+
+class NetworkPorts(Frozen):
+    """Ports that one node, or one switch, has on a network beside the compute fabric."""
+
+    compute: PortCount = 0
+    """Ports of a compute node."""
+    storage: PortCount = 0
+    """Ports of a storage node."""
+    management: PortCount = 0
+    """Ports of a management node."""
+    switches: PortCount = 0
+    """Ports of each switch of the compute fabric, and of the networks listed before this one."""
+
+
+class OtherNetwork(Frozen):
+    """A network of its own beside the compute fabric, with its own topology, switches and links."""
+
+    name: NetworkName
+    """`storage` carries the storage, whose servers then leave the compute fabric; `front-end` carries logins, data
+    and management; `out-of-band` the management processors."""
+    ports: NetworkPorts
+    """What joins it."""
+    fabric: Fabric
+    """Its topology, switches and links."""
 
 
 class HfReduceOptions(Frozen):
@@ -242,7 +318,9 @@ class Design(Frozen):
     nodes: Annotated[Many[NodeGroup], Field(min_length=1)]
     """Groups of nodes."""
     fabric: Fabric
-    """The network."""
+    """The network that carries the traffic of jobs."""
+    networks: Many[OtherNetwork] = ()
+    """Networks beside it, each counted, priced and powered with the design."""
     communication: Communication | None = None
     """Collectives to bound."""
     site: Site

@@ -62,7 +62,7 @@ def _route_dragonfly(fabric: WiredFabric, alive: Bools | None) -> Routing:
 
 
 TREES = FabricFamily(
-    names=("fat-tree", "rail-optimised", "rail-only"),
+    names=("fat-tree", "rail-optimised", "top-of-rack", "rail-only"),
     count=tree_plan.plan_trees,
     cuts=link_cuts.tree_cuts,
     wire=_wire_trees,

@@ -26,11 +26,18 @@ class Document:
     """SHA-256 of the bytes, in hexadecimal."""
     root: Node
     """The located values."""
+    inside: tuple[str | int, ...] = ()
+    """Where the file has what paths under `fabric` say, for a fabric other than the first."""
 
     @property
     def data(self) -> Any:
         """The plain values: mappings, lists and scalars."""
         return self.root.data
+
+    def _moved(self, path: Iterable[str | int]) -> tuple[str | int, ...]:
+        """Return a path of this file."""
+        steps = tuple(path)
+        return (*self.inside, *steps) if self.inside and steps[:1] == ("fabric",) else steps
 
     def place(self, path: Iterable[str | int], *, key: bool = False) -> tuple[int, int]:
         """Return (line, column) of the value at `path`, or of the deepest value that exists.
@@ -41,7 +48,7 @@ class Document:
         """
         node = self.root
         place = (node.line, node.column)
-        for step in path:
+        for step in self._moved(path):
             if isinstance(node.children, dict) and step in node.children:
                 place = node.keys[str(step)]
                 node = node.children[str(step)]
@@ -63,8 +70,8 @@ class Document:
         key: bool = False,
     ) -> Finding:
         """Return a finding placed at `path` of this document."""
-        steps = tuple(path)
-        line, column = self.place(steps, key=key)
+        steps = self._moved(path)
+        line, column = self.place(path if self.inside else steps, key=key)
         return Finding(
             rule=rule,
             severity=severity,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.formatting import plural
+from ffplan.base.formatting import listed, plural
 from ffplan.base.record import record
 from ffplan.fabric.wiring.network import LEAF, ROLES, SPINE
 from ffplan.interop.canvas import COLOURS, COLUMNS, GAP, PAD, SQUARE, Canvas
@@ -177,7 +177,11 @@ def _rails(design: ResolvedDesign, fabric: WiredFabric) -> str:
     unit = design.spec.fabric.scalable_unit
     if fabric.family == "rail-optimised":
         size = f" of its {unit} nodes" if unit else ""
-        return f"; rail-optimised: leaf r of a scalable unit joins NIC r{size}"
+        shared = design.spec.fabric.leaf.rails or 1
+        nics = "NIC r" if shared == 1 else f"NICs {shared}r to {shared}r + {shared - 1}"
+        return f"; rail-optimised: leaf r of a scalable unit joins {nics}{size}"
+    if fabric.family == "top-of-rack":
+        return f"; top-of-rack: a leaf joins all NICs of {unit} nodes" if unit else "; top-of-rack"
     if fabric.family != "rail-only":
         return ""
     rails = design.rails // fabric.planes
@@ -224,7 +228,8 @@ def drawing(design: ResolvedDesign, fabric: WiredFabric) -> str:
     canvas.text(PAD, 26, design.spec.name, "h")
     s = fabric.network.switches
     noun = "switch" if len(s) == 1 else "switches"
-    words = f"{len(s):,} {noun} ({design.switch.id}), {plural(len(fabric.network.endpoints), 'endpoint')}"
+    models = listed(part.id for part in design.switches)
+    words = f"{len(s):,} {noun} ({models}), {plural(len(fabric.network.endpoints), 'endpoint')}"
     words += f", {plural(design.accelerators, 'GPU')}" if design.accelerators else ""
     words += _rails(design, fabric)
     if fabric.planes > 1:

@@ -71,7 +71,8 @@ def netlist(network: Network, names: Names, inside: Bools) -> Iterator[str]:
     for device in [*range(switches, len(inside)), *range(switches)]:
         if not inside[device]:
             continue
-        kind, count = ("Hca", 1) if device >= switches else ("Switch", network.radix)
+        host = device >= switches
+        kind, count = ("Hca", 1) if host else ("Switch", network.ports_of(int(network.switches.role[device])))
         rows = slice(start[device], start[device + 1])
         links = "".join(
             f'[{one + 1}]\t"{title[other]}"[{two + 1}]{said[speed]}\n'

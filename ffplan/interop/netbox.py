@@ -10,6 +10,8 @@ import numpy as np
 
 from ffplan.fabric.wiring.cabling import cables as cables_of
 from ffplan.fabric.wiring.cabling import first_of_cables
+from ffplan.fabric.wiring.network import ROLES
+from ffplan.fabric.wiring.printed_ports import printed_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,31 +60,22 @@ def devices(wired: Exported) -> Iterator[str]:
     Args:
         wired: the design.
     """
-    model = wired.design.switch
-    rows = list(_hosts(wired))
-    rows += [(name, "switch", model.vendor, model.name) for name in wired.names.switches()]
+    rows, role = list(_hosts(wired)), wired.fabric.network.switches.role.tolist()
+    models = [wired.design.switch_of(name) for name in ROLES]
+    for number, name in enumerate(wired.names.switches()):
+        rows.append((name, "switch", models[role[number]].vendor, models[role[number]].name))
     head = ("name", "role", "manufacturer", "device_type", "status", "site")
     return _rows(head, ((name, role, maker, kind, "planned", SITE) for name, role, maker, kind in rows))
-
-
-def port_name(wired: Exported, port: int) -> str:
-    """Return the name of a switch's port, as printed on it: `7`, or `7/2` for the second part of a split one.
-
-    Args:
-        wired: the design.
-        port: number of the port, from 0, parts counted.
-    """
-    split = wired.design.spec.fabric.breakout
-    return str(port + 1) if split == 1 else f"{port // split + 1}/{port % split + 1}"
 
 
 def _links(wired: Exported) -> Iterator[tuple[tuple[str, str], tuple[str, str], int, int]]:
     """Yield both ends of every link as device and interface, its rate [Gb/s], and its tier."""
     k, first = wired.fabric.network.links, len(wired.fabric.network.switches)
     switches, endpoints = wired.names.switches(), wired.names.endpoints()
+    printed = printed_ports(wired.design, wired.fabric)
 
     def end(device: int, port: int) -> tuple[str, str]:
-        return endpoints[device - first] if device >= first else (switches[device], port_name(wired, port))
+        return endpoints[device - first] if device >= first else (switches[device], printed.name(device, port))
 
     columns = ("a", "a_port", "b", "b_port", "gbyte_s", "tier")
     for a, p, b, q, rate, tier in k.rows(np.arange(len(k)), *columns):
@@ -113,7 +106,7 @@ def cables(wired: Exported) -> Iterator[str]:
     design = wired.design
     kinds = [design.endpoint_link.medium, design.inter_switch_link.medium]
     placed = cables_of(design, wired.fabric) if design.spec.floor is not None else None
-    _, of_link = first_of_cables(wired.fabric, design.spec.fabric.breakout)
+    _, of_link = first_of_cables(design, wired.fabric)
     side = ("side_{}_device", "side_{}_type", "side_{}_name")
     head = (*(name.format(end) for end in "ab" for name in side), "type", "status", "label", "length", "length_unit")
 

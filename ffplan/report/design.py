@@ -8,19 +8,13 @@ from ffplan.base.errors import Severity
 from ffplan.base.formatting import data_size, duration, listed, number, plural, span
 from ffplan.base.plain import plain
 from ffplan.report.document import Body, Document, Grid, Lines
-from ffplan.results.design import RouterSwitches
+from ffplan.results.fabric_counts import RouterSwitches
 
 if TYPE_CHECKING:
     from ffplan.base.outcomes import MissingFigure, Term
     from ffplan.results.collective import CollectiveReport, CollectiveRow
-    from ffplan.results.design import (
-        Assessment,
-        CostReport,
-        FabricReport,
-        Hardware,
-        PowerReport,
-        ScaleUpReport,
-    )
+    from ffplan.results.design import Assessment, CostReport, Hardware, PowerReport
+    from ffplan.results.fabric_counts import FabricReport, NetworkReport, ScaleUpReport
     from ffplan.results.summaries import ReliabilitySummary, StorageSummary
 
 HOUR = 3_600.0
@@ -67,7 +61,8 @@ def _fabric(f: FabricReport) -> Lines:
     spares = _counts(f.spare_ports_by_role)[1:]
     planes = f"{f.planes} planes x " if f.planes > 1 else ""
     zones = f"{f.zones} zones x " if f.zones > 1 else ""
-    switch = f"{f.switch} ({f.ports_per_switch} ports)"
+    models = {row.switch for row in f.by_role}
+    switch = f"{f.switch} ({f.ports_per_switch} ports)" if len(models) == 1 else f"{f.switch} leaves"
     tiered = "" if isinstance(f.switches, RouterSwitches) else f" of {plural(f.tiers, 'tier')}"
     over = _ratio(f.oversubscription)
     if f.zone_oversubscription is not None:
@@ -78,6 +73,7 @@ def _fabric(f: FabricReport) -> Lines:
         (
             ("topology", f"{planes}{zones}{f.family}{tiered}, {switch}"),
             ("switches", f"{f.switches.total:,} = " + " + ".join(f"{n:,} {role}" for n, role in roles if n)),
+            *_tiers(f),
             ("links", ", ".join(f"{n:,} {tier}" for n, tier in tiers if n)),
             ("spare ports", f"{f.spare_ports:,} for endpoints{other}"),
             ("oversubscription", over),
@@ -86,6 +82,37 @@ def _fabric(f: FabricReport) -> Lines:
             *(_bridge(f.scale_up) if f.scale_up else []),
         ),
     )
+
+
+def _networks(networks: tuple[NetworkReport, ...]) -> Lines:
+    """Return a line for each network beside the fabric."""
+    rows = []
+    for network in networks:
+        f = network.fabric
+        roles = " + ".join(f"{n:,} {role}" for n, role in _counts(f.switches) if n)
+        models = listed(row.switch for row in f.by_role)
+        tiered = "" if isinstance(f.switches, RouterSwitches) else f" of {plural(f.tiers, 'tier')}"
+        over = f", oversubscription {_ratio(f.oversubscription)}" if f.tiers > 1 else ""
+        joined = f"{plural(f.endpoints, 'port')} of {number(f.port_gbyte_s * 8)} Gb/s" if f.port_gbyte_s else ""
+        joined = joined or plural(f.endpoints, "port")
+        text = f"{f.family}{tiered}, {models}: {roles}, {joined}, {f.spare_ports:,} spare{over}"
+        rows.append((network.name, text))
+    return Lines("Other networks", tuple(rows))
+
+
+def _tiers(f: FabricReport) -> list[tuple[str, str]]:
+    """Return a line for each role of switches, where models or rates of links differ."""
+    rates = {rate for row in f.by_role for rate in (row.down_gbyte_s, row.up_gbyte_s) if rate}
+    plain = len(rates) == 1 and not any(row.unused_ports for row in f.by_role)
+    if plain and len({row.switch for row in f.by_role}) == 1:
+        return []
+    found = []
+    for row in f.by_role:
+        text = f"{row.switch}: {row.downlinks} x {number(row.down_gbyte_s * 8)} Gb/s down"
+        text += f", {row.uplinks} x {number(row.up_gbyte_s * 8)} Gb/s up" if row.uplinks else ""
+        text += f", {row.unused_ports} of {row.ports} ports unused" if row.unused_ports else ""
+        found.append((row.role, text))
+    return found
 
 
 def _scale_up(s: ScaleUpReport) -> str:
@@ -97,7 +124,11 @@ def _scale_up(s: ScaleUpReport) -> str:
         "pairs": "bridged pairs",
         "links": "linked nodes",
     }[s.kind]
-    return f"{s.domains:,} {s.name} {kind} of {s.accelerators_per_domain} accelerators{rate}"
+    parts = [plural(s.switches_per_domain, "switch chip")] if s.switches_per_domain else []
+    parts += [plural(s.links_per_domain, "link")] if s.links_per_domain and s.kind != "pairs" else []
+    across = f", {number(s.bisection_gbyte_s)} GB/s across" if s.bisection_gbyte_s and parts else ""
+    inside = f"; each {listed(parts)}{across}" if parts else ""
+    return f"{s.domains:,} {s.name} {kind} of {s.accelerators_per_domain} accelerators{rate}{inside}"
 
 
 def _bridge(s: ScaleUpReport) -> list[tuple[str, str]]:
@@ -318,6 +349,7 @@ def _body(a: Assessment) -> Body:
     every = (
         _nodes(a),
         _fabric(a.fabric),
+        *([_networks(a.networks)] if a.networks else []),
         *_communication(a),
         _power(a.power),
         _cost(a.cost, a),

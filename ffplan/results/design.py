@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ffplan.base.errors import Finding
 from ffplan.base.outcomes import CostLine, MissingFigure, MissingPrice
 from ffplan.base.record import record
 from ffplan.results.collective import CollectiveReport
+from ffplan.results.fabric_counts import FabricReport, NetworkReport
 from ffplan.results.result import Result
 from ffplan.results.summaries import ReliabilitySummary, StorageSummary
 
@@ -84,182 +83,6 @@ class Hardware:
     """Dense peak of one accelerator, by precision [TFLOP/s]."""
     missing: tuple[MissingFigure, ...]
     """GEMM rates in TF32 and FP16, which comparisons use, that the catalogue lacks."""
-
-
-@record
-class Switches:
-    """Switches by role, over all planes and zones."""
-
-    leaf: int
-    """Leaf switches."""
-    spine: int
-    """Spine switches."""
-    core: int
-    """Core switches."""
-    interzone: int
-    """Switches between zones."""
-    total: int
-    """All switches."""
-
-
-@record
-class Links:
-    """Links by tier, over all planes and zones."""
-
-    endpoint: int
-    """NIC to leaf."""
-    leaf_spine: int
-    """Leaf to spine."""
-    spine_core: int
-    """Spine to core."""
-    interzone: int
-    """Zone to inter-zone switch."""
-    total: int
-    """All links."""
-
-
-@record
-class RouterSwitches:
-    """Switches of a dragonfly, over all planes."""
-
-    router: int
-    """Routers."""
-    total: int
-    """All switches."""
-
-
-@record
-class RouterLinks:
-    """Links of a dragonfly, over all planes."""
-
-    endpoint: int
-    """NIC to router."""
-    intra_group: int
-    """Between routers of a group."""
-    inter_group: int
-    """Between groups."""
-    total: int
-    """All links."""
-
-
-@record
-class Cables:
-    """Cables to install; with breakout, several links share one."""
-
-    endpoint: int
-    """NIC to leaf."""
-    inter_switch: int
-    """Between switches."""
-    total: int
-    """All cables."""
-
-
-@record
-class SparePorts:
-    """Unused switch ports by role."""
-
-    leaf: int
-    """On leaf switches: room for more endpoints."""
-    spine: int
-    """On spine switches."""
-    core: int
-    """On core switches."""
-    interzone: int
-    """On inter-zone switches."""
-
-
-@record
-class RouterSparePorts:
-    """Unused switch ports of a dragonfly."""
-
-    router: int
-    """On routers: room for more endpoints."""
-
-
-class Counts(NamedTuple):
-    """The contracts that count the switches, links and spare ports of a family."""
-
-    switches: type[Switches | RouterSwitches]
-    links: type[Links | RouterLinks]
-    spare: type[SparePorts | RouterSparePorts]
-
-
-COUNTS = {
-    "leaf": Counts(Switches, Links, SparePorts),
-    "router": Counts(RouterSwitches, RouterLinks, RouterSparePorts),
-}
-"""By the role of the switches that endpoints join."""
-
-
-@record
-class ScaleUpReport:
-    """The tier below the fabric: bridged pairs, full meshes, or domains behind a switch."""
-
-    kind: str
-    """pairs, mesh, torus, switch, or links between single accelerators."""
-    name: str
-    """Name of the network, such as NVLink or xGMI."""
-    accelerators_per_domain: int
-    """Accelerators that reach each other without the fabric."""
-    domains: int
-    """Domains over all compute nodes."""
-    gbyte_s: float | None
-    """Rate of an accelerator there in one direction [GB/s]; null where unknown."""
-    pair_time_s: float | None
-    """Allreduce of the design's message between the two accelerators of a bridged pair [s]; null without pairs, or
-    where the design names no library for it."""
-    pair_time_without_s: float | None
-    """The same over PCIe, without the bridge [s]."""
-
-
-@record
-class FabricReport:
-    """The fabric."""
-
-    family: str
-    """Topology family."""
-    switch: str
-    """Catalogue id of the switch."""
-    ports_per_switch: int
-    """Ports of one switch."""
-    planes: int
-    """Planes."""
-    zones: int
-    """Zones per plane."""
-    tiers: int
-    """Switch tiers."""
-    endpoints: int
-    """NICs joined."""
-    endpoints_per_zone: tuple[int, ...]
-    """NICs joined in each zone of one plane."""
-    access_points: int
-    """Endpoint ports the fabric is built for."""
-    switches: Switches | RouterSwitches
-    """Switches by role."""
-    links: Links | RouterLinks
-    """Links by tier."""
-    breakout: int
-    """Ports that each port of the switch is split into [1]; `ports_per_switch` counts them after the split."""
-    cables: Cables
-    """Cables by kind."""
-    spare_ports: int
-    """Free leaf ports: endpoints that can still be added without another switch."""
-    spare_ports_by_role: SparePorts | RouterSparePorts
-    """Unused ports by role."""
-    oversubscription: float
-    """Bandwidth down over bandwidth up of a leaf switch full of the fastest endpoints [1]."""
-    zone_oversubscription: float | None
-    """Endpoints of a zone per link to other zones [1]; null with one zone or none joined."""
-    port_gbyte_s: float
-    """Rate of an endpoint port of a compute node, one direction [GB/s]."""
-    scale_up: ScaleUpReport | None
-    """The scale-up tier of the first compute group; null where it has none."""
-    bisection_gbyte_s: float
-    """Bandwidth across the worst even split of the endpoints, one direction [GB/s]."""
-    core_policy: str | None
-    """Policy for the number of core switches; null where the fabric has none."""
-    switches_by_core_policy: dict[str, int]
-    """All switches that the fabric has with each core policy; empty where it has no cores."""
 
 
 @record
@@ -392,6 +215,8 @@ class Assessment(Result):
     """A compute node in words."""
     fabric: FabricReport
     """The fabric."""
+    networks: tuple[NetworkReport, ...]
+    """Networks beside it, in the order of the design."""
     communication: tuple[CollectiveReport, ...]
     """Times and bounds of collectives, by library in the order of the design."""
     cost: CostReport | None

@@ -9,6 +9,7 @@ import numpy as np
 from ffplan.base.errors import InputError
 from ffplan.fabric.wiring.cabling import CableTable, cables, first_of_cables
 from ffplan.fabric.wiring.network import TIERS
+from ffplan.fabric.wiring.printed_ports import printed_ports
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import CableKind, CableRow, CablingReport, PlainCable
 
@@ -48,10 +49,10 @@ def _plain(wired: WiredDesign, links: Ints, kinds: list[str]) -> Iterator[tuple[
     """
     k, first = wired.fabric.network.links, len(wired.fabric.network.switches)
     switches, endpoints = wired.names.switches(), wired.names.endpoints()
-    breakout, width = wired.design.spec.fabric.breakout, len(str(len(links)))
+    printed, width = printed_ports(wired.design, wired.fabric), len(str(len(links)))
 
     def end(device: int, port: int) -> tuple[str, str]:
-        return endpoints[device - first] if device >= first else (switches[device], str(port // breakout + 1))
+        return endpoints[device - first] if device >= first else (switches[device], str(printed.place(device, port)[0]))
 
     for number, (a, a_port, b, b_port) in enumerate(k.rows(links, "a", "a_port", "b", "b_port")):
         lower, upper = end(a, a_port), end(b, b_port)
@@ -100,7 +101,7 @@ def cable_list(wired: WiredDesign) -> Iterator[CableRow] | Iterator[PlainCable]:
     design = wired.design
     if design.spec.floor is not None:
         return _rows(wired, cables(design, wired.fabric))
-    kept, _ = first_of_cables(wired.fabric, design.spec.fabric.breakout)
+    kept, _ = first_of_cables(design, wired.fabric)
     tiers = wired.fabric.network.links.tier[kept].tolist()
     ids = (design.endpoint_link.id, design.inter_switch_link.id)
     kinds = [ids[tier > 0] for tier in tiers]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan import __version__
+from ffplan.base.array_math import real
 from ffplan.base.errors import InputError
 from ffplan.base.outcomes import MissingFigure
 from ffplan.base.record import record
@@ -13,21 +14,25 @@ from ffplan.cost.bom import CostPlan, cable_items, price
 from ffplan.cost.power import PowerPlan, annual_energy, plan_power
 from ffplan.design.resolved import ResolvedDesign
 from ffplan.fabric.family import plan_fabric
+from ffplan.fabric.networks import NetworkPlan, plan_networks
+from ffplan.fabric.sizing import scale_up
 from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.fabric.sizing.striping import switches_by_policy
 from ffplan.results import design as out
+from ffplan.results import fabric_counts as counted
 from ffplan.studies.allreduce import allreduces, pair_times
 from ffplan.studies.allreduce_bound import left_out
 from ffplan.studies.design_assumptions import announced, design_assumptions, recalled_figures
 from ffplan.studies.design_info import design_info
 from ffplan.studies.files_read import files_read
+from ffplan.studies.tier_switches import tier_switches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeVar
 
     from ffplan.base.errors import Finding
-    from ffplan.catalog.parts import Accelerator
+    from ffplan.catalog.parts import Accelerator, ScaleUp
     from ffplan.catalog.store import Catalog
     from ffplan.results.summaries import ReliabilitySummary, StorageSummary
 
@@ -92,43 +97,67 @@ def _scale_up_words(design: ResolvedDesign) -> str:
     return f"{len(server.nvlink.pairs)} {server.nvlink.name} pairs{rate}" if server.nvlink.pairs else "none"
 
 
-def _scale_up(design: ResolvedDesign) -> out.ScaleUpReport | None:
+def _domain_counts(
+    kind: str, size: int, network: ScaleUp, rate: float | None
+) -> tuple[int | None, int | None, float | None]:
+    """Return switch chips and links of a domain [1], and the bandwidth across an even split of it [GB/s]."""
+    if kind == "switch":
+        chips = int(network.switches.value) if network.switches else None
+        links = int(scale_up.switch_links(size, network.ports.value)) if network.ports else None
+        return chips, links, real(scale_up.switch_bisection(size, rate)) if rate else None
+    if kind == "torus":
+        axes = tuple(network.torus)
+        return 0, scale_up.torus_links(axes), real(scale_up.torus_bisection(axes, rate)) if rate else None
+    if kind == "mesh":
+        across = real(scale_up.mesh_bisection(size, rate)) if rate else None
+        return 0, int(scale_up.mesh_links(size)), across
+    if kind == "links":
+        return 0, len(network.links), None
+    return 0, None, rate
+
+
+def _scale_up(design: ResolvedDesign) -> counted.ScaleUpReport | None:
     group = design.compute
-    scale_up = group.server.nvlink if isinstance(group.server, Server) else None
-    if scale_up is None:
+    network = group.server.nvlink if isinstance(group.server, Server) else None
+    if network is None:
         return None
-    if not (scale_up.switched or scale_up.mesh or scale_up.torus or scale_up.pairs or scale_up.links):
+    if not (network.switched or network.mesh or network.torus or network.pairs or network.links):
         return None
     rate = group.accelerator.nvlink.value if group.accelerator and group.accelerator.nvlink else None
     nodes, each = group.group.count, group.accelerators_per_node
-    if scale_up.switched:
-        kind, size, domains = "switch", each * scale_up.nodes, -(-nodes // scale_up.nodes)
-    elif scale_up.torus:
-        kind, size, domains = "torus", each * scale_up.nodes, -(-nodes // scale_up.nodes)
-    elif scale_up.mesh:
+    if network.switched:
+        kind, size, domains = "switch", each * network.nodes, -(-nodes // network.nodes)
+    elif network.torus:
+        kind, size, domains = "torus", each * network.nodes, -(-nodes // network.nodes)
+    elif network.mesh:
         kind, size, domains = "mesh", each, nodes
-    elif scale_up.links:
+    elif network.links:
         kind, size, domains = "links", each, nodes
     else:
-        kind, size, domains = "pairs", 2, len(scale_up.pairs) * nodes
+        kind, size, domains = "pairs", 2, len(network.pairs) * nodes
     pair = pair_times(design)
-    return out.ScaleUpReport(
+    switches, links, bisection = _domain_counts(kind, size, network, rate)
+    return counted.ScaleUpReport(
         kind=kind,
-        name=scale_up.name,
+        name=network.name,
         accelerators_per_domain=size,
         domains=domains,
         gbyte_s=rate,
+        switches_per_domain=switches,
+        links_per_domain=links,
+        bisection_gbyte_s=bisection,
         pair_time_s=pair[0] if pair else None,
         pair_time_without_s=pair[1] if pair else None,
     )
 
 
-def _fabric(design: ResolvedDesign, plan: FabricPlan) -> out.FabricReport:
-    counts, policies = out.COUNTS[next(iter(plan.switches_by_role))], switches_by_policy(design)
-    return out.FabricReport(
+def _fabric(design: ResolvedDesign, plan: FabricPlan, *, scale_up: bool = True) -> counted.FabricReport:
+    counts, policies = counted.COUNTS[next(iter(plan.switches_by_role))], switches_by_policy(design)
+    return counted.FabricReport(
         family=plan.family,
         switch=design.switch.id,
         ports_per_switch=plan.radix,
+        by_role=tier_switches(design, plan),
         planes=plan.planes,
         zones=plan.zones,
         tiers=plan.tiers,
@@ -138,7 +167,7 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> out.FabricReport:
         switches=counts.switches(**plan.switches_by_role, total=plan.switches),
         links=counts.links(**plan.links_by_tier, total=plan.links),
         breakout=plan.breakout,
-        cables=out.Cables(
+        cables=counted.Cables(
             plan.endpoint_cables, plan.inter_switch_cables, plan.endpoint_cables + plan.inter_switch_cables
         ),
         spare_ports=plan.spare_ports,
@@ -146,10 +175,22 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> out.FabricReport:
         oversubscription=plan.oversubscription,
         zone_oversubscription=plan.zone_oversubscription,
         port_gbyte_s=plan.port_gbyte_s,
-        scale_up=_scale_up(design),
+        scale_up=_scale_up(design) if scale_up else None,
         bisection_gbyte_s=plan.bisection_gbyte_s,
         core_policy=design.spec.fabric.core_policy if policies else None,
         switches_by_core_policy=policies,
+    )
+
+
+def _networks(networks: tuple[NetworkPlan, ...]) -> tuple[counted.NetworkReport, ...]:
+    """Return the networks beside the fabric."""
+    return tuple(
+        counted.NetworkReport(
+            name=found.name,
+            ports={role: count for role, count in found.network.network.ports.model_dump().items() if count},
+            fabric=_fabric(found.design, found.plan, scale_up=False),
+        )
+        for found in networks
     )
 
 
@@ -260,9 +301,10 @@ def study_design(design: ResolvedDesign, catalog: Catalog, *, all_scales: bool =
     faults: list[Finding] = []
     fabric = _attempt(faults, lambda: plan_fabric(design))
     collectives = _attempt(faults, lambda: allreduces(design, fabric, all_scales=all_scales))
-    links = _attempt(faults, lambda: cable_items(design, fabric)) if fabric else None
+    networks = _attempt(faults, lambda: plan_networks(design, fabric)) if fabric else None
+    links = _attempt(faults, lambda: cable_items(design, fabric)) if fabric and networks is not None else None
     cost = _attempt(faults, lambda: price(design, fabric, links)) if fabric and links is not None else None
-    if faults or fabric is None or collectives is None:
+    if faults or fabric is None or networks is None or collectives is None:
         raise InputError(*faults)
     power = plan_power(design, fabric, links)
     summary, storage = _summaries(design, catalog, fabric)
@@ -278,6 +320,7 @@ def study_design(design: ResolvedDesign, catalog: Catalog, *, all_scales: bool =
         accelerators=design.accelerators,
         hardware=_hardware(design),
         fabric=_fabric(design, fabric),
+        networks=_networks(networks),
         communication=collectives,
         cost=_cost(design, cost),
         power=_power(design, power),

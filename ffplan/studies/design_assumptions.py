@@ -53,11 +53,20 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
     if design.spec.floor is not None:
         yield "Cables follow the floor plan: the cheapest of `floor.links` that reaches, in place of `fabric.link`."
     group = design.compute
-    left = len(group.nics) - len(group.fabric_nics)
+    planned = {network.network.name for network in design.networks}
+    slots = [slot for at, slot in enumerate(group.server.nics) if at not in group.fabric_nics]
+    left = sum(slot.network not in planned for slot in slots)
     if left:
         yield (
             f"{left} of {len(group.nics)} NICs of `{group.server.id}` belong to another network, which is "
             "neither counted nor priced."
+        )
+    if "storage" in planned:
+        yield "Storage has a network of its own: its servers are not on the compute fabric."
+    if planned:
+        yield (
+            "Ports of other networks run at the rate of their switch ports where no NIC of the server stands for them; "
+            "`route` and `export` show the compute fabric alone."
         )
 
 

@@ -155,8 +155,9 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any]) -> DesignGrid:
         UsageError: for a dragonfly, a floor plan, or a path that is no number.
         InputError: for a missing price, and for NICs that planes or zones cannot share evenly.
     """
-    if design.spec.fabric.family == "dragonfly" or design.spec.floor is not None:
-        what = "a floor plan" if design.spec.floor is not None else "a dragonfly"
+    if design.spec.fabric.family == "dragonfly" or design.spec.floor is not None or design.networks:
+        what = "other networks" if design.networks else "a dragonfly"
+        what = "a floor plan" if design.spec.floor is not None else what
         raise UsageError(f"`{design.spec.name}` has {what}: assess such designs one by one")
     arrays = np.broadcast_arrays(*(np.asarray(value) for value in axes.values())) if axes else [np.zeros(1)]
     shape, count = arrays[0].shape, arrays[0].size
@@ -284,6 +285,8 @@ def _with_figure(design: ResolvedDesign, part: str, path: str, array: Floats) ->
         design,
         groups=groups,
         switch=changed(design.switch),
+        spine_switch=changed(design.spine_switch),
+        core_switch=changed(design.core_switch),
         endpoint_link=changed(design.endpoint_link),
         inter_switch_link=changed(design.inter_switch_link),
     )

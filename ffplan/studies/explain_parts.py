@@ -99,7 +99,7 @@ def switch_parts(found: Assessment) -> tuple[Derivation, ...]:
         if not count:
             continue
         place = POLICIES.get(fabric.core_policy or "", ROLES["core"]) if role == "core" else ROLES.get(role, "")
-        if role == "leaf" and fabric.family.startswith("rail-optimised"):
+        if role == "leaf" and fabric.family in ("rail-optimised", "top-of-rack"):
             place = f"{SIZING}:rail_leaves"
         if role == "spine" and fabric.tiers == 3:
             place = f"{SIZING}:pod_spines"

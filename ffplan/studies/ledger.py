@@ -10,7 +10,7 @@ from ffplan.base.outcomes import MissingFigure, MissingPrice
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 from ffplan.cost.account import Account
-from ffplan.cost.bom import Item, bill_of_materials, cable_items
+from ffplan.cost.bom import Item, bill_of_materials, cable_items, switch_items
 from ffplan.cost.inputs import (
     FACILITY,
     NEEDED,
@@ -95,8 +95,9 @@ def _needed(owned: ResolvedOwnership, catalog: Catalog) -> None:
 def _names(design: ResolvedDesign, owned: ResolvedOwnership) -> dict[str, str]:
     parts = [group.server for group in design.groups]
     found = {part.id: part.name for part in parts}
-    found |= {part.id: part.name for part in (design.switch, design.endpoint_link, design.inter_switch_link)}
+    found |= {part.id: part.name for part in (*design.switches, design.endpoint_link, design.inter_switch_link)}
     found |= {link.id: link.name for link in design.cable_choices}
+    found |= {part.id: part.name for network in design.networks for part in network.parts.models}
     if owned.storage:
         found[owned.storage.server.id] = owned.storage.server.name
     for network in owned.networks:
@@ -135,7 +136,7 @@ def _account(
         parts=parts,
         accelerators=design.accelerators,
         servers=sum(node.count for node in nodes),
-        switches=fabric.switches + sum(plan.switches for plan in site.networks),
+        switches=sum(count for _, count in switch_items(design, fabric)) + sum(p.switches for p in site.networks),
         links=site.cables,
         racks=site.racks,
         training_w=constant + sum(node.count * node.training_w for node in moving),
@@ -155,7 +156,8 @@ def _in_scope(items: tuple[Item, ...], design: ResolvedDesign) -> tuple[Item, ..
     scope = design.spec.cost
     excluded = set(scope.exclude) if scope else set()
     own = {group.server.id: "storage" if group.group.role == "storage" else "servers" for group in design.groups}
-    own |= {design.switch.id: "switches", design.endpoint_link.id: "endpoint-links"}
+    own |= {part.id: "switches" for part in design.switches} | {design.endpoint_link.id: "endpoint-links"}
+    own |= {network.parts.switch.id: "switches" for network in design.networks}
 
     def kept(item: Item) -> bool:
         if item.category == "storage":
@@ -267,5 +269,5 @@ def speed_inputs(ledger: Ledger, band: float, within: float, basis: str) -> tupl
 def _build(ledger: Ledger) -> str:
     """Return what the error of a design's speed belongs to: its servers and its fabric, not its name or its prices."""
     spec = ledger.design.spec
-    parts = [*(group.server for group in spec.nodes), spec.fabric.model_dump_json()]
+    parts = [*(group.server for group in spec.nodes), spec.fabric.model_dump_json(exclude_defaults=True)]
     return sha256("\n".join(parts).encode()).hexdigest()[:8]

@@ -170,7 +170,7 @@ def study_storage(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob | 
         nics=storage.nics,
         copies=storage.copies,
         efficiency=efficiency,
-        shared=storage.planned,
+        shared=storage.on_fabric,
         line_gbyte_s=storage.read["NICs of the servers"],
         read=tuple(read),
         write=tuple(write),

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.catalog.parts import StorageServer
+from ffplan.design.networks import node_rate
 from ffplan.design.resolved import ResolvedGroup
+from ffplan.fabric.networks import storage_network
 from ffplan.reliability.storage import StorageRates, capacity, storage_rates
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ class StorageBasis:
     client_assumed: bool
     """Whether a NIC is assumed, since the server's file has none for storage."""
     in_every_zone: bool
+    on_fabric: bool
+    """Whether the compute fabric carries it."""
 
 
 def _line(nic: Nic, rate: float) -> float:
@@ -104,7 +108,12 @@ def storage_basis(
     groups = planned or ((usual,) if usual is not None else ())
     if not groups:
         return None
-    port = design.port_gbyte_s
+    own = storage_network(design, plan) if planned else None
+    on_fabric = own.design if own is not None else design
+    oversubscription = own.plan.oversubscription if own is not None else plan.oversubscription
+    port = on_fabric.port_gbyte_s
+    if planned:
+        groups = tuple(group for group in on_fabric.groups if group.group.role == "storage")
     read: dict[str, float] = {}
     write: dict[str, float] = {}
     raw = usable = 0.0
@@ -115,24 +124,27 @@ def storage_basis(
         count = group.group.count
         on = group.fabric_nics if planned else range(len(group.nics))
         each = sum(_line(group.nics[slot], port if planned else group.nics[slot].rate.value) for slot in on)
-        own, copies, left, terms = server.drives, *_copies(server), _terms(server, count, each)
+        drive, copies, left, terms = server.drives, *_copies(server), _terms(server, count, each)
         for into, found in ((read, terms.read), (write, terms.write)):
             for name, rate in found.items():
                 into[name] = into.get(name, 0.0) + float(rate)
-        raw += float(capacity(count, own.count.value, own.capacity.value, 1.0))
-        usable += float(capacity(count, own.count.value, own.capacity.value, copies, left))
-        drives += count * int(own.count.value)
+        raw += float(capacity(count, drive.count.value, drive.capacity.value, 1.0))
+        usable += float(capacity(count, drive.count.value, drive.capacity.value, copies, left))
+        drives += count * int(drive.count.value)
         nics += count * len(on)
-    if planned and plan.oversubscription > 1:
+    if planned and oversubscription > 1:
         for into in (read, write):
-            into["NICs behind oversubscribed leaves"] = into["NICs of the servers"] / plan.oversubscription
-    client, assumed = _client(design, groups, None if planned else beside)
+            into["NICs behind oversubscribed leaves"] = into["NICs of the servers"] / oversubscription
+    if own is not None:
+        beside = node_rate(design, own.network) or None
+    client, assumed = _client(design, groups, beside if own is not None or not planned else None)
     first = groups[0].server
     assert isinstance(first, StorageServer)
     service = first.service
     return StorageBasis(
         groups=groups,
         planned=bool(planned),
+        on_fabric=bool(planned) and own is None,
         servers=sum(group.group.count for group in groups),
         drives=drives,
         nics=nics,

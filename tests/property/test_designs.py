@@ -25,16 +25,47 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
 
 CATALOG = Catalog()
+SELDOM = st.integers(0, 3).map(lambda value: value == 0)
+
+
+@st.composite
+def tiers_of(draw: st.DrawFn, tiers: int) -> list[str]:
+    """Return fields of the tiers: switches of one kind and ratios, or ports that the design gives, of two rates."""
+    split, leaf, spine = draw(st.sampled_from([1, 1, 2])), {}, {}
+    found = [f"breakout: {split}"]
+    if draw(SELDOM):
+        leaf["uplink_breakout"] = draw(st.sampled_from([1, 2]))
+    if draw(SELDOM):
+        leaf["downlinks"] = draw(st.integers(8, 24))
+    if draw(SELDOM):
+        leaf["uplinks"] = draw(st.integers(1, 20))
+    else:
+        found.append(f"oversubscription: {draw(st.sampled_from(['1:1', '2:1', '3:1', '1:2', '16:15']))}")
+    if draw(SELDOM):
+        spine[draw(st.sampled_from(["downlinks", "pod_leaves"][: tiers - 1]))] = draw(st.integers(12, 38))
+    if tiers == 3:
+        found.append(f"core_policy: {draw(st.sampled_from(['minimal', 'per-rail-whole-pods', 'equal-stripe']))}")
+        if draw(SELDOM):
+            spine["uplinks"] = draw(st.integers(1, 20))
+        else:
+            found.append(f"spine_oversubscription: {draw(st.sampled_from(['1:1', '2:1', '7:1']))}")
+    if "uplinks" in leaf and draw(st.booleans()):
+        spine["per_pod"] = leaf["uplinks"]
+    for name, fields in (("leaf", leaf), ("spine", spine)):
+        if fields:
+            found.append(f"{name}: {{{', '.join(f'{key}: {value}' for key, value in fields.items())}}}")
+    return found
 
 
 @st.composite
 def designs(draw: st.DrawFn) -> str:
-    family = draw(st.sampled_from(["fat-tree", "rail-optimised", "rail-only"]))
+    family = draw(st.sampled_from(["fat-tree", "rail-optimised", "top-of-rack", "rail-only"]))
     tiers = draw(st.integers(1, 3))
     zones = draw(st.integers(1, 3))
     fabric = [f"family: {family}", "switch: qm8700", f"tiers: {tiers}", f"zones: {zones}"]
     fabric.append("link: {endpoint: hdr-dac, inter_switch: hdr-aoc}")
-    if family != "rail-only" and draw(st.booleans()):
+    planed = family != "rail-only" and draw(SELDOM)
+    if planed:
         fabric.append(f"planes: {draw(st.sampled_from([2, 4, 8]))}")
         if draw(st.booleans()):
             fabric.append("planes_by: port")
@@ -42,19 +73,15 @@ def designs(draw: st.DrawFn) -> str:
         each = draw(st.integers(1, 4))
         fabric.append(f"inter_zone: {{switches: {each}, links_per_zone: {each * draw(st.integers(1, 5))}}}")
     if tiers > 1:
-        fabric.append(f"oversubscription: {draw(st.sampled_from(['1:1', '2:1', '3:1']))}")
-        fabric.append(f"breakout: {draw(st.sampled_from([1, 1, 2]))}")
-        if family == "rail-optimised" and draw(st.booleans()):
-            fabric.append(f"scalable_unit: {draw(st.integers(3, 20))}")
-    if tiers == 3:
-        fabric.append(f"core_policy: {draw(st.sampled_from(['minimal', 'per-rail-whole-pods', 'equal-stripe']))}")
-        fabric.append(f"spine_oversubscription: {draw(st.sampled_from(['1:1', '2:1']))}")
+        fabric += draw(tiers_of(tiers))
+        if family in ("rail-optimised", "top-of-rack") and draw(st.booleans()):
+            fabric.append(f"scalable_unit: {draw(st.integers(1, 20 if family == 'rail-optimised' else 2))}")
     nodes = [("compute", draw(st.sampled_from(["dgx-a100-320gb", "fire-flyer-2-node"])), draw(st.integers(1, 160)))]
     if draw(st.booleans()):
         nodes.append(("storage", "fire-flyer-3fs-node", draw(st.integers(1, 40))))
     if draw(st.booleans()):
         nodes.append(("compute", "fire-flyer-2-node", draw(st.integers(1, 60))))
-    places = [draw(st.sampled_from(["split", "every"])) if zones > 1 else "split" for _ in nodes]
+    places = ["every" if zones > 1 and not planed and draw(SELDOM) else "split" for _ in nodes]
     groups = "\n".join(
         f"  - {{role: {role}, server: {server}, count: {count}, zones: {place}}}"
         for (role, server, count), place in zip(nodes, places, strict=True)
@@ -98,7 +125,7 @@ def test_cables_are_counted_as_they_are_laid(text: str) -> None:
     design = accepted(text)
     plan = plan_fabric(design)
     fabric = wire(design, plan)
-    first, _ = first_of_cables(fabric, design.spec.fabric.breakout)
+    first, _ = first_of_cables(design, fabric)
     tier = fabric.network.links.tier[first]
     assert (tier > 0).sum() == plan.inter_switch_cables
     alone = all(group.group.role == "compute" for group in design.groups) and len(design.groups) == 1

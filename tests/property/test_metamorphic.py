@@ -69,6 +69,7 @@ def test_the_order_of_keys_changes_nothing(text: str, seed: int) -> None:
     # ratios such as 2:1 are base-60 numbers to YAML 1.1: read as text, and written between quotes
     data = yaml.load(text, Loader=yaml.BaseLoader)
     numbers = {"count", "planes", "zones", "tiers", "breakout", "switches", "links_per_zone", "scalable_unit"}
+    numbers |= {"downlinks", "uplinks", "uplink_breakout", "pod_leaves", "per_pod", "rails"}
 
     def typed(value: Any, key: str = "") -> Any:
         if isinstance(value, dict):

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def check(examined: Examined) -> Iterator[Finding]:
     """Find fabrics without a free leaf port."""
     design, assessment = examined.design, examined.assessment
-    if assessment.fabric.spare_ports == 0:
+    set_aside = any(row.unused_ports for row in assessment.fabric.by_role[:1])
+    if assessment.fabric.spare_ports == 0 and not set_aside:
         yield design.document.finding(
             RULE.id,
             ("fabric",),

@@ -27,6 +27,8 @@ class _End:
     """The part, as the subject of a sentence."""
     rate: float
     """Rate of one of its ports, or of one part of a split cable [GB/s]."""
+    port: float
+    """Rate of the switch port that it meets [GB/s]."""
 
 
 def _each(count: int, what: str, name: str) -> str:
@@ -34,19 +36,23 @@ def _each(count: int, what: str, name: str) -> str:
 
 
 def _links(design: ResolvedDesign) -> Iterator[_End]:
-    breakout = design.spec.fabric.breakout
-    for field, link in (("endpoint", design.endpoint_link), ("inter_switch", design.inter_switch_link)):
+    breakout, whole = design.spec.fabric.breakout, design.switch.rate.value
+    ends = (
+        ("endpoint", design.endpoint_link, breakout),
+        ("inter_switch", design.inter_switch_link, design.uplink_breakout),
+    )
+    for field, link, split in ends:
         if getattr(design.spec.fabric.link, field) is not None:
-            words = _each(breakout, "parts", link.id)
-            yield _End(("fabric", "link", field), words, link.rate.value / breakout)
+            words = _each(split, "parts", link.id)
+            yield _End(("fabric", "link", field), words, link.rate.value / split, whole / split)
 
 
 def _nics(design: ResolvedDesign) -> Iterator[_End]:
-    stripes = design.stripes
+    stripes, port = design.stripes, design.switch.rate.value / design.spec.fabric.breakout
     for group in design.groups:
         for nic in {group.nics[slot].id: group.nics[slot] for slot in group.fabric_nics}.values():
             words = _each(stripes, "ports", nic.id)
-            yield _End(("nodes", group.position, "server"), words, nic.rate.value / stripes)
+            yield _End(("nodes", group.position, "server"), words, nic.rate.value / stripes, port)
 
 
 def _remedy(design: ResolvedDesign, rate: float) -> str:
@@ -60,7 +66,7 @@ def _finding(design: ResolvedDesign, ends: list[_End]) -> Finding:
     """Return the finding for all parts of one rate: they have one cause."""
     words = {end.words for end in ends}
     subject = f"{listed(end.words for end in ends)} {'run' if len(words) > 1 else 'runs'}"
-    rate, port = ends[0].rate, design.switch.rate.value / design.spec.fabric.breakout
+    rate, port = ends[0].rate, ends[0].port
     return design.document.finding(
         RULE.id,
         ends[0].path,
@@ -73,11 +79,10 @@ def _finding(design: ResolvedDesign, ends: list[_End]) -> Finding:
 def check(examined: Examined) -> Iterator[Finding]:
     """Find NICs and links whose rate differs from the switch's; one finding for each rate."""
     design = examined.design
-    port = design.switch.rate.value / design.spec.fabric.breakout
-    by_rate: dict[float, list[_End]] = {}
+    by_rate: dict[tuple[float, float], list[_End]] = {}
     for end in (*_links(design), *_nics(design)):
-        if end.rate != port:
-            by_rate.setdefault(end.rate, []).append(end)
+        if end.rate != end.port:
+            by_rate.setdefault((end.rate, end.port), []).append(end)
     for ends in by_rate.values():
         yield _finding(design, ends)
 

@@ -45,6 +45,8 @@ def _joins(design: ResolvedDesign, zones: int) -> bool:
 
 def _capacity(design: ResolvedDesign, rule: TreeRule, tiers: int, radix: int) -> int:
     """Return the capacity of a tree of other tiers or another radix, with the same oversubscription."""
+    if radix == rule.radix and rule.tiers > 1:
+        return replace(rule, tiers=tiers).capacity
     uplinks = int(formulas.leaf_uplinks(radix, design.spec.fabric.oversubscription))
     return replace(rule, tiers=tiers, radix=radix, uplinks=uplinks).capacity
 
@@ -63,7 +65,8 @@ def _that_hold(design: ResolvedDesign, rule: TreeRule, endpoints: int, trunk: in
         if zones > 1 and wanted <= 64 and _joins(design, wanted):
             options.append(f"`zones: {wanted}`")
     radix = rule.radix
-    while radix < 1024:
+    alike = rule.leaf_down is None and rule.spine_radix is None and rule.core_radix is None
+    while alike and radix < 1024:
         radix += 2
         if _capacity(design, rule, rule.tiers, radix) >= endpoints + trunk:
             options.append(f"a switch of {radix} ports or more")

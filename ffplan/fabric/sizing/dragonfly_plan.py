@@ -94,6 +94,8 @@ def plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
         tiers=1,
         radix=design.radix,
         uplinks=0,
+        downlinks=p,
+        pod_leaves=a,
         port_gbyte_s=port_rate(design, design.compute),
         link_gbyte_s=rate,
         endpoints=planes * endpoints,

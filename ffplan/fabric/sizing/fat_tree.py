@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ffplan.base.array_math import choose, maximum, minimum, some, whole
+from ffplan.base.array_math import ceil_div, choose, maximum, minimum, some, whole
 from ffplan.base.record import record
 from ffplan.fabric.sizing import formulas
 
@@ -19,33 +19,68 @@ class TreeRule:
 
     tiers: int
     radix: int
+    """Ports of a leaf, in the size of its downlinks."""
     uplinks: int
     """Uplinks u of a leaf."""
     rails: int
     core_policy: str
     spine_ratio: float = 1.0
     """Most downlinks per uplink of a spine in a three-tier tree."""
+    splits: tuple[int, int] = (1, 1)
+    """Parts of a leaf port for downlinks, and of one for uplinks; unequal where they run at different rates."""
+    leaf_down: int | None = None
+    """Downlinks of a leaf, where the design says."""
+    spine_radix: int | None = None
+    """Ports of a spine, where it is not the switch of the leaves."""
+    core_radix: int | None = None
+    """Ports of a core, where it is not the switch of the spines."""
+    spine_down: int | None = None
+    """Most links to leaves of a spine, where the design says."""
+    pod_size: int | None = None
+    """Leaves of a full pod of a three-tier tree, where the design says."""
+    spine_up: int | None = None
+    """Uplinks of a spine of a full pod, where the design says."""
+    spines: int | None = None
+    """Spines of a pod, where the design says."""
 
     @property
     def downlinks(self) -> int:
         """Downlinks d of a leaf switch."""
-        return self.radix - self.uplinks
+        if self.leaf_down is not None:
+            return self.leaf_down
+        down, up = self.splits
+        return self.radix - (self.uplinks if down == up else ceil_div(self.uplinks, up) * down)
+
+    @property
+    def spine_ports(self) -> int:
+        """Ports of a spine switch."""
+        return self.spine_radix or self.radix
+
+    @property
+    def core_ports(self) -> int:
+        """Ports of a core switch."""
+        return self.core_radix or self.spine_ports
 
     @property
     def pod_leaves(self) -> int:
         """Leaf switches of a full pod: the downlinks of a spine."""
-        return self.radix - whole(formulas.leaf_uplinks(self.radix, self.spine_ratio))
+        given = self.pod_size if self.pod_size is not None else self.spine_down
+        if given is not None or self.tiers < 3:
+            return given or self.spine_ports
+        up = self.spine_up or whole(formulas.leaf_uplinks(self.spine_ports, self.spine_ratio))
+        return self.spine_ports - up
 
     @property
     def spine_uplinks(self) -> int:
         """Uplinks of a full spine."""
-        set_aside = formulas.leaf_uplinks(self.radix, self.spine_ratio)
-        return whole(formulas.spine_uplinks(self.radix, set_aside, self.spine_ratio))
+        set_aside = self.spine_ports - self.pod_leaves
+        return self.spine_up or whole(formulas.spine_uplinks(self.spine_ports, set_aside, self.spine_ratio))
 
     @property
     def capacity(self) -> int:
         """Most endpoint ports of one tree."""
-        return whole(formulas.tree_capacity(self.tiers, self.radix, self.downlinks, self.pod_leaves))
+        top = {1: self.radix, 2: self.pod_leaves}.get(self.tiers, self.core_ports)
+        return whole(formulas.tree_capacity(self.tiers, top, self.downlinks, self.pod_leaves))
 
 
 @record
@@ -88,13 +123,13 @@ class Tree:
 
 
 def _cores(rule: TreeRule, endpoints: int, spines: int, links: int) -> int:
-    fewest = whole(formulas.core_minimal(links, rule.radix))
+    fewest = whole(formulas.core_minimal(links, rule.core_ports))
     half, up = rule.pod_leaves, rule.spine_uplinks
     if rule.core_policy == "minimal":
         return fewest
     most = minimum(rule.uplinks * up, links)  # one port of each core for each of at most k pods
     if rule.core_policy == "equal-stripe":
-        cores = formulas.core_equal_stripe(spines, rule.uplinks, up, rule.radix)
+        cores = formulas.core_equal_stripe(spines, rule.uplinks, up, rule.core_ports)
     else:
         cores = formulas.core_per_rail_whole_pods(
             endpoints,
@@ -103,7 +138,7 @@ def _cores(rule: TreeRule, endpoints: int, spines: int, links: int) -> int:
             uplinks=rule.uplinks,
             pod_leaves=half,
             spine_up=up,
-            radix=rule.radix,
+            radix=rule.core_ports,
         )
     return maximum(fewest, minimum(most, whole(cores)))
 
@@ -111,18 +146,32 @@ def _cores(rule: TreeRule, endpoints: int, spines: int, links: int) -> int:
 def uplink_choices(rule: TreeRule, ratio: float, least_downlinks: int = 1) -> list[TreeRule]:
     """Return the rules to choose from for a leaf: from the fewest uplinks that keep the ratio up to half its ports.
 
-    Where spines must divide the uplinks, 44 can need far fewer switches than 43. Without oversubscription there is no
-    choice.
+    Where spines must divide the uplinks, 44 can need far fewer switches than 43. Without oversubscription, or where
+    the design gives the ports of a leaf, there is no choice.
 
     Args:
         rule: the rule with the fewest uplinks that keep the ratio.
         ratio: most downlinks per uplink of a leaf [1].
         least_downlinks: downlinks that a leaf must keep [1].
     """
-    if rule.tiers == 1 or ratio <= 1:
+    if rule.tiers == 1 or ratio <= 1 or rule.leaf_down is not None:
         return [rule]
-    most = min(rule.radix // 2, rule.radix - least_downlinks)
-    return [replace(rule, uplinks=uplinks) for uplinks in range(rule.uplinks, max(most, rule.uplinks) + 1)]
+    step, most = uplink_range(rule, least_downlinks)
+    return [replace(rule, uplinks=uplinks) for uplinks in range(rule.uplinks, max(most, rule.uplinks) + 1, step)]
+
+
+def uplink_range(rule: TreeRule, least_downlinks: int) -> tuple[int, int]:
+    """Return the step of the uplinks to choose from, whole ports where the two splits differ, and the most of them.
+
+    Args:
+        rule: the rule.
+        least_downlinks: downlinks that a leaf must keep [1].
+    """
+    down, up = rule.splits
+    if down == up:
+        return 1, min(rule.radix // 2, rule.radix - least_downlinks)
+    ports = rule.radix // down
+    return up, min(ports // 2, ports - ceil_div(least_downlinks, down)) * up
 
 
 def build_tree(rule: TreeRule, endpoints: int, leaves: int | None = None) -> Tree:
@@ -145,25 +194,35 @@ def build_tree(rule: TreeRule, endpoints: int, leaves: int | None = None) -> Tre
 def _two_tiers(rule: TreeRule, leaf: int) -> dict[str, Any]:
     """Return the part of a two-tier tree above its leaves: one pod without links upwards."""
     links = leaf * rule.uplinks
-    spine = whole(formulas.two_tier_spines(leaf, rule.uplinks, rule.radix))
+    spine = rule.spines or whole(formulas.two_tier_spines(leaf, rule.uplinks, rule.pod_leaves))
     return {
         "spine": spine,
-        "spare_spine_ports": spine * rule.radix - links,
+        "spare_spine_ports": spine * rule.spine_ports - links,
         "narrowest_links": links,
         "full_pods": 1,
         "pod": Pod(leaf, spine, 0),
     }
 
 
+def _pod_spines(rule: TreeRule, leaves: int, up: int) -> int:
+    """Return the spines of a pod of some leaves, with `up` links to cores of each of its groups."""
+    if rule.spines is not None:
+        return rule.spines
+    fewest = whole(formulas.pod_spines(leaves, rule.uplinks, up, rule.spine_ports))
+    if rule.spine_down is None:
+        return fewest
+    return maximum(fewest, whole(formulas.two_tier_spines(leaves, rule.uplinks, rule.spine_down)))
+
+
 def _three_tiers(rule: TreeRule, leaf: int, endpoints: int) -> dict[str, Any]:
     """Return the part of a three-tier tree above its leaves: full pods, the partial pod, cores."""
-    k, u, half, up = rule.radix, rule.uplinks, rule.pod_leaves, rule.spine_uplinks
+    k, u, half, up = rule.spine_ports, rule.uplinks, rule.pod_leaves, rule.spine_uplinks
     pods, rest = divmod(leaf, half)
-    pod = Pod(half, whole(formulas.pod_spines(half, u, up, k)), up)
+    pod = Pod(half, _pod_spines(rule, half, up), up)
     last = None
     if some(rest):
         last_up = -(-rest * up // half)
-        last = Pod(rest, whole(formulas.pod_spines(rest, u, last_up, k)) * (rest > 0), last_up)
+        last = Pod(rest, _pod_spines(rule, rest, last_up) * (rest > 0), last_up)
     spine = pods * pod.spines + (last.spines if last else 0)
     spine_core = u * (pods * up + (last.up if last else 0))
     core = _cores(rule, endpoints, spine, spine_core)
@@ -172,7 +231,7 @@ def _three_tiers(rule: TreeRule, leaf: int, endpoints: int) -> dict[str, Any]:
         "core": core,
         "spine_core": spine_core,
         "spare_spine_ports": spine * k - leaf * u - spine_core,
-        "spare_core_ports": core * k - spine_core,
+        "spare_core_ports": core * rule.core_ports - spine_core,
         "narrowest_links": choose(pods + (rest > 0) == 1, leaf * u, minimum(leaf * u, spine_core)),
         "full_pods": pods,
         "pod": pod,

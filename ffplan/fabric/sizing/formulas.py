@@ -34,6 +34,27 @@ def leaf_uplinks(radix: Number, oversubscription: Number) -> Number:
     return minimum(maximum(round_up(radix / (1 + oversubscription)), 1), radix - 1)
 
 
+def uplinks_of(downlinks: Number, down_split: Number, up_split: Number, oversubscription: Number) -> Number:
+    """Return the uplinks of a leaf with a given number of downlinks, where ports are split differently each way.
+
+    Args:
+        downlinks: downlinks d of a leaf [1].
+        down_split: parts b of a port for downlinks [1].
+        up_split: parts c of a port for uplinks [1].
+        oversubscription: most bandwidth down over bandwidth up r [1].
+
+    Returns:
+        Uplinks [1]; d / b ports carry what goes down, u / c what goes up.
+
+    Equation:
+        u = max(1, ceil(d c / (b r)))
+
+    Source:
+        Definition of oversubscription as a ratio of bandwidths. HPN 7.0 has 128 x 200G down and 60 x 400G up, 16:15.
+    """
+    return maximum(round_up(downlinks * up_split / (down_split * oversubscription)), 1)
+
+
 def leaf_switches(endpoints: Number, downlinks: Number) -> Number:
     """Return the leaf switches of one tree.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import choose, maximum, some, whole
+from ffplan.design.tier_faults import RAILED
 from ffplan.fabric.sizing import formulas
 
 if TYPE_CHECKING:
@@ -13,13 +14,18 @@ if TYPE_CHECKING:
 
 
 def railed(design: ResolvedDesign) -> bool:
-    """True where leaves come in scalable units, one for each rail."""
-    return design.spec.fabric.family == "rail-optimised"
+    """True where leaves come in scalable units: one for each rail, or for the rails that share one."""
+    return design.spec.fabric.family in RAILED
 
 
 def unit_nodes(design: ResolvedDesign, rule: TreeRule) -> int:
     """Return the nodes of a scalable unit: those whose NICs share one leaf on each rail."""
-    return design.spec.fabric.scalable_unit or rule.downlinks
+    return design.spec.fabric.scalable_unit or maximum(rule.downlinks // design.rails_per_leaf, 1)
+
+
+def unit_leaves(design: ResolvedDesign, rule: TreeRule) -> int:
+    """Return the leaves of a scalable unit: one for each rail, or for the rails that share one."""
+    return rule.rails // design.rails_per_leaf
 
 
 def leaves_of(design: ResolvedDesign, rule: TreeRule, ports: int) -> int | None:
@@ -29,7 +35,8 @@ def leaves_of(design: ResolvedDesign, rule: TreeRule, ports: int) -> int | None:
     compute = [group for group in design.groups if group.group.role == "compute"]
     zones = design.spec.fabric.zones
     nodes = sum(g.group.count if g.group.zones == "every" else -(-g.group.count // zones) for g in compute)
-    return whole(formulas.rail_leaves(nodes, unit_nodes(design, rule), rule.rails, ports, rule.downlinks))
+    unit, leaves = unit_nodes(design, rule), unit_leaves(design, rule)
+    return whole(formulas.rail_leaves(nodes, unit, leaves, ports, rule.downlinks))
 
 
 def leaf_fill(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -> list[tuple[int, int]]:
@@ -48,8 +55,9 @@ def leaf_fill(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -> 
     if railed(design):
         compute = sum(ports for ports, role in zip(by_group, roles, strict=True) if role == "compute")
         packed -= compute
-        units, rest = divmod(-(-compute // rule.rails), unit_nodes(design, rule))
-        found = [(units * rule.rails, unit_nodes(design, rule)), (rule.rails, rest)]
+        leaves, unit, each = unit_leaves(design, rule), unit_nodes(design, rule), design.rails_per_leaf
+        units, rest = divmod(-(-compute // rule.rails), unit)
+        found = [(units * leaves, unit * each), (leaves, rest * each)]
     full, rest = divmod(packed, maximum(1, room))
     return [(leaves, each) for leaves, each in (*found, (full, room), (1, rest)) if some(leaves) and some(each)]
 
@@ -62,22 +70,34 @@ def leaf_cables(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -
     return sum(leaves * -(-each // breakout) for leaves, each in leaf_fill(design, tree, by_group))
 
 
-def whole_pairs(rule: TreeRule, pod: Pod, breakout: int) -> bool:
+def pair_split(design: ResolvedDesign) -> int:
+    """Return the links that a whole port holds at both ends of a link between leaf and spine; 1 where the two ends are
+    split differently."""
+    split = design.uplink_breakout
+    return split if design.breakout_of("spine") == split else 1
+
+
+def whole_pairs(rule: TreeRule, pod: Pod, split: int) -> bool:
     """True where the links of a pod share whole ports at both ends: as many lead from each leaf to each spine, and in
     step."""
-    return (rule.uplinks // maximum(pod.spines, 1) % breakout == 0) & (rule.downlinks % breakout == 0)
+    in_step = rule.splits[0] != rule.splits[1] or rule.downlinks % split == 0  # else uplinks begin on a whole port
+    return (rule.uplinks // maximum(pod.spines, 1) % split == 0) & in_step
 
 
-def tree_cables(tree: Tree, breakout: int) -> int:
+def tree_cables(tree: Tree, split: int) -> int:
     """Return the cables between the switches of a tree.
 
     Links between leaf and spine that share a whole port at both ends share a cable; where the halves of a port lead
     apart, and further up, each link has its own.
+
+    Args:
+        tree: the tree.
+        split: links of a whole port at both ends, as `pair_split` returns them [1].
     """
     rule, cables = tree.rule, tree.spine_core
     pods = [(tree.pod, tree.full_pods), (tree.last_pod, 1)]
     for pod, count in pods:
         if pod is not None:
-            shared = breakout == 1 or whole_pairs(rule, pod, breakout)
-            cables += count * pod.leaves * rule.uplinks // choose(shared, breakout, 1)
+            shared = split == 1 or whole_pairs(rule, pod, split)
+            cables += count * pod.leaves * rule.uplinks // choose(shared, split, 1)
     return cables

@@ -77,11 +77,12 @@ def tree_cuts(
     in_a_tree = ceil_div(nodes, spanned)
     leaves = plan.switches_by_role["leaf"] // (plan.planes * plan.zones)
     if some(plan.uplinks) and some(leaves > 1):
-        under_a_leaf = fabric.scalable_unit or plan.radix - plan.uplinks
+        shared = design.rails_per_leaf
+        under_a_leaf = fabric.scalable_unit or maximum(plan.downlinks // shared, 1)
         wanted = ceil_div(in_a_tree, under_a_leaf)
-        crossing = ((wanted > 1) | (leaves < rails)) & (leaves > 1)
-        links = len(group.fabric_nics) * design.stripes * plan.uplinks
-        words = "uplinks of a leaf" if rails == 1 else f"uplinks of a leaf on each of {rails} rails"
+        crossing = ((wanted > 1) | (leaves < rails // shared)) & (leaves > 1)
+        links = len(group.fabric_nics) * design.stripes * plan.uplinks // shared
+        words = "uplinks of a leaf" if rails == shared else f"uplinks of a leaf on each of {rails} rails"
         sets = crossing * maximum(2, wanted) * (nodes > 1) + (1 - crossing * (nodes > 1))
         found.append(
             LinkCut(
@@ -94,7 +95,7 @@ def tree_cuts(
             )
         )
         if plan.tiers == 3 and some(plan.links_by_tier["spine_core"]):
-            apart = (in_a_tree > under_a_leaf * plan.radix // 2) & (nodes > 1)
+            apart = (in_a_tree > under_a_leaf * plan.pod_leaves) & (nodes > 1)
             found.append(_middle(plan, group.group.count, nodes, apart))
     if fabric.inter_zone is not None and group.group.zones == "split":
         links = plan.planes * fabric.inter_zone.links_per_zone
@@ -105,7 +106,7 @@ def tree_cuts(
                 label="links between zones",
                 sets=spanned,
                 links=links,
-                gbyte_s=links * plan.link_gbyte_s,
+                gbyte_s=links * design.trunk_gbyte_s,
                 below=below,
             )
         )

@@ -23,6 +23,11 @@ class FabricPlan:
     tiers: int
     radix: int
     uplinks: int
+    """Uplinks of a leaf; a dragonfly has none."""
+    downlinks: int
+    """Downlinks of a leaf, or endpoints of a router."""
+    pod_leaves: int
+    """Leaves of a full pod, or routers of a group."""
     port_gbyte_s: float
     link_gbyte_s: float
     """Rate of a link between switches [GB/s]."""
@@ -74,4 +79,4 @@ def rails_of(design: ResolvedDesign, group: ResolvedGroup) -> int:
 def port_rate(design: ResolvedDesign, group: ResolvedGroup) -> float:
     """Return the rate of an endpoint port of the group, one direction, mean over its NICs [GB/s]."""
     rates = group.nic_rates(design.port_gbyte_s, design.stripes)
-    return sum(rates) / len(rates) / design.stripes
+    return sum(rates) / len(rates) / design.stripes if rates else 0.0

@@ -13,8 +13,8 @@ import numpy as np
 from ffplan.base.array_math import maximum, minimum
 from ffplan.base.errors import InputError
 from ffplan.fabric.sizing.endpoints import nic_faults, zone_demands
-from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree
-from ffplan.fabric.sizing.leaf_fill import leaves_of
+from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree, uplink_range
+from ffplan.fabric.sizing.leaf_fill import leaves_of, railed
 from ffplan.fabric.sizing.tree_plan import SizedTrees, assemble, base_rule, provisioned
 
 if TYPE_CHECKING:
@@ -45,13 +45,16 @@ def _chosen_rule(design: ResolvedDesign, base: TreeRule, ports: tuple[int, ...],
     if base.tiers == 1 or not bool((np.asarray(ratio) > 1).any()):
         return base
     least, unit = np.asarray(base.uplinks), design.spec.fabric.scalable_unit or 1
-    most = max(min(base.radix // 2, base.radix - unit), int(least.max()))
+    if base.leaf_down is not None:
+        return base
+    step, limit = uplink_range(base, unit)
+    most = max(limit, int(least.max()))
     best: Number = np.inf
     chosen: Ints = least
-    for uplinks in range(int(least.min()), most + 1):
+    for uplinks in range(int(least.min()), most + 1, step):
         trees, fits = _trees(design, replace(base, uplinks=uplinks), ports)
         offered = fits & (uplinks >= least) & ((np.asarray(ratio) > 1) | (uplinks == least))
-        offered &= uplinks <= np.maximum(min(base.radix // 2, base.radix - unit), least)
+        offered &= uplinks <= np.maximum(limit, least)
         count = np.where(offered, sum(tree.switches for tree in trees), np.inf)
         chosen, best = np.where(count < best, uplinks, chosen), minimum(count, best)
     return replace(base, uplinks=chosen)  # type: ignore[arg-type]
@@ -77,7 +80,8 @@ def plan_tree_grid(design: ResolvedDesign) -> tuple[FabricPlan, Bools]:
     trees, fits = _trees(design, rule, ports)
     fits = fits & (minimum(*wanted.totals) > 0)
     if fabric.tiers > 1:
-        fits = fits & ((fabric.scalable_unit or 1) <= rule.downlinks)
+        each = design.rails_per_leaf if railed(design) else 1
+        fits = fits & ((fabric.scalable_unit or 1) * each <= rule.downlinks)
     if fabric.access_points is not None:
         fits = fits & (fabric.access_points >= design.planes * sum(wanted.totals))
     if fabric.inter_zone and fabric.zones * design.trunk_links > fabric.inter_zone.switches * base.radix:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.array_math import choose, maximum, minimum, real, whole
+from ffplan.base.array_math import choose, maximum, minimum, real, some, whole
 from ffplan.base.errors import InputError
+from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.fabric.sizing import formulas
 from ffplan.fabric.sizing.capacity import capacity_finding, interzone_finding, rails_finding
 from ffplan.fabric.sizing.endpoints import Demand, demand
 from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree, uplink_choices
-from ffplan.fabric.sizing.leaf_fill import leaf_cables, leaf_fill, leaves_of, tree_cables
+from ffplan.fabric.sizing.leaf_fill import leaf_cables, leaf_fill, leaves_of, pair_split, railed, tree_cables
 from ffplan.fabric.sizing.plan import FabricPlan, port_rate, rails_of
 
 if TYPE_CHECKING:
+    from ffplan.base.errors import Finding
     from ffplan.design.resolved import ResolvedDesign
 
 
@@ -22,14 +24,54 @@ def base_rule(design: ResolvedDesign) -> TreeRule:
     """Return the rule that all trees of the fabric share, with the fewest uplinks that keep the ratio."""
     fabric = design.spec.fabric
     rails = max(rails_of(design, group) for group in design.groups if group.group.role == "compute")
+    down, up = fabric.breakout, design.uplink_breakout
     return TreeRule(
         tiers=fabric.tiers,
         radix=design.radix,
-        uplinks=whole(formulas.leaf_uplinks(design.radix, fabric.oversubscription)) if fabric.tiers > 1 else 0,
+        uplinks=_fewest_uplinks(design) if fabric.tiers > 1 else 0,
         rails=rails,
         core_policy=fabric.core_policy,
         spine_ratio=fabric.spine_oversubscription,
+        splits=(down, up),
+        leaf_down=_leaf_downlinks(design),
+        spine_radix=_unless(design.radix, design.radix_of("spine")),
+        core_radix=_unless(design.radix_of("spine"), design.radix_of("core")),
+        spine_down=fabric.spine.downlinks,
+        pod_size=fabric.spine.pod_leaves,
+        spine_up=fabric.spine.uplinks,
+        spines=fabric.spine.per_pod,
     )
+
+
+def _unless(same: int, ports: int) -> int | None:
+    """Return the ports of a switch; None where the tier below has as many."""
+    return None if ports == same else ports
+
+
+def _fewest_uplinks(design: ResolvedDesign) -> int:
+    """Return the uplinks of a leaf: the design's, or the fewest that keep its oversubscription."""
+    fabric, up = design.spec.fabric, design.uplink_breakout
+    if fabric.leaf.uplinks is not None:
+        return fabric.leaf.uplinks
+    ratio, ports = fabric.oversubscription, int(design.switch.ports.value)
+    if fabric.leaf.downlinks is not None:
+        used = formulas.uplinks_of(fabric.leaf.downlinks, fabric.breakout, up, ratio)
+        left = (ports - -(-fabric.leaf.downlinks // fabric.breakout)) * up
+        return whole(minimum(used, left))
+    if up == fabric.breakout:
+        return whole(formulas.leaf_uplinks(design.radix, ratio))
+    return whole(formulas.leaf_uplinks(ports, ratio)) * up
+
+
+def _leaf_downlinks(design: ResolvedDesign) -> int | None:
+    """Return the downlinks of a leaf where the design gives the links of one side; None where both follow."""
+    fabric = design.spec.fabric
+    if fabric.tiers == 1 or (fabric.leaf.downlinks is None and fabric.leaf.uplinks is None):
+        return None
+    if fabric.leaf.downlinks is not None:
+        return fabric.leaf.downlinks
+    taken = -(-(fabric.leaf.uplinks or 0) // design.uplink_breakout)
+    return design.radix - taken * fabric.breakout
 
 
 def tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> TreeRule:
@@ -68,16 +110,11 @@ def _check(design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[
     fullest = max(range(fabric.zones), key=lambda zone: ports[zone])
     if ports[fullest] + trunk > rule.capacity:
         findings.append(capacity_finding(design, rule, wanted, fullest, ports[fullest], trunk))
-    unit = fabric.scalable_unit or 1
+    each = design.rails_per_leaf if railed(design) else 1
+    unit = (fabric.scalable_unit or 1) * each
+    findings += _spine_findings(design, rule)
     if fabric.tiers > 1 and unit > rule.downlinks:
-        findings.append(
-            design.document.finding(
-                "fabric-divisibility",
-                ("fabric", "scalable_unit"),
-                f"{unit} nodes of a scalable unit do not fit on a leaf with {rule.downlinks} downlinks",
-                f"use at most {rule.downlinks}",
-            )
-        )
+        findings.append(_unit_finding(design, rule, each))
     elif ports[fullest] + trunk <= rule.capacity:
         leaves = leaves_of(design, rule, ports[fullest] + trunk)
         if leaves is not None and leaves * rule.downlinks > rule.capacity:
@@ -96,6 +133,37 @@ def _check(design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[
         )
     if findings:
         raise InputError(*findings)
+
+
+def _unit_finding(design: ResolvedDesign, rule: TreeRule, each: int) -> Finding:
+    """Return the finding for a scalable unit that does not fit on its leaves, with `each` NICs of a node on one."""
+    unit, most = design.spec.fabric.scalable_unit or 1, rule.downlinks // each
+    nics = f" with {each} NICs each" if each > 1 else ""
+    return design.document.finding(
+        "fabric-divisibility",
+        ("fabric", "scalable_unit") if design.spec.fabric.scalable_unit else ("fabric", "leaf"),
+        f"{plural(unit, 'node')} of a scalable unit{nics} do not fit on a leaf with {rule.downlinks} downlinks",
+        f"use at most {most}" if most else f"give a leaf at least {each} downlinks",
+    )
+
+
+def _spine_findings(design: ResolvedDesign, rule: TreeRule) -> list[Finding]:
+    """Return the finding for a number of spines in a pod that leaves cannot share evenly, or that is too small."""
+    count = rule.spines
+    if count is None:
+        return []
+    up = rule.spine_uplinks if rule.tiers == 3 else 0
+    leaves = rule.pod_leaves
+    fewest = -(-rule.uplinks * (leaves + up) // rule.spine_ports) if rule.tiers == 3 else 1
+    if rule.uplinks % count == 0 and count >= fewest:
+        return []
+    if rule.uplinks % count:
+        message = f"the {rule.uplinks} uplinks of a leaf cannot be dealt evenly over {count} spines"
+    else:
+        message = f"{count} spines of {rule.spine_ports} ports do not hold a pod of {leaves} leaves"
+    fits = [n for n in range(fewest, rule.uplinks + 1) if rule.uplinks % n == 0]
+    remedy = f"use {' or '.join(str(n) for n in fits)}" if fits else "use fewer downlinks"
+    return [design.document.finding("fabric-divisibility", ("fabric", "spine", "per_pod"), message, remedy)]
 
 
 @record
@@ -134,7 +202,14 @@ def plan_trees(design: ResolvedDesign) -> FabricPlan:
         InputError: where the fabric cannot hold the endpoints, NICs cannot be dealt evenly over planes and
             zones, or the inter-zone switches have too few ports.
     """
-    return assemble(design, _sized(design))
+    sized = _sized(design)
+    short = next((tree for tree in sized.trees if some(tree.spare_spine_ports < 0)), None)
+    if short is not None:
+        message = f"{short.rule.spines} spines have fewer ports than the links of {short.leaf} leaves"
+        raise InputError(
+            design.document.finding("fabric-capacity", ("fabric", "spine", "per_pod"), message, "use more spines")
+        )
+    return assemble(design, sized)
 
 
 def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving: Any, link_rate: float) -> Any:
@@ -151,7 +226,23 @@ def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving
         return formulas.tree_bisection(leaving, tree.narrowest_links, design.switch.rate.value)
     rate, up = leaving / sum(zone), tree.rule.uplinks
     filled = leaf_fill(design, tree, zone)
-    leaving = sum(real(formulas.leaf_cut(leaves, each, rate, up, link_rate)) for leaves, each in filled)
+
+    def out_of(first: int) -> Any:
+        """Return what can leave the first leaves [GB/s]."""
+        total: Any = 0.0
+        for leaves, each in filled:
+            own = maximum(minimum(first, leaves), 0)
+            total, first = total + formulas.leaf_cut(own, each, rate, up, link_rate), first - leaves
+        return total
+
+    leaving = out_of(1 << 60)
+    if design.spec.fabric.tiers == 3 and tree.pod is not None:
+        lower = out_of(tree.full_pods * tree.pod.leaves)
+        carried = minimum(lower, tree.full_pods * up * tree.pod.up * link_rate)
+        if tree.last_pod is not None:
+            carried = carried + minimum(leaving - lower, up * tree.last_pod.up * link_rate)
+        pods = tree.full_pods + (tree.last_pod.leaves > 0 if tree.last_pod is not None else 0)
+        leaving = choose(pods == 1, leaving, carried)
     return formulas.tree_bisection(leaving, tree.narrowest_links, link_rate)
 
 
@@ -170,7 +261,8 @@ def _bisection(design: ResolvedDesign, wanted: Demand, trees: list[Tree], link_r
         cut, smallest = choose(bandwidth < smallest, here, cut), minimum(bandwidth, smallest)
     if design.side_by_side:
         return real(design.spec.fabric.zones * cut)
-    return real(formulas.zone_bisection(design.spec.fabric.zones, design.trunk_links, link_rate, smallest, cut))
+    trunk_rate = design.trunk_gbyte_s
+    return real(formulas.zone_bisection(design.spec.fabric.zones, design.trunk_links, trunk_rate, smallest, cut))
 
 
 def assemble(design: ResolvedDesign, sized: SizedTrees) -> FabricPlan:
@@ -198,6 +290,8 @@ def assemble(design: ResolvedDesign, sized: SizedTrees) -> FabricPlan:
         tiers=fabric.tiers,
         radix=k,
         uplinks=rule.uplinks,
+        downlinks=rule.downlinks,
+        pod_leaves=rule.pod_leaves,
         port_gbyte_s=rate,
         link_gbyte_s=link_rate,
         endpoints=endpoints,
@@ -223,7 +317,7 @@ def assemble(design: ResolvedDesign, sized: SizedTrees) -> FabricPlan:
         },
         breakout=fabric.breakout,
         endpoint_cables=planes * sum(leaf_cables(design, t, n) for t, n in zip(trees, wanted.by_zone, strict=True)),
-        inter_switch_cables=planes * (sum(tree_cables(tree, fabric.breakout) for tree in trees) + zones * trunk),
+        inter_switch_cables=planes * (sum(tree_cables(tree, pair_split(design)) for tree in trees) + zones * trunk),
         oversubscription=oversubscription,
         zone_oversubscription=maximum(*wanted.totals) / trunk if trunk else None,
         bisection_gbyte_s=planes * _bisection(design, wanted, trees, link_rate),

@@ -10,7 +10,7 @@ from ffplan.base.array_math import Floats, Ints
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.catalog.parts import Link
-from ffplan.fabric.sizing.leaf_fill import whole_pairs
+from ffplan.fabric.sizing.leaf_fill import pair_split, whole_pairs
 from ffplan.fabric.wiring.floor import Positions, positions
 
 if TYPE_CHECKING:
@@ -95,35 +95,35 @@ def ranked(design: ResolvedDesign) -> tuple[Link, ...]:
     return tuple(sorted(design.cable_choices, key=key))
 
 
-def _paired(fabric: WiredFabric, breakout: int) -> NDArray[np.bool_]:
-    """Return True for links that share a whole port with their neighbours at both ends, shape (links,)."""
-    k = fabric.network.links
-    paired: NDArray[np.bool_] = np.asarray(k.tier == 0)
+def _paired(fabric: WiredFabric, split: int) -> NDArray[np.bool_]:
+    """Return True for links between leaf and spine that share a whole port with their neighbours at both ends, shape
+    (links,)."""
+    paired: NDArray[np.bool_] = np.zeros(len(fabric.network.links), bool)
     for wired in fabric.trees:
         tree = wired.tree
         full = tree.full_pods * tree.pod.leaves if tree.pod else 0
         for pod, first, count in ((tree.pod, 0, full), (tree.last_pod, full, tree.leaf - full)):
-            if pod is not None and whole_pairs(tree.rule, pod, breakout):
+            if pod is not None and whole_pairs(tree.rule, pod, split):
                 start = wired.first_leaf_spine + first * tree.rule.uplinks
                 paired[start : start + count * tree.rule.uplinks] = True
     return paired
 
 
-def first_of_cables(fabric: WiredFabric, breakout: int) -> tuple[Ints, Ints]:
+def first_of_cables(design: ResolvedDesign, fabric: WiredFabric) -> tuple[Ints, Ints]:
     """Return the number of the first link of each cable, and the cable of each link.
 
     The endpoints on one whole leaf port share a cable that is split at their end. Links between leaf and spine share
     one where all of a pod share whole ports at both ends; otherwise, and further up, each link has its own.
 
     Args:
-        fabric: the wired fabric.
-        breakout: ports of a whole port [1].
+        design: the design.
+        fabric: its fabric.
     """
-    k = fabric.network.links
-    if breakout == 1:
+    k, split, pairs = fabric.network.links, design.spec.fabric.breakout, pair_split(design)
+    if split == pairs == 1:
         every = np.arange(len(k))
         return every, every
-    whole = np.where(_paired(fabric, breakout), breakout, 1)
+    whole = np.where(k.tier == 0, split, np.where(_paired(fabric, pairs), pairs, 1))
     key = k.b.astype(np.int64) << 16 | k.b_port // whole * whole
     _, first, cable = np.unique(key, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -146,7 +146,7 @@ def cables(design: ResolvedDesign, fabric: WiredFabric) -> CableTable:
     assert floor is not None
     place = positions(design, fabric)
     k = fabric.network.links
-    link, cable = first_of_cables(fabric, design.spec.fabric.breakout)
+    link, cable = first_of_cables(design, fabric)
     a, b = k.a, k.b
     rows, racks = np.abs(place.row[a] - place.row[b]), np.abs(place.rack[a] - place.rack[b])
     length = cable_length(
@@ -163,7 +163,7 @@ def cables(design: ResolvedDesign, fabric: WiredFabric) -> CableTable:
     np.maximum.at(longest, cable, length)  # a split cable reaches its farthest end
     length = np.ceil(longest / STEP_M - 1e-9) * STEP_M
     types = ranked(design)
-    need = design.port_gbyte_s * design.spec.fabric.breakout, design.link_gbyte_s * design.spec.fabric.breakout
+    need = design.port_gbyte_s * design.spec.fabric.breakout, design.link_gbyte_s * design.uplink_breakout
     rate = np.where(k.tier[link] == 0, *need)
     fits = np.stack([(length <= item.reach.value + 1e-9) & (item.rate.value >= rate - 1e-9) for item in types], axis=1)
     if not fits.any(axis=1).all():

@@ -111,7 +111,9 @@ def wire_dragonfly(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
     )
     return WiredFabric(
         family=plan.family,
-        network=Network(join(endpoints), switches, join([*ends, *between]), design.radix),
+        network=Network(
+            endpoints=join(endpoints), switches=switches, links=join([*ends, *between]), radix=design.radix
+        ),
         zones=1,
         planes=planes,
         dragonflies=parts,

@@ -78,14 +78,16 @@ def packed(endpoints: int, trunks: int, leaves: int, downlinks: int) -> tuple[In
     return leaf, slot, trunk_leaf, trunk_slot
 
 
-def _railed(tree: Tree, unit: int, table: tuple[Ints, Ints, Ints], compute: Ints, trunks: int) -> Any:
-    """Return the same for scalable units: rail r of unit s on leaf s * rails + r, all others on the free ports."""
-    rails, downlinks = tree.rule.rails, tree.rule.downlinks
+def _railed(tree: Tree, unit: int, shared: int, table: tuple[Ints, Ints, Ints], compute: Ints, trunks: int) -> Any:
+    """Return the same for scalable units: rails that share a leaf on leaf s * leaves + rail // shared of unit s, all
+    others on the free ports."""
+    leaves, downlinks = tree.rule.rails // shared, tree.rule.downlinks
     group, node, rail = table
     place = np.zeros(len(node), np.int64)
     own = np.isin(group, compute)
     serial = node[own]
-    place[own] = (serial // unit * rails + rail[own]) * downlinks + serial % unit
+    leaf_of, turn = serial // unit * leaves + rail[own] // shared, serial % unit * shared + rail[own] % shared
+    place[own] = leaf_of * downlinks + turn
     free = np.ones((tree.leaf, downlinks), bool)
     free.ravel()[place[own]] = False
     slot, leaf = np.nonzero(free.T)  # one port of each leaf, then the next: losing a leaf costs few
@@ -120,7 +122,8 @@ def leaf_ports(design: ResolvedDesign, tree: Tree, zone: int) -> LeafPorts:
         for position, _, _, first_rail, _ in members:
             local[group == position] -= first_rail
         numbers = np.array([row[0] for row in compute])
-        placed = _railed(tree, unit_nodes(design, tree.rule), (group, serial, local), numbers, trunks)
+        unit, shared = unit_nodes(design, tree.rule), design.rails_per_leaf
+        placed = _railed(tree, unit, shared, (group, serial, local), numbers, trunks)
     else:
         placed = packed(len(node), trunks, tree.leaf, downlinks)
     leaf, slot, trunk_leaf, trunk_slot = placed

@@ -106,6 +106,13 @@ class Network:
     switches: SwitchTable
     links: LinkTable
     radix: int
+    """Most ports of a switch."""
+    radix_of: tuple[int, ...] = ()
+    """Ports of a switch of each role, in the order of ROLES, where they differ."""
+
+    def ports_of(self, role: int) -> int:
+        """Return the ports of a switch of a role."""
+        return self.radix_of[role] if self.radix_of else self.radix
 
     @property
     def nbytes(self) -> int:

@@ -92,7 +92,7 @@ def core_table(tree: Tree) -> CoreTable:
     tree. The links of the last pod are spread evenly over the ports that are left.
     """
     assert tree.pod is not None
-    u, cores, k = tree.rule.uplinks, tree.core, tree.rule.radix
+    u, cores, k = tree.rule.uplinks, tree.core, tree.rule.core_ports
     up, pods = tree.pod.up, tree.full_pods
     total = pods * u * up
     first = -(-np.arange(cores + 1) * total // cores)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.array_math import Ints
+from ffplan.base.array_math import Ints, ceil_div
 from ffplan.base.record import record
 from ffplan.fabric.sizing.fat_tree import Tree
 from ffplan.fabric.wiring.dragonfly_links import WiredDragonfly
@@ -188,12 +188,18 @@ class _Builder:
             )
         self.switch_count += switches
 
-    def finish(self, radix: int) -> tuple[Network, tuple[WiredTree, ...]]:
-        """Return the network and its trees, with link numbers filled in."""
+    def finish(self, radix_of: tuple[int, ...]) -> tuple[Network, tuple[WiredTree, ...]]:
+        """Return the network and its trees, with link numbers filled in; `radix_of` are the ports of each role."""
         endpoint_links = join(self.parts[0])
         endpoint_links.a[:] = self.switch_count + np.arange(self.endpoint_count, dtype=np.int32)
         tables = [endpoint_links, *(join(parts) for parts in list(self.parts.values())[1:] if parts)]
-        network = Network(join(self.endpoints), join(self.switches), join(tables), radix)
+        network = Network(
+            endpoints=join(self.endpoints),
+            switches=join(self.switches),
+            links=join(tables),
+            radix=max(radix_of),
+            radix_of=radix_of,
+        )
         at = len(endpoint_links)
         down = _running(at, self.parts[1])
         up = _running(down[-1], self.parts[2])
@@ -209,6 +215,18 @@ class _Builder:
 def _running(start: int, parts: list[LinkTable]) -> list[int]:
     """Return the number of the first link of each part, and the one after the last."""
     return [start, *(start + np.cumsum([len(part) for part in parts], dtype=np.int64)).tolist()]
+
+
+def _ports(design: ResolvedDesign, tree: Tree) -> tuple[int, ...]:
+    """Return the ports of a switch of each role; of a leaf that is split differently each way, down and up together."""
+    rule = tree.rule
+    down, up = rule.splits
+    whole = design.radix // down
+    leaf = rule.radix
+    if down != up and rule.tiers > 1:
+        used = ceil_div(rule.downlinks, down)
+        leaf = rule.downlinks + (whole - used) * up
+    return leaf, rule.spine_ports, rule.core_ports, design.radix, design.radix
 
 
 def wire_trees(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
@@ -229,8 +247,8 @@ def wire_trees(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
             ports, rate = ports_in_plane(design, seat.group, seat.rail, plane)
             builder.tree(tree, plane, zone, seat, ports, rate)
         if trunk:
-            builder.inter_zone(plane, spec.zones, trunk.switches, zone_seats, design.link_gbyte_s)
-    network, wired = builder.finish(design.radix)
+            builder.inter_zone(plane, spec.zones, trunk.switches, zone_seats, design.trunk_gbyte_s)
+    network, wired = builder.finish(_ports(design, trees[0]))
     return WiredFabric(
         family=plan.family,
         network=network,
@@ -262,5 +280,6 @@ def wire_tree(tree: Tree, endpoints: int, gbyte_s: float = 1.0) -> WiredFabric:
     )
     builder = _Builder(gbyte_s)
     builder.tree(tree, 0, 0, seat, seat.rail, gbyte_s)
-    network, wired = builder.finish(tree.rule.radix)
+    rule = tree.rule
+    network, wired = builder.finish((rule.radix, rule.spine_ports, rule.core_ports, rule.radix, rule.radix))
     return WiredFabric(family="fat-tree", network=network, trees=wired, zones=1, planes=1)

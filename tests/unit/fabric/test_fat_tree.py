@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Number
 
 
+def test_uplinks_of_a_leaf_with_two_rates() -> None:
+    """HPN 7.0: 128 ports of 200G, 32 of 800G, down; at 16:15 they want 60 of 400G, 30 of 800G, up."""
+    assert f.uplinks_of(128, 4, 2, 16 / 15) == 60
+    assert f.uplinks_of(64, 2, 1, 1.0) == 32  # MegaScale
+    assert f.uplinks_of(1, 4, 1, 8.0) == 1
+    assert f.uplinks_of(np.array([16, 48]), 1, 1, 3.0).tolist() == [6, 16]
+
+
 def test_leaf_uplinks() -> None:
     assert f.leaf_uplinks(40, 1.0) == 20
     assert f.leaf_uplinks(40, 3.0) == 10

@@ -1,0 +1,98 @@
+"""Networks beside the compute fabric, each seen as the fabric of a design of its own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ffplan.catalog.evidence import EfficiencyFigure
+from ffplan.catalog.parts import Nic, Server
+from ffplan.design.schema import NodeGroup
+
+if TYPE_CHECKING:
+    from ffplan.design.resolved import ResolvedDesign, ResolvedGroup, ResolvedNetwork
+    from ffplan.design.schema import NetworkPorts, OtherNetwork
+    from ffplan.inputs.document import Document
+
+CARRIED = {"storage": ("storage", "both")}
+"""Networks of NIC slots that join a network beside the fabric, by its name."""
+
+
+def network_document(document: Document, position: int) -> Document:
+    """Return the design's file, in which `fabric` is that of a network.
+
+    Args:
+        document: the design's file.
+        position: position of the network under `networks`.
+    """
+    return replace(document, inside=("networks", position))
+
+
+def network_of(design: ResolvedDesign, name: str) -> ResolvedNetwork | None:
+    """Return the network of a name, where the design has it."""
+    return next((found for found in design.networks if found.network.name == name), None)
+
+
+def _seated(group: ResolvedGroup, found: ResolvedNetwork, ports: int) -> ResolvedGroup:
+    """Return a group with its ports on a network: the NICs that its servers have for it, else ports of its rate."""
+    names = CARRIED.get(found.network.name, ())
+    own = [nic for slot, nic in zip(group.server.nics, group.nics, strict=True) if slot.network in names]
+    if isinstance(group.server, Server):  # a NIC for both is on the compute fabric
+        pairs = zip(group.server.nics, group.nics, strict=True)
+        own = [nic for slot, nic in pairs if slot.network == found.network.name]
+    rate = found.parts.switch.rate
+    whole = EfficiencyFigure.model_construct(value=1.0, source="")
+    port = Nic.model_construct(
+        kind="nic", id="port", name="port", vendor="", sources={}, line_efficiency=whole, rate=rate
+    )
+    nics = tuple((own + [port] * ports)[:ports])
+    spec = group.group.model_copy(update={"zones": "split"})
+    return replace(group, group=spec, nics=nics, fabric_nics=tuple(range(ports)))
+
+
+def node_rate(design: ResolvedDesign, found: ResolvedNetwork) -> float:
+    """Return what a compute node carries on a network, one direction [GB/s].
+
+    Args:
+        design: the design.
+        found: the network.
+    """
+    seen = network_design(design, found, 0)
+    return float(sum(seen.compute.nic_rates(seen.port_gbyte_s, seen.stripes)))
+
+
+def _switch_group(design: ResolvedDesign, found: ResolvedNetwork, ports: int, switches: int) -> ResolvedGroup:
+    """Return the switches whose management ports join a network, as a group of nodes."""
+    spec = NodeGroup.model_construct(
+        role="management", server="switches", count=switches, zones="split", per_rack=None, rack_units=None
+    )
+    place = replace(design.compute, group=spec, position=len(design.groups), accelerator=None)
+    return _seated(place, found, ports)
+
+
+def network_design(design: ResolvedDesign, found: ResolvedNetwork, switches: int) -> ResolvedDesign:
+    """Return a design whose fabric is a network beside that of the given one.
+
+    Args:
+        design: the design.
+        found: the network.
+        switches: switches of the compute fabric and of the networks before this one [1].
+    """
+    network: OtherNetwork = found.network
+    ports: NetworkPorts = network.ports
+    groups = [_seated(group, found, getattr(ports, group.group.role)) for group in design.groups]
+    if ports.switches and switches:
+        groups.append(_switch_group(design, found, ports.switches, switches))
+    return replace(
+        design,
+        document=network_document(design.document, found.position),
+        spec=design.spec.model_copy(update={"fabric": network.fabric, "networks": (), "floor": None}),
+        groups=tuple(group for group in groups if group.fabric_nics or group.group.role == "compute"),
+        switch=found.parts.switch,
+        endpoint_link=found.parts.endpoint_link,
+        inter_switch_link=found.parts.inter_switch_link,
+        spine_switch=found.parts.spine_switch,
+        core_switch=found.parts.core_switch,
+        networks=(),
+        cable_choices=(),
+    )

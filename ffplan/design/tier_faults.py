@@ -1,0 +1,182 @@
+"""Faults of the tiers of a fabric: switches that do not match, ports that a switch does not have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import number, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.base.errors import Finding
+    from ffplan.catalog.parts import Switch
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.design.schema import Design, Fabric
+    from ffplan.inputs.document import Document
+
+TIERED = {"leaf": 2, "spine": 2, "core": 3}
+"""Fewest tiers of a fabric in which the field says something."""
+RAILED = ("rail-optimised", "top-of-rack")
+"""Families of trees that are built from scalable units."""
+
+
+def tier_field_faults(spec: Design, document: Document) -> Iterator[Finding]:
+    """Yield fields of tiers that the fabric does not have, or that contradict each other.
+
+    Args:
+        spec: the design.
+        document: its file.
+    """
+    fabric = spec.fabric
+
+    def wrong(message: str, remedy: str, *path: str) -> Finding:
+        return document.finding("design-tiers", ("fabric", *path), message, remedy, key=True)
+
+    for name, least in TIERED.items():
+        if name in fabric.model_fields_set and fabric.tiers < least:
+            words = "one tier has no uplinks and no spines" if least == 2 else "there are no core switches"
+            yield wrong(
+                f"`{name}` says nothing with `tiers: {fabric.tiers}`: {words}",
+                f"remove `{name}`, or use `tiers: {least}`",
+                name,
+            )
+    if fabric.tiers == 2 and fabric.spine.pod_leaves is not None:
+        yield wrong("two tiers are one pod", "remove it, or use three tiers", "spine", "pod_leaves")
+    if fabric.tiers == 2 and fabric.spine.uplinks is not None:
+        yield wrong("the spines of two tiers have no uplinks", "remove it, or use three tiers", "spine", "uplinks")
+    ratios = (("leaf", fabric.leaf, "oversubscription"), ("spine", fabric.spine, "spine_oversubscription"))
+    for tier, own, ratio in ratios:
+        if own.uplinks is not None and ratio in fabric.model_fields_set:
+            yield wrong(
+                f"`{ratio}` has no effect beside the {plural(own.uplinks, 'uplink')} of a {tier}",
+                f"remove `{ratio}`, or `uplinks`",
+                ratio,
+            )
+    if fabric.leaf.rails is not None and fabric.family != "rail-optimised":
+        remedy = "remove `rails`, or write `family: rail-optimised`"
+        whole = fabric.family == "top-of-rack"
+        words = "a leaf of `top-of-rack` takes every rail" if whole else f"`{fabric.family}` has no leaves for rails"
+        yield document.finding("design-family", ("fabric", "leaf", "rails"), words, remedy, key=True)
+
+
+def _split_faults(fabric: Fabric, document: Document, found: dict[str, Switch]) -> Iterator[Finding]:
+    """Yield ports that are split further than their switch can."""
+    leaf, spine = found["leaf"], found["spine"]
+    asked = (
+        (("breakout",), fabric.breakout, leaf),
+        (("leaf", "uplink_breakout"), fabric.leaf.uplink_breakout, leaf),
+        (("spine", "breakout"), fabric.spine.breakout, spine),
+        (("core", "breakout"), fabric.core.breakout, found["core"]),
+    )
+    for path, split, switch in asked:
+        if split is not None and switch.splits is not None and split > switch.splits.value:
+            yield document.finding(
+                "fabric-divisibility",
+                ("fabric", *path),
+                f"a port of `{switch.id}` is split into {switch.splits.value} at most",
+                f"use `{path[-1]}: {switch.splits.value}`, or overlay the switch with `--catalog` if that figure is "
+                "wrong",
+            )
+
+
+def _rate_faults(fabric: Fabric, document: Document, found: dict[str, Switch]) -> Iterator[Finding]:
+    """Yield tiers whose ports do not run at the rate of the ports below them, or speak another protocol."""
+    split = fabric.leaf.uplink_breakout or fabric.breakout
+    below, words = found["leaf"], "the uplinks of a leaf"
+    rate = below.rate.value / split
+    for role in ("spine", "core")[: fabric.tiers - 1]:
+        own, switch = getattr(fabric, role), found[role]
+        split = own.breakout or split
+        port = switch.rate.value / split
+        named = "switch" if own.switch is not None else "breakout"
+        path = ("fabric", role, named) if role in fabric.model_fields_set else ("fabric", "switch")
+        if switch.fabric != below.fabric:
+            message = f"`{switch.id}` is {switch.fabric}, `{below.id}` below it {below.fabric}"
+            yield document.finding("fabric-breakout", path, message, "choose switches of one protocol")
+        elif abs(port - rate) > 1e-9 * rate:
+            fits = switch.rate.value / rate
+            whole = abs(fits - round(fits)) < 1e-9 and fits >= 1
+            remedy = f"write `{role}: {{breakout: {round(fits)}}}`" if whole else "choose switches whose ports match"
+            yield document.finding(
+                "fabric-breakout",
+                path,
+                f"a port of `{switch.id}` runs at {number(port * 8)} Gb/s, {words} at {number(rate * 8)} Gb/s",
+                remedy,
+            )
+        below, words = switch, "a port of the spines"
+
+
+def tier_switch_faults(
+    spec: Design, document: Document, leaf: Switch | None, spine: Switch | None, core: Switch | None
+) -> Iterator[Finding]:
+    """Yield faults between the switches of the tiers.
+
+    Args:
+        spec: the design.
+        document: its file.
+        leaf: switch of the leaves.
+        spine: switch of the spines, where it is another.
+        core: switch of the cores, where it is another.
+    """
+    if leaf is None:
+        return
+    found = {"leaf": leaf, "spine": spine or leaf, "core": core or spine or leaf}
+    faults = list(_split_faults(spec.fabric, document, found))
+    yield from faults
+    if not faults and spec.fabric.family != "dragonfly" and "tiers" in spec.fabric.model_fields_set:
+        yield from _rate_faults(spec.fabric, document, found)
+
+
+def port_faults(design: ResolvedDesign) -> Iterator[Finding]:
+    """Yield leaves and spines with more links than ports, and rails that leaves cannot share evenly.
+
+    Args:
+        design: a design whose parts are resolved.
+    """
+    fabric, document = design.spec.fabric, design.document
+    ports = int(design.switch.ports.value)
+    down, up = fabric.leaf.downlinks, fabric.leaf.uplinks
+    used = -(-(down or 1) // fabric.breakout) + -(-(up or 1) // design.uplink_breakout)
+    if used > ports and (down or up):
+        path = ("fabric", "leaf", "downlinks" if down else "uplinks")
+        yield document.finding(
+            "fabric-divisibility",
+            path,
+            f"{down or 1:,} downlinks and {up or 1:,} uplinks take {used:,} ports of `{design.switch.id}`, "
+            f"which has {ports:,}",
+            "use fewer of one, or a switch with more ports",
+        )
+    yield from _spine_port_faults(design)
+    shared = fabric.leaf.rails
+    if shared and design.rails % shared:
+        yield document.finding(
+            "fabric-divisibility",
+            ("fabric", "leaf", "rails"),
+            f"{design.rails} NICs of a node cannot be dealt evenly over leaves of {shared} rails",
+            f"use a number that divides {design.rails}",
+        )
+
+
+def _spine_port_faults(design: ResolvedDesign) -> Iterator[Finding]:
+    """Yield spines with more links than ports."""
+    spine, radix = design.spec.fabric.spine, design.radix_of("spine")
+    three = design.spec.fabric.tiers == 3
+    asked = {"downlinks": spine.downlinks, "pod_leaves": spine.pod_leaves, "uplinks": spine.uplinks}
+    named = [name for name, value in asked.items() if value]
+    down, up = max(spine.downlinks or 1, spine.pod_leaves or 1), spine.uplinks or int(three)
+    if named and down + up > radix:
+        words = f"{down:,} downlinks" + (f" and {plural(up, 'uplink')}" if three else "")
+        yield design.document.finding(
+            "fabric-divisibility",
+            ("fabric", "spine", named[0]),
+            f"{words} of a spine are more than its {radix:,} ports",
+            "use fewer, or a switch with more ports",
+        )
+    elif spine.downlinks and spine.pod_leaves and spine.pod_leaves > spine.downlinks:
+        yield design.document.finding(
+            "fabric-divisibility",
+            ("fabric", "spine", "pod_leaves"),
+            f"a pod of {spine.pod_leaves:,} leaves needs as many downlinks of each spine; it has {spine.downlinks:,}",
+            "raise `downlinks`, or remove it",
+        )

@@ -1,0 +1,67 @@
+"""The networks beside the compute fabric, sized as fabrics of their own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.design.networks import network_design
+from ffplan.design.resolved import ResolvedDesign, ResolvedNetwork
+from ffplan.fabric.family import plan_fabric
+from ffplan.fabric.sizing.plan import FabricPlan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@record
+class NetworkPlan:
+    """A network beside the compute fabric."""
+
+    network: ResolvedNetwork
+    design: ResolvedDesign
+    """The design as seen from the network: its fabric is the network."""
+    plan: FabricPlan
+
+    @property
+    def name(self) -> str:
+        """Name of the network."""
+        return self.network.network.name
+
+
+def plan_networks(design: ResolvedDesign, fabric: FabricPlan) -> tuple[NetworkPlan, ...]:
+    """Return the networks of a design beside its compute fabric, in their order.
+
+    Args:
+        design: the design.
+        fabric: its compute fabric.
+
+    Raises:
+        InputError: where a network cannot hold what joins it.
+    """
+    found: list[NetworkPlan] = []
+    for network in design.networks:
+        switches = fabric.switches + switches_of(found)
+        seen = network_design(design, network, switches)
+        found.append(NetworkPlan(network, seen, plan_fabric(seen)))
+    return tuple(found)
+
+
+def storage_network(design: ResolvedDesign, fabric: FabricPlan) -> NetworkPlan | None:
+    """Return the network that carries the storage; None where the compute fabric does.
+
+    Args:
+        design: the design.
+        fabric: its compute fabric.
+    """
+    return next((found for found in plan_networks(design, fabric) if found.name == "storage"), None)
+
+
+def switches_of(networks: Iterable[NetworkPlan]) -> int:
+    """Return the switches of some networks [1]."""
+    return sum(network.plan.switches for network in networks)
+
+
+def links_of(networks: Iterable[NetworkPlan]) -> int:
+    """Return the cables of some networks [1]."""
+    return sum(network.plan.endpoint_cables + network.plan.inter_switch_cables for network in networks)

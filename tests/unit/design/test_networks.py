@@ -1,0 +1,121 @@
+"""Networks beside the compute fabric: ports by role, counts, what they cost and draw, and faults at their place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffplan.base.errors import InputError, UsageError
+from ffplan.catalog.store import Catalog
+from ffplan.cost.bom import bill_of_materials, cable_items
+from ffplan.cost.power import plan_power
+from ffplan.design.networks import network_of, node_rate
+from ffplan.design.resolve import resolve
+from ffplan.fabric.family import plan_fabric
+from ffplan.fabric.networks import links_of, plan_networks, switches_of
+from ffplan.inputs.document import read_document
+from ffplan.studies.design_grid import design_grid
+from ffplan.studies.goodput_basis import goodput_basis
+from ffplan.studies.ledger import ledger_of
+from tests.support import ROOT, document
+
+if TYPE_CHECKING:
+    from ffplan.design.resolved import ResolvedDesign
+
+FILE = ROOT / "designs" / "h100-1k-four-networks.yaml"
+TEXT = FILE.read_text(encoding="utf-8")
+CATALOG = Catalog()
+
+
+@pytest.fixture(scope="module")
+def design() -> ResolvedDesign:
+    return resolve(read_document(FILE), CATALOG)
+
+
+def sized(old: str, new: str) -> None:
+    """Size the networks of the design with one change."""
+    assert old in TEXT
+    found = resolve(document(TEXT.replace(old, new, 1)), CATALOG)
+    plan_networks(found, plan_fabric(found))
+
+
+def test_each_network_is_sized_for_its_ports(design: ResolvedDesign) -> None:
+    """159 = 127 + 2 x 16 ports on leaves of 25 down and 15 up; 143 of 48 and 16; 207 = 143 and 64 switches of 46."""
+    fabric = plan_fabric(design)
+    storage, front, management = plan_networks(design, fabric)
+    assert fabric.endpoints == 127 * 8  # no storage
+    assert [(n.name, n.plan.endpoints) for n in (storage, front)] == [("storage", 159), ("front-end", 143)]
+    assert {role: n for role, n in storage.plan.switches_by_role.items() if n} == {"leaf": 7, "spine": 3}
+    assert {role: n for role, n in front.plan.switches_by_role.items() if n} == {"leaf": 3, "spine": 1}
+    assert management.plan.endpoints == 143 + fabric.switches + 10 + 4
+    assert switches_of((storage, front)) == 14
+    assert links_of((front,)) == 143 + 3 * 16
+
+
+def test_storage_reads_over_its_own_network(design: ResolvedDesign) -> None:
+    """A node has one port of 200 Gb/s there; 32 ports of the servers are 800 GB/s, thinned 5:3."""
+    storage = network_of(design, "storage")
+    assert storage is not None
+    assert node_rate(design, storage) == 25.0
+    found = goodput_basis(design, CATALOG).storage
+    assert found is not None
+    assert found.read["NICs of the servers"] == pytest.approx(800.0)
+    assert found.read["NICs behind oversubscribed leaves"] == pytest.approx(800.0 * 3 / 5)
+    assert found.client_gbyte_s == pytest.approx(25.0)
+
+
+def test_switches_and_cables_are_bought_and_powered(design: ResolvedDesign) -> None:
+    fabric = plan_fabric(design)
+    networks = plan_networks(design, fabric)
+    links = cable_items(design, fabric)
+    items = {(item.category, item.part): item.quantity for item in bill_of_materials(design, fabric, links)}
+    assert items["switches", "qm9700"] == 48
+    assert items["switches", "qm8700"] == networks[0].plan.switches
+    assert items["endpoint-links", "cat6"] == networks[2].plan.endpoints
+    assert sum(count for _, _, count in links) == fabric.endpoint_cables + fabric.inter_switch_cables + links_of(
+        networks
+    )
+    alone = replace(design, networks=())
+    more = plan_power(design, fabric).switches_w - plan_power(alone, fabric).switches_w
+    drawn = sum(n.plan.switches * n.design.switch.power.value for n in networks if n.design.switch.power)
+    assert more == pytest.approx(drawn)
+
+
+def test_a_planned_network_takes_the_place_of_the_usual_one(design: ResolvedDesign) -> None:
+    assert ledger_of(design, CATALOG).site.networks == ()
+    text = TEXT[: TEXT.index("  - name: out-of-band")] + TEXT[TEXT.index("\ncommunication:") :]
+    left = ledger_of(resolve(document(text), CATALOG), CATALOG).site.networks
+    assert [plan.name for plan in left] == ["out-of-band"]
+
+
+def test_storage_nodes_stay_on_the_fabric_without_a_network_for_them() -> None:
+    text = TEXT[: TEXT.index("networks:")] + TEXT[TEXT.index("communication:") :]
+    found = resolve(document(text), CATALOG)
+    assert plan_fabric(found).endpoints == 127 * 8 + 16 * 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule", "path"),
+    [
+        ("switch: sn4600c", "switch: sn4600d", "reference-unknown", "networks.1.fabric.switch"),
+        ("name: front-end", "name: storage", "schema-choice", "networks.1.name"),
+        ("storage: 2}", "management: 2}", "design-roles", "networks.0.ports"),
+        ("{compute: 1, storage: 1}", "{management: 1}", "design-roles", "networks.1.ports"),
+        ("      oversubscription: 3:1", "      core_policy: minimal", "design-tiers", "networks.1.fabric.core_policy"),
+        ("uplinks: 2}", "uplinks: 9}", "fabric-divisibility", "networks.2.fabric.leaf.downlinks"),
+        ("      tiers: 2\n      oversubscription: 3:1", "      tiers: 1", "fabric-capacity", "networks.1.fabric.tiers"),
+    ],
+)
+def test_faults_of_networks(old: str, new: str, rule: str, path: str) -> None:
+    with pytest.raises(InputError) as caught:
+        sized(old, new)
+    fault = caught.value.findings[0]
+    assert (fault.rule, fault.path) == (rule, path), fault.message
+    assert fault.line > TEXT[: TEXT.index("networks:")].count("\n")
+
+
+def test_many_designs_at_once_have_no_other_networks(design: ResolvedDesign) -> None:
+    with pytest.raises(UsageError, match="has other networks: assess such designs one by one"):
+        design_grid(design, {"site.pue": [1.1, 1.2]})
