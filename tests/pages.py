@@ -57,6 +57,7 @@ SCHEMAS = (
     "acceptance",
     "goodput",
     "utilization",
+    "sweep",
     "storage",
     "explanation",
 )
@@ -194,6 +195,7 @@ def paths_page() -> str:
         ("goodput", "`ffplan goodput --format json`"),
         ("storage", "`ffplan storage --format json`"),
         ("utilization", "`ffplan utilization --format json`"),
+        ("sweep", "`ffplan sweep --format json`"),
         ("acceptance", "`ffplan acceptance --format json`"),
         ("train", "`ffplan train --format json`"),
         ("collective", "`ffplan collective --format json`"),

@@ -19,6 +19,7 @@ COMMANDS = (
     "compare",
     "check",
     "size",
+    "sweep",
     "collective",
     "train",
     "cost",

@@ -37,6 +37,7 @@ class SchemaName(StrEnum):
     STORAGE = "storage"
     ACCEPTANCE = "acceptance"
     UTILIZATION = "utilization"
+    SWEEP = "sweep"
     INIT = "init"
     EXPLANATION = "explanation"
     AUDIT = "audit"

@@ -33,6 +33,7 @@ from ffplan.results import cost as costs
 from ffplan.results import design as assessment
 from ffplan.results import fabric as results
 from ffplan.results import storage as storages
+from ffplan.results import sweep as sweeps
 from ffplan.results import training as trainings
 from ffplan.results import utilization as utilizations
 from ffplan.validation import communication_cases, training_cases
@@ -62,6 +63,7 @@ OWNERS = (
     storages,
     summaries,
     utilizations,
+    sweeps,
 )
 """Modules that own the models; each registers its own in `SCHEMAS`."""
 

@@ -16,11 +16,11 @@ from ffplan.base.errors import InputError, UsageError
 from ffplan.base.record import record
 from ffplan.collectives.bottleneck import sustained_rate
 from ffplan.collectives.timing import CollectiveQuery, chosen_time
-from ffplan.cost.bom import cable_items, price
+from ffplan.cost.bom import CostPlan, cable_items, price
 from ffplan.cost.power import annual_energy, plan_power
 from ffplan.design.schema import MOST_PUE
 from ffplan.fabric.sizing.link_cuts import reachable_nodes
-from ffplan.fabric.sizing.tree_grid import check_divisible, plan_tree_grid
+from ffplan.fabric.sizing.tree_grid import REASONS, check_divisible, plan_tree_grid
 from ffplan.inputs.model import MOST_COUNT
 from ffplan.inputs.quantities import LARGEST_RATIO
 from ffplan.node.resources import resources
@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from ffplan.fabric.sizing.plan import FabricPlan
 
 
+WORDS = np.array([*REASONS, "fewer than two accelerators to communicate"])
+"""Words of the reasons why a design of a grid cannot be built."""
+
+
 @record
 class DesignGrid:
     """Many designs."""
@@ -45,6 +49,10 @@ class DesignGrid:
     """Results by the path that they have in an assessment; NaN where the design cannot be built."""
     feasible: Bools
     """True for designs that can be built."""
+    why: Any
+    """Why a design cannot be built, empty where it can, as texts of the same shape."""
+    unpriced: tuple[str, ...] = ()
+    """Parts without a price; with any, there are no columns of cost."""
 
 
 def _bound(query: CollectiveQuery, job: RankLayout) -> Number:
@@ -87,9 +95,9 @@ def _communication(design: ResolvedDesign, plan: FabricPlan) -> dict[str, Number
     return found
 
 
-def _cost(design: ResolvedDesign, plan: FabricPlan, links: list[tuple[str, Link, int]]) -> dict[str, Number]:
-    cost = price(design, plan, links)
-    if cost is None:
+def _cost(cost: CostPlan | None, design: ResolvedDesign) -> dict[str, Number]:
+    """Return the columns of cost; none where a part has no price, since a sum without it misleads."""
+    if cost is None or cost.missing:
         return {}
     found: dict[str, Number | None] = {
         "cost.servers": cost.servers,
@@ -116,10 +124,11 @@ def _power(design: ResolvedDesign, plan: FabricPlan, links: list[tuple[str, Link
     return found | ({"power.electricity_per_year": energy * 1e3 * tariff.amount} if tariff else {})
 
 
-def _evaluated(varied: ResolvedDesign) -> tuple[dict[str, Any], Any]:
-    """Return the results of a design with arrays by path, and which of its designs can be built."""
+def _evaluated(varied: ResolvedDesign) -> tuple[dict[str, Any], Any, tuple[str, ...]]:
+    """Return the results of a design with arrays by path, the numbers of the reasons why some cannot be built, and
+    parts without a price."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        plan, fits = plan_tree_grid(varied)
+        plan, why = plan_tree_grid(varied)
         columns: dict[str, Any] = {"accelerators": varied.accelerators, "fabric.endpoints": plan.endpoints}
         columns |= {f"fabric.switches.{role}": count for role, count in plan.switches_by_role.items()}
         columns |= {"fabric.switches.total": plan.switches}
@@ -132,16 +141,22 @@ def _evaluated(varied: ResolvedDesign) -> tuple[dict[str, Any], Any]:
             "fabric.oversubscription": plan.oversubscription,
             "fabric.bisection_gbyte_s": plan.bisection_gbyte_s,
         }
-        fits = fits & _can_communicate(varied)
+        why = np.where((why == 0) & ~np.asarray(_can_communicate(varied)), len(REASONS), why)
         links = cable_items(varied, plan)
-        columns |= _communication(varied, plan) | _cost(varied, plan, links) | _power(varied, plan, links)
-    return columns, fits
+        cost = price(varied, plan, links)
+        columns |= _communication(varied, plan) | _cost(cost, varied) | _power(varied, plan, links)
+    return columns, why, tuple(item.part for item in cost.missing) if cost is not None else ()
 
 
 def _alike(varied: ResolvedDesign, count: int) -> list[Ints]:
     """Return the positions of designs with as many planes: rails that share a switch depend on the nodes."""
     shared = np.broadcast_to(np.asarray(varied.rails_per_switch), (count,))
     return [np.flatnonzero(shared == value) for value in np.unique(shared)]
+
+
+def gridded(design: ResolvedDesign) -> bool:
+    """Return whether arrays can carry a design: trees without floor plan or other networks."""
+    return design.spec.fabric.family != "dragonfly" and design.spec.floor is None and not design.networks
 
 
 def design_grid(design: ResolvedDesign, axes: dict[str, Any]) -> DesignGrid:
@@ -155,7 +170,7 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any]) -> DesignGrid:
         UsageError: for a dragonfly, a floor plan, or a path that is no number.
         InputError: for a missing price, and for NICs that planes or zones cannot share evenly.
     """
-    if design.spec.fabric.family == "dragonfly" or design.spec.floor is not None or design.networks:
+    if not gridded(design):
         what = "other networks" if design.networks else "a dragonfly"
         what = "a floor plan" if design.spec.floor is not None else what
         raise UsageError(f"`{design.spec.name}` has {what}: assess such designs one by one")
@@ -163,19 +178,23 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any]) -> DesignGrid:
     shape, count = arrays[0].shape, arrays[0].size
     given = {path: array.ravel() for path, array in zip(axes, arrays, strict=False)}
     varied = with_arrays(design, given)
-    feasible = np.zeros(count, bool)
+    reasons = np.zeros(count, np.int64)
     table: dict[str, Floats] = {}
+    unpriced: dict[str, None] = {}
     for own in _alike(varied, count):
         part = varied if len(own) == count else with_arrays(design, {path: array[own] for path, array in given.items()})
         check_divisible(part)
-        columns, fits = _evaluated(part)
-        feasible[own] = fits
+        columns, why, lacking = _evaluated(part)
+        unpriced |= dict.fromkeys(lacking)
+        reasons[own] = why
         for path, values in columns.items():
-            table.setdefault(path, np.full(count, np.nan))[own] = np.where(feasible[own], values, np.nan)
+            table.setdefault(path, np.full(count, np.nan))[own] = np.where(reasons[own] == 0, values, np.nan)
     return DesignGrid(
-        {path: array.reshape(shape) for path, array in given.items()},
-        {path: values.reshape(shape) for path, values in table.items()},
-        feasible.reshape(shape),
+        axes={path: array.reshape(shape) for path, array in given.items()},
+        columns={path: values.reshape(shape) for path, values in table.items()},
+        feasible=(reasons == 0).reshape(shape),
+        why=WORDS[reasons].reshape(shape),
+        unpriced=tuple(unpriced),
     )
 
 

@@ -60,14 +60,25 @@ def _chosen_rule(design: ResolvedDesign, base: TreeRule, ports: tuple[int, ...],
     return replace(base, uplinks=chosen)  # type: ignore[arg-type]
 
 
-def plan_tree_grid(design: ResolvedDesign) -> tuple[FabricPlan, Bools]:
-    """Return the trees of many designs, and which of them can be built.
+REASONS = (
+    "",
+    "the trees have too few ports for the endpoints",
+    "fewer nodes than zones",
+    "a scalable unit does not fit on a leaf",
+    "fewer access points than endpoints",
+    "the inter-zone switches have too few ports",
+)
+"""Why a design of a grid cannot be built, by number."""
+
+
+def plan_tree_grid(design: ResolvedDesign) -> tuple[FabricPlan, Ints]:
+    """Return the trees of many designs, and why some of them cannot be built.
 
     Args:
         design: a design whose counts, oversubscription or rates are arrays of one shape.
 
     Returns:
-        Counts as arrays, meaningless where the mask is false; the mask.
+        Counts as arrays, meaningless where there is a reason; the numbers of the reasons in `REASONS`, 0 without one.
 
     Raises:
         InputError: for a fault that no values of the arrays can correct.
@@ -78,15 +89,21 @@ def plan_tree_grid(design: ResolvedDesign) -> tuple[FabricPlan, Bools]:
     base = base_rule(design)
     rule = _chosen_rule(design, base, ports, fabric.oversubscription)
     trees, fits = _trees(design, rule, ports)
-    fits = fits & (minimum(*wanted.totals) > 0)
+    why: Any = np.where(fits, 0, 1)
+
+    def refuse(where: Any, number: int) -> None:
+        nonlocal why
+        why = np.where((why == 0) & where, number, why)
+
+    refuse(minimum(*wanted.totals) <= 0, 2)
     if fabric.tiers > 1:
         each = design.rails_per_leaf if railed(design) else 1
-        fits = fits & ((fabric.scalable_unit or 1) * each <= rule.downlinks)
+        refuse((fabric.scalable_unit or 1) * each > rule.downlinks, 3)
     if fabric.access_points is not None:
-        fits = fits & (fabric.access_points >= design.planes * sum(wanted.totals))
+        refuse(fabric.access_points < design.planes * sum(wanted.totals), 4)
     if fabric.inter_zone and fabric.zones * design.trunk_links > fabric.inter_zone.switches * base.radix:
-        fits = fits & False
-    return assemble(design, SizedTrees(rule, wanted, ports, trees)), fits
+        refuse(True, 5)
+    return assemble(design, SizedTrees(rule, wanted, ports, trees)), why
 
 
 def check_divisible(design: ResolvedDesign) -> None:

@@ -1,0 +1,207 @@
+"""`ffplan sweep`."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.record import record
+from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption
+from ffplan.cli.output import Progress, emit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.cli.sweep_file import PointsFile
+    from ffplan.studies.sweep import Sweep, SweepQuery
+    from ffplan.studies.sweep_rows import Kept
+    from ffplan.studies.sweep_run import SweepJob
+    from ffplan.studies.sweep_total import Total
+
+EXIT_STOPPED = 130
+FEW_CHUNKS = 4
+"""Chunks up to which one process is faster than starting more [1]."""
+
+VaryOption = Annotated[
+    list[str],
+    typer.Option(
+        "--vary",
+        metavar="PATH=VALUES",
+        help="What differs: `fabric.switch=qm9700,sn5600`, `nodes[0].count=64..1024:64` (in steps), `64..4096*2` (by a "
+        "factor), `site.pue=1.1..1.4#7` (seven values). May be repeated.",
+    ),
+]
+MetricOption = Annotated[
+    list[str] | None,
+    typer.Option("--metric", metavar="PATH", help="A number of the results, by its JSON path. May be repeated."),
+]
+ParetoOption = Annotated[
+    str | None,
+    typer.Option("--pareto", metavar="M:min,...", help="Metrics of the front, each with min or max."),
+]
+PointsOption = Annotated[
+    str | None,
+    typer.Option("--points", metavar="FILE", help="Write every point to FILE.csv or FILE.jsonl, chunk by chunk."),
+]
+TLS = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}
+"""Files of TLS, by the name that Dask has for them."""
+
+
+def cores() -> int:
+    """Return the cores that this process may use [1]."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _directions(text: str | None) -> dict[str, str]:
+    """Return min or max of each metric of the front."""
+    found: dict[str, str] = {}
+    for part in (text or "").split(","):
+        if not part.strip():
+            continue
+        name, _, way = part.strip().rpartition(":")
+        if way not in ("min", "max") or not name:
+            raise UsageError(f"ffplan sweep: --pareto {part.strip()}: write METRIC:min or METRIC:max")
+        found[name] = way
+    if text is not None and len(found) < 2:
+        raise UsageError("ffplan sweep: --pareto: a front takes two metrics or more: `cost.total:min,accelerators:max`")
+    return found
+
+
+def _security(tls: str | None) -> dict[str, str]:
+    """Return files of TLS from `ca=FILE,cert=FILE,key=FILE`."""
+    found: dict[str, str] = {"require_encryption": "true"} if tls else {}
+    for part in (tls or "").split(","):
+        name, _, file = part.partition("=")
+        if tls and (name not in TLS or not file):
+            raise UsageError(f"ffplan sweep: --tls {part}: write ca=FILE,cert=FILE,key=FILE")
+        if tls:
+            found[TLS[name]] = file
+    return found
+
+
+@record
+class _Where:
+    """Where the chunks run."""
+
+    jobs: int
+    cluster: str | None
+    security: dict[str, str]
+
+
+def _chunks(job: SweepJob, sweep: Sweep, first: int, where: _Where) -> Iterator[Kept]:
+    """Return the chunks from `first` on, in their order."""
+    from ffplan.studies import sweep_run
+
+    left = sweep.chunks - first
+    if where.cluster is not None:
+        how: Any = {"address": where.cluster, "security": where.security, "workers": where.jobs}
+        return sweep_run.on_cluster(job, sweep, first, **how)
+    if where.jobs == 1 or left <= FEW_CHUNKS:
+        return sweep_run.here(job, sweep, first)
+    return sweep_run.on_cores(job, sweep, first, min(where.jobs, left))
+
+
+def _swept(
+    query: SweepQuery, directions: dict[str, str], points: str | None, where: _Where, *, resume: bool
+) -> tuple[Sweep, Total, bool]:
+    """Run a sweep; return it, what it came to, and whether it was interrupted."""
+    from ffplan.cli.sweep_file import PointsFile, form_of
+    from ffplan.studies.sweep import Sweep
+    from ffplan.studies.sweep_rows import header
+    from ffplan.studies.sweep_run import SweepJob
+    from ffplan.studies.sweep_total import Total
+
+    own, total, target = Sweep(query), Total(directions), None
+    job = SweepJob(query, form_of(points), directions)
+    if points is not None:
+        target = PointsFile(points, query.key, header(own, own.names, job.form or ""))
+        target.start(total, resume=resume)
+    stopped = _run(_chunks(job, own, total.chunks, where), own, total, target)
+    if target is not None and not stopped:
+        target.finish()
+    return own, total, stopped
+
+
+def _run(chunks: Iterator[Kept], sweep: Sweep, total: Total, target: PointsFile | None) -> bool:
+    """Take chunk after chunk; return whether it was interrupted."""
+    progress, began, before = Progress("sweep"), time.monotonic(), total.points
+    try:
+        for part in chunks:
+            total.take(part)
+            if target is not None:
+                target.add(part.text, total)
+            rate = (total.points - before) / max(time.monotonic() - began, 1e-6)
+            left = (sweep.points.count - total.points) / rate if rate else 0.0
+            progress.step(total.points, sweep.points.count, f"points, {rate:,.0f} a second, {left:,.0f} s left")
+    except KeyboardInterrupt:
+        return True
+    finally:
+        progress.end()
+    return False
+
+
+def sweep(
+    design: DesignArgument,
+    vary: VaryOption,
+    metric: MetricOption = None,
+    pareto: ParetoOption = None,
+    zipped: Annotated[bool, typer.Option("--zip", help="Pair the values of axes of one length.")] = False,
+    sample: Annotated[
+        int | None,
+        typer.Option("--sample", min=2, max=10_000_000, help="Points of a Latin hypercube, in place of all."),
+    ] = None,
+    seed: SeedOption = 0,
+    points: PointsOption = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the FILE of --points where it stopped.")] = False,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", min=1, max=1024, help="Processes; all cores if omitted.")
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", metavar="ADDRESS", help="A Dask scheduler, tcp://HOST:8786, or `local`."),
+    ] = None,
+    tls: Annotated[
+        str | None, typer.Option("--tls", metavar="FILES", help="ca=FILE,cert=FILE,key=FILE for tls:// schedulers.")
+    ] = None,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Vary a design along any paths: counts, parts, prices; what each point costs and does, and the best of them.
+
+    Exit code 1 where no point can be built.
+    """
+    from ffplan.inputs.design_files import find_design
+    from ffplan.inputs.document import read_bytes
+    from ffplan.report.sweep import sweep_document
+    from ffplan.studies.sweep import SweepQuery
+    from ffplan.studies.sweep_axes import Points, axis
+    from ffplan.studies.sweep_total import sweep_report
+
+    directions, security = _directions(pareto), _security(tls)
+    if resume and points is None:
+        raise UsageError("ffplan sweep: --resume continues a file: give --points FILE")
+    if tls is not None and cluster is None:
+        raise UsageError("ffplan sweep: --tls is for a scheduler: give --cluster tls://HOST:8786")
+    try:
+        spanned = Points(tuple(axis(text) for text in vary), zipped=zipped, sample=sample, seed=seed)
+        path, file = find_design(design)
+        metrics = tuple(dict.fromkeys([*(metric or ()), *directions]))
+        text = read_bytes(path, file).decode("utf-8-sig", "replace")
+        query = SweepQuery(text=text, file=file, overlays=tuple(catalog or ()), points=spanned, metrics=metrics)
+        where = _Where(jobs=jobs or cores(), cluster=cluster, security=security)
+        own, total, stopped = _swept(query, directions, points, where, resume=resume)
+    except UsageError as error:
+        raise UsageError(f"ffplan sweep: {str(error).removeprefix('ffplan sweep: ')}") from None
+    emit(sweep_document(sweep_report(own, own.design, total, stopped=stopped)), form, output)
+    if stopped:
+        words = f"`--resume` continues {points}" if points else "with --points FILE, `--resume` can continue"
+        typer.echo(f"ffplan sweep: stopped after {total.points:,} of {spanned.count:,} points; {words}", err=True)
+        raise typer.Exit(EXIT_STOPPED)
+    if not total.built:
+        raise typer.Exit(EXIT_FINDINGS)

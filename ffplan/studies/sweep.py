@@ -1,0 +1,354 @@
+"""Many designs from one: points of a sweep, evaluated chunk by chunk, with their metrics or the reason of a refusal."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan import __version__
+from ffplan.base.array_math import Floats
+from ffplan.base.errors import FfplanError, InputError, UsageError
+from ffplan.base.plain import leaves, plain
+from ffplan.base.record import record
+from ffplan.catalog.store import Catalog
+from ffplan.design.resolve import resolve
+from ffplan.inputs.document import parse_document
+from ffplan.inputs.suggest import did_you_mean
+from ffplan.studies.design_grid import design_grid, gridded
+from ffplan.studies.sweep_axes import Points
+from ffplan.training.constraints import RefusedError
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Ints
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.studies.sweep_axes import SweptAxis
+
+CHUNK = 20_000
+"""Points evaluated together where arrays carry them [1]."""
+SINGLE_CHUNK = 100
+"""Points of a chunk where each is a study of its own [1]."""
+USUAL = (
+    "accelerators",
+    "fabric.switches.total",
+    "fabric.links.total",
+    "fabric.oversubscription",
+    "fabric.bisection_gbyte_s",
+    "communication[0].algbw_gbyte_s",
+    "cost.total",
+    "cost.per_accelerator",
+    "power.facility_kw",
+)
+"""Metrics of a sweep that names none, where the design has them."""
+
+
+@record
+class SweepQuery:
+    """A sweep, in plain data, so that any process can run a part of it."""
+
+    text: str
+    """The design file."""
+    file: str
+    """Its name."""
+    overlays: tuple[str, ...]
+    """Folders of the user's parts."""
+    points: Points
+    metrics: tuple[str, ...]
+    """Metrics wanted, by their path; empty for the usual ones."""
+
+    @property
+    def key(self) -> str:
+        """What tells this sweep from any other: design, axes, metrics and version."""
+        axes = [
+            (item.path, [item.text(at) for at in range(min(len(item), 1000))], len(item)) for item in self.points.axes
+        ]
+        how = (self.points.zipped, self.points.sample, self.points.seed)
+        parts = [__version__, self.text, self.overlays, axes, how, self.metrics]
+        return sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+@record
+class Chunk:
+    """Some points with their results."""
+
+    first: int
+    """Number of the first point."""
+    columns: dict[str, Floats]
+    """Metrics by path, NaN where a point has none, shape (points,)."""
+    reason: list[str]
+    """Why a point cannot be built; empty where it can."""
+    unpriced: dict[str, int]
+    """Points whose cost is unknown, by the part without a price."""
+
+
+def _steps(path: str) -> list[str | int]:
+    """Return the steps of a path such as `nodes[0].count`."""
+    steps: list[str | int] = []
+    for part in path.split("."):
+        name, *places = part.split("[")
+        steps.append(name)
+        for place in places:
+            if not place.endswith("]") or not place[:-1].isdecimal():
+                raise UsageError(f"--vary {path}: write places as `nodes[0]`")
+            steps.append(int(place[:-1]))
+    return steps
+
+
+def _changed(data: Any, path: str, value: Any) -> None:
+    """Set a value inside plain data."""
+    *steps, last = _steps(path)
+    for step in steps:
+        if isinstance(step, int):
+            if not isinstance(data, list) or step >= len(data):
+                raise UsageError(f"--vary {path}: the design has no place [{step}] there")
+            data = data[step]
+        elif isinstance(data, dict):
+            data = data.setdefault(step, {})
+        else:
+            raise UsageError(f"--vary {path}: nothing lies below `{step}`")
+    if isinstance(last, int):
+        if not isinstance(data, list) or last >= len(data):
+            raise UsageError(f"--vary {path}: the design has no place [{last}] there")
+        data[last] = value
+    elif isinstance(data, dict):
+        data[last] = value
+    else:
+        raise UsageError(f"--vary {path}: nothing lies below `{last}`")
+
+
+class Sweep:
+    """A sweep, ready to evaluate any chunk of it."""
+
+    def __init__(self, query: SweepQuery) -> None:
+        """Read the design, and sort the axes into those that arrays carry and those that make another design.
+
+        Args:
+            query: the sweep.
+
+        Raises:
+            InputError: where the design is wrong.
+            UsageError: where a path is none of the design.
+        """
+        self.query, self.points = query, query.points
+        self.document = parse_document(query.text.encode(), query.file)
+        self.catalog = Catalog(list(query.overlays))
+        design = resolve(self.document, self.catalog)
+        self.design = design
+        arrays = self._are_columns(design) and gridded(design)
+        self.by_array = [arrays and self._is_array(design, item) for item in self.points.axes]
+        self.names = query.metrics or tuple(name for name in USUAL if self._has(design, name))
+        self.size = CHUNK if any(self.by_array) else SINGLE_CHUNK
+        for item, carried in zip(self.points.axes, self.by_array, strict=True):
+            if not carried:
+                self._check(item)
+        self._case = lru_cache(maxsize=64)(self._resolved)
+
+    @staticmethod
+    def _has(design: ResolvedDesign, name: str) -> bool:
+        """Return whether the design has one of the usual metrics."""
+        lacks = {"cost": design.spec.cost is None, "communication[0]": design.spec.communication is None}
+        return not lacks.get(name.split(".")[0], False)
+
+    def _are_columns(self, design: ResolvedDesign) -> bool:
+        """Return whether arrays carry every metric; those that need a study of each point are checked by one.
+
+        Raises:
+            UsageError: for a metric that nothing has.
+        """
+        known: set[str] = set()
+        if gridded(design):
+            known = set(design_grid(design, {"nodes[0].count": [float(design.groups[0].group.count)]}).columns)
+        others = [name for name in self.query.metrics if name not in known]
+        if not others:
+            return bool(known)
+        try:
+            every = set(studied(*self._first(design), self.query.metrics)[0])
+        except (InputError, RefusedError):
+            return False
+        for name in others:
+            if name not in every:
+                remedy = did_you_mean(name, every | known, what="metric")
+                raise UsageError(f"--metric {name}: no such number in the results; {remedy}")
+        return False
+
+    def _first(self, design: ResolvedDesign) -> tuple[ResolvedDesign, Catalog]:
+        """Return the design with the first value of each axis that is a field of it."""
+        fields = (*self.document.data, "workload", "reliability", "ownership", "networks")
+        own = [item for item in self.points.axes if _steps(item.path)[0] in fields]
+        catalog = self.catalog.fresh()
+        if not own:
+            return design, catalog
+        text = self._text({item.path: item.value(0) for item in own})
+        return resolve(parse_document(text.encode(), self.query.file), catalog), catalog
+
+    def _is_array(self, design: ResolvedDesign, item: SweptAxis) -> bool:
+        """Return whether arrays carry an axis."""
+        if item.numbers is None:
+            return False
+        try:
+            design_grid(design, {item.path: np.array([item.numbers.min(), item.numbers.max()], float)})
+        except UsageError as error:
+            head = item.path.partition(".")[0]
+            if head == "prices" or (head not in self.document.data and "[" not in head):
+                raise UsageError(f"--vary {item.path}: {error}") from None
+            return False
+        return True
+
+    def _check(self, item: SweptAxis) -> None:
+        """Refuse a path that no design has, before any point is tried."""
+        text = self._text({item.path: item.value(0)})
+        try:
+            resolve(parse_document(text.encode(), self.query.file), self.catalog.fresh())
+        except InputError as error:
+            for fault in error.findings:
+                if fault.rule == "schema-unknown-field":
+                    raise UsageError(f"--vary {item.path}: {fault.message}; {fault.remedy}") from None
+
+    def _text(self, values: dict[str, Any]) -> str:
+        """Return the design with some values replaced, as a file."""
+        data = deepcopy(self.document.data)
+        for path, value in values.items():
+            _changed(data, path, value)
+        return json.dumps(data)
+
+    def _resolved(self, key: tuple[int, ...]) -> tuple[ResolvedDesign, Catalog] | str:
+        """Return the design at one choice of the axes that arrays do not carry, or why there is none."""
+        chosen = [item for item, carried in zip(self.points.axes, self.by_array, strict=True) if not carried]
+        text = self._text({item.path: item.value(at) for item, at in zip(chosen, key, strict=True)})
+        catalog = self.catalog.fresh()
+        try:
+            return resolve(parse_document(text.encode(), self.query.file), catalog), catalog
+        except InputError as error:
+            return _reason(error)
+
+    @property
+    def chunks(self) -> int:
+        """Chunks of the sweep [1]."""
+        return -(-self.points.count // self.size)
+
+    def chunk(self, number: int) -> Chunk:
+        """Return the results of a chunk.
+
+        Args:
+            number: its number.
+        """
+        first = number * self.size
+        last = min(first + self.size, self.points.count)
+        indices = self.points.indices(first, last)
+        found_here = Chunk(first=first, columns={}, reason=[""] * (last - first), unpriced={})
+        fixed = [column for column, carried in zip(indices, self.by_array, strict=True) if not carried]
+        groups = np.unique(np.stack(fixed), axis=1, return_inverse=True) if fixed else None
+        keys = [tuple(key) for key in groups[0].T.tolist()] if groups is not None else [()]
+        place = groups[1].ravel() if groups is not None else np.zeros(last - first, np.int64)
+        for at, key in enumerate(keys):
+            rows = np.flatnonzero(place == at)
+            found = self._case(key)
+            if isinstance(found, str):
+                for row in rows.tolist():
+                    found_here.reason[row] = found
+                continue
+            self._evaluate(found, rows, indices, found_here)
+        return found_here
+
+    def _evaluate(
+        self,
+        found: tuple[ResolvedDesign, Catalog],
+        rows: Ints,
+        indices: list[Ints],
+        into: Chunk,
+    ) -> None:
+        """Put the results of the points of one design into the chunk."""
+        carried = [at for at, own in enumerate(self.by_array) if own]
+        try:
+            if carried:
+                axes = {self.points.axes[at].path: self.points.axes[at].numbers[indices[at][rows]] for at in carried}
+                grid = design_grid(found[0], axes)
+                values: dict[str, Any] = grid.columns
+                refused = np.asarray(grid.why)
+                for row in np.flatnonzero(refused != "").tolist():
+                    into.reason[int(rows[row])] = str(refused[row])
+                unpriced = grid.unpriced
+            else:
+                values, unpriced = studied(*found, self.query.metrics)
+        except (FfplanError, InputError) as error:
+            for row in rows.tolist():
+                into.reason[row] = _reason(error)
+            return
+        for part in unpriced:
+            into.unpriced[part] = into.unpriced.get(part, 0) + len(rows)
+        for name in self.names:
+            if name not in values:
+                continue
+            column = into.columns.setdefault(name, np.full(len(into.reason), np.nan))
+            column[rows] = values[name]
+
+
+def _reason(error: Exception) -> str:
+    """Return why a point cannot be built, in a line."""
+    return error.findings[0].message if isinstance(error, InputError) else str(error)
+
+
+def studied(
+    design: ResolvedDesign, catalog: Catalog, metrics: tuple[str, ...]
+) -> tuple[dict[str, float], tuple[str, ...]]:
+    """Return the numbers of one design by their path, and its parts without a price.
+
+    They are of its assessment, and of the studies that metrics ask for. With a part without a price there is no cost.
+
+    Args:
+        design: the design.
+        catalog: its parts.
+        metrics: metrics wanted; the assessment alone where none is of another study.
+
+    Raises:
+        InputError: where the design cannot be built, or a study refuses it.
+    """
+    from ffplan.studies.design import study_design
+
+    wanted = {name.split(".")[0].split("[")[0] for name in metrics}
+    assessment = study_design(design, catalog, all_scales=False).assessment
+    found = _numbers(assessment)
+    unpriced: tuple[str, ...] = ()
+    if assessment.cost is not None and assessment.cost.missing:
+        unpriced = tuple(item.part for item in assessment.cost.missing)
+        found = {path: value for path, value in found.items() if not path.startswith("cost.")}
+    if wanted & {"bom", "tco"}:
+        from ffplan.studies.asked import Asked
+        from ffplan.studies.cost import study_cost
+
+        cost = _numbers(study_cost(design, catalog, Asked(draws=0)))
+        priced = not unpriced
+        found |= {path: value for path, value in cost.items() if priced and path.split(".")[0] in ("bom", "tco")}
+    if wanted & {"train", "goodput"}:
+        found |= _workload(design, catalog, goodput="goodput" in wanted)
+    return found, unpriced
+
+
+def _workload(design: ResolvedDesign, catalog: Catalog, *, goodput: bool) -> dict[str, float]:
+    """Return the numbers of the design's workload: the row of its plan under `train`, and its goodput."""
+    from ffplan.studies.workload import workload_report
+
+    if design.workload is None:
+        raise UsageError("`train` and `goodput` metrics are of the design's `workload`, which it does not have")
+    report = workload_report(design, catalog, design.workload)
+    found = {f"train.{path}": value for path, value in _numbers(report.rows[0]).items()}
+    if goodput:
+        from ffplan.studies.goodput_basis import goodput_basis
+        from ffplan.studies.goodput_summary import reliability_summary
+
+        summary = reliability_summary(goodput_basis(design, catalog))
+        found |= {f"goodput.{path}": value for path, value in _numbers(summary).items()}
+    return found
+
+
+def _numbers(result: Any) -> dict[str, float]:
+    """Return every number of a result by its path."""
+    return {
+        path: float(value)
+        for path, value in leaves(plain(result))
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }

@@ -1,0 +1,177 @@
+"""Axes of a sweep: what `--vary PATH=VALUES` means, and the points that several axes span."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.errors import UsageError
+from ffplan.base.record import record
+from ffplan.inputs.document import parse_document
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Ints
+
+MOST_POINTS = 1_000_000_000
+"""Most points of a sweep; more are refused with the size."""
+MOST_VALUES = 10_000_000
+"""Most values of one axis."""
+_NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
+_RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:(:|\*|#)({_NUMBER}))?")
+
+
+@record
+class SweptAxis:
+    """One axis of a sweep."""
+
+    path: str
+    """What differs: a path of the design, a price, or a figure of a part."""
+    texts: tuple[str, ...] | None
+    """Values as written; None for a range of numbers."""
+    numbers: Any
+    """Values as numbers, shape (values,); None where one is no number."""
+
+    def __len__(self) -> int:
+        return len(self.numbers if self.texts is None else self.texts)
+
+    def text(self, index: int) -> str:
+        """Return a value as written."""
+        return self.texts[index] if self.texts is not None else f"{float(self.numbers[index]):.12g}"
+
+    def value(self, index: int) -> Any:
+        """Return a value as a design file would have it."""
+        found: Any = parse_document(f"value: {self.text(index)}".encode(), f"--vary {self.path}").data["value"]
+        return found
+
+
+def _range(text: str, path: str) -> Any:
+    """Return the numbers of `start..stop`, with `:step`, `*factor` or `#count`; None where the text is no range."""
+    found = _RANGE.fullmatch(text)
+    if found is None:
+        return None
+    start, stop, how = float(found[1]), float(found[2]), found[3]
+    by = float(found[4]) if how else 1.0
+    if stop < start:
+        raise UsageError(f"--vary {path}={text}: the range ends before it begins; write `{found[2]}..{found[1]}`")
+    if how == "#":
+        if by != int(by) or by < 2:
+            raise UsageError(f"--vary {path}={text}: give a whole number of values, at least 2, such as `#11`")
+        values: Any = np.linspace(start, stop, int(min(by, MOST_VALUES + 1)))
+    elif how == "*":
+        if by <= 1 or start <= 0:
+            raise UsageError(f"--vary {path}={text}: a factor is above 1, and the start above 0")
+        count = int(np.floor(np.log(stop / start) / np.log(by) + 1e-9)) + 1
+        values = start * by ** np.arange(min(count, MOST_VALUES + 1))
+    else:
+        if by <= 0:
+            raise UsageError(f"--vary {path}={text}: a step is above 0")
+        values = start + by * np.arange(min((stop - start) / by + 1e-9, MOST_VALUES) // 1 + 1)
+    if len(values) > MOST_VALUES:
+        raise UsageError(f"--vary {path}={text}: more than {MOST_VALUES:,} values; take larger steps")
+    return values
+
+
+def _ratio(text: str) -> float | None:
+    """Return a number or a ratio such as 3:1; None where it is neither."""
+    whole, _, part = text.partition(":")
+    try:
+        return float(whole) / (float(part) if part else 1.0)
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def axis(text: str) -> SweptAxis:
+    """Return the axis of `PATH=VALUES`.
+
+    Values are a list (`128,256,512`), or a range of numbers: `1..8` in steps of one, `64..1024:64` in steps,
+    `64..4096*2` by a factor, `1..1.5#11` of a number of values.
+
+    Args:
+        text: what was given.
+
+    Raises:
+        UsageError: where it is no path and values, or has no value.
+    """
+    path, equals, values = text.partition("=")
+    path, values = path.strip(), values.strip()
+    if not equals or not path:
+        raise UsageError(f"--vary {text}: write PATH=VALUES, such as `nodes[0].count=64..1024:64`")
+    if not values:
+        raise UsageError(f"--vary {text}: no value; list them, such as `{path}=a,b`, or give a range, `1..8`")
+    numbers = _range(values, path)
+    if numbers is not None:
+        return SweptAxis(path, None, numbers)
+    texts = tuple(part.strip() for part in values.split(","))
+    if not all(texts):
+        raise UsageError(f"--vary {text}: a value is empty")
+    twice = next((one for at, one in enumerate(texts) if one in texts[:at]), None)
+    if twice is not None:
+        raise UsageError(f"--vary {text}: `{twice}` stands twice")
+    found = [_ratio(one) for one in texts]
+    return SweptAxis(path, texts, None if None in found else np.array(found, float))
+
+
+class Points:
+    """The points of a sweep: which value of each axis each point takes."""
+
+    def __init__(
+        self, axes: tuple[SweptAxis, ...], *, zipped: bool = False, sample: int | None = None, seed: int = 0
+    ) -> None:
+        """Span the axes.
+
+        Args:
+            axes: the axes, the last one varies fastest.
+            zipped: take the i-th value of every axis together.
+            sample: points of a Latin hypercube over the axes, in place of all of them [1].
+            seed: seed of the hypercube.
+
+        Raises:
+            UsageError: where there is no axis, an axis stands twice, axes to be zipped differ in length, or the points
+                are too many.
+        """
+        if not axes:
+            raise UsageError("give at least one --vary PATH=VALUES")
+        paths = [item.path for item in axes]
+        twice = next((path for at, path in enumerate(paths) if path in paths[:at]), None)
+        if twice is not None:
+            raise UsageError(f"--vary {twice}: the path is varied twice")
+        self.axes, self.zipped, self.sample, self.seed = axes, zipped, sample, seed
+        lengths = [len(item) for item in axes]
+        if zipped and len(set(lengths)) > 1:
+            words = ", ".join(f"{item.path} {len(item):,}" for item in axes)
+            raise UsageError(f"--zip: axes of one length are paired; these have {words}")
+        self.count = sample if sample is not None else lengths[0] if zipped else prod(lengths)
+        if self.count > MOST_POINTS:
+            sizes = " x ".join(f"{length:,}" for length in lengths)
+            raise UsageError(
+                f"{sizes} = {self.count:,} points are more than {MOST_POINTS:,}; take larger steps, fewer axes, or "
+                "`--sample 100000`"
+            )
+
+    @cached_property
+    def _strata(self) -> list[Ints]:
+        """Values of each axis at each point of a Latin hypercube: as many points of each value as can be."""
+        assert self.sample is not None
+        random = np.random.default_rng(self.seed)
+        found = []
+        for item in self.axes:
+            strata = random.permutation(self.sample)
+            found.append((strata * len(item) // self.sample).astype(np.int32))
+        return found
+
+    def indices(self, first: int, last: int) -> list[Ints]:
+        """Return which value each axis has at the points from `first` up to `last`, shape (points,) each."""
+        if self.sample is not None:
+            return [column[first:last] for column in self._strata]
+        number = np.arange(first, last)
+        if self.zipped:
+            return [number] * len(self.axes)
+        found: list[Ints] = []
+        for item in reversed(self.axes):
+            found.insert(0, number % len(item))
+            number = number // len(item)
+        return found

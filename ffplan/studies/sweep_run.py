@@ -1,0 +1,147 @@
+"""The chunks of a sweep, one after the other, on this process, on all cores, or on a Dask cluster."""
+
+from __future__ import annotations
+
+from collections import deque
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ffplan import __version__
+from ffplan.base.errors import UsageError
+from ffplan.base.record import record
+from ffplan.studies.sweep import Sweep, SweepQuery
+from ffplan.studies.sweep_rows import Kept, kept
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+AHEAD = 2
+"""Chunks that are under way for each worker [1]."""
+
+
+@record
+class SweepJob:
+    """A sweep with what is kept of its chunks, in plain data."""
+
+    query: SweepQuery
+    form: str | None
+    """csv or jsonl; None where no lines are wanted."""
+    directions: dict[str, str]
+    """min or max of each metric of the front."""
+
+
+_READY: dict[str, Sweep] = {}
+"""Sweeps that this process has read, by their key; one at a time."""
+
+
+def work(job: SweepJob, number: int) -> Kept:
+    """Return what is kept of a chunk; a process reads a sweep once.
+
+    Args:
+        job: the sweep.
+        number: number of the chunk.
+    """
+    key = job.query.key
+    if key not in _READY:
+        _READY.clear()
+        _READY[key] = Sweep(job.query)
+    sweep = _READY[key]
+    return kept(sweep, sweep.chunk(number), sweep.names, job.form, job.directions)
+
+
+def here(job: SweepJob, sweep: Sweep, first: int) -> Iterator[Kept]:
+    """Yield the chunks from `first` on, evaluated in this process."""
+    for number in range(first, sweep.chunks):
+        yield kept(sweep, sweep.chunk(number), sweep.names, job.form, job.directions)
+
+
+def _in_order(submit: Callable[[int], Any], first: int, chunks: int, ahead: int) -> Iterator[Kept]:
+    """Yield results in the order of the chunks, a few of them under way."""
+    waiting: deque[Any] = deque()
+    number = first
+    while number < chunks or waiting:
+        while number < chunks and len(waiting) < ahead:
+            waiting.append(submit(number))
+            number += 1
+        yield waiting.popleft().result()
+
+
+def on_cores(job: SweepJob, sweep: Sweep, first: int, workers: int) -> Iterator[Kept]:
+    """Yield the chunks from `first` on, evaluated on several cores."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        try:
+            yield from _in_order(lambda number: pool.submit(work, job, number), first, sweep.chunks, AHEAD * workers)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _client(address: str, security: dict[str, str], workers: int) -> Any:
+    """Return a client of a Dask cluster.
+
+    Raises:
+        UsageError: where Dask is missing, or the scheduler cannot be reached.
+    """
+    try:
+        dask: Any = import_module("distributed")
+    except ImportError:
+        raise UsageError("--cluster needs Dask: `pip install 'ffplan[cluster]'`") from None
+    if address == "local":
+        return dask.Client(dask.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None))
+    try:
+        return dask.Client(address, security=dask.Security(**security) if security else None, timeout=10)
+    except (OSError, ValueError, TimeoutError) as error:
+        words = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise UsageError(f"--cluster {address}: the scheduler cannot be reached: {words}") from None
+
+
+def _versions(client: Any, address: str) -> None:
+    """Refuse workers without ffplan, or with another version of it."""
+
+    def version() -> str:
+        try:
+            from ffplan import __version__ as found
+        except ImportError:
+            return "none"
+        return found
+
+    found = client.run(version)
+    if not found:
+        raise UsageError(f"--cluster {address}: the cluster has no workers; start some, then run again")
+    for worker, other in sorted(found.items()):
+        if other != __version__:
+            raise UsageError(
+                f"--cluster {address}: worker {worker} has ffplan {other}, this is {__version__}; install one version"
+            )
+
+
+def on_cluster(
+    job: SweepJob, sweep: Sweep, first: int, *, address: str, security: dict[str, str], workers: int
+) -> Iterator[Kept]:
+    """Yield the chunks from `first` on, evaluated on a Dask cluster; a chunk whose worker dies runs again elsewhere.
+
+    Args:
+        job: the sweep.
+        sweep: the sweep, read.
+        first: number of the first chunk.
+        address: `local`, or the scheduler's, such as tcp://host:8786.
+        security: files of TLS, by the name that Dask has for them.
+        workers: workers of a local cluster [1].
+
+    Raises:
+        UsageError: where the cluster cannot be reached, has no workers, or workers with another version.
+    """
+    client = _client(address, security, workers)
+    try:
+        _versions(client, address)
+        ahead = AHEAD * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+        yield from _in_order(
+            lambda number: client.submit(work, job, number, pure=False, retries=3), first, sweep.chunks, ahead
+        )
+    finally:
+        client.close()
+        if address == "local" and client.cluster is not None:
+            client.cluster.close()

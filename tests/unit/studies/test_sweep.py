@@ -1,0 +1,273 @@
+"""Sweeps: what axes mean, which points they span, what a chunk holds, fronts, and files that can go on."""
+
+from __future__ import annotations
+
+import csv
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from ffplan.base.errors import UsageError
+from ffplan.studies.pareto import front, knee
+from ffplan.studies.sweep import Sweep, SweepQuery
+from ffplan.studies.sweep_axes import Points, axis
+from tests.support import ROOT, assess_file, ffplan, valid, vary_design
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def swept(*vary: str, design: str = "pcie-a100-three-tier", metrics: tuple[str, ...] = ()) -> Sweep:
+    text = (ROOT / "designs" / f"{design}.yaml").read_text(encoding="utf-8")
+    points = Points(tuple(axis(item) for item in vary))
+    return Sweep(SweepQuery(text=text, file=f"{design}.yaml", overlays=(), points=points, metrics=metrics))
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("a=1..4", [1, 2, 3, 4]),
+        ("a=64..200:64", [64, 128, 192]),
+        ("a=1..100*10", [1, 10, 100]),
+        ("a=1..2#5", [1, 1.25, 1.5, 1.75, 2]),
+        ("a=3:1,2", [3, 2]),
+    ],
+)
+def test_values_of_an_axis(text: str, values: list[float]) -> None:
+    assert axis(text).numbers.tolist() == pytest.approx(values)
+
+
+def test_words_are_no_numbers() -> None:
+    found = axis("fabric.switch = qm8700, sn5600")
+    assert (found.path, found.texts, found.numbers) == ("fabric.switch", ("qm8700", "sn5600"), None)
+    assert [axis("a=1,true").value(at) for at in (0, 1)] == [1, True]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a", "write PATH=VALUES"),
+        ("a=", "no value"),
+        ("a=1,,2", "a value is empty"),
+        ("a=b,b", "`b` stands twice"),
+        ("a=2..1", "ends before it begins"),
+        ("a=1..2:0", "a step is above 0"),
+        ("a=0..2*2", "a factor is above 1, and the start above 0"),
+        ("a=1..2#1", "a whole number of values"),
+        ("a=1..1e9", "more than 10,000,000 values"),
+    ],
+)
+def test_what_an_axis_refuses(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        axis(text)
+
+
+def test_points_of_axes() -> None:
+    two = (axis("a=1..2"), axis("b=1..3"))
+    every = Points(two)
+    assert every.count == 6
+    assert [column.tolist() for column in every.indices(1, 5)] == [[0, 0, 1, 1], [1, 2, 0, 1]]
+    paired = Points((axis("a=1..3"), axis("b=4..6")), zipped=True)
+    assert [column.tolist() for column in paired.indices(0, 3)] == [[0, 1, 2], [0, 1, 2]]
+    drawn = Points(two, sample=60, seed=1)
+    columns = drawn.indices(0, 60)
+    assert np.bincount(columns[0]).tolist() == [30, 30]  # a hypercube: as many of each value
+    assert np.bincount(columns[1]).tolist() == [20, 20, 20]
+    again = Points(two, sample=60, seed=1).indices(10, 20)
+    assert all((one[10:20] == two).all() for one, two in zip(columns, again, strict=True))
+
+
+def test_points_that_are_refused() -> None:
+    with pytest.raises(UsageError, match="axes of one length are paired; these have a 2, b 3"):
+        Points((axis("a=1..2"), axis("b=1..3")), zipped=True)
+    with pytest.raises(UsageError, match="the path is varied twice"):
+        Points((axis("a=1..2"), axis("a=1..3")))
+    with pytest.raises(UsageError, match=r"10,000,000 x 100,000 = 1,000,000,000,000 points are more than"):
+        Points((axis("a=1..10000000"), axis("b=1..100000")))
+
+
+def test_a_point_is_what_the_design_is(tmp_path: Path) -> None:
+    """Carried by arrays or made into a design of its own, a point has the numbers that `design` prints."""
+    sweep = swept("fabric.switch=qm8700,nope", "nodes[0].count=300,400")
+    assert sweep.by_array == [False, True]
+    found = sweep.chunk(0)
+    assert found.reason[2:] == ["no switch `nope` in the catalogue"] * 2
+    assert np.isnan(found.columns["fabric.switches.total"][2:]).all()
+    own = assess_file(vary_design(tmp_path, "pcie-a100-three-tier", ("count: 1250", "count: 300")))
+    assert found.columns["fabric.switches.total"][0] == own.fabric.switches.total
+    assert own.cost is not None
+    assert found.columns["cost.total"][0] == pytest.approx(own.cost.total)
+    alone = swept(
+        "fabric.core_policy=per-rail-whole-pods,minimal", "nodes[0].count=300,400", metrics=("fabric.by_role[0].count",)
+    )
+    assert alone.by_array == [False, False]
+    assert alone.chunk(0).columns["fabric.by_role[0].count"][0] == own.fabric.by_role[0].count
+
+
+def test_a_sum_without_a_price_is_no_cost() -> None:
+    sweep = swept("fabric.switch=qm8700,qm9700")
+    found = sweep.chunk(0)
+    assert np.isnan(found.columns["cost.total"]).tolist() == [False, True]
+    assert found.unpriced == {"qm9700": 1}
+
+
+def test_metrics_of_other_studies() -> None:
+    found = swept("nodes[0].count=16,32", design="superpod-h100-4su", metrics=("bom.total", "accelerators")).chunk(0)
+    assert found.columns["accelerators"].tolist() == [128, 256]
+    timed = swept("workload.model=llama3-8b,llama3-70b", design="superpod-h100-4su", metrics=("train.mfu",)).chunk(0)
+    assert (timed.columns["train.mfu"] > 0.2).all()
+    with pytest.raises(UsageError, match="metrics are of the design's `workload`, which it does not have"):
+        swept("site.pue=1.1,1.2", metrics=("train.mfu",))
+    with pytest.raises(UsageError, match=r"no such number in the results; did you mean `cost.total`"):
+        swept("site.pue=1.1,1.2", metrics=("cost.totl",))
+
+
+def test_the_front_is_what_nothing_beats() -> None:
+    """Against the definition, on random points of two to four metrics, some of them equal or unknown."""
+    random = np.random.default_rng(3)
+    for metrics in (2, 3, 4):
+        values = random.integers(0, 8, (200, metrics)).astype(float)
+        values[::17, 0] = np.nan
+        found = set(front(values).tolist())
+        for number, row in enumerate(values):
+            if np.isnan(row).any():
+                assert number not in found
+                continue
+            beaten = ((values <= row).all(axis=1) & (values < row).any(axis=1)).any()
+            first = not (values[:number] == row).all(axis=1).any()
+            assert (number in found) == (not beaten and first)
+
+
+def test_the_knee_bulges_most() -> None:
+    assert knee(np.array([[0, 10], [1, 2], [10, 0]])) == 1
+    assert knee(np.array([[0, 2], [1, 1], [2, 0]])) is None  # a line
+    assert knee(np.array([[0, 2], [2, 0]])) is None
+    assert knee(np.array([[0, 9, 9], [3, 3, 3], [9, 9, 0]])) == 1
+
+
+ARGUMENTS = ("sweep", "pcie-a100-three-tier", "--vary", "nodes[0].count=1..60000", "--vary", "site.pue=1.1,1.2")
+
+
+def test_the_points_are_the_same_however_many_work(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.csv", tmp_path / "two.csv"
+    assert ffplan(*ARGUMENTS, "--points", str(one), "-j", "1").code == 0
+    assert ffplan(*ARGUMENTS, "--points", str(two), "-j", "3").code == 0
+    assert one.read_bytes() == two.read_bytes()
+    rows = list(csv.DictReader(one.read_text(encoding="utf-8").splitlines()))
+    assert len(rows) == 120_000
+    assert rows[-1]["reason"] == "the trees have too few ports for the endpoints"
+    assert not (tmp_path / "one.csv.resume").exists()
+
+
+def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    whole, part = tmp_path / "whole.csv", tmp_path / "part.csv"
+    summary = ffplan(*ARGUMENTS, "--points", str(whole), "-j", "1", "-f", "json")
+    ffplan(*ARGUMENTS, "--points", str(part), "-j", "1")
+    from ffplan.cli.sweep_file import PointsFile
+    from ffplan.studies.sweep_rows import header, kept
+    from ffplan.studies.sweep_total import Total
+
+    text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
+    points = Points((axis("nodes[0].count=1..60000"), axis("site.pue=1.1,1.2")))
+    query = SweepQuery(text=text, file="pcie-a100-three-tier", overlays=(), points=points, metrics=())
+    sweep, total = Sweep(query), Total({})
+    target = PointsFile(str(part), query.key, header(sweep, sweep.names, "csv"))
+    target.start(total, resume=False)
+    for number in (0, 1):
+        found = kept(sweep, sweep.chunk(number), sweep.names, "csv", {})
+        total.take(found)
+        target.add(found.text, total)
+    with part.open("ab") as stream:
+        stream.write(b"half a li")  # what a crash may leave
+    again = ffplan(*(*ARGUMENTS, "--points", str(part)), "-j", "1", "--resume", "-f", "json")
+    assert again.code == 0, again.err
+    assert part.read_bytes() == whole.read_bytes()
+    assert again.out == summary.out
+
+
+@pytest.mark.parametrize(
+    ("note", "words"),
+    [
+        ("{", "is damaged; delete it"),
+        ('{"key": "0", "bytes": 0, "total": {}}', "is damaged; delete it"),
+        (
+            '{"key": "0", "bytes": 0, "total": {"chunks": 0, "points": 0, "built": 0, "stats": {}, "refused": {}, '
+            '"unpriced": {}, "front": []}}',
+            "is of another sweep",
+        ),
+    ],
+)
+def test_notes_that_are_refused(tmp_path: Path, note: str, words: str) -> None:
+    file = tmp_path / "p.csv"
+    file.write_text("x\n")
+    (tmp_path / "p.csv.resume").write_text(note)
+    run = ffplan(*ARGUMENTS, "--points", str(file), "--resume")
+    assert (run.code, words in run.err) == (2, True), run.err
+    assert file.read_text() == "x\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--resume",), "give --points FILE"),
+        (("--points", "p.txt"), "end the name in .csv or .jsonl"),
+        (("--pareto", "cost.total:min"), "a front takes two metrics or more"),
+        (("--pareto", "cost.total,accelerators:max"), "write METRIC:min or METRIC:max"),
+        (("--tls", "ca=x"), "--tls is for a scheduler"),
+        (("--vary", "fabrc.switch=a,b"), "did you mean `fabric`?"),
+        (("--vary", "nodes[7].count=1,2"), "the design has no place [7] there"),
+        (("--vary", "foo.bar=1,2"), "the design uses no part `foo`"),
+    ],
+)
+def test_bad_sweeps(arguments: tuple[str, ...], words: str) -> None:
+    run = ffplan("sweep", "pcie-a100-three-tier", "--vary", "site.pue=1.1,1.2", *arguments)
+    assert (run.code, words in run.err) == (2, True), run.err
+
+
+def test_the_report(tmp_path: Path) -> None:
+    lines = tmp_path / "p.jsonl"
+    run = ffplan(
+        *(
+            "sweep",
+            "pcie-a100-three-tier",
+            "--vary",
+            "fabric.switch=qm8700,nope",
+            "--vary",
+            "nodes[0].count=100..500:100",
+        ),
+        *("--pareto", "cost.total:min,accelerators:max", "-f", "json", "--points", str(lines)),
+    )
+    assert run.code == 0, run.err
+    found = valid(run.out, "sweep")
+    assert (found["points"], found["built"]) == (10, 5)
+    assert [item["points"] for item in found["refused"]] == [5]  # type: ignore[attr-defined]
+    assert len(found["front"]) == 5  # type: ignore[arg-type]
+    rows = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
+    assert [row["point"] for row in rows] == list(range(10))
+    assert rows[9]["reason"] == "no switch `nope` in the catalogue"
+    nothing = ffplan("sweep", "pcie-a100-three-tier", "--vary", "fabric.switch=nope,nix")
+    assert nothing.code == 1
+
+
+def test_a_cluster_that_loses_a_worker_loses_no_point(tmp_path: Path) -> None:
+    """A worker is killed in the midst; its chunks run again, and no point is lost or twice."""
+    distributed = pytest.importorskip("distributed")
+    from ffplan.studies.sweep_run import SweepJob, on_cluster
+
+    points = Points((axis("nodes[0].count=1..200000"), axis("site.pue=1.1,1.2")))
+    text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
+    query = SweepQuery(text=text, file="x", overlays=(), points=points, metrics=("accelerators",))
+    sweep = Sweep(query)
+    job = SweepJob(query, "csv", {})
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, worker_dashboard_address=None
+    ) as cluster:
+        found, killed = [], False
+        for part in on_cluster(job, sweep, 0, address=cluster.scheduler_address, security={}, workers=2):
+            found.append((part.first, part.count))
+            if not killed:
+                next(iter(cluster.workers.values())).process.process.kill()
+                killed = True
+    assert found == [(first, 20_000) for first in range(0, 400_000, 20_000)]
