@@ -89,7 +89,7 @@ def line_total(quantity: Any, unit_price: Any) -> Any:
 
 
 def cable_items(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[str, Link, int]]:
-    """Return (category, link, cables) of the fabric and the networks beside it.
+    """Return (category, link, pieces) of the fabric and the networks beside it.
 
     Those of the fabric come from the floor plan where the design has one; else there is one type for each kind.
     """
@@ -97,7 +97,7 @@ def cable_items(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[str, L
     if design.spec.floor is None:
         return [
             ("endpoint-links", design.endpoint_link, fabric.endpoint_cables),
-            ("inter-switch-links", design.inter_switch_link, fabric.inter_switch_cables),
+            ("inter-switch-links", design.inter_switch_link, fabric.inter_switch_parts),
             *others,
         ]
     from ffplan.fabric.family import wire

@@ -93,12 +93,20 @@ def _network_faults(spec: Design, document: Document) -> Iterator[Finding]:
                 f"nothing joins the network `{network.name}`",
                 "give the ports that a node has on it, such as `compute: 1`",
             )
-        if network.name == "storage" and "storage" in roles and not ports.storage:
+        lacks = [role for role in ("compute", "storage") if not getattr(ports, role)]
+        if network.name == "storage" and "storage" not in roles:
+            yield document.finding(
+                "design-roles",
+                ("networks", position, "name"),
+                "a `storage` network, and no storage nodes",
+                "plan them under `nodes` with `role: storage`, or leave the network out",
+            )
+        elif network.name == "storage" and lacks:
             yield document.finding(
                 "design-roles",
                 ("networks", position, "ports"),
-                "the storage nodes have no port on the `storage` network",
-                "give their number of ports: `storage: 2`",
+                f"the {lacks[0]} nodes have no port on the `storage` network",
+                f"give their number of ports: `{lacks[0]}: 1`",
             )
 
 

@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ffplan.base.formatting import plural
 from ffplan.catalog.evidence import EfficiencyFigure
 from ffplan.catalog.parts import Nic, Server
 from ffplan.design.schema import NodeGroup
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.base.errors import Finding
     from ffplan.design.resolved import ResolvedDesign, ResolvedGroup, ResolvedNetwork
     from ffplan.design.schema import NetworkPorts, OtherNetwork
     from ffplan.inputs.document import Document
@@ -48,6 +52,25 @@ def _seated(group: ResolvedGroup, found: ResolvedNetwork, ports: int) -> Resolve
     nics = tuple((own + [port] * ports)[:ports])
     spec = group.group.model_copy(update={"zones": "split"})
     return replace(group, group=spec, nics=nics, fabric_nics=tuple(range(ports)))
+
+
+def nic_faults(design: ResolvedDesign, found: ResolvedNetwork) -> Iterator[Finding]:
+    """Yield storage servers with fewer NICs than ports on the network that carries storage.
+
+    Args:
+        design: the design.
+        found: the network.
+    """
+    wanted = found.network.ports.storage
+    for group in design.groups:
+        nics = sum(slot.network in CARRIED.get(found.network.name, ()) for slot in group.server.nics)
+        if found.network.name == "storage" and group.group.role == "storage" and wanted > nics:
+            yield design.document.finding(
+                "server-topology",
+                ("networks", found.position, "ports", "storage"),
+                f"{plural(wanted, 'port')} of `{group.server.id}`, which has {plural(nics, 'NIC')} for storage",
+                f"use {nics}, or a server with more NICs",
+            )
 
 
 def node_rate(design: ResolvedDesign, found: ResolvedNetwork) -> float:

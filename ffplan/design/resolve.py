@@ -11,7 +11,7 @@ from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.store import METHODS
 from ffplan.design.faults import breakout_faults, currency_faults, fabric_faults, group_faults, whole_faults
 from ffplan.design.money_sections import money_sections, reliability_section, workload_section
-from ffplan.design.networks import network_design, network_document
+from ffplan.design.networks import network_design, network_document, nic_faults
 from ffplan.design.resolved import FabricParts, ResolvedDesign, ResolvedGroup, ResolvedNetwork
 from ffplan.design.schema import Design, NodeGroup
 from ffplan.design.tier_faults import port_faults, tier_switch_faults
@@ -276,6 +276,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     )
     seen = (network_design(design, network, 1) for network in design.networks)
     faults = tuple(fault for fabric in (design, *seen) for fault in port_faults(fabric))
+    faults += tuple(fault for network in design.networks for fault in nic_faults(design, network))
     if faults:
         raise InputError(*faults)
     return design

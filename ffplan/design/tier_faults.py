@@ -140,12 +140,12 @@ def port_faults(design: ResolvedDesign) -> Iterator[Finding]:
     used = -(-(down or 1) // fabric.breakout) + -(-(up or 1) // design.uplink_breakout)
     if used > ports and (down or up):
         path = ("fabric", "leaf", "downlinks" if down else "uplinks")
+        words = f"{down or 0:,} downlinks and {up or 0:,} uplinks take {used:,} ports of `{design.switch.id}`"
+        if not (down and up):
+            kind, other = ("downlinks", "uplinks") if down else ("uplinks", "endpoints")
+            words = f"{down or up or 0:,} {kind} leave no port for {other} on `{design.switch.id}`"
         yield document.finding(
-            "fabric-divisibility",
-            path,
-            f"{down or 1:,} downlinks and {up or 1:,} uplinks take {used:,} ports of `{design.switch.id}`, "
-            f"which has {ports:,}",
-            "use fewer of one, or a switch with more ports",
+            "fabric-divisibility", path, f"{words}, which has {ports:,}", "use fewer, or a switch with more ports"
         )
     yield from _spine_port_faults(design)
     shared = fabric.leaf.rails

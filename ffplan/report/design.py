@@ -62,7 +62,9 @@ def _fabric(f: FabricReport) -> Lines:
     planes = f"{f.planes} planes x " if f.planes > 1 else ""
     zones = f"{f.zones} zones x " if f.zones > 1 else ""
     models = {row.switch for row in f.by_role}
-    switch = f"{f.switch} ({f.ports_per_switch} ports)" if len(models) == 1 else f"{f.switch} leaves"
+    rates = {rate for row in f.by_role for rate in (row.down_gbyte_s, row.up_gbyte_s) if rate}
+    plain = f"{f.switch} ({f.ports_per_switch} ports)" if len(rates) == 1 else f.switch
+    switch = plain if len(models) == 1 else f"{f.switch} leaves"
     tiered = "" if isinstance(f.switches, RouterSwitches) else f" of {plural(f.tiers, 'tier')}"
     over = _ratio(f.oversubscription)
     if f.zone_oversubscription is not None:

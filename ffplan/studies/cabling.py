@@ -25,7 +25,8 @@ def _kinds(design: ResolvedDesign, found: CableTable) -> list[CableKind]:
     rows = []
     for tier in np.unique(found.tier).tolist():
         for number in np.unique(found.kind[found.tier == tier]).tolist():
-            lengths = found.length_m[(found.tier == tier) & (found.kind == number)]
+            own = (found.tier == tier) & (found.kind == number)
+            lengths, pieces = found.length_m[own], int(np.ceil(found.pieces[own].sum() - 1e-6))
             name = found.types[number].id
             figure = design.prices.items.get(name) if design.prices else None
             rows.append(
@@ -36,7 +37,7 @@ def _kinds(design: ResolvedDesign, found: CableTable) -> list[CableKind]:
                     shortest_m=float(lengths.min()),
                     longest_m=float(lengths.max()),
                     total_m=float(lengths.sum()),
-                    cost=float(figure.value) * len(lengths) if figure else None,
+                    cost=float(figure.value) * pieces if figure else None,
                 )
             )
     return rows

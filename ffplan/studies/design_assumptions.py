@@ -50,6 +50,11 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
         yield f"Each NIC has one port in every one of {plan.planes} planes and spreads its traffic evenly over them."
     elif plan.planes > 1:
         yield "Each NIC belongs to one plane; NICs are spread evenly over the planes."
+    if plan.inter_switch_parts < plan.inter_switch_cables:
+        yield (
+            f"{plan.inter_switch_cables:,} cables between switches take {plan.inter_switch_parts:,} pairs of modules: "
+            "a module serves a whole port, whichever way its parts lead."
+        )
     if design.spec.floor is not None:
         yield "Cables follow the floor plan: the cheapest of `floor.links` that reaches, in place of `fabric.link`."
     group = design.compute

@@ -52,7 +52,7 @@ class DesignGrid:
     why: Any
     """Why a design cannot be built, empty where it can, as texts of the same shape."""
     unpriced: tuple[str, ...] = ()
-    """Parts without a price; with any, there are no columns of cost."""
+    """Parts without a price; with any, the sums of cost are partial."""
 
 
 def _bound(query: CollectiveQuery, job: RankLayout) -> Number:
@@ -96,8 +96,8 @@ def _communication(design: ResolvedDesign, plan: FabricPlan) -> dict[str, Number
 
 
 def _cost(cost: CostPlan | None, design: ResolvedDesign) -> dict[str, Number]:
-    """Return the columns of cost; none where a part has no price, since a sum without it misleads."""
-    if cost is None or cost.missing:
+    """Return the columns of cost, partial where a part has no price."""
+    if cost is None:
         return {}
     found: dict[str, Number | None] = {
         "cost.servers": cost.servers,

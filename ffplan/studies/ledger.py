@@ -25,6 +25,7 @@ from ffplan.cost.site import SitePlan, plan_site
 from ffplan.design.ownership import ResolvedOwnership, resolve_ownership
 from ffplan.design.resolved import ResolvedDesign
 from ffplan.fabric.family import plan_fabric
+from ffplan.fabric.networks import links_of, plan_networks
 from ffplan.fabric.sizing.plan import FabricPlan
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def ledger_of(design: ResolvedDesign, catalog: Catalog) -> Ledger:
     scope = design.spec.cost
     whole = bill_of_materials(design, fabric, links)
     planned = tuple(item for item in whole if scope is not None and item.category not in scope.exclude)
-    cables = sum(count for _, _, count in links)
+    cables = fabric.endpoint_cables + fabric.inter_switch_cables + links_of(plan_networks(design, fabric))
     site = plan_site(design, fabric, nodes, cables, owned, planned)
     around = _in_scope((*site.items, *site.spares), design) if scope is not None else ()
     names = _names(design, owned)

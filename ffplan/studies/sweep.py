@@ -272,6 +272,8 @@ class Sweep:
                 for row in np.flatnonzero(refused != "").tolist():
                     into.reason[int(rows[row])] = str(refused[row])
                 unpriced = grid.unpriced
+                if unpriced:  # a sum without a part would make it the cheapest
+                    values = {path: column for path, column in values.items() if not path.startswith("cost.")}
             else:
                 values, unpriced = studied(*found, self.query.metrics)
         except (FfplanError, InputError) as error:

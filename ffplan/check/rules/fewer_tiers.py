@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
 from ffplan.check.rule import Rule
-from ffplan.fabric.sizing.formulas import leaf_uplinks, tree_capacity
+from ffplan.fabric.sizing.tree_plan import base_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,9 @@ def _without(design: ResolvedDesign, tiers: int) -> str:
     fields = ["oversubscription"] if tiers == 1 and fabric.oversubscription != 1 else []
     fields += ["core_policy"] if "core_policy" in fabric.model_fields_set else []
     fields += ["spine_oversubscription"] if fabric.spine_oversubscription != 1 else []
+    fields += ["core"] if "core" in fabric.model_fields_set else []
+    fields += [f"spine.{name}" for name in ("uplinks", "pod_leaves") if getattr(fabric.spine, name) is not None]
+    fields += [name for name in ("leaf", "spine") if tiers == 1 and name in fabric.model_fields_set]
     return f" without {' and '.join(f'`{field}`' for field in fields)}" if fields else ""
 
 
@@ -31,12 +35,11 @@ def check(examined: Examined) -> Iterator[Finding]:
     spec, fabric = design.spec.fabric, assessment.fabric
     if spec.tiers == 1:
         return
-    radix = fabric.ports_per_switch
-    downlinks = radix - int(leaf_uplinks(radix, spec.oversubscription))
+    rule = replace(base_rule(design), pod_size=None, spine_up=None)
     even = -(-fabric.access_points // (fabric.zones * fabric.planes))
     wanted = max(even, *fabric.endpoints_per_zone) + design.trunk_links
     for tiers in range(1, spec.tiers):
-        capacity = int(tree_capacity(tiers, radix, downlinks, radix // 2))
+        capacity = replace(rule, tiers=tiers).capacity
         if wanted <= capacity:
             yield design.document.finding(
                 RULE.id,

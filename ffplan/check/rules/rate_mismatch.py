@@ -8,6 +8,7 @@ from ffplan.base.errors import Severity
 from ffplan.base.formatting import listed, number
 from ffplan.base.record import record
 from ffplan.check.rule import Rule
+from ffplan.design.networks import network_design
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,12 +80,20 @@ def _finding(design: ResolvedDesign, ends: list[_End]) -> Finding:
 def check(examined: Examined) -> Iterator[Finding]:
     """Find NICs and links whose rate differs from the switch's; one finding for each rate."""
     design = examined.design
+    yield from _of(design, (*_links(design), *_nics(design)))
+    for network in design.networks:
+        seen = network_design(design, network, 1)
+        yield from _of(seen, tuple(_links(seen)))
+
+
+def _of(design: ResolvedDesign, ends: tuple[_End, ...]) -> Iterator[Finding]:
+    """Yield a finding for each rate of links and NICs of a fabric that is not its port's."""
     by_rate: dict[tuple[float, float], list[_End]] = {}
-    for end in (*_links(design), *_nics(design)):
+    for end in ends:
         if end.rate != end.port:
             by_rate.setdefault((end.rate, end.port), []).append(end)
-    for ends in by_rate.values():
-        yield _finding(design, ends)
+    for found in by_rate.values():
+        yield _finding(design, found)
 
 
 RULE = Rule(

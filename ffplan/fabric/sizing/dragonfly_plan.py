@@ -16,6 +16,7 @@ from ffplan.fabric.sizing.dragonfly import (
     dragonfly_taper,
 )
 from ffplan.fabric.sizing.endpoints import demand
+from ffplan.fabric.sizing.leaf_fill import shared_modules
 from ffplan.fabric.sizing.plan import FabricPlan, port_rate
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ def plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
         breakout=breakout,
         endpoint_cables=planes * (full * ceil_div(p, breakout) + ceil_div(rest, breakout)),
         inter_switch_cables=planes * (local + between),
+        inter_switch_parts=planes * ceil_div(local + between, shared_modules(design)[0]),
         oversubscription=float(dragonfly_taper(shape.group_ports, max(rates), shape.each * (groups - 1), rate)),
         zone_oversubscription=None,
         bisection_gbyte_s=planes * float(dragonfly_bisection(groups, shape.each, a, rate, bandwidth)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
+from ffplan.base.formatting import plural
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
@@ -62,8 +63,18 @@ def nic_faults(design: ResolvedDesign) -> list[Finding]:
     faults = []
     for group in design.groups:
         nics = len(group.fabric_nics) * design.stripes
-        path = ("nodes", group.position, "server")
-        if nics % design.planes:
+        path: tuple[str | int, ...] = ("nodes", group.position, "server")
+        if nics % design.planes and design.document.inside:  # a network beside the fabric: its own ports are at fault
+            what = "a switch" if group.position >= len(design.spec.nodes) else f"a {group.group.role} node"
+            faults.append(
+                design.document.finding(
+                    "fabric-divisibility",
+                    ("fabric", "planes"),
+                    f"{plural(nics, 'port')} of {what} cannot be dealt evenly over {design.planes} planes",
+                    f"use a number of planes that divides {nics}, or other `ports`",
+                )
+            )
+        elif nics % design.planes:
             faults.append(
                 design.document.finding(
                     "fabric-divisibility",

@@ -39,7 +39,7 @@ class TreeRule:
     pod_size: int | None = None
     """Leaves of a full pod of a three-tier tree, where the design says."""
     spine_up: int | None = None
-    """Uplinks of a spine of a full pod, where the design says."""
+    """Uplinks of a spine of a full pod, where the design says; over all of its groups."""
     spines: int | None = None
     """Spines of a pod, where the design says."""
 
@@ -72,9 +72,22 @@ class TreeRule:
 
     @property
     def spine_uplinks(self) -> int:
-        """Uplinks of a full spine."""
+        """Links to cores of each group of a full pod: the uplinks of a spine that takes one group."""
+        if self.spine_up is not None:
+            return self.spine_up // (self.uplinks // self.full_spines)
         set_aside = self.spine_ports - self.pod_leaves
-        return self.spine_up or whole(formulas.spine_uplinks(self.spine_ports, set_aside, self.spine_ratio))
+        return whole(formulas.spine_uplinks(self.spine_ports, set_aside, self.spine_ratio))
+
+    @property
+    def full_spines(self) -> int:
+        """Spines of a full pod whose uplinks the design gives: as few as have the ports, each with whole groups."""
+        assert self.spine_up is not None
+        if self.spines is not None:
+            return self.spines
+        room = minimum(self.spine_down or self.spine_ports, self.spine_ports - self.spine_up)
+        up: int = self.uplinks if isinstance(self.uplinks, int) else int(maximum(*self.uplinks))
+        fits = (n for n in range(1, up + 1) if up % n == 0 and up // n * self.pod_leaves <= room)
+        return next((n for n in fits if self.spine_up % (up // n) == 0), up)
 
     @property
     def capacity(self) -> int:
@@ -122,14 +135,20 @@ class Tree:
         return self.leaf + self.spine + self.core
 
 
-def _cores(rule: TreeRule, endpoints: int, spines: int, links: int) -> int:
+def _cores(rule: TreeRule, endpoints: int, pod: Pod, *, alike: bool, spines: int, links: int) -> int:
+    """Return the cores above the pods; pods that are `alike` share them spine by spine, others group by group."""
     fewest = whole(formulas.core_minimal(links, rule.core_ports))
     half, up = rule.pod_leaves, rule.spine_uplinks
     if rule.core_policy == "minimal":
         return fewest
     most = minimum(rule.uplinks * up, links)  # one port of each core for each of at most k pods
     if rule.core_policy == "equal-stripe":
-        cores = formulas.core_equal_stripe(spines, rule.uplinks, up, rule.core_ports)
+        each = rule.uplinks // pod.spines
+        cores = choose(
+            alike,
+            formulas.core_equal_stripe(maximum(spines, 1), pod.spines, up * each, rule.core_ports),
+            formulas.core_equal_stripe(maximum(spines, 1), rule.uplinks, up, rule.core_ports),
+        )
     else:
         cores = formulas.core_per_rail_whole_pods(
             endpoints,
@@ -204,10 +223,12 @@ def _two_tiers(rule: TreeRule, leaf: int) -> dict[str, Any]:
     }
 
 
-def _pod_spines(rule: TreeRule, leaves: int, up: int) -> int:
+def _pod_spines(rule: TreeRule, leaves: int, up: int, *, full: bool) -> int:
     """Return the spines of a pod of some leaves, with `up` links to cores of each of its groups."""
     if rule.spines is not None:
         return rule.spines
+    if rule.spine_up is not None and full:
+        return rule.full_spines
     fewest = whole(formulas.pod_spines(leaves, rule.uplinks, up, rule.spine_ports))
     if rule.spine_down is None:
         return fewest
@@ -218,14 +239,14 @@ def _three_tiers(rule: TreeRule, leaf: int, endpoints: int) -> dict[str, Any]:
     """Return the part of a three-tier tree above its leaves: full pods, the partial pod, cores."""
     k, u, half, up = rule.spine_ports, rule.uplinks, rule.pod_leaves, rule.spine_uplinks
     pods, rest = divmod(leaf, half)
-    pod = Pod(half, _pod_spines(rule, half, up), up)
+    pod = Pod(half, _pod_spines(rule, half, up, full=True), up)
     last = None
     if some(rest):
         last_up = -(-rest * up // half)
-        last = Pod(rest, _pod_spines(rule, rest, last_up) * (rest > 0), last_up)
+        last = Pod(rest, _pod_spines(rule, rest, last_up, full=False) * (rest > 0), last_up)
     spine = pods * pod.spines + (last.spines if last else 0)
     spine_core = u * (pods * up + (last.up if last else 0))
-    core = _cores(rule, endpoints, spine, spine_core)
+    core = _cores(rule, endpoints, pod, alike=rest == 0, spines=spine, links=spine_core)
     return {
         "spine": spine,
         "core": core,

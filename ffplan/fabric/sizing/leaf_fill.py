@@ -77,6 +77,30 @@ def pair_split(design: ResolvedDesign) -> int:
     return split if design.breakout_of("spine") == split else 1
 
 
+def shared_modules(design: ResolvedDesign) -> tuple[int, int]:
+    """Return the links that share a module at both ends, between leaf and spine, and between spine and core [1].
+
+    A module of optics serves a whole port, whichever way its halves lead; copper joins whole ports only.
+    """
+    if design.inter_switch_link.medium != "optics":
+        return 1, 1
+    spine = design.breakout_of("spine")
+    return pair_split(design), spine if spine == design.breakout_of("core") else 1
+
+
+def tree_parts(tree: Tree, design: ResolvedDesign) -> int:
+    """Return the links between the switches of a tree as they are bought.
+
+    Args:
+        tree: the tree.
+        design: the design.
+    """
+    below, above = shared_modules(design)
+    if below == above == 1:
+        return tree_cables(tree, pair_split(design))
+    return -(-tree.leaf_spine // below) + -(-tree.spine_core // above)
+
+
 def whole_pairs(rule: TreeRule, pod: Pod, split: int) -> bool:
     """True where the links of a pod share whole ports at both ends: as many lead from each leaf to each spine, and in
     step."""
@@ -99,5 +123,5 @@ def tree_cables(tree: Tree, split: int) -> int:
     for pod, count in pods:
         if pod is not None:
             shared = split == 1 or whole_pairs(rule, pod, split)
-            cables += count * pod.leaves * rule.uplinks // choose(shared, split, 1)
+            cables = cables + count * pod.leaves * rule.uplinks // choose(shared, split, 1)
     return cables

@@ -45,7 +45,9 @@ class FabricPlan:
     endpoint_cables: int
     """Cables between NICs and switches: one for each whole port in use."""
     inter_switch_cables: int
-    """Cables between switches."""
+    """Cables between switches, as they are laid."""
+    inter_switch_parts: int
+    """Links between switches as they are bought: halves of a port that lead apart are two cables on one module."""
     oversubscription: float
     zone_oversubscription: float | None
     bisection_gbyte_s: float

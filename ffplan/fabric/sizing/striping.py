@@ -36,7 +36,7 @@ def uneven(plan: FabricPlan) -> str:
 
 def _uneven_tree(tree: Tree) -> str:
     assert tree.pod is not None
-    groups, up = tree.rule.uplinks, tree.pod.up
+    groups, up = tree.pod.spines, tree.pod.up * (tree.rule.uplinks // tree.pod.spines)
     if tree.last_pod is not None and tree.full_pods:
         return f"the last pod has {tree.last_pod.leaves} leaves, the others {tree.pod.leaves}"
     if tree.last_pod is None and (tree.core % groups or up % (tree.core // groups)):

@@ -12,7 +12,15 @@ from ffplan.fabric.sizing import formulas
 from ffplan.fabric.sizing.capacity import capacity_finding, interzone_finding, rails_finding
 from ffplan.fabric.sizing.endpoints import Demand, demand
 from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree, uplink_choices
-from ffplan.fabric.sizing.leaf_fill import leaf_cables, leaf_fill, leaves_of, pair_split, railed, tree_cables
+from ffplan.fabric.sizing.leaf_fill import (
+    leaf_cables,
+    leaf_fill,
+    leaves_of,
+    pair_split,
+    railed,
+    tree_cables,
+    tree_parts,
+)
 from ffplan.fabric.sizing.plan import FabricPlan, port_rate, rails_of
 
 if TYPE_CHECKING:
@@ -55,9 +63,7 @@ def _fewest_uplinks(design: ResolvedDesign) -> int:
         return fabric.leaf.uplinks
     ratio, ports = fabric.oversubscription, int(design.switch.ports.value)
     if fabric.leaf.downlinks is not None:
-        used = formulas.uplinks_of(fabric.leaf.downlinks, fabric.breakout, up, ratio)
-        left = (ports - -(-fabric.leaf.downlinks // fabric.breakout)) * up
-        return whole(minimum(used, left))
+        return whole(formulas.uplinks_of(fabric.leaf.downlinks, fabric.breakout, up, ratio))
     if up == fabric.breakout:
         return whole(formulas.leaf_uplinks(design.radix, ratio))
     return whole(formulas.leaf_uplinks(ports, ratio)) * up
@@ -112,7 +118,7 @@ def _check(design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[
         findings.append(capacity_finding(design, rule, wanted, fullest, ports[fullest], trunk))
     each = design.rails_per_leaf if railed(design) else 1
     unit = (fabric.scalable_unit or 1) * each
-    findings += _spine_findings(design, rule)
+    findings += [*_spine_findings(design, rule), *_ratio_findings(design, rule)]
     if fabric.tiers > 1 and unit > rule.downlinks:
         findings.append(_unit_finding(design, rule, each))
     elif ports[fullest] + trunk <= rule.capacity:
@@ -145,6 +151,38 @@ def _unit_finding(design: ResolvedDesign, rule: TreeRule, each: int) -> Finding:
         f"{plural(unit, 'node')} of a scalable unit{nics} do not fit on a leaf with {rule.downlinks} downlinks",
         f"use at most {most}" if most else f"give a leaf at least {each} downlinks",
     )
+
+
+def _ratio_findings(design: ResolvedDesign, rule: TreeRule) -> list[Finding]:
+    """Return findings for links that the ratios ask for and the ports beside those given do not hold."""
+    fabric, found = design.spec.fabric, []
+    down, up = rule.splits
+    left = int(design.switch.ports.value) - -(-rule.downlinks // down)
+    if fabric.tiers > 1 and rule.leaf_down is not None and -(-rule.uplinks // up) > left:
+        found.append(
+            design.document.finding(
+                "fabric-divisibility",
+                ("fabric", "leaf"),
+                f"{rule.downlinks} downlinks at `oversubscription: {fabric.oversubscription:g}:1` want {rule.uplinks} "
+                f"uplinks; {plural(left, 'port')} of `{design.switch.id}` are left for them",
+                "use fewer downlinks, raise `oversubscription`, or give `uplinks`",
+            )
+        )
+    given = "pod_leaves" if fabric.spine.pod_leaves else "downlinks" if fabric.spine.downlinks else ""
+    if fabric.tiers == 3 and fabric.spine.uplinks is None and given:
+        room, ratio = rule.spine_ports - rule.pod_leaves, fabric.spine_oversubscription
+        wanted = -(-rule.pod_leaves // ratio)
+        if wanted > room:
+            found.append(
+                design.document.finding(
+                    "fabric-divisibility",
+                    ("fabric", "spine", given),
+                    f"{rule.pod_leaves} leaves of a pod at `spine_oversubscription: {ratio:g}:1` want {wanted:g} "
+                    f"uplinks of a spine; {plural(room, 'port')} are left for them",
+                    "use smaller pods, raise `spine_oversubscription`, or give `uplinks`",
+                )
+            )
+    return found
 
 
 def _spine_findings(design: ResolvedDesign, rule: TreeRule) -> list[Finding]:
@@ -318,6 +356,7 @@ def assemble(design: ResolvedDesign, sized: SizedTrees) -> FabricPlan:
         breakout=fabric.breakout,
         endpoint_cables=planes * sum(leaf_cables(design, t, n) for t, n in zip(trees, wanted.by_zone, strict=True)),
         inter_switch_cables=planes * (sum(tree_cables(tree, pair_split(design)) for tree in trees) + zones * trunk),
+        inter_switch_parts=planes * (sum(tree_parts(tree, design) for tree in trees) + zones * trunk),
         oversubscription=oversubscription,
         zone_oversubscription=maximum(*wanted.totals) / trunk if trunk else None,
         bisection_gbyte_s=planes * _bisection(design, wanted, trees, link_rate),

@@ -39,6 +39,8 @@ class CableTable:
     kind: Ints
     """Position in `types`."""
     tier: Ints
+    pieces: Floats
+    """Pieces of the type that it takes: half of one where it shares twin-port modules [1]."""
     types: tuple[Link, ...]
     places: Positions
 
@@ -169,9 +171,27 @@ def cables(design: ResolvedDesign, fabric: WiredFabric) -> CableTable:
     if not fits.any(axis=1).all():
         fast = [item for item in types if item.rate.value >= rate.max() - 1e-9]
         raise InputError(_too_long(design, length[~fits.any(axis=1)], fast) if fast else _too_slow(design, rate.max()))
+    kind = fits.argmax(axis=1)
     return CableTable(
-        link=link, length_m=length, kind=fits.argmax(axis=1), tier=k.tier[link], types=types, places=place
+        link=link,
+        length_m=length,
+        kind=kind,
+        tier=k.tier[link],
+        pieces=_pieces(design, fabric, link, [types[n].medium == "optics" for n in kind.tolist()]),
+        types=types,
+        places=place,
     )
+
+
+def _pieces(design: ResolvedDesign, fabric: WiredFabric, link: Ints, optics: list[bool]) -> Floats:
+    """Return the pieces that each cable takes [1]: modules serve whole ports, whichever way their halves lead."""
+    tier = fabric.network.links.tier[link]
+    below = pair_split(design)
+    spine = design.breakout_of("spine")
+    above = spine if spine == design.breakout_of("core") else 1
+    apart = ~_paired(fabric, below)[link] & np.array(optics)
+    split = np.where(tier == 1, below, np.where(tier == 2, above, np.where(tier > 3, design.breakout_of("router"), 1)))
+    return np.where(apart, 1.0 / split, 1.0)
 
 
 def _too_slow(design: ResolvedDesign, gbyte_s: float) -> Finding:
@@ -195,7 +215,7 @@ def _too_long(design: ResolvedDesign, lengths: Floats, types: list[Link]) -> Fin
 
 
 def quantities(design: ResolvedDesign, fabric: WiredFabric) -> dict[tuple[str, str], int]:
-    """Return the number of cables of each type to endpoints and between switches, by (category, catalogue id).
+    """Return the pieces of each type to endpoints and between switches, by (category, catalogue id).
 
     Args:
         design: a design with a floor.
@@ -204,7 +224,8 @@ def quantities(design: ResolvedDesign, fabric: WiredFabric) -> dict[tuple[str, s
     found = cables(design, fabric)
     counts: dict[tuple[str, str], int] = {}
     for category, own in (("endpoint-links", found.tier == 0), ("inter-switch-links", found.tier > 0)):
-        for number, count in enumerate(np.bincount(found.kind[own], minlength=len(found.types)).tolist()):
+        pieces = np.bincount(found.kind[own], weights=found.pieces[own], minlength=len(found.types))
+        for number, count in enumerate(np.ceil(pieces - 1e-6).astype(int).tolist()):
             if count:
                 counts[(category, found.types[number].id)] = count
     return counts

@@ -70,6 +70,9 @@ def _node_racks(design: ResolvedDesign, fabric: WiredFabric, floor: Floor) -> tu
     for position, group in enumerate(design.groups):
         per_rack, units = nodes_per_rack(design, group, floor), group.group.rack_units or 1
         own = np.flatnonzero(e.group == position)
+        if not len(own):  # on another network, yet in racks
+            first += -(-group.group.count // per_rack)
+            continue
         order = own[np.lexsort((e.port[own], e.slot[own], e.leaf[own]))]
         _, where = np.unique(e.node[order], return_index=True)
         place = np.empty(group.group.count, np.int64)

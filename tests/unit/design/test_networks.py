@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 FILE = ROOT / "designs" / "h100-1k-four-networks.yaml"
 TEXT = FILE.read_text(encoding="utf-8")
 CATALOG = Catalog()
+UNEVEN = ("fabric-divisibility", "networks.2.fabric.planes")
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +75,7 @@ def test_switches_and_cables_are_bought_and_powered(design: ResolvedDesign) -> N
     assert items["switches", "qm9700"] == 48
     assert items["switches", "qm8700"] == networks[0].plan.switches
     assert items["endpoint-links", "cat6"] == networks[2].plan.endpoints
-    assert sum(count for _, _, count in links) == fabric.endpoint_cables + fabric.inter_switch_cables + links_of(
+    assert sum(count for _, _, count in links) == fabric.endpoint_cables + fabric.inter_switch_parts + links_of(
         networks
     )
     alone = replace(design, networks=())
@@ -105,6 +106,10 @@ def test_storage_nodes_stay_on_the_fabric_without_a_network_for_them() -> None:
         ("{compute: 1, storage: 1}", "{management: 1}", "design-roles", "networks.1.ports"),
         ("      oversubscription: 3:1", "      core_policy: minimal", "design-tiers", "networks.1.fabric.core_policy"),
         ("uplinks: 2}", "uplinks: 9}", "fabric-divisibility", "networks.2.fabric.leaf.downlinks"),
+        ("{compute: 1, storage: 2}", "{storage: 2}", "design-roles", "networks.0.ports"),
+        ("storage: 2}", "storage: 4}", "server-topology", "networks.0.ports.storage"),
+        ("      tiers: 2\n      leaf", "      tiers: 2\n      planes: 2\n      leaf", *UNEVEN),
+        ("  - {role: storage, server: nvme-16x15tb-2x200g, count: 16}\n", "", "design-roles", "networks.0.name"),
         ("      tiers: 2\n      oversubscription: 3:1", "      tiers: 1", "fabric-capacity", "networks.1.fabric.tiers"),
     ],
 )

@@ -18,7 +18,7 @@ from ffplan.fabric.family import plan_fabric, wire
 from ffplan.fabric.wiring.network import SPINE
 from ffplan.fabric.wiring.printed_ports import printed_ports
 from ffplan.studies.tier_switches import tier_switches
-from tests.support import document, wired
+from tests.support import ROOT, document, wired
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
@@ -168,6 +168,9 @@ def test_a_switch_of_its_own_for_the_spines() -> None:
         (("leaf: {uplinks: 60}", "spine: {per_pod: 7}"), {}, "fabric-divisibility", "cannot be dealt evenly over 7"),
         (("leaf: {downlinks: 4, uplinks: 4}",), {"family": "top-of-rack"}, "fabric-divisibility", "with 8 NICs each"),
         (("leaf: {downlinks: 8, uplinks: 64}", "spine: {per_pod: 2}"), {}, "fabric-capacity", "2 spines have fewer"),
+        (("leaf: {uplinks: 128}",), {}, "fabric-divisibility", "128 uplinks leave no port for endpoints on `sn5600`"),
+        (("leaf: {downlinks: 96}",), {}, "fabric-divisibility", "96 downlinks at `oversubscription: 1:1` want 96 up"),
+        (("spine: {pod_leaves: 96}",), {"tiers": "3"}, "fabric-divisibility", "want 96 uplinks of a spine; 32 ports"),
     ],
 )
 def test_what_tiers_refuse(lines: tuple[str, ...], fields: dict[str, str], rule: str, words: str) -> None:
@@ -177,3 +180,23 @@ def test_what_tiers_refuse(lines: tuple[str, ...], fields: dict[str, str], rule:
     assert (found.rule, words in found.message) == (rule, True), found.message
     assert found.remedy
     assert found.line > 4
+
+
+def test_halves_that_lead_apart_share_their_modules() -> None:
+    """An HPN leaf has 60 uplinks on 30 ports: 14,400 fibres, and 7,200 pairs of modules that serve two each."""
+    plan = plan_fabric(wired("hpn-dual-plane").design)
+    assert (plan.inter_switch_cables, plan.inter_switch_parts) == (14_400, 7_200)
+    copper = plan_fabric(resolved("leaf: {uplinks: 64}", link="{endpoint: 800g-dac, inter_switch: 800g-dac}"))
+    assert copper.inter_switch_parts == copper.inter_switch_cables
+
+
+def test_uplinks_of_a_spine_are_those_of_all_its_groups() -> None:
+    """Two groups of 192 leaves on a spine of 576 ports, with 56 uplinks in all: 28 a group, nine spines and cores."""
+    text = (ROOT / "designs" / "meta-24k-roce.yaml").read_text(encoding="utf-8")
+    given = text.replace("pod_leaves: 192}", "pod_leaves: 192, uplinks: 56}").replace(
+        "  spine_oversubscription: 7:1\n", ""
+    )
+    plan, ratio = plan_fabric(resolve(document(given), CATALOG)), plan_fabric(resolve(document(text), CATALOG))
+    assert (plan.switches_by_role["spine"], plan.switches_by_role["core"]) == (72, 9)
+    assert plan.links_by_tier["spine_core"] == 72 * 56
+    assert plan.switches_by_role == ratio.switches_by_role

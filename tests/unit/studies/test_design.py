@@ -27,6 +27,8 @@ fabric:
 communication: {{libraries: [{libraries}], message_size: 1 GiB}}
 site: {{pue: 1.25, electricity_price: $0.10/kWh}}
 """
+NVLINK = "nvlink: {switched: true, ports: {value: 18, source: recalled}, switches: {value: 4, source: nvlink}}"
+"""Its line in the file of hgx-h100-8nic."""
 
 
 def plan(
@@ -266,7 +268,7 @@ def test_a_collective_without_terms_is_refused(overlay: Path, tmp_path: Path) ->
     lines = part.read_text().splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("pcie:"))
     part.write_text("\n".join(lines[:start] + lines[start + 4 :]) + "\n")
-    overlay_part(overlay, "hgx-h100-8nic", ("nvlink: {switched: true}\n", ""))
+    overlay_part(overlay, "hgx-h100-8nic", (NVLINK + "\n", ""))
     with pytest.raises(InputError, match="nothing in the catalogue bounds `nccl`"):
         plan(tmp_path, "tiers: 1", "role: compute, server: hgx-h100-8nic, count: 1", parts=str(overlay))
 
@@ -508,7 +510,7 @@ def test_scale_up_domains_are_a_tier_of_their_own(tmp_path: Path, overlay: Path)
     assert bridged is not None
     assert (bridged.kind, bridged.accelerators_per_domain, bridged.domains) == ("pairs", 2, 5000)
     assert assess_file("fire-flyer-2").fabric.scale_up is None
-    overlay_part(overlay, "hgx-h100-8nic", ("nvlink: {switched: true}", "nvlink: {switched: true, nodes: 9}"))
+    overlay_part(overlay, "hgx-h100-8nic", (NVLINK, "nvlink: {switched: true, nodes: 9}"))
     rack = assess_file(
         vary_design(tmp_path, "fire-flyer-next", ("count: 4096", "count: 20")), str(overlay)
     ).fabric.scale_up
