@@ -36,6 +36,15 @@ FIGURES = (
     FigureKind(name="accelerators", label="accelerators", path=("accelerators",)),
     FigureKind(name="switches", label="switches", path=("fabric", "switches", "total")),
     FigureKind(name="cables", label="cables", path=("fabric", "cables", "total")),
+    *(
+        FigureKind(
+            name=f"network_{at + 1}_switches",
+            label=f"switches of network {at + 1}",
+            path=("networks", at, "fabric", "switches", "total"),
+        )
+        for at in range(3)
+    ),
+    FigureKind(name="storage_read", label="storage, read", unit="GB/s", better=1, path=("storage", "read_gbyte_s")),
     FigureKind(name="spare_ports", label="spare leaf ports", path=("fabric", "spare_ports")),
     FigureKind(name="oversubscription", label="oversubscription", better=-1, path=("fabric", "oversubscription")),
     FigureKind(
