@@ -58,6 +58,7 @@ SCHEMAS = (
     "goodput",
     "utilization",
     "sweep",
+    "recommendation",
     "storage",
     "explanation",
 )
@@ -196,6 +197,7 @@ def paths_page() -> str:
         ("storage", "`ffplan storage --format json`"),
         ("utilization", "`ffplan utilization --format json`"),
         ("sweep", "`ffplan sweep --format json`"),
+        ("recommendation", "`ffplan recommend --format json`"),
         ("acceptance", "`ffplan acceptance --format json`"),
         ("train", "`ffplan train --format json`"),
         ("collective", "`ffplan collective --format json`"),

@@ -20,6 +20,7 @@ COMMANDS = (
     "check",
     "size",
     "sweep",
+    "recommend",
     "collective",
     "train",
     "cost",

@@ -38,6 +38,7 @@ class SchemaName(StrEnum):
     ACCEPTANCE = "acceptance"
     UTILIZATION = "utilization"
     SWEEP = "sweep"
+    RECOMMENDATION = "recommendation"
     INIT = "init"
     EXPLANATION = "explanation"
     AUDIT = "audit"

@@ -32,6 +32,7 @@ from ffplan.results import collective as tables
 from ffplan.results import cost as costs
 from ffplan.results import design as assessment
 from ffplan.results import fabric as results
+from ffplan.results import recommendation as recommendations
 from ffplan.results import storage as storages
 from ffplan.results import sweep as sweeps
 from ffplan.results import training as trainings
@@ -64,6 +65,7 @@ OWNERS = (
     summaries,
     utilizations,
     sweeps,
+    recommendations,
 )
 """Modules that own the models; each registers its own in `SCHEMAS`."""
 

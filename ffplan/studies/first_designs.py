@@ -160,8 +160,13 @@ def _links(catalog: Catalog, book: PriceBook, rate: float) -> tuple[Link, Link] 
     return found[0], found[1]
 
 
-def _server(catalog: Catalog, accelerator: str, book: PriceBook) -> Server:
+def priced_server(catalog: Catalog, accelerator: str, book: PriceBook) -> Server:
     """Return the server with an accelerator whose price for each is least.
+
+    Args:
+        catalog: the parts.
+        accelerator: its catalogue id.
+        book: the prices.
 
     Raises:
         NoDesignError: where there is none.
@@ -261,6 +266,29 @@ def _cheapest(idea: Idea, nodes: int, site: _Site, first: Built | None) -> Built
     return min(found, key=lambda item: (item.cost, item.text)) if found else None
 
 
+def builder(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[Callable[[Idea, int], Built | None], Server]:
+    """Return what builds an idea with some nodes in the cheapest way, and the server.
+
+    Args:
+        wishes: accelerator, prices and site.
+        catalog: the parts.
+        prefix: start of the names.
+
+    Raises:
+        NoDesignError: where no server has the accelerator.
+    """
+    book = catalog.entry(wishes.book).part
+    assert isinstance(book, PriceBook)
+    server = priced_server(catalog, wishes.accelerator, book)
+    choices = tuple(_choices(catalog, server, book))
+
+    def build(idea: Idea, nodes: int) -> Built | None:
+        site = _Site(wishes=wishes, catalog=catalog, choices=choices, name=f"{prefix}-{idea.name}")
+        return _cheapest(idea, nodes, site, None)
+
+    return build, server
+
+
 def _why_not(built: Built, wishes: Wishes) -> str:
     """Return which wish a design does not meet; an empty text where it meets all."""
     if wishes.budget is not None and built.cost > wishes.budget:
@@ -313,7 +341,7 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
         raise NoDesignError("say how large: --gpus, --budget or --power")
     book = catalog.entry(wishes.book).part
     assert isinstance(book, PriceBook)
-    server = _server(catalog, wishes.accelerator, book)
+    server = priced_server(catalog, wishes.accelerator, book)
     choices = tuple(_choices(catalog, server, book))
     step = server.nvlink.nodes if server.nvlink else 1
     found: list[Built] = []
