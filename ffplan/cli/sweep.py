@@ -146,7 +146,7 @@ def _run(chunks: Iterator[Kept], sweep: Sweep, total: Total, target: PointsFile 
 
 
 def sweep(
-    design: DesignArgument,
+    file: DesignArgument,
     vary: VaryOption,
     metric: MetricOption = None,
     pareto: ParetoOption = None,
@@ -190,10 +190,10 @@ def sweep(
         raise UsageError("ffplan sweep: --tls is for a scheduler: give --cluster tls://HOST:8786")
     try:
         spanned = Points(tuple(axis(text) for text in vary), zipped=zipped, sample=sample, seed=seed)
-        path, file = find_design(design)
+        path, name = find_design(file)
         metrics = tuple(dict.fromkeys([*(metric or ()), *directions]))
-        text = read_bytes(path, file).decode("utf-8-sig", "replace")
-        query = SweepQuery(text=text, file=file, overlays=tuple(catalog or ()), points=spanned, metrics=metrics)
+        text = read_bytes(path, name).decode("utf-8-sig", "replace")
+        query = SweepQuery(text=text, file=name, overlays=tuple(catalog or ()), points=spanned, metrics=metrics)
         where = _Where(jobs=jobs or cores(), cluster=cluster, security=security)
         own, total, stopped = _swept(query, directions, points, where, resume=resume)
     except UsageError as error:

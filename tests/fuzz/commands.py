@@ -107,6 +107,20 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--switch": ("qm8700", "qm9700", "q3400", "sn5600", "x"),
     "--tiers": ("1", "2", "3"),
     "--tokens": ("1", "128", "4096"),
+    "--metric": ("accelerators", "cost.total", "fabric.cables.total", "bom.total", "x"),
+    "--pareto": ("cost.total:min,accelerators:max", "accelerators:max", "x"),
+    "--sample": ("2", "50", "0"),
+    "--vary": (
+        "nodes[0].count=1..9",
+        "nodes[0].count=16..4096*4",
+        "fabric.switch=qm8700,qm9700,nope",
+        "fabric.tiers=1,2,3",
+        "fabric.oversubscription=1..3#5",
+        "site.pue=1.1,1.5",
+        "fabric.leaf.uplinks=8,20",
+        "nodes[9].count=1",
+        "x",
+    ),
     "--tolerance": ("10 %", "0 %", "100 %", "x"),
     "--today": ("2026-11-22", "2030-01-01", "x"),
     "--top": ("1", "3", "20"),
@@ -124,8 +138,9 @@ VALUES: dict[str, tuple[str, ...]] = {
 WRONG = {"x", "0", "-1", "9", "nan", "2", "a: b", "../x", "99999999999999999999", "100000"}
 """Values that are often refused, and therefore drawn seldom; 2 is a share of more than all."""
 LEFT_OUT = {"--update-baseline", "--output", "--catalog", "--write", "--save", "--force", "--with", "--leave-one-out"}
+LEFT_OUT |= {"--points", "--cluster", "--tls"}
 """Options that write files, drive programs of others, or ask for minutes of work."""
-NOT_RUN = {"verify", "init", "explain", "utilization"}
+NOT_RUN = {"verify", "init", "explain", "utilization", "recommend"}
 """Commands that drive other programs, write files into the working folder, time a design hundreds of times, or
 simulate for long."""
 USUAL = {
@@ -133,6 +148,7 @@ USUAL = {
     "train": ("--model", "--batch", "--gpus"),
     "cost": ("--model", "--tokens"),
     "goodput": ("--model",),
+    "sweep": ("--vary",),
     "calibrate": ("--cases",),
     "export": ("--to",),
     "compare": (),
