@@ -74,7 +74,7 @@ class TreeRule:
     def spine_uplinks(self) -> int:
         """Links to cores of each group of a full pod: the uplinks of a spine that takes one group."""
         if self.spine_up is not None:
-            return self.spine_up // (self.uplinks // self.full_spines)
+            return self.spine_up // max(self.uplinks // self.full_spines, 1)
         set_aside = self.spine_ports - self.pod_leaves
         return whole(formulas.spine_uplinks(self.spine_ports, set_aside, self.spine_ratio))
 
@@ -143,7 +143,7 @@ def _cores(rule: TreeRule, endpoints: int, pod: Pod, *, alike: bool, spines: int
         return fewest
     most = minimum(rule.uplinks * up, links)  # one port of each core for each of at most k pods
     if rule.core_policy == "equal-stripe":
-        each = rule.uplinks // pod.spines
+        each = maximum(rule.uplinks // pod.spines, 1)
         cores = choose(
             alike,
             formulas.core_equal_stripe(maximum(spines, 1), pod.spines, up * each, rule.core_ports),

@@ -91,6 +91,8 @@ def tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> TreeRule:
 
     def switches(choice: TreeRule) -> float:
         """Return the switches of all zones; infinite where they do not fit."""
+        if choice.spines is not None and choice.uplinks % choice.spines:
+            return float("inf")
         wanted = [count + design.trunk_links for count in ports]
         leaves = [leaves_of(design, choice, count) or -(-count // choice.downlinks) for count in wanted]
         if max(leaves) * choice.downlinks > choice.capacity:
