@@ -43,6 +43,7 @@ bench: $(READY)  ## Speed, as ratios to `python -c pass` in the same run
 	$(BIN)/python -m tests.bench_search
 	$(BIN)/python -m tests.bench_cost
 	$(BIN)/python -m tests.bench_reliability
+	$(BIN)/python -m tests.bench_sweep
 
 coverage: $(READY)  ## Lines and branches that the tests run, those in other processes included
 	$(BIN)/python -m pip install --quiet "coverage>=7.10"

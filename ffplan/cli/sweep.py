@@ -117,9 +117,9 @@ def _swept(
     from ffplan.studies.sweep_total import Total
 
     own, total, target = Sweep(query), Total(directions), None
-    job = SweepJob(query, form_of(points), directions)
+    job = SweepJob(query, query.key, form_of(points), directions)
     if points is not None:
-        target = PointsFile(points, query.key, header(own, own.names, job.form or ""))
+        target = PointsFile(points, job.key, header(own, own.names, job.form or ""))
         target.start(total, resume=resume)
     stopped = _run(_chunks(job, own, total.chunks, where), own, total, target)
     if target is not None and not stopped:

@@ -57,18 +57,26 @@ def fault(file: str, place: Element | tuple[int, int], message: str, remedy: str
     return located("file-nccl-xml", file, where, message, remedy)
 
 
-def parse(data: bytes, file: str) -> Element:
+def parse(
+    data: bytes, file: str, *, rule: str = "file-nccl-xml", what: str = "the topology file of one server"
+) -> Element:
     """Return the root element of an XML file.
 
     Args:
         data: the file.
         file: its name in messages.
+        rule: id of the rule that it breaks where it is wrong.
+        what: what the file should be.
 
     Raises:
         InputError: located, where it is no XML, carries a document type, or is too large or deep.
     """
+
+    def wrong(place: tuple[int, int], message: str, remedy: str) -> InputError:
+        return located(rule, file, place, message, remedy)
+
     if len(data) > MOST_BYTES:
-        raise fault(file, (1, 1), f"larger than {MOST_BYTES // 2**20} MiB", "give the topology file of one server")
+        raise wrong((1, 1), f"larger than {MOST_BYTES // 2**20} MiB", f"give {what}")
     top = Element(tag="", attributes={}, line=1, column=1, children=[], texts=[])
     stack = [top]
     parser = expat.ParserCreate()
@@ -78,11 +86,11 @@ def parse(data: bytes, file: str) -> Element:
 
     def refuse(*_: object) -> None:
         remedy = "remove it: such files have none, and entities can be an attack"
-        raise fault(file, here(), "a document type is declared", remedy)
+        raise wrong(here(), "a document type is declared", remedy)
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         if len(stack) > _MOST_DEPTH:
-            raise fault(file, here(), "elements nest too deeply", f"stay below {_MOST_DEPTH} levels")
+            raise wrong(here(), "elements nest too deeply", f"stay below {_MOST_DEPTH} levels")
         line, column = here()
         element = Element(tag=tag, attributes=attributes, line=line, column=column, children=[], texts=[])
         stack[-1].children.append(element)
@@ -97,7 +105,7 @@ def parse(data: bytes, file: str) -> Element:
     except expat.ExpatError as error:
         message = expat.ErrorString(error.code)
         place = (error.lineno, error.offset + 1)
-        raise fault(file, place, f"this is no XML: {message}", "correct the file") from None
+        raise wrong(place, f"this is no XML: {message}", "correct the file") from None
     except (UnicodeDecodeError, LookupError, ValueError) as error:
-        raise fault(file, (1, 1), f"this is no XML: {error}", "correct the file") from None
+        raise wrong((1, 1), f"this is no XML: {error}", "correct the file") from None
     return top.children[0]

@@ -24,6 +24,8 @@ class SweepJob:
     """A sweep with what is kept of its chunks, in plain data."""
 
     query: SweepQuery
+    key: str
+    """The key of the query."""
     form: str | None
     """csv or jsonl; None where no lines are wanted."""
     directions: dict[str, str]
@@ -41,11 +43,10 @@ def work(job: SweepJob, number: int) -> Kept:
         job: the sweep.
         number: number of the chunk.
     """
-    key = job.query.key
-    if key not in _READY:
+    if job.key not in _READY:
         _READY.clear()
-        _READY[key] = Sweep(job.query)
-    sweep = _READY[key]
+        _READY[job.key] = Sweep(job.query)
+    sweep = _READY[job.key]
     return kept(sweep, sweep.chunk(number), sweep.names, job.form, job.directions)
 
 

@@ -82,7 +82,8 @@ def _device_file(name: str, text: str) -> tuple[list[EthernetLink], list[Etherne
     if is_dot(text):
         return read_dot(text, name), [], set()
     if text.lstrip().startswith("<"):
-        links, devices = read_minigraph(parse(text.encode(), name), name)
+        root = parse(text.encode(), name, rule="file-as-built", what="the minigraph of one switch")
+        links, devices = read_minigraph(root, name)
         return links, devices, set()
     data = parsed(text, name)
     if is_lldp(data):

@@ -352,3 +352,12 @@ def test_truncated_listings_are_refused() -> None:
 def test_the_report_of_an_import() -> None:
     run = ffplan("import ibnetdiscover", "/dev/null")
     assert run.code == 2
+
+
+def test_a_broken_minigraph_is_no_topology_file(tmp_path: Path) -> None:
+    """It is told by the rule of as-built files, not by that of NCCL's."""
+    file = tmp_path / "minigraph.xml"
+    file.write_text("<DeviceMiniGraph><a></DeviceMiniGraph>")
+    run = ffplan("audit", "superpod-h100-4su", str(file))
+    assert run.code == 2
+    assert "[file-as-built]" in run.err

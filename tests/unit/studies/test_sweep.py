@@ -260,7 +260,7 @@ def test_a_cluster_that_loses_a_worker_loses_no_point(tmp_path: Path) -> None:
     text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
     query = SweepQuery(text=text, file="x", overlays=(), points=points, metrics=("accelerators",))
     sweep = Sweep(query)
-    job = SweepJob(query, "csv", {})
+    job = SweepJob(query, query.key, "csv", {})
     with distributed.LocalCluster(
         n_workers=2, threads_per_worker=1, dashboard_address=None, worker_dashboard_address=None
     ) as cluster:
