@@ -225,3 +225,7 @@ class NetworkReport:
     """Ports of a node of each role, and of a switch, on it."""
     fabric: FabricReport
     """Its topology and counts."""
+
+
+SCHEMAS: dict[str, tuple[type, str]] = {}
+"""Files and outputs of this module: none of its own."""
