@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.errors import UsageError
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
+from ffplan.inputs.changes import NoPlaceError, put
 from ffplan.inputs.design_files import find_design
 from ffplan.inputs.document import parse_document, read_document
 
@@ -67,7 +68,10 @@ class Design:
 
         data = deepcopy(self.document.data)
         for path, value in changes.items():
-            _put(data, str(path), plain_value(value))
+            try:
+                put(data, str(path), plain_value(value))
+            except NoPlaceError as error:
+                raise UsageError(f"`{path}`: the design has no `{error.step}` there") from None
         try:
             text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
         except yaml.YAMLError as error:
@@ -84,38 +88,6 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     return value.tolist() if hasattr(value, "tolist") else value
-
-
-def steps(path: str) -> list[str | int]:
-    """Return the steps of a path such as `nodes[0].count`.
-
-    Raises:
-        UsageError: where it is none.
-    """
-    found: list[str | int] = []
-    for part in path.split("."):
-        name, *places = part.split("[")
-        found.append(name)
-        for place in places:
-            if not (place.endswith("]") and place[:-1].isdecimal()):
-                raise UsageError(f"`{path}` is no path; write one such as `nodes[0].count`")
-            found.append(int(place[:-1]))
-    return found
-
-
-def _put(data: Any, path: str, value: Any) -> None:
-    """Set the value at a path; mappings that lead there must exist, the last name need not."""
-    *way, last = steps(path)
-    at = data
-    for step in way:
-        try:
-            at = at[step]
-        except (KeyError, IndexError, TypeError):
-            raise UsageError(f"`{path}`: the design has no `{step}` there") from None
-    held = isinstance(last, int) and last < len(at) if isinstance(at, list) else isinstance(at, dict)
-    if not held or (isinstance(at, dict) and not isinstance(last, str)):
-        raise UsageError(f"`{path}`: the design has no `{last}` there")
-    at[last] = value
 
 
 def load(source: str | Path | Design, *, catalogs: str | Path | Iterable[str | Path] = ()) -> Design:

@@ -170,11 +170,11 @@ class ClusterSearch:
         return found, slow
 
 
-def _candidates(target: Target, catalog: Catalog, left_out: dict[str, str]) -> Iterator[str]:
-    """Yield the accelerators to size, by what a peak FLOP/s of theirs costs in servers."""
+def _candidates(target: Target, catalog: Catalog, left_out: dict[str, str]) -> Iterator[tuple[str, float]]:
+    """Yield the accelerators to size, by what a peak FLOP/s of theirs costs in servers, each with its peak [FLOP/s]."""
     book = catalog.entry(target.book).part
     assert isinstance(book, PriceBook)
-    rows: list[tuple[float, str]] = []
+    rows: list[tuple[float, str, float]] = []
     names = target.allowed or catalog.ids_of("accelerator")
     for name in names:
         part = catalog.entry(name).part
@@ -191,9 +191,9 @@ def _candidates(target: Target, catalog: Catalog, left_out: dict[str, str]) -> I
         if peak is None:
             left_out[name] = "no peak in BF16 or FP16"
             continue
-        rows.append((book.items[server.id].value / len(server.accelerators) / peak.value, name))
-    for _, name in sorted(rows):
-        yield name
+        rows.append((book.items[server.id].value / len(server.accelerators) / peak.value, name, peak.value * 1e12))
+    for _, name, peak_flops in sorted(rows):
+        yield name, peak_flops
 
 
 def broken(candidate: SizedCluster, target: Target) -> str:
@@ -226,15 +226,8 @@ def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> 
     flops_token = 0.0
     book = catalog.entry(target.book).part
     assert isinstance(book, PriceBook)
-    for name in _candidates(target, catalog, left_out):
-        try:
-            search = ClusterSearch(target, catalog, name, tell)
-        except NoDesignError as error:
-            left_out[name] = str(error)
-            continue
-        part = catalog.entry(name).part
-        assert isinstance(part, Accelerator)
-        peak = (part.peak.get("bf16") or part.peak["fp16"]).value * 1e12
+    for name, peak in _candidates(target, catalog, left_out):
+        search = ClusterSearch(target, catalog, name, tell)
         second = target.tokens / (target.days * 86_400)
         least = flops_token * second / peak / search.each
         bound = least * book.items[search.server.id].value

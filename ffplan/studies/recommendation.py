@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from math import exp
 from typing import TYPE_CHECKING
 
 from ffplan import __version__
 from ffplan.base.formatting import listed
-from ffplan.cost.inputs import MEAN_ABSOLUTE
+from ffplan.cost.draws import quantile
+from ffplan.cost.inputs import error_input
 from ffplan.results import recommendation as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.studies.recommend import broken
@@ -15,8 +15,6 @@ from ffplan.studies.recommend import broken
 if TYPE_CHECKING:
     from ffplan.studies.recommend import Recommendation, SizedCluster, Target
 
-P90_Z = 1.2815515655446004
-"""Ninetieth percentile of a standard normal [1]."""
 EACH = 2
 """Designs of one accelerator that are kept [1]."""
 
@@ -28,12 +26,12 @@ def spread(band: float) -> float:
         band: mean of absolute errors [1].
 
     Equation:
-        exp(z90 * band * sqrt(pi / 2)), lognormal
+        the ninetieth percentile of the lognormal error that costs are drawn with
 
     Source:
-        A normal error of standard deviation s has the mean absolute deviation s * sqrt(2 / pi).
+        `ffplan.cost.inputs.error_input`.
     """
-    return exp(P90_Z * band * MEAN_ABSOLUTE)
+    return float(quantile(error_input("speed", "speed", "model error", band, ""), 0.9)) if band else 1.0
 
 
 def _plan(candidate: SizedCluster) -> str:

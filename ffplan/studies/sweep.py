@@ -17,6 +17,7 @@ from ffplan.base.plain import leaves, plain
 from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
+from ffplan.inputs.changes import NoPlaceError, put, steps
 from ffplan.inputs.document import parse_document
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.studies.design_grid import design_grid, gridded
@@ -63,12 +64,13 @@ class SweepQuery:
     @property
     def key(self) -> str:
         """What tells this sweep from any other: design, axes, metrics and version."""
-        axes = [
-            (item.path, [item.text(at) for at in range(min(len(item), 1000))], len(item)) for item in self.points.axes
-        ]
         how = (self.points.zipped, self.points.sample, self.points.seed)
-        parts = [__version__, self.text, self.overlays, axes, how, self.metrics]
-        return sha256(json.dumps(parts).encode()).hexdigest()[:16]
+        parts = [__version__, self.text, self.overlays, how, self.metrics]
+        found = sha256(json.dumps(parts).encode())
+        for item in self.points.axes:
+            values = item.numbers.tobytes() if item.texts is None else json.dumps(item.texts).encode()
+            found.update(item.path.encode() + b"=" + values)
+        return found.hexdigest()[:16]
 
 
 @record
@@ -83,41 +85,6 @@ class Chunk:
     """Why a point cannot be built; empty where it can."""
     unpriced: dict[str, int]
     """Points whose cost is unknown, by the part without a price."""
-
-
-def _steps(path: str) -> list[str | int]:
-    """Return the steps of a path such as `nodes[0].count`."""
-    steps: list[str | int] = []
-    for part in path.split("."):
-        name, *places = part.split("[")
-        steps.append(name)
-        for place in places:
-            if not place.endswith("]") or not place[:-1].isdecimal():
-                raise UsageError(f"--vary {path}: write places as `nodes[0]`")
-            steps.append(int(place[:-1]))
-    return steps
-
-
-def _changed(data: Any, path: str, value: Any) -> None:
-    """Set a value inside plain data."""
-    *steps, last = _steps(path)
-    for step in steps:
-        if isinstance(step, int):
-            if not isinstance(data, list) or step >= len(data):
-                raise UsageError(f"--vary {path}: the design has no place [{step}] there")
-            data = data[step]
-        elif isinstance(data, dict):
-            data = data.setdefault(step, {})
-        else:
-            raise UsageError(f"--vary {path}: nothing lies below `{step}`")
-    if isinstance(last, int):
-        if not isinstance(data, list) or last >= len(data):
-            raise UsageError(f"--vary {path}: the design has no place [{last}] there")
-        data[last] = value
-    elif isinstance(data, dict):
-        data[last] = value
-    else:
-        raise UsageError(f"--vary {path}: nothing lies below `{last}`")
 
 
 class Sweep:
@@ -178,7 +145,7 @@ class Sweep:
     def _first(self, design: ResolvedDesign) -> tuple[ResolvedDesign, Catalog]:
         """Return the design with the first value of each axis that is a field of it."""
         fields = (*self.document.data, "workload", "reliability", "ownership", "networks")
-        own = [item for item in self.points.axes if _steps(item.path)[0] in fields]
+        own = [item for item in self.points.axes if steps(item.path)[0] in fields]
         catalog = self.catalog.fresh()
         if not own:
             return design, catalog
@@ -212,7 +179,11 @@ class Sweep:
         """Return the design with some values replaced, as a file."""
         data = deepcopy(self.document.data)
         for path, value in values.items():
-            _changed(data, path, value)
+            try:
+                put(data, path, value, create=True)
+            except NoPlaceError as error:
+                place = f"place [{error.step}]" if isinstance(error.step, int) else f"`{error.step}`"
+                raise UsageError(f"--vary {path}: the design has no {place} there") from None
         return json.dumps(data)
 
     def _resolved(self, key: tuple[int, ...]) -> tuple[ResolvedDesign, Catalog] | str:

@@ -77,15 +77,19 @@ def pair_split(design: ResolvedDesign) -> int:
     return split if design.breakout_of("spine") == split else 1
 
 
+def module_splits(design: ResolvedDesign) -> tuple[int, int]:
+    """Return the links that a module of optics serves at both ends, between leaf and spine or routers, and between
+    spine and core [1]."""
+    spine = design.breakout_of("spine")
+    return pair_split(design), spine if spine == design.breakout_of("core") else 1
+
+
 def shared_modules(design: ResolvedDesign) -> tuple[int, int]:
-    """Return the links that share a module at both ends, between leaf and spine, and between spine and core [1].
+    """Return the links that share a module at both ends, as `module_splits` has them [1].
 
     A module of optics serves a whole port, whichever way its halves lead; copper joins whole ports only.
     """
-    if design.inter_switch_link.medium != "optics":
-        return 1, 1
-    spine = design.breakout_of("spine")
-    return pair_split(design), spine if spine == design.breakout_of("core") else 1
+    return module_splits(design) if design.inter_switch_link.medium == "optics" else (1, 1)
 
 
 def tree_parts(tree: Tree, design: ResolvedDesign) -> int:

@@ -10,7 +10,7 @@ from ffplan.base.array_math import Floats, Ints
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.catalog.parts import Link
-from ffplan.fabric.sizing.leaf_fill import pair_split, whole_pairs
+from ffplan.fabric.sizing.leaf_fill import module_splits, pair_split, whole_pairs
 from ffplan.fabric.wiring.floor import Positions, positions
 
 if TYPE_CHECKING:
@@ -186,11 +186,9 @@ def cables(design: ResolvedDesign, fabric: WiredFabric) -> CableTable:
 def _pieces(design: ResolvedDesign, fabric: WiredFabric, link: Ints, optics: list[bool]) -> Floats:
     """Return the pieces that each cable takes [1]: modules serve whole ports, whichever way their halves lead."""
     tier = fabric.network.links.tier[link]
-    below = pair_split(design)
-    spine = design.breakout_of("spine")
-    above = spine if spine == design.breakout_of("core") else 1
+    below, above = module_splits(design)
     apart = ~_paired(fabric, below)[link] & np.array(optics)
-    split = np.where(tier == 1, below, np.where(tier == 2, above, np.where(tier > 3, design.breakout_of("router"), 1)))
+    split = np.select([(tier == 1) | (tier > 3), tier == 2], [below, above], 1)
     return np.where(apart, 1.0 / split, 1.0)
 
 

@@ -1,0 +1,68 @@
+"""Values inside the plain data of a file, set by paths such as `nodes[0].count`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ffplan.base.errors import UsageError
+
+
+class NoPlaceError(LookupError):
+    """A path leads nowhere; `step` is the first of it that the data does not have."""
+
+    def __init__(self, step: str | int) -> None:
+        """Keep the step.
+
+        Args:
+            step: a name, or a position in a list.
+        """
+        super().__init__(str(step))
+        self.step = step
+
+
+def steps(path: str) -> list[str | int]:
+    """Return the steps of a path such as `nodes[0].count`.
+
+    Args:
+        path: the path.
+
+    Raises:
+        UsageError: where it is none.
+    """
+    found: list[str | int] = []
+    for part in path.split("."):
+        name, *places = part.split("[")
+        found.append(name)
+        for place in places:
+            if not (place.endswith("]") and place[:-1].isdecimal()):
+                raise UsageError(f"`{path}` is no path; write one such as `nodes[0].count`")
+            found.append(int(place[:-1]))
+    return found
+
+
+def put(data: Any, path: str, value: Any, *, create: bool = False) -> None:
+    """Set the value at a path; the last name need not exist.
+
+    Args:
+        data: mappings and lists, changed in place.
+        path: the path.
+        value: the value.
+        create: make mappings that lead there and are missing; otherwise they must exist.
+
+    Raises:
+        UsageError: where the path is none.
+        NoPlaceError: where it leads nowhere.
+    """
+    *way, last = steps(path)
+    at = data
+    for step in way:
+        if create and isinstance(at, dict) and isinstance(step, str):
+            at.setdefault(step, {})
+        try:
+            at = at[step]
+        except (KeyError, IndexError, TypeError):
+            raise NoPlaceError(step) from None
+    held = isinstance(last, int) and last < len(at) if isinstance(at, list) else isinstance(at, dict)
+    if not held or (isinstance(at, dict) and not isinstance(last, str)):
+        raise NoPlaceError(last)
+    at[last] = value
