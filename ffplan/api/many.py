@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.api.designs import Design, load
 from ffplan.api.studies import assess
 from ffplan.base.errors import InputError, UsageError
-from ffplan.base.plain import leaves, plain
+from ffplan.base.plain import numbers, plain
 from ffplan.studies.design_grid import DesignGrid, design_grid
 
 if TYPE_CHECKING:
@@ -150,16 +150,12 @@ def _one_by_one(designs: list[Design]) -> ManyDesigns:
     built = []
     for design in designs:
         try:
-            found = dict(leaves(plain(assess(design))))
+            found = numbers(plain(assess(design)))
         except InputError:
             found = {}
         built.append(bool(found))
-        rows.append({path: value for path, value in found.items() if _is_number(value)})
+        rows.append(found)
     paths = dict.fromkeys(path for row in rows for path in row)
     columns = {path: np.array([row.get(path, np.nan) for row in rows], float) for path in paths}
     names = np.array([design.name for design in designs])
     return ManyDesigns({"design.name": names}, columns, np.array(built))
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

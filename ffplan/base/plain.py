@@ -40,6 +40,11 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
+def numbers(value: Any) -> dict[str, float]:
+    """Return every number inside plain data by its path; truths are none."""
+    return {path: item for path, item in leaves(value) if isinstance(item, int | float) and not isinstance(item, bool)}
+
+
 def flat(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return a mapping without nested mappings, keys joined by dots, lists as words."""
     found: dict[str, Any] = {}

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ffplan.base.errors import UsageError
 from ffplan.cli.options import SeedOption
+
+if TYPE_CHECKING:
+    from ffplan.catalog.prices import PriceBook
+    from ffplan.catalog.store import Catalog
 
 TokensOption = Annotated[
     str | None,
@@ -41,3 +46,45 @@ def tokens_of(text: str, command: str) -> float:
     from ffplan.inputs.tokens import parse_tokens
 
     return parsed(lambda: parse_tokens(text), "--tokens", command)
+
+
+def money_of(text: str | None, book: PriceBook, option: str, command: str) -> float | None:
+    """Return an amount in the currency of a price book [currency]; None where none is given.
+
+    Args:
+        text: such as $40M.
+        book: the prices.
+        option: its option.
+        command: for messages.
+
+    Raises:
+        UsageError: where it is no money, or in another currency.
+    """
+    from ffplan.cli.loading import parsed
+    from ffplan.inputs.quantities import parse_money
+
+    if text is None:
+        return None
+    money = parsed(lambda: parse_money(text), option, command)
+    if money.currency != book.currency:
+        words = f"{option} is in {money.currency}, the price book `{book.id}` in {book.currency}"
+        raise UsageError(f"ffplan {command}: {words}")
+    return money.amount
+
+
+def require_transformer(parts: Catalog, name: str, command: str) -> None:
+    """Refuse a model whose work is not counted in tokens.
+
+    Args:
+        parts: the catalogue.
+        name: the model.
+        command: for messages.
+
+    Raises:
+        UsageError: where it is none, or no transformer.
+    """
+    from ffplan.catalog.models import Model
+    from ffplan.catalog.named import part_of
+
+    if part_of(parts, Model, name, f"ffplan {command}: --model").transformer is None:
+        raise UsageError(f"ffplan {command}: --model {name}: a workload is counted in tokens; name a transformer")

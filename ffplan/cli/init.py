@@ -159,26 +159,23 @@ def _wishes(
     catalogs: list[str] | None,
 ) -> Wishes:
     """Return the wishes of the command line, with every name known."""
-    from ffplan.catalog.models import Model
     from ffplan.catalog.named import part_of
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
-    from ffplan.inputs.quantities import POWER, parse_money, parse_quantity
+    from ffplan.cli.cost_options import money_of, require_transformer
+    from ffplan.inputs.quantities import POWER, parse_quantity
     from ffplan.studies.first_designs import Wishes
 
     parts = Catalog(catalogs or ())
     part_of(parts, Accelerator, accelerator, "ffplan init: --accelerator")
     book = part_of(parts, PriceBook, prices, "ffplan init: --prices")
-    if model is not None and part_of(parts, Model, model, "ffplan init: --model").transformer is None:
-        raise UsageError(f"ffplan init: --model {model}: a workload is counted in tokens; name a transformer")
-    money = parsed(lambda: parse_money(budget), "--budget", "init") if budget is not None else None
-    if money is not None and money.currency != book.currency:
-        raise UsageError(f"ffplan init: --budget is in {money.currency}, the price book `{book.id}` in {book.currency}")
+    if model is not None:
+        require_transformer(parts, model, "init")
     return Wishes(
         accelerator=accelerator,
         gpus=gpus,
-        budget=money.amount if money else None,
+        budget=money_of(budget, book, "--budget", "init"),
         watts=parsed(lambda: parse_quantity(power, POWER), "--power", "init") if power is not None else None,
         model=model,
         book=prices,

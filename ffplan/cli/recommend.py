@@ -14,7 +14,6 @@ from ffplan.cli.options import CatalogOption, OutputOption, complete_part
 from ffplan.cli.output import Progress, emit, write
 
 if TYPE_CHECKING:
-    from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.results.recommendation import RecommendReport
     from ffplan.studies.recommend import SizedCluster, Target
@@ -38,28 +37,6 @@ def _known(parts: Catalog, names: list[str] | None, option: str) -> tuple[str, .
     from ffplan.catalog.parts import Accelerator
 
     return tuple(part_of(parts, Accelerator, name, f"ffplan recommend: {option}").id for name in names or ())
-
-
-def _money(text: str | None, book: PriceBook) -> float | None:
-    """Return the most that the purchase may come to, in the currency of the book."""
-    from ffplan.inputs.quantities import parse_money
-
-    if text is None:
-        return None
-    money = parsed(lambda: parse_money(text), "--capex", "recommend")
-    if money.currency != book.currency:
-        raise UsageError(f"ffplan recommend: --capex is in {money.currency}, `{book.id}` in {book.currency}")
-    return money.amount
-
-
-def _model(parts: Catalog, name: str) -> str:
-    """Return the id of a transformer."""
-    from ffplan.catalog.models import Model
-    from ffplan.catalog.named import part_of
-
-    if part_of(parts, Model, name, "ffplan recommend: --model").transformer is None:
-        raise UsageError(f"ffplan recommend: --model {name}: a run is counted in tokens; name a transformer")
-    return name
 
 
 def _found(parts: Catalog, target: Target, currency: str, best: int, folder: str | None) -> RecommendReport:
@@ -127,18 +104,19 @@ def recommend(
     from ffplan.catalog.named import part_of
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.cost_options import tokens_of
+    from ffplan.cli.cost_options import money_of, require_transformer, tokens_of
     from ffplan.inputs.quantities import POWER, parse_quantity
     from ffplan.report.recommendation import recommendation_document
     from ffplan.studies.recommend import Target
 
     parts = Catalog(catalog or ())
     book = part_of(parts, PriceBook, prices, "ffplan recommend: --prices")
+    require_transformer(parts, model, "recommend")
     target = Target(
-        model=_model(parts, model),
+        model=model,
         tokens=tokens_of(tokens, "recommend"),
         days=days,
-        capex=_money(capex, book),
+        capex=money_of(capex, book, "--capex", "recommend"),
         watts=parsed(lambda: parse_quantity(power, POWER), "--power", "recommend") if power is not None else None,
         allowed=_known(parts, accelerator, "--accelerator"),
         excluded=_known(parts, exclude, "--exclude"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import UsageError
-from ffplan.base.plain import leaves, number_at, plain
+from ffplan.base.plain import number_at, numbers, plain
 from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
@@ -187,11 +187,7 @@ def known_paths(found: Any) -> list[str]:
     Args:
         found: the assessment.
     """
-    return [
-        path
-        for path, leaf in leaves(plain(found))
-        if isinstance(leaf, int | float) and not isinstance(leaf, bool) and not path.startswith("findings")
-    ]
+    return [path for path in numbers(plain(found)) if not path.startswith("findings")]
 
 
 def _resolved(question: Question) -> tuple[ResolvedDesign, Catalog]:

@@ -13,7 +13,7 @@ import numpy as np
 from ffplan import __version__
 from ffplan.base.array_math import Floats
 from ffplan.base.errors import FfplanError, InputError, UsageError
-from ffplan.base.plain import leaves, plain
+from ffplan.base.plain import numbers, plain
 from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
@@ -284,7 +284,7 @@ def studied(
 
     wanted = {name.split(".")[0].split("[")[0] for name in metrics}
     assessment = study_design(design, catalog, all_scales=False).assessment
-    found = _numbers(assessment)
+    found = numbers(plain(assessment))
     unpriced: tuple[str, ...] = ()
     if assessment.cost is not None and assessment.cost.missing:
         unpriced = tuple(item.part for item in assessment.cost.missing)
@@ -293,7 +293,7 @@ def studied(
         from ffplan.studies.asked import Asked
         from ffplan.studies.cost import study_cost
 
-        cost = _numbers(study_cost(design, catalog, Asked(draws=0)))
+        cost = numbers(plain(study_cost(design, catalog, Asked(draws=0))))
         priced = not unpriced
         found |= {path: value for path, value in cost.items() if priced and path.split(".")[0] in ("bom", "tco")}
     if wanted & {"train", "goodput"}:
@@ -308,20 +308,11 @@ def _workload(design: ResolvedDesign, catalog: Catalog, *, goodput: bool) -> dic
     if design.workload is None:
         raise UsageError("`train` and `goodput` metrics are of the design's `workload`, which it does not have")
     report = workload_report(design, catalog, design.workload)
-    found = {f"train.{path}": value for path, value in _numbers(report.rows[0]).items()}
+    found = {f"train.{path}": value for path, value in numbers(plain(report.rows[0])).items()}
     if goodput:
         from ffplan.studies.goodput_basis import goodput_basis
         from ffplan.studies.goodput_summary import reliability_summary
 
         summary = reliability_summary(goodput_basis(design, catalog))
-        found |= {f"goodput.{path}": value for path, value in _numbers(summary).items()}
+        found |= {f"goodput.{path}": value for path, value in numbers(plain(summary)).items()}
     return found
-
-
-def _numbers(result: Any) -> dict[str, float]:
-    """Return every number of a result by its path."""
-    return {
-        path: float(value)
-        for path, value in leaves(plain(result))
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    }
