@@ -294,6 +294,8 @@ class ScaleUp(Frozen):
     """True where a link joins every two accelerators of the server, and no switch does."""
     links: Many[Annotated[tuple[Identifier, Identifier], Field(strict=False)]] = ()
     """Accelerators that links join two by two, where no switch, mesh, torus or bridge does: a ring, or two halves."""
+    counts: Many[Count] = ()
+    """Links between the two of each entry of `links`, in their order [1]; one each where it is left out."""
     torus: Many[Annotated[int, Field(ge=2, le=1000)]] = ()
     """Accelerators along each axis of a torus, in which neighbours alone are linked: [16, 20, 28] of a TPU v5p pod."""
     name: Text = "NVLink"

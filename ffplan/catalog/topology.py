@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ffplan.base.errors import Finding
+    from ffplan.catalog.parts import ScaleUp
     from ffplan.inputs.document import Document
 
 RULE = "server-topology"
@@ -65,8 +66,16 @@ def _link_faults(links: Iterable[tuple[str, str]], known: set[str], document: Do
             yield document.finding(RULE, path, f"a link of `{pair[0]}` leads to itself", "name two accelerators")
         elif ends in seen:
             words = f"the link between `{pair[0]}` and `{pair[1]}` stands twice"
-            yield document.finding(RULE, path, words, "list two accelerators once, however many links join them")
+            yield document.finding(RULE, path, words, "list two accelerators once, and their links in `counts`")
         seen.add(ends)
+
+
+def _count_faults(network: ScaleUp, document: Document) -> Iterator[Finding]:
+    """Yield a finding where counts of links are not one for each entry of the list of links."""
+    counts, links = len(network.counts), len(network.links)
+    if counts and counts != links:
+        words = f"{counts:,} counts of links stand beside {links:,} entries of `links`"
+        yield document.finding(RULE, ("nvlink", "counts"), words, "give each two accelerators their count, in order")
 
 
 def _scale_up_faults(server: Server, document: Document) -> Iterator[Finding]:
@@ -109,6 +118,7 @@ def _scale_up_faults(server: Server, document: Document) -> Iterator[Finding]:
                 )
             taken.add(name)
     yield from _link_faults(server.nvlink.links, known, document)
+    yield from _count_faults(server.nvlink, document)
     kinds = {
         "bridged pairs": bool(server.nvlink.pairs),
         "a mesh": server.nvlink.mesh,

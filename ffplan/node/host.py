@@ -207,7 +207,8 @@ def host_of(
     with_nics = [port for port in ports if port.nics]
     switched_ports = [port for port in with_nics if port.pcie_switch and port.gpus]
     scale_up = server.nvlink
-    graph = link_graph([slot.id for slot in server.accelerators], scale_up.links) if scale_up else None
+    names = [slot.id for slot in server.accelerators]
+    graph = link_graph(names, scale_up.links, scale_up.counts) if scale_up else None
     link = server.accelerator_pcie or (accelerator.pcie.bandwidth if accelerator and accelerator.pcie else None)
     return Host(
         id=server.id,

@@ -20,6 +20,8 @@ class LinkGraph:
     """Links of the mean GPU [1]."""
     rings: int
     """Links of every GPU that rings may use at once, at most [1]."""
+    fewest: int
+    """Links between two linked GPUs, where they are fewest [1]."""
     hops: float
     """Links on the shortest way between two GPUs, in the mean over pairs [1]."""
     connected: bool
@@ -39,35 +41,72 @@ def _distances(first: str, beside: dict[str, set[str]]) -> dict[str, int]:
     return found
 
 
-def link_graph(gpus: Sequence[str], links: Sequence[tuple[str, str]]) -> LinkGraph | None:
+def smallest_cut(weights: dict[str, dict[str, int]]) -> int:
+    """Return the fewest links that part the GPUs of a graph in two.
+
+    Args:
+        weights: links of every GPU to each other one [1].
+
+    Returns:
+        Links [1]; 0 where some GPUs have no way to others.
+
+    Equation:
+        min over cuts (A, B) of the links between A and B
+
+    Source:
+        Stoer and Wagner, "A Simple Min-Cut Algorithm", Journal of the ACM 44, 1997.
+    """
+    left = {gpu: dict(others) for gpu, others in weights.items()}
+    best = sum(sum(others.values()) for others in left.values())
+    while len(left) > 1:
+        tight = dict.fromkeys(left, 0)
+        order: list[str] = []
+        while tight:
+            following = max(tight, key=lambda gpu: tight[gpu])
+            best = min(best, tight[following]) if len(tight) == 1 else best
+            del tight[following]
+            order.append(following)
+            for other, count in left[following].items():
+                if other in tight:
+                    tight[other] += count
+        kept, gone = order[-2], order[-1]
+        for other, count in left.pop(gone).items():
+            del left[other][gone]
+            if other != kept:
+                left[kept][other] = left[other][kept] = left[kept].get(other, 0) + count
+    return best
+
+
+def link_graph(gpus: Sequence[str], links: Sequence[tuple[str, str]], counts: Sequence[int] = ()) -> LinkGraph | None:
     """Return the graph of links between GPUs; None without links.
 
     Args:
         gpus: all GPUs of the node.
-        links: two GPUs each, that a link joins.
+        links: two GPUs each, that links join.
+        counts: links of each two [1]; one each where it is empty.
 
     Returns:
         Counts of links [1].
 
     Equation:
-        rings = 2 floor(d / 2), d the links of the GPU that has fewest, at least 1: a ring enters and leaves every GPU
+        rings = 2 floor(c / 2), c the fewest links that part the GPUs in two, at least 1: a ring crosses there and back
 
     Source:
         Definition; the count of rings is a bound, which circulant and complete graphs reach.
     """
     if not links:
         return None
-    beside: dict[str, set[str]] = {gpu: set() for gpu in gpus}
-    for one, two in links:
-        beside[one].add(two)
-        beside[two].add(one)
-    counts = [len(others) for others in beside.values()]
-    distances = [_distances(gpu, beside) for gpu in gpus]
+    weights: dict[str, dict[str, int]] = {gpu: {} for gpu in gpus}
+    for (one, two), count in zip(links, counts or [1] * len(links), strict=True):
+        weights[one][two] = weights[two][one] = count
+    each = [sum(others.values()) for others in weights.values()]
+    distances = [_distances(gpu, {name: set(others) for name, others in weights.items()}) for gpu in gpus]
     ways = [value for found in distances for value in found.values() if value]
     return LinkGraph(
-        most=max(counts),
-        mean=sum(counts) / len(counts),
-        rings=max(1, 2 * (min(counts) // 2)),
+        most=max(each),
+        mean=sum(each) / len(each),
+        rings=max(1, 2 * (smallest_cut(weights) // 2)),
+        fewest=min(counts, default=1),
         hops=sum(ways) / len(ways),
         connected=all(len(found) == len(gpus) for found in distances),
     )

@@ -58,8 +58,9 @@ def _scale_up(host: Host, link_share: float) -> list[Resource]:
         carried = spread(best) if best else tuple(link_share * v for v in spread(accelerator.nvlink))
         ends = (carried[0], carried[1], maximum(full, carried[1]))
         label = f"{host.scale_up_name} of a GPU"
-        links = len(host.gpus) - 1 if host.mesh else host.links.most if host.links else 2 * len(host.torus)
-        if links and name == "nvlink_copy" and not figure:  # two GPUs share one link
+        graph = host.links
+        links = len(host.gpus) - 1 if host.mesh else graph.most / graph.fewest if graph else 2 * len(host.torus)
+        if links and name == "nvlink_copy" and not figure:  # two GPUs share what joins them, at least one link
             low, value, high = (end / links for end in spread(accelerator.nvlink))
             ends, label = (link_share * low, link_share * value, high), f"{host.scale_up_name} link between two GPUs"
         found += [Resource(name, gpu, label, ends) for gpu in host.gpus]

@@ -9,7 +9,6 @@ import numpy as np
 from ffplan.base.errors import InputError
 from ffplan.fabric.wiring.cabling import CableTable, cables, first_of_cables
 from ffplan.fabric.wiring.network import TIERS
-from ffplan.fabric.wiring.printed_ports import printed_ports
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import CableKind, CableRow, CablingReport, PlainCable
 
@@ -50,7 +49,7 @@ def _plain(wired: WiredDesign, links: Ints, kinds: list[str]) -> Iterator[tuple[
     """
     k, first = wired.fabric.network.links, len(wired.fabric.network.switches)
     switches, endpoints = wired.names.switches(), wired.names.endpoints()
-    printed, width = printed_ports(wired.design, wired.fabric), len(str(len(links)))
+    printed, width = wired.names.printed, len(str(len(links)))
 
     def end(device: int, port: int) -> tuple[str, str]:
         return endpoints[device - first] if device >= first else (switches[device], str(printed.place(device, port)[0]))

@@ -78,6 +78,11 @@ def _nic_words(design: ResolvedDesign) -> str:
     return ", ".join(f"{count} x {name}" for name, count in counts.items())
 
 
+def _single_links(network: ScaleUp) -> int:
+    """Return the links of a server whose accelerators are joined two by two [1]."""
+    return sum(network.counts) or len(network.links)
+
+
 def _scale_up_words(design: ResolvedDesign) -> str:
     server, accelerator = design.compute.server, design.compute.accelerator
     if not isinstance(server, Server) or server.nvlink is None or accelerator is None:
@@ -88,7 +93,7 @@ def _scale_up_words(design: ResolvedDesign) -> str:
     if server.nvlink.mesh:
         return f"{server.nvlink.name} mesh joins all {len(server.accelerators)}{rate}"
     if server.nvlink.links:
-        return f"{len(server.nvlink.links)} {server.nvlink.name} links between two{rate}"
+        return f"{_single_links(server.nvlink)} {server.nvlink.name} links between two{rate}"
     if server.nvlink.switched:
         if server.nvlink.nodes > 1:
             joined = len(server.accelerators) * server.nvlink.nodes
@@ -112,7 +117,7 @@ def _domain_counts(
         across = real(scale_up.mesh_bisection(size, rate)) if rate else None
         return 0, int(scale_up.mesh_links(size)), across
     if kind == "links":
-        return 0, len(network.links), None
+        return 0, _single_links(network), None
     return 0, None, rate
 
 

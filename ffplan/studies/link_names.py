@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def port_name(network: Network, names: Names, device: int, port: int) -> str:
-    """Return a port for people, counted from 1: `leaf-01/p3`, or `compute-0001/nic0`."""
+    """Return a port as printed: `leaf-01/p3`, `leaf-01/p3/2` of a split one, or `compute-0001/nic0`."""
     first = len(network.switches)
     if device >= first:
         return "/".join(names.endpoint(device - first))
-    return f"{names.switch(device)}/p{port + 1}"
+    return f"{names.switch(device)}/p{names.printed.name(device, port)}"
 
 
 def link_name(network: Network, names: Names, link: int) -> str:

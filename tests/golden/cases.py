@@ -377,6 +377,13 @@ CASES = (
     _part(
         "server-scale-up-nodes", "fire-flyer-2-node-nvlink", "nvlink:\n", "nvlink:\n  nodes: 2\n", "fire-flyer-2-nvlink"
     ),
+    _part(
+        "server-link-counts",
+        "fire-flyer-2-node-nvlink",
+        "nvlink:\n  pairs: ",
+        "nvlink:\n  counts: [2]\n  pairs: ",
+        "fire-flyer-2-nvlink",
+    ),
     _part("server-part-unknown", "fire-flyer-2-node", "part: connectx-6-200g", "part: connectx-6"),
     _part("server-without-nic", "fire-flyer-2-node", "network: both", "network: storage"),
     _design("floor-without-heights", "rack_units: 8, ", "", "superpod-h100-4su"),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.fabric.wiring.network import INTERZONE, ROLES, ROUTER
+from ffplan.fabric.wiring.printed_ports import printed_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +21,8 @@ class Names:
 
     def __init__(self, design: ResolvedDesign, fabric: WiredFabric) -> None:
         self.network = fabric.network
+        self.printed = printed_ports(design, fabric)
+        """Ports as they are printed on the switches."""
         self.stripes = design.stripes
         self.planes, self.zones = fabric.planes, fabric.zones
         self.nics = [[group.server.nics[slot].id for slot in group.fabric_nics] for group in design.groups]

@@ -60,33 +60,75 @@ def plain_name(name: str) -> str:
 
 
 class _Ports:
-    """Numbers of the ports of one switch, from their names; a port split in parts counts as its parts."""
+    """Numbers of the ports of one switch, from their names; a port split in parts counts as its parts.
+
+    A port that no name mentions counts as the one before it: as many parts, in a block of ports that are alike.
+    """
 
     def __init__(self, names: Iterable[str]) -> None:
         names = list(names)
-        split = [int(found[2]) for name in names if (found := _SWP.match(name)) and found[2]]
-        parts = [int(found[2]) for name in names if (found := _SLOTTED.match(name)) and found[2]]
-        letters = [ord(found[2].lower()) - 97 for name in names if (found := _ALIAS.match(name)) and found[2]]
-        highest = max([*split, *(part - 1 for part in parts), *letters], default=0) + 1
-        self.split = 1 if highest == 1 and not (split or parts or letters) else max(2, 1 << (highest - 1).bit_length())
+        places = [place for name in names if (place := _place(name)) is not None]
+        self.first = _first_numbers(_parts(places))
         flat = [int(found[1]) for name in names if (found := _FLAT.match(name))]
         self.step = gcd(*flat) or 1 if flat else 1
 
     def number(self, name: str) -> int:
         """Return the number of a port, from 1; 0 where its name has none."""
-        if found := _SWP.match(name):
-            return self._part(int(found[1]), int(found[2] or 0))
-        if found := _SLOTTED.match(name):
-            return self._part(int(found[1]), int(found[2] or 1) - 1)
-        if found := _ALIAS.match(name):
-            return self._part(int(found[1]), ord((found[2] or "a").lower()) - 97)
+        place = _place(name)
+        if place is not None:
+            return self.first[place[0]] + (place[1] or 0)
         if found := _FLAT.match(name):
             return int(found[1]) // self.step + 1
         found = _NUMBERED.match(name)
         return int(found[1]) if found else 0
 
-    def _part(self, port: int, part: int) -> int:
-        return (port - 1) * self.split + part + 1
+
+def _place(name: str) -> tuple[int, int | None] | None:
+    """Return the whole port and the part of it, from 0, that a name says; None where it counts no parts."""
+    if found := _SWP.match(name):
+        return int(found[1]), int(found[2]) if found[2] else None
+    if found := _SLOTTED.match(name):
+        return int(found[1]), int(found[2]) - 1 if found[2] else None
+    if found := _ALIAS.match(name):
+        return int(found[1]), ord(found[2].lower()) - 97 if found[2] else None
+    return None
+
+
+def _parts(places: Iterable[tuple[int, int | None]]) -> dict[int, int]:
+    """Return into how many parts the ports of a switch are split, in order.
+
+    A port of which few parts are cabled counts as those around it: both that are seen next to it where they agree, or
+    the one before it where ports that nobody names follow.
+
+    Args:
+        places: whole ports and parts that are named.
+    """
+    own: dict[int, int] = {}
+    for port, part in places:
+        width = 1 if part is None else max(2, 1 << part.bit_length())
+        own[port] = max(own.get(port, 1), width)
+    found: dict[int, int] = {}
+    ports = sorted(own)
+    for before, port, after in zip([None, *ports], ports, [*ports[1:], None], strict=False):
+        width = found[before] if before is not None else 1
+        block = after is None or after > port + 1 or own[after] == width
+        found[port] = max(own[port], width) if block and own[port] > 1 else own[port]
+    return found
+
+
+def _first_numbers(parts: dict[int, int]) -> dict[int, int]:
+    """Return the number of the first part of every port, counted from 1.
+
+    Args:
+        parts: parts of the ports that are named [1].
+    """
+    found: dict[int, int] = {}
+    before, number = 1, 1
+    width = parts[min(parts)] if parts else 1
+    for port in sorted(parts):
+        number += (port - before) * width
+        found[port], before, width = number, port, parts[port]
+    return found
 
 
 def built_of(file: str, form: str, links: list[EthernetLink], devices: list[EthernetDevice]) -> AsBuilt:

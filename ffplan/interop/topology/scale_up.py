@@ -49,6 +49,8 @@ class ScaleUpFound:
     """NVLink or xGMI; empty without one."""
     pairs: tuple[tuple[str, str], ...]
     """Bus ids of GPUs that links join, each pair once; empty under a switch."""
+    counts: tuple[int, ...]
+    """Links of each pair [1]; where its ends differ, the fewer."""
     links_per_gpu: int
     """Links of the GPU that has most [1]."""
     faults: tuple[str, ...]
@@ -89,7 +91,7 @@ def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound
     """
     given, all_gpus = list(links), list(gpus)
     known, faults, counted = set(all_gpus), [], dict.fromkeys(all_gpus, 0)
-    ends: set[tuple[str, str]] = set()
+    ends: dict[tuple[str, str], int] = {}
     switched, own = False, []
     for link in given:
         if link.target == link.gpu:
@@ -103,29 +105,43 @@ def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound
         counted[link.gpu] += link.count
         switched |= link.switch
         if not link.switch:
-            ends.add((link.gpu, link.target))
+            ends[link.gpu, link.target] = ends.get((link.gpu, link.target), 0) + link.count
     if own:
         gpus_of = first_few(link.gpu for link in own)
         faults.append(f"line {own[0].line}: links of {gpus_of} lead to themselves; they are left out")
     names = {NAMES[link.kind] for link in given}
-    for one, two in sorted(ends):
-        if (two, one) not in ends:
-            faults.append(f"the links between {one} and {two} stand at {one} alone; they are taken as there")
+    faults += _one_sided(ends)
     most = max(counted.values(), default=0)
     fewer = {gpu: count for gpu, count in counted.items() if count < most and len(counted) == len(all_gpus)}
     if switched and fewer:
         shown = first_few(f"{gpu} {count}" for gpu, count in fewer.items())
         faults.append(f"links of a GPU: {most} of most, {shown}: links are down, or the file leaves them out")
-    pairs = tuple(sorted({(min(pair), max(pair)) for pair in ends}))
+    pairs = () if switched else tuple(sorted({(min(pair), max(pair)) for pair in ends}))
     name = " and ".join(sorted(names)) if switched or pairs else ""
     kind = "switch" if switched else _kind(pairs, all_gpus)
+    counts = tuple(min(count for end in (pair, pair[::-1]) if (count := ends.get(end))) for pair in pairs)
+    if kind == "mesh" and len(set(counts)) > 1:
+        faults.append(f"{min(counts)} to {max(counts)} links join two GPUs of the mesh; they are taken as equal")
     return ScaleUpFound(
         kind=kind,
         name=name,
-        pairs=() if switched else pairs,
+        pairs=pairs,
+        counts=counts,
         links_per_gpu=most,
         faults=tuple(faults),
     )
+
+
+def _one_sided(ends: dict[tuple[str, str], int]) -> list[str]:
+    """Return what two GPUs say differently of the links between them, in words."""
+    said = []
+    for (one, two), count in sorted(ends.items()):
+        back = ends.get((two, one), 0)
+        if not back:
+            said.append(f"the links between {one} and {two} stand at {one} alone; they are taken as there")
+        elif count < back:
+            said.append(f"{one} has {count} links to {two}, and {two} has {back} back; the fewer are taken")
+    return said
 
 
 def _kind(pairs: tuple[tuple[str, str], ...], gpus: list[str]) -> str:

@@ -236,8 +236,13 @@ class _Writer:
             return [f"nvlink: {{mesh: true{name}}}{each}"]
         if found.kind in ("pairs", "links"):
             bus = {gpu.bus: self.gpus[id(gpu)] for gpu in self.found.gpus}
-            shown = ", ".join(sorted(f"[{', '.join(sorted((bus[a], bus[b])))}]" for a, b in found.pairs))
-            return [f"nvlink: {{{found.kind}: [{shown}]{name}}}{each}"]
+            joined = sorted(
+                (sorted((bus[a], bus[b])), count) for (a, b), count in zip(found.pairs, found.counts, strict=True)
+            )
+            shown = ", ".join(f"[{', '.join(pair)}]" for pair, _ in joined)
+            equal = found.kind == "pairs" or len(set(found.counts)) == 1
+            counts = "" if equal else f", counts: [{', '.join(str(count) for _, count in joined)}]"
+            return [f"nvlink: {{{found.kind}: [{shown}]{counts}{name}}}{each}"]
         own = self.basis.data.get("nvlink") if self.basis is not None else None
         if own is not None and self.same_gpus() and not own.get("pairs"):
             return [f"nvlink: {self.taken(own)}"]

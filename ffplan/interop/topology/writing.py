@@ -75,9 +75,12 @@ class _Writer:
         else:
             targets = [self.buses[b if a == gpu else a] for a, b in joined if gpu in (a, b)]
             kind = GPU_CLASS[element]
+        if scale_up.counts:
+            own = [n for pair, n in zip(scale_up.links, scale_up.counts, strict=True) if gpu in pair]
+            return [_link(element, *link, kind) for link in zip(targets, own, strict=True)]
         held = part.collectives.links if part.collectives else None
         count = int(held.value) if held and (scale_up.switched or len(targets) == 1) else 1
-        return [f'<{element} target="{target}" count="{count}" tclass="{kind}"/>' for target in targets]
+        return [_link(element, target, count, kind) for target in targets]
 
     def gpu(self, slot: str, place: int, indent: str) -> None:
         """Add a GPU."""
@@ -124,6 +127,11 @@ class _Writer:
         for place, nic in nics:
             self.nic(nic.id, nic.part, place, inner)
         self.lines += [f"{indent}</pci>"] if bridged else []
+
+
+def _link(element: str, target: str, count: int, kind: str) -> str:
+    """Return the element of the links of a GPU to one target."""
+    return f'<{element} target="{target}" count="{count}" tclass="{kind}"/>'
 
 
 def element_of(part: Accelerator) -> str:

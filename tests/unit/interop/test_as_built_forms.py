@@ -314,6 +314,14 @@ def test_split_ports_count_as_their_parts() -> None:
     assert sorted((read_as_built([("x", text)]).ends % PORTS).max(axis=1).tolist()) == [1, 6]
 
 
+def test_ports_split_in_two_ways_count_as_their_parts() -> None:
+    """Downlinks are quarters, of which port 2 lacks three and port 3 all; uplinks are halves, after 4 x 4 parts."""
+    ports = ["swp1s0", "swp1s3", "swp2s0", "swp4s3", "swp5s1", "swp6s0"]
+    text = "\n".join(f'"leaf-1":"{port}" -- "n{n}":"nic0"' for n, port in enumerate(ports))
+    built = read_as_built([("x", f"graph G {{\n{text}\n}}")])
+    assert sorted((built.ends % PORTS).max(axis=1).tolist()) == [1, 4, 5, 16, 18, 19]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

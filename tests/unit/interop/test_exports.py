@@ -130,7 +130,7 @@ def test_a_lab_of_containers() -> None:
     assert "a lab holds 2,000" in run.err
 
 
-@pytest.mark.parametrize("design", [POD, SPLIT, ZONES])
+@pytest.mark.parametrize("design", [POD, SPLIT, ZONES, "spectrum-x-4096"])
 def test_a_link_check_is_what_the_audit_reads(design: str) -> None:
     own = wired(design)
     built = read_as_built([("topology.dot", text(design, "ptm"))])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import combinations
+from random import Random
 
 import pytest
 
-from ffplan.node.link_graph import link_graph
+from ffplan.node.link_graph import link_graph, smallest_cut
 
 
 def test_a_ring_of_eight() -> None:
@@ -39,3 +40,31 @@ def test_two_halves_are_not_joined() -> None:
     assert found is not None
     assert (found.connected, found.hops) == (False, 1.0)
     assert link_graph("abcd", []) is None
+
+
+def test_links_of_a_pair_count() -> None:
+    """A square whose opposite sides are doubled: three links each, of which a cut across the thin sides leaves two."""
+    found = link_graph("abcd", ["ab", "bc", "cd", "da"], (2, 1, 2, 1))  # type: ignore[list-item]
+    assert found is not None
+    assert (found.most, found.mean, found.rings, found.fewest, found.hops) == (3, 3.0, 2, 1, 4 / 3)
+
+
+def test_rings_cross_the_thinnest_cut() -> None:
+    """Two full meshes of four with two links between them: one ring crosses, though each GPU has three links."""
+    links = [*combinations("abcd", 2), *combinations("efgh", 2), ("a", "e"), ("b", "f")]
+    found = link_graph("abcdefgh", links)
+    assert found is not None
+    assert (found.most, found.rings, found.connected) == (4, 2, True)
+
+
+def test_the_cut_is_that_of_every_half() -> None:
+    """Brute force over all halves of random graphs of seven."""
+    draw = Random(3)
+    for _ in range(40):
+        weights: dict[str, dict[str, int]] = {name: {} for name in "abcdefg"}
+        for one, two in combinations("abcdefg", 2):
+            if draw.random() < 0.5:
+                weights[one][two] = weights[two][one] = draw.randint(1, 4)
+        halves = [half for size in (1, 2, 3) for half in combinations("abcdefg", size)]
+        cut = min(sum(n for a in half for b, n in weights[a].items() if b not in half) for half in halves)
+        assert smallest_cut(weights) == cut
