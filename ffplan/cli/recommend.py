@@ -3,52 +3,95 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed
-from ffplan.cli.options import CatalogOption, OutputOption, complete_part
+from ffplan.cli.options import CatalogOption, OutputOption
 from ffplan.cli.output import Progress, emit, write
+from ffplan.cli.recommend_options import (
+    Aim,
+    AimOption,
+    AllowedOption,
+    BestOption,
+    CapexOption,
+    DaysOption,
+    ExcludeOption,
+    FolderOption,
+    ModelOption,
+    PowerOption,
+    PricesOption,
+    PueOption,
+    RacksOption,
+    SlackOption,
+    SustainedOption,
+    SwitchOption,
+    TcoOption,
+    TokensOption,
+)
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.results.recommendation import RecommendReport
-    from ffplan.studies.recommend import SizedCluster, Target
+    from ffplan.studies.recommend_target import SizedCluster, Target
 
-MOST_DAYS = 3650.0
-AllowedOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--accelerator",
-        "-a",
-        metavar="ID",
-        help="Accelerator to choose from; all with a price if omitted. May be repeated.",
-        autocompletion=complete_part("accelerator"),
-    ),
-]
+BOUGHT = ("accelerator", "server", "switch", "link")
+"""Kinds of parts that may be left out."""
 
 
-def _known(parts: Catalog, names: list[str] | None, option: str) -> tuple[str, ...]:
-    """Return accelerators of the catalogue."""
-    from ffplan.catalog.named import part_of
-    from ffplan.catalog.parts import Accelerator
+def _bought(parts: Catalog, names: list[str] | None) -> tuple[str, ...]:
+    """Return parts that are not to be bought, each of the catalogue."""
+    from ffplan.inputs.suggest import did_you_mean
 
-    return tuple(part_of(parts, Accelerator, name, f"ffplan recommend: {option}").id for name in names or ())
+    known = [name for kind in BOUGHT for name in parts.ids_of(kind)]
+    for name in names or ():
+        if name not in known:
+            words = "no accelerator, server, switch or link"
+            raise UsageError(f"ffplan recommend: --exclude: {words} `{name}`; {did_you_mean(name, known, what='part')}")
+    return tuple(names or ())
+
+
+def _time(
+    parts: Catalog, model: str, tokens: str | None, days: float | None, sustained: str | None
+) -> tuple[float, float, float | None]:
+    """Return tokens, days, and the sustained rate [FLOP/s]; a rate alone is asked of a run of thirty days."""
+    from ffplan.catalog.models import Model
+    from ffplan.cli.cost_options import tokens_of
+    from ffplan.inputs.quantities import COMPUTE, parse_quantity
+    from ffplan.studies.recommend_target import USUAL_DAYS, days_for
+    from ffplan.training.model_shape import shape_of
+
+    if sustained is None:
+        if tokens is None or days is None:
+            raise UsageError("ffplan recommend: give --tokens and --days, or --sustained")
+        return tokens_of(tokens, "recommend"), days, None
+    if days is not None:
+        raise UsageError("ffplan recommend: give --days or --sustained, not both: each sets the other")
+    rate = 1e12 * parsed(lambda: parse_quantity(sustained, COMPUTE), "--sustained", "recommend")
+    part = parts.entry(model).part
+    assert isinstance(part, Model)
+    assert part.transformer is not None
+    shape = shape_of(part.transformer)
+    if tokens is not None:
+        count = tokens_of(tokens, "recommend")
+        return count, days_for(shape, rate, count), rate
+    return USUAL_DAYS / days_for(shape, rate, 1.0), USUAL_DAYS, rate
 
 
 def _found(parts: Catalog, target: Target, currency: str, best: int, folder: str | None) -> RecommendReport:
     """Size the clusters, and write the best designs where a folder is given."""
     from ffplan.studies.recommend import recommend as search
-    from ffplan.studies.recommendation import kept, recommendation
+    from ffplan.studies.recommend_choice import kept
+    from ffplan.studies.recommendation import recommendation
 
     progress = Progress("sizing")
     found = search(target, parts, lambda words: progress.step(progress.done, progress.done + 1, words))
     progress.end()
-    chosen = kept(found, best)
-    return recommendation(found, target, currency, chosen, _written(chosen, folder))
+    chosen = kept(found, target, best)
+    return recommendation(found, target, parts, currency, chosen, _written(chosen, folder))
 
 
 def _written(chosen: list[SizedCluster], folder: str | None) -> list[str | None]:
@@ -67,61 +110,60 @@ def _written(chosen: list[SizedCluster], folder: str | None) -> list[str | None]
 
 
 def recommend(
-    model: Annotated[
-        str, typer.Option("--model", "-m", metavar="ID", help="Model to train.", autocompletion=complete_part("model"))
-    ],
-    tokens: Annotated[str, typer.Option("--tokens", metavar="N", help="Tokens to train on, such as 2T.")],
-    days: Annotated[
-        float, typer.Option("--days", min=0.01, max=MOST_DAYS, help="Days that the run may take, restarts included.")
-    ],
-    capex: Annotated[
-        str | None, typer.Option("--capex", metavar="MONEY", help="Most that the purchase may come to, such as '$40M'.")
-    ] = None,
-    power: Annotated[
-        str | None, typer.Option("--power", metavar="POWER", help="Most that the facility may draw, such as 5MW.")
-    ] = None,
+    model: ModelOption,
+    tokens: TokensOption = None,
+    days: DaysOption = None,
+    sustained: SustainedOption = None,
+    aim: AimOption = Aim.CAPEX,
+    capex: CapexOption = None,
+    tco: TcoOption = None,
+    power: PowerOption = None,
+    racks: RacksOption = None,
     accelerator: AllowedOption = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option("--exclude", metavar="ID", help="Accelerator to leave out. May be repeated."),
-    ] = None,
-    prices: Annotated[
-        str, typer.Option("--prices", metavar="ID", help="Price book.", autocompletion=complete_part("price-book"))
-    ] = "usd-2026",
-    pue: Annotated[float, typer.Option("--pue", min=1.0, max=5.0, help="Facility over IT power.")] = 1.25,
-    best: Annotated[int, typer.Option("--best", min=1, max=50, help="Designs to report.")] = 5,
-    folder: Annotated[
-        str | None, typer.Option("--folder", metavar="DIR", help="Write the designs into this folder.")
-    ] = None,
+    switch: SwitchOption = None,
+    exclude: ExcludeOption = None,
+    slack: SlackOption = 0.1,
+    prices: PricesOption = "usd-2026",
+    pue: PueOption = 1.25,
+    best: BestOption = 5,
+    folder: FolderOption = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Find the smallest purchase that trains a model in a given time: accelerators, size, fabric, plan.
+    """Find the best purchase that trains a model in a given time: accelerators, size, NICs, fabric, plan.
 
     Exit code 1 where nothing meets the target within the limits.
     """
     from ffplan.catalog.named import part_of
+    from ffplan.catalog.parts import Accelerator, Switch
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.cost_options import money_of, require_transformer, tokens_of
+    from ffplan.cli.cost_options import money_of, require_transformer
     from ffplan.inputs.quantities import POWER, parse_quantity
     from ffplan.report.recommendation import recommendation_document
-    from ffplan.studies.recommend import Target
+    from ffplan.studies.recommend_target import Target
 
-    parts = Catalog(catalog or ())
-    book = part_of(parts, PriceBook, prices, "ffplan recommend: --prices")
+    parts, us = Catalog(catalog or ()), "ffplan recommend: "
+    book = part_of(parts, PriceBook, prices, f"{us}--prices")
     require_transformer(parts, model, "recommend")
+    count, most_days, rate = _time(parts, model, tokens, days, sustained)
     target = Target(
         model=model,
-        tokens=tokens_of(tokens, "recommend"),
-        days=days,
-        capex=money_of(capex, book, "--capex", "recommend"),
-        watts=parsed(lambda: parse_quantity(power, POWER), "--power", "recommend") if power is not None else None,
-        allowed=_known(parts, accelerator, "--accelerator"),
-        excluded=_known(parts, exclude, "--exclude"),
+        tokens=count,
+        days=most_days,
         book=book.id,
         pue=pue,
+        aim=aim.value,
+        capex=money_of(capex, book, "--capex", "recommend"),
+        tco=money_of(tco, book, "--tco", "recommend"),
+        watts=parsed(lambda: parse_quantity(power, POWER), "--power", "recommend") if power is not None else None,
+        racks=racks,
+        allowed=tuple(part_of(parts, Accelerator, name, f"{us}--accelerator").id for name in accelerator or ()),
+        switches=tuple(part_of(parts, Switch, name, f"{us}--switch").id for name in switch or ()),
+        excluded=_bought(parts, exclude),
+        slack=slack,
+        sustained=rate,
     )
     report = _found(parts, target, book.currency, best, folder)
     emit(recommendation_document(report), form, output)

@@ -141,9 +141,18 @@ def bill_of_materials(
     items = [
         Item("storage" if g.group.role == "storage" else "servers", g.server.id, g.group.count) for g in design.groups
     ]
+    items += _left_out(design)
     items += [Item("switches", model.id, count) for model, count in switch_items(design, fabric)]
     items += [Item(category, link.id, count) for category, link, count in links]
     return tuple(item for item in _merged(items) if some(item.quantity))
+
+
+def _left_out(design: ResolvedDesign) -> Iterator[Item]:
+    """Yield NICs that servers are bought without, as negative pieces; those without a price take nothing off."""
+    for group in design.groups:
+        for nic in group.left_out:
+            if design.prices is not None and nic.id in design.prices.items:
+                yield Item("servers", nic.id, -group.group.count)
 
 
 def _merged(items: list[Item]) -> Iterator[Item]:

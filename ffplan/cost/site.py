@@ -190,10 +190,10 @@ SPARE_OF = {
 
 
 def spares(items: tuple[Item, ...], owned: ResolvedOwnership) -> tuple[Item, ...]:
-    """Return the parts that are bought as spares, each number rounded to the nearest."""
+    """Return the parts that are bought as spares, each number rounded to the nearest; spare servers have all NICs."""
     found: dict[str, int] = {}
     for item in items:
         share = owned.inputs.get(SPARE_OF.get(item.category, "spare_switches"))
-        if share is not None and share.likely:
+        if share is not None and share.likely and item.quantity > 0:
             found[item.part] = found.get(item.part, 0) + int(share.likely * item.quantity + 0.5)
     return tuple(Item("spares", part, count) for part, count in found.items() if count)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from ffplan.base.errors import InputError
+from ffplan.base.formatting import plural
 from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.store import METHODS
 from ffplan.design.faults import breakout_faults, currency_faults, fabric_faults, group_faults, whole_faults
+from ffplan.design.fewer_nics import spread_slots, without_nics
 from ffplan.design.money_sections import money_sections, reliability_section, workload_section
 from ffplan.design.networks import network_design, network_document, nic_faults
 from ffplan.design.resolved import FabricParts, ResolvedDesign, ResolvedGroup, ResolvedNetwork
@@ -90,7 +93,7 @@ class _Resolver:
                     "choose a server with a NIC whose network is `compute` or `both`",
                 )
             )
-        return ResolvedGroup(
+        found = ResolvedGroup(
             group=group,
             position=position,
             server=server,
@@ -98,6 +101,28 @@ class _Resolver:
             nics=tuple(nic for nic in nics if nic),
             accelerator=accelerator,
             fabric_nics=fabric_nics,
+        )
+        return found if group.nics is None or len(found.nics) < len(server.nics) else self.fewer(found)
+
+    def fewer(self, found: ResolvedGroup) -> ResolvedGroup:
+        """Return a group whose nodes are bought with as many NICs on the fabric as it asks for."""
+        wanted, slots = found.group.nics or 0, found.fabric_nics
+        if wanted > len(slots):
+            words = f"`{found.server.id}` has {plural(len(slots), 'NIC')} for this fabric, not {wanted:,}"
+            remedy = f"use up to {len(slots)}, or leave `nics` out"
+            self.faults.append(
+                self.document.finding("reference-kind", ("nodes", found.position, "nics"), words, remedy)
+            )
+            return found
+        kept = spread_slots(slots, wanted)
+        gone = tuple(slot for slot in slots if slot not in kept)
+        server, nics = without_nics(found.server, found.nics, gone)
+        return replace(
+            found,
+            server=server,
+            nics=nics,
+            fabric_nics=tuple(slot - sum(other < slot for other in gone) for slot in kept),
+            left_out=tuple(found.nics[slot] for slot in gone),
         )
 
     def fabric(self, spec: Design, document: Document) -> FabricParts | None:

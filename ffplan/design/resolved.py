@@ -32,6 +32,8 @@ class ResolvedGroup:
     accelerator: Accelerator | None
     fabric_nics: tuple[int, ...]
     """Positions of the NIC slots that this fabric joins."""
+    left_out: tuple[Nic, ...] = ()
+    """NICs of the server's file that the nodes are bought without."""
 
     def nic_rates(self, port_gbyte_s: float, stripes: int = 1) -> tuple[float, ...]:
         """Return the rate of each NIC on the fabric over `stripes` ports of that rate [GB/s]."""

@@ -45,6 +45,8 @@ class NodeGroup(Frozen):
     """Catalogue id of the server."""
     count: Count
     """Number of nodes."""
+    nics: SmallCount | None = None
+    """NICs of each node on the fabric, spread evenly over its slots; the others are not bought. All if omitted."""
     zones: Literal["split", "every"] = "split"
     """`split`: the nodes are divided over the zones. `every`: each node has NICs in every zone."""
     per_rack: SmallCount | None = None

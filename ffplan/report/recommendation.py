@@ -4,62 +4,134 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, kilowatts, number, percent
+from ffplan.base.formatting import amount, kilowatts, listed, number, percent
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks
 
 if TYPE_CHECKING:
-    from ffplan.results.recommendation import RecommendedDesign, RecommendReport
+    from ffplan.results.recommendation import LimitPrice, RecommendedDesign, RecommendReport
+
+AIMS = {
+    "capex": "the smallest purchase",
+    "tco": "the least cost over the life",
+    "token": "the cheapest token",
+    "power": "the least power",
+    "accelerators": "the fewest accelerators",
+}
+MOSTLY = 0.25
+"""Part of a price that is recalled from which the first lines say so [1]."""
+HEADER = ("design", "GPUs", "days", "to buy", "over life", "M tokens", "peak")
 
 
-def _rows(designs: tuple[RecommendedDesign, ...]) -> tuple[tuple[str, ...], ...]:
+SURE = ("design", "best in", "days, P10 to P90", "in time", "to buy", "recalled")
+
+
+def _short(item: RecommendedDesign, r: RecommendReport) -> str:
+    """Return the name of a design without the model's, which all share."""
+    return item.name.removeprefix(f"{r.model}-")
+
+
+def _rows(designs: tuple[RecommendedDesign, ...], r: RecommendReport) -> tuple[tuple[str, ...], ...]:
     return tuple(
         (
-            item.name + (" *" if item.could_be_best else ""),
+            _short(item, r),
             f"{item.accelerators:,}",
-            f"{item.switches:,} {item.switch}",
-            f"{number(item.days, 3)} ({number(item.days_p10, 3)} to {number(item.days_p90, 3)})",
+            number(item.days, 3),
             amount(item.capex),
-            f"{amount(item.capex_low)} to {amount(item.capex_high)}",
+            amount(item.tco),
+            number(item.cost_per_million_tokens, 3),
             kilowatts(item.facility_peak_kw),
         )
         for item in designs
     )
 
 
-HEADER = ("design", "GPUs", "switches", "days", "to buy", "range", "peak")
+def _chances(r: RecommendReport) -> tuple[tuple[str, ...], ...]:
+    return tuple(
+        (
+            _short(item, r),
+            percent(item.best_share or 0.0),
+            f"{number(item.days_p10, 3)} to {number(item.days_p90, 3)}",
+            percent(item.in_time_share or 0.0),
+            f"{amount(item.capex_low)} to {amount(item.capex_high)}",
+            percent(item.recalled_share),
+        )
+        for item in r.designs
+    )
+
+
+def _limit_words(item: LimitPrice, r: RecommendReport) -> str:
+    """Return what a limit costs, in words."""
+    figures = {"W": kilowatts(item.looser / 1e3), "currency": f"{amount(item.looser)} {r.currency}"}
+    looser = figures.get(item.unit, number(item.looser, 3))
+    if item.name is None:
+        return f"with {looser} nothing meets the target either"
+    if item.saving is None:
+        return f"with {looser} {item.name} meets the target"
+    return f"with {looser} {item.name} saves {percent(item.saving)}" if item.saving else f"{looser} saves nothing"
+
+
+def _target(r: RecommendReport) -> str:
+    if r.sustained_pflops is not None:
+        return f"keeps up {number(r.sustained_pflops, 3)} PFLOP/s on {r.model}"
+    return f"trains {r.model} on {number(r.tokens / 1e12)} T tokens in {number(r.days)} days"
 
 
 def _headline(r: RecommendReport) -> str:
-    tokens = f"{number(r.tokens / 1e12)} T tokens"
     if not r.designs:
-        return f"No design trains {r.model} on {tokens} in {number(r.days)} days within the limits."
+        opens = [item.limit for item in r.limits if item.name is not None]
+        text = f"No design {_target(r)} within the limits."
+        return f"{text} A tenth more {listed(opens)} would do." if len(opens) == 1 else text
     best = r.designs[0]
     text = (
-        f"{best.accelerators:,} {best.accelerator} train {r.model} on {tokens} in {number(best.days, 3)} of "
-        f"{number(r.days)} days and cost {amount(best.capex)} {r.currency} to buy."
+        f"{best.accelerators:,} {best.accelerator} are {AIMS[r.aim]} that {_target(r)}: {number(best.days, 3)} days, "
+        f"{amount(best.capex)} {r.currency} to buy, {amount(best.tco)} over their life."
     )
-    if r.patient_capex is not None and r.patient_days is not None and r.patient_capex < best.capex:
-        saved = 1 - r.patient_capex / best.capex
-        text += f" A tenth more time saves {percent(saved)}: {amount(r.patient_capex)} {r.currency}."
+    wins = sum(item.best_share or 0.0 for item in r.designs if item.accelerator == best.accelerator)
+    text += f" Of the designs below, {best.accelerator} is the best in {percent(wins)} of the draws"
+    recalled = f"; {percent(best.recalled_share)} of its price is recalled: ask for a quote."
+    text += recalled if best.recalled_share >= MOSTLY else "."
+    dearest = r.limits[0] if r.limits else None
+    if dearest is not None and dearest.saving:
+        text += f" The dearest limit is {dearest.limit}: a tenth more saves {percent(dearest.saving)}."
     factor = best.days_p90 / best.days
-    if best.days_p90 > r.days:
-        text += f" For nine chances in ten, size it for `--days {number(r.days / factor, 3)}`."
+    if best.days_p90 > r.days and r.sustained_pflops is None:
+        text += f" For nine chances in ten of being in time, size it for `--days {number(r.days / factor, 3)}`."
     return text
 
 
+def _designs(r: RecommendReport) -> list[Block]:
+    if not r.designs:
+        return []
+    how = tuple(
+        (_short(item, r), f"{item.switches:,} {item.switch}; {item.plan}; MFU {percent(item.mfu)}; {item.idea}")
+        for item in r.designs
+    )
+    blocks: list[Block] = [
+        Grid("Designs that meet it", _rows(r.designs, r), HEADER, style="plain"),
+        Grid("How sure", _chances(r), SURE, style="plain"),
+        Lines("How", how),
+    ]
+    other = tuple((_short(item, r), item.differs) for item in r.designs[1:] if item.differs)
+    return [*blocks, Lines("In place of the best one's", other)] if other else blocks
+
+
 def _blocks(r: RecommendReport) -> list[Block]:
-    blocks: list[Block] = [Remarks((_headline(r),))]
-    if r.designs:
-        blocks.append(Grid("Designs that meet it", _rows(r.designs), HEADER, style="plain"))
-        if any(item.could_be_best for item in r.designs):
-            blocks.append(Remarks(("* could be the best at the low end of its prices: ask for quotes.",)))
-        plans = tuple((item.name, f"{item.plan}; MFU {percent(item.mfu)}; {item.idea}") for item in r.designs)
-        blocks.append(Lines("How", plans))
+    blocks: list[Block] = [Remarks((_headline(r),)), *_designs(r)]
+    if r.limits:
+        words = tuple((item.limit, _limit_words(item, r)) for item in r.limits)
+        blocks.append(Lines("A tenth more of each limit", words))
     if r.near:
-        near = tuple((*row[:1], item.breaks, *row[1:]) for row, item in zip(_rows(r.near), r.near, strict=True))
+        near = tuple(
+            (row[0], listed([f"{name} x {number(ratio, 3)}" for name, ratio in item.breaks.items()]), *row[1:])
+            for row, item in zip(_rows(r.near, r), r.near, strict=True)
+        )
         blocks.append(Grid("Near", near, ("design", "breaks", *HEADER[1:]), style="plain"))
     if r.left_out:
-        blocks.append(Lines("Left out", tuple((item.accelerator, item.reason) for item in r.left_out)))
+        reasons: dict[str, list[str]] = {}
+        for one in r.left_out:
+            reasons.setdefault(one.reason, []).append(one.accelerator)
+        left = tuple(f"{listed(names)}: {reason}" for reason, names in reasons.items())
+        blocks.append(Lines("Left out", tuple(("", text) for text in left)))
     files = [item.file for item in r.designs if item.file]
     if files:
         blocks.append(Remarks((f"Written: {', '.join(files)}. Next: ffplan compare {' '.join(files[:3])}",)))

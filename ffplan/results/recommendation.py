@@ -27,6 +27,12 @@ class RecommendedDesign:
     """Compute nodes."""
     switches: int
     """Switches of the fabric."""
+    nics: int
+    """NICs of a node on the fabric."""
+    racks: int
+    """Racks that it fills."""
+    differs: str
+    """What it has in place of the best design's; empty of the best, and of designs that break a limit."""
     days: float
     """Days of the run, interruptions included."""
     days_p10: float
@@ -43,16 +49,45 @@ class RecommendedDesign:
     """At the low end of the known prices [currency]."""
     capex_high: float
     """At the high end of the known prices [currency]."""
-    cost_per_million_tokens: float | None
-    """Cost of a million tokens of the run, ownership included [currency]; null where nothing prices it."""
+    recalled_share: float
+    """Part of the bill of materials whose prices are recalled, with no source that was seen [1]."""
+    tco: float
+    """Cost over the life of the hardware [currency]."""
+    cost_per_million_tokens: float
+    """Cost of a million tokens of the run, ownership included [currency]."""
+    sustained_pflops: float
+    """Model operations that it keeps up, interruptions included [PFLOP/s]."""
     facility_peak_kw: float
     """Facility power with everything at its maximum [kW]."""
-    breaks: str
-    """The limits that it breaks, of days, capex and power; empty where it keeps all."""
-    could_be_best: bool
-    """Whether its low price lies below the likely price of the best."""
+    breaks: dict[str, float]
+    """The limits that it breaks, each with its figure over the limit [1]."""
+    best_share: float | None
+    """Share of the draws of prices and speeds in which it is the best of these designs, each resized to its drawn
+    speed [1]; null of designs that break a limit."""
+    in_time_share: float | None
+    """Share of the draws in which it is in time at the size it has [1]; null of designs that break a limit."""
     file: str | None
     """The design file, where one was written."""
+
+
+@record
+class LimitPrice:
+    """What a limit costs."""
+
+    limit: str
+    """days, capex, tco, power or racks."""
+    unit: str
+    """Its unit."""
+    most: float
+    """The limit."""
+    looser: float
+    """The limit, looser by a tenth."""
+    name: str | None
+    """The best design under the looser limit; null where nothing meets the target even so."""
+    aim: float | None
+    """Its figure of what is to be least."""
+    saving: float | None
+    """What the looser limit saves of the best design's [1]; null where there is none."""
 
 
 @record
@@ -67,7 +102,7 @@ class UnsizedAccelerator:
 
 @record
 class RecommendReport(Result):
-    """The smallest purchases that train a model in a given time."""
+    """The best purchases that train a model in a given time."""
 
     schema_version: str
     """Version of this document's format."""
@@ -83,16 +118,22 @@ class RecommendReport(Result):
     """Currency of every amount."""
     price_book: str
     """Catalogue id of the price book."""
+    aim: str
+    """What is to be least: capex, tco, token, power or accelerators."""
+    sustained_pflops: float | None
+    """Rate that was asked for [PFLOP/s]; null where days and tokens were."""
+    slack: float
+    """How much above the best the alternatives may lie [1]."""
+    draws: int
+    """Draws behind the shares."""
     designs: tuple[RecommendedDesign, ...]
-    """Designs that meet the target, one or two for each accelerator, the smallest purchase first."""
+    """Designs that meet the target, the best first: those near it that differ most, then one of each accelerator."""
     near: tuple[RecommendedDesign, ...]
     """Designs that break a limit, the nearest first."""
     left_out: tuple[UnsizedAccelerator, ...]
     """Accelerators that were not sized to the end."""
-    patient_days: float | None
-    """Days of the smallest purchase of the best accelerator with a tenth more time; null without one."""
-    patient_capex: float | None
-    """Its bill of materials [currency]."""
+    limits: tuple[LimitPrice, ...]
+    """What each limit costs, the dearest first."""
     assumptions: tuple[str, ...]
     """Assumptions behind the result."""
 

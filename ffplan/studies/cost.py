@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan import __version__
-from ffplan.base.array_math import Number
+from ffplan.base.array_math import Number, maximum
 from ffplan.base.record import record
 from ffplan.cost.account import Account, RunJob, RunOutcome, YearAccount, account_run, account_year
 from ffplan.cost.draws import sample
@@ -290,7 +290,7 @@ def _tco(ledger: Ledger, v: Values, year: YearAccount, drawn: YearAccount, bom: 
     life = float(v["life"])
     running = float(running_month(year))
     rate = float(v["capital"])
-    flow = cash_flow(purchases(ledger, v, year), running, life * MONTHS, _remaining(ledger, v, year), rate)
+    flow = cash_flow(purchases(ledger, v, year), running, life * MONTHS, float(_remaining(ledger, v, year)), rate)
     return out.Tco(
         currency=ledger.owned.currency,
         partial=ledger.left_out,
@@ -310,15 +310,36 @@ def _tco(ledger: Ledger, v: Values, year: YearAccount, drawn: YearAccount, bom: 
     )
 
 
-def _remaining(ledger: Ledger, v: Values, year: YearAccount) -> float:
+def _remaining(ledger: Ledger, v: Values, year: YearAccount) -> Number:
     """Return what is left at the end of the hardware's life: its residual value, and the rest of an own building."""
     if ledger.owned.rent is not None:
         return 0.0
-    hardware = float(year.purchase["hardware"] + year.purchase["discount"])
-    rest = 0.0
+    left: Number = (year.purchase["hardware"] + year.purchase["discount"]) * v["residual"]
     if ledger.owned.facility == "own":
-        rest = float(year.building) * max(1 - float(v["life"]) / float(v["building_life"]), 0.0)
-    return hardware * float(v["residual"]) + rest
+        left = left + year.building * maximum(1 - v["life"] / v["building_life"], 0.0)
+    return left
+
+
+def whole_life(ledger: Ledger, v: Values, year: YearAccount) -> Number:
+    """Return what a cluster that is bought at once costs over its life.
+
+    Args:
+        ledger: the design with its account.
+        v: inputs by name, numbers or draws.
+        year: its year, from the same inputs.
+
+    Returns:
+        [currency], shape of the inputs.
+
+    Equation:
+        purchase + running costs of its life - what is left at the end
+
+    Source:
+        Definition; the end of `tco.cash_flow`.
+    """
+    running = running_month(year) * MONTHS * v["life"]
+    found: Number = year.capex + year.building + running - _remaining(ledger, v, year)
+    return found
 
 
 def study_run(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: TimedJob) -> RunReport | None:

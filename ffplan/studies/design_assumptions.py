@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import listed
+from ffplan.base.formatting import listed, plural
 from ffplan.catalog.prices import PriceBook
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.fabric.sizing.striping import policy_words, switches_by_policy
@@ -66,6 +66,10 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
             f"{left} of {len(group.nics)} NICs of `{group.server.id}` belong to another network, which is "
             "neither counted nor priced."
         )
+    if group.left_out:
+        slots_left, priced = len(group.left_out), design.prices is None or group.left_out[0].id in design.prices.items
+        taken = "price and power are taken off" if priced else "the book has no price to take off"
+        yield f"{plural(slots_left, 'NIC')} of each `{group.server.id}` are left out; {taken} those of the server."
     if "storage" in planned:
         yield "Storage has a network of its own: its servers are not on the compute fabric."
     if planned:

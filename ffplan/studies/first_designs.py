@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
-from ffplan.catalog.parts import Link, Nic, Server, Switch
+from ffplan.catalog.parts import Link, Nic, NicSlot, Server, Switch
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
@@ -20,6 +20,13 @@ from ffplan.studies.design import study_design
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Protocol
+
+    class Builder(Protocol):
+        """What builds an idea with some nodes."""
+
+        def __call__(self, idea: Idea, nodes: int, first: Built | None = None) -> Built | None:
+            """Return the cheapest way to build an idea; None where no switch and no tiers hold it."""
 
 
 MESSAGE = "1 GiB"
@@ -42,6 +49,10 @@ class Wishes:
     model: str | None
     book: str
     pue: float
+    excluded: tuple[str, ...] = ()
+    """Servers, switches and links that are not bought."""
+    switches: tuple[str, ...] = ()
+    """Switches to choose from; all with a price if empty."""
 
 
 @record
@@ -54,6 +65,8 @@ class Idea:
     oversubscription: str
     other: bool = False
     """Another protocol than the first idea's: InfiniBand where that is Ethernet, or the other way round."""
+    nics: int | None = None
+    """NICs of a node on the fabric; all that the server has if None [1]."""
 
 
 IDEAS = (
@@ -140,16 +153,16 @@ class _Site:
     name: str
 
 
-def _of(catalog: Catalog, kind: str, book: PriceBook) -> Iterator[str]:
-    """Yield parts of a kind that have a price and are sold."""
+def _of(catalog: Catalog, kind: str, book: PriceBook, excluded: tuple[str, ...]) -> Iterator[str]:
+    """Yield parts of a kind that have a price, are sold, and are not excluded."""
     for name in catalog.ids_of(kind):
-        if name in book.items and not catalog.entry(name).part.announced:
+        if name in book.items and name not in excluded and not catalog.entry(name).part.announced:
             yield name
 
 
-def _links(catalog: Catalog, book: PriceBook, rate: float) -> tuple[Link, Link] | None:
+def _links(catalog: Catalog, book: PriceBook, rate: float, excluded: tuple[str, ...]) -> tuple[Link, Link] | None:
     """Return the cheapest links of a rate to a leaf and between switches; None where none reaches."""
-    links = [catalog.entry(name).part for name in _of(catalog, "link", book)]
+    links = [catalog.entry(name).part for name in _of(catalog, "link", book, excluded)]
     fitting = [link for link in links if isinstance(link, Link) and link.rate.value == rate]
     found = []
     for reach in (RACK_REACH, HALL_REACH):
@@ -160,18 +173,19 @@ def _links(catalog: Catalog, book: PriceBook, rate: float) -> tuple[Link, Link] 
     return found[0], found[1]
 
 
-def priced_server(catalog: Catalog, accelerator: str, book: PriceBook) -> Server:
+def priced_server(catalog: Catalog, accelerator: str, book: PriceBook, excluded: tuple[str, ...] = ()) -> Server:
     """Return the server with an accelerator whose price for each is least.
 
     Args:
         catalog: the parts.
         accelerator: its catalogue id.
         book: the prices.
+        excluded: servers that are not bought.
 
     Raises:
         NoDesignError: where there is none.
     """
-    parts = [catalog.entry(name).part for name in _of(catalog, "server", book)]
+    parts = [catalog.entry(name).part for name in _of(catalog, "server", book, excluded)]
     found = [part for part in parts if isinstance(part, Server) and part.accelerator == accelerator]
     if not found:
         remedy = "add one with `--catalog`, or choose another accelerator"
@@ -179,15 +193,22 @@ def priced_server(catalog: Catalog, accelerator: str, book: PriceBook) -> Server
     return min(found, key=lambda part: (book.items[part.id].value / len(part.accelerators), part.id))
 
 
-def _choices(catalog: Catalog, server: Server, book: PriceBook) -> Iterator[_Parts]:
+def fabric_slots(server: Server) -> list[NicSlot]:
+    """Return the NICs of a server that the compute fabric may join."""
+    return [slot for slot in server.nics if slot.network in ("both", "compute")]
+
+
+def _choices(catalog: Catalog, server: Server, book: PriceBook, wishes: Wishes) -> Iterator[_Parts]:
     """Yield switches with links that take the server's NICs, whole or split ports."""
-    slots = [slot for slot in server.nics if slot.network in ("both", "compute")]
+    slots = fabric_slots(server)
     nics = [catalog.entry(slot.part).part for slot in slots]
     if not nics or not all(isinstance(nic, Nic) for nic in nics):
         return
     nic = nics[0]
     assert isinstance(nic, Nic)
-    for name in _of(catalog, "switch", book):
+    for name in _of(catalog, "switch", book, wishes.excluded):
+        if wishes.switches and name not in wishes.switches:
+            continue
         switch = catalog.entry(name).part
         assert isinstance(switch, Switch)
         if nic.fabrics and switch.fabric not in nic.fabrics:
@@ -196,7 +217,7 @@ def _choices(catalog: Catalog, server: Server, book: PriceBook) -> Iterator[_Par
         most = switch.splits.value if switch.splits else 1
         if breakout < 1 or switch.rate.value != breakout * nic.rate.value or breakout > max(1, most):
             continue
-        links = _links(catalog, book, switch.rate.value)
+        links = _links(catalog, book, switch.rate.value, wishes.excluded)
         if links is not None:
             yield _Parts(server=server, switch=switch, breakout=breakout, endpoint=links[0], between=links[1])
 
@@ -205,7 +226,8 @@ def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str
     """Return a design file with comments."""
     wishes, name = site.wishes, site.name
     per = len(parts.server.accelerators)
-    rails = len([slot for slot in parts.server.nics if slot.network in ("both", "compute")])
+    rails = idea.nics or len(fabric_slots(parts.server))
+    fewer = f", nics: {idea.nics}" if idea.nics else ""
     family = idea.family if rails > 1 else "fat-tree"
     limits = []
     if wishes.watts is not None:
@@ -217,7 +239,7 @@ def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str
         f"description: {nodes * per:,} {wishes.accelerator}, {idea.name}",
         "",
         "nodes:",
-        f"  - {{role: compute, server: {parts.server.id}, count: {nodes}}}  # {per} accelerators, {rails} NICs each",
+        f"  - {{role: compute, server: {parts.server.id}, count: {nodes}{fewer}}}  # {per} accelerators each",
         "",
         "fabric:",
         f"  family: {family}  # fat-tree, rail-optimised, rail-only or dragonfly",
@@ -266,8 +288,10 @@ def _cheapest(idea: Idea, nodes: int, site: _Site, first: Built | None) -> Built
     return min(found, key=lambda item: (item.cost, item.text)) if found else None
 
 
-def builder(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[Callable[[Idea, int], Built | None], Server]:
+def builder(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[Builder, Server]:
     """Return what builds an idea with some nodes in the cheapest way, and the server.
+
+    An idea of the other protocol takes, third, the design whose protocol it must not have.
 
     Args:
         wishes: accelerator, prices and site.
@@ -279,12 +303,12 @@ def builder(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[Callable[[Id
     """
     book = catalog.entry(wishes.book).part
     assert isinstance(book, PriceBook)
-    server = priced_server(catalog, wishes.accelerator, book)
-    choices = tuple(_choices(catalog, server, book))
+    server = priced_server(catalog, wishes.accelerator, book, wishes.excluded)
+    choices = tuple(_choices(catalog, server, book, wishes))
 
-    def build(idea: Idea, nodes: int) -> Built | None:
+    def build(idea: Idea, nodes: int, first: Built | None = None) -> Built | None:
         site = _Site(wishes=wishes, catalog=catalog, choices=choices, name=f"{prefix}-{idea.name}")
-        return _cheapest(idea, nodes, site, None)
+        return _cheapest(idea, nodes, site, first)
 
     return build, server
 
@@ -342,7 +366,7 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
     book = catalog.entry(wishes.book).part
     assert isinstance(book, PriceBook)
     server = priced_server(catalog, wishes.accelerator, book)
-    choices = tuple(_choices(catalog, server, book))
+    choices = tuple(_choices(catalog, server, book, wishes))
     step = server.nvlink.nodes if server.nvlink else 1
     found: list[Built] = []
     left: list[str] = []

@@ -1,4 +1,4 @@
-"""The report of a recommendation: the best designs of each accelerator, what is near, and what was left out."""
+"""The report of a recommendation: the best designs, what is near, what each limit costs, and what was left out."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from ffplan.cost.draws import quantile
 from ffplan.cost.inputs import error_input
 from ffplan.results import recommendation as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
-from ffplan.studies.recommend import broken
+from ffplan.studies.recommend import LOOSER
+from ffplan.studies.recommend_choice import differs
+from ffplan.studies.recommend_shares import DRAWS, chances
+from ffplan.studies.recommend_target import aim_of, broken
 
 if TYPE_CHECKING:
-    from ffplan.studies.recommend import Recommendation, SizedCluster, Target
-
-EACH = 2
-"""Designs of one accelerator that are kept [1]."""
+    from ffplan.catalog.store import Catalog
+    from ffplan.studies.recommend import LooserLimit, Recommendation
+    from ffplan.studies.recommend_shares import Chances
+    from ffplan.studies.recommend_target import SizedCluster, Target
 
 
 def spread(band: float) -> float:
@@ -43,13 +46,16 @@ def _plan(candidate: SizedCluster) -> str:
     return listed([*words, f"ZeRO {plan.zero}"] if plan.zero else words) or "one accelerator"
 
 
-def row(candidate: SizedCluster, target: Target, best: float | None, file: str | None) -> out.RecommendedDesign:
+def row(
+    candidate: SizedCluster, target: Target, best: SizedCluster | None, chance: Chances | None, file: str | None
+) -> out.RecommendedDesign:
     """Return a candidate as a row.
 
     Args:
         candidate: the design.
         target: what is wanted.
-        best: likely price of the best design [currency].
+        best: the best design; None of one that breaks a limit.
+        chance: how often it is the best, and in time.
         file: its file, where one was written.
     """
     built, study = candidate.built, candidate.study
@@ -64,8 +70,11 @@ def row(candidate: SizedCluster, target: Target, best: float | None, file: str |
         server=built.design.compute.server.id,
         switch=built.design.switch.id,
         accelerators=found.accelerators,
-        nodes=found.nodes["compute"],
+        nodes=candidate.nodes,
         switches=found.fabric.switches.total,
+        nics=len(built.design.compute.fabric_nics),
+        racks=study.power.racks,
+        differs=differs(candidate, best) if best is not None else "",
         days=candidate.days,
         days_p10=candidate.days / spread(candidate.band),
         days_p90=candidate.days * spread(candidate.band),
@@ -74,58 +83,63 @@ def row(candidate: SizedCluster, target: Target, best: float | None, file: str |
         capex=candidate.capex,
         capex_low=bom.total_low,
         capex_high=bom.total_high,
-        cost_per_million_tokens=run.cost_per_million_tokens.likely if run.cost_per_million_tokens else None,
+        recalled_share=sum(line.total for line in bom.lines if line.status == "R") / bom.total,
+        tco=candidate.tco,
+        cost_per_million_tokens=candidate.token_cost,
+        sustained_pflops=candidate.timed.job.tflops_gpu * candidate.timed.job.gpus * run.effective / 1e3,
         facility_peak_kw=study.power.facility_peak_kw,
         breaks=broken(candidate, target),
-        could_be_best=best is not None and bom.total_low < best < candidate.capex,
+        best_share=chance.best if chance else None,
+        in_time_share=chance.in_time if chance else None,
         file=file,
     )
 
 
-def kept(found: Recommendation, most: int) -> list[SizedCluster]:
-    """Return the designs that are reported: the cheapest of each accelerator, at most two of one.
-
-    Args:
-        found: what was found.
-        most: designs wanted [1].
-    """
-    chosen: list[SizedCluster] = []
-    for candidate in found.meet:
-        same = [item for item in chosen if item.accelerator == candidate.accelerator]
-        if len(same) < (EACH if len(chosen) < EACH else 1):
-            chosen.append(candidate)
-    return chosen[:most]
-
-
 def _near(found: Recommendation, target: Target) -> list[SizedCluster]:
     """Return the designs that break a limit, by how far they break it, one of each accelerator."""
-
-    def beyond(candidate: SizedCluster) -> float:
-        over = [candidate.days / target.days]
-        over += [candidate.capex / target.capex] if target.capex else []
-        over += [candidate.built.watts / target.watts] if target.watts else []
-        return max(over)
-
     first: dict[str, SizedCluster] = {}
-    for candidate in sorted(found.miss, key=lambda item: (beyond(item), item.accelerator)):
+    for candidate in sorted(found.miss, key=lambda item: (max(broken(item, target).values()), item.accelerator)):
         first.setdefault(candidate.accelerator, candidate)
     return list(first.values())
 
 
+def _limit(item: LooserLimit, target: Target, best: SizedCluster | None) -> out.LimitPrice:
+    """Return what a limit costs."""
+    aim = aim_of(item.best, target) if item.best else None
+    saving = max(1 - aim / aim_of(best, target), 0.0) if best and aim is not None else None
+    return out.LimitPrice(
+        limit=item.limit.name,
+        unit=item.limit.unit,
+        most=item.limit.most,
+        looser=item.limit.most * LOOSER,
+        name=item.best.built.assessment.design.name if item.best else None,
+        aim=aim,
+        saving=saving,
+    )
+
+
 def recommendation(
-    found: Recommendation, target: Target, currency: str, chosen: list[SizedCluster], files: list[str | None]
+    found: Recommendation,
+    target: Target,
+    catalog: Catalog,
+    currency: str,
+    chosen: list[SizedCluster],
+    files: list[str | None],
 ) -> out.RecommendReport:
     """Return the report.
 
     Args:
         found: what was found.
         target: what was wanted.
+        catalog: the parts.
         currency: currency of the price book.
         chosen: the designs to report.
         files: the file of each.
     """
-    best = chosen[0].capex if chosen else None
-    patient = found.patient
+    best = found.meet[0] if found.meet else None
+    shares = chances(chosen, target, catalog)
+    limits = [_limit(item, target, best) for item in found.looser]
+    rows = zip(chosen, shares, files, strict=True)
     return out.RecommendReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
@@ -134,19 +148,22 @@ def recommendation(
         days=target.days,
         currency=currency,
         price_book=target.book,
-        designs=tuple(row(item, target, best, file) for item, file in zip(chosen, files, strict=True)),
-        near=tuple(row(item, target, None, None) for item in _near(found, target)),
+        aim=target.aim,
+        sustained_pflops=target.sustained / 1e15 if target.sustained else None,
+        slack=target.slack,
+        draws=DRAWS,
+        designs=tuple(row(item, target, best, chance, file) for item, chance, file in rows),
+        near=tuple(row(item, target, None, None, None) for item in _near(found, target)),
         left_out=tuple(out.UnsizedAccelerator(name, reason) for name, reason in sorted(found.left_out.items())),
-        patient_days=patient.days if patient else None,
-        patient_capex=patient.capex if patient else None,
+        limits=tuple(sorted(limits, key=lambda item: (-(item.saving or 0.0), item.name is None, item.limit))),
         assumptions=(
-            "Each cluster is sized at full bandwidth with the cheapest server, switch and links of the price book; "
-            "leaner fabrics are then tried at that size.",
+            "Each cluster is the smallest in time, with the cheapest switch and links of the price book. Fewer NICs "
+            "are tried while that helps, then leaner fabrics with them, each sized again.",
             "The step is that of the fastest plan found, at a batch near the usual 4 million tokens; days count "
             "interruptions as the ownership profile has them.",
             "Days are likely ones, with P10 to P90 by the model's error over published runs: a target that is only "
             "just met is missed about as often as not.",
-            "Prices are likely ones. A design whose low price lies below the best one's likely price is marked: the "
-            "ranking rests on quotes that you do not have yet.",
+            "The share of `best` draws prices and speeds for all designs together, and resizes each to its drawn "
+            "speed: it tells how far the ranking rests on quotes and measurements that you do not have yet.",
         ),
     )

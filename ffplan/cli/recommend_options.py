@@ -1,0 +1,84 @@
+"""Options of `ffplan recommend`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from ffplan.cli.options import complete_part
+
+MOST_DAYS = 3650.0
+
+
+class Aim(StrEnum):
+    """What is to be least."""
+
+    CAPEX = "capex"
+    TCO = "tco"
+    TOKEN = "token"
+    POWER = "power"
+    ACCELERATORS = "accelerators"
+
+
+AllowedOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--accelerator",
+        "-a",
+        metavar="ID",
+        help="Accelerator to choose from; all with a price if omitted. May be repeated.",
+        autocompletion=complete_part("accelerator"),
+    ),
+]
+SwitchOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--switch",
+        metavar="ID",
+        help="Switch to choose from; all with a price if omitted. May be repeated.",
+        autocompletion=complete_part("switch"),
+    ),
+]
+SustainedOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sustained",
+        metavar="RATE",
+        help="Model operations to keep up, interruptions included, such as '400 PFLOP/s'; in place of --days.",
+    ),
+]
+ModelOption = Annotated[
+    str, typer.Option("--model", "-m", metavar="ID", help="Model to train.", autocompletion=complete_part("model"))
+]
+TokensOption = Annotated[str | None, typer.Option("--tokens", metavar="N", help="Tokens to train on, such as 2T.")]
+DaysOption = Annotated[
+    float | None, typer.Option("--days", min=0.01, max=MOST_DAYS, help="Days that the run may take, restarts included.")
+]
+AimOption = Annotated[Aim, typer.Option("--aim", help="What is to be least.")]
+CapexOption = Annotated[
+    str | None, typer.Option("--capex", metavar="MONEY", help="Most that the purchase may come to, such as '$40M'.")
+]
+TcoOption = Annotated[
+    str | None, typer.Option("--tco", metavar="MONEY", help="Most that it may cost over the life of the hardware.")
+]
+PowerOption = Annotated[
+    str | None, typer.Option("--power", metavar="POWER", help="Most that the facility may draw, such as 5MW.")
+]
+RacksOption = Annotated[int | None, typer.Option("--racks", min=1, help="Most racks that it may fill.")]
+ExcludeOption = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", metavar="ID", help="Accelerator, server, switch or link to leave out. Repeatable."),
+]
+SlackOption = Annotated[
+    float, typer.Option("--slack", min=0.0, max=10.0, help="How far above the best alternatives may lie.")
+]
+PricesOption = Annotated[
+    str, typer.Option("--prices", metavar="ID", help="Price book.", autocompletion=complete_part("price-book"))
+]
+PueOption = Annotated[float, typer.Option("--pue", min=1.0, max=5.0, help="Facility over IT power.")]
+BestOption = Annotated[int, typer.Option("--best", min=1, max=50, help="Designs to report.")]
+FolderOption = Annotated[
+    str | None, typer.Option("--folder", metavar="DIR", help="Write the designs into this folder.")
+]

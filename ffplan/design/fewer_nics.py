@@ -1,0 +1,53 @@
+"""A server bought with fewer NICs than its catalogue file lists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ffplan.catalog.evidence import PowerFigure
+    from ffplan.catalog.parts import Nic, Server, StorageServer
+
+
+def spread_slots(slots: tuple[int, ...], wanted: int) -> tuple[int, ...]:
+    """Return the slots that keep their NIC: evenly spread in the order of the file, the first among them.
+
+    Args:
+        slots: positions of the NICs to choose from.
+        wanted: how many stay [1].
+
+    Equation:
+        slot floor(i n / k) of n for NIC i of k
+
+    Source:
+        Definition.
+    """
+    return tuple(slots[place * len(slots) // wanted] for place in range(wanted))
+
+
+def _less(figure: PowerFigure | None, watts: float) -> PowerFigure | None:
+    """Return a power without that of what is left out; a low or high end moves with it."""
+    if figure is None:
+        return None
+    ends = {name: max(end - watts, 0.0) for name in ("low", "high") if (end := getattr(figure, name)) is not None}
+    return figure.model_copy(update={"value": max(figure.value - watts, 0.0), **ends})
+
+
+def without_nics(
+    server: Server | StorageServer, nics: tuple[Nic, ...], left_out: tuple[int, ...]
+) -> tuple[Server | StorageServer, tuple[Nic, ...]]:
+    """Return a server, and its NICs, without some: slots gone, and powers lower by what these NICs draw.
+
+    Args:
+        server: the server.
+        nics: its NICs, one per slot.
+        left_out: positions of the slots that go.
+    """
+    drawn = [nics[slot].power for slot in left_out]
+    watts = sum(figure.value for figure in drawn if figure is not None)
+    power = server.power.model_copy(
+        update={name: _less(getattr(server.power, name), watts) for name in ("idle", "training", "maximum")}
+    )
+    kept = [slot for slot in range(len(nics)) if slot not in left_out]
+    made = server.model_copy(update={"nics": tuple(server.nics[slot] for slot in kept), "power": power})
+    return made, tuple(nics[slot] for slot in kept)

@@ -1,0 +1,189 @@
+"""What a recommendation is asked for: the target, its limits and its aim, and a design that was sized for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ffplan.base.array_math import real
+from ffplan.base.record import record
+from ffplan.results.cost import CostStudy
+from ffplan.studies.first_designs import Built
+from ffplan.studies.usual_job import TimedJob
+from ffplan.training.model_flops import sequence_flops
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.training.model_shape import ModelShape
+
+USUAL_DAYS = 30.0
+"""Days of the run that a sustained rate is asked of, where none are given."""
+
+
+@record
+class KeptLimit:
+    """A limit that a design must keep."""
+
+    name: str
+    """days, capex, tco, power or racks."""
+    most: float
+    unit: str
+
+
+@record
+class Target:
+    """What is to be reached, and within which limits."""
+
+    model: str
+    tokens: float
+    days: float
+    book: str
+    pue: float
+    aim: str = "capex"
+    """What is to be least, a name of `AIMS`."""
+    capex: float | None = None
+    """Most that the purchase may come to [currency of the book]."""
+    tco: float | None = None
+    """Most that the cluster may cost over its life [currency of the book]."""
+    watts: float | None = None
+    """Most that the facility may draw at its peak [W]."""
+    racks: float | None = None
+    """Most racks that it may fill [1]."""
+    allowed: tuple[str, ...] = ()
+    """Accelerators to choose from; all with a price if empty."""
+    switches: tuple[str, ...] = ()
+    """Switches to choose from; all with a price if empty."""
+    excluded: tuple[str, ...] = ()
+    """Parts that are not bought."""
+    slack: float = 0.1
+    """How much above the best an alternative may lie [1]."""
+    sustained: float | None = None
+    """Model operations that it keeps up, interruptions included, where that was asked [FLOP/s]."""
+
+    @property
+    def limits(self) -> tuple[KeptLimit, ...]:
+        """The limits that are given, days first."""
+        given = (
+            KeptLimit("days", self.days, "day"),
+            KeptLimit("capex", self.capex or 0.0, "currency"),
+            KeptLimit("tco", self.tco or 0.0, "currency"),
+            KeptLimit("power", self.watts or 0.0, "W"),
+            KeptLimit("racks", self.racks or 0.0, "1"),
+        )
+        return tuple(limit for limit in given if limit.most)
+
+    def looser(self, name: str, factor: float) -> Target:
+        """Return the target with one limit loosened.
+
+        Args:
+            name: the limit, one that is given.
+            factor: the limit over what it was [1].
+        """
+        most = factor * next(limit.most for limit in self.limits if limit.name == name)
+        if name == "days":
+            return replace(self, days=most)
+        if name == "capex":
+            return replace(self, capex=most)
+        if name == "tco":
+            return replace(self, tco=most)
+        return replace(self, watts=most) if name == "power" else replace(self, racks=most)
+
+
+@record
+class SizedCluster:
+    """A design that was tried, with its run."""
+
+    accelerator: str
+    built: Built
+    study: CostStudy
+    """Its cost with the run."""
+    timed: TimedJob
+
+    @property
+    def band(self) -> float:
+        """Mean of absolute errors of the modelled time [1]."""
+        return self.timed.report.error_band
+
+    @property
+    def days(self) -> float:
+        """Days of the run, interruptions included."""
+        assert self.study.run is not None
+        return self.study.run.days.likely
+
+    @property
+    def capex(self) -> float:
+        """Its bill of materials [currency]."""
+        return self.built.cost
+
+    @property
+    def tco(self) -> float:
+        """Its cost over its life [currency]."""
+        assert self.study.tco is not None
+        return self.study.tco.total
+
+    @property
+    def token_cost(self) -> float:
+        """Cost of a million tokens [currency]."""
+        assert self.study.run is not None
+        assert self.study.run.cost_per_million_tokens is not None
+        return self.study.run.cost_per_million_tokens.likely
+
+    @property
+    def nodes(self) -> int:
+        """Its compute nodes."""
+        return self.built.assessment.nodes["compute"]
+
+
+AIMS: dict[str, Callable[[SizedCluster], float]] = {
+    "capex": lambda item: item.capex,
+    "tco": lambda item: item.tco,
+    "token": lambda item: item.token_cost,
+    "power": lambda item: item.built.watts,
+    "accelerators": lambda item: float(item.built.assessment.accelerators),
+}
+"""What may be made least: purchase, cost over the life, cost of a token, peak power, or accelerators."""
+_HELD: dict[str, Callable[[SizedCluster], float]] = {
+    "days": lambda item: item.days,
+    "capex": AIMS["capex"],
+    "tco": AIMS["tco"],
+    "power": AIMS["power"],
+    "racks": lambda item: float(item.study.power.racks),
+}
+
+
+def aim_of(candidate: SizedCluster, target: Target) -> float:
+    """Return the figure of a design that is to be least, in the unit of the aim."""
+    return AIMS[target.aim](candidate)
+
+
+def broken(candidate: SizedCluster, target: Target) -> dict[str, float]:
+    """Return the limits that a design breaks, by name, each with its figure over the limit [1].
+
+    Args:
+        candidate: the design.
+        target: what is wanted.
+    """
+    ratios = {limit.name: _HELD[limit.name](candidate) / limit.most for limit in target.limits}
+    return {name: ratio for name, ratio in ratios.items() if ratio > 1}
+
+
+def days_for(shape: ModelShape, sustained: float, tokens: float) -> float:
+    """Return the days that a number of tokens take at a sustained rate.
+
+    Args:
+        shape: the model.
+        sustained: model operations a second, interruptions included [FLOP/s].
+        tokens: the tokens [1].
+
+    Returns:
+        [day].
+
+    Equation:
+        tokens x operations of a token / rate / 86,400; operations of a token as for MFU, attention in full
+
+    Source:
+        `model_flops.sequence_flops`.
+    """
+    token = real(sequence_flops(shape, shape.sequence)) / shape.sequence
+    return real(tokens * token / sustained / 86_400)

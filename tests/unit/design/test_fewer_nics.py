@@ -1,0 +1,67 @@
+"""Nodes bought with fewer NICs than their server has: slots, price, power, fabric, and bad counts."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffplan.design.fewer_nics import spread_slots
+from tests.support import ROOT, ffplan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+POD = ROOT / "designs" / "superpod-h100-4su.yaml"
+
+
+def with_count(folder: Path, nics: str) -> str:
+    """Return a file of the design whose nodes have some NICs."""
+    file = folder / f"nics-{nics}.yaml"
+    file.write_text(POD.read_text().replace("count: 127,", f"count: 127, nics: {nics},"))
+    return str(file)
+
+
+def costed(file: str) -> dict[str, dict[str, float]]:
+    run = ffplan("cost", file, "--draws", "0", "-f", "json")
+    assert run.code == 0, run.err
+    return json.loads(run.out)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "slots"), [(8, (0, 1, 2, 3, 4, 5, 6, 7)), (4, (0, 2, 4, 6)), (3, (0, 2, 5)), (2, (0, 4)), (1, (0,))]
+)
+def test_slots_that_stay(wanted: int, slots: tuple[int, ...]) -> None:
+    assert spread_slots(tuple(range(8)), wanted) == slots
+
+
+def test_price_and_power_of_what_is_left_out(tmp_path: Path) -> None:
+    """127 nodes without four ConnectX-7 each: 508 NICs off the price, and 127 x 4 x 25 W off the rated power."""
+    whole, half = costed(str(POD)), costed(with_count(tmp_path, "4"))
+    servers = [line for line in half["bom"]["lines"] if line["kind"] == "servers"]  # type: ignore[attr-defined]
+    assert [(line["part"], line["quantity"]) for line in servers] == [("hgx-h100-8nic", 127), ("connectx-7-400g", -508)]
+    assert servers[1]["total"] == -508 * servers[1]["unit_price"]
+    assert half["bom"]["total"] == pytest.approx(sum(line["total"] for line in half["bom"]["lines"]))  # type: ignore[attr-defined]
+    nic = next(p for p in whole["power"]["parts"] if p["name"] == "compute")  # type: ignore[attr-defined]
+    fewer = next(p for p in half["power"]["parts"] if p["name"] == "compute")  # type: ignore[attr-defined]
+    assert nic["rated_kw"] - fewer["rated_kw"] == pytest.approx(127 * 4 * 25e-3)
+
+
+def test_all_of_them_change_nothing(tmp_path: Path) -> None:
+    one, two = (json.loads(ffplan("design", f, "-f", "json").out) for f in (str(POD), with_count(tmp_path, "8")))
+    named = ("design", "catalog", "findings")  # these name the file
+    assert {key: one[key] for key in one if key not in named} == {key: two[key] for key in two if key not in named}
+
+
+def test_the_fabric_of_one_nic(tmp_path: Path) -> None:
+    """127 endpoints at 32 downlinks a leaf: 4 leaves and 2 spines, in place of 32 and 16."""
+    found = json.loads(ffplan("design", with_count(tmp_path, "1"), "-f", "json").out)
+    switches = found["fabric"]["switches"]
+    assert [switches[name] for name in ("leaf", "spine", "total")] == [4, 2, 6]
+    assert any("7 NICs of each `hgx-h100-8nic` are left out" in text for text in found["assumptions"])
+
+
+def test_more_than_there_are(tmp_path: Path) -> None:
+    run = ffplan("design", with_count(tmp_path, "9"))
+    assert (run.code, "has 8 NICs for this fabric, not 9" in run.err) == (2, True)
