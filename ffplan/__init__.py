@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ffplan.api.designs import Design, load
     from ffplan.api.many import assess_many
     from ffplan.api.recovery import goodput, storage
+    from ffplan.api.search import recommend, sweep
     from ffplan.api.studies import assess, collective, compare, search, size, train
     from ffplan.base.errors import FfplanError, InputError, UsageError
     from ffplan.catalog.store import Catalog
@@ -32,9 +33,11 @@ _HOMES = {
     "costs": "ffplan.api.costs",
     "goodput": "ffplan.api.recovery",
     "load": "ffplan.api.designs",
+    "recommend": "ffplan.api.search",
     "search": "ffplan.api.studies",
     "size": "ffplan.api.studies",
     "storage": "ffplan.api.recovery",
+    "sweep": "ffplan.api.search",
     "train": "ffplan.api.studies",
 }
 __all__ = [
@@ -50,9 +53,11 @@ __all__ = [
     "costs",
     "goodput",
     "load",
+    "recommend",
     "search",
     "size",
     "storage",
+    "sweep",
     "train",
 ]
 

@@ -17,7 +17,7 @@ from ffplan.cli.output import Progress, emit
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.cli.sweep_file import PointsFile
+    from ffplan.cli.sweep_file import PointsTarget
     from ffplan.studies.sweep import Sweep, SweepQuery
     from ffplan.studies.sweep_rows import Kept
     from ffplan.studies.sweep_run import SweepJob
@@ -46,7 +46,7 @@ ParetoOption = Annotated[
 ]
 PointsOption = Annotated[
     str | None,
-    typer.Option("--points", metavar="FILE", help="Write every point to FILE.csv or FILE.jsonl, chunk by chunk."),
+    typer.Option("--points", metavar="FILE", help="Write every point to FILE.csv, .jsonl or .parquet, chunk by chunk."),
 ]
 TLS = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}
 """Files of TLS, by the name that Dask has for them."""
@@ -110,16 +110,19 @@ def _swept(
     query: SweepQuery, directions: dict[str, str], points: str | None, where: _Where, *, resume: bool
 ) -> tuple[Sweep, Total, bool]:
     """Run a sweep; return it, what it came to, and whether it was interrupted."""
-    from ffplan.cli.sweep_file import PointsFile, form_of
+    from ffplan.cli.sweep_file import PointsFile, PointsFolder, form_of
     from ffplan.studies.sweep import Sweep
     from ffplan.studies.sweep_rows import header
     from ffplan.studies.sweep_run import SweepJob
+    from ffplan.studies.sweep_shown import grid_axes
     from ffplan.studies.sweep_total import Total
 
-    own, total, target = Sweep(query), Total(directions), None
+    own, target = Sweep(query), None
+    total = Total(directions, grid_axes(query.points, own.names, directions))
     job = SweepJob(query, query.key, form_of(points), directions)
     if points is not None:
-        target = PointsFile(points, job.key, header(own, own.names, job.form or ""))
+        start = header(own, own.names, job.form or "")
+        target = PointsFolder(points, job.key) if job.form == "parquet" else PointsFile(points, job.key, start)
         target.start(total, resume=resume)
     stopped = _run(_chunks(job, own, total.chunks, where), own, total, target)
     if target is not None and not stopped:
@@ -127,14 +130,14 @@ def _swept(
     return own, total, stopped
 
 
-def _run(chunks: Iterator[Kept], sweep: Sweep, total: Total, target: PointsFile | None) -> bool:
+def _run(chunks: Iterator[Kept], sweep: Sweep, total: Total, target: PointsTarget | None) -> bool:
     """Take chunk after chunk; return whether it was interrupted."""
     progress, began, before = Progress("sweep"), time.monotonic(), total.points
     try:
         for part in chunks:
             total.take(part)
             if target is not None:
-                target.add(part.text, total)
+                target.add(part.data, total)
             rate = (total.points - before) / max(time.monotonic() - began, 1e-6)
             left = (sweep.points.count - total.points) / rate if rate else 0.0
             progress.step(total.points, sweep.points.count, f"points, {rate:,.0f} a second, {left:,.0f} s left")
@@ -176,6 +179,7 @@ def sweep(
 
     Exit code 1 where no point can be built.
     """
+    from ffplan.cli.page import with_extras
     from ffplan.inputs.design_files import find_design
     from ffplan.inputs.document import read_bytes
     from ffplan.report.sweep import sweep_document
@@ -198,7 +202,8 @@ def sweep(
         own, total, stopped = _swept(query, directions, points, where, resume=resume)
     except UsageError as error:
         raise UsageError(f"ffplan sweep: {str(error).removeprefix('ffplan sweep: ')}") from None
-    emit(sweep_document(sweep_report(own, own.design, total, stopped=stopped)), form, output)
+    document = sweep_document(sweep_report(own, own.design, total, stopped=stopped))
+    emit(with_extras(document, form, [file], catalog, "sweep"), form, output)
     if stopped:
         words = f"`--resume` continues {points}" if points else "with --points FILE, `--resume` can continue"
         typer.echo(f"ffplan sweep: stopped after {total.points:,} of {spanned.count:,} points; {words}", err=True)

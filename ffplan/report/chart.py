@@ -7,7 +7,7 @@ from typing import Literal
 
 from ffplan.base.record import record
 
-Kind = Literal["stack", "bars", "lines", "tornado", "waterfall"]
+Kind = Literal["stack", "bars", "lines", "tornado", "waterfall", "scatter", "heat", "parallel"]
 
 
 @record
@@ -24,7 +24,7 @@ class Point:
     high: float | None = None
     """Ends of its range, drawn as a bar of error."""
     x: float | None = None
-    """Place along the axis of a line chart."""
+    """Place along the axis of a chart of lines or points; the number of the line of parallel coordinates."""
 
 
 @record
@@ -39,7 +39,9 @@ class Chart:
     note: str = ""
     """How to read it."""
     x_title: str = ""
-    """Title of the other axis of a line chart."""
+    """Title of the other axis of a chart of lines or points, or of a heat map."""
+    y_title: str = ""
+    """Title of the axis down of a heat map, whose unit is that of its colours."""
     log: bool = False
     """The other axis is logarithmic."""
 

@@ -38,7 +38,7 @@ def _blocks(r: SweepReport) -> list[Block]:
         blocks.append(Grid("Cannot be built", refused, ("points", "why", "such as"), style="plain"))
     if r.front:
         names = list(r.directions)
-        header = (*(axis.path for axis in r.axes), *(f"{name} ({r.directions[name]})" for name in names), "")
+        header = (*(axis.path for axis in r.axes), *(f"{name} ({r.directions[name]})" for name in names), "note")
         rows = tuple(
             (*point.values.values(), *(number(point.metrics[name]) for name in names), "knee" if point.knee else "")
             for point in r.front[:MOST_FRONT]

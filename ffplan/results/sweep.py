@@ -66,6 +66,26 @@ class SweepRefusal:
 
 
 @record
+class SweepGrid:
+    """The best of a metric at every two values of two axes, over all others."""
+
+    metric: str
+    """The metric."""
+    shown: str
+    """least or most of it."""
+    across: str
+    """The axis across."""
+    across_values: tuple[str, ...]
+    """Its values; the first of each cell where neighbours share one."""
+    down: str
+    """The axis down."""
+    down_values: tuple[str, ...]
+    """Its values, as across."""
+    values: tuple[tuple[float | None, ...], ...]
+    """The metric, a row for each value down; null where no point can be built."""
+
+
+@record
 class SweepReport(Result):
     """A sweep in short; the points themselves are written by `--points`."""
 
@@ -93,6 +113,10 @@ class SweepReport(Result):
     """min or max of each metric of the front; empty where no front was asked for."""
     front: tuple[SweepPoint, ...]
     """Points that no other beats, by the first metric."""
+    sample: tuple[SweepPoint, ...]
+    """Points spread evenly over the sweep, at most 200, as its charts show them."""
+    grid: SweepGrid | None
+    """The best over the two longest axes; null where there are no two, or they are paired."""
     stopped: bool
     """Whether it was interrupted before its end."""
 

@@ -1,4 +1,4 @@
-"""The points of a sweep as lines of CSV or JSON, and what is kept of a chunk when its points are written."""
+"""The points of a sweep as CSV, JSON lines or Parquet, and what is kept of a chunk when its points are written."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
 from ffplan.studies.pareto import front
+from ffplan.studies.sweep_shown import cells, grid_axes, sampled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +26,8 @@ class Kept:
 
     first: int
     count: int
-    text: str
-    """Its lines; empty where none are wanted."""
+    data: bytes
+    """Its points as they are written; empty where none are wanted."""
     built: int
     stats: dict[str, tuple[int, float, float, int, float, int]]
     """Points, sum, least, its point, largest, its point, of each metric."""
@@ -40,11 +41,57 @@ class Kept:
     """Metrics of the front at them, smaller is better, shape (points, metrics)."""
     front_metrics: dict[str, Floats]
     """Every metric at them."""
+    sample_points: Any
+    """Numbers of its points that charts show, shape (points,)."""
+    sample_metrics: dict[str, Floats]
+    """Every metric at them."""
+    cells: Floats
+    """Its best over a grid of two axes, shape (values down, values across)."""
 
 
 def _texts(column: Floats) -> list[str]:
     """Return numbers at 12 significant digits, an empty text where there is none."""
     return ["" if value != value else f"{value:.12g}" for value in column.tolist()]
+
+
+def written(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str | None) -> bytes:
+    """Return the points of a chunk as they are written.
+
+    Args:
+        sweep: the sweep.
+        chunk: the points.
+        names: metrics in the order of their columns.
+        form: csv, jsonl or parquet; None where none are wanted.
+    """
+    if form is None:
+        return b""
+    return parquet(sweep, chunk, names) if form == "parquet" else lines(sweep, chunk, names, form).encode()
+
+
+def parquet(sweep: Sweep, chunk: Chunk, names: Sequence[str]) -> bytes:
+    """Return the points of a chunk as a Parquet file: axes, metrics, and why a point cannot be built.
+
+    Args:
+        sweep: the sweep.
+        chunk: the points.
+        names: metrics in the order of their columns.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    count = len(chunk.reason)
+    columns: dict[str, Any] = {}
+    for item, at in zip(sweep.points.axes, sweep.points.indices(chunk.first, chunk.first + count), strict=True):
+        values = item.numbers if item.numbers is not None else np.array(item.texts, object)
+        columns[f"axis.{item.path}"] = pa.array(values[at], pa.float64() if item.numbers is not None else pa.string())
+    none = np.full(count, np.nan)
+    for name in names:
+        columns[name] = pa.array(chunk.columns.get(name, none), pa.float64(), from_pandas=True)
+    columns["reason"] = pa.array([reason or None for reason in chunk.reason], pa.string())
+    target = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), target, compression="zstd")
+    found: bytes = target.getvalue().to_pybytes()
+    return found
 
 
 def lines(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str) -> str:
@@ -104,7 +151,7 @@ def kept(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str | None, dir
         sweep: the sweep.
         chunk: its points.
         names: metrics in the order of their columns.
-        form: csv or jsonl; None where no lines are wanted.
+        form: csv, jsonl or parquet; None where none are wanted.
         directions: min or max of each metric of the front.
     """
     stats = {}
@@ -127,10 +174,12 @@ def kept(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str | None, dir
         every = np.stack(signed, axis=1)
         chosen = front(every)
         values = every[chosen]
+    shown = sampled(sweep.points.count) - chunk.first
+    shown = shown[(shown >= 0) & (shown < len(chunk.reason))]
     return Kept(
         first=chunk.first,
         count=len(chunk.reason),
-        text=lines(sweep, chunk, names, form) if form else "",
+        data=written(sweep, chunk, names, form),
         built=sum(not reason for reason in chunk.reason),
         stats=stats,
         refused=refused,
@@ -138,4 +187,7 @@ def kept(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str | None, dir
         front_points=chosen + chunk.first,
         front_values=values,
         front_metrics={name: column[chosen] for name, column in chunk.columns.items()},
+        sample_points=shown + chunk.first,
+        sample_metrics={name: column[shown] for name, column in chunk.columns.items()},
+        cells=cells(sweep, chunk, grid_axes(sweep.points, sweep.names, directions)),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from concurrent.futures import CancelledError
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ class SweepJob:
     key: str
     """The key of the query."""
     form: str | None
-    """csv or jsonl; None where no lines are wanted."""
+    """csv, jsonl or parquet; None where no points are written."""
     directions: dict[str, str]
     """min or max of each metric of the front."""
 
@@ -139,7 +140,7 @@ def on_cluster(
         workers: workers of a local cluster [1].
 
     Raises:
-        UsageError: where the cluster cannot be reached, has no workers, or workers with another version.
+        UsageError: where the cluster cannot be reached, is lost, has no workers, or workers with another version.
     """
     client = _client(address, security, workers)
     try:
@@ -148,6 +149,10 @@ def on_cluster(
         yield from _in_order(
             lambda number: client.submit(work, job, number, pure=False, retries=3), first, sweep.chunks, ahead
         )
+    except (CancelledError, OSError, TimeoutError) as error:  # what Dask raises where its scheduler goes away
+        words = str(error).splitlines()[0] if str(error) else type(error).__name__
+        remedy = "the chunks so far are kept: with --points FILE, `--resume` continues them"
+        raise UsageError(f"--cluster {address}: the connection to the scheduler was lost ({words}); {remedy}") from None
     finally:
         client.close()
         if address == "local" and client.cluster is not None:

@@ -11,21 +11,24 @@ from ffplan.results import sweep as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.studies.design_info import design_info
 from ffplan.studies.pareto import front, knee
+from ffplan.studies.sweep_shown import first_of_cells, merged
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.studies.sweep import Sweep
     from ffplan.studies.sweep_rows import Kept
+    from ffplan.studies.sweep_shown import GridAxes
 
 
 class Total:
     """Sums over chunks, taken in their order."""
 
-    def __init__(self, directions: dict[str, str]) -> None:
+    def __init__(self, directions: dict[str, str], grid: GridAxes | None = None) -> None:
         """Begin with nothing.
 
         Args:
             directions: min or max of each metric of the front.
+            grid: the two axes of a grid.
         """
         self.directions = directions
         self.chunks = self.points = self.built = 0
@@ -33,6 +36,9 @@ class Total:
         self.refused: dict[str, list[int]] = {}
         self.unpriced: dict[str, int] = {}
         self.front: list[tuple[int, list[float], dict[str, float]]] = []
+        self.sample: list[tuple[int, dict[str, float]]] = []
+        self.cells: Any = np.zeros((0, 0))
+        self.grid = grid
 
     def take(self, part: Kept) -> None:
         """Add a chunk."""
@@ -52,6 +58,10 @@ class Total:
             known[0] += points
         for name, points in part.unpriced.items():
             self.unpriced[name] = self.unpriced.get(name, 0) + points
+        self.cells = merged(self.cells, part.cells, self.grid)
+        for at, number in enumerate(part.sample_points.tolist()):
+            metrics = {name: float(column[at]) for name, column in part.sample_metrics.items()}
+            self.sample.append((number, {name: value for name, value in metrics.items() if value == value}))
         if not len(part.front_points):
             return
         for at, number in enumerate(part.front_points.tolist()):
@@ -62,8 +72,9 @@ class Total:
 
     def state(self) -> dict[str, Any]:
         """Return it as plain data, exactly."""
-        names = ("chunks", "points", "built", "stats", "refused", "unpriced", "front")
-        return {name: getattr(self, name) for name in names}
+        names = ("chunks", "points", "built", "stats", "refused", "unpriced", "front", "sample")
+        cells = [[None if value != value else value for value in row] for row in self.cells.tolist()]
+        return {name: getattr(self, name) for name in names} | {"cells": cells}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from plain data.
@@ -75,6 +86,8 @@ class Total:
         self.stats, self.refused = dict(state["stats"]), dict(state["refused"])
         self.unpriced = dict(state["unpriced"])
         self.front = [(int(number), list(values), dict(metrics)) for number, values, metrics in state["front"]]
+        self.sample = [(int(number), dict(metrics)) for number, metrics in state["sample"]]
+        self.cells = np.array(state["cells"], float) if state["cells"] else np.zeros((0, 0))
 
 
 def sweep_report(sweep: Sweep, design: ResolvedDesign, total: Total, *, stopped: bool) -> out.SweepReport:
@@ -120,5 +133,26 @@ def sweep_report(sweep: Sweep, design: ResolvedDesign, total: Total, *, stopped:
             out.SweepPoint(number=number, values=at(number), metrics=metrics, knee=place == best)
             for place, (number, _, metrics) in enumerate(total.front)
         ),
+        sample=tuple(
+            out.SweepPoint(number=number, values=at(number), metrics=metrics, knee=False)
+            for number, metrics in total.sample
+        ),
+        grid=_grid(sweep, total),
         stopped=stopped,
+    )
+
+
+def _grid(sweep: Sweep, total: Total) -> out.SweepGrid | None:
+    """Return the grid of a sweep; None without one."""
+    if total.grid is None or not total.cells.size:
+        return None
+    across, down = (sweep.points.axes[at] for at in (total.grid.across, total.grid.down))
+    return out.SweepGrid(
+        metric=total.grid.metric,
+        shown="most" if total.grid.largest else "least",
+        across=across.path,
+        across_values=tuple(across.text(at) for at in first_of_cells(len(across))),
+        down=down.path,
+        down_values=tuple(down.text(at) for at in first_of_cells(len(down))),
+        values=tuple(tuple(None if value != value else value for value in row) for row in total.cells.tolist()),
     )

@@ -50,7 +50,7 @@ THIRD_PARTY = {
     "training": {"numpy"},
     "cost": {"numpy"},
     "reliability": {"numpy", "simpy"},
-    "studies": {"numpy"},
+    "studies": {"numpy", "pyarrow"},
     "validation": {"numpy", "pydantic", "pydantic_core"},
     "calibration": {"numpy", "scipy"},
     "interop": {"numpy"},

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ffplan.report.chart import Chart, Point
+from ffplan.report.page.sweep_charts import sweep_charts
 from ffplan.results.comparison import Comparison
 from ffplan.results.cost import CostStudy
 from ffplan.results.design import Assessment
+from ffplan.results.sweep import SweepReport
 from ffplan.results.training import TrainReport
 
 if TYPE_CHECKING:
@@ -260,6 +262,7 @@ CHARTS: dict[type, Callable[[Any], list[Chart | None]]] = {
     Assessment: design_charts,
     TrainReport: train_charts,
     CostStudy: cost_charts,
+    SweepReport: sweep_charts,
 }
 """Charts by the kind of result; other results have none."""
 

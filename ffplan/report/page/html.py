@@ -73,16 +73,19 @@ def _figure(chart: Chart, at: int) -> str:
     svg = _own_ids(to_svg(chart), f"c{at}-").replace("<svg ", f'<svg role="img" aria-label="{_text(chart.title)}" ', 1)
     lines = chart.kind == "lines"
     ranged = any(point.low is not None for point in chart.points)
-    header = ["", *(["series"] if any(point.series for point in chart.points) else []), chart.unit or "value"]
+    across = [chart.x_title] if chart.kind == "scatter" else []
+    header = ["", *(["series"] if any(point.series for point in chart.points) else []), *across, chart.unit or "value"]
     rows = []
     for point in chart.points:
-        row = [point.label, *([point.series] if len(header) > 2 else []), number(point.value, 5)]
+        row = [point.label, *([point.series] if "series" in header else [])]
+        row += [*([number(point.x or 0.0, 5)] if across else []), number(point.value, 5)]
         if ranged and not lines:
             row += [number(end, 5) if end is not None else "" for end in (point.low, point.high)]
         rows.append(row)
     header += ["from", "to"] if ranged and not lines else []
     note = f"<figcaption>{_text(chart.note)}</figcaption>" if chart.note else ""
-    data = f"<details><summary>Numbers</summary>{_table(header, rows, chart.title)}</details>"
+    shown = chart.kind != "parallel"  # its values are parts of each axis; the points themselves are in the front's
+    data = f"<details><summary>Numbers</summary>{_table(header, rows, chart.title)}</details>" if shown else ""
     return f"<figure><h3>{_text(chart.title)}</h3>{svg}{note}{data}</figure>"
 
 

@@ -149,7 +149,83 @@ def _waterfall(chart: Chart) -> dict[str, Any]:
     }
 
 
-KINDS = {"stack": _stack, "bars": _bars, "lines": _lines, "tornado": _tornado, "waterfall": _waterfall}
+def _scatter(chart: Chart) -> dict[str, Any]:
+    """Points of several kinds; those of the last kind lie on top."""
+    layers = [
+        {
+            "transform": [{"filter": {"field": "series", "equal": name}}],
+            "mark": {"type": "point", "filled": True, "size": 24 + 40 * at, "opacity": 0.5 if at == 0 else 1.0},
+            "encoding": {
+                "x": {"field": "x", "type": "quantitative", "title": chart.x_title, "scale": {"zero": False}},
+                "y": {**_value(chart, zero=False), "axis": {"titlePadding": 18}},
+                "color": _colour(chart),
+                "shape": {"field": "series", "type": "nominal", "sort": _series(chart), "legend": None},
+                "description": {"field": "label", "type": "nominal"},
+            },
+        }
+        for at, name in enumerate(_series(chart))
+    ]
+    return {"layer": layers, "height": 260}
+
+
+def _heat(chart: Chart) -> dict[str, Any]:
+    """A cell for every two values: label down, series across, the value as its colour."""
+    across, down = _series(chart), _labels(chart)
+    fewer = {"labelOverlap": True, "labelAngle": -40}
+    return {
+        "mark": {"type": "rect"},
+        "encoding": {
+            "x": {"field": "series", "type": "ordinal", "sort": across, "title": chart.x_title, "axis": fewer},
+            "y": {"field": "label", "type": "ordinal", "sort": down, "title": chart.y_title},
+            "color": {
+                "field": "value",
+                "type": "quantitative",
+                "scale": {"scheme": "viridis", "zero": False},
+                "legend": {"title": chart.unit, "gradientLength": 240, "format": ".3~s"},
+            },
+        },
+        "height": min(24 * len(down), 420),
+    }
+
+
+def _parallel(chart: Chart) -> dict[str, Any]:
+    """A line for every number `x`, over upright axes by label; values are parts of each axis."""
+    return {
+        "mark": {"type": "line", "strokeWidth": 1.2},
+        "encoding": {
+            "x": {
+                "field": "label",
+                "type": "ordinal",
+                "sort": _labels(chart),
+                "title": None,
+                "axis": {"grid": True, "labelAngle": -25, "labelLimit": 200},
+                "scale": {"padding": 0.3},
+            },
+            "y": {"field": "value", "type": "quantitative", "title": chart.unit, "axis": {"grid": False}},
+            "color": _colour(chart),
+            "opacity": {
+                "field": "series",
+                "type": "nominal",
+                "sort": _series(chart),
+                "legend": None,
+                "scale": {"domain": _series(chart), "range": [0.25, 1.0][: len(_series(chart))]},
+            },
+            "detail": {"field": "x", "type": "nominal"},
+        },
+        "height": 280,
+    }
+
+
+KINDS = {
+    "scatter": _scatter,
+    "heat": _heat,
+    "parallel": _parallel,
+    "stack": _stack,
+    "bars": _bars,
+    "lines": _lines,
+    "tornado": _tornado,
+    "waterfall": _waterfall,
+}
 
 
 def specification(chart: Chart) -> dict[str, Any]:

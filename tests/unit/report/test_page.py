@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ffplan.api.search import sweep
 from ffplan.base.errors import UsageError
 from ffplan.interop.racks import RackKind, rack_drawing
 from ffplan.report.chart import Chart, Extras, Meaning, Point, Source
@@ -53,6 +55,9 @@ class Balanced(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
+
+
+BISECTION = "fabric.bisection_gbyte_s"
 
 
 def charts(design: str) -> dict[str, Chart]:
@@ -169,3 +174,36 @@ def test_the_command_line_makes_pages(tmp_path: Path) -> None:
     target = tmp_path / "size.html"
     assert ffplan("size --endpoints 500 --switch qm8700 -f html -o", str(target)).code == 0
     assert target.read_text().count("<table>") >= 1
+
+
+def test_charts_of_a_sweep() -> None:
+    """A front of two metrics, a heat map of two axes, and lines over every axis and metric that differs."""
+    asked = ("--vary", "nodes[0].count=400..1200:100", "--vary", "fabric.oversubscription=1,2,3")
+    front = ("--pareto", "cost.total:min,fabric.bisection_gbyte_s:max")
+    run = ffplan("sweep", "pcie-a100-three-tier", *asked, *front, "-f", "json")
+    found = json.loads(run.out)
+    axes = dict(text.split("=") for text in (asked[1], asked[3]))
+    report = sweep("pcie-a100-three-tier", axes, pareto={"cost.total": "min", BISECTION: "max"}).report
+    assert report.to_dict() | {"design": found["design"]} == found
+    shown = {chart.title: chart for chart in charts_of(report)}
+    assert list(shown) == [
+        "Front",
+        "cost.total over fabric.oversubscription and nodes[0].count",
+        "Parallel coordinates",
+    ]
+    scatter, heat, lines = shown.values()
+    own = [p for p in scatter.points if p.series != "other points"]
+    costs = sorted(p["metrics"]["cost.total"] for p in found["front"])
+    assert sorted(p.x or 0.0 for p in own) == pytest.approx(costs)
+    assert len(heat.points) == 27
+    least = min(m["least"] for m in found["metrics"] if m["path"] == "cost.total")
+    assert min(p.value for p in heat.points) == pytest.approx(least)
+    assert {p.value for p in lines.points} >= {0.0, 1.0}
+    assert all(0.0 <= p.value <= 1.0 for p in lines.points)
+    for chart in shown.values():
+        assert "<svg" in to_svg(chart)
+
+
+def test_a_sweep_along_one_axis_has_no_grid() -> None:
+    report = sweep("pcie-a100-three-tier", {"nodes[0].count": [400, 500, 600]}).report
+    assert [chart.kind for chart in charts_of(report)] == ["parallel"]

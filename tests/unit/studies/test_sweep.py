@@ -167,18 +167,20 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     ffplan(*ARGUMENTS, "--points", str(part), "-j", "1")
     from ffplan.cli.sweep_file import PointsFile
     from ffplan.studies.sweep_rows import header, kept
+    from ffplan.studies.sweep_shown import grid_axes
     from ffplan.studies.sweep_total import Total
 
     text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
     points = Points((axis("nodes[0].count=1..60000"), axis("site.pue=1.1,1.2")))
     query = SweepQuery(text=text, file="pcie-a100-three-tier", overlays=(), points=points, metrics=())
-    sweep, total = Sweep(query), Total({})
+    sweep = Sweep(query)
+    total = Total({}, grid_axes(points, sweep.names, {}))
     target = PointsFile(str(part), query.key, header(sweep, sweep.names, "csv"))
     target.start(total, resume=False)
     for number in (0, 1):
         found = kept(sweep, sweep.chunk(number), sweep.names, "csv", {})
         total.take(found)
-        target.add(found.text, total)
+        target.add(found.data, total)
     with part.open("ab") as stream:
         stream.write(b"half a li")  # what a crash may leave
     again = ffplan(*(*ARGUMENTS, "--points", str(part)), "-j", "1", "--resume", "-f", "json")
@@ -194,7 +196,7 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
         ('{"key": "0", "bytes": 0, "total": {}}', "is damaged; delete it"),
         (
             '{"key": "0", "bytes": 0, "total": {"chunks": 0, "points": 0, "built": 0, "stats": {}, "refused": {}, '
-            '"unpriced": {}, "front": []}}',
+            '"unpriced": {}, "front": [], "sample": [], "cells": []}}',
             "is of another sweep",
         ),
     ],
@@ -212,7 +214,7 @@ def test_notes_that_are_refused(tmp_path: Path, note: str, words: str) -> None:
     ("arguments", "words"),
     [
         (("--resume",), "give --points FILE"),
-        (("--points", "p.txt"), "end the name in .csv or .jsonl"),
+        (("--points", "p.txt"), "end the name in .csv, .jsonl, .parquet"),
         (("--pareto", "cost.total:min"), "a front takes two metrics or more"),
         (("--pareto", "cost.total,accelerators:max"), "write METRIC:min or METRIC:max"),
         (("--tls", "ca=x"), "--tls is for a scheduler"),
@@ -271,3 +273,115 @@ def test_a_cluster_that_loses_a_worker_loses_no_point(tmp_path: Path) -> None:
                 next(iter(cluster.workers.values())).process.process.kill()
                 killed = True
     assert found == [(first, 20_000) for first in range(0, 400_000, 20_000)]
+
+
+def test_a_lost_scheduler_leaves_what_was_done(tmp_path: Path) -> None:
+    """The scheduler goes away in the midst: a located error; then the sweep goes on to the same bytes as without it."""
+    distributed = pytest.importorskip("distributed")
+    from ffplan.cli.sweep_file import PointsFile
+    from ffplan.studies.sweep_rows import header
+    from ffplan.studies.sweep_run import SweepJob, here, on_cluster
+    from ffplan.studies.sweep_total import Total
+
+    points = Points((axis("nodes[0].count=1..200000"), axis("site.pue=1.1,1.2")))
+    text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
+    query = SweepQuery(text=text, file="x", overlays=(), points=points, metrics=("accelerators",))
+    sweep, job = Sweep(query), SweepJob(query, query.key, "csv", {})
+    whole, part = (
+        PointsFile(str(tmp_path / name), query.key, header(sweep, sweep.names, "csv")) for name in ("a", "b")
+    )
+
+    def take(target: PointsFile, *, resume: bool, chunks: object) -> None:
+        total = Total({})
+        target.start(total, resume=resume)
+        for found in chunks(total.chunks):  # type: ignore[operator]
+            total.take(found)
+            target.add(found.data, total)
+        target.finish()
+
+    take(whole, resume=False, chunks=lambda first: here(job, sweep, first))
+    cluster = distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, dashboard_address=None, worker_dashboard_address=None, processes=False
+    )
+
+    def broken(first: int) -> object:
+        for found in on_cluster(job, sweep, first, address=cluster.scheduler_address, security={}, workers=1):
+            yield found
+            cluster.close()
+
+    with pytest.raises(UsageError, match="the connection to the scheduler was lost"):
+        take(part, resume=False, chunks=broken)
+    assert 0 < part.path.stat().st_size < whole.path.stat().st_size
+    take(part, resume=True, chunks=lambda first: here(job, sweep, first))
+    assert part.path.read_bytes() == whole.path.read_bytes()
+
+
+def test_parquet_is_the_same_table(tmp_path: Path) -> None:
+    """Against CSV, value by value; a second run goes on after whole parts, and a folder with other files is refused."""
+    parquet = pytest.importorskip("pyarrow.parquet")
+    lines, folder = tmp_path / "p.csv", tmp_path / "p.parquet"
+    asked = (*ARGUMENTS, "--vary", "fabric.core_policy=minimal,equal-stripe")
+    assert ffplan(*asked, "--points", str(lines), "-j", "1").code == 0
+    assert ffplan(*asked, "--points", str(folder), "-j", "2").code == 0
+    table = parquet.read_table(folder)
+    rows = list(csv.DictReader(lines.read_text(encoding="utf-8").splitlines()))
+    assert table.column_names == list(rows[0])
+    for name in table.column_names:
+        theirs = table[name].to_pylist()
+        assert len(theirs) == len(rows)
+        for place in (0, 1, 77_777, len(rows) - 1):
+            text = rows[place][name]
+            assert theirs[place] == (text or None) or float(text) == pytest.approx(theirs[place], rel=1e-11)
+    parts = {item.name: item.read_bytes() for item in folder.iterdir()}
+    assert len(parts) == 12
+    again = tmp_path / "again.parquet"
+    assert ffplan(*asked, "--points", str(again), "-j", "1").code == 0
+    assert {item.name: item.read_bytes() for item in again.iterdir()} == parts
+    (again / "notes.txt").write_text("mine")
+    refused = ffplan(*asked, "--points", str(again))
+    assert (refused.code, "has other files in it" in refused.err) == (2, True)
+    (tmp_path / "f.parquet").write_text("mine")
+    file = ffplan(*asked, "--points", str(tmp_path / "f.parquet"))
+    assert (file.code, "a file has this name" in file.err) == (2, True)
+
+
+def test_a_folder_goes_on_after_whole_parts(tmp_path: Path) -> None:
+    from ffplan.cli.sweep_file import PointsFolder
+    from ffplan.studies.sweep_total import Total
+
+    folder = PointsFolder(str(tmp_path / "p.parquet"), "key")
+    folder.start(Total({}), resume=False)
+    folder.add(b"one", Total({}))
+    (folder.path / "part-000001.parquet").write_bytes(b"half")  # what a crash may leave
+    again = PointsFolder(str(tmp_path / "p.parquet"), "key")
+    again.start(Total({}), resume=True)
+    again.add(b"two", Total({}))
+    assert [item.read_bytes() for item in sorted(folder.path.iterdir())] == [b"one", b"two"]
+    again.finish()
+    assert not again.note.exists()
+
+
+def test_what_charts_show_of_a_sweep() -> None:
+    """The best over a grid against every point by itself; a long axis in forty cells; points spread evenly."""
+    from ffplan.studies.sweep_rows import kept
+    from ffplan.studies.sweep_shown import first_of_cells, grid_axes, sampled
+    from ffplan.studies.sweep_total import Total
+
+    sweep = swept("nodes[0].count=100..900", "site.pue=1.1,1.2,1.3", "fabric.core_policy=minimal,equal-stripe")
+    ways = {"power.facility_kw": "max", "accelerators": "min"}
+    axes = grid_axes(sweep.points, sweep.names, ways)
+    assert axes is not None
+    assert (axes.across, axes.down, axes.metric, axes.largest) == (0, 1, "power.facility_kw", True)
+    total, power = Total(ways, axes), np.full((3, 40), np.nan)
+    for number in range(sweep.chunks):
+        chunk = sweep.chunk(number)
+        total.take(kept(sweep, chunk, sweep.names, None, ways))
+        count, pue, _ = sweep.points.indices(chunk.first, chunk.first + len(chunk.reason))
+        for row, value in enumerate(chunk.columns["power.facility_kw"].tolist()):
+            place = int(pue[row]), int(count[row]) * 40 // 801
+            power[place] = max(value, power[place]) if power[place] == power[place] else value
+    assert total.cells.tolist() == power.tolist()
+    assert [number for number, _ in total.sample] == sampled(801 * 6).tolist()
+    assert [at * 40 // 801 for at in first_of_cells(801)] == list(range(40))
+    assert grid_axes(Points((axis("a=1,2"),)), ("x",), {}) is None
+    assert grid_axes(Points((axis("a=1,2"), axis("b=1,2")), zipped=True), ("x",), {}) is None

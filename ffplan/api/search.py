@@ -1,0 +1,147 @@
+"""Finding designs from Python: sweeps and recommendations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ffplan.api.designs import Design, load, plain_value
+from ffplan.base.array_math import Floats
+from ffplan.base.record import record
+from ffplan.results.sweep import SweepReport
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ffplan.results.recommendation import RecommendReport
+
+
+@record
+class Swept:
+    """A sweep with all of its points."""
+
+    report: SweepReport
+    """What `ffplan sweep` prints."""
+    axes: dict[str, list[str]]
+    """Value of each axis at each point, as written."""
+    columns: dict[str, Floats]
+    """Metrics at each point, NaN where there is none, shape (points,)."""
+    reason: list[str]
+    """Why a point cannot be built; empty where it can."""
+
+
+def sweep(
+    design: str | Path | Design,
+    vary: Mapping[str, str | Iterable[Any]],
+    *,
+    metrics: Iterable[str] = (),
+    pareto: Mapping[str, str] | None = None,
+    zipped: bool = False,
+    sample: int | None = None,
+    seed: int = 0,
+) -> Swept:
+    """Vary a design along any paths, as `ffplan sweep` does, in this process and in memory.
+
+    Args:
+        design: a file, a shipped design, or a loaded one.
+        vary: values by path; a list, or text as `--vary` takes it, such as `64..1024:64`.
+        metrics: numbers of the results, by JSON path; the usual ones if empty.
+        pareto: min or max of each metric of a front.
+        zipped: pair the values of axes of one length.
+        sample: points of a Latin hypercube, in place of all [1].
+        seed: seed of the hypercube.
+
+    Raises:
+        InputError: where the design is wrong.
+        UsageError: for a path or metric that nothing has, or too many points.
+    """
+    import numpy as np
+
+    from ffplan.studies.sweep import Sweep, SweepQuery
+    from ffplan.studies.sweep_axes import Points, axis
+    from ffplan.studies.sweep_rows import kept
+    from ffplan.studies.sweep_shown import grid_axes
+    from ffplan.studies.sweep_total import Total, sweep_report
+
+    def written(values: str | Iterable[Any]) -> str:
+        return values if isinstance(values, str) else ",".join(str(value) for value in plain_value(values))
+
+    points = Points(
+        tuple(axis(f"{path}={written(values)}") for path, values in vary.items()),
+        zipped=zipped,
+        sample=sample,
+        seed=seed,
+    )
+    found, ways = load(design), dict(pareto or {})
+    text, file = json.dumps(found.document.data), found.document.file
+    wanted = tuple(dict.fromkeys([*metrics, *ways]))
+    own = Sweep(SweepQuery(text=text, file=file, overlays=found.catalogs, points=points, metrics=wanted))
+    total = Total(ways, grid_axes(points, own.names, ways))
+    columns: dict[str, list[Floats]] = {metric: [] for metric in own.names}
+    reason: list[str] = []
+    for number in range(own.chunks):
+        chunk = own.chunk(number)
+        total.take(kept(own, chunk, own.names, None, ways))
+        for metric, column in columns.items():
+            column.append(chunk.columns.get(metric, np.full(len(chunk.reason), np.nan)))
+        reason += chunk.reason
+    at = zip(points.axes, points.indices(0, points.count), strict=True)
+    return Swept(
+        report=sweep_report(own, found.resolved, total, stopped=False),
+        axes={item.path: [item.text(int(place)) for place in places] for item, places in at},
+        columns={metric: np.concatenate(column) for metric, column in columns.items()},
+        reason=reason,
+    )
+
+
+def recommend(
+    model: str,
+    *,
+    tokens: float,
+    days: float,
+    prices: str = "usd-2026",
+    pue: float = 1.25,
+    best: int = 5,
+    catalogs: str | Path | Iterable[str | Path] = (),
+    **limits: Any,
+) -> RecommendReport:
+    """Find the best purchase that trains a model in a given time, as `ffplan recommend` does.
+
+    Args:
+        model: catalogue id of a transformer.
+        tokens: tokens to train on [1].
+        days: days that the run may take, interruptions included [day].
+        prices: catalogue id of the price book.
+        pue: facility over IT power [1].
+        best: designs to report [1].
+        catalogs: one folder of your own parts or several, searched first.
+        **limits: other fields of `ffplan.studies.recommend_target.Target`: `aim`, `capex`, `tco`, `watts`, `racks`,
+            `allowed`, `switches`, `excluded`, `slack`.
+
+    Raises:
+        UsageError: for a model, part or price book that the catalogue lacks.
+        TypeError: for a limit that there is not.
+    """
+    from ffplan.catalog.models import Model
+    from ffplan.catalog.named import part_of
+    from ffplan.catalog.parts import Accelerator, Switch
+    from ffplan.catalog.prices import PriceBook
+    from ffplan.catalog.store import Catalog
+    from ffplan.studies.recommend import recommend as search
+    from ffplan.studies.recommend_choice import kept
+    from ffplan.studies.recommend_target import Target
+    from ffplan.studies.recommendation import recommendation
+
+    folders = (catalogs,) if isinstance(catalogs, str | Path) else tuple(catalogs)
+    parts = Catalog([str(folder) for folder in folders])
+    book, who = part_of(parts, PriceBook, prices, "recommend: prices"), "recommend"
+    part_of(parts, Model, model, f"{who}: model")
+    for name in limits.get("allowed", ()):
+        part_of(parts, Accelerator, name, f"{who}: allowed")
+    for name in limits.get("switches", ()):
+        part_of(parts, Switch, name, f"{who}: switches")
+    target = Target(model=model, tokens=tokens, days=days, book=book.id, pue=pue, **limits)
+    answer = search(target, parts, lambda _: None)
+    chosen = kept(answer, target, best)
+    return recommendation(answer, target, parts, book.currency, chosen, [None] * len(chosen))
