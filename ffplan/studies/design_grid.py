@@ -225,11 +225,24 @@ def with_arrays(design: ResolvedDesign, axes: dict[str, Floats]) -> ResolvedDesi
             design = replace(design, spec=design.spec.model_copy(update={"fabric": fabric}))
         elif path in ("site.pue", "site.electricity_price"):
             design = _with_site(design, rest, array)
-        elif head == "prices":
-            design = _with_price(design, rest, array)
         else:
-            design = _with_figure(design, head, rest, array)
+            design = with_figure(design, path, array)
     return design
+
+
+def with_figure(design: ResolvedDesign, path: str, value: Number) -> ResolvedDesign:
+    """Return a design with another price, or another figure of a part it uses.
+
+    Args:
+        design: the design.
+        path: `prices.<part>`, or a part and its figure, such as `qm8700.power`.
+        value: the figure, a number or an array [unit of the catalogue].
+
+    Raises:
+        UsageError: where the design has no such part, or the part no such figure.
+    """
+    head, _, rest = path.partition(".")
+    return _with_price(design, rest, value) if head == "prices" else _with_part(design, head, rest, value)
 
 
 def _with_count(design: ResolvedDesign, path: str, array: Floats) -> ResolvedDesign:
@@ -256,7 +269,7 @@ def _with_site(design: ResolvedDesign, field: str, array: Floats) -> ResolvedDes
     return replace(design, spec=design.spec.model_copy(update={"site": site.model_copy(update={field: value})}))
 
 
-def _with_price(design: ResolvedDesign, part: str, array: Floats) -> ResolvedDesign:
+def _with_price(design: ResolvedDesign, part: str, array: Number) -> ResolvedDesign:
     book = design.prices
     if book is None or part not in book.items:
         raise UsageError(f"`prices.{part}`: the design's price book has no such part")
@@ -264,7 +277,7 @@ def _with_price(design: ResolvedDesign, part: str, array: Floats) -> ResolvedDes
     return replace(design, prices=book.model_copy(update={"items": {**book.items, part: figure}}))
 
 
-def _figure(part: Any, steps: list[str], array: Floats, path: str) -> Any:
+def _figure(part: Any, steps: list[str], array: Number, path: str) -> Any:
     """Return a part, or something inside one, with the figure at the end of the steps replaced."""
     if not steps:
         if not hasattr(part, "value"):
@@ -280,7 +293,7 @@ def _figure(part: Any, steps: list[str], array: Floats, path: str) -> Any:
     return {**part, name: changed} if isinstance(part, dict) else part.model_copy(update={name: changed})
 
 
-def _with_figure(design: ResolvedDesign, part: str, path: str, array: Floats) -> ResolvedDesign:
+def _with_part(design: ResolvedDesign, part: str, path: str, array: Number) -> ResolvedDesign:
     whole, steps, met = f"{part}.{path}", path.split("."), False
 
     def changed(item: Any) -> Any:
@@ -308,6 +321,7 @@ def _with_figure(design: ResolvedDesign, part: str, path: str, array: Floats) ->
         core_switch=changed(design.core_switch),
         endpoint_link=changed(design.endpoint_link),
         inter_switch_link=changed(design.inter_switch_link),
+        cable_choices=tuple(changed(link) for link in design.cable_choices),
     )
     if not met:
         raise UsageError(f"`{whole}`: the design uses no part `{part}`")

@@ -20,7 +20,7 @@ from ffplan.design.resolve import resolve
 from ffplan.inputs.changes import NoPlaceError, put, steps
 from ffplan.inputs.document import parse_document
 from ffplan.inputs.suggest import did_you_mean
-from ffplan.studies.design_grid import design_grid, gridded
+from ffplan.studies.design_grid import design_grid, gridded, with_figure
 from ffplan.studies.sweep_axes import Points
 from ffplan.training.constraints import RefusedError
 
@@ -112,6 +112,9 @@ class Sweep:
         for item, carried in zip(self.points.axes, self.by_array, strict=True):
             if not carried:
                 self._check(item)
+        for item in self.points.axes:
+            if self._is_part(item):
+                with_figure(design, item.path, float(item.numbers[0]))
         self._case = lru_cache(maxsize=64)(self._resolved)
 
     @staticmethod
@@ -165,8 +168,17 @@ class Sweep:
             return False
         return True
 
+    def _is_part(self, item: SweptAxis) -> bool:
+        """Return whether an axis is a price, or a figure of a part, which no design file holds."""
+        head = item.path.partition(".")[0]
+        own = head in self.document.data or "[" in head
+        part = head == "prices" or (not own and bool(self.catalog.kind_of(head)))
+        return part and item.numbers is not None
+
     def _check(self, item: SweptAxis) -> None:
         """Refuse a path that no design has, before any point is tried."""
+        if self._is_part(item):
+            return
         text = self._text({item.path: item.value(0)})
         try:
             resolve(parse_document(text.encode(), self.query.file), self.catalog.fresh())
@@ -189,12 +201,17 @@ class Sweep:
     def _resolved(self, key: tuple[int, ...]) -> tuple[ResolvedDesign, Catalog] | str:
         """Return the design at one choice of the axes that arrays do not carry, or why there is none."""
         chosen = [item for item, carried in zip(self.points.axes, self.by_array, strict=True) if not carried]
-        text = self._text({item.path: item.value(at) for item, at in zip(chosen, key, strict=True)})
+        pairs = list(zip(chosen, key, strict=True))
+        text = self._text({item.path: item.value(at) for item, at in pairs if not self._is_part(item)})
         catalog = self.catalog.fresh()
         try:
-            return resolve(parse_document(text.encode(), self.query.file), catalog), catalog
-        except InputError as error:
+            design = resolve(parse_document(text.encode(), self.query.file), catalog)
+            for item, at in pairs:
+                if self._is_part(item):
+                    design = with_figure(design, item.path, float(item.numbers[at]))
+        except (InputError, UsageError) as error:
             return _reason(error)
+        return design, catalog
 
     @property
     def chunks(self) -> int:
@@ -289,16 +306,27 @@ def studied(
     if assessment.cost is not None and assessment.cost.missing:
         unpriced = tuple(item.part for item in assessment.cost.missing)
         found = {path: value for path, value in found.items() if not path.startswith("cost.")}
-    if wanted & {"bom", "tco"}:
-        from ffplan.studies.asked import Asked
-        from ffplan.studies.cost import study_cost
-
-        cost = numbers(plain(study_cost(design, catalog, Asked(draws=0))))
-        priced = not unpriced
-        found |= {path: value for path, value in cost.items() if priced and path.split(".")[0] in ("bom", "tco")}
+    if wanted & {"bom", "tco", "run"}:
+        found |= _money(design, catalog, run="run" in wanted, priced=not unpriced)
     if wanted & {"train", "goodput"}:
         found |= _workload(design, catalog, goodput="goodput" in wanted)
     return found, unpriced
+
+
+def _money(design: ResolvedDesign, catalog: Catalog, *, run: bool, priced: bool) -> dict[str, float]:
+    """Return the numbers of the design's cost, and of its workload's run; no money without every price."""
+    from ffplan.studies.asked import Asked
+    from ffplan.studies.cost import study_cost
+    from ffplan.studies.workload import timed_workload
+
+    timed = None
+    if run:
+        if design.workload is None or design.workload.tokens is None:
+            raise UsageError("`run` metrics are of the design's `workload` with its `tokens`, which it does not have")
+        timed = timed_workload(design, catalog, design.workload)
+    cost = numbers(plain(study_cost(design, catalog, Asked(draws=0), timed)))
+    kinds = ("bom", "tco", "run") if priced else ()
+    return {path: value for path, value in cost.items() if path.split(".")[0] in kinds}
 
 
 def _workload(design: ResolvedDesign, catalog: Catalog, *, goodput: bool) -> dict[str, float]:

@@ -98,7 +98,7 @@ def _client(address: str, security: dict[str, str], workers: int) -> Any:
     if address == "local":
         settings: Any = import_module("dask").config
         with settings.set({f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in HEAP.items()}):
-            return dask.Client(dask.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None))
+            return dask.Client(dask.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0"))
     try:
         return dask.Client(address, security=dask.Security(**security) if security else None, timeout=10)
     except (OSError, ValueError, TimeoutError) as error:

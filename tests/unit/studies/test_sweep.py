@@ -264,7 +264,7 @@ def test_a_cluster_that_loses_a_worker_loses_no_point(tmp_path: Path) -> None:
     sweep = Sweep(query)
     job = SweepJob(query, query.key, "csv", {})
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=None, worker_dashboard_address=None
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", worker_dashboard_address=None
     ) as cluster:
         found, killed = [], False
         for part in on_cluster(job, sweep, 0, address=cluster.scheduler_address, security={}, workers=2):
@@ -301,7 +301,7 @@ def test_a_lost_scheduler_leaves_what_was_done(tmp_path: Path) -> None:
 
     take(whole, resume=False, chunks=lambda first: here(job, sweep, first))
     cluster = distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, dashboard_address=None, worker_dashboard_address=None, processes=False
+        n_workers=1, threads_per_worker=1, dashboard_address=":0", worker_dashboard_address=None, processes=False
     )
 
     def broken(first: int) -> object:
@@ -385,3 +385,32 @@ def test_what_charts_show_of_a_sweep() -> None:
     assert [at * 40 // 801 for at in first_of_cells(801)] == list(range(40))
     assert grid_axes(Points((axis("a=1,2"),)), ("x",), {}) is None
     assert grid_axes(Points((axis("a=1,2"), axis("b=1,2")), zipped=True), ("x",), {}) is None
+
+
+def test_prices_and_figures_vary_with_every_study() -> None:
+    """127 servers at 20,000 USD more, and 48 switches at 1 kW more, beside a metric that arrays do not carry."""
+    sweep = swept(
+        *("prices.hgx-b200-8nic=400000,420000", "qm9700.power=1000,2000"),
+        design="superpod-b200-4su",
+        metrics=("cost.total", "power.it_kw", "tco.capex"),
+    )
+    assert sweep.by_array == [False, False]
+    found = sweep.chunk(0)
+    assert found.reason == [""] * 4
+    cost, power = found.columns["cost.total"], found.columns["power.it_kw"]
+    assert (cost[2] - cost[0], cost[1] - cost[0]) == (127 * 20_000, 0)
+    assert (power[1] - power[0], power[2] - power[0]) == (pytest.approx(48.0), 0)
+    assert found.columns["tco.capex"][2] > found.columns["tco.capex"][0]
+
+
+def test_metrics_of_a_run() -> None:
+    """The run of a workload is what `cost` says of it."""
+    axes = ("workload.model=llama3-8b", "workload.tokens=1T", "workload.gpus=64")
+    names = ("run.days.likely", "run.cost_per_million_tokens.likely")
+    found = swept(*axes, design="superpod-b200-4su", metrics=names).chunk(0)
+    asked = ("--model", "llama3-8b", "--tokens", "1T", "--gpus", "64", "--draws", "0", "-f", "json")
+    run = json.loads(ffplan("cost", "superpod-b200-4su", *asked).out)["run"]
+    assert found.columns[names[0]][0] == pytest.approx(run["days"]["likely"])
+    assert found.columns[names[1]][0] == pytest.approx(run["cost_per_million_tokens"]["likely"])
+    refused = ffplan("sweep", "superpod-b200-4su", "--vary", "workload.model=llama3-8b", "--metric", names[0])
+    assert (refused.code, "`workload` with its `tokens`" in refused.err) == (2, True), refused.err
