@@ -61,7 +61,8 @@ def test_nics_of_a_node() -> None:
 
 def difference(one: str, two: str, *options: str) -> dict[str, Any]:
     """Return how the second design's run differs from the first's in money."""
-    run = ffplan("compare", one, two, *options, "--tokens", "2T", "--draws", "2000", "-f", "json")
+    asked = ("--tokens", "2T", "--draws", "2000", "-f", "json")
+    run = ffplan("compare", one, two, *options, *asked)
     assert run.code == 0, run.err
     found: dict[str, Any] = json.loads(run.out)["money"]["differences"][0]
     return found
