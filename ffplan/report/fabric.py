@@ -49,7 +49,7 @@ def _route(report: RouteReport) -> list[Grid]:
     ]
     if report.bytes_per_node:
         lines.append(("bytes per node", data_size(report.bytes_per_node)))
-    lines.append(("order of ranks", report.order))
+    lines += [("order of ranks", report.order), ("loads of", report.holds_for)]
     if report.pairs_across_zones is not None:
         words = "one pair" if report.pairs_across_zones == 1 else f"{report.pairs_across_zones:,} pairs"
         lines.append(("across zones", f"{words} of nodes"))

@@ -72,19 +72,21 @@ def _limit_words(item: LimitPrice, r: RecommendReport) -> str:
 
 def _target(r: RecommendReport) -> str:
     if r.sustained_pflops is not None:
-        return f"keeps up {number(r.sustained_pflops, 3)} PFLOP/s on {r.model}"
-    return f"trains {r.model} on {number(r.tokens / 1e12)} T tokens in {number(r.days)} days"
+        return f"keep up {number(r.sustained_pflops, 3)} PFLOP/s on {r.model}"
+    return f"train {r.model} on {number(r.tokens / 1e12)} T tokens"
 
 
 def _headline(r: RecommendReport) -> str:
     if not r.designs:
         opens = [item.limit for item in r.limits if item.name is not None]
-        text = f"No design {_target(r)} within the limits."
+        days = "" if r.sustained_pflops is not None else f" in {number(r.days)} days"
+        text = f"No design can {_target(r)}{days} within the limits."
         return f"{text} A tenth more {listed(opens)} would do." if len(opens) == 1 else text
     best = r.designs[0]
+    days = "" if r.sustained_pflops is not None else f" in {number(best.days, 3)} of {number(r.days)} days"
     text = (
-        f"{best.accelerators:,} {best.accelerator} are {AIMS[r.aim]} that {_target(r)}: {number(best.days, 3)} days, "
-        f"{amount(best.capex)} {r.currency} to buy, {amount(best.tco)} over their life."
+        f"{best.accelerators:,} {best.accelerator} {_target(r)}{days}: {AIMS[r.aim]}, {amount(best.capex)} "
+        f"{r.currency} to buy and {amount(best.tco)} over the life."
     )
     wins = sum(item.best_share or 0.0 for item in r.designs if item.accelerator == best.accelerator)
     text += f" Of the designs below, {best.accelerator} is the best in {percent(wins)} of the draws"

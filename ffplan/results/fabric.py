@@ -54,6 +54,8 @@ class RouteReport(Result):
     """Kind of traffic, or the file of a matrix."""
     routing: str
     """static, ecmp or adaptive."""
+    holds_for: str
+    """The engine or protocol that the loads are those of, in words."""
     order: str
     """Order of the ranks."""
     nodes: int

@@ -10,6 +10,7 @@ from ffplan.fabric.routing import job_loads
 from ffplan.fabric.routing.link_loads import outcome
 from ffplan.fabric.routing.traffic import Flows
 from ffplan.fabric.routing.virtual_lanes import lane_rates
+from ffplan.fabric.sizing.striping import uneven
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import LaneReport, RouteReport
 from ffplan.studies.allreduce import allreduce_query, rows_of
@@ -95,6 +96,26 @@ def _allreduce(wired: WiredDesign, nodes: int, size: float, slower: float) -> tu
     return row.time_s, row.time_s + (max(1.0, slower) - 1.0) * row.stream_s
 
 
+def holds_for(wired: WiredDesign, routing: str) -> str:
+    """Return whose loads a routing has, in words.
+
+    Args:
+        wired: the design.
+        routing: static, ecmp or adaptive.
+    """
+    if routing == "adaptive":
+        return "even spreading over all usable links, as adaptive routing has at best"
+    if routing == "ecmp":
+        return "hashing flow by flow (ECMP); the hash is drawn with --seed, as a switch's own is not known"
+    if wired.plan.dragonfly is not None:
+        return "shortest paths by our rule; no engine of OpenSM routes a dragonfly so"
+    if wired.design.switch.fabric != "infiniband":
+        return "paths fixed by destination; switches with ECMP hash by flow instead: --routing ecmp"
+    if uneven(wired.plan):
+        return "our rule, near to OpenSM's ftree engine, which refuses this tree: `ffplan verify --engine all`"
+    return "OpenSM's ftree engine; minhop, its default, can be far slower: `ffplan verify --engine all`"
+
+
 def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
     """Return the rates of traffic on a fabric.
 
@@ -126,6 +147,7 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
         design=design.spec.name,
         traffic=query.traffic,
         routing=query.routing,
+        holds_for=holds_for(wired, query.routing),
         order=query.order,
         nodes=len(job.ports),
         bytes_per_node=query.size if known else 0.0,

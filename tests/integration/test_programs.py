@@ -146,6 +146,14 @@ def test_ibnetdiscover_finds_the_fabric_as_designed(tmp_path: Path) -> None:
         program = shutil.which("ibnetdiscover", path=f"{os.environ['PATH']}:/usr/sbin")
         assert program
         done = subprocess.run([program], capture_output=True, text=True, check=True, timeout=60, env=preload)
+        links = program.replace("ibnetdiscover", "iblinkinfo")
+        for options in ([], ["-l"], ["--switches-only"]):
+            said = subprocess.run(
+                [links, *options], capture_output=True, text=True, check=True, timeout=60, env=preload
+            )
+            (tmp_path / "links.txt").write_text(said.stdout)
+            audited = ffplan("audit", "fire-flyer-2", str(tmp_path / "links.txt"), "--zone", "1")
+            assert (audited.code, "1,560 links as designed, 0 findings" in audited.out) == (0, True), options
     built = tmp_path / "built.txt"
     built.write_text(done.stdout)
     same = ffplan("audit", "fire-flyer-2", str(built), "--zone", "1")

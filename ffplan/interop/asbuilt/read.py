@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ffplan.interop.asbuilt.ethernet import EthernetDevice, EthernetLink, built_of
 from ffplan.interop.asbuilt.ibdiagnet import is_db_csv, is_lst, read_db_csv, read_lst
 from ffplan.interop.asbuilt.ibnetdiscover import is_report, read_listing, read_report
+from ffplan.interop.asbuilt.linkinfo import is_linkinfo, read_linkinfo
 from ffplan.interop.asbuilt.lldp import is_lldp, parsed, read_lldp
 from ffplan.interop.asbuilt.model import fault
 from ffplan.interop.asbuilt.ptm import is_dot, read_dot
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _WHOLE: tuple[tuple[Callable[[str], bool], Callable[[str, str], AsBuilt]], ...] = (
     (is_db_csv, read_db_csv),
+    (is_linkinfo, read_linkinfo),
     (is_ndt, read_ndt),
     (is_report, read_report),
     (is_lst, read_lst),

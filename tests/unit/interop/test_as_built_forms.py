@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -369,3 +370,59 @@ def test_a_broken_minigraph_is_no_topology_file(tmp_path: Path) -> None:
     run = ffplan("audit", "superpod-h100-4su", str(file))
     assert run.code == 2
     assert "[file-as-built]" in run.err
+
+
+LINKS = """CA: n1 mlx5_0:
+      0x0000000000000011      5    1[  ] ==( 4X        53.125 Gbps Active/  LinkUp)==>       1    3[  ] "leaf-1" ( )
+Switch: 0x00000000000000a1 leaf-1:
+           1    1[  ] ==( 1X        53.125 Gbps Active/  LinkUp)==>       2    1[  ] "spine-1" ( Could be 4X )
+           1    2[  ] ==(                Down/ Polling)==>             [  ] "" ( )
+           1    3[  ] ==( 4X        53.125 Gbps Active/  LinkUp)==>       5    1[  ] "n1 mlx5_0" ( )
+Switch: 0x00000000000000a2 spine-1:
+           2    1[  ] ==( 1X        53.125 Gbps Active/  LinkUp)==>       1    1[  ] "leaf-1" ( )
+           2    2[  ] ==( 4X          10.0 Gbps (FDR10) Active/  LinkUp)==>       9    1[  ] "n9 mlx5_0" ( )
+"""
+
+
+def test_links_of_iblinkinfo() -> None:
+    """A link at one lane, a port that is down, and a host that has no heading."""
+    built = read_as_built([("x", LINKS)])
+    assert [(d.name, d.kind) for d in built.devices] == [
+        *[("n1 mlx5_0", "host"), ("leaf-1", "switch"), ("spine-1", "switch"), ("n9 mlx5_0", "host")]
+    ]
+    ends = [tuple(divmod(end, PORTS) for end in pair) for pair in built.ends.tolist()]
+    found = dict(zip(ends, built.gbit_s.tolist(), strict=True))
+    assert found == {((0, 1), (1, 3)): 200.0, ((1, 1), (2, 1)): 50.0, ((2, 2), (3, 1)): 40.0}
+    assert built.lanes.tolist() == [4, 1, 4]
+
+
+def test_iblinkinfo_with_a_line_for_each_port() -> None:
+    """Switches have many lines; two ports of one adapter have guids of their own and are one device."""
+    rows = [
+        '0x0000000000000011 "                     n1 HCA-1"      5    1[  ] ==( 4X  25.78125 Gbps Active/  LinkUp)==>  '
+        '0x00000000000000a1      1    1[  ] "leaf-1" ( )',
+        '0x0000000000000012 "                     n1 HCA-1"      6    2[  ] ==( 4X  25.78125 Gbps Active/  LinkUp)==>  '
+        '0x00000000000000a1      1    2[  ] "leaf-1" ( )',
+    ]
+    rows += [
+        f'0x00000000000000a1 "                       leaf-1"      1  {port:3}[  ] ==( 4X  25.78125 Gbps Active/  LinkUp)==> '
+        f'0x000000000000001{port}      {4 + port}    {port}[  ] "n1 HCA-1" ( )'
+        for port in (1, 2)
+    ]
+    rows += [
+        f'0x00000000000000a1 "                       leaf-1"      1  {port:3}[  ] ==(                Down/ Polling)==>'
+        f'             [  ] "" ( )'
+        for port in (3, 4)
+    ]
+    built = read_as_built([("x", "\n".join(rows))])
+    assert [(d.name, d.kind) for d in built.devices] == [("n1 HCA-1", "host"), ("leaf-1", "switch")]
+    assert built.gbit_s.tolist() == [100.0, 100.0]
+
+
+def test_switches_of_one_name_need_guids() -> None:
+    """LIDs tell them apart; before a subnet manager has run there are none."""
+    text = LINKS.replace("spine-1", "leaf-1")
+    assert len(read_as_built([("x", text)]).ends) == 3
+    bare = re.sub(r"(?m)^ {11}[0-9]|(?<===> {6}) [0-9]", lambda found: found[0][:-1] + "0", text)
+    with pytest.raises(InputError, match="no LID tells them apart"):
+        read_as_built([("x", bare)])

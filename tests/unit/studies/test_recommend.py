@@ -81,7 +81,7 @@ def test_the_command(tmp_path: Path) -> None:
 def test_nothing_within_the_limits() -> None:
     run = ffplan(*(*ASKED, "-a", "h100-sxm-80gb"), "--capex", "$1M")
     assert run.code == 1
-    assert "No design trains llama3-8b on 1 T tokens in 30 days within the limits." in run.out
+    assert "No design can train llama3-8b on 1 T tokens in 30 days within the limits." in run.out
     assert "capex" in run.out
 
 

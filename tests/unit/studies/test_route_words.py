@@ -1,0 +1,26 @@
+"""Whose loads `route` has: the engine or protocol, in words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.support import ffplan
+
+
+@pytest.mark.parametrize(
+    ("design", "options", "words"),
+    [
+        ("fire-flyer-2", (), "OpenSM's ftree engine; minhop, its default"),
+        ("dgx-a100-10k", (), "which refuses this tree: `ffplan verify --engine all`"),
+        ("l40s-8-roce", (), "switches with ECMP hash by flow instead"),
+        ("l40s-8-roce", ("--routing", "ecmp"), "hashing flow by flow (ECMP)"),
+        ("dragonfly-a100", (), "no engine of OpenSM routes a dragonfly so"),
+        ("fire-flyer-2", ("--routing", "adaptive"), "even spreading over all usable links"),
+    ],
+)
+def test_whose_loads_they_are(design: str, options: tuple[str, ...], words: str) -> None:
+    run = ffplan("route", design, *options, "-f", "json")
+    assert run.code == 0, run.err
+    assert words in json.loads(run.out)["holds_for"]
