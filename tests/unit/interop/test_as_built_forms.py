@@ -404,16 +404,12 @@ def test_iblinkinfo_with_a_line_for_each_port() -> None:
         '0x0000000000000012 "                     n1 HCA-1"      6    2[  ] ==( 4X  25.78125 Gbps Active/  LinkUp)==>  '
         '0x00000000000000a1      1    2[  ] "leaf-1" ( )',
     ]
+    leaf = '0x00000000000000a1 "                       leaf-1"      1'
+    up, down = "4X  25.78125 Gbps Active/  LinkUp", "               Down/ Polling"
     rows += [
-        f'0x00000000000000a1 "                       leaf-1"      1  {port:3}[  ] ==( 4X  25.78125 Gbps Active/  LinkUp)==> '
-        f'0x000000000000001{port}      {4 + port}    {port}[  ] "n1 HCA-1" ( )'
-        for port in (1, 2)
+        f'{leaf}  {n:3}[  ] ==( {up})==>  0x000000000000001{n}      {4 + n}    {n}[  ] "n1 HCA-1" ( )' for n in (1, 2)
     ]
-    rows += [
-        f'0x00000000000000a1 "                       leaf-1"      1  {port:3}[  ] ==(                Down/ Polling)==>'
-        f'             [  ] "" ( )'
-        for port in (3, 4)
-    ]
+    rows += [f'{leaf}  {n:3}[  ] ==( {down})==>             [  ] "" ( )' for n in (3, 4)]
     built = read_as_built([("x", "\n".join(rows))])
     assert [(d.name, d.kind) for d in built.devices] == [("n1 HCA-1", "host"), ("leaf-1", "switch")]
     assert built.gbit_s.tolist() == [100.0, 100.0]
