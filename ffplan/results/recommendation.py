@@ -81,7 +81,7 @@ class LimitPrice:
     most: float
     """The limit."""
     looser: float
-    """The limit, looser by a tenth."""
+    """The limit, looser by a tenth; racks are whole."""
     name: str | None
     """The best design under the looser limit; null where nothing meets the target even so."""
     aim: float | None

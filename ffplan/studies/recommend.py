@@ -147,7 +147,7 @@ class _Pool:
         Args:
             limit: the limit.
         """
-        target = self.target.looser(limit.name, LOOSER)
+        target = self.target.with_limit(limit.name, limit.loosened(LOOSER))
         if limit.name != "days":
             found = self.best(target)
             return LooserLimit(limit, found[0] if found else None)

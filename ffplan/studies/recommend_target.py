@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import real
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
     from ffplan.training.model_shape import ModelShape
 
+ROUNDING = 1e-9
+"""What a product may lie above a whole number by rounding [1]."""
 USUAL_DAYS = 30.0
 """Days of the run that a sustained rate is asked of, where none are given."""
 
@@ -29,6 +32,15 @@ class KeptLimit:
     """days, capex, tco, power or racks."""
     most: float
     unit: str
+
+    def loosened(self, factor: float) -> float:
+        """Return the limit times a factor; racks are whole.
+
+        Args:
+            factor: the limit over what it was [1].
+        """
+        most = self.most * factor
+        return float(ceil(most - ROUNDING)) if self.name == "racks" else most
 
 
 @record
@@ -73,14 +85,13 @@ class Target:
         )
         return tuple(limit for limit in given if limit.most)
 
-    def looser(self, name: str, factor: float) -> Target:
-        """Return the target with one limit loosened.
+    def with_limit(self, name: str, most: float) -> Target:
+        """Return the target with another limit.
 
         Args:
-            name: the limit, one that is given.
-            factor: the limit over what it was [1].
+            name: the limit.
+            most: what it is then [unit of the limit].
         """
-        most = factor * next(limit.most for limit in self.limits if limit.name == name)
         if name == "days":
             return replace(self, days=most)
         if name == "capex":

@@ -111,7 +111,7 @@ def _limit(item: LooserLimit, target: Target, best: SizedCluster | None) -> out.
         limit=item.limit.name,
         unit=item.limit.unit,
         most=item.limit.most,
-        looser=item.limit.most * LOOSER,
+        looser=item.limit.loosened(LOOSER),
         name=item.best.built.assessment.design.name if item.best else None,
         aim=aim,
         saving=saving,
