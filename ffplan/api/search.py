@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.api.designs import Design, load, plain_value
 from ffplan.base.array_math import Floats
+from ffplan.base.errors import UsageError
 from ffplan.base.record import record
 from ffplan.results.sweep import SweepReport
 
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ffplan.results.recommendation import RecommendReport
+    from ffplan.studies.sweep_axes import Points
+
+
+LEAST_SAMPLE = 2
+"""Points of a hypercube, at least [1]."""
 
 
 @record
@@ -29,6 +35,34 @@ class Swept:
     """Metrics at each point, NaN where there is none, shape (points,)."""
     reason: list[str]
     """Why a point cannot be built; empty where it can."""
+
+
+def _points(
+    vary: Mapping[str, str | Iterable[Any]], pareto: Mapping[str, str], *, zipped: bool, sample: int | None, seed: int
+) -> Points:
+    """Return the points of a sweep.
+
+    Raises:
+        UsageError: where values, directions or the sample are wrong.
+    """
+    from ffplan.studies.sweep_axes import Points, axis
+
+    def written(values: str | Iterable[Any]) -> str:
+        if isinstance(values, str):
+            return values
+        return ",".join("null" if value is None else str(value) for value in plain_value(values))
+
+    wrong = [f"{name}: {way}" for name, way in pareto.items() if way not in ("min", "max")]
+    if wrong:
+        raise UsageError(f"sweep: pareto: {', '.join(wrong)}; write min or max")
+    if sample is not None and sample < LEAST_SAMPLE:
+        raise UsageError(f"sweep: sample: {sample} points; give at least {LEAST_SAMPLE}")
+    return Points(
+        tuple(axis(f"{path}={written(values)}") for path, values in vary.items()),
+        zipped=zipped,
+        sample=sample,
+        seed=seed,
+    )
 
 
 def sweep(
@@ -59,20 +93,11 @@ def sweep(
     import numpy as np
 
     from ffplan.studies.sweep import Sweep, SweepQuery
-    from ffplan.studies.sweep_axes import Points, axis
     from ffplan.studies.sweep_rows import kept
     from ffplan.studies.sweep_shown import grid_axes
     from ffplan.studies.sweep_total import Total, sweep_report
 
-    def written(values: str | Iterable[Any]) -> str:
-        return values if isinstance(values, str) else ",".join(str(value) for value in plain_value(values))
-
-    points = Points(
-        tuple(axis(f"{path}={written(values)}") for path, values in vary.items()),
-        zipped=zipped,
-        sample=sample,
-        seed=seed,
-    )
+    points = _points(vary, pareto or {}, zipped=zipped, sample=sample, seed=seed)
     found, ways = load(design), dict(pareto or {})
     text, file = json.dumps(found.document.data), found.document.file
     wanted = tuple(dict.fromkeys([*metrics, *ways]))
@@ -130,13 +155,21 @@ def recommend(
     from ffplan.catalog.store import Catalog
     from ffplan.studies.recommend import recommend as search
     from ffplan.studies.recommend_choice import kept
-    from ffplan.studies.recommend_target import Target
+    from ffplan.studies.recommend_target import AIMS, Target
     from ffplan.studies.recommendation import recommendation
 
     folders = (catalogs,) if isinstance(catalogs, str | Path) else tuple(catalogs)
     parts = Catalog([str(folder) for folder in folders])
     book, who = part_of(parts, PriceBook, prices, "recommend: prices"), "recommend"
-    part_of(parts, Model, model, f"{who}: model")
+    if part_of(parts, Model, model, f"{who}: model").transformer is None:
+        raise UsageError(f"{who}: model: `{model}` is no transformer, and its work is not counted in tokens")
+    if not (tokens > 0 and days > 0 and best >= 1 and pue >= 1):
+        raise UsageError(f"{who}: tokens and days are above 0, pue and best at least 1")
+    if limits.get("aim", "capex") not in AIMS:
+        raise UsageError(f"{who}: aim: {limits['aim']}; write one of {', '.join(AIMS)}")
+    for name in limits.get("excluded", ()):
+        if not parts.kind_of(name):
+            raise UsageError(f"{who}: excluded: the catalogue has no `{name}`")
     for name in limits.get("allowed", ()):
         part_of(parts, Accelerator, name, f"{who}: allowed")
     for name in limits.get("switches", ()):

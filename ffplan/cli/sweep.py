@@ -113,13 +113,13 @@ def _swept(
     from ffplan.cli.sweep_file import PointsFile, PointsFolder, form_of
     from ffplan.studies.sweep import Sweep
     from ffplan.studies.sweep_rows import header
-    from ffplan.studies.sweep_run import SweepJob
+    from ffplan.studies.sweep_run import SweepJob, job_key
     from ffplan.studies.sweep_shown import grid_axes
     from ffplan.studies.sweep_total import Total
 
     own, target = Sweep(query), None
     total = Total(directions, grid_axes(query.points, own.names, directions))
-    job = SweepJob(query, query.key, form_of(points), directions)
+    job = SweepJob(query, job_key(query, directions), form_of(points), directions)
     if points is not None:
         start = header(own, own.names, job.form or "")
         target = PointsFolder(points, job.key) if job.form == "parquet" else PointsFile(points, job.key, start)

@@ -152,7 +152,7 @@ def _left_out(design: ResolvedDesign) -> Iterator[Item]:
     for group in design.groups:
         for nic in group.left_out:
             if design.prices is not None and nic.id in design.prices.items:
-                yield Item("servers", nic.id, -group.group.count)
+                yield Item("storage" if group.group.role == "storage" else "servers", nic.id, -group.group.count)
 
 
 def _merged(items: list[Item]) -> Iterator[Item]:

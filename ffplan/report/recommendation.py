@@ -59,10 +59,17 @@ def _chances(r: RecommendReport) -> tuple[tuple[str, ...], ...]:
     )
 
 
+def _limit_name(name: str, r: RecommendReport) -> str:
+    """Return the name of a limit: a sustained rate stands as days of a run, which nobody asked for."""
+    return "rate" if name == "days" and r.sustained_pflops is not None else name
+
+
 def _limit_words(item: LimitPrice, r: RecommendReport) -> str:
     """Return what a limit costs, in words."""
     figures = {"W": kilowatts(item.looser / 1e3), "currency": f"{amount(item.looser)} {r.currency}"}
     looser = figures.get(item.unit, number(item.looser, 3))
+    if item.limit == "days" and r.sustained_pflops is not None:
+        looser = f"{number(r.sustained_pflops * item.most / item.looser, 3)} PFLOP/s"
     if item.name is None:
         return f"with {looser} nothing meets the target either"
     if item.saving is None:
@@ -78,10 +85,10 @@ def _target(r: RecommendReport) -> str:
 
 def _headline(r: RecommendReport) -> str:
     if not r.designs:
-        opens = [item.limit for item in r.limits if item.name is not None]
+        opens = [_limit_name(item.limit, r) for item in r.limits if item.name is not None]
         days = "" if r.sustained_pflops is not None else f" in {number(r.days)} days"
         text = f"No design can {_target(r)}{days} within the limits."
-        return f"{text} A tenth more {listed(opens)} would do." if len(opens) == 1 else text
+        return f"{text} The {listed(opens)} looser by a tenth would do." if len(opens) == 1 else text
     best = r.designs[0]
     days = "" if r.sustained_pflops is not None else f" in {number(best.days, 3)} of {number(r.days)} days"
     text = (
@@ -89,12 +96,15 @@ def _headline(r: RecommendReport) -> str:
         f"{r.currency} to buy and {amount(best.tco)} over the life."
     )
     wins = sum(item.best_share or 0.0 for item in r.designs if item.accelerator == best.accelerator)
-    text += f" Of the designs below, {best.accelerator} is the best in {percent(wins)} of the draws"
-    recalled = f"; {percent(best.recalled_share)} of its price is recalled: ask for a quote."
-    text += recalled if best.recalled_share >= MOSTLY else "."
+    if len({item.accelerator for item in r.designs}) > 1:
+        text += f" Of the accelerators below, {best.accelerator} is the best in {percent(wins)} of the draws."
+    if best.recalled_share >= MOSTLY:
+        text += f" {percent(best.recalled_share)} of its price is recalled: ask for a quote."
     dearest = r.limits[0] if r.limits else None
     if dearest is not None and dearest.saving:
-        text += f" The dearest limit is {dearest.limit}: a tenth more saves {percent(dearest.saving)}."
+        text += (
+            f" The dearest limit is {_limit_name(dearest.limit, r)}: a tenth looser saves {percent(dearest.saving)}."
+        )
     factor = best.days_p90 / best.days
     if best.days_p90 > r.days and r.sustained_pflops is None:
         text += f" For nine chances in ten of being in time, size it for `--days {number(r.days / factor, 3)}`."
@@ -120,11 +130,15 @@ def _designs(r: RecommendReport) -> list[Block]:
 def _blocks(r: RecommendReport) -> list[Block]:
     blocks: list[Block] = [Remarks((_headline(r),)), *_designs(r)]
     if r.limits:
-        words = tuple((item.limit, _limit_words(item, r)) for item in r.limits)
-        blocks.append(Lines("A tenth more of each limit", words))
+        words = tuple((_limit_name(item.limit, r), _limit_words(item, r)) for item in r.limits)
+        blocks.append(Lines("Each limit looser by a tenth", words))
     if r.near:
         near = tuple(
-            (row[0], listed([f"{name} x {number(ratio, 3)}" for name, ratio in item.breaks.items()]), *row[1:])
+            (
+                row[0],
+                listed([f"{_limit_name(name, r)} x {number(ratio, 3)}" for name, ratio in item.breaks.items()]),
+                *row[1:],
+            )
             for row, item in zip(_rows(r.near, r), r.near, strict=True)
         )
         blocks.append(Grid("Near", near, ("design", "breaks", *HEADER[1:]), style="plain"))

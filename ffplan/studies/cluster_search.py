@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 CLOSE = 0.02
 """Nodes between the largest size that is too small and the smallest that is not, over the latter, at the end [1]."""
 MOST_TRIALS = 9
+SMALLEST = 0.6
+"""Smallest round size that is tried, over the size found [1]."""
+ROUND_SIZES = 6
+"""Round sizes tried, at most [1]."""
 MOST_NODES = 20_000
 
 
@@ -120,6 +124,24 @@ class ClusterSearch:
             middle = (low + high) // 2 // self.step * self.step
             nodes = wanted if low < wanted < high else max(middle, low + self.step)
         return found, slow
+
+    def rounder(self, found: SizedCluster) -> SizedCluster | None:
+        """Return the smallest round size below a design that is in time too; None where there is none.
+
+        Time falls with size but for sizes that divide badly, which a search by halves may stop at.
+
+        Args:
+            found: the design.
+        """
+        unit = self.step
+        while (1 - SMALLEST) * found.nodes > ROUND_SIZES * unit:
+            unit *= 2
+        first = -(-int(SMALLEST * found.nodes) // unit) * unit
+        for nodes in range(max(first, unit), found.nodes, unit):
+            trial = self.tried(found.built.idea, nodes)
+            if trial is not None and trial.days <= self.target.days:
+                return trial
+        return None
 
     def _resized(self, idea: Idea, nodes: int, best: float) -> SizedCluster | None:
         """Return the smallest design of an idea where it may come near the best; None where it cannot."""

@@ -14,10 +14,12 @@ import numpy as np
 from ffplan.base.array_math import Bools, Floats, Ints, Number, Truth, choose, maximum
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.record import record
+from ffplan.catalog.evidence import EfficiencyFigure
 from ffplan.collectives.bottleneck import sustained_rate
 from ffplan.collectives.timing import CollectiveQuery, chosen_time
 from ffplan.cost.bom import CostPlan, cable_items, price
 from ffplan.cost.power import annual_energy, plan_power
+from ffplan.design.resolved import FabricParts
 from ffplan.design.schema import MOST_PUE
 from ffplan.fabric.sizing.link_cuts import reachable_nodes
 from ffplan.fabric.sizing.tree_grid import REASONS, check_divisible, plan_tree_grid
@@ -29,6 +31,8 @@ from ffplan.studies.allreduce_bound import bound_faults, bound_ledgers
 from ffplan.studies.job_layout import job_layout, most_gpus, node_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ffplan.catalog.parts import Link
     from ffplan.collectives.rank_layout import RankLayout
     from ffplan.design.resolved import ResolvedDesign
@@ -239,9 +243,11 @@ def with_figure(design: ResolvedDesign, path: str, value: Number) -> ResolvedDes
         value: the figure, a number or an array [unit of the catalogue].
 
     Raises:
-        UsageError: where the design has no such part, or the part no such figure.
+        UsageError: where the design has no such part, the part no such figure, or the value is out of range.
     """
     head, _, rest = path.partition(".")
+    if not np.all(np.isfinite(value)) or np.any(np.asarray(value) < 0):
+        raise UsageError(f"`{path}`: numbers must be finite and not below 0")
     return _with_price(design, rest, value) if head == "prices" else _with_part(design, head, rest, value)
 
 
@@ -284,6 +290,8 @@ def _figure(part: Any, steps: list[str], array: Number, path: str) -> Any:
             raise UsageError(f"`{path}` is no figure")
         if isinstance(part.value, int):
             raise UsageError(f"`{path}` is a count, which shapes the design: vary it one by one")
+        if isinstance(part, EfficiencyFigure) and np.any(np.asarray(array) > 1):
+            raise UsageError(f"`{path}`: a fraction is at most 1")
         return part.model_copy(update={"value": array, "low": None, "high": None})
     name, *rest = steps
     inner = part.get(name) if isinstance(part, dict) else getattr(part, name, None)
@@ -291,6 +299,17 @@ def _figure(part: Any, steps: list[str], array: Number, path: str) -> Any:
         raise UsageError(f"`{path}`: no figure `{name}` there")
     changed = _figure(inner, rest, array, path)
     return {**part, name: changed} if isinstance(part, dict) else part.model_copy(update={name: changed})
+
+
+def _with_parts(parts: FabricParts, changed: Callable[[Any], Any]) -> FabricParts:
+    """Return the switches and links of a network with what changed."""
+    return FabricParts(
+        switch=changed(parts.switch),
+        endpoint_link=changed(parts.endpoint_link),
+        inter_switch_link=changed(parts.inter_switch_link),
+        spine_switch=changed(parts.spine_switch),
+        core_switch=changed(parts.core_switch),
+    )
 
 
 def _with_part(design: ResolvedDesign, part: str, path: str, array: Number) -> ResolvedDesign:
@@ -322,6 +341,7 @@ def _with_part(design: ResolvedDesign, part: str, path: str, array: Number) -> R
         endpoint_link=changed(design.endpoint_link),
         inter_switch_link=changed(design.inter_switch_link),
         cable_choices=tuple(changed(link) for link in design.cable_choices),
+        networks=tuple(replace(network, parts=_with_parts(network.parts, changed)) for network in design.networks),
     )
     if not met:
         raise UsageError(f"`{whole}`: the design uses no part `{part}`")

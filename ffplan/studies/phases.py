@@ -73,21 +73,26 @@ def priced_counts(ledger: Ledger) -> tuple[tuple[str, float], ...]:
         now = _parts_of(ledger, phase)
         for (kind, part), count in now.items():
             if part in ledger.prices:
-                added = max(count - before.get((kind, part), 0), 0)
+                added = _added(count, before.get((kind, part), 0))
                 counts[part] = counts.get(part, 0.0) + added * (1 + phase.price_change)
         before = now
     return tuple(counts.items())
 
 
+def _added(count: int, before: int) -> int:
+    """Return the pieces that a phase adds; of parts that are left out, such as NICs, they are negative [1]."""
+    return min(count - before, 0) if count < 0 else max(count - before, 0)
+
+
 def _lines(ledger: Ledger, phase: Phase, before: dict[tuple[str, str], int]) -> list[BomLine]:
     now = _parts_of(ledger, phase)
     scale = 1 + phase.price_change
-    items = [Item(kind, part, count - before.get((kind, part), 0)) for (kind, part), count in now.items()]
+    items = [Item(kind, part, _added(count, before.get((kind, part), 0))) for (kind, part), count in now.items()]
     prices: dict[str, Input] = {
         part: replace(price, likely=price.likely * scale, low=price.low * scale, high=price.high * scale)
         for part, price in ledger.prices.items()
     }
-    lines = part_lines([item for item in items if item.quantity > 0], prices, ledger.names)
+    lines = part_lines([item for item in items if item.quantity], prices, ledger.names)
     total = sum(line.total for line in lines)
     return [replace(line, share=line.total / total if total else 0.0) for line in lines]
 

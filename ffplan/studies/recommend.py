@@ -59,6 +59,7 @@ def _candidates(target: Target, catalog: Catalog, left_out: dict[str, str]) -> I
         part = catalog.entry(name).part
         assert isinstance(part, Accelerator)
         if name in target.excluded or (part.announced and name not in target.allowed):
+            left_out |= {name: "it is excluded"} if name in target.allowed else {}
             continue
         try:
             server: Server = priced_server(catalog, name, book, target.excluded)
@@ -132,7 +133,10 @@ class _Pool:
         for full in fulls:
             best = min(aim_of(item, self.target) for item in self.found if item.days <= self.target.days)
             if aim_of(full, self.target) <= best * (1 + WORTH):
-                self.found += self.searches[full.accelerator].variants(full)
+                search = self.searches[full.accelerator]
+                rounder = search.rounder(full)
+                self.found += [rounder] if rounder is not None else []
+                self.found += search.variants(rounder or full)
 
     def _hopeless(self, least: float, search: ClusterSearch) -> bool:
         """Return whether the servers alone, at their whole peak, would cost more than the best purchase so far."""
@@ -174,9 +178,9 @@ WORTH = 0.35
 def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> Recommendation:
     """Return the best purchases that meet a target, what comes near, and what each limit costs.
 
-    For each accelerator the smallest cluster at full bandwidth is found; then fewer NICs are tried while that helps,
-    and leaner fabrics with them, each sized again. Where the purchase is to be least, accelerators whose servers alone,
-    at their whole peak, would cost more than the best so far are left out.
+    For each accelerator a small cluster at full bandwidth that is in time is sought, and round sizes below it. Fewer
+    NICs are then tried while that helps, and leaner fabrics with them, each sized again. Where the purchase is to be
+    least, accelerators whose servers alone, at their whole peak, would cost more than the best so far are left out.
 
     Args:
         target: what is wanted.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,13 +32,20 @@ class Chances:
     """Share of the draws in which it is the best once each design is resized to its drawn speed [1]."""
     in_time: float
     """Share of the draws in which it takes no more than the days wanted, at the size it has [1]."""
+    days_p10: float
+    """Tenth percentile of the days."""
+    days_p90: float
+    """Ninetieth percentile."""
 
 
 def _drawn(candidate: SizedCluster, target: Target, catalog: Catalog, draws: int) -> tuple[Any, Any]:
-    """Return days and aim of a design over the draws, shape (draws,) each."""
+    """Return days and aim of a design over the draws, shape (draws,) each; those of an accelerator share its errors."""
     asked, parts = Asked(draws=draws), catalog.fresh()
     ledger = ledger_for(candidate.built.design, parts, asked)
-    inputs = inputs_for(ledger, candidate.timed, parts)
+    inputs = tuple(
+        replace(item, key=f"speed_own.{candidate.accelerator}") if item.name == "speed_own" else item
+        for item in inputs_for(ledger, candidate.timed, parts)
+    )
     v = sample(inputs, draws, asked.seed)
     year, run = evaluate(ledger.account, candidate.timed.job, v)
     assert run is not None
@@ -75,4 +83,6 @@ def chances(candidates: Sequence[SizedCluster], target: Target, catalog: Catalog
     resized = aims * days / target.days if target.aim in BY_SIZE else aims
     won = np.bincount(resized.argmin(axis=0), minlength=len(candidates)) / draws
     early = (days <= target.days).mean(axis=1)
-    return [Chances(float(best), float(in_time)) for best, in_time in zip(won, early, strict=True)]
+    low, high = np.quantile(days, (0.1, 0.9), axis=1)
+    columns = zip(won.tolist(), early.tolist(), low.tolist(), high.tolist(), strict=True)
+    return [Chances(best, in_time, p10, p90) for best, in_time, p10, p90 in columns]

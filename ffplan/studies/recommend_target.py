@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from ffplan.training.model_shape import ModelShape
 
+LEAST = 1e-6
+"""Least that a limit counts as, so that a limit of nothing is broken [unit of the limit]."""
 ROUNDING = 1e-9
 """What a product may lie above a whole number by rounding [1]."""
 USUAL_DAYS = 30.0
@@ -77,13 +79,13 @@ class Target:
     def limits(self) -> tuple[KeptLimit, ...]:
         """The limits that are given, days first."""
         given = (
-            KeptLimit("days", self.days, "day"),
-            KeptLimit("capex", self.capex or 0.0, "currency"),
-            KeptLimit("tco", self.tco or 0.0, "currency"),
-            KeptLimit("power", self.watts or 0.0, "W"),
-            KeptLimit("racks", self.racks or 0.0, "1"),
+            ("days", self.days, "day"),
+            ("capex", self.capex, "currency"),
+            ("tco", self.tco, "currency"),
+            ("power", self.watts, "W"),
+            ("racks", self.racks, "1"),
         )
-        return tuple(limit for limit in given if limit.most)
+        return tuple(KeptLimit(name, most, unit) for name, most, unit in given if most is not None)
 
     def with_limit(self, name: str, most: float) -> Target:
         """Return the target with another limit.
@@ -175,7 +177,7 @@ def broken(candidate: SizedCluster, target: Target) -> dict[str, float]:
         candidate: the design.
         target: what is wanted.
     """
-    ratios = {limit.name: _HELD[limit.name](candidate) / limit.most for limit in target.limits}
+    ratios = {limit.name: _HELD[limit.name](candidate) / max(limit.most, LEAST) for limit in target.limits}
     return {name: ratio for name, ratio in ratios.items() if ratio > 1}
 
 

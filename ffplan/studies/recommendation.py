@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING
 
 from ffplan import __version__
 from ffplan.base.formatting import listed
-from ffplan.cost.draws import quantile
-from ffplan.cost.inputs import error_input
 from ffplan.results import recommendation as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.studies.recommend import LOOSER
@@ -22,21 +20,6 @@ if TYPE_CHECKING:
     from ffplan.studies.recommend_target import SizedCluster, Target
 
 
-def spread(band: float) -> float:
-    """Return the ninetieth percentile of a modelled time over its likely value [1].
-
-    Args:
-        band: mean of absolute errors [1].
-
-    Equation:
-        the ninetieth percentile of the lognormal error that costs are drawn with
-
-    Source:
-        `ffplan.cost.inputs.error_input`.
-    """
-    return float(quantile(error_input("speed", "speed", "model error", band, ""), 0.9)) if band else 1.0
-
-
 def _plan(candidate: SizedCluster) -> str:
     """Return the parallel plan of a run in words."""
     assert candidate.study.run is not None
@@ -47,7 +30,7 @@ def _plan(candidate: SizedCluster) -> str:
 
 
 def row(
-    candidate: SizedCluster, target: Target, best: SizedCluster | None, chance: Chances | None, file: str | None
+    candidate: SizedCluster, target: Target, best: SizedCluster | None, chance: Chances, file: str | None
 ) -> out.RecommendedDesign:
     """Return a candidate as a row.
 
@@ -76,8 +59,8 @@ def row(
         racks=study.power.racks,
         differs=differs(candidate, best) if best is not None else "",
         days=candidate.days,
-        days_p10=candidate.days / spread(candidate.band),
-        days_p90=candidate.days * spread(candidate.band),
+        days_p10=chance.days_p10,
+        days_p90=chance.days_p90,
         mfu=run.mfu,
         plan=_plan(candidate),
         capex=candidate.capex,
@@ -89,8 +72,8 @@ def row(
         sustained_pflops=candidate.timed.job.tflops_gpu * candidate.timed.job.gpus * run.effective / 1e3,
         facility_peak_kw=study.power.facility_peak_kw,
         breaks=broken(candidate, target),
-        best_share=chance.best if chance else None,
-        in_time_share=chance.in_time if chance else None,
+        best_share=chance.best if best is not None else None,
+        in_time_share=chance.in_time if best is not None else None,
         file=file,
     )
 
@@ -137,7 +120,7 @@ def recommendation(
         files: the file of each.
     """
     best = found.meet[0] if found.meet else None
-    shares = chances(chosen, target, catalog)
+    shares, near = chances(chosen, target, catalog), _near(found, target)
     limits = [_limit(item, target, best) for item in found.looser]
     rows = zip(chosen, shares, files, strict=True)
     return out.RecommendReport(
@@ -153,16 +136,19 @@ def recommendation(
         slack=target.slack,
         draws=DRAWS,
         designs=tuple(row(item, target, best, chance, file) for item, chance, file in rows),
-        near=tuple(row(item, target, None, None, None) for item in _near(found, target)),
+        near=tuple(
+            row(item, target, None, chance, None)
+            for item, chance in zip(near, chances(near, target, catalog), strict=True)
+        ),
         left_out=tuple(out.UnsizedAccelerator(name, reason) for name, reason in sorted(found.left_out.items())),
         limits=tuple(sorted(limits, key=lambda item: (-(item.saving or 0.0), item.name is None, item.limit))),
         assumptions=(
-            "Each cluster is the smallest in time, with the cheapest switch and links of the price book. Fewer NICs "
-            "are tried while that helps, then leaner fabrics with them, each sized again.",
+            "Each cluster is the smallest found in time (within 2 %, and round sizes below), with the cheapest switch "
+            "and links of the price book. Fewer NICs are tried while that helps, then leaner fabrics with them.",
             "The step is that of the fastest plan found, at a batch near the usual 4 million tokens; days count "
             "interruptions as the ownership profile has them.",
-            "Days are likely ones, with P10 to P90 by the model's error over published runs: a target that is only "
-            "just met is missed about as often as not.",
+            "Days are likely ones, with P10 to P90 by the model's error over published runs and by failures: a target "
+            "that is only just met is missed about as often as not.",
             "The share of `best` draws prices and speeds for all designs together, and resizes each to its drawn "
             "speed: it tells how far the ranking rests on quotes and measurements that you do not have yet.",
         ),

@@ -135,15 +135,24 @@ class Sweep:
         others = [name for name in self.query.metrics if name not in known]
         if not others:
             return bool(known)
-        try:
-            every = set(studied(*self._first(design), self.query.metrics)[0])
-        except (InputError, RefusedError):
+        every = self._metrics(design)
+        if not every:
             return False
         for name in others:
             if name not in every:
                 remedy = did_you_mean(name, every | known, what="metric")
                 raise UsageError(f"--metric {name}: no such number in the results; {remedy}")
         return False
+
+    def _metrics(self, design: ResolvedDesign) -> set[str]:
+        """Return the metrics of the first point, or of the design itself where the point cannot be built."""
+        for varied in (True, False):
+            try:
+                own, catalog = self._first(design) if varied else (design, self.catalog.fresh())
+                return set(studied(own, catalog, self.query.metrics)[0])
+            except (InputError, RefusedError, ZeroDivisionError):
+                continue
+        return set()
 
     def _first(self, design: ResolvedDesign) -> tuple[ResolvedDesign, Catalog]:
         """Return the design with the first value of each axis that is a field of it."""
@@ -267,6 +276,10 @@ class Sweep:
         except (FfplanError, InputError) as error:
             for row in rows.tolist():
                 into.reason[row] = _reason(error)
+            return
+        except ZeroDivisionError:
+            for row in rows.tolist():
+                into.reason[row] = "a figure is 0 that something is divided by"
             return
         for part in unpriced:
             into.unpriced[part] = into.unpriced.get(part, 0) + len(rows)

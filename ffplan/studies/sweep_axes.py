@@ -135,6 +135,8 @@ class Points:
         """
         if not axes:
             raise UsageError("give at least one --vary PATH=VALUES")
+        if zipped and sample is not None:
+            raise UsageError("--zip pairs values and --sample draws them: give one of the two")
         paths = [item.path for item in axes]
         twice = next((path for at, path in enumerate(paths) if path in paths[:at]), None)
         if twice is not None:

@@ -30,11 +30,21 @@ class SweepJob:
 
     query: SweepQuery
     key: str
-    """The key of the query."""
+    """What tells it from any other: the key of the query, and the directions."""
     form: str | None
     """csv, jsonl or parquet; None where no points are written."""
     directions: dict[str, str]
     """min or max of each metric of the front."""
+
+
+def job_key(query: SweepQuery, directions: dict[str, str]) -> str:
+    """Return what tells a sweep, with its front, from any other.
+
+    Args:
+        query: the sweep.
+        directions: min or max of each metric of the front.
+    """
+    return "-".join([query.key, *(f"{name}:{way}" for name, way in directions.items())])
 
 
 _READY: dict[str, Sweep] = {}

@@ -66,7 +66,8 @@ class Total:
             return
         for at, number in enumerate(part.front_points.tolist()):
             metrics = {name: float(column[at]) for name, column in part.front_metrics.items()}
-            self.front.append((number, part.front_values[at].tolist(), metrics))
+            said = {name: value for name, value in metrics.items() if value == value}
+            self.front.append((number, part.front_values[at].tolist(), said))
         values = np.array([item[1] for item in self.front])
         self.front = [self.front[at] for at in front(values).tolist()]
 

@@ -102,6 +102,9 @@ def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound
         if not link.switch and link.target not in known:
             faults.append(f"line {link.line}: a link of {link.gpu} leads to `{link.target}`, no GPU of this file")
             continue
+        if not link.count:
+            faults.append(f"line {link.line}: a link of {link.gpu} has the count 0; it is left out")
+            continue
         counted[link.gpu] += link.count
         switched |= link.switch
         if not link.switch:

@@ -240,7 +240,7 @@ class _Writer:
                 (sorted((bus[a], bus[b])), count) for (a, b), count in zip(found.pairs, found.counts, strict=True)
             )
             shown = ", ".join(f"[{', '.join(pair)}]" for pair, _ in joined)
-            equal = found.kind == "pairs" or len(set(found.counts)) == 1
+            equal = found.kind == "pairs" or set(found.counts) == {1}
             counts = "" if equal else f", counts: [{', '.join(str(count) for _, count in joined)}]"
             return [f"nvlink: {{{found.kind}: [{shown}]{counts}{name}}}{each}"]
         own = self.basis.data.get("nvlink") if self.basis is not None else None

@@ -65,3 +65,13 @@ def test_the_fabric_of_one_nic(tmp_path: Path) -> None:
 def test_more_than_there_are(tmp_path: Path) -> None:
     run = ffplan("design", with_count(tmp_path, "9"))
     assert (run.code, "has 8 NICs for this fabric, not 9" in run.err) == (2, True)
+
+
+def test_phases_leave_the_same_nics_out(tmp_path: Path) -> None:
+    """Two phases without a change of prices cost what the whole costs."""
+    file = with_count(tmp_path, "4")
+    whole = costed(file)["bom"]["total"]
+    text = (tmp_path / "nics-4.yaml").read_text()
+    phases = "\nphases:\n  - {name: a, after: 0 months, nodes: [64]}\n  - {name: b, after: 9 months, nodes: [127]}\n"
+    (tmp_path / "phased.yaml").write_text(text + phases)
+    assert costed(str(tmp_path / "phased.yaml"))["bom"]["total"] == pytest.approx(whole)

@@ -398,3 +398,21 @@ def test_exports_name_the_cpu_and_the_fabric() -> None:
 def test_a_port_of_less_rate_than_the_part_is_said() -> None:
     made = file_of(read(f"<cpu>{gpu('0:1')}{nic('0:2', net(100000))}</cpu>"))
     assert any("runs at 100 Gb/s, `connectx-6-200g` has 200 Gb/s" in words for words in made.warnings)
+
+
+def test_links_with_a_count_of_nothing() -> None:
+    """They are no links; links that are all double are written with their counts."""
+
+    def gpu(own: int, links: str) -> str:
+        return f'<pci busid="{own}" class="0x030200"><gpu dev="{own}">{links}</gpu></pci>'
+
+    def link(target: int, count: int) -> str:
+        return f'<nvlink target="{target}" count="{count}" tclass="0x030200"/>'
+
+    ring = [gpu(n, link((n + 1) % 4, 2) + link((n - 1) % 4, 2)) for n in range(4)]
+    found = read_server(f'<system version="1"><cpu numaid="0">{"".join(ring)}</cpu></system>'.encode(), "x")
+    assert (found.scale_up.kind, found.scale_up.counts) == ("links", (2, 2, 2, 2))
+    none = [gpu(n, link((n + 1) % 2, 0)) for n in range(2)]
+    bare = read_server(f'<system version="1"><cpu numaid="0">{"".join(none)}</cpu></system>'.encode(), "x")
+    assert bare.scale_up.kind == "none"
+    assert any("has the count 0; it is left out" in words for words in bare.warnings)

@@ -13,6 +13,7 @@ from ffplan.base.errors import UsageError
 from ffplan.studies.pareto import front, knee
 from ffplan.studies.sweep import Sweep, SweepQuery
 from ffplan.studies.sweep_axes import Points, axis
+from ffplan.studies.sweep_run import job_key
 from tests.support import ROOT, assess_file, ffplan, valid, vary_design
 
 if TYPE_CHECKING:
@@ -214,6 +215,8 @@ def test_notes_that_are_refused(tmp_path: Path, note: str, words: str) -> None:
     ("arguments", "words"),
     [
         (("--resume",), "give --points FILE"),
+        (("--zip", "--sample", "3"), "give one of the two"),
+        (("--vary", "nodes[0].nics=0,1", "--metric", "cost.totl"), "did you mean"),
         (("--points", "p.txt"), "end the name in .csv, .jsonl, .parquet"),
         (("--pareto", "cost.total:min"), "a front takes two metrics or more"),
         (("--pareto", "cost.total,accelerators:max"), "write METRIC:min or METRIC:max"),
@@ -414,3 +417,42 @@ def test_metrics_of_a_run() -> None:
     assert found.columns[names[1]][0] == pytest.approx(run["cost_per_million_tokens"]["likely"])
     refused = ffplan("sweep", "superpod-b200-4su", "--vary", "workload.model=llama3-8b", "--metric", names[0])
     assert (refused.code, "`workload` with its `tokens`" in refused.err) == (2, True), refused.err
+
+
+def test_figures_of_other_networks_vary_too() -> None:
+    """A switch that the front-end network alone has, three leaves and a spine: 1 kW more of each."""
+    sweep = swept("sn4600c.power=1000,2000", design="h100-1k-four-networks", metrics=("power.it_kw",))
+    power = sweep.chunk(0).columns["power.it_kw"]
+    assert power[1] - power[0] == pytest.approx(4.0)
+
+
+def test_values_that_no_part_has() -> None:
+    """Below 0, a fraction above 1, and a 0 that something is divided by, in sweeps of studies of single designs."""
+    design = "h100-1k-four-networks"
+    for axis_text, words in (
+        ("connectx-7-400g.line_efficiency=0.5,5", "a fraction is at most 1"),
+        ("prices.hgx-h100-8nic=1,-1", "not below 0"),
+        ("connectx-7-400g.rate=50,0", "a figure is 0 that something is divided by"),
+    ):
+        found = swept(axis_text, design=design, metrics=("cost.total",)).chunk(0)
+        assert found.reason[0] == ""
+        assert words in found.reason[1]
+
+
+def test_a_front_may_have_points_without_a_cost(tmp_path: Path) -> None:
+    (tmp_path / "x.yaml").write_text(
+        (ROOT / "catalogs" / "switches" / "nvidia" / "qm9700.yaml")
+        .read_text(encoding="utf-8")
+        .replace("id: qm9700", "id: x")
+    )
+    asked = ("--vary", "fabric.switch=x,qm9700", "--vary", "nodes[0].nics=8,4", "--catalog", str(tmp_path))
+    front = ("--pareto", "fabric.bisection_gbyte_s:max,accelerators:min", "--metric", "cost.total")
+    run = ffplan("sweep", "superpod-b200-4su", *asked, *front, "-f", "json")
+    assert run.code == 0, run.err
+    assert any("cost.total" not in point["metrics"] for point in json.loads(run.out)["front"])
+
+
+def test_a_resumed_front_has_its_directions() -> None:
+    query = swept("site.pue=1.1,1.2").query
+    keys = {job_key(query, ways) for ways in ({}, {"a": "min", "b": "max"}, {"a": "max", "b": "min"})}
+    assert len(keys) == 3
