@@ -59,6 +59,7 @@ class PointsTarget(ABC):
         Raises:
             UsageError: where it cannot be written, belongs to another sweep, or its note is damaged.
         """
+        self.refuse()
         try:
             if resume and self.note.exists():
                 self._continue(total)
@@ -93,6 +94,10 @@ class PointsTarget(ABC):
     def _say(self, total: Total) -> None:
         """Note how far it goes."""
         write_whole(self.note, json.dumps({"key": self.key, "bytes": self.kept, "total": total.state()}))
+
+    @abstractmethod
+    def refuse(self) -> None:
+        """Refuse a name that cannot be written to, before anything else."""
 
     @abstractmethod
     def begin(self) -> None:
@@ -141,9 +146,12 @@ class PointsFile(PointsTarget):
         super().__init__(name, key)
         self.header = header
 
+    def refuse(self) -> None:
+        """Refuse a folder, a folder that is missing, and YAML files."""
+        refuse_target(self.name, "--points")
+
     def begin(self) -> None:
         """Write the header."""
-        refuse_target(self.name, "--points")
         with self.path.open("wb") as stream:
             self.kept = stream.write(self.header.encode())
 
@@ -166,14 +174,17 @@ class PointsFolder(PointsTarget):
 
     PARTS = "part-*.parquet"
 
+    def refuse(self) -> None:
+        """Refuse the name of a file."""
+        if self.path.exists() and not self.path.is_dir():
+            raise UsageError(f"--points {self.name}: a file has this name; Parquet is written as a folder of parts")
+
     def begin(self) -> None:
         """Make the folder, without parts.
 
         Raises:
-            UsageError: where something else has its name, or is in it.
+            UsageError: where something else is in it.
         """
-        if self.path.exists() and not self.path.is_dir():
-            raise UsageError(f"--points {self.name}: a file has this name; Parquet is written as a folder of parts")
         self.path.mkdir(exist_ok=True)
         if any(not item.match(self.PARTS) for item in self.path.iterdir()):
             raise UsageError(f"--points {self.name}: the folder has other files in it; choose another name")

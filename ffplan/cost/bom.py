@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.catalog.parts import Link, Switch
-    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
     from ffplan.fabric.sizing.plan import FabricPlan
 
 
@@ -138,13 +138,16 @@ def bill_of_materials(
         fabric: its fabric.
         links: its cables, as `cable_items` returns them.
     """
-    items = [
-        Item("storage" if g.group.role == "storage" else "servers", g.server.id, g.group.count) for g in design.groups
-    ]
+    items = [Item(_category(group), group.server.id, group.group.count) for group in design.groups]
     items += _left_out(design)
     items += [Item("switches", model.id, count) for model, count in switch_items(design, fabric)]
     items += [Item(category, link.id, count) for category, link, count in links]
     return tuple(item for item in _merged(items) if some(item.quantity))
+
+
+def _category(group: ResolvedGroup) -> str:
+    """Return the category of the bill that a group's servers belong to."""
+    return "storage" if group.group.role == "storage" else "servers"
 
 
 def _left_out(design: ResolvedDesign) -> Iterator[Item]:
@@ -152,7 +155,7 @@ def _left_out(design: ResolvedDesign) -> Iterator[Item]:
     for group in design.groups:
         for nic in group.left_out:
             if design.prices is not None and nic.id in design.prices.items:
-                yield Item("storage" if group.group.role == "storage" else "servers", nic.id, -group.group.count)
+                yield Item(_category(group), nic.id, -group.group.count)
 
 
 def _merged(items: list[Item]) -> Iterator[Item]:

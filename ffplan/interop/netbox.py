@@ -11,7 +11,6 @@ import numpy as np
 from ffplan.fabric.wiring.cabling import cables as cables_of
 from ffplan.fabric.wiring.cabling import first_of_cables
 from ffplan.fabric.wiring.network import ROLES
-from ffplan.fabric.wiring.printed_ports import printed_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -72,7 +71,7 @@ def _links(wired: Exported) -> Iterator[tuple[tuple[str, str], tuple[str, str], 
     """Yield both ends of every link as device and interface, its rate [Gb/s], and its tier."""
     k, first = wired.fabric.network.links, len(wired.fabric.network.switches)
     switches, endpoints = wired.names.switches(), wired.names.endpoints()
-    printed = printed_ports(wired.design, wired.fabric)
+    printed = wired.names.printed
 
     def end(device: int, port: int) -> tuple[str, str]:
         return endpoints[device - first] if device >= first else (switches[device], printed.name(device, port))

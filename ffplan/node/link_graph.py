@@ -28,13 +28,13 @@ class LinkGraph:
     """True where links join every GPU with every other, be it over others."""
 
 
-def _distances(first: str, beside: dict[str, set[str]]) -> dict[str, int]:
+def _distances(first: str, weights: dict[str, dict[str, int]]) -> dict[str, int]:
     """Return the links on the shortest way from a GPU to every one that it reaches."""
     found, edge = {first: 0}, [first]
     while edge:
         following = []
         for gpu in edge:
-            for other in sorted(beside[gpu] - found.keys()):
+            for other in sorted(weights[gpu].keys() - found.keys()):
                 found[other] = found[gpu] + 1
                 following.append(other)
         edge = following
@@ -100,7 +100,7 @@ def link_graph(gpus: Sequence[str], links: Sequence[tuple[str, str]], counts: Se
     for (one, two), count in zip(links, counts or [1] * len(links), strict=True):
         weights[one][two] = weights[two][one] = count
     each = [sum(others.values()) for others in weights.values()]
-    distances = [_distances(gpu, {name: set(others) for name, others in weights.items()}) for gpu in gpus]
+    distances = [_distances(gpu, weights) for gpu in gpus]
     ways = [value for found in distances for value in found.values() if value]
     return LinkGraph(
         most=max(each),

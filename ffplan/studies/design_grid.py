@@ -19,7 +19,6 @@ from ffplan.collectives.bottleneck import sustained_rate
 from ffplan.collectives.timing import CollectiveQuery, chosen_time
 from ffplan.cost.bom import CostPlan, cable_items, price
 from ffplan.cost.power import annual_energy, plan_power
-from ffplan.design.resolved import FabricParts
 from ffplan.design.schema import MOST_PUE
 from ffplan.fabric.sizing.link_cuts import reachable_nodes
 from ffplan.fabric.sizing.tree_grid import REASONS, check_divisible, plan_tree_grid
@@ -31,14 +30,14 @@ from ffplan.studies.allreduce_bound import bound_faults, bound_ledgers
 from ffplan.studies.job_layout import job_layout, most_gpus, node_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ffplan.catalog.parts import Link
     from ffplan.collectives.rank_layout import RankLayout
-    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.design.resolved import FabricParts, ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
 
 
+FABRIC_FIELDS = ("switch", "spine_switch", "core_switch", "endpoint_link", "inter_switch_link")
+"""Fields of a design, and of a network beside its fabric, that hold switches and links."""
 WORDS = np.array([*REASONS, "fewer than two accelerators to communicate"])
 """Words of the reasons why a design of a grid cannot be built."""
 
@@ -216,8 +215,7 @@ def with_arrays(design: ResolvedDesign, axes: dict[str, Floats]) -> ResolvedDesi
     """
     for path, array in axes.items():
         head, _, rest = path.partition(".")
-        if not np.all(np.isfinite(array)) or np.any(array < 0):
-            raise UsageError(f"`{path}`: numbers must be finite and not below 0")
+        _require_finite(path, array)
         if head.startswith("nodes[") and rest == "count":
             design = _with_count(design, path, array)
         elif path == "fabric.oversubscription":
@@ -230,8 +228,14 @@ def with_arrays(design: ResolvedDesign, axes: dict[str, Floats]) -> ResolvedDesi
         elif path in ("site.pue", "site.electricity_price"):
             design = _with_site(design, rest, array)
         else:
-            design = with_figure(design, path, array)
+            design = _with_named(design, path, array)
     return design
+
+
+def _require_finite(path: str, value: Number) -> None:
+    """Refuse numbers that no count, price or figure can be."""
+    if not np.all(np.isfinite(value)) or np.any(np.asarray(value) < 0):
+        raise UsageError(f"`{path}`: numbers must be finite and not below 0")
 
 
 def with_figure(design: ResolvedDesign, path: str, value: Number) -> ResolvedDesign:
@@ -245,9 +249,13 @@ def with_figure(design: ResolvedDesign, path: str, value: Number) -> ResolvedDes
     Raises:
         UsageError: where the design has no such part, the part no such figure, or the value is out of range.
     """
+    _require_finite(path, value)
+    return _with_named(design, path, value)
+
+
+def _with_named(design: ResolvedDesign, path: str, value: Number) -> ResolvedDesign:
+    """Return a design with another price, or another figure of a part, by its path."""
     head, _, rest = path.partition(".")
-    if not np.all(np.isfinite(value)) or np.any(np.asarray(value) < 0):
-        raise UsageError(f"`{path}`: numbers must be finite and not below 0")
     return _with_price(design, rest, value) if head == "prices" else _with_part(design, head, rest, value)
 
 
@@ -301,17 +309,6 @@ def _figure(part: Any, steps: list[str], array: Number, path: str) -> Any:
     return {**part, name: changed} if isinstance(part, dict) else part.model_copy(update={name: changed})
 
 
-def _with_parts(parts: FabricParts, changed: Callable[[Any], Any]) -> FabricParts:
-    """Return the switches and links of a network with what changed."""
-    return FabricParts(
-        switch=changed(parts.switch),
-        endpoint_link=changed(parts.endpoint_link),
-        inter_switch_link=changed(parts.inter_switch_link),
-        spine_switch=changed(parts.spine_switch),
-        core_switch=changed(parts.core_switch),
-    )
-
-
 def _with_part(design: ResolvedDesign, part: str, path: str, array: Number) -> ResolvedDesign:
     whole, steps, met = f"{part}.{path}", path.split("."), False
 
@@ -321,6 +318,9 @@ def _with_part(design: ResolvedDesign, part: str, path: str, array: Number) -> R
             return item
         met = True
         return _figure(item, steps, array, whole)
+
+    def fabric(owner: ResolvedDesign | FabricParts) -> dict[str, Any]:
+        return {name: changed(getattr(owner, name)) for name in FABRIC_FIELDS}
 
     groups = tuple(
         replace(
@@ -335,13 +335,11 @@ def _with_part(design: ResolvedDesign, part: str, path: str, array: Number) -> R
     design = replace(
         design,
         groups=groups,
-        switch=changed(design.switch),
-        spine_switch=changed(design.spine_switch),
-        core_switch=changed(design.core_switch),
-        endpoint_link=changed(design.endpoint_link),
-        inter_switch_link=changed(design.inter_switch_link),
         cable_choices=tuple(changed(link) for link in design.cable_choices),
-        networks=tuple(replace(network, parts=_with_parts(network.parts, changed)) for network in design.networks),
+        networks=tuple(
+            replace(network, parts=replace(network.parts, **fabric(network.parts))) for network in design.networks
+        ),
+        **fabric(design),
     )
     if not met:
         raise UsageError(f"`{whole}`: the design uses no part `{part}`")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import listed, number
+from ffplan.base.formatting import listed, number, plural
 from ffplan.studies.recommend_target import aim_of
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def _features(item: SizedCluster) -> tuple[tuple[object, str], ...]:
     return (
         (item.accelerator, item.accelerator),
         (design.switch.fabric, "InfiniBand" if design.switch.fabric == "infiniband" else "Ethernet"),
-        (nics, f"{nics} NIC{'s' if nics > 1 else ''} a node"),
+        (nics, f"{plural(nics, 'NIC')} a node"),
         (words, words),
         (design.switch.id, design.switch.id),
     )

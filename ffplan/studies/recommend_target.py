@@ -114,11 +114,6 @@ class SizedCluster:
     timed: TimedJob
 
     @property
-    def band(self) -> float:
-        """Mean of absolute errors of the modelled time [1]."""
-        return self.timed.report.error_band
-
-    @property
     def days(self) -> float:
         """Days of the run, interruptions included."""
         assert self.study.run is not None

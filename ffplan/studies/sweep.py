@@ -105,6 +105,8 @@ class Sweep:
         self.catalog = Catalog(list(query.overlays))
         design = resolve(self.document, self.catalog)
         self.design = design
+        self.of_parts = {item.path for item in self.points.axes if self._is_part(item)}
+        """Paths of the axes that are prices, or figures of parts."""
         arrays = self._are_columns(design) and gridded(design)
         self.by_array = [arrays and self._is_array(design, item) for item in self.points.axes]
         self.names = query.metrics or tuple(name for name in USUAL if self._has(design, name))
@@ -113,7 +115,7 @@ class Sweep:
             if not carried:
                 self._check(item)
         for item in self.points.axes:
-            if self._is_part(item):
+            if item.path in self.of_parts:
                 with_figure(design, item.path, float(item.numbers[0]))
         self._case = lru_cache(maxsize=64)(self._resolved)
 
@@ -186,7 +188,7 @@ class Sweep:
 
     def _check(self, item: SweptAxis) -> None:
         """Refuse a path that no design has, before any point is tried."""
-        if self._is_part(item):
+        if item.path in self.of_parts:
             return
         text = self._text({item.path: item.value(0)})
         try:
@@ -211,12 +213,12 @@ class Sweep:
         """Return the design at one choice of the axes that arrays do not carry, or why there is none."""
         chosen = [item for item, carried in zip(self.points.axes, self.by_array, strict=True) if not carried]
         pairs = list(zip(chosen, key, strict=True))
-        text = self._text({item.path: item.value(at) for item, at in pairs if not self._is_part(item)})
+        text = self._text({item.path: item.value(at) for item, at in pairs if item.path not in self.of_parts})
         catalog = self.catalog.fresh()
         try:
             design = resolve(parse_document(text.encode(), self.query.file), catalog)
             for item, at in pairs:
-                if self._is_part(item):
+                if item.path in self.of_parts:
                     design = with_figure(design, item.path, float(item.numbers[at]))
         except (InputError, UsageError) as error:
             return _reason(error)

@@ -19,10 +19,6 @@ def _told(point: SweepPoint) -> str:
     return ", ".join(f"{path} {value}" for path, value in point.values.items())
 
 
-def _kind(point: SweepPoint) -> str:
-    return KNEE if point.knee else FRONT
-
-
 def _heat(r: SweepReport) -> Chart | None:
     grid = r.grid
     if grid is None:

@@ -10,7 +10,10 @@ import pytest
 
 from ffplan.catalog.models import Model
 from ffplan.catalog.store import Catalog
+from ffplan.cost.sensitivity import likely
+from ffplan.studies.asked import Asked
 from ffplan.studies.cluster_search import ClusterSearch, with_nics
+from ffplan.studies.cost import evaluate, inputs_for, ledger_for, whole_life
 from ffplan.studies.first_designs import IDEAS
 from ffplan.studies.recommend import Recommendation, recommend
 from ffplan.studies.recommend_choice import differs, distance, kept
@@ -217,3 +220,15 @@ def test_a_limit_of_nothing_is_broken() -> None:
 def test_an_accelerator_that_is_asked_for_and_excluded() -> None:
     run = ffplan(*ASKED, "-a", "h100-sxm-80gb", "--exclude", "h100-sxm-80gb")
     assert (run.code, "h100-sxm-80gb: it is excluded" in run.out) == (1, True)
+
+
+def test_cost_over_the_life_is_one_number() -> None:
+    """What the draws begin with, without any draw, is what `cost` prints."""
+    wanted, catalog = target(), Catalog()
+    best = recommend(wanted, catalog, quiet).meet[0]
+    parts, asked = catalog.fresh(), Asked(draws=0)
+    ledger = ledger_for(best.built.design, parts, asked)
+    v = likely(inputs_for(ledger, best.timed, parts))
+    year, _ = evaluate(ledger.account, None, v)
+    assert whole_life(ledger, v, year) == pytest.approx(best.tco)
+    assert year.capex + year.building == pytest.approx(best.capex)
