@@ -114,6 +114,7 @@ class Catalog:
         self._read: dict[tuple[str, int], Entry] = {}
         self._raw: dict[str, bytes] = {}
         self._parsed: dict[str, Entry] = {}
+        self._kinds: dict[str, str] = {}
 
     def __repr__(self) -> str:
         """Return the number of parts."""
@@ -259,7 +260,9 @@ class Catalog:
 
     def ids_of(self, kind: str) -> list[str]:
         """Return the ids of one kind, found by the `kind:` line of each file."""
-        return [name for name in self.ids() if self.kind_of(name) == kind]
+        if not self._kinds:
+            self._kinds.update({name: self.kind_of(name) for name in self.ids()})
+        return [name for name, own in self._kinds.items() if own == kind]
 
     def kind_of(self, name: str) -> str:
         """Return the kind of part `name` as its file says, or an empty text where it says none or cannot be read."""

@@ -47,16 +47,14 @@ def containerlab(wired: Exported) -> str:
     Raises:
         ValueError: where the fabric has more nodes than a lab can hold.
     """
-    links = list(_ends(wired))
-    hosts = list(wired.names.hosts())
-    nodes = [*wired.names.switches(), *hosts]
+    nodes = [*wired.names.switches(), *wired.names.hosts()]
     if len(nodes) > MOST_NODES:
         raise ValueError(f"{len(nodes):,} containers; a lab holds {MOST_NODES:,}: make a design of a small pod")
     name = "".join(sign if sign.isalnum() else "_" for sign in wired.design.spec.name)
     lines = [f"name: {name}", "topology:", "  kinds:", "    linux: {image: alpine:3}", "  nodes:"]
     lines += [f"    {node}: {{kind: linux}}" for node in nodes]
     lines.append("  links:")
-    for (switch, port, _), (device, other, _) in links:
+    for (switch, port, _), (device, other, _) in _ends(wired):
         lines.append(f'    - endpoints: ["{switch}:eth{port}", "{device}:eth{other}"]')
     return "\n".join(lines) + "\n"
 

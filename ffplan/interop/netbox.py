@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from io import StringIO
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,7 +38,7 @@ def _rows(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> Iterator
     """Yield lines of CSV."""
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    for row in (head, *rows):
+    for row in chain((head,), rows):
         writer.writerow(row)
         yield text.getvalue()
         text.seek(0)
@@ -81,6 +82,25 @@ def _links(wired: Exported) -> Iterator[tuple[tuple[str, str], tuple[str, str], 
         yield end(a, p), end(b, q), round(8 * rate), tier
 
 
+def _ports(wired: Exported) -> Iterator[tuple[str, str, int]]:
+    """Yield device, interface and rate [Gb/s] of every port with a link, by the names of devices, then of ports."""
+    network, names = wired.fabric.network, wired.names
+    k, first = network.links, len(network.switches)
+    ends, ports, rates = (np.concatenate(pair) for pair in ((k.a, k.b), (k.a_port, k.b_port), (k.gbyte_s, k.gbyte_s)))
+    order = np.argsort(ends, kind="stable")
+    start = np.searchsorted(ends, np.arange(first + len(network.endpoints) + 1), sorter=order).tolist()
+    devices = [(name, [number]) for number, name in enumerate(names.switches())]
+    devices += [(name, [first + end for end in ends]) for name, ends in names.hosts().items()]
+    for device, numbers in sorted(devices):
+        found = {}
+        for number in numbers:
+            own = order[start[number] : start[number + 1]]
+            for port, rate in zip(ports[own].tolist(), rates[own].tolist(), strict=True):
+                name = names.endpoint(number - first)[1] if number >= first else names.printed.name(number, port)
+                found[name] = round(8 * rate)
+        yield from ((device, name, rate) for name, rate in sorted(found.items()))
+
+
 def interfaces(wired: Exported) -> Iterator[str]:
     """Yield the interfaces that have a cable, with type and rate [kb/s]; a split port has one for each part.
 
@@ -88,9 +108,8 @@ def interfaces(wired: Exported) -> Iterator[str]:
         wired: the design.
     """
     kinds = INFINIBAND if wired.design.switch.fabric == "infiniband" else ETHERNET
-    found = {end: rate for one, two, rate, _ in _links(wired) for end in (one, two)}
     head = ("device", "name", "type", "speed")
-    return _rows(head, ((*end, kinds.get(rate, "other"), rate * 1_000_000) for end, rate in sorted(found.items())))
+    return _rows(head, ((*end, kinds.get(rate, "other"), rate * 1_000_000) for *end, rate in _ports(wired)))
 
 
 def cables(wired: Exported) -> Iterator[str]:

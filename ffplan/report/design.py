@@ -228,14 +228,14 @@ def _power(p: PowerReport) -> Lines:
     if p.electricity_per_year is not None and p.electricity_currency is not None:
         cost = _money(p.electricity_per_year, p.electricity_currency)
         lines.append(("electricity", f"{cost} a year, at 8,760 hours of training{partial}"))
-    servers = [node.server for node in p.nodes]
+    shared = len({node.role for node in p.nodes}) < len(p.nodes)
     for node in p.nodes:
         text = f"component sum {number(node.component_sum_w)} W{missing_power(node.missing)}"
         if node.training_grade != "component sum":
             rated = f"; rated {number(node.maximum_w)} W" if node.rated else ""
             idle = f"; idle {number(node.idle_w)} W" if node.idle_w is not None else ""
             text = f"{number(node.training_w)} W in training ({node.training_grade}){rated}{idle}; {text}"
-        name = node.server if len({n.role for n in p.nodes}) < len(servers) else f"{node.role} node"
+        name = node.server if shared else f"{node.role} node"
         lines.append((name, text))
     return Lines("Power", tuple(lines))
 

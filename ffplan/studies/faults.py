@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.record import record
-from ffplan.fabric.routing.degraded import remaining
+from ffplan.fabric.routing.degraded import JobOnWhatIsLeft
 from ffplan.fabric.routing.failures import draw, parse_loss, usual_losses
 from ffplan.fabric.routing.job_loads import all_nodes
 from ffplan.results.design import SCHEMA_VERSION
@@ -16,7 +16,6 @@ from ffplan.results.fabric import FaultReport, LossReport
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ffplan.base.array_math import Ints
     from ffplan.fabric.routing.degraded import Remaining
     from ffplan.fabric.routing.failures import Loss
     from ffplan.studies.wired import WiredDesign
@@ -40,7 +39,7 @@ def _mean(values: Sequence[float]) -> float:
 
 def _loss(
     wired: WiredDesign,
-    every: Ints,
+    job: JobOnWhatIsLeft,
     healthy: Remaining,
     loss: Loss,
     query: FaultRequest,
@@ -52,7 +51,7 @@ def _loss(
     left = []
     for number in range(draws):
         step(number, query.samples, loss.title)
-        left.append(remaining(wired.fabric, every, *draw(loss, wired.fabric, random), query.routing))
+        left.append(job.remaining(*draw(loss, wired.fabric, random)))
     inside = [
         min(now / before for now, before in zip(item.zone_gbyte_s, healthy.zone_gbyte_s, strict=True)) for item in left
     ]
@@ -92,14 +91,15 @@ def faults(wired: WiredDesign, query: FaultRequest, step: Callable[[int, int, st
     """
     fabric = wired.fabric
     losses = [parse_loss(text, fabric, wired.names) for text in query.lose] or usual_losses(fabric)
-    every, nothing = all_nodes(wired.design, fabric), np.zeros(0, np.int64)
-    healthy = remaining(fabric, every, nothing, nothing, query.routing)
+    job = JobOnWhatIsLeft(fabric, all_nodes(wired.design, fabric), query.routing)
+    nothing = np.zeros(0, np.int64)
+    healthy = job.remaining(nothing, nothing)
     return FaultReport(
         schema_version=SCHEMA_VERSION,
         design=wired.design.spec.name,
         seed=query.seed,
         routing=query.routing,
         endpoints=len(fabric.network.endpoints),
-        nodes=len(every),
-        losses=tuple(_loss(wired, every, healthy, loss, query, step) for loss in losses),
+        nodes=len(job.every),
+        losses=tuple(_loss(wired, job, healthy, loss, query, step) for loss in losses),
     )

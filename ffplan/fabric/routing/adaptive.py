@@ -17,38 +17,42 @@ if TYPE_CHECKING:
 
 
 class CutTraffic:
-    """Bytes that cross the boundaries of leaves, pods and zones."""
+    """Bytes of endpoints, and bytes that cross the boundaries of leaves, pods and zones: the same whatever is lost."""
 
     def __init__(self, router: Router) -> None:
         self.router = router
-        shapes = [(2, paths.tree.leaf) for paths in router.trees]
-        self.leaf = [np.zeros(shape) for shape in shapes]
-        self.pod = [np.zeros((2, max(1, paths.pods))) for paths in router.trees]
-        self.zone = [np.zeros(shape) for shape in shapes]
+        network, trees = router.fabric.network, [(paths.wired, max(1, paths.pods)) for paths in router.trees]
+        self.ends = np.zeros((2, len(network.endpoints)))
+        """Bytes from and to each endpoint."""
+        leaf, zone = np.zeros((2, 2, len(network.switches)))
+        places = [slice(tree.first_switch, tree.first_switch + tree.tree.leaf) for tree, _ in trees]
+        first = np.cumsum([0, *(pods for _, pods in trees)]).tolist()
+        pod = np.zeros((2, first[-1]))
+        self._all = leaf, pod, zone
+        self.leaf = [leaf[:, place] for place in places]
+        self.pod = [pod[:, start : start + pods] for start, (_, pods) in zip(first, trees, strict=False)]
+        self.zone = [zone[:, place] for place in places]
         """Bytes from and to other zones, by leaf."""
+        self._tree_of, self._pod_of = np.zeros((2, len(network.switches)), np.int32)
+        for number, (place, paths) in enumerate(zip(places, router.trees, strict=True)):
+            self._tree_of[place] = number
+            self._pod_of[place] = first[number] + paths.pod_of(np.arange(paths.tree.leaf))
 
     def flows(self, src: Ints, dst: Ints, nbytes: Floats) -> None:
         """Add flows given one by one."""
-        router = self.router
-        one, two = router.tree_of[src], router.tree_of[dst]
-        for number, paths in enumerate(router.trees):
-            here = (one == number) & (two == number)
-            a, b = router.leaf[src[here]], router.leaf[dst[here]]
-            self._inside(number, paths, a, b, nbytes[here])
-            for way, own, ends in (
-                (0, (one == number) & (two != number), src),
-                (1, (two == number) & (one != number), dst),
-            ):
-                leaf = router.leaf[ends[own]]
-                self.zone[number][way] += np.bincount(leaf, weights=nbytes[own], minlength=paths.tree.leaf)
-
-    def _inside(self, number: int, paths: TreePaths, a: Ints, b: Ints, weight: Floats) -> None:
-        leaves, pods = paths.tree.leaf, max(1, paths.pods)
-        away = a != b
-        far = paths.pod_of(a) != paths.pod_of(b)
-        for way, end in ((0, a), (1, b)):
-            self.leaf[number][way] += np.bincount(end[away], weights=weight[away], minlength=leaves)
-            self.pod[number][way] += np.bincount(paths.pod_of(end[far]), weights=weight[far], minlength=pods)
+        _count(self.ends, src, dst, nbytes)
+        leaf_of = self.router.fabric.network.endpoints.leaf
+        one, two = leaf_of[src], leaf_of[dst]
+        away = np.flatnonzero(one != two)
+        one, two, nbytes = one[away], two[away], nbytes[away]
+        inside = self._tree_of[one] == self._tree_of[two]
+        if not inside.all():
+            _count(self._all[2], one[~inside], two[~inside], nbytes[~inside])
+            one, two, nbytes = one[inside], two[inside], nbytes[inside]
+        _count(self._all[0], one, two, nbytes)
+        one, two = self._pod_of[one], self._pod_of[two]
+        far = np.flatnonzero(one != two)
+        _count(self._all[1], one[far], two[far], nbytes[far])
 
     def all_to_all(self, inside: list[Ints], nbytes: float) -> None:
         """Add one flow from each member to every other of its plane."""
@@ -63,45 +67,59 @@ class CutTraffic:
                 if other != number and paths_other.plane == paths.plane
             )
             joined = elsewhere if len(paths.trunk_links) else 0
+            self.ends[:, inside[number]] += nbytes * (total + joined - 1)
             self.leaf[number] += nbytes * count * (total - count)
             self.pod[number] += nbytes * per_pod * (total - per_pod)
             self.zone[number] += nbytes * count * joined
 
-    def loads(self) -> Floats:
-        """Return the bytes on every directed link between switches."""
-        load = np.zeros(2 * len(self.router.fabric.network.links))
-        for number, paths in enumerate(self.router.trees):
-            self._add_zone(number, paths, load)
+    def loads(self, left: Router | None = None) -> Floats:
+        """Return the bytes on every directed link, shape (2 * links,).
+
+        Args:
+            left: over the same fabric, with what is left of its links; the router of this traffic if omitted.
+        """
+        router = left or self.router
+        load = np.zeros((len(router.fabric.network.links), 2))
+        load[: self.ends.shape[1]] = self.ends.T
+        for number, paths in enumerate(router.trees):
+            leaf, pod = self._with_zone(number, paths, load)
             if not paths.uplinks:
                 continue
-            leaves, u = paths.tree.leaf, paths.uplinks
-            links = paths.leaf_link(np.arange(leaves)[:, None], np.arange(u)[None])
-            for way in (0, 1):
-                share = paths.leaf_alive / np.maximum(1, paths.leaf_alive.sum(axis=1, keepdims=True))
-                load[2 * links + way] += self.leaf[number][way][:, None] * share
-                if paths.wired.table is not None:
-                    alive = paths.core_link_alive
-                    per_pod = np.bincount(paths.link_pod, weights=alive, minlength=paths.pods)
-                    rows = paths.wired.first_spine_core + np.arange(len(alive))
-                    load[2 * rows + way] += (self.pod[number][way] / np.maximum(1, per_pod))[paths.link_pod] * alive
-        return load
+            first = paths.wired.first_leaf_spine
+            up = load[first : first + paths.leaf_alive.size].reshape(*paths.leaf_alive.shape, 2)
+            each = leaf / np.maximum(1, paths.leaf_alive.sum(axis=1))
+            up += paths.leaf_alive[:, :, None] * each.T[:, None, :]
+            if paths.wired.table is not None:
+                first, alive = paths.wired.first_spine_core, paths.core_link_alive
+                each = pod / np.maximum(1, np.bincount(paths.link_pod[alive], minlength=paths.pods))
+                load[first : first + len(alive)] += each.T[paths.link_pod] * alive[:, None]
+        result: Floats = load.ravel()
+        return result
 
-    def _add_zone(self, number: int, paths: TreePaths, load: Floats) -> None:
-        """Spread the traffic of the zone to others over its links to them, and in the tree to their leaves."""
+    def _with_zone(self, number: int, paths: TreePaths, load: Floats) -> tuple[Floats, Floats]:
+        """Spread the traffic of the zone to others over its links to them; return that of leaves and pods with it."""
+        leaf, pod = self.leaf[number].copy(), self.pod[number].copy()
         count = int(paths.trunk_alive.sum())
         if not count:
-            return
+            return leaf, pod
         trunks = np.bincount(paths.trunk_leaf[paths.trunk_alive], minlength=paths.tree.leaf) / count
         pods = paths.pod_of(np.arange(paths.tree.leaf))
         for way in (0, 1):
             moved = self.zone[number][way]
-            load[2 * paths.trunk_links[paths.trunk_alive] + way] += moved.sum() / count
-            self.leaf[number][way] += moved * (1 - trunks)
-            self.leaf[number][1 - way] += trunks * (moved.sum() - moved)
+            load[paths.trunk_links[paths.trunk_alive], way] += moved.sum() / count
+            leaf[way] += moved * (1 - trunks)
+            leaf[1 - way] += trunks * (moved.sum() - moved)
             by_pod = np.bincount(pods, weights=moved, minlength=max(1, paths.pods))
             trunk_pods = np.bincount(pods, weights=trunks, minlength=max(1, paths.pods))
-            self.pod[number][way] += by_pod * (1 - trunk_pods)
-            self.pod[number][1 - way] += trunk_pods * (moved.sum() - by_pod)
+            pod[way] += by_pod * (1 - trunk_pods)
+            pod[1 - way] += trunk_pods * (moved.sum() - by_pod)
+        return leaf, pod
+
+
+def _count(total: Floats, one: Ints, two: Ints, nbytes: Floats) -> None:
+    """Add bytes to where they come from and go to, shape (2, places)."""
+    for way, end in ((0, one), (1, two)):
+        total[way] += np.bincount(end, weights=nbytes, minlength=total.shape[1])
 
 
 def adaptive_loads(router: Router, src: Ints, dst: Ints, nbytes: Floats) -> Floats:
@@ -115,7 +133,4 @@ def adaptive_loads(router: Router, src: Ints, dst: Ints, nbytes: Floats) -> Floa
     """
     traffic = CutTraffic(router)
     traffic.flows(src, dst, nbytes)
-    load = traffic.loads()
-    for end, way in ((src, 0), (dst, 1)):
-        load += np.bincount(2 * end + way, weights=nbytes, minlength=len(load))
-    return load
+    return traffic.loads()

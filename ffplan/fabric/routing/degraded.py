@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan.base.record import record
+from ffplan.fabric.routing.adaptive import CutTraffic
 from ffplan.fabric.routing.double_binary_tree import joined_trees
 from ffplan.fabric.routing.job_loads import loads_of
-from ffplan.fabric.routing.link_loads import outcome
+from ffplan.fabric.routing.link_loads import link_times
 from ffplan.fabric.routing.rank_order import aligned, zone_sizes
 from ffplan.fabric.routing.traffic import tree
 from ffplan.fabric.routing.tree_routing import TreeRouting
@@ -17,7 +19,8 @@ from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Bools, Floats, Ints
-    from ffplan.fabric.wiring.network import Network
+    from ffplan.fabric.routing.traffic import Flows
+    from ffplan.fabric.wiring.network import LinkTable, Network
     from ffplan.fabric.wiring.wiring import WiredFabric
 
 
@@ -54,6 +57,12 @@ def links_alive(network: Network, switches: Ints, links: Ints) -> Bools:
     return alive
 
 
+def _tier(links: LinkTable, tier: int) -> slice:
+    """Return the place of the links of a tier; those of wired trees follow each other tier by tier."""
+    first, last = np.searchsorted(links.tier, [tier, tier + 1]).tolist()
+    return slice(first, last)
+
+
 def zone_cuts(fabric: WiredFabric, alive: Bools) -> Floats:
     """Return the bandwidth across an even split of each zone by itself [GB/s], shape (planes, zones).
 
@@ -69,24 +78,24 @@ def zone_cuts(fabric: WiredFabric, alive: Bools) -> Floats:
     """
     network, zones = fabric.network, fabric.zones
     k, s = network.links, network.switches
-    count = len(s)
-    rate = k.gbyte_s * alive
-    below = np.bincount(k.b[k.tier == 0], weights=rate[k.tier == 0], minlength=count)
-    above = np.bincount(k.a[k.tier == 1], weights=rate[k.tier == 1], minlength=count)
-    leaf = s.role == LEAF
+    below, above, out = (
+        np.bincount(end[rows], weights=k.gbyte_s[rows] * alive[rows], minlength=len(s))
+        for end, rows in ((k.b, _tier(k, 0)), (k.a, _tier(k, 1)), (k.a, _tier(k, 2)))
+    )
     tiers = fabric.trees[0].tree.rule.tiers
     through = np.minimum(below, above) if tiers > 1 else below
     cuts = np.zeros((fabric.planes, zones))
-    for tree_ in fabric.trees:
-        own = np.flatnonzero(leaf & (s.plane == tree_.plane) & (s.zone == tree_.zone))
-        total = through[own].sum()
+    for wired in fabric.trees:
+        first, tree_ = wired.first_switch, wired.tree
+        leaves = slice(first, first + tree_.leaf)
+        spines = slice(leaves.stop, leaves.stop + tree_.spine)
+        total = through[leaves].sum()
         if tiers == 3:
-            pods = int(s.pod[own].max()) + 1
-            inside = np.bincount(s.pod[own], weights=through[own], minlength=pods)
-            rows = (k.tier == 2) & (s.plane[k.a % count] == tree_.plane) & (s.zone[k.a % count] == tree_.zone)
-            up = np.bincount(s.pod[k.a[rows]], weights=rate[rows], minlength=pods)
+            pods = int(s.pod[leaves].max()) + 1
+            inside = np.bincount(s.pod[leaves], weights=through[leaves], minlength=pods)
+            up = np.bincount(s.pod[spines], weights=out[spines], minlength=pods)
             total = np.minimum(inside, up).sum() if pods > 1 else total
-        cuts[tree_.plane, tree_.zone] = total / 2
+        cuts[wired.plane, wired.zone] = total / 2
     return cuts
 
 
@@ -140,25 +149,6 @@ def _survivors(every: Ints, alive: Bools) -> Ints:
     return left
 
 
-def _allreduce(fabric: WiredFabric, every: Ints, alive: Bools | None, routing: str) -> tuple[float, int]:
-    """Return the rate of a tree allreduce over the nodes left [GB/s], and the number of these nodes."""
-    network = fabric.network
-    ports = every if alive is None else _survivors(every, alive)
-    if len(ports) < 2:
-        return 0.0, len(ports)
-    router = TreeRouting(fabric, alive)
-    ports = ports[aligned(network, ports)]
-    if alive is not None or not (fabric.zones == 1 or fabric.interzone or fabric.side_by_side):
-        ports = ports[_joined(router, ports)]
-    if len(ports) < 2:
-        return 0.0, len(ports)
-    flows = tree(ports, joined_trees(zone_sizes(network, ports)), 1e9)
-    load, lost = loads_of(router, flows, routing, 0)
-    if lost:
-        return 0.0, len(ports)
-    return 1.0 / outcome(network, load).time_s, len(ports)
-
-
 def _joined(router: TreeRouting, ports: Ints) -> Bools:
     """Return which nodes the largest set around one of them can reach, on every rail, both ways."""
     best = np.zeros(len(ports), bool)
@@ -184,31 +174,82 @@ def _reached(router: TreeRouting, here: int, ends: Ints) -> Bools:
     return found
 
 
-def remaining(fabric: WiredFabric, every: Ints, switches: Ints, links: Ints, routing: str = "adaptive") -> Remaining:
-    """Return the remaining fabric after losses.
+class JobOnWhatIsLeft:
+    """A fabric with a job on all of its nodes, and what losses leave of both; what losses share is worked out once."""
 
-    Args:
-        fabric: the wired fabric.
-        every: endpoints of the job's nodes, shape (nodes, rails).
-        switches: numbers of the switches lost.
-        links: numbers of the links lost.
-        routing: of the allreduce: `adaptive`, or `static`, whose collisions come and go with the links it avoids.
-    """
-    network = fabric.network
-    alive = links_alive(network, switches, links)
-    count = len(network.endpoints)
-    works = alive[:count]
-    ways = np.bincount(network.links.a[(network.links.tier == 1) & alive], minlength=len(network.switches))
-    one_tier = fabric.trees[0].tree.rule.tiers == 1
-    cut_off = 0 if one_tier else int((works & (ways[network.endpoints.leaf] == 0)).sum())
-    rate, nodes = _allreduce(fabric, every, alive if not alive.all() else None, routing)
-    cuts = zone_cuts(fabric, alive)
-    inside = tuple(float(cut) for cut in cuts.sum(axis=0))
-    return Remaining(
-        endpoints_lost=int((~works).sum()),
-        endpoints_cut_off=cut_off,
-        nodes_left=nodes,
-        zone_gbyte_s=inside,
-        bisection_gbyte_s=float(_across(fabric, alive, cuts).sum()),
-        allreduce_gbyte_s=rate,
-    )
+    def __init__(self, fabric: WiredFabric, every: Ints, routing: str = "adaptive") -> None:
+        """Route the job on the whole fabric.
+
+        Args:
+            fabric: the wired fabric, of trees.
+            every: endpoints of the job's nodes, shape (nodes, rails).
+            routing: of the allreduce: `adaptive`, or `static`, whose collisions come and go with the links it avoids.
+        """
+        self.fabric, self.routing = fabric, routing
+        self.router = TreeRouting(fabric)
+        self.every = every[aligned(fabric.network, every)].astype(np.int32)
+        self._same: tuple[Ints, Flows, CutTraffic | None] | None = None
+        self._known: dict[bytes, Remaining] = {}
+
+    def remaining(self, switches: Ints, links: Ints) -> Remaining:
+        """Return the remaining fabric after losses.
+
+        Args:
+            switches: numbers of the switches lost.
+            links: numbers of the links lost.
+        """
+        key = blake2b(np.sort(switches).tobytes() + b"|" + np.sort(links).tobytes(), digest_size=16).digest()
+        if key not in self._known:
+            self._known[key] = self._remaining(switches, links)
+        return self._known[key]
+
+    def _remaining(self, switches: Ints, links: Ints) -> Remaining:
+        fabric, network = self.fabric, self.fabric.network
+        alive = links_alive(network, switches, links)
+        works = alive[: len(network.endpoints)]
+        trunks = _tier(network.links, 1)
+        ways = np.bincount(network.links.a[trunks][alive[trunks]], minlength=len(network.switches))
+        one_tier = fabric.trees[0].tree.rule.tiers == 1
+        cut_off = 0 if one_tier else int((works & (ways == 0)[network.endpoints.leaf]).sum())
+        rate, nodes = self._allreduce(alive if not alive.all() else None)
+        cuts = zone_cuts(fabric, alive)
+        return Remaining(
+            endpoints_lost=int((~works).sum()),
+            endpoints_cut_off=cut_off,
+            nodes_left=nodes,
+            zone_gbyte_s=tuple(cuts.sum(axis=0).tolist()),
+            bisection_gbyte_s=float(_across(fabric, alive, cuts).sum()),
+            allreduce_gbyte_s=rate,
+        )
+
+    def _allreduce(self, alive: Bools | None) -> tuple[float, int]:
+        """Return the rate of a tree allreduce over the nodes left [GB/s], and the number of these nodes."""
+        fabric, network = self.fabric, self.fabric.network
+        ports = self.every if alive is None else _survivors(self.every, alive)
+        if len(ports) < 2:
+            return 0.0, len(ports)
+        router = self.router if alive is None else self.router.after(alive)
+        if ports.shape != self.every.shape:
+            ports = ports[aligned(network, ports)]
+        if alive is not None or not (fabric.zones == 1 or fabric.interzone or fabric.side_by_side):
+            ports = ports[_joined(router, ports)]
+        if len(ports) < 2:
+            return 0.0, len(ports)
+        flows, cuts = self._traffic(ports)
+        load, lost = (cuts.loads(router), 0) if cuts else loads_of(router, flows, self.routing, 0)
+        if lost:
+            return 0.0, len(ports)
+        return 1.0 / float(link_times(network, load).max()), len(ports)
+
+    def _traffic(self, ports: Ints) -> tuple[Flows, CutTraffic | None]:
+        """Return the flows of an allreduce of 1 GB over nodes, and where they cross if that is all that routing needs.
+
+        They are kept for the nodes seen last: most losses leave all of them.
+        """
+        if self._same is None or not np.array_equal(self._same[0], ports):
+            flows = tree(ports, joined_trees(zone_sizes(self.fabric.network, ports)), 1e9)
+            cuts = CutTraffic(self.router) if self.routing == "adaptive" else None
+            if cuts:
+                cuts.flows(flows.src, flows.dst, flows.nbytes)
+            self._same = ports, flows, cuts
+        return self._same[1:]

@@ -208,10 +208,15 @@ def loads_for(
     if kind in ("all-to-all", "rail-all-to-all"):
         rails = job.ports.shape[1] if kind == "rail-all-to-all" else 1
         parts = [JobNodes(job.ports[:, rail::rails], job.zone) for rail in range(rails)]
-        found = [counted_all_to_all(router, part, nbytes / rails, routing) for part in parts]
-        counted = [item for item in found if item is not None]
-        if len(counted) == len(parts):
-            return np.sum([load for load, _ in counted], axis=0), sum(lost for _, lost in counted)
+        load, lost = np.zeros(2 * len(router.fabric.network.links)), 0
+        for part in parts:
+            counted = counted_all_to_all(router, part, nbytes / rails, routing)
+            if counted is None:
+                break
+            load += counted[0]
+            lost += counted[1]
+        else:
+            return load, lost
     return loads_of(router, flows_of(design, router.fabric, job, kind, nbytes, seed), routing, seed)
 
 

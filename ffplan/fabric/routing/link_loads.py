@@ -80,6 +80,17 @@ def flow_loads(
     return load, lost
 
 
+def link_times(network: Network, load: Floats) -> Floats:
+    """Return the time that each link needs for the bytes on it [s], shape (links, 2): up, down.
+
+    Args:
+        network: the fabric.
+        load: bytes on every directed link [byte], shape (2 * links,).
+    """
+    times: Floats = load.reshape(-1, 2) / (network.links.gbyte_s[:, None].astype(float) * 1e9)
+    return times
+
+
 def outcome(network: Network, load: Floats, lost: int = 0) -> Outcome:
     """Return the busiest links and the time they take.
 
@@ -94,7 +105,7 @@ def outcome(network: Network, load: Floats, lost: int = 0) -> Outcome:
     Source:
         Definition: flows that share a link share its rate, and the last byte ends the exchange.
     """
-    time = load.reshape(-1, 2) / (network.links.gbyte_s[:, None].astype(float) * 1e9)
+    time = link_times(network, load)
     tiers = []
     for tier, name in enumerate(TIERS):
         own = np.flatnonzero(network.links.tier == tier)

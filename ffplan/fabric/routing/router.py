@@ -10,6 +10,7 @@ A directed link is 2 * link for the way up (from `a` to `b`), 2 * link + 1 for t
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,8 @@ from ffplan.fabric.routing.routing import Routes
 from ffplan.fabric.routing.tree_paths import TreePaths
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from ffplan.base.array_math import Bools, Ints
     from ffplan.fabric.wiring.wiring import WiredFabric
 
@@ -38,10 +41,10 @@ class Router:
             alive: which links still work, shape (links,); all of them if omitted.
         """
         self.fabric = fabric
-        self.alive = alive
+        self.alive: Bools | None = None
         endpoints = fabric.network.endpoints
         self.tree_of = endpoints.plane.astype(np.int64) * fabric.zones + endpoints.zone
-        self.trees = tuple(TreePaths(tree, alive) for tree in fabric.trees)
+        self.trees = tuple(TreePaths(tree) for tree in fabric.trees)
         first = np.array([tree.first_switch for tree in fabric.trees])
         self.leaf = endpoints.leaf - first[self.tree_of]
         self.rank = np.empty(len(endpoints), np.int64)
@@ -49,6 +52,22 @@ class Router:
             own = slice(tree.first_endpoint, tree.first_endpoint + tree.endpoints)
             order = np.lexsort((endpoints.slot[own], endpoints.leaf[own]))
             self.rank[own][order] = np.arange(tree.endpoints)
+        if alive is not None:
+            self._lose(alive)
+
+    def _lose(self, alive: Bools) -> None:
+        self.alive = alive
+        self.trees = tuple(paths.after(alive) for paths in self.trees)
+
+    def after(self, alive: Bools) -> Self:
+        """Return the same fabric with only some links left; what does not depend on them is shared.
+
+        Args:
+            alive: which links still work, shape (links,).
+        """
+        other = copy(self)
+        other._lose(alive)
+        return other
 
     def joined(self, src: Ints, dst: Ints) -> Bools:
         """Return whether a path joins two endpoints of a healthy fabric, shape (flows,)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Self
 
     from ffplan.base.array_math import Bools, Ints
     from ffplan.fabric.routing.keys import Keys
@@ -35,12 +37,11 @@ def pick(mask: Bools, key: Ints) -> tuple[Ints, Bools]:
 class TreePaths:
     """Tables of one tree for routing."""
 
-    def __init__(self, wired: WiredTree, alive: Bools | None) -> None:
+    def __init__(self, wired: WiredTree) -> None:
         """Index the links of the tree.
 
         Args:
             wired: the tree.
-            alive: which links of the whole fabric still work; all of them if None.
         """
         tree = wired.tree
         self.wired, self.tree = wired, tree
@@ -49,21 +50,32 @@ class TreePaths:
         self.trunk_links, self.trunk_leaf = wired.trunk_links, wired.trunk_leaf
         self.pod_leaves = tree.pod.leaves if tree.pod else 1
         self.pods = tree.full_pods + (tree.last_pod is not None)
-        self.degraded = alive is not None
-        self.trunk_alive = np.ones(len(self.trunk_links), bool) if alive is None else alive[self.trunk_links]
-        self.leaf_alive = self._leaf_alive(alive)
+        self.degraded = False
+        self.trunk_alive: Bools = np.ones(len(self.trunk_links), bool)
+        self.leaf_alive: Bools = np.ones((tree.leaf, self.uplinks), bool)
         self.partial: Bools = np.zeros(1, bool)
-        self._every_spine: Bools | None = None
+        self._spines: Bools | None = None
+        self._reached: dict[tuple[int, bytes], Bools] = {}
         if wired.table is not None:
-            self._index_cores(alive)
+            self._index_cores()
 
-    def _leaf_alive(self, alive: Bools | None) -> Bools:
-        count = self.tree.leaf * self.uplinks
+    def after(self, alive: Bools) -> Self:
+        """Return the paths of the same tree with only some links of the fabric left.
+
+        Args:
+            alive: which links of the whole fabric still work, shape (links,).
+        """
+        other = copy(self)
+        other.degraded, other._spines, other._reached = True, None, {}
+        other.trunk_alive = alive[self.trunk_links]
         first = self.wired.first_leaf_spine
-        flat = np.ones(count, bool) if alive is None else alive[first : first + count]
-        return flat.reshape(self.tree.leaf, self.uplinks)
+        other.leaf_alive = alive[first : first + self.leaf_alive.size].reshape(self.leaf_alive.shape)
+        if self.wired.table is not None:
+            first = self.wired.first_spine_core
+            other._use_cores(alive[first : first + len(self.core)])
+        return other
 
-    def _index_cores(self, alive: Bools | None) -> None:
+    def _index_cores(self) -> None:
         """Sort the links to the cores by (core, pod), so that a core's links to a pod lie together."""
         table = self.wired.table
         assert table is not None
@@ -82,17 +94,18 @@ class TreePaths:
             ]
         )
         self.core, self.link_pod, self.link_group = core, pod, group
-        first = self.wired.first_spine_core
-        self.core_link_alive = np.ones(len(core), bool) if alive is None else alive[first : first + len(core)]
-        order = np.argsort(core * self.pods + pod, kind="stable")
-        if alive is not None:
-            order = order[self.core_link_alive[order]]
-        self.down_order = order
-        keys = (core * self.pods + pod)[order]
-        self.down_start = np.searchsorted(keys, np.arange(self.tree.core * self.pods + 1))
-        reach = np.diff(self.down_start) > 0
-        self.partial = np.logical_not(reach.reshape(self.tree.core, self.pods).all(axis=0))
-        """True for pods that at least one core does not reach."""
+        self._cells = core * self.pods + pod
+        self._by_cell = np.argsort(self._cells, kind="stable")
+        self._use_cores(np.ones(len(core), bool))
+
+    def _use_cores(self, alive: Bools) -> None:
+        """Note which links to the cores work, shape (links to cores,), and which pods some core does not reach."""
+        self.core_link_alive = alive
+        self.down_order = self._by_cell[alive[self._by_cell]]
+        cells = self.tree.core * self.pods
+        count = np.bincount(self._cells[alive], minlength=cells)
+        self.down_start = np.concatenate([[0], np.cumsum(count)])
+        self.partial = np.logical_not((count > 0).reshape(self.tree.core, self.pods).all(axis=0))
 
     def pod_of(self, leaf: Ints) -> Ints:
         """Return the pod of leaves."""
@@ -239,24 +252,34 @@ class TreePaths:
 
     def reaches(self, leaf: int) -> Bools:
         """Return which leaves of the tree a leaf can reach, as `steps` finds, shape (leaves,)."""
-        leaves, u = self.tree.leaf, self.uplinks
-        if not u:
+        leaves = self.tree.leaf
+        if not self.uplinks:
             return np.ones(leaves, bool)
-        if self._every_spine is None:
-            self._every_spine = self.spine_reaches(np.arange(leaves))
-        spine, pods = self._every_spine, self.pod_of(np.arange(leaves))
-        pod = int(self.pod_of(np.array(leaf)))
-        found: Bools = (pods == pod) & (spine & self.leaf_alive[leaf]).any(axis=1)
-        if self.wired.table is not None:
-            alive = np.flatnonzero(self.core_link_alive)
-            up = alive[(self.link_pod[alive] == pod) & spine[leaf][self.link_group[alive]]]
-            cores = np.zeros(self.tree.core, bool)
-            cores[self.core[up]] = True
-            down = alive[cores[self.core[alive]]]
-            groups = np.bincount(self.link_pod[down] * u + self.link_group[down], minlength=self.pods * u) > 0
-            found |= (spine & groups.reshape(self.pods, u)[pods]).any(axis=1)
-        found[leaf] = True
-        return found
+        if self._spines is None:
+            self._spines = self.spine_reaches(np.arange(leaves))
+        spine, pods = self._spines, self.pod_of(np.arange(leaves))
+        pod = leaf // self.pod_leaves
+        kept = pod, self.leaf_alive[leaf].tobytes()  # leaves of a pod with the same uplinks reach the same
+        if kept not in self._reached:
+            found: Bools = (pods == pod) & (spine & self.leaf_alive[leaf]).any(axis=1)
+            if self.wired.table is not None:
+                found |= (spine & self._groups_over_cores(pod, spine[leaf])[pods]).any(axis=1)
+            self._reached[kept] = found
+        result = self._reached[kept].copy()
+        result[leaf] = True
+        return result
+
+    def _groups_over_cores(self, pod: int, up: Bools) -> Bools:
+        """Return which groups of each pod the cores above some groups of one pod reach, shape (pods, u)."""
+        table = self.wired.table
+        assert table is not None
+        own = np.flatnonzero(self.link_pod == pod)
+        cores = np.zeros(self.tree.core, bool)
+        cores[self.core[own[self.core_link_alive[own] & up[self.link_group[own]]]]] = True
+        down = self.core_link_alive & cores[self.core]
+        full = down[: table.full.size].reshape(table.full.shape).any(axis=2)
+        last = down[table.full.size :].reshape(-1, *table.last.shape).any(axis=2) if table.last.size else full[:0]
+        return np.concatenate([full, last])
 
     def _masked_over_cores(self, rows: Ints, src: Ints, dst: Ints, keys: Keys, steps: Ints, ok: Bools) -> None:
         """Choose among the links that lead on, where some do not."""

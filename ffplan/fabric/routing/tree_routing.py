@@ -35,18 +35,10 @@ class TreeRouting(Router):
             return None
         if kind == "static":
             return all_to_all_loads(self, member, nbytes)
-        endpoints = self.fabric.network.endpoints
         inside = [np.flatnonzero(member & (self.tree_of == number)) for number in range(len(self.trees))]
         cuts = CutTraffic(self)
         cuts.all_to_all(inside, nbytes)
-        load = cuts.loads()
-        ends = np.flatnonzero(member)
-        planes, trees = np.bincount(endpoints.plane[member]), np.bincount(self.tree_of[member])
-        met = planes[endpoints.plane[ends]] if self.fabric.interzone else trees[self.tree_of[ends]]
-        sent = nbytes * (met - 1)
-        load[2 * ends] += sent
-        load[2 * ends + 1] += sent
-        return load
+        return cuts.loads()
 
     def apart(self, ports: Ints) -> int:
         """Return the pairs of these endpoints in one plane without a path, both directions counted."""
