@@ -2,9 +2,9 @@
 
     python -m tests.compat [--pythons 3.11 3.12 3.13 3.14]
 
-For every Python that uv finds or can fetch, two environments are made from the wheel: with the lowest and the newest
-dependencies that it allows. In each, a fixed set of commands runs under several settings of the process. All outputs
-must be the same, byte for byte. A Python that cannot be had is named, and the exit code is 1.
+For every Python that uv finds, on the path or under pyenv, or can fetch, two environments are made from the wheel: with
+the lowest and the newest dependencies that it allows. In each, a fixed set of commands runs under several settings of
+the process. All outputs must be the same, byte for byte. A Python that cannot be had is named, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -52,10 +52,13 @@ SETTINGS: dict[str, dict[str, str]] = {
 
 
 def environments(uv: str, python: str, wheel: Path, folder: Path) -> list[tuple[str, Path]]:
-    """Return name and Python of an environment for each resolution; none where uv has no such Python."""
+    """Return name and Python of an environment for each resolution; none where uv has no such Python.
+
+    The dependencies are named one by one: to uv, those of a wheel that is named are not direct ones.
+    """
     found = []
     for resolution in RESOLUTIONS:
-        target = folder / f"{python}-{resolution}"
+        target = folder / f"{Path(python).name}-{resolution}"
         made = subprocess.run(
             [uv, "venv", "-q", "-p", python, str(target)], capture_output=True, text=True, check=False
         )
@@ -63,8 +66,10 @@ def environments(uv: str, python: str, wheel: Path, folder: Path) -> list[tuple[
             print(f"Python {python}: not tried: {made.stderr.strip().splitlines()[-1]}", flush=True)
             return []
         own = target / "bin" / "python"
-        install = [uv, "pip", "install", "-q", "-p", str(own), "--resolution", resolution, f"{wheel}[fit]"]
-        subprocess.run(install, check=True)
+        install = [uv, "pip", "install", "-q", "-p", str(own)]
+        needs = ["--only-binary", ":all:", "--resolution", resolution, "-r", str(ROOT / "pyproject.toml"), "--extra"]
+        subprocess.run([*install, *needs, "fit"], check=True)
+        subprocess.run([*install, "--no-deps", str(wheel)], check=True)
         found.append((f"{python} {resolution}", own))
     return found
 
@@ -92,8 +97,10 @@ def digest(python: Path, folder: Path, settings: dict[str, str]) -> dict[str, st
 def main() -> int:
     """Run the command; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.compat", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--pythons", nargs="+", default=list(PYTHONS))
+    parser.add_argument("--pythons", nargs="+", default=list(PYTHONS), help="versions, or paths of interpreters")
     given = parser.parse_args()
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob("versions/*/bin")
+    os.environ["PATH"] = os.pathsep.join([*map(str, sorted(pyenv)), os.environ["PATH"]])
     uv = shutil.which("uv", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     if uv is None:
         raise SystemExit("uv is missing; `make compat` installs it")

@@ -29,14 +29,13 @@ def read_limited(path: Path, most: int) -> bytes | None:
     return None if len(raw) > most else raw
 
 
-def _write(stream: BinaryIO, parts: Iterable[str]) -> None:
+def _write(stream: BinaryIO, parts: Iterable[str | bytes]) -> None:
     for part in parts:
-        stream.write(part.encode("utf-8", "backslashreplace"))
+        stream.write(part.encode("utf-8", "backslashreplace") if isinstance(part, str) else part)
 
 
-def write_whole(target: Path, text: str | Iterable[str]) -> None:
-    """Write a text, or its parts, to a file that appears whole or not at all; a link is followed, and the mode of a
-    file is kept.
+def write_whole(target: Path, content: str | bytes | Iterable[str]) -> None:
+    """Write a text, its parts, or bytes to a file that appears whole or not at all; a link is followed, the mode stays.
 
     The text goes to a new file of an unpredictable name in the same folder, which then takes the place of the target.
     What is no regular file, such as a pipe or a terminal, is written to directly.
@@ -44,7 +43,7 @@ def write_whole(target: Path, text: str | Iterable[str]) -> None:
     Raises:
         OSError: where it cannot be written; the target is then as it was.
     """
-    parts = [text] if isinstance(text, str) else text
+    parts: Iterable[str | bytes] = [content] if isinstance(content, str | bytes) else content
     real = Path(os.path.realpath(target))
     try:
         mode: int | None = real.stat().st_mode

@@ -199,5 +199,5 @@ class PointsFolder(PointsTarget):
 
     def put(self, data: bytes) -> int:
         """Write the next part; return 1."""
-        (self.path / f"part-{self.kept:06}.parquet").write_bytes(data)
+        write_whole(self.path / f"part-{self.kept:06}.parquet", data)
         return 1

@@ -70,8 +70,10 @@ def normal(probability: Any) -> Any:
     """
     import numpy as np
 
+    from ffplan.base.elementary import log
+
     p = np.clip(np.asarray(probability, dtype=float), 1e-12, 1 - 1e-12)
-    tail = np.sqrt(-2 * np.log(np.minimum(p, 1 - p)))
+    tail = np.sqrt(-2 * log(np.minimum(p, 1 - p)))
     outer = np.polyval(TAIL[0], tail) / np.polyval(TAIL[1], tail)
     offset = p - 0.5
     square = offset * offset
@@ -125,6 +127,8 @@ def quantile(found: Input, probability: Any) -> Any:
     """
     import numpy as np
 
+    from ffplan.base.elementary import exp, log
+
     low, middle, high = found.low, found.likely, found.high
     if found.distribution == "uniform":
         return low + (high - low) * np.asarray(probability)
@@ -135,8 +139,8 @@ def quantile(found: Input, probability: Any) -> Any:
     if found.distribution in ("normal", "lognormal"):
         deviates = normal(probability)
         if found.distribution == "lognormal":
-            up, down = np.log(high / middle) / P95, np.log(middle / low) / P95
-            values = middle * np.exp(np.where(deviates > 0, up, down) * deviates)
+            up, down = log(high / middle) / P95, log(middle / low) / P95
+            values = middle * exp(np.where(deviates > 0, up, down) * deviates)
         else:
             values = middle + np.where(deviates > 0, high - middle, middle - low) / P95 * deviates
         return np.clip(values, found.least, found.most)

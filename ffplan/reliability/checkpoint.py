@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ffplan.base.elementary import exp, expm1
+
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
 
@@ -81,7 +83,7 @@ def optimum(save: Any, mtbf: Any) -> Number:
     ratio = np.asarray(save, dtype=float) / mtbf
     part = np.minimum(np.sqrt(2 * ratio), 1.0)
     for _ in range(NEWTON):
-        decay = np.exp(-part - ratio)
+        decay = exp(-part - ratio)
         part = np.clip(part - (decay - 1 + part) / (1 - decay), 0.0, 1.0)
     found = part * mtbf
     return found if np.ndim(found) else float(found)
@@ -106,7 +108,7 @@ def goodput(interval: Any, save: Any, mtbf: Any, restart: Any) -> Number:
         [2], equation 20. Worked: M 3.09 h, d 60 s, R 0.25 h, tau 0.31 h give 0.83.
     """
     cycle = np.minimum((interval + save) / mtbf, MOST_EXPONENT)  # beyond it nothing is kept
-    found: Number = interval / mtbf * np.exp(-np.minimum(restart / mtbf, MOST_EXPONENT)) / np.expm1(cycle)
+    found: Number = interval / mtbf * exp(-np.minimum(restart / mtbf, MOST_EXPONENT)) / expm1(cycle)
     return found
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.base.array_math import Number
+from ffplan.base.elementary import log2
 from ffplan.base.record import record
 from ffplan.reliability.checkpoint import goodput, losses, optimum, two_level_goodput
 from ffplan.reliability.hazards import YEAR_S, event_rates, interruptions
@@ -101,9 +102,9 @@ def requeue_seconds(points: tuple[tuple[float, float], ...], gpus: Any) -> Numbe
     Source:
         ByteRobust, arXiv 2509.16293, Table 7: 454, 545, 635 and 768 s of 2,048 to 16,384.
     """
-    sizes = np.log2([size for size, _ in points])
+    sizes = log2([size for size, _ in points])
     times = np.array([time for _, time in points])
-    at = np.log2(np.maximum(np.asarray(gpus, dtype=float), 1.0))
+    at = log2(np.maximum(np.asarray(gpus, dtype=float), 1.0))
     found = np.interp(at, sizes, times)
     if len(points) > 1:
         slopes = np.diff(times) / np.diff(sizes)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ffplan.base.elementary import exp, log
+
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
 
@@ -17,7 +19,7 @@ STEPS = 200
 @lru_cache(maxsize=8)
 def _log_factorials(most: int) -> Floats:
     """Return log(k!) for k = 0 to `most`."""
-    return np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
+    return np.concatenate([[0.0], np.cumsum(log(np.arange(1, most + 1)))])
 
 
 def _terms(mean: float) -> int:
@@ -35,7 +37,7 @@ def log_weights(mean: float, most: int) -> Floats:
     Returns:
         k log(mean) - log(k!) [1], shape [most + 1].
     """
-    found: Floats = np.arange(most + 1) * np.log(mean) - _log_factorials(most)
+    found: Floats = np.arange(most + 1) * log(mean) - _log_factorials(most)
     return found
 
 
@@ -60,7 +62,7 @@ def probabilities(mean: float, most: int | None = None) -> Floats:
     if mean <= 0:
         none: Floats = (numbers == 0).astype(float)
         return none
-    found: Floats = np.exp(log_weights(mean, last) - mean)
+    found: Floats = exp(log_weights(mean, last) - mean)
     return found
 
 
@@ -99,7 +101,7 @@ def interval(events: int, exposure: float, confidence: float = 0.95) -> tuple[fl
         raise ValueError("an interval needs an exposure above 0 and no negative count")
     tail = 1 - confidence
     if events == 0:
-        return 0.0, float(-np.log(tail)) / exposure
+        return 0.0, float(-log(tail)) / exposure
     half = tail / 2
     high = events + 12 * np.sqrt(events + 1) + 30
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.base.array_math import Floats, Ints
+from ffplan.base.elementary import log2
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
@@ -120,8 +121,8 @@ def drawn_jobs(
     def draw(count: int) -> tuple[Any, Any]:
         runs = np.minimum(random.lognormal(run_mu, run_sigma, count), run[2])
         sizes = np.minimum(random.lognormal(gpu_mu, gpu_sigma, count), most)
-        powers = 2 ** np.round(np.log2(np.maximum(sizes, 1.0)))
-        return np.maximum(runs, 1.0), np.minimum(powers, 2 ** np.floor(np.log2(most))).astype(int)
+        powers = 2 ** np.round(log2(np.maximum(sizes, 1.0)))
+        return np.maximum(runs, 1.0), np.minimum(powers, 2 ** np.floor(log2(most))).astype(int)
 
     found: list[tuple[Any, Any]] = []
     missing = work_gpu_s

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ffplan.base.array_math import Number
+from ffplan.base.elementary import exp
 from ffplan.base.record import record
 from ffplan.reliability.poisson import log_weights, probabilities
 
@@ -53,7 +54,7 @@ def _short(down: float, spares: int) -> tuple[float, float, float]:
     blocked = 0.0
     if down > 0 and len(chances) > spares + 1:
         weights = log_weights(down, spares + 1)  # in logarithms: far from the mean the probabilities underflow
-        blocked = float(1 / np.exp(weights - weights[-1]).sum())
+        blocked = float(1 / exp(weights - weights[-1]).sum())
     return float(chances[numbers > spares].sum()), float((chances * lacking).sum()), blocked
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan import __version__
+from ffplan.base.elementary import log2
 from ffplan.base.formatting import percent, plural, span
 from ffplan.base.record import record
 from ffplan.catalog.reliability import JobMix
@@ -130,7 +131,7 @@ def _waits(runs: list[Shared]) -> tuple[out.WaitRow, ...]:
     gpus = np.concatenate([run.wait_gpus for run in runs])
     if not len(waits):
         return ()
-    classes = 2 ** np.ceil(np.log2(np.maximum(gpus, 1))).astype(int)
+    classes = 2 ** np.ceil(log2(np.maximum(gpus, 1))).astype(int)
     rows = []
     for size in np.unique(classes):
         own = waits[classes == size]

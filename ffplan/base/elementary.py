@@ -1,0 +1,118 @@
+"""Exponentials and logarithms from sums, products and quotients alone, so that every machine prints the same digits.
+
+Libraries compute these functions with whatever instructions a processor has, and differ in the last place. A sum of a
+thousand such logarithms under an exponential differs in the digits that a report shows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Floats
+
+LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+"""log(2) in two parts; the first has so few digits that its products with whole numbers up to 2^20 are exact."""
+LN2 = LN2_HIGH + LN2_LOW
+SMALLEST, LARGEST = -745.0, 709.0
+"""Exponents whose exponential is neither 0 nor above the largest float."""
+EXP_TERMS, LOG_TERMS = 14, 11
+"""Terms after which a series has no effect on a float."""
+
+
+def _horner(coefficients: list[float], x: Any) -> Any:
+    """Return a polynomial, its coefficients from the highest power down."""
+    found = np.full(np.shape(x), coefficients[0])
+    for coefficient in coefficients[1:]:
+        found = found * x + coefficient
+    return found
+
+
+_FACTORIALS = np.cumprod([1.0, *range(1, EXP_TERMS)])
+_EXP = (1 / _FACTORIALS[::-1]).tolist()
+_ATANH = [1 / (2 * k + 1) for k in range(LOG_TERMS, -1, -1)]
+
+
+def exp(x: Any) -> Floats:
+    """Return the exponential.
+
+    Args:
+        x: exponents [1], any shape; below SMALLEST the result is 0, above LARGEST that of LARGEST.
+
+    Equation:
+        2^k exp(r), k = round(x / log 2), r = x - k log 2; exp(r) by its Taylor series
+
+    Source:
+        Cody, Waite, Software Manual for the Elementary Functions, 1980, for the two-part reduction.
+    """
+    given = np.asarray(x, dtype=float)
+    bounded = np.clip(given, SMALLEST, LARGEST)
+    k = np.rint(bounded / LN2)
+    found = np.ldexp(_horner(_EXP, (bounded - k * LN2_HIGH) - k * LN2_LOW), k.astype(np.int32))
+    result: Floats = np.where(given < SMALLEST, 0.0, found)
+    return result
+
+
+def _parts(x: Any) -> tuple[Any, Any]:
+    """Return (e, log(m)) of x = 2^e m, m between the square roots of 1/2 and 2."""
+    m, e = np.frexp(np.asarray(x, dtype=float))
+    low = m < np.sqrt(0.5)
+    m = np.where(low, 2 * m, m)
+    s = (m - 1) / (m + 1)
+    return (e - low).astype(float), 2 * s * _horner(_ATANH, s * s)
+
+
+def log(x: Any) -> Floats:
+    """Return the natural logarithm.
+
+    Args:
+        x: numbers above 0 and finite [1], any shape.
+
+    Equation:
+        e log 2 + 2 atanh((m - 1) / (m + 1)), x = 2^e m; atanh by its Taylor series
+
+    Source:
+        As for `exp`.
+    """
+    e, rest = _parts(x)
+    found: Floats = e * LN2_HIGH + (rest + e * LN2_LOW)
+    return found
+
+
+def log2(x: Any) -> Floats:
+    """Return the logarithm to base 2, which is exact for powers of 2.
+
+    Args:
+        x: numbers above 0 and finite [1], any shape.
+
+    Equation:
+        e + log(m) / log 2, x = 2^e m
+
+    Source:
+        As for `log`.
+    """
+    e, rest = _parts(x)
+    found: Floats = e + rest / LN2
+    return found
+
+
+def expm1(x: Any) -> Floats:
+    """Return the exponential less 1, exact to a few last places near 0 too.
+
+    Args:
+        x: exponents [1], any shape; at most LARGEST.
+
+    Equation:
+        (u - 1) x / log(u), u = exp(x); x where u is 1
+
+    Source:
+        Kahan's, in Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 1.14.1.
+    """
+    given = np.asarray(x, dtype=float)
+    u = exp(given)
+    plain = (u == 1.0) | (np.abs(given) > 1.0)
+    inner = np.where(plain, 2.0, u)
+    found: Floats = np.where(plain, np.where(u == 1.0, given, u - 1.0), (inner - 1.0) * given / log(inner))
+    return found
