@@ -158,6 +158,30 @@ def _left_out(design: ResolvedDesign) -> Iterator[Item]:
                 yield Item(_category(group), nic.id, -group.group.count)
 
 
+def node_price(design: ResolvedDesign, plan: CostPlan) -> tuple[float, float, float] | None:
+    """Return the price of one compute node without the NICs that it is bought without: likely, low and high [currency].
+
+    None where its server has no price, or is not in the scope.
+
+    Args:
+        design: the design.
+        plan: its priced bill.
+
+    Equation:
+        price of the server less those of the NICs left out, at the same end of each range
+
+    Source:
+        Definition.
+    """
+    book = design.prices
+    if book is None or all(line.part != design.compute.server.id for line in plan.lines):
+        return None
+    less = [book.items[nic.id] for nic in design.compute.left_out if nic.id in book.items]
+    whole = book.items[design.compute.server.id]
+    low, high = (whole.range[at] - sum(figure.range[at] for figure in less) for at in (0, 1))
+    return whole.value - sum(figure.value for figure in less), low, high
+
+
 def _merged(items: list[Item]) -> Iterator[Item]:
     """Yield each part of a category once, with all of its pieces."""
     counts: dict[tuple[str, str], int] = {}

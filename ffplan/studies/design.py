@@ -10,7 +10,7 @@ from ffplan.base.errors import InputError
 from ffplan.base.outcomes import MissingFigure
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server, memory_bytes
-from ffplan.cost.bom import CostPlan, cable_items, price
+from ffplan.cost.bom import CostPlan, cable_items, node_price, price
 from ffplan.cost.power import PowerPlan, annual_energy, plan_power
 from ffplan.design.resolved import ResolvedDesign
 from ffplan.fabric.family import plan_fabric
@@ -203,7 +203,7 @@ def _cost(design: ResolvedDesign, plan: CostPlan | None) -> out.CostReport | Non
     if plan is None:
         return None
     has_storage = any(line.category == "storage" for line in plan.lines)
-    node = next((line for line in plan.lines if line.part == design.compute.server.id), None)
+    node, low, high = node_price(design, plan) or (None, None, None)
     return out.CostReport(
         currency=plan.currency,
         currency_note=design.prices.currency_note if design.prices else None,
@@ -216,9 +216,9 @@ def _cost(design: ResolvedDesign, plan: CostPlan | None) -> out.CostReport | Non
         total_low=sum(line.low for line in plan.lines),
         total_high=sum(line.high for line in plan.lines),
         per_accelerator=plan.per_accelerator(design.accelerators),
-        node_price=node.unit_price if node else None,
-        node_price_low=node.low / node.quantity if node else None,
-        node_price_high=node.high / node.quantity if node else None,
+        node_price=node,
+        node_price_low=low,
+        node_price_high=high,
         excluded=plan.excluded,
         lines=plan.lines,
         missing=plan.missing,

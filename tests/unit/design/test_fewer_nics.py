@@ -48,6 +48,16 @@ def test_price_and_power_of_what_is_left_out(tmp_path: Path) -> None:
     assert nic["rated_kw"] - fewer["rated_kw"] == pytest.approx(127 * 4 * 25e-3)
 
 
+def test_the_price_of_a_node_is_without_them(tmp_path: Path) -> None:
+    """Four NICs off the price of one node, at each end of the range, so that `compare` sets like beside like."""
+    four = with_count(tmp_path, "4")
+    whole, half = (json.loads(ffplan("design", file, "-f", "json").out)["cost"] for file in (str(POD), four))
+    nic = next(line for line in half["lines"] if line["part"] == "connectx-7-400g")
+    assert whole["node_price"] - half["node_price"] == pytest.approx(4 * nic["unit_price"])
+    assert whole["node_price_low"] - half["node_price_low"] == pytest.approx(4 * -nic["low"] / 508)
+    assert whole["node_price_high"] - half["node_price_high"] == pytest.approx(4 * -nic["high"] / 508)
+
+
 def test_all_of_them_change_nothing(tmp_path: Path) -> None:
     one, two = (json.loads(ffplan("design", f, "-f", "json").out) for f in (str(POD), with_count(tmp_path, "8")))
     named = ("design", "catalog", "findings")  # these name the file
