@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import os
+import signal
 import sys
 from contextlib import suppress
 
@@ -23,11 +24,17 @@ def main() -> None:
         from ffplan.base.visible import VisibleStream
 
         sys.stderr = VisibleStream(sys.stderr)
+    signal.signal(signal.SIGTERM, _stop)  # so that files half written, and workers, are cleaned up
     gc.set_threshold(200_000, 50, 50)  # collecting during imports costs a twentieth of a short command
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # no plugin may change what a file means
     from ffplan.cli.app import run
 
     sys.exit(run())
+
+
+def _stop(number: int, _frame: object) -> None:
+    """End as by an interrupt, with the exit code of the signal."""
+    sys.exit(128 + number)
 
 
 def entry() -> None:

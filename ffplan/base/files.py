@@ -34,8 +34,10 @@ def _write(stream: BinaryIO, parts: Iterable[str | bytes]) -> None:
         stream.write(part.encode("utf-8", "backslashreplace") if isinstance(part, str) else part)
 
 
-def write_whole(target: Path, content: str | bytes | Iterable[str]) -> None:
+def write_whole(target: Path, content: str | bytes | Iterable[str], *, follow: bool = True) -> None:
     """Write a text, its parts, or bytes to a file that appears whole or not at all; a link is followed, the mode stays.
+
+    A file whose name nobody chose, such as a note beside another, takes the place of a link (`follow=False`).
 
     The text goes to a new file of an unpredictable name in the same folder, which then takes the place of the target.
     What is no regular file, such as a pipe or a terminal, is written to directly.
@@ -44,10 +46,12 @@ def write_whole(target: Path, content: str | bytes | Iterable[str]) -> None:
         OSError: where it cannot be written; the target is then as it was.
     """
     parts: Iterable[str | bytes] = [content] if isinstance(content, str | bytes) else content
-    real = Path(os.path.realpath(target))
+    real = Path(os.path.realpath(target)) if follow else Path(os.path.realpath(target.parent)) / target.name
     try:
-        mode: int | None = real.stat().st_mode
+        mode: int | None = real.stat(follow_symlinks=follow).st_mode
     except FileNotFoundError:
+        mode = None
+    if not follow and mode is not None and not stat.S_ISREG(mode):
         mode = None
     if mode is not None and not stat.S_ISREG(mode):
         with real.open("wb") as stream:
@@ -67,6 +71,31 @@ def write_whole(target: Path, content: str | bytes | Iterable[str]) -> None:
         with suppress(OSError):
             scratch.unlink()
         raise
+
+
+def read_regular(path: Path, most: int) -> bytes | None:
+    """Return the content of a regular file, or None where it is none, is missing, or holds more than a limit.
+
+    Args:
+        path: the file; no pipe or device is opened.
+        most: the limit [byte].
+    """
+    try:
+        return read_limited(path, most) if is_regular(str(path)) else None
+    except OSError:
+        return None
+
+
+def is_regular(name: str) -> bool:
+    """True for the name of a regular file, or of a link to one; no name is too long to ask.
+
+    Args:
+        name: any text.
+    """
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def is_file(name: str) -> bool:

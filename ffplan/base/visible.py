@@ -34,6 +34,17 @@ def visible_but_styles(text: str) -> str:
     return _NOT_STYLE.sub(lambda found: found[1] or _escape(found), text)
 
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""What a spreadsheet takes for the start of a formula; a text that starts so gets an apostrophe in front."""
+_NUMBER = re.compile(r"[-+]?[0-9.]*")
+
+
+def plain_cell(text: str) -> str:
+    """Return a text as the cell of a CSV: no spreadsheet takes it for a formula, no terminal for a command."""
+    shown = text if text.isprintable() else visible(text)
+    return f"'{shown}" if shown.startswith(FORMULA) and not _NUMBER.fullmatch(shown) else shown
+
+
 class VisibleStream:
     """A text stream that shows hidden characters as escapes."""
 

@@ -17,7 +17,7 @@ from ffplan.check.policy import ABOUT, known_rules
 from ffplan.inputs.suggest import did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from ffplan.check.policy import Policy
@@ -133,14 +133,31 @@ def _comment_fault(parts: re.Match[str] | None) -> tuple[str, ...]:
     return ()
 
 
-_WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-"""What the wild parts of a pattern stand for; a single star stays within a folder."""
+def _reached(path: str, at: int, piece: str) -> Iterable[int]:
+    """Return how far a piece of a pattern may reach in a path from a place; a single star stays within a folder."""
+    if piece == "?":
+        return (at + 1,) if path[at : at + 1] not in ("", "/") else ()
+    if piece == "*":
+        end = path.find("/", at)
+        return range(at, (len(path) if end < 0 else end) + 1)
+    if piece == "**":
+        return range(at, len(path) + 1)
+    if piece == "**/":
+        return (at, *(slash + 1 for slash in range(at, len(path)) if path[slash] == "/"))
+    return (at + len(piece),) if path.startswith(piece, at) else ()
 
 
-def _translated(pattern: str) -> str:
-    """Return a pattern of files as a regular expression."""
-    pieces = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
-    return "".join(_WILD.get(piece, re.escape(piece)) for piece in pieces)
+def matches(pattern: str, path: str) -> bool:
+    """Return whether a path is of a pattern of files, with `?`, `*`, `**` and `**/`; in time that no pattern blows up.
+
+    Args:
+        pattern: the pattern.
+        path: path from the folder of the policy, with `/`.
+    """
+    places = {0}
+    for piece in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
+        places = {end for at in places for end in _reached(path, at, piece)} if piece else places
+    return len(path) in places
 
 
 def policy_waivers(policy: Policy, path: Path) -> list[Waiver]:
@@ -165,7 +182,7 @@ def policy_waivers(policy: Policy, path: Path) -> list[Waiver]:
             rows=(),
         )
         for at, item in enumerate(policy.fields.waivers)
-        if any(re.fullmatch(_translated(pattern), inside) for pattern in item.files)
+        if any(matches(pattern, inside) for pattern in item.files)
     ]
 
 

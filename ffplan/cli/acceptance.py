@@ -105,11 +105,16 @@ def _save(values: tuple[Measured, ...], server: str, file: str, date: str) -> No
         UsageError: where there are none, or the day is none.
     """
     import re
+    from datetime import date as day
     from pathlib import Path
 
     from ffplan.interop.logs.cases import cases_text
 
-    if not re.fullmatch(r"\d{4}(-\d{2}){0,2}", date):
+    try:
+        known = re.fullmatch(r"[0-9]{4}(-[0-9]{2}){0,2}", date) and day.fromisoformat(f"{date}-01-01"[:10])
+    except ValueError:
+        known = None
+    if not known:
         raise UsageError(f"ffplan acceptance: --date {date}: write a day such as 2026-11-22")
     name = re.sub(r"[^a-z0-9.+-]+", "-", Path(file).stem.lower()).strip("-") or "measured"
     text = cases_text(values, server, name, date)

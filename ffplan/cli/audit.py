@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.files import is_folder
 from ffplan.base.formatting import plural
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import read_text, wired_design
@@ -37,7 +38,7 @@ def read_files(paths: list[str], command: str) -> AsBuilt:
 
     files: list[str] = []
     for path in paths:
-        inside = sorted(Path(path).iterdir()) if Path(path).is_dir() else None
+        inside = sorted(Path(path).iterdir()) if is_folder(path) else None
         files += [path] if inside is None else [str(item) for item in inside if item.is_file()]
         if not files or len(files) > MOST_FILES:
             raise UsageError(f"ffplan {command}: {path}: {plural(len(files), 'file')}; give 1 to {MOST_FILES:,}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
-from ffplan.base.files import write_whole
+from ffplan.base.files import is_file, is_folder, write_whole
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, OutputOption, complete_part
@@ -82,10 +82,11 @@ def _target(folder: str, accelerator: str, parts: Catalog) -> Path:
     from pathlib import Path
 
     path, place = Path(folder) / f"{accelerator}.yaml", parts.locate(accelerator)
-    there = next(item for item in (path.parent.absolute(), *path.parent.absolute().parents) if item.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK):
+    above = (path.parent.absolute(), *path.parent.absolute().parents)
+    there = next(item for item in above if is_file(str(item)) or is_folder(str(item)))
+    if not is_folder(str(there)) or not os.access(there, os.W_OK):
         raise UsageError(f"ffplan calibrate: --write {folder}: cannot be written: {there} is no folder to write into")
-    if path.exists() and (place is None or path.resolve() != place[0].resolve()):
+    if is_file(str(path)) and (place is None or path.resolve() != place[0].resolve()):
         words = f"{path} is there already and would be lost; read it with --catalog {folder}, or write elsewhere"
         raise UsageError(f"ffplan calibrate: --write {folder}: {words}")
     return path

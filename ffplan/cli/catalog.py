@@ -145,7 +145,7 @@ def new_part(
 
     known = _kind(kind, "new")
     assert known is not None
-    if not IDENTIFIER.match(name):
+    if not IDENTIFIER.fullmatch(name):
         raise UsageError(f"ffplan catalog new: --id `{name}`: use lower-case letters, digits, `.`, `+` and `-`")
     parts = Catalog(catalog or ())
     if like is not None and like not in (own := parts.ids_of(known)):

@@ -76,10 +76,10 @@ def _results(files: list[str], task: Task, jobs: int) -> list[CheckedFile]:
             progress.step(number, len(files))
             found.append(checked(file, task))
     else:
-        from concurrent.futures import ProcessPoolExecutor
+        from ffplan.base.workers import worker_pool
 
         size = max(1, min(50, len(files) // (4 * jobs)))
-        with ProcessPoolExecutor(min(jobs, len(files))) as pool:
+        with worker_pool(min(jobs, len(files))) as pool:
             for result in pool.map(checked, files, [task] * len(files), chunksize=size):
                 progress.step(len(found), len(files))
                 found.append(result)

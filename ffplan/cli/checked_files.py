@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from ffplan.base.errors import Finding, InputError, Severity, UsageError
-from ffplan.base.files import is_folder
+from ffplan.base.files import is_folder, read_regular
 from ffplan.base.record import record
 from ffplan.check.policy import NO_POLICY, Policy, find_policy, read_policy
 from ffplan.check.waivers import Waiver, comment_waivers, policy_waivers, waive
 from ffplan.inputs.design_files import find_design
+from ffplan.inputs.limits import MAX_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +71,7 @@ class CheckedFile:
 
 
 def _below(folder: str) -> list[str]:
-    """Return every YAML file below a folder, by path; hidden folders are left out.
+    """Return every YAML file below a folder, by path; hidden ones, pipes and devices are left out.
 
     Raises:
         UsageError: where there is none, there are far too many, or a folder cannot be read.
@@ -82,7 +83,8 @@ def _below(folder: str) -> list[str]:
     found: list[str] = []
     for place, folders, files in os.walk(folder, onerror=fail):
         folders[:] = [item for item in folders if not item.startswith(".")]
-        found += [str(Path(place) / item) for item in files if item.endswith((".yaml", ".yml"))]
+        inside = [Path(place) / item for item in files if item.endswith((".yaml", ".yml")) and not item.startswith(".")]
+        found += [str(path) for path in inside if path.is_file() or not path.exists()]
         if len(found) > MOST_FILES:
             raise UsageError(f"ffplan check: {folder}: more than {MOST_FILES:,} YAML files; name a smaller folder")
     if not found:
@@ -199,10 +201,7 @@ def unfinished(document: Document, part: Part) -> tuple[Finding, ...]:
 
 def _waived(found: CheckedFile, path: Path, document: Document | None, task: Task) -> CheckedFile:
     """Return a file without the findings that a waiver accepts; nothing that keeps it from being read is waived."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, ValueError):
-        text = ""
+    text = (read_regular(path, MAX_BYTES) or b"").decode("utf-8-sig", "replace")
     comments, faults = comment_waivers(text, found.file, document.root if document else None)
     if not found.whole:
         return replace(found, findings=(*found.findings, *faults))

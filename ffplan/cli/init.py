@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.files import is_file, is_folder
+from ffplan.base.visible import visible
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed
 from ffplan.cli.options import CatalogOption, complete_design, complete_part
@@ -58,6 +60,7 @@ def _copied(name: str, prefix: str | None, folder: str) -> None:
     """Write a shipped design under another name."""
     from ffplan.inputs.design_files import find_design
     from ffplan.inputs.document import read_bytes
+    from ffplan.inputs.model import IDENTIFIER
 
     path, file = find_design(name)
     try:
@@ -65,12 +68,14 @@ def _copied(name: str, prefix: str | None, folder: str) -> None:
     except UnicodeDecodeError:
         raise UsageError(f"ffplan init: --from {name}: this is no UTF-8 text") from None
     new = prefix or path.stem
+    if not IDENTIFIER.fullmatch(new):
+        raise UsageError(f"ffplan init: --from {name}: `{new}` is no name of a design; give --name")
     kept = [line for line in text.splitlines() if not line.startswith("# yaml-language-server:")]
     lines = [f"name: {new}" if line.startswith("name:") else line for line in kept]
     target = Path(folder) / f"{new}.yaml"
     _refuse([target])
     write("\n".join(lines) + "\n", str(target), option="--folder")
-    typer.echo(f"{target}: {file} to start from")
+    typer.echo(visible(f"{target}: {file} to start from"))
 
 
 def _refuse(targets: list[Path]) -> None:
@@ -80,9 +85,9 @@ def _refuse(targets: list[Path]) -> None:
         UsageError: for the first that exists, or where the folder does not.
     """
     for target in targets:
-        if not target.parent.is_dir():
+        if not is_folder(str(target.parent)):
             raise UsageError(f"ffplan init: --folder: there is no folder {target.parent}")
-        if target.exists():
+        if is_file(str(target)) or is_folder(str(target)):
             raise UsageError(f"ffplan init: {target} exists already; choose another --name or --folder")
 
 
@@ -125,7 +130,7 @@ def init(
     """
     from ffplan.inputs.model import IDENTIFIER
 
-    if name is not None and not IDENTIFIER.match(name):
+    if name is not None and not IDENTIFIER.fullmatch(name):
         raise UsageError(f"ffplan init: --name: `{name}` is no name; use lower-case letters, digits, `.`, `+` and `-`")
     if start is not None:
         if gpus or accelerator or budget or power or model:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ffplan.base.errors import EXIT_PIPE, UsageError
-from ffplan.base.files import write_whole
+from ffplan.base.files import is_file, is_folder, write_whole
 from ffplan.base.visible import visible, visible_but_styles
 
 if TYPE_CHECKING:
@@ -72,11 +72,11 @@ def refuse_target(name: str, option: str) -> None:
         UsageError: where it is a folder, or in none, or would replace a YAML file.
     """
     target, real = Path(name), Path(os.path.realpath(name))
-    if target.is_dir():
+    if is_folder(name):
         raise UsageError(f"ffplan: {option} {name}: this is a folder; name a file")
-    if not real.parent.is_dir():
+    if not is_folder(str(real.parent)):
         raise UsageError(f"ffplan: {option} {name}: cannot be written: there is no folder {target.parent}")
-    if target.exists() and {target.suffix.lower(), real.suffix.lower()} & {".yaml", ".yml"}:
+    if is_file(name) and {target.suffix.lower(), real.suffix.lower()} & {".yaml", ".yml"}:
         raise UsageError(f"ffplan: {option} {name}: no YAML file is replaced; name another")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.files import is_regular
 from ffplan.base.formatting import number
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
     sources: dict[tuple[str, str], Source] = {}
     for name in files:
         path, file = find_design(name)
-        if not path.is_file():
+        if not is_regular(str(path)):
             texts.append((file, "# read from a pipe, and not kept"))
             continue
         texts.append((file, read_bytes(path, file).decode("utf-8-sig", "replace")))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.files import is_file, is_folder
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed
 from ffplan.cli.options import CatalogOption, OutputOption
@@ -98,11 +99,11 @@ def _written(chosen: list[SizedCluster], folder: str | None) -> list[str | None]
     """Write the designs to a folder, where one is given; return their files."""
     if folder is None:
         return [None] * len(chosen)
-    if not Path(folder).is_dir():
+    if not is_folder(folder):
         raise UsageError(f"ffplan recommend: --folder: there is no folder {folder}")
     files = [Path(folder) / f"{item.built.assessment.design.name}.yaml" for item in chosen]
     for file in files:
-        if file.exists():
+        if is_file(str(file)):
             raise UsageError(f"ffplan recommend: {file} exists already; choose another --folder")
     for file, item in zip(files, chosen, strict=True):
         write(item.built.text, str(file), option="--folder")

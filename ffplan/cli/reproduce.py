@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.files import is_regular
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import examined_design, read_text
 from ffplan.cli.options import CatalogOption, OutputOption
@@ -26,11 +26,8 @@ def _design_of(report: str, file: str) -> str:
     from ffplan.inputs.design_files import shipped_designs, shipped_label
     from ffplan.inputs.quantities import printable
 
-    try:
-        if Path(file).is_file():
-            return file
-    except (OSError, ValueError):
-        pass
+    if is_regular(file):
+        return file
     shipped = next((name for name in shipped_designs() if shipped_label(name) == file), None)
     if shipped is not None:
         return shipped

@@ -192,6 +192,8 @@ def sweep(
         raise UsageError("ffplan sweep: --resume continues a file: give --points FILE")
     if tls is not None and cluster is None:
         raise UsageError("ffplan sweep: --tls is for a scheduler: give --cluster tls://HOST:8786")
+    if points is not None and output is not None and os.path.realpath(points) == os.path.realpath(output):
+        raise UsageError(f"ffplan sweep: --points and --output are both {points}; name two files")
     try:
         spanned = Points(tuple(axis(text) for text in vary), zipped=zipped, sample=sample, seed=seed)
         path, name = find_design(file)

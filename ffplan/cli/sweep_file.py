@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
 from abc import ABC, abstractmethod
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import UsageError
-from ffplan.base.files import write_whole
+from ffplan.base.files import is_file, read_regular, write_whole
 from ffplan.cli.output import refuse_target
 
 if TYPE_CHECKING:
     from ffplan.studies.sweep_total import Total
 
 FORMS = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
+
+
+MOST_NOTE = 256 * 2**20
+"""Largest note that is read [byte]."""
+
+
+def _digest(key: str, kept: int, state: Any) -> str:
+    """Return what tells a note from a damaged one."""
+    return sha256(json.dumps([key, kept, state]).encode()).hexdigest()
 
 
 def form_of(name: str | None) -> str | None:
@@ -48,6 +59,8 @@ class PointsTarget(ABC):
         self.path, self.note = Path(name), Path(f"{name}.resume")
         self.kept = 0
         """Bytes of a file, or parts of a folder, that are whole [1]."""
+        self.begun = False
+        """True once something was written: nothing is replaced before the first chunk is there."""
 
     def start(self, total: Total, *, resume: bool) -> None:
         """Begin, or cut back to the last whole chunk.
@@ -60,14 +73,16 @@ class PointsTarget(ABC):
             UsageError: where it cannot be written, belongs to another sweep, or its note is damaged.
         """
         self.refuse()
+        noted = os.path.lexists(self.note)
+        if noted and (self.note.is_symlink() or not self.note.is_file()):
+            raise UsageError(f"--points {self.name}: {self.note} is no file of ffplan; remove it")
         try:
-            if resume and self.note.exists():
+            if resume and noted:
                 self._continue(total)
-            elif resume and self.path.exists():
+            elif resume and os.path.lexists(self.path):
                 raise UsageError(f"--resume: {self.name} is complete, or of no sweep: there is no {self.note.name}")
             else:
-                self.begin()
-                self._say(total)
+                self.refuse_again(interrupted=noted)
         except OSError as error:
             raise self._unwritten(error) from None
 
@@ -76,10 +91,12 @@ class PointsTarget(ABC):
 
     def _continue(self, total: Total) -> None:
         try:
-            found = json.loads(self.note.read_text(encoding="utf-8"))
+            found = json.loads(read_regular(self.note, MOST_NOTE) or b"")
             key, kept = found["key"], int(found["bytes"])
+            if found["digest"] != _digest(key, kept, found["total"]):
+                raise ValueError
             total.restore(found["total"])
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             raise UsageError(
                 f"--resume: {self.note} is damaged; delete it and {self.name}, and run the sweep without --resume"
             ) from None
@@ -89,15 +106,25 @@ class PointsTarget(ABC):
             )
         if not self.cut(kept):
             raise UsageError(f"--resume: {self.name} is shorter than its note says; run the sweep without --resume")
-        self.kept = kept
+        self.kept, self.begun = kept, True
 
     def _say(self, total: Total) -> None:
         """Note how far it goes."""
-        write_whole(self.note, json.dumps({"key": self.key, "bytes": self.kept, "total": total.state()}))
+        state = json.loads(json.dumps(total.state()))
+        note = {"key": self.key, "bytes": self.kept, "digest": _digest(self.key, self.kept, state), "total": state}
+        write_whole(self.note, json.dumps(note), follow=False)
 
     @abstractmethod
     def refuse(self) -> None:
         """Refuse a name that cannot be written to, before anything else."""
+
+    @abstractmethod
+    def refuse_again(self, *, interrupted: bool) -> None:
+        """Refuse what a new sweep may not take the place of.
+
+        Args:
+            interrupted: a sweep to here was interrupted.
+        """
 
     @abstractmethod
     def begin(self) -> None:
@@ -122,6 +149,9 @@ class PointsTarget(ABC):
             UsageError: where it cannot be written.
         """
         try:
+            if not self.begun:
+                self.begin()
+                self.begun = True
             self.kept += self.put(data)
             self._say(total)
         except OSError as error:
@@ -150,6 +180,9 @@ class PointsFile(PointsTarget):
         """Refuse a folder, a folder that is missing, and YAML files."""
         refuse_target(self.name, "--points")
 
+    def refuse_again(self, *, interrupted: bool) -> None:
+        """Refuse nothing: a file of points is replaced, as any output is."""
+
     def begin(self) -> None:
         """Write the header."""
         with self.path.open("wb") as stream:
@@ -172,22 +205,26 @@ class PointsFile(PointsTarget):
 class PointsFolder(PointsTarget):
     """A folder of Parquet files, one for each chunk, which readers of Parquet take as one table."""
 
-    PARTS = "part-*.parquet"
+    PARTS = "part-[0-9][0-9][0-9][0-9][0-9][0-9].parquet"
 
     def refuse(self) -> None:
         """Refuse the name of a file."""
-        if self.path.exists() and not self.path.is_dir():
+        if is_file(self.name):
             raise UsageError(f"--points {self.name}: a file has this name; Parquet is written as a folder of parts")
 
-    def begin(self) -> None:
-        """Make the folder, without parts.
+    def refuse_again(self, *, interrupted: bool) -> None:
+        """Refuse a folder with files that are not of an interrupted sweep.
 
         Raises:
-            UsageError: where something else is in it.
+            UsageError: where there are any.
         """
+        inside = list(self.path.iterdir()) if self.path.exists() else []
+        if any(not (interrupted and item.match(self.PARTS)) for item in inside):
+            raise UsageError(f"--points {self.name}: the folder has files in it; choose another name")
+
+    def begin(self) -> None:
+        """Make the folder, without the parts of an interrupted sweep."""
         self.path.mkdir(exist_ok=True)
-        if any(not item.match(self.PARTS) for item in self.path.iterdir()):
-            raise UsageError(f"--points {self.name}: the folder has other files in it; choose another name")
         self.cut(0)
 
     def cut(self, kept: int) -> bool:
@@ -199,5 +236,5 @@ class PointsFolder(PointsTarget):
 
     def put(self, data: bytes) -> int:
         """Write the next part; return 1."""
-        write_whole(self.path / f"part-{self.kept:06}.parquet", data)
+        write_whole(self.path / f"part-{self.kept:06}.parquet", data, follow=False)
         return 1

@@ -28,7 +28,15 @@ def quoted(text: str) -> str:
 def scalar(text: str) -> str:
     """Return a text as a value: plain where every reader takes it for that text, else between double quotes."""
     plain = _PLAIN.fullmatch(text) and resolve_plain(text) == text and isinstance(resolve_plain(text), str)
-    return text if plain and yaml.safe_load(text) == text else quoted(text)
+    return text if plain and _loaded(text) == text else quoted(text)
+
+
+def _loaded(text: str) -> object:
+    """Return what other readers take a plain text for; None where they fail on it, as on the day 2026-13-45."""
+    try:
+        return yaml.safe_load(text)
+    except (ValueError, yaml.YAMLError):
+        return None
 
 
 def comment(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +16,20 @@ if TYPE_CHECKING:
 COLUMNS = ("arrival_s", "gpus", "run_s")
 MOST = 5_000_000
 """Most jobs that are read [1]."""
+
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+
+
+def _number(text: str | None) -> float:
+    """Return a number.
+
+    Raises:
+        ValueError: where the text is none.
+    """
+    if text is None or _NUMBER.fullmatch(text.strip()) is None:
+        raise ValueError(text)
+    return float(text)
 
 
 def read_jobs(text: str, file: str, most_gpus: int) -> tuple[Floats, Floats, Ints]:
@@ -32,17 +47,17 @@ def read_jobs(text: str, file: str, most_gpus: int) -> tuple[Floats, Floats, Int
         InputError: at a row that is no job, or a job that is too large.
     """
     reader = csv.DictReader(text.removeprefix("\ufeff").splitlines())
-    lacks = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+    try:
+        heads, listed = reader.fieldnames or (), list(reader)
+    except csv.Error as error:
+        refuse(file, max(1, reader.line_num), f"this is no CSV: {error}", "give a row for each job")
+    lacks = [name for name in COLUMNS if name not in heads]
     if lacks:
         refuse(file, 1, f"no column `{lacks[0]}`", f"give the columns {', '.join(COLUMNS)}")
     rows: list[tuple[float, float, int]] = []
-    try:
-        listed = list(reader)
-    except csv.Error as error:
-        refuse(file, reader.line_num, f"this is no CSV: {error}", "give a row for each job")
     for line, row in enumerate(listed, 2):
         try:
-            arrival, gpus, run = (float(row[name] or "") for name in COLUMNS)
+            arrival, gpus, run = (_number(row[name]) for name in COLUMNS)
         except (ValueError, TypeError):
             refuse(file, line, "this is no job", "write arrival_s, gpus and run_s as numbers")
         if not (0 <= arrival < 1e12 and 0 < run < 1e12 and gpus >= 1 and gpus == int(min(gpus, 1e9))):

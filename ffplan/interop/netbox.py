@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.visible import plain_cell
 from ffplan.fabric.wiring.cabling import cables as cables_of
 from ffplan.fabric.wiring.cabling import first_of_cables
 from ffplan.fabric.wiring.network import ROLES
@@ -39,7 +40,7 @@ def _rows(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> Iterator
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for row in chain((head,), rows):
-        writer.writerow(row)
+        writer.writerow([plain_cell(item) if isinstance(item, str) else item for item in row])
         yield text.getvalue()
         text.seek(0)
         text.truncate()

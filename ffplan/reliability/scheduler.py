@@ -165,6 +165,8 @@ class _Cluster:
         for node, zone in enumerate(self.zone_of):
             self.pools[zone][self.each].add(node)
         self.queue: list[_Job] = []
+        self.queued: Any = None
+        """Happens when a job joins an empty queue."""
         self.running: dict[_Job, None] = {}
         self.spanning = 0
         self.total = len(self.zone_of) * self.each
@@ -253,7 +255,7 @@ class _Cluster:
         if not ended:
             yield self.env.timeout(self.rules.save_s)
             self.tick()
-            self.queue.append(job)
+            self.wait(job)
         self.give(job)
         self.schedule()
 
@@ -300,14 +302,25 @@ class _Cluster:
             if arrival > self.env.now:
                 yield self.env.timeout(arrival - self.env.now)
             self.tick()
-            self.queue.append(_Job(arrival, left, gpus))
+            self.wait(_Job(arrival, left, gpus))
             self.schedule()
 
     def ticks(self) -> Generator[Any, Any, None]:
-        """Look at the queue once a quantum, so that waiting jobs get their turn."""
+        """Look at the queue at every multiple of a quantum while a job waits, so that each gets its turn."""
+        quantum, number = self.rules.quantum_s, 0
         while True:
-            yield self.env.timeout(self.rules.quantum_s)
+            if not self.queue:
+                self.queued = self.env.event()
+                yield self.queued
+            number = max(number, int(self.env.now // quantum)) + 1
+            yield self.env.timeout(max(0.0, number * quantum - self.env.now))
             self.schedule()
+
+    def wait(self, job: _Job) -> None:
+        """Put a job at the end of the queue, and see that the queue is looked at again."""
+        self.queue.append(job)
+        if self.queued is not None and not self.queued.triggered:
+            self.queued.succeed()
 
 
 def share_cluster(rules: ClusterRules, table: JobTable, seconds: float, warm_s: float) -> Shared:

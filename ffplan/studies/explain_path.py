@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.errors import UsageError
 from ffplan.base.plain import number_at, numbers, plain
 from ffplan.base.record import record
+from ffplan.base.whole import whole
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.design.workload_schema import Workload
@@ -69,7 +70,8 @@ class Question:
 
 def _steps_of(path: str) -> list[str | int]:
     """Return the steps of a path such as `communication[0].bound.time_s`."""
-    return [int(step) if step.isdigit() else step for step in re.findall(r"[^.\[\]]+", path)]
+    steps = re.findall(r"[^.\[\]]+", path)
+    return [step if (number := whole(step)) is None else number for step in steps]
 
 
 def _unit_of(meaning: str) -> str:
@@ -155,7 +157,7 @@ def _of_assessment(
     if head == "cost":
         steps, how = cost_parts(found, field)
         unit = found.cost.currency if found.cost else unit
-    elif match := re.fullmatch(r"communication\[(\d+)\]\.(algbw_gbyte_s|busbw_gbyte_s|time_s)", path):
+    elif match := re.fullmatch(r"communication\[([0-9]{1,9})\]\.(algbw_gbyte_s|busbw_gbyte_s|time_s)", path):
         steps = collective_parts(found.communication[int(match[1])])
         how = "message over time" if match[2] == "algbw_gbyte_s" else ""
     else:

@@ -20,7 +20,9 @@ MOST_POINTS = 1_000_000_000
 """Most points of a sweep; more are refused with the size."""
 MOST_VALUES = 10_000_000
 """Most values of one axis."""
-_NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
+_NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+LARGEST = 1e100
+"""Largest number of a range, and one over the smallest start of a range by factors."""
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:(:|\*|#)({_NUMBER}))?")
 
 
@@ -55,6 +57,8 @@ def _range(text: str, path: str) -> Any:
         return None
     start, stop, how = float(found[1]), float(found[2]), found[3]
     by = float(found[4]) if how else 1.0
+    if max(abs(start), abs(stop), abs(by)) > LARGEST or (how == "*" and 0 < start < 1 / LARGEST):
+        raise UsageError(f"--vary {path}={text}: a number is too large or too small for a range")
     if stop < start:
         raise UsageError(f"--vary {path}={text}: the range ends before it begins; write `{found[2]}..{found[1]}`")
     if how == "#":

@@ -11,6 +11,7 @@ import numpy as np
 
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
+from ffplan.base.visible import plain_cell
 from ffplan.studies.pareto import front
 from ffplan.studies.sweep_shown import cells, grid_axes, sampled
 
@@ -109,11 +110,13 @@ def lines(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str) -> str:
     for item, column in zip(sweep.points.axes, indices, strict=True):
         known, place = np.unique(column, return_inverse=True)
         words = [item.text(int(at)) for at in known]
+        words = [plain_cell(word) for word in words] if form == "csv" else words
         axes.append([words[at] for at in place.tolist()])
     none = np.full(count, np.nan)
     columns = [chunk.columns.get(name, none) for name in names]
     if form == "csv":
-        texts = [*axes, *(_texts(column) for column in columns), chunk.reason]
+        reasons = {reason: plain_cell(reason) for reason in set(chunk.reason)}
+        texts = [*axes, *(_texts(column) for column in columns), [reasons[reason] for reason in chunk.reason]]
         plain = not any(
             "," in word or '"' in word or "\n" in word for column in (*axes, chunk.reason) for word in set(column)
         )
@@ -139,7 +142,7 @@ def header(sweep: Sweep, names: Sequence[str], form: str) -> str:
         return ""
     text = StringIO()
     csv.writer(text, lineterminator="\n").writerow(
-        [*(f"axis.{item.path}" for item in sweep.points.axes), *names, "reason"]
+        [*(plain_cell(f"axis.{item.path}") for item in sweep.points.axes), *names, "reason"]
     )
     return text.getvalue()
 

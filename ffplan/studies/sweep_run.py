@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan import __version__
 from ffplan.base.errors import UsageError
 from ffplan.base.record import record
+from ffplan.base.workers import worker_pool
 from ffplan.studies.sweep import Sweep, SweepQuery
 from ffplan.studies.sweep_rows import Kept, kept
 
@@ -84,15 +85,8 @@ def _in_order(submit: Callable[[int], Any], first: int, chunks: int, ahead: int)
 
 def on_cores(job: SweepJob, sweep: Sweep, first: int, workers: int) -> Iterator[Kept]:
     """Yield the chunks from `first` on, evaluated on several cores."""
-    from concurrent.futures import ProcessPoolExecutor
-    from multiprocessing import get_context
-
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        try:
-            yield from _in_order(lambda number: pool.submit(work, job, number), first, sweep.chunks, AHEAD * workers)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    with worker_pool(workers) as pool:
+        yield from _in_order(lambda number: pool.submit(work, job, number), first, sweep.chunks, AHEAD * workers)
 
 
 def _client(address: str, security: dict[str, str], workers: int) -> Any:

@@ -30,6 +30,8 @@ WARM = 0.2
 """Part of the days at the start that no figure counts [1]."""
 JOB_S = 6e-5
 """Time to simulate a job, measured on one core [s]."""
+LOOK_S = 4e-6
+"""Time of a look at the queue, which time-sharing takes once a quantum, measured on one core [s]."""
 
 
 @record
@@ -116,9 +118,11 @@ def expected_seconds(design: ResolvedDesign, asked: UtilizationRequest) -> float
         design: the design.
         asked: what to simulate.
     """
-    jobs = len(job_table(design, asked, asked.seed).gpus)
-    settings = len(asked.policies) * (2 if design.spec.fabric.zones > 1 and not design.side_by_side else 1)
-    return JOB_S * jobs * asked.runs * settings
+    table = job_table(design, asked, asked.seed)
+    zonings = 2 if design.spec.fabric.zones > 1 and not design.side_by_side else 1
+    shared = "time-sharing" in asked.policies and table.gpus.sum() > design.accelerators
+    looks = asked.days * DAY / asked.quantum_s if shared else 0.0
+    return (JOB_S * len(table.gpus) * len(asked.policies) + LOOK_S * looks) * asked.runs * zonings
 
 
 def _interval(values: list[float]) -> out.MeanInterval:

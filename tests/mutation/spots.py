@@ -24,6 +24,7 @@ ROOMS = {
     "collectives": ("collectives",),
     "training": ("training",),
     "cost": ("cost",),
+    "reliability": ("reliability",),
     "check": ("check",),
     "interop": ("interop",),
     "accuracy": ("validation", "calibration"),

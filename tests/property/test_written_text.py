@@ -10,11 +10,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffplan.base.visible import HIDDEN, visible
+from ffplan.base.visible import FORMULA, HIDDEN, visible
 from ffplan.inputs.composer import compose
 from ffplan.inputs.emit import comment, quoted, scalar
 from ffplan.inputs.model import IDENTIFIER
-from ffplan.report.formats.csv import FORMULA, csv_text
+from ffplan.report.formats.csv import csv_text
 
 ANY = st.text(st.characters(codec=None), max_size=40) | st.text(
     "'\"\\:{}[],#&*!|>%@`-? \n\t~=+0123456789.eE", max_size=12

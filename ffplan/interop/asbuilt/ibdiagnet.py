@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from io import StringIO
 from typing import TYPE_CHECKING
 
 from ffplan.base.whole import whole
-from ffplan.interop.asbuilt.model import UNSAID, Builder, fault
+from ffplan.interop.asbuilt.model import UNSAID, Builder, fault, rows_of
 from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, signalled
 
 if TYPE_CHECKING:
     from ffplan.interop.asbuilt.model import AsBuilt
 
-_END = re.compile(r"\{\s*(CA|SW|RT)[- ]\s*Ports:([0-9A-Fa-f]+)\s+(.*?)\bPN:([0-9A-Fa-f]+)\s*\}")
+_END = re.compile(r"\{\s*(CA|SW|RT)[- ]\s*Ports:([0-9A-Fa-f]{1,5})\s+(.{0,400}?)\bPN:([0-9A-Fa-f]{1,5})\s*\}")
 _GUID = re.compile(r"\bNodeGUID:(\S+)")
 _NAME = re.compile(r"\{([^{}]*)\}")
-_PHY = re.compile(r"\bPHY=([0-9]+)x")
-_SPEED = re.compile(r"\bSPD=([0-9.]+)")
+_PHY = re.compile(r"\bPHY=([0-9]{1,3})x")
+_SPEED = re.compile(r"\bSPD=([0-9.]{1,12})")
 _KINDS = {"SW": "switch", "RT": "router"}
 _WIDTHS = {1: 1, 2: 4, 4: 8, 8: 12, 16: 2}
 """Lanes by the code of LinkWidthActv; InfiniBand specification, PortInfo."""
@@ -74,8 +73,12 @@ def read_lst(text: str, file: str) -> AsBuilt:
     return builder.built()
 
 
-def _tables(text: str) -> dict[str, list[tuple[int, dict[str, str]]]]:
-    """Return the rows of every table with their lines, by the name of the table."""
+def _tables(text: str, file: str) -> dict[str, list[tuple[int, dict[str, str]]]]:
+    """Return the rows of every table with their lines, by the name of the table.
+
+    Raises:
+        InputError: located, where a row is no CSV.
+    """
     found: dict[str, list[tuple[int, dict[str, str]]]] = {}
     name = ""
     heads: list[str] = []
@@ -86,7 +89,7 @@ def _tables(text: str) -> dict[str, list[tuple[int, dict[str, str]]]]:
         elif line.startswith("END_"):
             name = ""
         elif name and line and not line.startswith("#"):
-            cells = next(csv.reader([line]))
+            cells = next(rows_of(line, file, number))[1]
             if heads:
                 found.setdefault(name, []).append((number, dict(zip(heads, cells, strict=False))))
             else:
@@ -108,7 +111,7 @@ def read_db_csv(text: str, file: str) -> AsBuilt:
     Raises:
         InputError: located, where a link names no node, or a table is missing.
     """
-    builder, tables = Builder(file, "ibdiagnet's db_csv"), _tables(text)
+    builder, tables = Builder(file, "ibdiagnet's db_csv"), _tables(text, file)
     for line, row in tables.get("NODES", []):
         guid, title = row.get("NodeGUID", ""), row.get("NodeDesc", "").strip()
         kind = _NODE_KINDS.get(row.get("NodeType", ""), "host")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _NODE = re.compile(r"""^(Switch|Ca|Hca|CA|Rt|\?\?)\s+([0-9]{1,6})\s+"([^"]+)"(?:\s*#\s*"(.*?)"(?=\s|$))?""")
 _PORT = re.compile(r'^\[([0-9]{1,6})\](?:\[ext [0-9]+\])?(?:\([0-9a-fA-Fx]+\))?\s+"([^"]+)"\s*\[([0-9]{1,6})\](.*)')
-_BARE = re.compile(r"^\[[0-9]{1,6}\]\s*(?:\(.*\))?\s*$")
+_BARE = re.compile(r"^\[[0-9]{1,6}\]\s*+(?:\(.*\))?\s*+$")
 _ATTRIBUTE = re.compile(r"^(vendid|devid|sysimgguid|switchguid|caguid|rtguid|hcaguid|nodeguid|portguid)=")
 _HEADS = re.compile(r"^(Non-)?Chassis\b|^Hostname:|^Topology file|^DR path|^\s*module\b", re.IGNORECASE)
 _NOISE = re.compile(
@@ -27,16 +27,14 @@ _FATAL = re.compile(r"^(ibpanic|iberror|ibdiscover: iberror)\b:?(.*)")
 _LISTS = re.compile(r"^(Switch|Ca|Rt)\s*:\s*0x")
 _QUOTED = r"'?(.*?)'?"
 _END = r"(CA|SW|RT|\?\?)\s+([0-9]+)\s+([0-9]+)\s+(0x[0-9a-fA-F]+)"
-_REPORT = re.compile(
-    rf"^{_END}\s+(\S+)\s+(\S+)(?:\s+-\s+{_END}\s+\(\s*{_QUOTED}\s+-\s+{_QUOTED}\s*\)|\s+{_QUOTED})\s*$"
-)
+_REPORT = re.compile(rf"^{_END}\s+(\S+)\s+(\S+)(?:\s+-\s+{_END}\s+\(\s*{_QUOTED}\s+-\s+{_QUOTED}\s*\)|\s+{_QUOTED})$")
 _KINDS = {"Switch": "switch", "Rt": "router", "SW": "switch", "RT": "router"}
 _HOW = "give the output of `ibnetdiscover` as it is"
 
 
 def is_report(text: str) -> bool:
     """Return whether a text has lines of `ibnetdiscover -p`."""
-    return any(_REPORT.match(line) for line in text.splitlines()[:50])
+    return any(_REPORT.match(line.rstrip()) for line in text.splitlines()[:50])
 
 
 def _lines(text: str, builder: Builder) -> Iterator[tuple[int, str]]:
@@ -104,7 +102,7 @@ def read_report(text: str, file: str) -> AsBuilt:
     builder = Builder(file, "ibnetdiscover -p")
     free = 0
     for number, line in _lines(text, builder):
-        found = _REPORT.match(line)
+        found = _REPORT.match(line.rstrip())
         if found is None:
             raise fault(file, number, f"`{line.strip()[:50]}` is no line of a ports report", _HOW)
         kind, _, port, guid, width, speed, peer_kind, _, peer_port, peer, name, peer_name, alone = found.groups()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from array import array
+from io import StringIO
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +16,9 @@ from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.results.as_built import AsBuiltReport, BuiltLink
 from ffplan.results.design import SCHEMA_VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MOST_BYTES = 64 * 2**20
 """Largest file read [byte]."""
@@ -64,6 +70,30 @@ class AsBuilt:
 def fault(file: str, line: int, message: str, remedy: str) -> InputError:
     """Return a located fault of a file that tells of a fabric."""
     return located("file-as-built", file, (line, 1), message, remedy)
+
+
+def rows_of(text: str, file: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a CSV with the line on which each ends.
+
+    Args:
+        text: the CSV.
+        file: its name in messages.
+        first: number of its first line.
+
+    Raises:
+        InputError: located, where a row is no CSV.
+    """
+    rows = csv.reader(StringIO(text, newline=""))
+    while True:
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise fault(
+                file, first - 1 + max(1, rows.line_num), f"this is no CSV: {error}", "correct the row"
+            ) from None
+        yield first - 1 + rows.line_num, row
 
 
 class Builder:
@@ -135,8 +165,11 @@ class Builder:
         """Add an end of a link, with its lanes and its rate [Gb/s].
 
         Raises:
-            InputError: where it was listed before.
+            InputError: where it was listed before, or a number is beyond the ports of any device.
         """
+        for number in (own, peer):
+            if not 0 <= number < PORTS:
+                raise fault(self.file, line, f"port {number:.9g}", f"a port is below {PORTS:,}")
         end = device * PORTS + own
         if end in self.taken:
             raise fault(self.file, line, f"port {own} of `{self.described[device].name}` is listed twice", "keep one")

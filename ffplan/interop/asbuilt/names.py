@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import re
+import warnings
 from collections import Counter
 from dataclasses import replace
-from io import StringIO
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
 from ffplan.interop.asbuilt.ethernet import plain_name
-from ffplan.interop.asbuilt.model import fault
+from ffplan.interop.asbuilt.model import fault, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +40,32 @@ class NameRule:
     line: int
 
 
+LONGEST, MOST_REPEATS = 200, 4
+"""Longest expression, and longest name that one is held against [1]; most repeats in one [1]."""
+_REPEAT = re.compile(r"(?<!\\)[*+{]")
+_REPEATED_GROUP = re.compile(r"(?<!\\)\)[*+{]")
+
+
+def _compiled(text: str, file: str, line: int) -> re.Pattern[str]:
+    """Return an expression of a map; none that could take for ever.
+
+    Raises:
+        InputError: located, where it is none, is too long, or repeats too much.
+    """
+    shown = f"`~{text[:50]}`"
+    if len(text) > LONGEST:
+        raise fault(file, line, f"{shown} has {len(text):,} characters", f"write at most {LONGEST}")
+    if _REPEATED_GROUP.search(text) or len(_REPEAT.findall(text)) > MOST_REPEATS:
+        words = "repeats a group, or repeats more than four times, which can take for ever"
+        raise fault(file, line, f"{shown} {words}", "write simple expressions, such as `~rack([0-9]+)-node([0-9]+)`")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return re.compile(text)
+    except (re.error, OverflowError, RecursionError, FutureWarning, DeprecationWarning) as error:
+        raise fault(file, line, f"{shown} is no regular expression: {error}", "correct it") from None
+
+
 def read_map(text: str, file: str) -> list[NameRule]:
     """Return the rows of a map: a name as built, and the name in the design, in CSV.
 
@@ -55,7 +80,7 @@ def read_map(text: str, file: str) -> list[NameRule]:
     """
     rules: list[NameRule] = []
     seen: dict[str, int] = {}
-    for number, row in enumerate(csv.reader(StringIO(text)), start=1):
+    for number, row in rows_of(text, file):
         cells = [cell.strip() for cell in row]
         if not any(cells) or cells[0].startswith("#") or [cell.lower() for cell in cells[:2]] == ["found", "designed"]:
             continue
@@ -65,10 +90,7 @@ def read_map(text: str, file: str) -> list[NameRule]:
         found, designed = cells
         pattern = None
         if found.startswith(PATTERN):
-            try:
-                pattern = re.compile(found[1:])
-            except re.error as error:
-                raise fault(file, number, f"`{found[:50]}` is no regular expression: {error}", "correct it") from None
+            pattern = _compiled(found[1:], file, number)
         if found in seen:
             raise fault(file, number, f"`{found[:50]}` stands twice, first in line {seen[found]}", "keep one")
         seen[found] = number
@@ -86,7 +108,7 @@ def mapped(name: str, rules: Sequence[NameRule], file: str) -> str | None:
         if rule.pattern is None:
             if rule.found == name:
                 return rule.designed
-        elif match := rule.pattern.fullmatch(name):
+        elif len(name) <= LONGEST and (match := rule.pattern.fullmatch(name)):
             try:
                 return match.expand(rule.designed)
             except (re.error, IndexError):

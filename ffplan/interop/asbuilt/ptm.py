@@ -23,7 +23,7 @@ def is_dot(text: str) -> bool:
 
 def _ends(line: str) -> Iterator[tuple[str, str]]:
     """Yield device and port of every end of an edge statement."""
-    for part in re.split(r"--", re.sub(r"\[.*?\]", "", line)):
+    for part in re.split(r"--", re.sub(r"\[[^\[\]]*\]", "", line)):
         found = _PART.fullmatch(part)
         if found is None:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from ffplan.interop.asbuilt.ethernet import EthernetDevice, EthernetLink, built_of
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     from ffplan.interop.asbuilt.model import AsBuilt
 
+LONGEST_LINE = 8_000
+"""Longest line of a file that is no JSON or XML [1]."""
 _WHOLE: tuple[tuple[Callable[[str], bool], Callable[[str, str], AsBuilt]], ...] = (
     (is_db_csv, read_db_csv),
     (is_linkinfo, read_linkinfo),
@@ -43,6 +46,7 @@ def read_as_built(files: Sequence[tuple[str, str]]) -> AsBuilt:
     """
     first, text = files[0]
     if len(files) == 1 and not _of_device(text):
+        _refuse_long_lines(text, first)
         for known, reader in _WHOLE:
             if known(text):
                 return reader(text, first)
@@ -60,6 +64,20 @@ def read_as_built(files: Sequence[tuple[str, str]]) -> AsBuilt:
     devices += [EthernetDevice(name, switch=True, listed=False) for name in sorted(forwarding - told.keys())]
     where = first if len(files) == 1 else f"{first} and {len(files) - 1} more"
     return built_of(where, "files of Ethernet devices", _once(links), devices)
+
+
+def _refuse_long_lines(text: str, file: str) -> None:
+    """Refuse a line that no program writes: some patterns of lines take time with the square of their length.
+
+    Raises:
+        InputError: located, at the first such line.
+    """
+    if len(text) <= LONGEST_LINE:
+        return
+    for number, line in enumerate(StringIO(text), start=1):
+        if len(line) > LONGEST_LINE:
+            words = f"a line of {len(line):,} characters"
+            raise fault(file, number, words, f"no such file has a line of more than {LONGEST_LINE:,}")
 
 
 def _once(links: list[EthernetLink]) -> list[EthernetLink]:
@@ -82,6 +100,7 @@ def _device_file(name: str, text: str) -> tuple[list[EthernetLink], list[Etherne
         InputError: located, where it is of no form that is known.
     """
     if is_dot(text):
+        _refuse_long_lines(text, name)
         return read_dot(text, name), [], set()
     if text.lstrip().startswith("<"):
         root = parse(text.encode(), name, rule="file-as-built", what="the minigraph of one switch")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from ffplan.interop.asbuilt.model import PORTS, Builder, fault
+from ffplan.interop.asbuilt.model import PORTS, Builder, fault, rows_of
 from ffplan.interop.asbuilt.speeds import link_rate
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 _SYSTEM = re.compile(r"^([A-Za-z][\w.+-]*)\s+(\S+)\s*(CFG:.*)?$")
 _LINK = re.compile(r"^\s+(\S+)\s+-(\S*?)->\s+(\S+)\s+(\S+)\s+(\S+)\s*(.*)$")
-_LAST = re.compile(r"([0-9]{1,6})$")
+_LAST = re.compile(r"(?<![0-9])([0-9]{1,6})$")
 _HCA = re.compile(r"HCA|MT[0-9]{4,5}|^CX|ConnectX|BF[0-9]", re.IGNORECASE)
 _SWITCH = re.compile(r"switch|quantum|^M[TQSC][A-Z]?[0-9]|MTS|MQM|MSB|MIS|SX[0-9]|SN[0-9]", re.IGNORECASE)
 
@@ -87,23 +86,23 @@ def read_ndt(text: str, file: str) -> AsBuilt:
         InputError: located, where a column is missing or a port has no number.
     """
     builder = Builder(file, "UFM's topology table")
-    rows = csv.reader(StringIO(text))
-    heads = [head.strip() for head in next(rows)]
+    rows = rows_of(text, file)
+    heads = [head.strip() for head in next(rows)[1]]
     names = ("StartDevice", "StartPort", "EndDevice", "EndPort")
     if missing := [name for name in names if name not in heads]:
         raise fault(file, 1, f"the column {missing[0]} is missing", "give the table as UFM writes it")
     at = {name: heads.index(name) for name in (*names, "Speed") if name in heads}
     switches: set[str] = set()
     links = []
-    for row in rows:
+    for line, row in rows:
         if not row or not any(row):
             continue
         if len(row) <= max(at[name] for name in names):
-            raise fault(file, rows.line_num, "a row with too few columns", "give the table as UFM writes it")
+            raise fault(file, line, "a row with too few columns", "give the table as UFM writes it")
         start, port, end, peer = (row[at[name]].strip() for name in names)
         switches.add(start)
         speed = row[at["Speed"]] if "Speed" in at and at["Speed"] < len(row) else ""
-        links.append((start, port, end, peer, speed, rows.line_num))
+        links.append((start, port, end, peer, speed, line))
     for start, port, end, peer, speed, line in links:
         one = builder.found(start, start, "switch", line, seen=False)
         two = builder.found(end, end, "switch" if end in switches else "host", line, seen=False)

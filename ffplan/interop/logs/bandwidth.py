@@ -19,9 +19,9 @@ COPIES = {
 """Checks by the name of a test; other tests are left out."""
 ABSENT = ("N/A",)
 """What stands where a pair has no value."""
-_TRIAD = re.compile(r"^\s*Triad:?\s+(\S+)\s", re.MULTILINE)
-_GPU = re.compile(r"^\s*Implementation:\s*(CUDA|HIP|SYCL\w*)", re.MULTILINE)
-_STREAM = re.compile(r"^\s*Function\s+(Best Rate MB/s|MBytes/sec)", re.MULTILINE)
+_TRIAD = re.compile(r"^[ \t]*Triad:?[ \t]+(\S+)\s", re.MULTILINE)
+_GPU = re.compile(r"^[ \t]*Implementation:[ \t]*(CUDA|HIP|SYCL\w*)", re.MULTILINE)
+_STREAM = re.compile(r"^[ \t]*Function[ \t]+(Best Rate MB/s|MBytes/sec)", re.MULTILINE)
 
 
 def is_nvbandwidth(loaded: Any) -> bool:

@@ -16,9 +16,12 @@ LANE_GBIT_S = {1: 2.5, 2: 5.0, 4: 10.0, 8: 10.0, 16: 14.0, 32: 25.0, 256: 14.0, 
 LANE_GBIT_S |= {4096: 200.0}
 """Rate of a lane by `LinkSpeedActv`: QDR and FDR10 10, FDR 14, EDR 25, HDR 50, NDR 100, XDR 200 [Gb/s]."""
 _SPEEDS = {2.5: 2.5, 5.0: 5.0, 10.0: 10.0, 14.0: 14.0, 25.0: 25.0, 50.0: 50.0, 100.0: 100.0, 200.0: 200.0}
-_LST = re.compile(r"\{\s*(CA|SW)\b([^}]*)\}\s*\{\s*(CA|SW)\b([^}]*)\}\s*PHY=(\d+)x\s+LOG=(\w+)\s+SPD=([\d.]+)")
+_LST = re.compile(
+    r"\{\s*(CA|SW)\b([^}]{0,600}?)\}\s*\{\s*(CA|SW)\b([^}]{0,600}?)\}\s*"
+    r"PHY=([0-9]{1,3})x\s+LOG=(\w+)\s+SPD=([0-9.]{1,12})"
+)
 _GUID = re.compile(r"NodeGUID:(?:0x)?([0-9a-fA-F]+)")
-_PORT = re.compile(r"\bPN:([0-9A-Fa-f]+)")
+_PORT = re.compile(r"\bPN:([0-9A-Fa-f]{1,8})\b")
 GBYTE = 8.0
 """Bits of a byte."""
 MOST_DEPTH = 40

@@ -28,8 +28,8 @@ WIDTHS |= {"uint64": 8, "double": 8, "fp8_e4m3": 1, "fp8_e5m2": 1, "f8e4m3": 1, 
 """Bytes of an element by type [byte]."""
 CLOSE = 0.05
 """Part by which a printed bus bandwidth may differ from the one that the operation makes of its time [1]."""
-_RANK = re.compile(r"#\s+Rank\s+(\d+).*\bon\s+(\S+)\s+device\s+(\d+)")
-_STARTING = re.compile(r"#?\s*Collective test starting:\s*(\w+?)_perf")
+_RANK = re.compile(r"#\s+Rank\s+([0-9]{1,7})\b.{0,400}?\bon\s+(\S+)\s+device\s+([0-9]{1,4})")
+_STARTING = re.compile(r"Collective test starting:[ \t]*(\w+?)_perf")
 _COMMAND = re.compile(r"\b(\w+?)_perf\b")
 SINGLE = {"agg iters": 1, "graph": 0}
 """What the header has where calls are measured one by one."""

@@ -11,8 +11,8 @@ from ffplan.results.acceptance import Measured
 MIB, KIB = 2.0**20, 2.0**10
 SHORT_MS = 30_000
 """Runs shorter than this fill caches [ms]."""
-_NODES = re.compile(r"^\s*nodes\s*:\s*(\d+)", re.MULTILINE)
-_HEAD = re.compile(r"^\s*access\s+bw\(MiB/s\)", re.MULTILINE)
+_NODES = re.compile(r"^[ \t]*nodes[ \t]*:[ \t]*([0-9]{1,9})", re.MULTILINE)
+_HEAD = re.compile(r"^[ \t]*access[ \t]+bw\(MiB/s\)", re.MULTILINE)
 
 
 def is_fio(loaded: Any) -> bool:

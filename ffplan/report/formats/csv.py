@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from dataclasses import fields
 from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.plain import flat, leaves, plain
-from ffplan.base.visible import visible
+from ffplan.base.visible import plain_cell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
     from ffplan.report.document import Document
 
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""What a spreadsheet takes for the start of a formula; a text that starts so gets an apostrophe in front."""
-_NUMBER = re.compile(r"[-+]?[0-9.]*")
 PART = 4096
 """Records written at a time."""
 
@@ -32,8 +28,7 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        text = value if value.isprintable() else visible(value)
-        return f"'{text}" if text.startswith(FORMULA) and not _NUMBER.fullmatch(text) else text
+        return plain_cell(value)
     return repr(value) if isinstance(value, float) else str(value)
 
 

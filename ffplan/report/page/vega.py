@@ -190,6 +190,13 @@ def _heat(chart: Chart) -> dict[str, Any]:
 
 def _parallel(chart: Chart) -> dict[str, Any]:
     """A line for every number `x`, over upright axes by label; values are parts of each axis."""
+    faint = {
+        "field": "series",
+        "type": "nominal",
+        "sort": _series(chart),
+        "legend": None,
+        "scale": {"domain": _series(chart), "range": [0.25, 1.0]},
+    }
     return {
         "mark": {"type": "line", "strokeWidth": 1.2},
         "encoding": {
@@ -203,13 +210,7 @@ def _parallel(chart: Chart) -> dict[str, Any]:
             },
             "y": {"field": "value", "type": "quantitative", "title": chart.unit, "axis": {"grid": False}},
             "color": _colour(chart),
-            "opacity": {
-                "field": "series",
-                "type": "nominal",
-                "sort": _series(chart),
-                "legend": None,
-                "scale": {"domain": _series(chart), "range": [0.25, 1.0][: len(_series(chart))]},
-            },
+            "opacity": faint if len(_series(chart)) > 1 else {"value": 1.0},
             "detail": {"field": "x", "type": "nominal"},
         },
         "height": 280,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ffplan.cost.bom import node_price, price
 from ffplan.design.fewer_nics import spread_slots
-from tests.support import ROOT, ffplan
+from tests.support import ROOT, ffplan, wired
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,13 +51,24 @@ def test_price_and_power_of_what_is_left_out(tmp_path: Path) -> None:
 
 
 def test_the_price_of_a_node_is_without_them(tmp_path: Path) -> None:
-    """Four NICs off the price of one node, at each end of the range, so that `compare` sets like beside like."""
+    """`node_price`: four NICs off that of one node, at each end of the range, so that `compare` sets like by like."""
     four = with_count(tmp_path, "4")
     whole, half = (json.loads(ffplan("design", file, "-f", "json").out)["cost"] for file in (str(POD), four))
     nic = next(line for line in half["lines"] if line["part"] == "connectx-7-400g")
     assert whole["node_price"] - half["node_price"] == pytest.approx(4 * nic["unit_price"])
     assert whole["node_price_low"] - half["node_price_low"] == pytest.approx(4 * -nic["low"] / 508)
     assert whole["node_price_high"] - half["node_price_high"] == pytest.approx(4 * -nic["high"] / 508)
+
+
+def test_a_node_without_a_price_has_none(tmp_path: Path) -> None:
+    own = wired(with_count(tmp_path, "4"))
+    plan = price(own.design, own.plan)
+    assert plan is not None
+    found = node_price(own.design, plan)
+    assert found is not None
+    server, nic = (own.design.prices.items[name].value for name in ("hgx-h100-8nic", "connectx-7-400g"))
+    assert found[0] == server - 4 * nic
+    assert node_price(own.design, replace(plan, lines=plan.lines[1:])) is None
 
 
 def test_all_of_them_change_nothing(tmp_path: Path) -> None:

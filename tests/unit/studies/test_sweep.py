@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 from typing import TYPE_CHECKING
 
@@ -190,16 +191,21 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert again.out == summary.out
 
 
+STATE = '{"chunks": 0, "points": 0, "built": 0, "stats": {}, "refused": {}, "unpriced": {}, "front": [], "sample": [], '
+STATE += '"cells": []}'
+DIGEST = hashlib.sha256(f'["0", 0, {STATE}]'.encode()).hexdigest()
+NOTE = f'{{"key": "0", "bytes": 0, "digest": "{DIGEST}", "total": {STATE}}}'
+
+
 @pytest.mark.parametrize(
     ("note", "words"),
     [
         ("{", "is damaged; delete it"),
         ('{"key": "0", "bytes": 0, "total": {}}', "is damaged; delete it"),
-        (
-            '{"key": "0", "bytes": 0, "total": {"chunks": 0, "points": 0, "built": 0, "stats": {}, "refused": {}, '
-            '"unpriced": {}, "front": [], "sample": [], "cells": []}}',
-            "is of another sweep",
-        ),
+        (NOTE, "is of another sweep"),
+        (NOTE.replace('"points": 0', '"points": 7'), "is damaged; delete it"),
+        ('{"key":"x","bytes":Infinity,"total":{}}', "is damaged; delete it"),
+        ('{"a":' * 100_000, "is damaged; delete it"),
     ],
 )
 def test_notes_that_are_refused(tmp_path: Path, note: str, words: str) -> None:
@@ -342,7 +348,7 @@ def test_parquet_is_the_same_table(tmp_path: Path) -> None:
     assert {item.name: item.read_bytes() for item in again.iterdir()} == parts
     (again / "notes.txt").write_text("mine")
     refused = ffplan(*asked, "--points", str(again))
-    assert (refused.code, "has other files in it" in refused.err) == (2, True)
+    assert (refused.code, "has files in it" in refused.err) == (2, True)
     (tmp_path / "f.parquet").write_text("mine")
     file = ffplan(*asked, "--points", str(tmp_path / "f.parquet"))
     assert (file.code, "a file has this name" in file.err) == (2, True)
