@@ -1,6 +1,6 @@
 """The same bytes everywhere: over Pythons, dependencies, hash seeds, locales, time zones and odd paths.
 
-    python -m tests.compat [--pythons 3.11 3.12 3.13 3.14]
+    python -m tests.compat [--pythons 3.11 3.12 3.13 3.14] [--settings "C locale" warnings]
 
 For every Python that uv finds, on the path or under pyenv, or can fetch, two environments are made from the wheel: with
 the lowest and the newest dependencies that it allows. In each, a fixed set of commands runs under several settings of
@@ -98,6 +98,7 @@ def main() -> int:
     """Run the command; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.compat", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pythons", nargs="+", default=list(PYTHONS), help="versions, or paths of interpreters")
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS), help="settings to try")
     given = parser.parse_args()
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob("versions/*/bin")
     os.environ["PATH"] = os.pathsep.join([*map(str, sorted(pyenv)), os.environ["PATH"]])
@@ -114,8 +115,8 @@ def main() -> int:
             made = environments(uv, python, wheel, folder)
             lacking += not made
             for name, own in made:
-                for title, settings in SETTINGS.items():
-                    found = digest(own, folder, settings)
+                for title in given.settings:
+                    found = digest(own, folder, SETTINGS[title])
                     reference = reference or found
                     other = [words for words in COMMANDS if found[words] != reference[words]]
                     failed += bool(other)

@@ -155,6 +155,17 @@ def spots(path: Path, room: str) -> dict[Place, list[Mutant]]:
     return found
 
 
+def _that_parses(mutants: list[Mutant]) -> Mutant:
+    """Return the first mutant that is Python: what does not even parse says nothing of the tests."""
+    for mutant in mutants[:-1]:
+        try:
+            ast.parse(mutant.apply())
+        except SyntaxError:
+            continue
+        return mutant
+    return mutants[-1]
+
+
 def sample(rooms: list[str], count: int, seed: int) -> list[Mutant]:
     """Return mutants drawn without replacement: every place of a room is equally likely, then every change of it.
 
@@ -174,5 +185,5 @@ def sample(rooms: list[str], count: int, seed: int) -> list[Mutant]:
     found = []
     for own in places.values():
         drawn = chance.sample(own, min(len(own), max(LEAST, round(count * len(own) / every))))
-        found += [chance.choice(mutants) for mutants in drawn]
+        found += [_that_parses(chance.sample(mutants, len(mutants))) for mutants in drawn]
     return sorted(found, key=lambda item: (item.file, item.line))

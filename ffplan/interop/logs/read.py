@@ -31,7 +31,7 @@ def _json(text: str, file: str) -> list[Measured] | None:
             loaded, end = decoder.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
             if loaded is None:
-                line = text.count("\n", 0, start) + getattr(error, "lineno", 1)
+                line = getattr(error, "lineno", text.count("\n", 0, start) + 1)
                 if text.lstrip().startswith("{"):
                     message = f"this is no JSON: {getattr(error, 'msg', error)}"
                     refuse(file, line, message, "give the file as it was written")

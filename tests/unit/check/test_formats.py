@@ -200,3 +200,17 @@ def test_fail_on(least: str, code: int, tmp_path: Path) -> None:
 def test_never_hides_no_broken_file(tmp_path: Path) -> None:
     (tmp_path / "design.yaml").write_text("name: [")
     assert ffplan(f"check {tmp_path / 'design.yaml'} --fail-on never").code == 2
+
+
+@pytest.mark.parametrize("most", [600, 900, 1500, 4000])
+def test_markdown_holds_as_many_rows_as_fit(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """One row more would not fit; the words for what is left out come behind."""
+    from ffplan.check.formats import markdown
+
+    monkeypatch.setattr(markdown, "MOST_LETTERS", most)
+    every = checked(*(finding(line=at, message="x" * 90) for at in range(1, 60)))
+    text, _, rest = markdown.render(every).partition("\n\n")[2].partition("\n\n")
+    rows = text.splitlines()
+    head = len(markdown.render(every).partition("\n\n")[0]) + 2
+    assert head + len(text) + 1 <= most < head + len(text) + 1 + len(rows[-1]) + 2
+    assert rest.startswith(f"{60 - 1 - (len(rows) - 2)} more findings")

@@ -165,3 +165,15 @@ def test_capital_by_hand() -> None:
     assert yearly_capital(1000.0, 0.2, 0.1, 2.0) == pytest.approx(480.95, abs=0.01)
     assert np.asarray(annuity(np.array([0.0, 0.1]), 1.0)) == pytest.approx([1.0, 1.1])
     assert declining_value(100.0, 0.5, 2.0) == pytest.approx(10.0)
+
+
+def test_what_no_profile_names_costs_nothing() -> None:
+    """Support, licences and staff are optional: without them the year lacks just these."""
+    whole = account_year(ACCOUNT, VALUES)
+    less = account_year(
+        ACCOUNT, {name: value for name, value in VALUES.items() if name not in ("support", "licence", "staff")}
+    )
+    gone = {"support", "licences", "staff"}
+    assert {name: less.yearly[name] for name in gone} == dict.fromkeys(gone, 0.0)
+    assert all(less.yearly[name] == whole.yearly[name] for name in whole.yearly if name not in gone)
+    assert all(whole.yearly[name] > 0 for name in gone)

@@ -115,3 +115,32 @@ def test_the_slower_of_two_processors_sets_the_path_between_gpu_and_nic() -> Non
     for cpus in ((first, slow), (slow, first)):
         found = [item for item in resources(replace(host, cpus=cpus)).values() if item.name == "gpu_nic_peer"]
         assert {item.one_way[1] for item in found} == {first.gpu_nic_peer.value / 2}
+
+
+def test_copies_and_peers_take_the_likely_rate_of_a_range() -> None:
+    """A PCIe link of 20 to 30 GB/s, likely 25; peers reach no more than that, whatever the collectives' rate says."""
+    from ffplan.node.host_copies import host_copies
+
+    own = replace(host_named("fire-flyer-2-node"), pcie=(20.0, 25.0, 30.0))
+    copies = host_copies(own)
+    assert copies is not None
+    assert copies.alone == 25.0
+    found = resources(own)
+    assert found["pcie_link", own.gpus[0]].one_way == (20.0, 25.0, 30.0)
+    low, likely, high = found["pcie_peer", own.gpus[0]].one_way
+    assert (low <= likely <= 25.0, high) == (True, 30.0)
+    slow = replace(own, pcie=(2.0, 3.0, 4.0))
+    assert resources(slow)["pcie_peer", own.gpus[0]].one_way == (3.0, 3.0, 4.0)
+
+
+def test_a_port_without_gpus_passes_none() -> None:
+    """In an allreduce over Fire-Flyer's nodes, the NIC's own root port passes the NIC's bytes alone."""
+    from ffplan.collectives.bottleneck import on_ports
+    from ffplan.collectives.rank_layout import RankLayout
+
+    own = host_named("fire-flyer-2-node")
+    lines = on_ports(RankLayout(host=own, nodes=4, per_node=8), 2.0, 0.0)
+    moved = {line.resource[1]: (line.inward, line.outward) for line in lines if line.resource[0] == "root_port"}
+    for port in own.ports:
+        if port.limits is not None:
+            assert moved.get(port.id, (0.0, 0.0)) == ((2.0, 2.0) if port.gpus else (0.0, 0.0))

@@ -1,0 +1,55 @@
+"""Small rules of plans, each on both sides of its boundary."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ffplan.training.axes import ParallelPlans, _inside, divisors
+from ffplan.training.constraints import violations
+from ffplan.training.memory_traffic import score_bytes
+from tests.support import shape_named
+
+BASE = ParallelPlans(gpus=64.0, batch=128.0, micro=1.0, tensor=4.0, pipeline=4.0, data=4.0, expert_tensor=4.0)
+
+
+@pytest.mark.parametrize(
+    ("number", "most", "found"),
+    [(12, 12, (1, 2, 3, 4, 6, 12)), (12, 3, (1, 2, 3)), (12, 5, (1, 2, 3, 4)), (7, 6, (1,))],
+)
+def test_divisors(number: int, most: int, found: tuple[int, ...]) -> None:
+    assert divisors(number, most) == found
+
+
+@pytest.mark.parametrize(
+    ("size", "gpus", "domain", "inside"),
+    [
+        (3, 6, 8, True),  # two groups in the six of a node that the job takes
+        (3, 64, 8, False),
+        (4, 64, 8, True),
+        (8, 4, 8, True),  # a whole node
+        (16, 64, 8, False),
+        (32, 64, 72, True),  # a power of two in a domain of several nodes
+        (48, 64, 72, False),
+        (36, 64, 72, True),
+    ],
+)
+def test_groups_inside_a_domain(size: int, gpus: int, domain: int, inside: bool) -> None:
+    assert _inside(size, gpus, domain) is inside
+
+
+@pytest.mark.parametrize(("batch", "broken"), [(12.0, True), (16.0, False), (32.0, False)])
+def test_a_schedule_without_bubbles_needs_a_micro_batch_a_stage(batch: float, broken: bool) -> None:
+    """Four stages and four replicas: 3, 4 and 8 micro-batches."""
+    plans = replace(BASE, schedule="zb-h1", batch=batch)
+    assert bool(violations(shape_named("gpt3-175b"), plans, None)["schedule"]) is broken
+
+
+@pytest.mark.parametrize(
+    ("eager", "back", "numbers"), [(False, False, 5), (False, True, 6), (True, False, 9), (True, True, 10)]
+)
+def test_bytes_of_an_unfused_score(eager: bool, back: bool, numbers: int) -> None:
+    """Numbers of two bytes, and a dropout mask of one."""
+    plans = replace(BASE, eager=eager)
+    assert score_bytes(plans, back=back) == numbers * plans.width + 1
