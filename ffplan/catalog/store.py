@@ -258,6 +258,15 @@ class Catalog:
         own = {field: getattr(part, field) for field in part.model_fields_set}
         return base.model_copy(update={**own, "sources": {**base.sources, **part.sources}})
 
+    def own_files(self) -> Iterator[tuple[str, bytes]]:
+        """Yield name and content of every file of the user's folders, in order; no content where it cannot be read."""
+        for index in self._indexes[:-1]:
+            for path in sorted(path for paths in index.values() for path in paths):
+                try:
+                    yield path, self._content(Path(path), path)
+                except InputError:
+                    yield path, b""
+
     def ids_of(self, kind: str) -> list[str]:
         """Return the ids of one kind, found by the `kind:` line of each file."""
         if not self._kinds:

@@ -63,13 +63,15 @@ class SweepQuery:
 
     @property
     def key(self) -> str:
-        """What tells this sweep from any other: design, axes, metrics and version."""
+        """What tells this sweep from any other: design, axes, metrics, version, and what is in the folders of parts."""
         how = (self.points.zipped, self.points.sample, self.points.seed)
         parts = [__version__, self.text, self.overlays, how, self.metrics]
         found = sha256(json.dumps(parts).encode())
         for item in self.points.axes:
             values = item.numbers.tobytes() if item.texts is None else json.dumps(item.texts).encode()
             found.update(item.path.encode() + b"=" + values)
+        for name, content in Catalog(self.overlays).own_files() if self.overlays else ():
+            found.update(name.encode() + b":" + sha256(content).digest())
         return found.hexdigest()[:16]
 
 

@@ -15,7 +15,7 @@ from ffplan.studies.pareto import front, knee
 from ffplan.studies.sweep import Sweep, SweepQuery
 from ffplan.studies.sweep_axes import Points, axis
 from ffplan.studies.sweep_run import job_key
-from tests.support import ROOT, assess_file, ffplan, valid, vary_design
+from tests.support import ROOT, assess_file, ffplan, overlay_part, valid, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -462,3 +462,17 @@ def test_a_resumed_front_has_its_directions() -> None:
     query = swept("site.pue=1.1,1.2").query
     keys = {job_key(query, ways) for ways in ({}, {"a": "min", "b": "max"}, {"a": "max", "b": "min"})}
     assert len(keys) == 3
+
+
+def test_a_part_that_has_changed_makes_another_sweep(tmp_path: Path) -> None:
+    """`--resume` would else go on with prices or rates that the first chunks did not have."""
+    overlay_part(tmp_path, "qm9700", ("ports: {value: 64", "ports: {value: 64"))
+    points = Points((axis("site.pue=1.1,1.2"),))
+    query = SweepQuery(text="name: x", file="x", overlays=(str(tmp_path),), points=points, metrics=())
+    before = query.key
+    assert query.key == before
+    file = tmp_path / "qm9700.yaml"
+    file.write_text(file.read_text().replace("ports: {value: 64", "ports: {value: 48"))
+    assert query.key != before
+    file.unlink()
+    assert query.key not in (before, "")
