@@ -149,3 +149,9 @@ def test_normal_deviates_over_the_whole_range() -> None:
     probabilities = np.array([1e-6, 0.005, 0.02, 0.0243, 0.1, 0.3, 0.45, 0.6, 0.8, 0.97, 0.976, 0.99, 0.999999])
     for probability, deviate in zip(probabilities, normal(probabilities), strict=True):
         assert 0.5 * math.erfc(-float(deviate) / math.sqrt(2)) == pytest.approx(probability, rel=1e-7)
+
+
+def test_ends_of_an_input_without_width() -> None:
+    assert ends(wide("x", 5.0, 5.0, 5.0)) == (5.0, 5.0)
+    low, high = ends(wide("x", 0.0, 5.0, 10.0))
+    assert (low, high) == pytest.approx((10 * (0.1 / 2) ** 0.5, 10 - 10 * (0.1 / 2) ** 0.5))

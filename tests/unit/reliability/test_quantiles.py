@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from ffplan.reliability.job import _moved
 from ffplan.reliability.simulate import FEW_RUNS, mean_interval
 from ffplan.reliability.spares import POINTS, shortage
 
@@ -36,3 +37,7 @@ def test_many_values_are_between_points() -> None:
     alone = np.array([shortage(float(value), 20).missing for value in down], float)
     assert np.allclose(found.missing, alone, atol=0.05)
     assert np.asarray(found.missing).tolist() != alone.tolist()
+
+
+def test_without_storage_nothing_moves() -> None:
+    assert _moved({}, 1.0, 10.0, 5.0) == (0.0, "no storage")

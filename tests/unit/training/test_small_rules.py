@@ -6,9 +6,14 @@ from dataclasses import replace
 
 import pytest
 
+from ffplan.catalog.parts import Accelerator
+from ffplan.catalog.store import Catalog
+from ffplan.design.training import PlanFields
+from ffplan.training.accelerator_rates import UncalibratedError, _curve
 from ffplan.training.axes import ParallelPlans, _inside, divisors
 from ffplan.training.constraints import violations
 from ffplan.training.memory_traffic import score_bytes
+from ffplan.training.parallel_plan import _dispatched
 from tests.support import shape_named
 
 BASE = ParallelPlans(gpus=64.0, batch=128.0, micro=1.0, tensor=4.0, pipeline=4.0, data=4.0, expert_tensor=4.0)
@@ -53,3 +58,18 @@ def test_bytes_of_an_unfused_score(eager: bool, back: bool, numbers: int) -> Non
     """Numbers of two bytes, and a dropout mask of one."""
     plans = replace(BASE, eager=eager)
     assert score_bytes(plans, back=back) == numbers * plans.width + 1
+
+
+@pytest.mark.parametrize(("plan", "size"), [({}, 2.0), ({"precision": "tf32"}, 4.0), ({"dispatch_dtype": "fp8"}, None)])
+def test_bytes_of_a_dispatched_number(plan: dict[str, str], size: float | None) -> None:
+    """Two of 16 bits, four of TF32; FP8 has its scales with it: a little more than one."""
+    found = _dispatched(PlanFields.model_validate(plan))
+    assert found == size if size else 1.0 < found < 1.1
+
+
+def test_a_kernel_that_nobody_measured_is_refused() -> None:
+    part = Catalog().entry("a100-pcie-40gb").part
+    assert isinstance(part, Accelerator)
+    with pytest.raises(UncalibratedError, match="no rates of fa3 are known of `a100-pcie-40gb`"):
+        _curve(part, 1.0, None, None, "fa3")
+    assert _curve(part, 1.0, None, None, "") is None
