@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import FfplanError
-from tests.fuzz import files
+from tests.fuzz import files, forms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,6 +139,43 @@ def _hosts(chance: Random) -> Any:
         return str(error)
 
 
+def _fabrics(chance: Random) -> Any:
+    from ffplan.interop.asbuilt.model import as_built_report
+    from ffplan.interop.asbuilt.read import read_as_built
+
+    text = forms.damaged(chance.choice(forms.FABRICS), chance)
+    return as_built_report(read_as_built([(NAME, text)]), NAME)
+
+
+def _logs(chance: Random) -> Any:
+    from ffplan.interop.logs.read import read_log
+
+    return read_log(forms.damaged(chance.choice(forms.LOGS), chance), NAME)
+
+
+def _jobs(chance: Random) -> Any:
+    from ffplan.interop.job_log import read_jobs
+
+    return read_jobs(forms.damaged(forms.JOBS, chance), NAME, 64)
+
+
+def _map(chance: Random) -> Any:
+    from ffplan.interop.asbuilt.names import mapped, read_map
+
+    rules = read_map(forms.damaged(forms.MAP, chance), NAME)
+    return [mapped(name, rules, NAME) for name in ("node01 mlx5_0", "rack7-leaf", "a" * 60 + "!")]
+
+
+def _axis(chance: Random) -> Any:
+    from ffplan.studies.sweep_axes import axis
+
+    number = ("1", "64", "1.5", "1e3", "-2", *forms.NUMBERS)
+    how = chance.choice(("", ":", "*", "#"))
+    values = f"{chance.choice(number)}..{chance.choice(number)}{how}{chance.choice(number) if how else ''}"
+    found = axis(f"nodes[0].count={chance.choice((values, forms.damaged('64,128,256', chance)))}")
+    return [found.text(at) for at in range(min(3, len(found)))]
+
+
 READERS: dict[str, Callable[[Random], Any]] = {
     "design": _document("design"),
     "part": _document("part"),
@@ -151,6 +188,13 @@ READERS: dict[str, Callable[[Random], Any]] = {
     "quantity": _quantity,
     "series": _series,
     "hosts": _hosts,
+    "policy": _policy,
+    "waivers": _waivers,
+    "fabrics": _fabrics,
+    "logs": _logs,
+    "jobs": _jobs,
+    "map": _map,
+    "axis": _axis,
 }
 """Every reader by name."""
 

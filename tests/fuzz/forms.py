@@ -1,0 +1,76 @@
+"""Small files of other programs, nearly right: fabrics as built, logs, jobs, maps of names."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tests.fuzz.files import noise
+
+if TYPE_CHECKING:
+    from random import Random
+
+FABRICS = (
+    "{ CA Ports:01 SystemGUID:1 NodeGUID:a {n1 HCA-1} PN:01 } { SW Ports:24 NodeGUID:b {leaf-1} PN:05 } "
+    "PHY=4x LOG=ACT SPD=100\n{ SW Ports:24 NodeGUID:b {leaf-1} PN:06 } { SW Ports:24 NodeGUID:c {sp} PN:01 } "
+    "PHY=4x SPD=50\n",
+    "START_NODES\nNodeDesc,NumPorts,NodeType,NodeGUID\nleaf-1,64,2,0xb\nn1,1,1,0xa\nEND_NODES\nSTART_PORTS\n"
+    "NodeGuid,PortNum,LinkWidthActv,LinkSpeedActv\n0xb,1,2,2048\nEND_PORTS\nSTART_LINKS\nNodeGuid1,PortNum1,NodeGuid2,"
+    "PortNum2\n0xb,1,0xa,1\nEND_LINKS\n",
+    "StartDevice,StartPort,EndDevice,EndPort,Speed\nleaf-1,P1,n1 HCA-1,P1,4xNDR\nleaf-1,P2,spine-1,P7,4xNDR\n",
+    "MQM9700 leaf-01\n    P1 -4x-NDR-> HCA n1 P1\n    P2 -4x-100G-> MQM9700 spine-1 P9\n",
+    'graph G {\n"leaf-1":"swp1" -- "n1":"eth0" [speed=1];\n"leaf-1":"swp2s1" -- "spine-1":"swp9"\n}\n',
+    'Switch: 0xb leaf-1:\n           1    1[  ] ==( 4X 106.25 Gbps Active/  LinkUp)==>       2    1[  ] "n1 '
+    'mlx5_0" ( )\n'
+    'CA: n1 mlx5_0:\n      0xa      2    1[  ] ==( 4X 106.25 Gbps Active/  LinkUp)==>       1    1[  ] "leaf-1" ( )\n',
+    "SW     1  1 0x000000000000000b 4x NDR - CA     2  1 0x000000000000000a ( 'leaf-1' - 'n1 mlx5_0' )\n",
+    '{"lldp": {"interface": [{"swp1": {"chassis": {"leaf-2": {"id": {"type": "mac", "value": "x"}}}, "port": {"id": '
+    '{"type": "ifname", "value": "swp9"}}}}]}}',
+    '{"lldpNeighbors": [{"port": "Ethernet1/1", "neighborDevice": "spine-1", "neighborPort": "Ethernet9/1"}]}',
+    '{"DEVICE_METADATA": {"localhost": {"hostname": "leaf-1"}}, "DEVICE_NEIGHBOR": {"Ethernet0": {"name": "n1", '
+    '"port": '
+    '"eth0"}}, "PORT": {"Ethernet0": {"lanes": "0,1", "speed": "400000", "alias": "etp1"}}}',
+)
+"""A file of each form that the audit reads beside `ibnetdiscover`'s own."""
+LOGS = (
+    "# nThread 1 nGpus 1\n#  Rank  0 Group  0 Pid 1 on n1 device  0 [0x1b] H100\n#  Rank  1 Group  0 Pid 2 on "
+    "n1 device  1"
+    " [0x1c] H100\n# Collective test starting: all_reduce_perf\n 8388608 2097152 float sum -1 100.0 83.9 83.9 0 "
+    "101 83.0 "
+    "83.0 0\n",
+    '{"nvbandwidth": {"testcases": [{"name": "host_to_device_memcpy_ce", "bandwidth_matrix": [["55.1", '
+    '"55.2"]], "sum": '
+    "110.3}]}}",
+    '{"fio version": "fio-3.3", "jobs": [{"jobname": "a", "read": {"bw_bytes": 1000000, "iops": 10}, "write": '
+    '{"bw_bytes": '
+    "0}}]}",
+    "IOR-4.0\nnodes               : 2\naccess    bw(MiB/s)  IOPS\nwrite     1000.0     10.0\nread      2000.0   "
+    "  20.0\n",
+    "STREAM version 5.10\nFunction    Best Rate MB/s  Avg time\nCopy:  100.0 0.1\nTriad:         200000.0     0.1\n",
+    '<?xml version="1.0"?>\n<nvidia_smi_log><gpu '
+    'id="00000000:1B:00.0"><pci><pci_gpu_link_info><pcie_gen><max_link_gen>5'
+    "</max_link_gen></pcie_gen><link_widths><current_link_width>16x</current_link_width></link_width"
+    "s></pci_gpu_link_info>"
+    "</pci></gpu></nvidia_smi_log>",
+    FABRICS[0],
+    FABRICS[1],
+)
+"""A log of each program that acceptance reads."""
+JOBS = "arrival_s,gpus,run_s\n0,8,3600\n10.5,16,1e4\n20,1,7\n"
+MAP = "found,designed\nnode01 mlx5_0,compute-001/nic0\n~rack([0-9]+)-leaf,leaf-\\1\n# done\n"
+POLICY = '[[waivers]]\nrule = "catalog-grade"\nreason = "y"\nfiles = ["designs/**/*.yaml"]\n'
+NUMBERS = ("0", "-1", "1e999", "9" * 30, "9" * 5000, "²", "١", "1_0", "nan", "inf", "FFFFFFFF", "0x", "1e308")
+"""What stands in place of a number."""
+
+
+def damaged(text: str, chance: Random) -> str:
+    """Return a text with some numbers replaced, some bytes changed, or a sign many times over; every third as it is."""
+    if chance.random() < 0.3:
+        return text
+    if chance.random() < 0.5:
+        at = chance.choice([found.span() for found in re.finditer(r"[0-9]+", text)] or [(0, 0)])
+        text = text[: at[0]] + chance.choice(NUMBERS) + text[at[1] :]
+    if chance.random() < 0.3:
+        place = chance.randrange(len(text) + 1)
+        text = text[:place] + chance.choice(" [({\"'a.,\n") * chance.choice((3, 200, 5000)) + text[place:]
+    return noise(text.encode(), chance).decode("utf-8", "replace") if chance.random() < 0.7 else text
