@@ -98,7 +98,7 @@ def audit(
     if not where.known and (where.place >= 0).sum() < len(wanted.names) / 2:
         raise UsageError(
             f"ffplan audit: {as_built[0]}: no device of this file is in the design, by name or by wiring, such as "
-            f"`{found.devices[0].name}`; ffplan names devices as `{min(wanted.names)}` does: give a map (--map)"
+            f"`{found.devices[0].name[:60]}`; ffplan names devices as `{min(wanted.names)}` does: give a map (--map)"
         )
     _of_this_part(found, set(wired.names.devices()) - set(wanted.names), as_built[0])
     report = audited(wanted, found, where, wired.design.spec.name)

@@ -22,7 +22,7 @@ _MANAGED = re.compile(r"^(?:MF[0-9]+;)?([^;:/]+):[^/:;]+(?:/\S+)?$")
 """Description of a managed switch, such as MF0;leaf-01:MQM9700/U1."""
 _ADAPTER = re.compile(r"^([^\s/]+)[\s/]+([A-Za-z][\w.-]*?)([0-9]{1,4})((?:f[0-9]+)?(?:np[0-9]+)?(?:p[0-9]+)?)$")
 """Description of an adapter: host and its name, such as `node01 mlx5_0`, `node01/mlx5_0` or `node01 HCA-1`."""
-_DIGITS = re.compile(r"([0-9]{1,4})(?:p([0-9]+))?$")
+_DIGITS = re.compile(r"([0-9]{1,4})(?:p([0-9]{1,4}))?$")
 _PORT = re.compile(r"(?<!n)p([0-9]{1,2})$")
 Adapter = tuple[tuple[int, int], int]
 """Number and port of an adapter, and its device."""

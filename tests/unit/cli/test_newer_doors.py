@@ -239,6 +239,12 @@ def test_numbers_and_cells_beyond_bounds(tmp_path: Path, text: str) -> None:
     assert re.match(r".*built\.txt:\d+:1: error: ", audited(tmp_path, text))
 
 
+def test_a_number_of_a_report_is_bounded(tmp_path: Path) -> None:
+    report = "SW 1 1 0x0b 4x NDR - CA 2 {} 0x0a ( 'a' - 'n1 mlx5_0' )\n"
+    said = audited(tmp_path, report.format("1") + report.format("9" * 5000))
+    assert len(said) < 1000
+
+
 @pytest.mark.parametrize(
     "text",
     [
