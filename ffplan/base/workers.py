@@ -33,6 +33,8 @@ def end_with_parent() -> None:
 def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     """Hold a pool of new processes; where the block is left by an exception, what they do is dropped and they end.
 
+    Nothing waits for them then: a thread of the pool may stand before a pipe that nobody reads any more.
+
     Args:
         workers: processes [1].
     """
@@ -40,12 +42,13 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
     from multiprocessing import active_children, get_context
 
     before = {child.pid for child in active_children()}
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent) as pool:
-        try:
-            yield pool
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in active_children():
-                if child.pid not in before:
-                    child.terminate()
-            raise
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in active_children():
+            if child.pid not in before:
+                child.terminate()
+        raise
+    pool.shutdown()

@@ -124,14 +124,20 @@ def alive(process: int) -> bool:
 def test_workers_end_with_their_parent(tmp_path: Path, sent: str, code: int) -> None:
     asked = ["sweep", POD, "--vary", "site.pue=1..5#300000", "--vary", "nodes[0].count=8..64", "-j", "2"]
     command = [sys.executable, "-m", "ffplan", *asked, "--points", str(tmp_path / "p.csv")]
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it, children too
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=ROOT)
+    signal.signal(signal.SIGINT, before)
     until = time.monotonic() + 60
     while len(workers := workers_of(process.pid)) < 3 or not (tmp_path / "p.csv").exists():
         assert process.poll() is None
         assert time.monotonic() < until
         time.sleep(0.1)
     process.send_signal(getattr(signal, f"SIG{sent}"))
-    assert process.wait(60) == code
+    try:
+        assert process.wait(60) == code
+    finally:
+        process.kill()
+        process.wait()
     until = time.monotonic() + 20
     while any(map(alive, workers)) and time.monotonic() < until:
         time.sleep(0.1)
