@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import BinaryIO
 
 
@@ -81,42 +81,41 @@ def read_regular(path: Path, most: int) -> bytes | None:
         most: the limit [byte].
     """
     try:
-        return read_limited(path, most) if is_regular(str(path)) else None
+        return read_limited(path, most) if is_regular(path) else None
     except OSError:
         return None
 
 
-def is_regular(name: str) -> bool:
+def _asked(name: str | Path, ask: Callable[[Path], bool]) -> bool:
+    """Return what is asked of a path; False where it is too long, or no name at all."""
+    try:
+        return ask(Path(name))
+    except (OSError, ValueError):
+        return False
+
+
+def is_regular(name: str | Path) -> bool:
     """True for the name of a regular file, or of a link to one; no name is too long to ask.
 
     Args:
         name: any text.
     """
-    try:
-        return Path(name).is_file()
-    except (OSError, ValueError):
-        return False
+    return _asked(name, Path.is_file)
 
 
-def is_file(name: str) -> bool:
+def is_file(name: str | Path) -> bool:
     """True for the name of a file, a pipe or a device that is there; no name is too long to ask.
 
     Args:
         name: any text.
     """
-    try:
-        return Path(name).exists() and not Path(name).is_dir()
-    except (OSError, ValueError):
-        return False
+    return _asked(name, lambda path: path.exists() and not path.is_dir())
 
 
-def is_folder(name: str) -> bool:
+def is_folder(name: str | Path) -> bool:
     """True for the name of a folder that is there; no name is too long to ask.
 
     Args:
         name: any text.
     """
-    try:
-        return Path(name).is_dir()
-    except (OSError, ValueError):
-        return False
+    return _asked(name, Path.is_dir)

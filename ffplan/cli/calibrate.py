@@ -83,10 +83,10 @@ def _target(folder: str, accelerator: str, parts: Catalog) -> Path:
 
     path, place = Path(folder) / f"{accelerator}.yaml", parts.locate(accelerator)
     above = (path.parent.absolute(), *path.parent.absolute().parents)
-    there = next(item for item in above if is_file(str(item)) or is_folder(str(item)))
-    if not is_folder(str(there)) or not os.access(there, os.W_OK):
+    there = next(item for item in above if is_file(item) or is_folder(item))
+    if not is_folder(there) or not os.access(there, os.W_OK):
         raise UsageError(f"ffplan calibrate: --write {folder}: cannot be written: {there} is no folder to write into")
-    if is_file(str(path)) and (place is None or path.resolve() != place[0].resolve()):
+    if is_file(path) and (place is None or path.resolve() != place[0].resolve()):
         words = f"{path} is there already and would be lost; read it with --catalog {folder}, or write elsewhere"
         raise UsageError(f"ffplan calibrate: --write {folder}: {words}")
     return path

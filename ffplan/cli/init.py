@@ -85,9 +85,9 @@ def _refuse(targets: list[Path]) -> None:
         UsageError: for the first that exists, or where the folder does not.
     """
     for target in targets:
-        if not is_folder(str(target.parent)):
+        if not is_folder(target.parent):
             raise UsageError(f"ffplan init: --folder: there is no folder {target.parent}")
-        if is_file(str(target)) or is_folder(str(target)):
+        if is_file(target) or is_folder(target):
             raise UsageError(f"ffplan init: {target} exists already; choose another --name or --folder")
 
 

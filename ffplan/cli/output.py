@@ -74,7 +74,7 @@ def refuse_target(name: str, option: str) -> None:
     target, real = Path(name), Path(os.path.realpath(name))
     if is_folder(name):
         raise UsageError(f"ffplan: {option} {name}: this is a folder; name a file")
-    if not is_folder(str(real.parent)):
+    if not is_folder(real.parent):
         raise UsageError(f"ffplan: {option} {name}: cannot be written: there is no folder {target.parent}")
     if is_file(name) and {target.suffix.lower(), real.suffix.lower()} & {".yaml", ".yml"}:
         raise UsageError(f"ffplan: {option} {name}: no YAML file is replaced; name another")

@@ -53,7 +53,7 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
     sources: dict[tuple[str, str], Source] = {}
     for name in files:
         path, file = find_design(name)
-        if not is_regular(str(path)):
+        if not is_regular(path):
             texts.append((file, "# read from a pipe, and not kept"))
             continue
         texts.append((file, read_bytes(path, file).decode("utf-8-sig", "replace")))

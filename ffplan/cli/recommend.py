@@ -103,7 +103,7 @@ def _written(chosen: list[SizedCluster], folder: str | None) -> list[str | None]
         raise UsageError(f"ffplan recommend: --folder: there is no folder {folder}")
     files = [Path(folder) / f"{item.built.assessment.design.name}.yaml" for item in chosen]
     for file in files:
-        if is_file(str(file)):
+        if is_file(file):
             raise UsageError(f"ffplan recommend: {file} exists already; choose another --folder")
     for file, item in zip(files, chosen, strict=True):
         write(item.built.text, str(file), option="--folder")

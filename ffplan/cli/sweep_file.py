@@ -110,7 +110,7 @@ class PointsTarget(ABC):
 
     def _say(self, total: Total) -> None:
         """Note how far it goes."""
-        state = json.loads(json.dumps(total.state()))
+        state = total.state()
         note = {"key": self.key, "bytes": self.kept, "digest": _digest(self.key, self.kept, state), "total": state}
         write_whole(self.note, json.dumps(note), follow=False)
 

@@ -115,7 +115,7 @@ def design_document(name: str) -> Document:
             raise UsageError(f"ffplan: standard input: larger than {MAX_BYTES // 1024} KiB")
         return parse_document(raw, "-")
     path, file = find_design(name)
-    if is_regular(file) and not path.suffix.lower().startswith(".y") and _is_built(path):
+    if is_regular(path) and not path.suffix.lower().startswith(".y") and _is_built(path):
         raise UsageError(
             f"ffplan: {name}: this is a fabric as built; `ffplan audit DESIGN {name}` compares it with a design"
         )

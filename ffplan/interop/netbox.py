@@ -69,8 +69,8 @@ def devices(wired: Exported) -> Iterator[str]:
     return _rows(head, ((name, role, maker, kind, "planned", SITE) for name, role, maker, kind in rows))
 
 
-def _links(wired: Exported) -> Iterator[tuple[tuple[str, str], tuple[str, str], int, int]]:
-    """Yield both ends of every link as device and interface, its rate [Gb/s], and its tier."""
+def _links(wired: Exported) -> Iterator[tuple[tuple[str, str], tuple[str, str], int]]:
+    """Yield both ends of every link as device and interface, and its tier."""
     k, first = wired.fabric.network.links, len(wired.fabric.network.switches)
     switches, endpoints = wired.names.switches(), wired.names.endpoints()
     printed = wired.names.printed
@@ -78,9 +78,9 @@ def _links(wired: Exported) -> Iterator[tuple[tuple[str, str], tuple[str, str], 
     def end(device: int, port: int) -> tuple[str, str]:
         return endpoints[device - first] if device >= first else (switches[device], printed.name(device, port))
 
-    columns = ("a", "a_port", "b", "b_port", "gbyte_s", "tier")
-    for a, p, b, q, rate, tier in k.rows(np.arange(len(k)), *columns):
-        yield end(a, p), end(b, q), round(8 * rate), tier
+    columns = ("a", "a_port", "b", "b_port", "tier")
+    for a, p, b, q, tier in k.rows(np.arange(len(k)), *columns):
+        yield end(a, p), end(b, q), tier
 
 
 def _ports(wired: Exported) -> Iterator[tuple[str, str, int]]:
@@ -130,7 +130,7 @@ def cables(wired: Exported) -> Iterator[str]:
     head = (*(name.format(end) for end in "ab" for name in side), "type", "status", "label", "length", "length_unit")
 
     def rows() -> Iterator[tuple[object, ...]]:
-        for number, (one, two, _, tier) in enumerate(_links(wired)):
+        for number, (one, two, tier) in enumerate(_links(wired)):
             at = int(of_link[number])
             medium = kinds[tier > 0] if placed is None else placed.types[int(placed.kind[at])].medium
             length = ("", "") if placed is None else (f"{float(placed.length_m[at]):g}", "m")

@@ -58,7 +58,6 @@ LOGS = (
 """A log of each program that acceptance reads."""
 JOBS = "arrival_s,gpus,run_s\n0,8,3600\n10.5,16,1e4\n20,1,7\n"
 MAP = "found,designed\nnode01 mlx5_0,compute-001/nic0\n~rack([0-9]+)-leaf,leaf-\\1\n# done\n"
-POLICY = '[[waivers]]\nrule = "catalog-grade"\nreason = "y"\nfiles = ["designs/**/*.yaml"]\n'
 NUMBERS = ("0", "-1", "1e999", "9" * 30, "9" * 5000, "²", "١", "1_0", "nan", "inf", "FFFFFFFF", "0x", "1e308")
 """What stands in place of a number."""
 
