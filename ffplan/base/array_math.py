@@ -7,7 +7,7 @@ is an array; a single design never pays for it.
 from __future__ import annotations
 
 import sys
-from math import ceil
+from math import ceil, gcd
 from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
@@ -110,6 +110,16 @@ def some(value: Any) -> bool:
     """Return whether a number or condition [1] is anything but 0, anywhere in an array."""
     numpy = _numpy_if_array(value)
     return bool(value) if numpy is None else bool(numpy.any(value))
+
+
+@overload
+def greatest_common_divisor(one: int, two: int) -> int: ...
+@overload
+def greatest_common_divisor(one: Number, two: Number) -> Number: ...
+def greatest_common_divisor(one: Any, two: Any) -> Any:
+    """Return the greatest common divisor of two whole numbers [1], of any shape; that of 0 and n is n."""
+    numpy = _numpy_if_array(one, two)
+    return gcd(one, two) if numpy is None else numpy.gcd(one, two)
 
 
 @overload

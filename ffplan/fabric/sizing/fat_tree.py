@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ffplan.base.array_math import ceil_div, choose, maximum, minimum, some, whole
+from ffplan.base.array_math import ceil_div, choose, greatest_common_divisor, maximum, minimum, some, whole
 from ffplan.base.record import record
 from ffplan.fabric.sizing import formulas
 
@@ -135,8 +135,23 @@ class Tree:
         return self.leaf + self.spine + self.core
 
 
-def _cores(rule: TreeRule, endpoints: int, pod: Pod, *, alike: bool, spines: int, links: int) -> int:
-    """Return the cores above the pods; pods that are `alike` share them spine by spine, others group by group."""
+def _shared_cores(rule: TreeRule, pod: Pod, last: Pod, pods: int) -> Any:
+    """Return the cores where the last pod is smaller: whole groups of both kinds of spines share them if they can.
+
+    A core serves m groups, where m is the most that divides the groups of every spine. Group by group, m = 1, remains
+    where the links of the last pod could not be spread evenly over them.
+    """
+    u = rule.uplinks
+    whole_groups = greatest_common_divisor(u // pod.spines, u // maximum(last.spines, 1))
+    groups = u // whole_groups
+    merged = formulas.core_equal_stripe(pods * groups, groups, rule.spine_uplinks * whole_groups, rule.core_ports)
+    apart = formulas.core_equal_stripe(pods * u, u, rule.spine_uplinks, rule.core_ports)
+    even = (whole_groups * last.up) % maximum(merged // groups, 1) == 0
+    return choose(even, merged, apart)
+
+
+def _cores(rule: TreeRule, endpoints: int, pod: Pod, last: Pod | None, *, pods: int, spines: int, links: int) -> int:
+    """Return the cores above the pods, `pods` of them full: pods that are alike share them spine by spine."""
     fewest = whole(formulas.core_minimal(links, rule.core_ports))
     half, up = rule.pod_leaves, rule.spine_uplinks
     if rule.core_policy == "minimal":
@@ -144,11 +159,11 @@ def _cores(rule: TreeRule, endpoints: int, pod: Pod, *, alike: bool, spines: int
     most = minimum(rule.uplinks * up, links)  # one port of each core for each of at most k pods
     if rule.core_policy == "equal-stripe":
         each = maximum(rule.uplinks // pod.spines, 1)
-        cores = choose(
-            alike,
-            formulas.core_equal_stripe(maximum(spines, 1), pod.spines, up * each, rule.core_ports),
-            formulas.core_equal_stripe(maximum(spines, 1), rule.uplinks, up, rule.core_ports),
-        )
+        cores = formulas.core_equal_stripe(maximum(spines, 1), pod.spines, up * each, rule.core_ports)
+        if last is not None:
+            alone = formulas.core_equal_stripe(maximum(spines, 1), rule.uplinks, up, rule.core_ports)
+            mixed = choose(pods > 0, _shared_cores(rule, pod, last, pods + (last.leaves > 0)), alone)
+            cores = choose(last.leaves == 0, cores, mixed)
     else:
         cores = formulas.core_per_rail_whole_pods(
             endpoints,
@@ -246,7 +261,7 @@ def _three_tiers(rule: TreeRule, leaf: int, endpoints: int) -> dict[str, Any]:
         last = Pod(rest, _pod_spines(rule, rest, last_up, full=False) * (rest > 0), last_up)
     spine = pods * pod.spines + (last.spines if last else 0)
     spine_core = u * (pods * up + (last.up if last else 0))
-    core = _cores(rule, endpoints, pod, alike=rest == 0, spines=spine, links=spine_core)
+    core = _cores(rule, endpoints, pod, last, pods=pods, spines=spine, links=spine_core)
     return {
         "spine": spine,
         "core": core,

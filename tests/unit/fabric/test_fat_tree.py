@@ -102,6 +102,22 @@ def test_core_policies_of_a_tree_below_one_pod() -> None:
     )  # eight leaves of ten
 
 
+def test_a_smaller_last_pod_shares_cores_by_whole_groups() -> None:
+    """Five pods of three leaves and one of one leaf, 8 uplinks each, spines of 16 ports thinned 3:1.
+
+    A full pod has 24 uplinks on two spines of 12, four groups each, and one link up for each group: 8 links a pod. The
+    leaf that is left has one spine, of all eight groups. Four groups divide both, so two runs of four groups, each with
+    6 pods x 4 links = 24 links on cores of 16 ports: two cores each.
+    """
+    rule = TreeRule(
+        tiers=3, radix=16, uplinks=8, rails=1, core_policy="equal-stripe", leaf_down=8, pod_size=3, spine_ratio=3.0
+    )
+    tree = build_tree(rule, 128, 16)
+    assert (tree.leaf, tree.spine, tree.core) == (16, 11, 4)
+    assert (tree.spine_core, tree.spare_core_ports) == (48, 16)
+    assert [(pod.leaves, pod.spines, pod.up) for pod in (tree.pod, tree.last_pod) if pod] == [(3, 2, 1), (1, 1, 1)]
+
+
 def test_tree_capacity() -> None:
     assert [f.tree_capacity(tiers, 40, 20, 20) for tiers in (1, 2, 3)] == [40, 800, 16_000]
     assert f.tree_capacity(2, 128, 64, 64) == 8192

@@ -1,0 +1,76 @@
+"""Command lines whose numbers are kept to their last digit, over settings that no report of a shipped design has.
+
+A model of physics has many corners: a library with other algorithms, a switch that reduces, ranks that fill half of a
+node, experts over several nodes, every policy of recomputation. The lines of `lines.txt` ask for them one by one.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from string import Template
+from typing import TYPE_CHECKING
+
+from typer.testing import CliRunner
+
+from ffplan.base.errors import FfplanError
+from ffplan.cli.app import build
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Words = tuple[str, ...]
+LINES = ROOT / "tests" / "golden" / "lines.txt"
+MEASURED = ROOT / "catalogs" / "measurements"
+PROVENANCE = ("catalog", "tool_version", "design_sha256")
+"""What a report says of its inputs; every change of a part would change it."""
+
+
+def _listed() -> dict[str, Words]:
+    """Return the lines of the list by the path of what they print."""
+    parts: dict[str, str] = {}
+    found: dict[str, Words] = {}
+    for line in LINES.read_text().splitlines():
+        if not line or line.startswith("#"):
+            continue
+        if ": " in line:
+            name, _, words = line.partition(": ")
+            found[name] = tuple(shlex.split(Template(words).substitute(parts)))
+        else:
+            name, _, parts[name.strip()] = line.partition(" = ")
+    return found
+
+
+def _replayed() -> dict[str, Words]:
+    """Return the lines that replay every measured row beside the model's figure, a file of cases at a time."""
+    found: dict[str, Words] = {}
+    for kind in ("communication", "training"):
+        for path in sorted((MEASURED / kind).glob("*.yaml")):
+            if not path.stem.endswith("-memory"):  # measured bytes alone
+                cases = str(path.relative_to(ROOT))
+                found[f"measured/{kind}-{path.stem}"] = ("accuracy", kind, "--rows", "--cases", cases)
+    return found
+
+
+def commands() -> dict[str, Words]:
+    """Return the command lines by the path of what they print, without its suffix."""
+    return {name: (*words, "--format", "json") for name, words in {**_listed(), **_replayed()}.items()}
+
+
+def place(name: str) -> Path:
+    """Return where the output of a line is kept."""
+    return ROOT / "tests" / "golden" / "numbers" / f"{name}.json"
+
+
+def printed(*words: str) -> str:
+    """Return what a command prints, with its exit code where that is not 0; JSON without its provenance."""
+    result = CliRunner().invoke(build(), list(words))
+    if isinstance(result.exception, FfplanError):
+        return f"refused: {result.exception}\n"
+    assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)
+    text = result.stdout
+    if words[-2:] == ("--format", "json") and text:
+        report = json.loads(text)
+        text = json.dumps({key: report[key] for key in report if key not in PROVENANCE}, indent=1) + "\n"
+    return text if result.exit_code == 0 else f"exit {result.exit_code}\n{text}{result.stderr}"
