@@ -46,11 +46,11 @@ bench: $(READY)  ## Speed, as ratios to `python -c pass` in the same run
 	$(BIN)/python -m tests.bench_sweep
 
 coverage: $(READY)  ## Lines and branches that the tests run, those in other processes included
-	$(BIN)/python -m pip install --quiet "coverage>=7.10"
+	$(BIN)/python -m pip install --quiet "coverage>=7.10" pytest-xdist
 	$(BIN)/python -m tests.coverage
 
 mutate: $(READY)  ## Change the code in small ways and count the changes that a test notices; about an hour on two cores
-	$(BIN)/python -m pip install --quiet "cosmic-ray>=8.7" "coverage>=7.10"
+	$(BIN)/python -m pip install --quiet "cosmic-ray>=8.7" "coverage>=7.10" pytest-xdist
 	$(BIN)/python -m tests.mutation
 
 compat: $(READY)  ## The same bytes over Pythons, dependencies, hash seeds, locales and time zones

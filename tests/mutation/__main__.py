@@ -2,8 +2,9 @@
 
     python -m tests.mutation --sample 250 --seed 1 --jobs 2
 
-A place of the code is drawn by chance, then a change of it. Each mutant meets the tests that run its line, the fastest
-first, until one fails. The share of mutants that some test notices is printed for each room, the survivors as diffs.
+A place of the code is drawn by chance, then a change of it. Each mutant meets the tests that run its line, those of its
+room and of whole outputs first, until one fails. The share of mutants that some test notices is printed for each room,
+the survivors as diffs.
 The first run records which test runs which line; `--record` does so anew.
 """
 
@@ -43,15 +44,21 @@ def copies(count: int, folder: Path) -> Queue[Path]:
     return found
 
 
+def collected() -> set[str]:
+    """Return the tests that there are, with their parameters."""
+    asked = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    found = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return {line for line in found.splitlines() if "::" in line}
+
+
 def verdict(mutant: Mutant, cover: Cover, free: Queue[Path], most: float) -> tuple[str, str]:
     """Return what became of a mutant, `killed`, `survived` or `not run`, and the test that noticed it."""
     tests: list[str] = []
     seconds = 0.0
     for test in cover.tests(mutant.file, mutant.line):
-        seconds += cover.seconds[test]
-        if seconds > most and tests:
-            break
-        tests.append(test)
+        if not tests or seconds + cover.seconds[test] <= most:
+            tests.append(test)
+            seconds += cover.seconds[test]
     if not tests:
         return "not run", ""
     folder = free.get()
@@ -94,13 +101,13 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=250, help="mutants to try")
     parser.add_argument("--seed", type=int, default=1, help="seed of the draw")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="mutants at a time")
-    parser.add_argument("--most", type=float, default=30.0, help="most seconds of tests for a mutant")
+    parser.add_argument("--most", type=float, default=120.0, help="most seconds of tests for a mutant")
     parser.add_argument("--rooms", nargs="+", choices=ROOMS, default=list(ROOMS), help="rooms to change")
     parser.add_argument("--record", action="store_true", help="note anew which test runs which line")
     given = parser.parse_args()
     if given.record or not (FOLDER / "times.xml").exists():
-        record()
-    cover, mutants, start = Cover(), sample(given.rooms, given.sample, given.seed), time.monotonic()
+        record(given.jobs)
+    cover, mutants, start = Cover(collected()), sample(given.rooms, given.sample, given.seed), time.monotonic()
     found: dict[str, list[tuple[Mutant, str, str]]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(given.jobs) as pool:
         free = copies(given.jobs, Path(scratch))

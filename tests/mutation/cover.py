@@ -14,29 +14,43 @@ from coverage import CoverageData
 from tests.support import ROOT
 
 FOLDER = ROOT / ".coverage"
-_ID = re.compile(r"(tests/\S+\.py)::(\w+)")
+_ID = re.compile(r"(tests/\S+?\.py)::(\w+)(\[.*\])?")
+_PLAIN = re.compile(r"\[[\w.,:=+/ -]*\]")
+"""Parameters that can be named on a command line as they are."""
 
 
-def record() -> None:
-    """Run the suite once, and note the lines and the time of each test."""
+def _name(path: str, test: str, parameters: str) -> str:
+    """Return how pytest is asked for a test, with its parameters where they are plain."""
+    return f"{path}::{test}{parameters if _PLAIN.fullmatch(parameters) else ''}"
+
+
+def record(jobs: int, tests: str = "not integration") -> None:
+    """Run tests once, and note the lines and the time of each.
+
+    Args:
+        jobs: processes; 0 is this one alone.
+        tests: expression of pytest's marks; those that need no other program if omitted.
+    """
     FOLDER.mkdir(exist_ok=True)
     for old in FOLDER.glob("data*"):
         old.unlink()
     coverage = [sys.executable, "-m", "coverage"]
-    tests = [
+    command = [
         "run",
         "-m",
         "pytest",
         "-q",
         "-m",
-        "not wheel",
+        tests,
+        "-n",
+        str(jobs),
         "-p",
         "no:cacheprovider",
         "-p",
         "tests.mutation.plugin",
     ]
     processes = {**os.environ, "COVERAGE_PROCESS_START": str(ROOT / "pyproject.toml")}
-    subprocess.run([*coverage, *tests, f"--junitxml={FOLDER / 'times.xml'}"], cwd=ROOT, check=False, env=processes)
+    subprocess.run([*coverage, *command, f"--junitxml={FOLDER / 'times.xml'}"], cwd=ROOT, check=False, env=processes)
     for part in FOLDER.glob("data.*"):
         if part.stat().st_size < 1000:  # of a process that a test stopped
             part.unlink()
@@ -44,13 +58,20 @@ def record() -> None:
 
 
 class Cover:
-    """Tests by line; a test is a function with all its parameters, as `tests/x/test_y.py::test_z`."""
+    """Tests by line; a test is a function with its parameters, as `tests/x/test_y.py::test_z[a]`."""
 
-    def __init__(self) -> None:
+    def __init__(self, there: set[str]) -> None:
+        """Read what was recorded.
+
+        Args:
+            there: tests that there are now, as pytest lists them; others are no longer asked for.
+        """
+        self._there = there | {test.partition("[")[0] for test in there}
         self.seconds: dict[str, float] = defaultdict(float)
         for case in ET.parse(FOLDER / "times.xml").iter("testcase"):
             path = case.get("classname", "").replace(".", "/") + ".py"
-            self.seconds[f"{path}::{case.get('name', '').partition('[')[0]}"] += float(case.get("time", 0))
+            test, bracket, parameters = case.get("name", "").partition("[")
+            self.seconds[_name(path, test, bracket + parameters)] += float(case.get("time", 0))
         self._lines: dict[str, dict[int, set[str]]] = {}
         self._data = CoverageData(str(FOLDER / "data"))
         self._data.read()
@@ -58,7 +79,7 @@ class Cover:
     def _test(self, context: str) -> str | None:
         """Return the test of a context: its name, or that of the test that started a process."""
         found = _ID.search(context)
-        return f"{found[1]}::{found[2]}" if found else None
+        return _name(found[1], found[2], found[3] or "") if found else None
 
     def lines(self, file: str) -> dict[int, set[str]]:
         """Return the tests of each line of a file."""
@@ -71,12 +92,19 @@ class Cover:
         return self._lines[file]
 
     def tests(self, file: str, line: int) -> list[str]:
-        """Return the tests of a line: those of its own room first, then the fastest; of the whole file, where the line
-        runs at import alone."""
+        """Return the tests of a line: those of its own room first, then what compares whole outputs, then the others,
+        the fastest first. A line that runs at import alone has the tests of its whole file, and of its room."""
         by_line = self.lines(file)
+        room = file.split("/")[1]
         found = by_line.get(line, set())
         if not found and line in by_line:
-            found = set().union(*by_line.values())
-        own = f"tests/unit/{file.split('/')[1]}/"
-        known = (test for test in found if test in self.seconds)
-        return sorted(known, key=lambda test: (not test.startswith(own), self.seconds[test], test))
+            found = {test for test in self.seconds if test.startswith(f"tests/unit/{room}/")}.union(*by_line.values())
+        kept = f"test_numbers.py::test_numbers[{room}/"
+
+        def turn(test: str) -> int:
+            if test.startswith(f"tests/unit/{room}/") or kept in test:
+                return 0
+            return 1 if test.startswith("tests/golden/") else 2
+
+        known = (test for test in found if test in self.seconds and test in self._there)
+        return sorted(known, key=lambda test: (turn(test), self.seconds[test], test))

@@ -148,7 +148,7 @@ def spots(path: Path, room: str) -> dict[Place, list[Mutant]]:
     found: dict[Place, list[Mutant]] = defaultdict(list)
     for places, (name, _) in zip(finder.found, _operators(), strict=True):
         for occurrence, place in enumerate(places):
-            if lines[place[0] - 1].strip() == "*," or (place[0] in words and _ordering(name)):
+            if lines[place[0] - 1][place[1] :].startswith("*,") or (place[0] in words and _ordering(name)):
                 continue  # the mark of keyword arguments; the order of two words
             if not any(start <= place < end for start, end in silent):
                 found[place].append(Mutant(room, file, place[0], name, occurrence))
