@@ -54,13 +54,14 @@ def _replayed() -> dict[str, Words]:
 
 
 def commands() -> dict[str, Words]:
-    """Return the command lines by the path of what they print, without its suffix."""
-    return {name: (*words, "--format", "json") for name, words in {**_listed(), **_replayed()}.items()}
+    """Return the command lines by the path of what they print, without its suffix; JSON where they say no format."""
+    lines = {**_listed(), **_replayed()}
+    return {name: words if "--format" in words else (*words, "--format", "json") for name, words in lines.items()}
 
 
 def place(name: str) -> Path:
     """Return where the output of a line is kept."""
-    return ROOT / "tests" / "golden" / "numbers" / f"{name}.json"
+    return ROOT / "tests" / "golden" / "numbers" / f"{name}.txt"
 
 
 def printed(*words: str) -> str:

@@ -16,4 +16,4 @@ def test_numbers(name: str) -> None:
 
 def test_every_kept_output_has_its_line() -> None:
     root = place("x").parent
-    assert {str(path.relative_to(root).with_suffix("")) for path in root.rglob("*.json")} == set(LINES)
+    assert {str(path.relative_to(root).with_suffix("")) for path in root.rglob("*.txt")} == set(LINES)

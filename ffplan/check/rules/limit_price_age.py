@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import listed, number
+from ffplan.base.formatting import listed, number, plural
 from ffplan.catalog.evidence import months_of
 from ffplan.check.rule import Rule
 
@@ -30,8 +30,9 @@ def check(examined: Examined) -> Iterator[Finding]:
         yield design.document.finding(
             RULE.id,
             ("limits", "price_age"),
-            f"{number(100 * share, 2)} % of the cost rests on prices up to {oldest} months old, above the limit of "
-            f"{number(12 * limit)} months: {listed(f'`{part}`' for part in sorted(old))}",
+            f"{number(100 * share, 2)} % of the cost rests on prices up to {plural(oldest, 'month')} old, above the "
+            f"limit of {number(12 * limit)} month{'s' if 12 * limit != 1 else ''}: "
+            f"{listed(f'`{part}`' for part in sorted(old))}",
             "overlay a price book of newer quotes with `--catalog`",
         )
 

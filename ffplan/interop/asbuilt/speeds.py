@@ -65,4 +65,4 @@ def rate_words(lanes: int, gbit_s: float) -> str:
     if not gbit_s:
         return f"{lanes}x" if lanes else "unknown"
     names = [name for name, lane in LANE_GBIT_S.items() if lanes and abs(lanes * lane - gbit_s) < 1e-6]
-    return f"{lanes}x {names[-1]}, {gbit_s:g} Gb/s" if names else f"{gbit_s:g} Gb/s"
+    return f"{lanes}x {names[0]}, {gbit_s:g} Gb/s" if names else f"{gbit_s:g} Gb/s"

@@ -181,14 +181,17 @@ def _row(found: Sides, have: Capacity, row: list[str], moves: tuple[int, list[in
 
 
 def shared_names(shared: tuple[str, ...]) -> Iterator[AuditCause]:
-    """Yield a finding for every description that several devices have."""
-    for name in shared:
-        yield AuditCause(
-            kind="shared-name",
-            severity="warning",
-            what=f"several devices call themselves {name}",
-            where=(name,),
-            do=("give each a description of its own: reports and tables mix them up",),
-            effect="none on traffic",
-            links=0,
-        )
+    """Yield a finding for the descriptions that several devices have, all in one."""
+    if not shared:
+        return
+    one = f"several devices call themselves {shared[0]}"
+    many = f"{len(shared):,} names have several devices each: {first_few(shared)}"
+    yield AuditCause(
+        kind="shared-name",
+        severity="warning",
+        what=one if len(shared) == 1 else many,
+        where=shared,
+        do=("give each device a description of its own: reports and tables mix them up",),
+        effect="none on traffic",
+        links=0,
+    )
