@@ -22,15 +22,16 @@ CHUNK = 20_000
 class ManyDesigns:
     """Results of many designs: a column for each path of an assessment that is a number."""
 
-    def __init__(self, axes: dict[str, Any], columns: dict[str, Any], feasible: Any) -> None:
+    def __init__(self, axes: dict[str, Any], columns: dict[str, Any], feasible: Any, why: Any) -> None:
         """Keep the columns.
 
         Args:
             axes: what differs, arrays by path.
             columns: results, arrays by path; NaN where a design cannot be built.
             feasible: which designs can be built.
+            why: why each of the others cannot; empty texts elsewhere.
         """
-        self.axes, self.columns, self.feasible = axes, columns, feasible
+        self.axes, self.columns, self.feasible, self.why = axes, columns, feasible, why
 
     def __getitem__(self, path: str) -> Any:
         """Return a column of results."""
@@ -56,7 +57,7 @@ class ManyDesigns:
     def _table(self) -> dict[str, Any]:
         """Return every column: axes under `axis.` and their path, results under theirs."""
         axes = {f"axis.{path}": values for path, values in self.axes.items()}
-        return {**axes, **self.columns, "feasible": self.feasible}
+        return {**axes, **self.columns, "feasible": self.feasible, "why": self.why}
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return lists by path; those of the axes begin with `axis.`."""
@@ -85,7 +86,7 @@ def assess_many(
 
     With axes, one design is evaluated over arrays by broadcasting: `assess_many("fire-flyer-2",
     {"nodes[0].count": np.arange(100, 1200), "qm8700.power": 300.0})`. Each result equals that of `assess` for the same
-    numbers. Without axes, designs are assessed one by one; those that cannot be built give NaN.
+    numbers. Without axes, designs are assessed one by one; those that cannot be built give NaN, and say why.
 
     Args:
         designs: one design, or with no axes several; each what `load` takes.
@@ -115,7 +116,8 @@ def assess_many(
     ]
     columns = {path: np.concatenate([part.columns[path] for part in parts]).reshape(shape) for path in parts[0].columns}
     feasible = np.concatenate([part.feasible for part in parts]).reshape(shape)
-    return ManyDesigns(dict(zip(axes, arrays, strict=True)), columns, feasible)
+    why = np.concatenate([part.why for part in parts]).reshape(shape)
+    return ManyDesigns(dict(zip(axes, arrays, strict=True)), columns, feasible, why)
 
 
 def _arrays(axes: Mapping[str, Any]) -> list[Any]:
@@ -147,15 +149,16 @@ def _one_by_one(designs: list[Design]) -> ManyDesigns:
     import numpy as np
 
     rows: list[dict[str, Any]] = []
-    built = []
+    why = []
     for design in designs:
         try:
             found = numbers(plain(assess(design)))
-        except InputError:
+            why.append("")
+        except InputError as error:
             found = {}
-        built.append(bool(found))
+            why.append(error.findings[0].message)
         rows.append(found)
     paths = dict.fromkeys(path for row in rows for path in row)
     columns = {path: np.array([row.get(path, np.nan) for row in rows], float) for path in paths}
     names = np.array([design.name for design in designs])
-    return ManyDesigns({"design.name": names}, columns, np.array(built))
+    return ManyDesigns({"design.name": names}, columns, np.array([not word for word in why]), np.array(why))

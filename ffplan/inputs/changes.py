@@ -21,7 +21,7 @@ class NoPlaceError(LookupError):
 
 
 def steps(path: str) -> list[str | int]:
-    """Return the steps of a path such as `nodes[0].count`.
+    """Return the steps of a path such as `nodes[0].count`, or `nodes.0.count` as findings have it.
 
     Args:
         path: the path.
@@ -32,9 +32,9 @@ def steps(path: str) -> list[str | int]:
     found: list[str | int] = []
     for part in path.split("."):
         name, *places = part.split("[")
-        found.append(name)
+        found.append(int(name) if found and len(name) < 10 and name.isdecimal() else name)
         for place in places:
-            if not (place.endswith("]") and place[:-1].isdecimal()):
+            if not (place.endswith("]") and len(place) < 10 and place[:-1].isdecimal()):
                 raise UsageError(f"`{path}` is no path; write one such as `nodes[0].count`")
             found.append(int(place[:-1]))
     return found

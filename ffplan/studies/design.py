@@ -292,27 +292,35 @@ class DesignStudy:
     assessment: out.Assessment
 
 
-def study_design(design: ResolvedDesign, catalog: Catalog, *, all_scales: bool = True) -> DesignStudy:
+LEFT_OUT = frozenset({"communication", "reliability"})
+"""Parts of a study that a question about another part can leave out; storage goes with reliability."""
+
+
+def study_design(
+    design: ResolvedDesign, catalog: Catalog, *, all_scales: bool = True, without: frozenset[str] = frozenset()
+) -> DesignStudy:
     """Return the study of a resolved design; its assessment has no findings yet.
 
     Args:
         design: the design.
         catalog: where its parts were looked up.
         all_scales: time the allreduce over fewer accelerators too; no rule needs it.
+        without: parts of `LEFT_OUT` that are not worked out, and empty in the assessment.
 
     Raises:
         InputError: where the fabric cannot hold the design, or a library cannot run on it; with every such fault.
     """
     faults: list[Finding] = []
     fabric = _attempt(faults, lambda: plan_fabric(design))
-    collectives = _attempt(faults, lambda: allreduces(design, fabric, all_scales=all_scales))
+    timed = "communication" not in without
+    collectives = _attempt(faults, lambda: allreduces(design, fabric, all_scales=all_scales)) if timed else ()
     networks = _attempt(faults, lambda: plan_networks(design, fabric)) if fabric else None
     links = _attempt(faults, lambda: cable_items(design, fabric)) if fabric and networks is not None else None
     cost = _attempt(faults, lambda: price(design, fabric, links)) if fabric and links is not None else None
     if faults or fabric is None or networks is None or collectives is None:
         raise InputError(*faults)
     power = plan_power(design, fabric, links)
-    summary, storage = _summaries(design, catalog, fabric)
+    summary, storage = (None, None) if "reliability" in without else _summaries(design, catalog, fabric)
     roles: dict[str, int] = {}
     for group in design.groups:
         roles[group.group.role] = roles.get(group.group.role, 0) + group.group.count

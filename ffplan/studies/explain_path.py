@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.errors import UsageError
 from ffplan.base.plain import number_at, numbers, plain
 from ffplan.base.record import record
-from ffplan.base.whole import whole
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.design.workload_schema import Workload
+from ffplan.inputs.changes import steps
 from ffplan.inputs.document import Document
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.explanation import Derivation, Explanation, Influence
-from ffplan.studies.design import study_design
+from ffplan.studies.design import LEFT_OUT, study_design
 from ffplan.studies.explain import Subject, derived, influences
 from ffplan.studies.explain_parts import (
     BY_PATH,
@@ -66,12 +66,6 @@ class Question:
     path: str
     workload: Workload | None
     """A workload in place of the design's own."""
-
-
-def _steps_of(path: str) -> list[str | int]:
-    """Return the steps of a path such as `communication[0].bound.time_s`."""
-    steps = re.findall(r"[^.\[\]]+", path)
-    return [step if (number := whole(step)) is None else number for step in steps]
 
 
 def _unit_of(meaning: str) -> str:
@@ -144,39 +138,41 @@ def _of_assessment(
     design = resolve(question.document, catalog)
     found = study_design(design, catalog, all_scales=True).assessment
     path = _alias(question.path, found)
-    value = number_at(found, _steps_of(path))
+    value = number_at(found, steps(path))
     if value is None:
         known = [*known_paths(found), *TRAINING, *RUN]
         hint = did_you_mean(question.path, known, what="figure")
         raise UsageError(f"ffplan explain: `{question.path}` is no figure of this design; {hint}")
     meaning = meanings(found, path)
     unit = _unit_of(meaning)
-    steps: tuple[Derivation, ...] = ()
+    inner: tuple[Derivation, ...] = ()
     how = ""
     head, _, field = path.partition(".")
     if head == "cost":
-        steps, how = cost_parts(found, field)
+        inner, how = cost_parts(found, field)
         unit = found.cost.currency if found.cost else unit
     elif match := re.fullmatch(r"communication\[([0-9]{1,9})\]\.(algbw_gbyte_s|busbw_gbyte_s|time_s)", path):
-        steps = collective_parts(found.communication[int(match[1])])
+        inner = collective_parts(found.communication[int(match[1])])
         how = "message over time" if match[2] == "algbw_gbyte_s" else ""
     else:
         make = BY_PATH.get(path)
-        steps = make(found) if make else ()
+        inner = make(found) if make else ()
     place = PLACES.get(path, "")
     if path == "fabric.bisection_gbyte_s" and found.fabric.family == "dragonfly":
         place = "ffplan.fabric.sizing.dragonfly:dragonfly_bisection"
     if place:
-        root = derived(path, value, unit, place, steps)
+        root = derived(path, value, unit, place, inner)
     else:
         root = Derivation(
-            label=path, value=value, unit=unit, formula=how, source="", place="", binds=False, steps=steps
+            label=path, value=value, unit=unit, formula=how, source="", place="", binds=False, steps=inner
         )
 
     every = "scales[" in path
+    part = re.split(r"[.\[]", path)[0]
+    without = LEFT_OUT - {"reliability" if part == "storage" else part}
 
     def evaluate(changed: ResolvedDesign, parts: Catalog) -> float | None:
-        return number_at(study_design(changed, parts, all_scales=every).assessment, _steps_of(path))
+        return number_at(study_design(changed, parts, all_scales=every, without=without).assessment, steps(path))
 
     subject = Subject(document=question.document, catalog=question.catalog, evaluate=evaluate)
     moved = influences(subject, value, _entries(catalog), step) if value else ((), 0)
@@ -238,13 +234,13 @@ def _of_training(
     field = question.path.partition(".")[2]
     label, unit, meaning = TRAINING[question.path]
     value = float(getattr(report.rows[0], field))
-    steps = training_parts(report)
+    inner = training_parts(report)
     if question.path in PLACES:
-        root = derived(label, value, unit, PLACES[question.path], steps)
+        root = derived(label, value, unit, PLACES[question.path], inner)
     else:
         how = "sum of the parts" if field == "step_s" else "batch and sequence over the step"
         root = Derivation(
-            label=label, value=value, unit=unit, formula=how, source="", place="", binds=False, steps=steps
+            label=label, value=value, unit=unit, formula=how, source="", place="", binds=False, steps=inner
         )
     plan = keep(report)
     gpus = workload_gpus(design, design.workload)

@@ -70,7 +70,7 @@ def software_of(
             their software.
 
     Raises:
-        InputError: where there is no such stack.
+        InputError: where there is no such stack, or the stack names a table of kernels that does not exist.
     """
     rates = part.training
     stack = None
@@ -78,10 +78,24 @@ def software_of(
         stack = catalog.get(SoftwareStack, named, document, path)
     elif usual and rates is not None and rates.stack is not None:
         stack = catalog.get(SoftwareStack, rates.stack, catalog.entry(part.id).document, ("training", "stack"))
+    if stack is not None:
+        _check_tables(catalog, stack)
     kernels = None
     if rates is not None and rates.kernels is not None:
         kernels = catalog.get(AttentionRates, rates.kernels, catalog.entry(part.id).document, ("training", "kernels"))
     return Software(stack, kernels, named is not None)
+
+
+def _check_tables(catalog: Catalog, stack: SoftwareStack) -> None:
+    """Refuse a stack that names kernels of a table that does not exist.
+
+    Raises:
+        InputError: located in the file of the stack.
+    """
+    known = catalog.ids_of("attention-rates")
+    for table in stack.attention:
+        if table not in known:
+            catalog.get(AttentionRates, table, catalog.entry(stack.id).document, ("attention", table))
 
 
 def stack_of_source(catalog: Catalog, title: str) -> str | None:

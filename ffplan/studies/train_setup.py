@@ -9,6 +9,7 @@ from ffplan.base.formatting import GIB, plural
 from ffplan.base.record import record
 from ffplan.catalog.models import Model
 from ffplan.catalog.parts import Accelerator
+from ffplan.design.presets import PRESETS
 from ffplan.design.training import PlanFields
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.results.design import SCHEMA_VERSION, CatalogFile
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.training.group_collectives import Cluster
 
+EXPERT_FIELDS = ("expert_tensor", "imbalance", "dispatcher", "dispatch_dtype")
+"""Fields of a plan that mean nothing to a model without experts."""
 RESERVED_BYTES = 2.0 * GIB
 """Device memory that driver, libraries and fragments take where no limit is given [byte]."""
 
@@ -105,6 +108,21 @@ def software_for(design: ResolvedDesign, catalog: Catalog, part: Accelerator, pl
     return software_of(catalog, part, plan.stack, design.document)
 
 
+def _refuse_expert_fields(plan: PlanFields) -> None:
+    """Refuse what would have no effect on a model without experts, where the plan itself says it.
+
+    Raises:
+        RefusedError: where it does.
+    """
+    preset, fields = PRESETS.get(plan.preset or "", {}), type(plan).model_fields
+    without = {"expert_tensor": (None, plan.tensor)}
+    for name in EXPERT_FIELDS:
+        value = getattr(plan, name)
+        if value not in (*without.get(name, ()), fields[name].default, preset.get(name)):
+            message = f"{name} {value} of a model without experts; leave it out"
+            raise RefusedError(message, infeasible=False, fields=(name,))
+
+
 def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, transformer: Transformer) -> TrainSetup:
     """Return workload and machine.
 
@@ -119,12 +137,8 @@ def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, t
         raise RefusedError(
             "`bucket_mib` is of convolutional networks; leave it out", infeasible=False, fields=("bucket_mib",)
         )
-    if transformer.experts is None and plan.expert_tensor not in (None, plan.tensor):
-        raise RefusedError(
-            f"expert_tensor {plan.expert_tensor} of a model without experts; leave it out",
-            infeasible=False,
-            fields=("expert_tensor",),
-        )
+    if transformer.experts is None:
+        _refuse_expert_fields(plan)
     if (plan.zero == 3 or plan.offload == "parameters") and plan.reduces_whole:
         raise RefusedError(
             f"{plan.reducer} has no scatter, which ZeRO 3 needs; leave out `reducer`",

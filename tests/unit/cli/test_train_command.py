@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support import ROOT, ffplan, valid
+from tests.support import ROOT, ffplan, overlay_part, valid
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -627,3 +627,25 @@ def test_faults_of_a_plan_from_a_pipe_have_a_place() -> None:
 
 
 TRAIN_GPT = "train dgx-a100-10k --model gpt3-175b --gpus 112 --batch 64"
+
+
+@pytest.mark.parametrize("field", ["imbalance: 1.5", "dispatcher: deepep", "dispatch_dtype: fp8", "expert_tensor: 2"])
+def test_fields_of_experts_are_refused_without_experts(field: str, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(f"kind: training-plan\nbatch: 256\n{field}\n")
+    run = ffplan("train", "superpod-h100-4su", "--model", "llama3-8b", "--gpus", "64", "--plan", str(plan))
+    assert run.code == 2
+    assert f"plan.yaml:3:{len(field.partition(' ')[0]) + 2}: error: {field.replace(':', '')} of a model" in run.err
+
+
+def test_a_preset_may_say_more_than_a_dense_model_needs() -> None:
+    run = ffplan("train", "superpod-h100-4su", "--model", "llama3-8b", "--batch", "512", "--preset", "deepseek")
+    assert "of a model without experts" not in run.err
+
+
+def test_a_stack_that_names_no_table_of_kernels_is_refused(tmp_path: Path) -> None:
+    overlay_part(tmp_path, "llm-foundry-2023", ("attention-h100: triton", "attention-h1oo: triton"))
+    run = ffplan(f"{LLAMA} --batch 256 --stack llm-foundry-2023 --catalog", str(tmp_path))
+    assert run.code == 2
+    assert "llm-foundry-2023.yaml:13:53: error:" in run.err
+    assert "did you mean `attention-h100`" in run.err

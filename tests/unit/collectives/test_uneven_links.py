@@ -9,6 +9,7 @@ import pytest
 
 from ffplan.collectives.inside_node import exchange_factor, link_factor
 from ffplan.collectives.rank_layout import RankLayout
+from ffplan.collectives.trees import tree
 from ffplan.node.host_copies import host_copies
 from ffplan.node.link_graph import link_graph
 from tests.support import host_named
@@ -29,3 +30,11 @@ def test_a_node_without_gpus_or_links_copies_nothing() -> None:
     own = host_named("fire-flyer-2-node")
     assert host_copies(replace(own, pcie=None)) is None
     assert host_copies(replace(own, gpus=())) is None
+
+
+@pytest.mark.parametrize(("server", "apart"), [("fire-flyer-2-node", True), ("dgx-a100-320gb", False)])
+def test_a_tree_s_chain_crosses_sockets_on_pcie_alone(server: str, apart: bool) -> None:
+    """The chain of eight GPUs behind two sockets passes from one to the other once, each way."""
+    lines = tree("allreduce", RankLayout(host=host_named(server), nodes=4, per_node=8))
+    crossing = [line for line in lines if line.resource[0] == "socket_fabric"]
+    assert [(line.inward, line.outward) for line in crossing] == ([(1.0, 1.0)] if apart else [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 import ffplan
 from ffplan.base.errors import InputError
 from ffplan.fabric.routing.job_loads import flows_of, pick_job
+from ffplan.fabric.sizing.leaf_fill import leaf_fill
 from tests.support import ROOT, vary_design, wired
 from tests.support import ffplan as run
 
@@ -85,3 +87,21 @@ def test_uplinks_are_those_that_the_spines_of_a_pod_can_share(tmp_path: Path) ->
     assert (rule.uplinks, rule.downlinks) == (54, 74)
     file = vary_design(tmp_path, "spectrum-x-4096", changed, ("spine: {per_pod: 64}", "spine: {per_pod: 24}"))
     assert "use 1 or 2 or 4 or 13 or 26 or 52" in run("design", str(file)).err
+
+
+def test_links_between_zones_leave_room_on_every_leaf() -> None:
+    """Four links on four leaves of 8 downlinks leave seven ports each: 24 endpoints fill three, and three are left."""
+    own = wired(ROOT / "tests" / "golden" / "small" / "joined.yaml", str(ROOT / "tests" / "golden" / "small" / "parts"))
+    design, tree = own.design, own.fabric.trees[0].tree
+    assert (design.trunk_links, tree.leaf, tree.rule.downlinks) == (4, 4, 8)
+    assert leaf_fill(design, tree, (19, 5)) == [(3, 7), (1, 3)]
+    fewer = replace(tree, leaf=3)  # four links on three leaves: two on one of them
+    assert leaf_fill(design, fewer, (19, 5)) == [(4, 6)]
+
+
+def test_the_first_reason_of_a_grid_is_kept(tmp_path: Path) -> None:
+    """More nodes than ports, and fewer access points than nodes."""
+    path = vary_design(tmp_path, "pcie-a100-three-tier", ("access_points: 1600", "access_points: 1300"))
+    found = ffplan.assess_many(path, {"nodes[0].count": np.array([1200, 1500, 20_000])})
+    assert found.why.tolist()[1:] != found.why.tolist()[2:]
+    assert "too few ports" in found.why[2]

@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.interop import drawing, graph, ibsim, xml_tree
+from ffplan.interop import drawing, graph, ibsim, matrix, xml_tree
 from ffplan.interop.asbuilt.speeds import link_rate
 from ffplan.interop.audit.sides import designed
+from ffplan.interop.logs.bandwidth import read_stream
 from ffplan.interop.logs.links import LANE_GBIT_S, LANES
-from ffplan.interop.logs.nccl_tests import _halves
+from ffplan.interop.logs.nccl_tests import CLOSE, WIDTHS, _halves
 from ffplan.interop.logs.read import read_log
+from ffplan.interop.netbox import ETHERNET
+from ffplan.interop.topology.pcie import CODING
 from tests.support import wired
 
 
@@ -106,3 +109,48 @@ def test_groups_of_a_large_graph_have_names(monkeypatch: pytest.MonkeyPatch) -> 
         wanted += [(f"pod-{pod + 1}-{name} x {count}", name) for pod, count in enumerate(counts)]
     wanted.append((f"core x {int((s.role == 2).sum())}", "core"))
     assert sorted(boxes) == sorted(wanted)
+
+
+def test_bytes_of_the_types_of_nccl_tests() -> None:
+    """Names as the program prints them, with the bytes of the C types and of 8-bit floats."""
+    one = dict.fromkeys(("int8", "uint8", "fp8_e4m3", "fp8_e5m2", "f8e4m3", "f8e5m2"), 1)
+    two, four = dict.fromkeys(("half", "bfloat16"), 2), dict.fromkeys(("int32", "uint32", "float"), 4)
+    assert {**one, **two, **four, **dict.fromkeys(("int64", "uint64", "double"), 8)} == WIDTHS
+
+
+def test_coding_of_pcie_by_generation() -> None:
+    """8b/10b in generations 1 and 2, 128b/130b up to 5, flits of 242 of 256 bytes in 6."""
+    assert CODING == {1: 0.8, 2: 0.8, 3: 128 / 130, 4: 128 / 130, 5: 128 / 130, 6: 242 / 256}
+
+
+def test_interfaces_of_netbox_have_their_rates_in_their_names() -> None:
+    assert all(name.startswith(f"{rate}gbase-x-") for rate, name in ETHERNET.items())
+    assert set(ETHERNET) == {10, 25, 100, 200, 400, 800}
+
+
+def test_the_line_of_a_gpu_s_stream() -> None:
+    with pytest.raises(InputError, match=r"^a.txt:3:1: error: BabelStream with CUDA"):
+        read_stream("BabelStream\nVersion: 5.0\nImplementation: CUDA\nTriad 1 2\n", "a.txt")
+
+
+@pytest.mark.parametrize(("over", "refused"), [(0.030, False), (0.037, True)])
+def test_a_printed_bus_bandwidth_may_be_off_by_its_last_digit(over: float, refused: bool) -> None:
+    """Eight ranks: 0.50 GB/s of algbw are 0.875 of busbw; both are printed with two places, 0.011 (1 + 1.75) in all."""
+    ranks = "".join(f"#  Rank {n:2} Group 0 Pid {n} on a device {n} [0x0{n}] H100\n" for n in range(8))
+    busbw = 0.875 * (1 + CLOSE) + over
+    row = f"1024 256 float sum -1 2.05 0.50 {busbw:.6f} 0 2.05 0.50 {busbw:.6f} 0\n"
+    head = "# nccl-tests all_reduce_perf\n# size count type redop root time algbw busbw #wrong\n"
+    if refused:
+        with pytest.raises(InputError, match="is not algbw"):
+            read_log(ranks + head + row, "all_reduce_perf.txt")
+    else:
+        (found,) = read_log(ranks + head + row, "all_reduce_perf.txt")
+        assert found.value == pytest.approx(busbw)
+
+
+def test_too_many_flows_are_a_fault_of_the_whole_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matrix, "MOST_FLOWS", 1)
+    own = wired("fire-flyer-2")
+    text = "src,dst,bytes\ncompute-0001,compute-0002,1\ncompute-0002,compute-0003,1\n"
+    with pytest.raises(InputError, match=r"m.csv:1:1: error: more than 1 flows"):
+        matrix.read_matrix(text, "m.csv", own.names)

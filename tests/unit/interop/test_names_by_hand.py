@@ -1,0 +1,44 @@
+"""Maps of names, and what tells a switch without one, on fabrics of a few devices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ffplan.base.errors import InputError
+from ffplan.interop.asbuilt.matching import _features
+from ffplan.interop.asbuilt.model import PORTS, BuiltDevice
+from ffplan.interop.asbuilt.names import _by_map, read_map
+
+DESIGNED = ("leaf-1", "compute-1/nic0", "compute-2/nic0", "compute-2/nic1", "spine-9")
+
+
+def led(found: str, designed: str) -> dict[int, int]:
+    """Return where a map leads a device of one name."""
+    device = BuiltDevice(name=found, kind="host", ports=1, line=1)
+    return _by_map([device], DESIGNED, read_map(f"found,designed\n{found},{designed}\n", "map.csv"), "map.csv")
+
+
+def test_a_map_leads_to_a_device_or_to_a_host_with_one_adapter() -> None:
+    assert led("box-a", "leaf-1") == {0: 0}
+    assert led("box-a", "compute-1") == {0: 1}
+    assert led("box-a", "compute-2/nic1") == {0: 3}
+
+
+@pytest.mark.parametrize("wanted", ["compute-2", "compute-3"])
+def test_a_map_to_a_host_of_two_adapters_or_none_is_refused(wanted: str) -> None:
+    with pytest.raises(InputError) as caught:
+        led("box-a", wanted)
+    text = str(caught.value)
+    assert f"`{wanted}`, for `box-a`, is no device of the design" in text
+    assert "the design has names such as `leaf-1` and `spine-9`" in text
+
+
+def test_features_of_a_switch_are_its_ports_and_those_at_the_other_end() -> None:
+    """A cable from port 3 of device 1 to port 5 of device 2, which forwards, and one to port 0 of device 4, a host."""
+    forwards = np.array([False, True, True, False, False])
+    ends = np.array([[1 * PORTS + 3, 2 * PORTS + 5], [1 * PORTS + 4, 4 * PORTS + 0]])
+    found = _features(ends, forwards)
+    assert {device: dict(told) for device, told in found.items()} == {
+        1: {3 * 2 * PORTS + 5 * 2 + 1: 1, 4 * 2 * PORTS + 0 * 2 + 0: 1}
+    }
