@@ -109,7 +109,8 @@ def reported(fabric: str, seed: Callable[[Listing], None], folder: Path) -> str:
         return "the fabric has nothing to do it to\n"
     file = folder / "built.txt"
     file.write_text(built.text())
-    text = printed("audit", str(design), str(file), "--catalog", parts, "--format", "json")
+    command = ("audit", str(design), str(file), "--catalog", parts, "--format", "json")
+    text = printed(*command)
     return text.replace(f"{folder}/", "").replace(f"{FOLDER}/", "")
 
 

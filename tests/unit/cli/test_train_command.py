@@ -633,13 +633,13 @@ TRAIN_GPT = "train dgx-a100-10k --model gpt3-175b --gpus 112 --batch 64"
 def test_fields_of_experts_are_refused_without_experts(field: str, tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(f"kind: training-plan\nbatch: 256\n{field}\n")
-    run = ffplan("train", "superpod-h100-4su", "--model", "llama3-8b", "--gpus", "64", "--plan", str(plan))
+    run = ffplan("train superpod-h100-4su --model llama3-8b --gpus 64 --plan", str(plan))
     assert run.code == 2
     assert f"plan.yaml:3:{len(field.partition(' ')[0]) + 2}: error: {field.replace(':', '')} of a model" in run.err
 
 
 def test_a_preset_may_say_more_than_a_dense_model_needs() -> None:
-    run = ffplan("train", "superpod-h100-4su", "--model", "llama3-8b", "--batch", "512", "--preset", "deepseek")
+    run = ffplan("train superpod-h100-4su --model llama3-8b --batch 512 --preset deepseek")
     assert "of a model without experts" not in run.err
 
 
