@@ -35,7 +35,7 @@ def steps(path: str) -> list[str | int]:
         found.append(int(name) if found and len(name) < 10 and name.isdecimal() else name)
         for place in places:
             if not (place.endswith("]") and len(place) < 10 and place[:-1].isdecimal()):
-                raise UsageError(f"`{path}` is no path; write one such as `nodes[0].count`")
+                raise UsageError(f"`{path[:60]}` is no path; write one such as `nodes[0].count`")
             found.append(int(place[:-1]))
     return found
 

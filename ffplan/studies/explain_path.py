@@ -138,7 +138,10 @@ def _of_assessment(
     design = resolve(question.document, catalog)
     found = study_design(design, catalog, all_scales=True).assessment
     path = _alias(question.path, found)
-    value = number_at(found, steps(path))
+    try:
+        value = number_at(found, steps(path))
+    except UsageError:  # it is no path at all
+        value = None
     if value is None:
         known = [*known_paths(found), *TRAINING, *RUN]
         hint = did_you_mean(question.path, known, what="figure")
