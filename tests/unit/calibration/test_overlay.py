@@ -60,6 +60,7 @@ def test_sources_of_what_was_kept() -> None:
     assert other.units.source == "calibration-start"
     assert own.overlap is not None
     assert str(own.overlap.note).endswith("range 1 % to 37 %")
+    assert "range" not in str(own.memory.note)
     assert part(overlaid()).sources["calibration"].title == "ours"
 
 

@@ -43,6 +43,11 @@ def test_the_readme_of_3fs() -> None:
     assert set(rates.write) == {"NICs of the servers"}
 
 
+def test_rates_of_drives_need_not_be_whole() -> None:
+    rates = storage_rates(servers=3, nic_gbyte_s=50.0, drive_read=6.5, drive_write=5.5, copies=2, efficiency=1.0)
+    assert (rates.read["drives"], rates.write["drives"]) == (19.5, 8.25)
+
+
 def test_a_transfer_takes_the_least_rate() -> None:
     assert transfer_seconds(1e12, {"drives": 100.0, "NICs": 50.0}) == (20.0, "NICs")
     many, name = transfer_seconds(np.array([1e12, 2e12]), {"drives": 100.0, "NICs": np.array([200.0, 50.0])})

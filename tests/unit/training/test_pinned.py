@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from ffplan.catalog.models import Convolution
 from ffplan.training.axes import AXES, MICRO, POWERS
+from ffplan.training.conv_layers import conv_kept_bytes
 from ffplan.training.model_flops import layer_weights
 from ffplan.training.rooflines import (
     data_parallel_tokens,
@@ -13,7 +17,9 @@ from ffplan.training.rooflines import (
     sharded_tokens,
     tensor_parallel_ways,
 )
+from ffplan.training.step import step_parts
 from tests.support import shape_named
+from tests.unit.training.test_step import run
 
 
 def values(name: str, model: str, gpus: int = 64, domain: int = 8) -> tuple[int, ...]:
@@ -107,3 +113,21 @@ def test_gradients_are_reduced_as_asked_else_as_kept(kept: str, reduced: str | N
 
     fields = {"grad_dtype": kept, "batch": 8, **({"grad_reduce_dtype": reduced} if reduced else {})}
     assert float(np.asarray(parallel_plans(PlanFields.model_validate(fields), 8.0).wire_bytes)) == wire
+
+
+@pytest.mark.parametrize(("tensor", "more"), [(1.0, 0.0), (8.0, 8 * 96 * 2.0)])
+def test_only_tensor_parallel_layers_take_longer_to_launch(tensor: float, more: float) -> None:
+    """A host that takes far longer than the device: two seconds more for each of 96 layers and eight micro-batches."""
+    item = run(tensor=tensor, expert_tensor=tensor, data=64.0 / tensor, pipeline=1.0, batch=8 * 64.0 / tensor)
+    waits = [
+        float(step_parts(replace(item, speeds=replace(item.speeds, launch=100.0, launch_parallel=each)))["launches"])
+        for each in (2.0, 0.0)
+    ]
+    assert waits[0] - waits[1] == pytest.approx(more)
+
+
+def test_a_pooling_keeps_eight_bytes_for_each_position() -> None:
+    """A layer of 64 outputs of 112 x 112 numbers of 2 bytes, pooled 2 x 2: 3,136 x 64 positions of 2 + 8 bytes more."""
+    plain = Convolution(name="first", inputs=3, outputs=64, kernel=7, size=112, count=1)
+    pooled = plain.model_copy(update={"pool": 2})
+    assert conv_kept_bytes([pooled], 2.0) - conv_kept_bytes([plain], 2.0) == 10 * 64 * 56 * 56
