@@ -76,6 +76,20 @@ def test_opensm_judges_single_switches_and_chains_by_what_it_can(tiers: int, cou
     assert (found(report, "hosts"), found(report, "switches")) == ([str(count)], [str(tiers)])
 
 
+def test_cores_of_several_groups_are_loaded_as_opensm_loads_them(tmp_path: Path) -> None:
+    """Pods of three leaves with two spines, four groups of uplinks each: a core takes links of several groups."""
+    need("ibsim", "opensm")
+    small = ROOT / "tests" / "golden" / "small"
+    text = (small / "racks.yaml").read_text().replace("count: 16, per_rack: 2", "count: 15, per_rack: 3")
+    (tmp_path / "racks.yaml").write_text(text)
+    done = ffplan("verify --with opensm --format json --catalog", str(small / "parts"), str(tmp_path / "racks.yaml"))
+    report = json.loads(done.out)
+    assert done.code == 0, report["checks"]
+    assert found(report, "fat tree") == ["3 tiers, by ftree"]
+    rates = [(item["expected"], item["found"]) for item in report["checks"] if item["check"] == "rate of the ideal"]
+    assert rates == [("41 %", "41 %"), ("100 %", "100 %"), ("50 %", "50 %")]
+
+
 def test_planes_are_subnets_of_their_own(tmp_path: Path) -> None:
     need("ibsim", "opensm")
     code, report = verify(str(vary_design(tmp_path, "fire-flyer-next", ("count: 4096", "count: 96"))), "opensm")

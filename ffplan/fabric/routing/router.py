@@ -30,6 +30,19 @@ HOPS = 12
 """Most links on a path: to the leaf, up and down in either zone, between the zones, and from the leaf."""
 
 
+def _way_back(rank: Ints, tree: TreePaths) -> Ints:
+    """Return the keys for the way down from a core: the number of the link that led up, by group, shape (flows,).
+
+    A core that takes the links of several groups then leads down by the same group, so that all of its links to a pod
+    carry alike.
+    """
+    u, pod = max(1, tree.uplinks), tree.tree.pod
+    if pod is None or not pod.up:  # no cores
+        return rank // u
+    keys: Ints = rank % u * pod.up + rank // u % pod.up
+    return keys
+
+
 class Router:
     """Routes flows over a fabric, healthy or with links lost."""
 
@@ -79,7 +92,7 @@ class Router:
     def static_keys(self, dst: Ints, tree: TreePaths) -> Keys:
         """Return the keys of destination-modulo routing: the rank of the destination in its tree."""
         rank, u = self.rank[dst], max(1, tree.uplinks)
-        return Keys(rank, rank // u, rank // u, rank)
+        return Keys(rank, rank // u, _way_back(rank, tree), rank)
 
     def paths(self, src: Ints, dst: Ints, seed: int | None = None, *, detour: bool = False) -> Routes:
         """Return the path of each flow.
@@ -137,7 +150,7 @@ class Router:
         too."""
         leaf = keys.leaf + keys.leaf // max(1, len(tree.trunk_links))
         spine = leaf // max(1, tree.uplinks)
-        return Keys(leaf, spine, spine, keys.trunk)
+        return Keys(leaf, spine, _way_back(leaf, tree), keys.trunk)
 
     def crossing(self, one: int, two: int, keys: Keys) -> tuple[Ints, Ints] | None:
         """Return the link out of tree `one` and the link into tree `two` that each flow takes between zones.
