@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from tests.golden import commands, test_designs, test_errors, test_small
+from tests.golden import commands, test_audits, test_designs, test_errors, test_small
 from tests.golden.cases import CASES
 from tests.pages import generated_pages
 from tests.support import DESIGNS
@@ -40,20 +40,21 @@ def _golden_texts() -> dict[Path, str]:
 
 
 def _numbers() -> dict[Path, str]:
-    """Numbers of many settings, and what every command says of the small fabrics."""
+    """Numbers of many settings, what every command says of the small fabrics, and audits of them with faults."""
     lines = commands.commands()
     texts = {commands.place(name): commands.printed(*words) for name, words in lines.items()}
     for design in test_small.SMALL:
         for name, words in test_small.commands().items():
             texts[test_small.EXPECTED / design / f"{name}.txt"] = test_small.said(design, *words)
-    return texts
+    with tempfile.TemporaryDirectory() as scratch:
+        return {**texts, **test_audits.reports(Path(scratch))}
 
 
 def main() -> None:
     """Write every generated file, once all of them could be made."""
     texts = {**generated_pages(), **_golden_texts(), **_numbers()}
-    kept = (test_designs.EXPECTED, test_errors.EXPECTED, test_small.EXPECTED, commands.place("x").parent)
-    for folder in kept:
+    golden = (test_designs.EXPECTED, test_errors.EXPECTED, test_small.EXPECTED)
+    for folder in (*golden, test_audits.EXPECTED, commands.FOLDER):
         shutil.rmtree(folder, ignore_errors=True)
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent
 DESIGNS = sorted(path.stem for path in (ROOT / "designs").glob("*.yaml"))
+SMALL = ROOT / "tests" / "golden" / "small"
+"""Designs of fabrics small enough to count by hand, with their parts; see `tests/golden/test_small.py`."""
 
 
 def assess_file(path: Path | str, *overlays: str) -> Assessment:

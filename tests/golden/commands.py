@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Words = tuple[str, ...]
 LINES = ROOT / "tests" / "golden" / "lines.txt"
+FOLDER = ROOT / "tests" / "golden" / "numbers"
+"""What they print."""
 MEASURED = ROOT / "catalogs" / "measurements"
 PROVENANCE = ("catalog", "tool_version", "design_sha256")
 """What a report says of its inputs; every change of a part would change it."""
@@ -61,7 +63,7 @@ def commands() -> dict[str, Words]:
 
 def place(name: str) -> Path:
     """Return where the output of a line is kept."""
-    return ROOT / "tests" / "golden" / "numbers" / f"{name}.txt"
+    return FOLDER / f"{name}.txt"
 
 
 def printed(*words: str) -> str:

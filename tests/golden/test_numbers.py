@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.golden.commands import commands, place, printed
+from tests.golden.commands import FOLDER, commands, place, printed
 
 LINES = commands()
 
@@ -15,5 +15,4 @@ def test_numbers(name: str) -> None:
 
 
 def test_every_kept_output_has_its_line() -> None:
-    root = place("x").parent
-    assert {str(path.relative_to(root).with_suffix("")) for path in root.rglob("*.txt")} == set(LINES)
+    assert {str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.rglob("*.txt")} == set(LINES)

@@ -12,9 +12,8 @@ import json
 import pytest
 
 from tests.golden.commands import printed
-from tests.support import ROOT
+from tests.support import SMALL as FOLDER
 
-FOLDER = ROOT / "tests" / "golden" / "small"
 EXPECTED = FOLDER / "expected"
 SMALL = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 EXPORTS = (
@@ -81,6 +80,11 @@ def commands() -> dict[str, tuple[str, ...]]:
 @pytest.mark.parametrize("command", sorted(commands()))
 def test_a_small_fabric(name: str, command: str) -> None:
     assert said(name, *commands()[command]) == (EXPECTED / name / f"{command}.txt").read_text()
+
+
+def test_every_kept_output_has_its_command() -> None:
+    kept = {(path.parent.name, path.stem) for path in EXPECTED.rglob("*.txt")}
+    assert kept == {(name, command) for name in SMALL for command in commands()}
 
 
 @pytest.mark.parametrize("name", SMALL)

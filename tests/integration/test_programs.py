@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ffplan.interop.programs import find_library, running, wait_for
-from tests.support import ROOT, ffplan, vary_design
+from tests.support import ROOT, SMALL, ffplan, vary_design
 
 pytestmark = pytest.mark.integration
 
@@ -79,10 +79,9 @@ def test_opensm_judges_single_switches_and_chains_by_what_it_can(tiers: int, cou
 def test_cores_of_several_groups_are_loaded_as_opensm_loads_them(tmp_path: Path) -> None:
     """Pods of three leaves with two spines, four groups of uplinks each: a core takes links of several groups."""
     need("ibsim", "opensm")
-    small = ROOT / "tests" / "golden" / "small"
-    text = (small / "racks.yaml").read_text().replace("count: 16, per_rack: 2", "count: 15, per_rack: 3")
+    text = (SMALL / "racks.yaml").read_text().replace("count: 16, per_rack: 2", "count: 15, per_rack: 3")
     (tmp_path / "racks.yaml").write_text(text)
-    done = ffplan("verify --with opensm --format json --catalog", str(small / "parts"), str(tmp_path / "racks.yaml"))
+    done = ffplan("verify --with opensm --format json --catalog", str(SMALL / "parts"), str(tmp_path / "racks.yaml"))
     report = json.loads(done.out)
     assert done.code == 0, report["checks"]
     assert found(report, "fat tree") == ["3 tiers, by ftree"]

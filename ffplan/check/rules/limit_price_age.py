@@ -30,9 +30,8 @@ def check(examined: Examined) -> Iterator[Finding]:
         yield design.document.finding(
             RULE.id,
             ("limits", "price_age"),
-            f"{number(100 * share, 2)} % of the cost rests on prices up to {plural(oldest, 'month')} old, above the "
-            f"limit of {number(12 * limit)} month{'s' if 12 * limit != 1 else ''}: "
-            f"{listed(f'`{part}`' for part in sorted(old))}",
+            f"{number(100 * share, 2)} % of the cost rests on prices up to {plural(oldest, 'month')} old; the "
+            f"limit is {number(12 * limit)}: {listed(f'`{part}`' for part in sorted(old))}",
             "overlay a price book of newer quotes with `--catalog`",
         )
 

@@ -61,7 +61,7 @@ def test_amounts_of_two_currencies_have_no_order() -> None:
 
 def test_an_age_of_one_month_is_one_month() -> None:
     run = ffplan("check", str(ROOT / "tests" / "golden" / "tight.yaml"), "--today", "2026-11-23")
-    assert "months old, above the limit of 1 month: `hgx-h100-8nic`" in run.out
+    assert "months old; the limit is 1: `hgx-h100-8nic`" in run.out
 
 
 def test_what_would_hold_more_names_no_tier_that_would_not(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import ffplan
 from ffplan.base.errors import InputError
 from ffplan.fabric.routing.job_loads import flows_of, pick_job
 from ffplan.fabric.sizing.leaf_fill import leaf_fill
-from tests.support import ROOT, vary_design, wired
+from tests.support import ROOT, SMALL, vary_design, wired
 from tests.support import ffplan as run
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def test_uplinks_are_those_that_the_spines_of_a_pod_can_share(tmp_path: Path) ->
 
 def test_links_between_zones_leave_room_on_every_leaf() -> None:
     """Four links on four leaves of 8 downlinks leave seven ports each: 24 endpoints fill three, and three are left."""
-    own = wired(ROOT / "tests" / "golden" / "small" / "joined.yaml", str(ROOT / "tests" / "golden" / "small" / "parts"))
+    own = wired(SMALL / "joined.yaml", str(SMALL / "parts"))
     design, tree = own.design, own.fabric.trees[0].tree
     assert (design.trunk_links, tree.leaf, tree.rule.downlinks) == (4, 4, 8)
     assert leaf_fill(design, tree, (19, 5)) == [(3, 7), (1, 3)]
