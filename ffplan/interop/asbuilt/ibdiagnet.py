@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.whole import whole
 from ffplan.interop.asbuilt.model import UNSAID, Builder, fault, rows_of
-from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, signalled
+from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES, signalled
 
 if TYPE_CHECKING:
     from ffplan.interop.asbuilt.model import AsBuilt
@@ -19,10 +19,6 @@ _NAME = re.compile(r"\{([^{}]*)\}")
 _PHY = re.compile(r"\bPHY=([0-9]{1,3})x")
 _SPEED = re.compile(r"\bSPD=([0-9.]{1,12})")
 _KINDS = {"SW": "switch", "RT": "router"}
-_WIDTHS = {1: 1, 2: 4, 4: 8, 8: 12, 16: 2}
-"""Lanes by the code of LinkWidthActv; InfiniBand specification, PortInfo."""
-_SPEEDS = {1: "SDR", 2: "DDR", 4: "QDR", 256: "FDR", 512: "EDR", 1024: "HDR", 2048: "NDR", 4096: "XDR"}
-"""Speed by the code of LinkSpeedActv; recalled but for 2048, which files of NDR switches have."""
 _NODE_KINDS = {"1": "host", "2": "switch", "3": "router"}
 
 
@@ -118,7 +114,7 @@ def read_db_csv(text: str, file: str) -> AsBuilt:
         builder.device(guid.lower(), title or guid, kind, _whole(row, "NumPorts"), line)
     rates: dict[tuple[str, int], tuple[int, float]] = {}
     for _, row in tables.get("PORTS", []):
-        lanes, speed = _WIDTHS.get(_whole(row, "LinkWidthActv"), 0), _SPEEDS.get(_whole(row, "LinkSpeedActv"))
+        lanes, speed = WIDTH_CODES.get(_whole(row, "LinkWidthActv"), 0), SPEED_CODES.get(_whole(row, "LinkSpeedActv"))
         key = (row.get("NodeGuid", "").lower(), _whole(row, "PortNum"))
         rates[key] = (lanes, lanes * LANE_GBIT_S[speed] if speed else 0.0)
     for line, row in tables.get("LINKS", []):

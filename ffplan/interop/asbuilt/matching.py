@@ -72,7 +72,8 @@ def matched(
     """Return the place of every device as built in the design.
 
     Devices with a known name are anchors. What is wired to a port of an anchor is the device that the design has there;
-    most votes win. Where no anchor is near, the switch whose ports fit best is taken for one, if what follows agrees.
+    most votes win. Where no anchor is near, a switch that is wired like no other is taken for one, else the one with
+    most links, at the place that its ports fit best, if what follows agrees.
 
     Args:
         known: places by name.
@@ -162,7 +163,7 @@ def _anchored(
     if not open_built or not open_design:
         return False
     here, there = features
-    first = max(open_built, key=lambda n: (degree[n], -n))
+    first = max(_singular(open_built, open_design, features) or open_built, key=lambda n: (degree[n], -n))
     fits = [((here[first] & there.get(n, Counter())).total(), -n) for n in open_design]
     for fit, number in sorted(fits, reverse=True)[:4]:
         if fit == 0:
@@ -175,6 +176,18 @@ def _anchored(
             return True
     place[first] = -2  # no place; it is not tried again
     return len(open_built) > 1
+
+
+def _singular(built: list[int], designed: list[int], features: tuple[Features, Features]) -> list[int]:
+    """Return the switches as built that are wired as exactly one of the design, and as no other as built.
+
+    Leaves of two pods are wired alike; the ports of the cores tell their spines apart.
+    """
+    here, there = (
+        {n: frozenset(of.get(n, {}).items()) for n in own} for own, of in zip((built, designed), features, strict=True)
+    )
+    seen, wanted = Counter(here.values()), Counter(there.values())
+    return [n for n, ports in here.items() if seen[ports] == wanted[ports] == 1]
 
 
 def _alike(place: Ints, ends: Ints, votes: _Votes) -> Bools:

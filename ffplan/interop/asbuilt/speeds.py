@@ -16,12 +16,16 @@ LANE_GBIT_S = {
     "XDR": 200.0,
 }
 """Nominal rate of a lane by the name of its speed [Gb/s]; InfiniBand Trade Association."""
+WIDTH_CODES = {1: 1, 2: 4, 4: 8, 8: 12, 16: 2}
+"""Lanes by the code of LinkWidthActv; InfiniBand specification, PortInfo."""
+SPEED_CODES = {1: "SDR", 2: "DDR", 4: "QDR", 8: "FDR10", 16: "FDR", 32: "EDR"}
+SPEED_CODES |= {256: "FDR", 512: "EDR", 1024: "HDR", 2048: "NDR", 4096: "XDR"}
+"""Speed by the code of LinkSpeedActv: up to 32 as verbs count them, from 256 on as ibdiagnet writes them; recalled but
+for 2048, which files of NDR switches have."""
 _LINK = re.compile(r"\b(1|2|4|8|12)x ?(SDR|DDR|QDR|FDR10|FDR|EDR|HDR|NDR|XDR)\b", re.IGNORECASE)
 _SPELLED = re.compile(r"\b(1|2|4|8|12)x[- ]([0-9]{1,3}(?:\.[0-9]{1,5})?)G\b")
 _WIDTH = re.compile(r"(?<!\S)w=(1|2|4|8|12)\b")
 _CODED = re.compile(r"(?<!\S)(s|e)=([124])\b")
-_CODES = {1: 1, 2: 4, 4: 8, 8: 12}
-"""Lanes by ibsim's code of a width, beside a speed; a width alone is the lanes themselves, as its examples have it."""
 _OLD = {"1": "SDR", "2": "DDR", "4": "QDR"}
 _NEW = {"1": "FDR", "2": "EDR", "4": "HDR"}
 """Speeds by ibsim's codes `s` and `e`."""
@@ -43,7 +47,7 @@ def link_rate(text: str) -> tuple[int, float]:
         return lanes, lanes * signalled(float(found[2]))
     width, speed = _WIDTH.search(text), _CODED.search(text)
     if speed:
-        lanes = _CODES.get(int(width[1]), 0) if width else 4
+        lanes = WIDTH_CODES.get(int(width[1]), 0) if width else 4  # a width without a speed is the lanes themselves
         return lanes, lanes * LANE_GBIT_S[_OLD[speed[2]] if speed[1] == "s" else _NEW[speed[2]]]
     return (int(width[1]), 0.0) if width else (0, 0.0)
 

@@ -7,15 +7,10 @@ import re
 from xml.parsers import expat
 
 from ffplan.base.whole import whole
+from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES, signalled
 from ffplan.interop.logs.measured import refuse, stem
 from ffplan.results.acceptance import Measured
 
-LANES = {1: 1, 2: 4, 4: 8, 8: 12, 16: 2}
-"""Lanes by `LinkWidthActv`."""
-LANE_GBIT_S = {1: 2.5, 2: 5.0, 4: 10.0, 8: 10.0, 16: 14.0, 32: 25.0, 256: 14.0, 512: 25.0, 1024: 50.0, 2048: 100.0}
-LANE_GBIT_S |= {4096: 200.0}
-"""Rate of a lane by `LinkSpeedActv`: QDR and FDR10 10, FDR 14, EDR 25, HDR 50, NDR 100, XDR 200 [Gb/s]."""
-_SPEEDS = {2.5: 2.5, 5.0: 5.0, 10.0: 10.0, 14.0: 14.0, 25.0: 25.0, 50.0: 50.0, 100.0: 100.0, 200.0: 200.0}
 _LST = re.compile(
     r"\{\s*(CA|SW)\b([^}]{0,600}?)\}\s*\{\s*(CA|SW)\b([^}]{0,600}?)\}\s*"
     r"PHY=([0-9]{1,3})x\s+LOG=(\w+)\s+SPD=([0-9.]{1,12})"
@@ -124,8 +119,8 @@ def read_ibdiagnet_lst(text: str, file: str) -> list[Measured]:
         found = _LST.search(words)
         if found is None or found[6].upper() not in ("ACT", "ACTIVE"):
             continue
-        rate = _SPEEDS.get(float(found[7]) if found[7].replace(".", "", 1).isdigit() else -1.0)
-        if rate is None:
+        rate = signalled(float(found[7])) if found[7].replace(".", "", 1).isdigit() else 0.0
+        if not rate:
             refuse(file, line, f"no lane runs at `SPD={found[7]}`", "give the file as ibdiagnet wrote it")
         side = found[4] if found[3] == "CA" else found[2]
         guid, port = _GUID.search(side), _PORT.search(side)
@@ -185,20 +180,21 @@ def read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
         if row.get("PortState", "4") not in ("4", "N/A") or row.get("LinkWidthActv") in (None, "N/A"):
             continue
         width, speed = row["LinkWidthActv"], row.get("LinkSpeedActv", "")
-        lanes = LANES.get(int(width)) if _short(width) else None
-        rate = LANE_GBIT_S.get(int(speed)) if _short(speed) else None
-        if lanes is None or rate is None:
+        lanes = WIDTH_CODES.get(int(width)) if _short(width) else None
+        name = SPEED_CODES.get(int(speed)) if _short(speed) else None
+        if lanes is None or name is None:
             message = f"no link has LinkWidthActv {width} and LinkSpeedActv {speed}"
             refuse(file, line, message, "give the file as ibdiagnet wrote it")
         node = nodes.get(row.get("NodeGuid", ""), {})
-        name = node.get("NodeDesc", row.get("NodeGuid", "unknown")).strip('"') or "unknown"
+        host = node.get("NodeDesc", row.get("NodeGuid", "unknown")).strip('"') or "unknown"
         check = "nic-link"
         if node.get("NodeType") == "2":
             check = joined.get((row.get("NodeGuid", ""), row.get("PortNum", "")), "switch-port")
         if check == "to-nic":
             continue  # the NIC's own port has it
         part = f"port {row.get('PortNum', '')}"
-        found.append(Measured(check=check, value=rate * lanes / GBYTE, host=name, part=part, file=file, line=line))
+        rate = LANE_GBIT_S[name] * lanes / GBYTE
+        found.append(Measured(check=check, value=rate, host=host, part=part, file=file, line=line))
     if not found:
         refuse(file, 1, "no active port", "give the file of a fabric that is up")
     return found

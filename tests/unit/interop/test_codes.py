@@ -10,10 +10,9 @@ import pytest
 
 from ffplan.base.errors import InputError
 from ffplan.interop import drawing, graph, ibsim, matrix, xml_tree
-from ffplan.interop.asbuilt.speeds import link_rate
+from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES, link_rate
 from ffplan.interop.audit.sides import designed
 from ffplan.interop.logs.bandwidth import read_stream
-from ffplan.interop.logs.links import LANE_GBIT_S, LANES
 from ffplan.interop.logs.nccl_tests import CLOSE, WIDTHS, _halves
 from ffplan.interop.logs.read import read_log
 from ffplan.interop.netbox import ETHERNET
@@ -23,11 +22,10 @@ from tests.support import wired
 
 def test_widths_and_speeds_of_the_specification() -> None:
     """InfiniBand Architecture Specification, PortInfo: LinkWidthActive, LinkSpeedActive and its extended codes."""
-    assert {code: LANES[code] for code in (1, 2, 4, 8, 16)} == {1: 1, 2: 4, 4: 8, 8: 12, 16: 2}
-    speeds = {1: 2.5, 2: 5.0, 4: 10.0, 8: 10.0, 16: 14.0, 32: 25.0}
-    assert {code: LANE_GBIT_S[code] for code in speeds} == speeds
+    assert WIDTH_CODES == {1: 1, 2: 4, 4: 8, 8: 12, 16: 2}
+    first = {1: 2.5, 2: 5.0, 4: 10.0, 8: 10.0, 16: 14.0, 32: 25.0}
     extended = {256: 14.0, 512: 25.0, 1024: 50.0, 2048: 100.0, 4096: 200.0}
-    assert {code: LANE_GBIT_S[code] for code in extended} == extended
+    assert {code: LANE_GBIT_S[name] for code, name in SPEED_CODES.items()} == {**first, **extended}
 
 
 @pytest.mark.parametrize(
