@@ -17,6 +17,8 @@ FOLDER = ROOT / ".coverage"
 _ID = re.compile(r"(tests/\S+?\.py)::(\w+)(\[.*\])?")
 _PLAIN = re.compile(r"\[[\w.,:=+/ -]*\]")
 """Parameters that can be named on a command line as they are."""
+NEW = 1.0
+"""Time of a test that was not there when the lines were recorded [s]."""
 
 
 def _name(path: str, test: str, parameters: str) -> str:
@@ -72,6 +74,9 @@ class Cover:
             path = case.get("classname", "").replace(".", "/") + ".py"
             test, bracket, parameters = case.get("name", "").partition("[")
             self.seconds[_name(path, test, bracket + parameters)] += float(case.get("time", 0))
+        named = {_name(found[1], found[2], found[3] or "") for test in there if (found := _ID.fullmatch(test))}
+        self._new = named - set(self.seconds)
+        self.seconds |= dict.fromkeys(self._new, NEW)
         self._lines: dict[str, dict[int, set[str]]] = {}
         self._data = CoverageData(str(FOLDER / "data"))
         self._data.read()
@@ -93,18 +98,23 @@ class Cover:
 
     def tests(self, file: str, line: int) -> list[str]:
         """Return the tests of a line: those of its own room first, then what compares whole outputs, then the others,
-        the fastest first. A line that runs at import alone has the tests of its whole file, and of its room."""
+        the fastest first. A line that runs at import alone has the tests of its whole file, and of its room. Tests
+        that are newer than what was recorded count as tests of every line of their room."""
         by_line = self.lines(file)
         room = file.split("/")[1]
         found = by_line.get(line, set())
+
+        def own(test: str) -> bool:
+            return test.startswith(f"tests/unit/{room}/") or f"test_numbers.py::test_numbers[{room}/" in test
+
+        def turn(test: str) -> tuple[bool, int]:
+            last = 1 if test.startswith("tests/golden/") else 2
+            return test not in near and test not in self._new, 0 if own(test) else last
+
+        near = found
         if not found and line in by_line:
-            found = {test for test in self.seconds if test.startswith(f"tests/unit/{room}/")}.union(*by_line.values())
-        kept = f"test_numbers.py::test_numbers[{room}/"
-
-        def turn(test: str) -> int:
-            if test.startswith(f"tests/unit/{room}/") or kept in test:
-                return 0
-            return 1 if test.startswith("tests/golden/") else 2
-
+            near = set[str]().union(*by_line.values())
+            found = near.union(filter(own, self.seconds))
+        found = found.union(filter(own, self._new))
         known = (test for test in found if test in self.seconds and test in self._there)
         return sorted(known, key=lambda test: (turn(test), self.seconds[test], test))
