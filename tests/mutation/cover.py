@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
 import sys
 from collections import defaultdict
+from functools import cache
 from xml.etree import ElementTree as ET
 
 from coverage import CoverageData
@@ -98,23 +100,33 @@ class Cover:
 
     def tests(self, file: str, line: int) -> list[str]:
         """Return the tests of a line: those of its own room first, then what compares whole outputs, then the others,
-        the fastest first. A line that runs at import alone has the tests of its whole file, and of its room. Tests
-        that are newer than what was recorded count as tests of every line of their room."""
-        by_line = self.lines(file)
+        the fastest first. A line that runs at import has the tests of its whole file, and of its room: which test was
+        the first to import it says nothing. Tests that are newer than what was recorded count as tests of every line
+        of their room."""
+        by_line, constant = self.lines(file), line not in inside_functions(file)
         room = file.split("/")[1]
-        found = by_line.get(line, set())
+        found = set[str]().union(*by_line.values()) if constant else by_line.get(line, set())
 
         def own(test: str) -> bool:
             return test.startswith(f"tests/unit/{room}/") or f"test_numbers.py::test_numbers[{room}/" in test
 
-        def turn(test: str) -> tuple[bool, int]:
-            last = 1 if test.startswith("tests/golden/") else 2
-            return test not in near and test not in self._new, 0 if own(test) else last
+        def turn(test: str) -> int:
+            if own(test):
+                return 0
+            return int(not constant) if test.startswith("tests/golden/") else 2
 
-        near = found
-        if not found and line in by_line:
-            near = set[str]().union(*by_line.values())
-            found = near.union(filter(own, self.seconds))
-        found = found.union(filter(own, self._new))
+        found = found.union(filter(own, self.seconds if constant else self._new))
         known = (test for test in found if test in self.seconds and test in self._there)
         return sorted(known, key=lambda test: (turn(test), self.seconds[test], test))
+
+
+@cache
+def inside_functions(file: str) -> frozenset[int]:
+    """Return the lines of a file in bodies of functions: they run when one is called."""
+    bodies = (
+        body
+        for node in ast.walk(ast.parse((ROOT / file).read_text()))
+        if isinstance(node, ast.FunctionDef)
+        for body in node.body
+    )
+    return frozenset(at for body in bodies for at in range(body.lineno, (body.end_lineno or body.lineno) + 1))

@@ -201,7 +201,8 @@ class Builder:
         rates: Floats = np.frombuffer(self.rates, np.float64) if self.rates else np.zeros(0)
         remarks += self._agree(rows, place)
         ends: Ints = np.sort(renumbered(rows[:, :2], place), axis=1)
-        order = np.lexsort((rates, ends[:, 1], ends[:, 0]))
+        told = np.where(rates > 0, rates, np.inf)  # the lower of two rates; what one end alone says holds for both
+        order = np.lexsort((rows[:, 3] == 0, told, ends[:, 1], ends[:, 0]))
         ends, rates, lanes = ends[order], rates[order], rows[order, 3]
         first = np.ones(len(ends), bool)
         first[1:] = (ends[1:] != ends[:-1]).any(axis=1)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from ffplan.calibration.calibrate import CalibrationRequest, _report
 from ffplan.calibration.fit import (
     BOUNDS,
+    Fit,
     FitError,
     errors,
     figures,
@@ -21,6 +23,7 @@ from ffplan.calibration.fit import (
 )
 from ffplan.calibration.joint import JointFit, joint_errors, joint_fit
 from ffplan.calibration.leave_one_out import leave_one_out
+from ffplan.catalog.training import NAMES
 from ffplan.validation.training_rows import modelled_measure, replayed_times
 from tests.unit.validation.test_training import RUNS, prepared
 
@@ -198,3 +201,38 @@ def test_constants_at_an_end_of_their_range_are_told(share: float, note: str | N
     assert _notes({"matrix": least * share}).get("matrix") == note
     assert _notes({"matrix": most}) == {"matrix": "the most that the fit allows"}
     assert _notes({"matrix": (least * most) ** 0.5}) == {}
+
+
+def test_first_values_lie_inside_their_bounds() -> None:
+    """Rates are parts of a peak, times are seconds of a launch; both are above 0."""
+    for least, most, first in BOUNDS.values():
+        assert 0 < least < first < most <= 1
+
+
+def test_names_of_the_part_stay_with_fitted_figures() -> None:
+    """The stack and the kernels that a catalogue's rates name are those of the fit too."""
+    base = made().accelerator.training
+    assert base is not None
+    found = figures({"matrix": 0.5}, base, 132)
+    assert {name: getattr(found, name) for name in NAMES[1:]} == {name: getattr(base, name) for name in NAMES[1:]}
+    assert base.kernels is not None
+    assert base.stack is not None
+    alone = figures({"matrix": 0.5}, None, 132)
+    assert all(getattr(alone, name) is None for name in NAMES[1:])
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_errors_before_a_fit_need_constants(known: bool) -> None:
+    table = made(TRUE)
+    base = table.accelerator.training if known else None
+    query = CalibrationRequest(accelerator="h100-sxm-80gb", cases=(), names=None, launches=False, start=None, units=132)
+    fitted = Fit(values=TRUE, notes={}, rows=2, before=0.25 if known else None, after=0.0)
+    found = _report(query, fitted, base, 132, [table])
+    (source,) = found.sources
+    if base is None:
+        assert source.before is None
+        assert [item.before for item in found.constants] == [None, None]
+    else:
+        assert source.before == pytest.approx(np.abs(errors([table], base)).mean())
+        assert found.constants[0].before == base.matrix.value
+    assert source.n == 2

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ffplan.check.formats import sarif
 from ffplan.check.limits import unknown_job
-from ffplan.check.rules import fabric_full
+from ffplan.check.rules import fabric_full, fewer_tiers, rate_mismatch, root_port_below_nic
 from ffplan.check.team_limits import _comparable
+from ffplan.check.waivers import comment_waivers
 from ffplan.inputs.quantities import Money
 from tests.support import ROOT, assess_file, document, ffplan, vary_design
 
@@ -76,3 +78,76 @@ def test_what_would_hold_more_names_no_tier_that_would_not(tmp_path: Path) -> No
     assert run.code == 2
     assert "`tiers: 3` holds 16,000 per zone" in run.err
     assert "tiers: 2" not in run.err
+
+
+def below_nic(monkeypatch: pytest.MonkeyPatch, *ports: tuple[str, float | None, bool]) -> list[str]:
+    """Return what is found of root ports with a NIC of 50 GB/s each, a GPU beside it where a switch is there."""
+    node = SimpleNamespace(
+        nic_ids=["nic"],
+        nic_gbyte_s=[50.0],
+        ports=[
+            SimpleNamespace(
+                pcie_switch=switch,
+                gpus=["gpu0"] * switch,
+                nics=["nic", "of-management"],
+                devices=devices,
+                limits=None if rate is None else SimpleNamespace(one_way=SimpleNamespace(value=rate)),
+            )
+            for devices, rate, switch in ports
+        ],
+    )
+    monkeypatch.setattr(root_port_below_nic, "node_of", lambda _: node)
+    compute = SimpleNamespace(position=0, server=SimpleNamespace(id="box"))
+    examined: Any = SimpleNamespace(
+        design=SimpleNamespace(document=document("nodes: [{server: box}]\n"), compute=compute)
+    )
+    return [finding.message for finding in root_port_below_nic.check(examined)]
+
+
+def test_root_ports_of_one_rate_are_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A port whose GPU and NIC share a switch is passed over, and those behind it are not."""
+    words = "of `box` carry 37.5 GB/s, the NICs behind each 50 GB/s"
+    found = below_nic(monkeypatch, ("s", 37.5, True), ("a", 37.5, False), ("b", 37.5, False), ("c", 50.0, False))
+    assert found == [f"the root ports of a and b {words}"]
+    found = below_nic(monkeypatch, ("a", 37.5, False), ("b", 25.0, False), ("c", None, False))
+    assert found == [
+        f"the root port of {name} of `box` carries {rate} GB/s, the NICs behind it 50 GB/s"
+        for name, rate in (("a", "37.5"), ("b", "25"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tiers", "fields", "words"),
+    [
+        (1, {}, ""),
+        (1, {"leaf", "spine"}, " without `oversubscription` and `leaf` and `spine`"),
+        (2, {"leaf", "spine", "core"}, " without `core`"),
+        (2, {"core_policy"}, " without `core_policy`"),
+    ],
+)
+def test_fields_that_speak_of_a_tier_that_goes(tiers: int, fields: set[str], words: str) -> None:
+    fabric = SimpleNamespace(
+        oversubscription=2.0 if "leaf" in fields else 1.0,
+        model_fields_set=fields,
+        spine_oversubscription=1.0,
+        spine=SimpleNamespace(uplinks=None, pod_leaves=None),
+    )
+    design: Any = SimpleNamespace(spec=SimpleNamespace(fabric=fabric))
+    assert fewer_tiers._without(design, tiers) == words
+
+
+def test_parts_of_a_split_link_are_named_each() -> None:
+    assert rate_mismatch._each(1, "parts", "dr4") == "`dr4`"
+    assert rate_mismatch._each(2, "parts", "dr4") == "each of the 2 parts of `dr4`"
+
+
+def test_results_that_code_scanning_takes() -> None:
+    """GitHub's limit of results in a run; see its documentation of SARIF support."""
+    assert sarif.MOST_RESULTS == 25_000
+
+
+def test_a_comment_before_the_last_line_waives_it() -> None:
+    text = "# ffplan: waive fabric-full: grown later\nfabric: 1"
+    (waiver,), faults = comment_waivers(text, "a.yaml", document(text).root)
+    assert not faults
+    assert (waiver.path, waiver.line) == ("fabric", 1)

@@ -422,3 +422,41 @@ def test_switches_of_one_name_need_guids() -> None:
     bare = re.sub(r"(?m)^ {11}[0-9]|(?<===> {6}) [0-9]", lambda found: found[0][:-1] + "0", text)
     with pytest.raises(InputError, match="no LID tells them apart"):
         read_as_built([("x", bare)])
+
+
+HEAD = "# a comment\n\n"
+BROKEN = {
+    "ibnetdiscover": HEAD + 'Switch\t8 "S-a"\t# "leaf-1"\n[1]\t"S-b"[1]\t# "x" 4xNDR\n',
+    "lst": HEAD
+    + "{ CA Ports:01 NodeGUID:a {n1 HCA-1} PN:01 } { SW Ports:24 NodeGUID:b {leaf-1} PN:05 } PHY=4x SPD=100\n{ x }\n",
+    "db_csv": "START_NODES\nNodeDesc,NumPorts,NodeType,NodeGUID\nleaf-1,64,2,0xb\nEND_NODES\nSTART_LINKS\n"
+    "NodeGuid1,PortNum1,NodeGuid2,PortNum2\n0xb,1,0xa,1\nEND_LINKS\n",
+    "topo": HEAD + "MQM9700 leaf-01\n    P1 -4x-NDR-> HCA n1 P1\n    P2 -4x-NDR-> HCA n1\n",
+    "ndt": "StartDevice,StartPort,EndDevice,EndPort,Speed\nleaf-1,P1,n1 HCA-1,P1,4xNDR\nleaf-1,odd,n2 HCA-1,P1,4xNDR\n",
+    "dot": 'graph G {\n"leaf-1":"swp1" -- "n1":"eth0"\n"leaf-1":"swp2" -- "n2"\n}\n',
+    "linkinfo": HEAD + '           1    1[  ] ==( 1X 53.125 Gbps Active/ LinkUp)==>  2  1[  ] "a" ( )\n',
+    "report": HEAD + "SW     1  1 0x0b 4x NDR - CA     2  1 0x0a ( 'leaf-1' - 'n1 mlx5_0' )\n" * 2,
+}
+LINES = {"lst": 4, "db_csv": 7, "topo": 5, "ndt": 3, "dot": 3, "linkinfo": 3, "report": 4, "ibnetdiscover": 4}
+
+
+@pytest.mark.parametrize("form", BROKEN)
+def test_the_line_of_a_fault(form: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_as_built([("x", BROKEN[form])])
+    assert caught.value.findings[0].line == LINES[form], str(caught.value)
+
+
+def test_a_link_without_width_or_speed_and_ends_of_two_rates() -> None:
+    """Of a width or a speed that is not there nothing is said; each end of a db_csv has its own row of PORTS."""
+    row = "{ SW Ports:24 NodeGUID:a {leaf-1} PN:01 } { SW Ports:24 NodeGUID:b {spine-1} PN:0a }"
+    for words, lanes, rate in ((" PHY=4x SPD=100", 4, 400.0), (" SPD=100", 0, 0.0), (" PHY=4x", 4, 0.0)):
+        built = read_as_built([("x", row + words + "\n")])
+        assert (built.lanes.tolist(), built.gbit_s.tolist()) == ([lanes], [rate])
+        assert built.ends.tolist() == [[1, PORTS + 10]]
+    nodes = "START_NODES\nNodeDesc,NumPorts,NodeType,NodeGUID\nleaf-1,64,2,0xb\nspine-1,64,2,0xa\nEND_NODES\n"
+    ports = "START_PORTS\nNodeGuid,PortNum,LinkWidthActv,LinkSpeedActv\n{},1,1,1024\nEND_PORTS\n"
+    cables = "START_LINKS\nNodeGuid1,PortNum1,NodeGuid2,PortNum2\n0xb,1,0xa,1\nEND_LINKS\n"
+    for own in ("0xa", "0xb"):
+        built = read_as_built([("x", nodes + ports.format(own) + cables)])
+        assert (built.lanes.tolist(), built.gbit_s.tolist()) == ([1], [50.0])
