@@ -460,3 +460,50 @@ def test_a_link_without_width_or_speed_and_ends_of_two_rates() -> None:
     for own in ("0xa", "0xb"):
         built = read_as_built([("x", nodes + ports.format(own) + cables)])
         assert (built.lanes.tolist(), built.gbit_s.tolist()) == ([1], [50.0])
+
+
+def test_titles_and_free_ports_of_a_report() -> None:
+    """A row of NODES without a description is named by its guid; a port without a cable is counted."""
+    nodes = "START_NODES\nNodeDesc,NumPorts,NodeType,NodeGUID\nleaf-1,64,2,0xB\n,64,2,0xA\nEND_NODES\n"
+    cables = "START_LINKS\nNodeGuid1,PortNum1,NodeGuid2,PortNum2\n0xb,1,0xa,1\nEND_LINKS\n"
+    built = read_as_built([("x", nodes + cables)])
+    assert [device.name for device in built.devices] == ["leaf-1", "0xA"]
+    rows = "SW     1  1 0x0b 4x NDR - CA     2  1 0x0a ( 'leaf-1' - 'n1 mlx5_0' )\n"
+    for count, words in ((1, "1 port without a cable"), (3, "3 ports without a cable")):
+        free = "".join(f"SW     1 {port:2} 0x0b 4x ???                     'leaf-1'\n" for port in range(5, 5 + count))
+        assert words in read_as_built([("x", rows + free)]).remarks
+
+
+@pytest.mark.parametrize(
+    ("lanes", "rate", "words"),
+    [
+        (4, 400.0, "4x NDR, 400 Gb/s"),
+        (2, 100.0, "2x HDR, 100 Gb/s"),
+        (4, 40.0, "4x QDR, 40 Gb/s"),
+        (4, 300.0, "300 Gb/s"),
+        (0, 400.0, "400 Gb/s"),
+        (4, 0.0, "4x"),
+        (0, 0.0, "unknown"),
+    ],
+)
+def test_words_of_a_rate(lanes: int, rate: float, words: str) -> None:
+    assert rate_words(lanes, rate) == words
+
+
+def test_a_switch_of_a_minigraph_without_links_is_there() -> None:
+    """Routers are switches; a device that is no router and has no link is left out."""
+    link = (
+        '<DeviceLinkBase i:type="DeviceInterfaceLink"><EndDevice>n1</EndDevice><EndPort>eth0</EndPort>'
+        "<StartDevice>leaf-1</StartDevice><StartPort>Ethernet8</StartPort></DeviceLinkBase>"
+    )
+    devices = "".join(
+        f'<Device i:type="{kind}"><Hostname>{name}</Hostname></Device>'
+        for kind, name in (("ToRRouter", "leaf-1"), ("LeafRouter", "spine-1"), ("Server", "n7"))
+    )
+    text = f'<G xmlns:i="http://x"><Hostname>leaf-1</Hostname><D>{link}</D><E>{devices}</E></G>'
+    built = read_as_built([("minigraph.xml", text)])
+    assert [(device.name, device.kind) for device in built.devices] == [
+        ("leaf-1", "switch"),
+        ("n1 eth0", "host"),
+        ("spine-1", "switch"),
+    ]

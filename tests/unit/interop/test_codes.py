@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,10 +13,12 @@ from ffplan.base.errors import InputError
 from ffplan.interop import drawing, graph, ibsim, matrix, xml_tree
 from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES, link_rate
 from ffplan.interop.audit.sides import designed
+from ffplan.interop.job_log import read_jobs
 from ffplan.interop.logs.bandwidth import read_stream
 from ffplan.interop.logs.nccl_tests import CLOSE, WIDTHS, _halves
 from ffplan.interop.logs.read import read_log
 from ffplan.interop.netbox import ETHERNET
+from ffplan.interop.racks import RackKind, rack_drawing
 from ffplan.interop.topology.pcie import CODING
 from tests.support import wired
 
@@ -152,3 +155,54 @@ def test_too_many_flows_are_a_fault_of_the_whole_file(monkeypatch: pytest.Monkey
     text = "src,dst,bytes\ncompute-0001,compute-0002,1\ncompute-0002,compute-0003,1\n"
     with pytest.raises(InputError, match=r"m.csv:1:1: error: more than 1 flows"):
         matrix.read_matrix(text, "m.csv", own.names)
+
+
+def test_racks_stand_on_one_floor() -> None:
+    """Rack units of 7: nodes of 8 units lie from the foot up, in racks of 42 and 20 units with one foot."""
+    tall = RackKind(server="tall", racks=2, nodes=2, units=8, height=42, watts=30e3, limit=40e3)
+    low = RackKind(server="low", racks=1, nodes=1, units=1, height=20, watts=1500.0, limit=None)
+    text = rack_drawing("a", (tall, low))
+    assert text is not None
+    boxes = [
+        (kind, float(y), float(height))
+        for kind, y, height in re.findall(r'rect class="(\w)" x="[\d.]+" y="([\d.]+)" width="\d+" height="(\d+)"', text)
+    ]
+    foot = 44 + 42 * 7
+    assert boxes == [
+        ("z", 44, 294),
+        ("b", foot - 56 + 1, 54),
+        ("b", foot - 112 + 1, 54),
+        ("z", foot - 140, 140),
+        ("b", foot - 7 + 1, 5),
+    ]
+    words = re.findall(r'y="([\d.]+)"[^>]*>([^<]+)</text>', text)
+    assert [item for item in words if item[1] == "8 U"] == [(f"{foot - 28 + 4}", "8 U")]
+    assert not [item for item in words if item[1] == "1 U"]  # no room for it
+    assert {"2 racks of 2 nodes", "1 rack of 1 node", "30.0 of 40 kW at maximum", "1.5 kW at maximum"} <= {
+        item[1] for item in words
+    }
+    assert rack_drawing("a", ()) is None
+
+
+def test_rows_of_a_sheet_are_counted_from_its_heading() -> None:
+    text = "check,host,measured,gpus,size_bytes\nstream,n1,,,\nstream,n2,200,8,64\n"
+    (found,) = read_log(text, "sheet.csv")
+    assert (found.line, found.host, found.value, found.gpus, found.size_bytes) == (3, "n2", 200.0, 8, 64.0)
+
+
+@pytest.mark.parametrize("row", ["0,0,60", "0,1.5,60", "0,1,0", "-1,1,60", "0,1,1e12"])
+def test_rows_that_are_no_job(row: str) -> None:
+    with pytest.raises(InputError, match=r"^jobs.csv:3:1: error: this is no job"):
+        read_jobs(f"arrival_s,gpus,run_s\n5,1,60\n{row}\n", "jobs.csv", 8)
+    arrivals, runs, sizes = read_jobs("arrival_s,gpus,run_s\n5,1,60\n7,8,30\n", "jobs.csv", 8)
+    assert (arrivals.tolist(), runs.tolist(), sizes.tolist()) == ([0.0, 2.0], [60.0, 30.0], [1, 8])
+
+
+def test_time_stamps_of_two_words_are_no_figures() -> None:
+    """Eight or sixteen figures, each perhaps with a date and a time behind."""
+    stamp = ["2026-11-22", "10:00:00"]
+    for count, halves in ((8, 2), (16, 2)):
+        for more in ([], stamp):
+            found = _halves([""] * 5 + [str(n) for n in range(count)] + more)
+            assert [half[0] for half in found] == ["0", str(count // 2)]
+            assert len(found) == halves

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.interop.asbuilt.matching import _features
+from ffplan.interop.asbuilt.matching import _features, _singular
 from ffplan.interop.asbuilt.model import PORTS, BuiltDevice
-from ffplan.interop.asbuilt.names import _by_map, read_map
+from ffplan.interop.asbuilt.names import _by_adapter, _by_map, read_map
 from ffplan.interop.topology.model import PciDevice
 from ffplan.interop.topology.reading import _pci_id, _repeated
 from ffplan.interop.xml_tree import Element
@@ -66,3 +68,32 @@ def test_gpus_that_share_a_bus_id_are_named_once() -> None:
     gpus = [PciDevice(bus=bus, pci_id="", name="", number=None, link=None) for bus in ("a", "b", "a", "", "", "c", "c")]
     assert _repeated(gpus) == ["several GPUs have the bus id a, c: their links cannot be told apart"]
     assert _repeated(gpus[:2]) == []
+
+
+def test_two_adapters_of_one_number_are_left_to_their_wiring() -> None:
+    """Slots are (number, port); a host of the design has two NICs."""
+    for items, wanted in (
+        ([((0, 0), 7), ((1, 0), 8)], {7: 2, 8: 3}),
+        ([((1, 0), 7), ((0, 0), 8)], {7: 3, 8: 2}),
+        ([((0, 0), 7), ((0, 0), 8)], {}),
+        ([((4, 0), 7)], {}),
+    ):
+        found: dict[int, int] = {}
+        _by_adapter(items, [3, 2], DESIGNED, [], found, set())
+        assert found == wanted
+    found = {}
+    _by_adapter([((4, 0), 7), ((6, 0), 8)], [2, 3], DESIGNED, [(4, 0), (6, 0)], found, set())
+    assert found == {7: 2, 8: 3}  # complete hosts number them 4 and 6
+    found, taken = {}, {2}
+    _by_adapter([((0, 0), 7), ((1, 0), 8)], [2, 3], DESIGNED, [], found, taken)
+    assert (found, taken) == ({8: 3}, {2, 3})
+
+
+def test_a_switch_wired_like_no_other() -> None:
+    """Devices 1 and 2 are wired alike, 3 like nothing in the design, 4 like device 40 alone."""
+    alike, odd, own = Counter({11: 2}), Counter({12: 1}), Counter({13: 1, 14: 1})
+    built = {1: alike, 2: alike, 3: odd, 4: own}
+    designed = {10: alike, 20: alike, 40: Counter(own)}
+    assert _singular([1, 2, 3, 4], [10, 20, 40], (built, designed)) == [4]
+    assert _singular([1, 2, 3, 4], [10, 20], (built, designed)) == []
+    assert _singular([1, 3, 4], [10, 40], (built, designed)) == [1, 4]
