@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ffplan.base.formatting import plural
+
 EXIT_OK = 0
 EXIT_FINDINGS = 1
 EXIT_INVALID = 2
@@ -76,6 +78,10 @@ class UsageError(FfplanError):
     exit_code = EXIT_INVALID
 
 
+MOST_SHOWN = 100
+"""Most faults of one message; all are kept beside it."""
+
+
 class InputError(FfplanError):
     """An input file is wrong; carries a finding for each fault."""
 
@@ -83,7 +89,10 @@ class InputError(FfplanError):
 
     def __init__(self, *findings: Finding) -> None:
         self.findings = tuple(sorted(set(findings), key=lambda finding: finding.sort_key))
-        super().__init__("\n".join(str(finding) for finding in self.findings))
+        shown = [str(finding) for finding in self.findings[:MOST_SHOWN]]
+        if (more := len(self.findings) - MOST_SHOWN) > 0:
+            shown.append(f"and {plural(more, 'more fault')}")
+        super().__init__("\n".join(shown))
 
 
 def located(rule: str, file: str, place: tuple[int, int], message: str, remedy: str) -> InputError:
