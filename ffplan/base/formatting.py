@@ -44,9 +44,9 @@ def kilowatts(value: float) -> str:
     return f"{number(value)} kW" if value < 10_000 else f"{number(value / 1e3)} MW"
 
 
-def plural(count: int, word: str) -> str:
-    """Return a count with its word, such as `1 row` and `2 rows`."""
-    return f"{count:,} {word}{'s' if count != 1 else ''}"
+def plural(count: int, word: str, many: str = "") -> str:
+    """Return a count with its word, such as `1 row`, `2 rows` and `2 leaves`; `many` is the word of several, if odd."""
+    return f"{count:,} {word if count == 1 else many or f'{word}s'}"
 
 
 def article(word: str) -> str:

@@ -79,7 +79,7 @@ def _shown(pods: list[_Pod]) -> list[tuple[_Pod, str]]:
 
 
 def _switches(count: int, role: str) -> str:
-    return f"{count:,} {role} switch{'es' if count != 1 else ''}"
+    return plural(count, f"{role} switch", f"{role} switches")
 
 
 def _node_words(design: ResolvedDesign, position: int, count: int, ports: int) -> str:

@@ -17,7 +17,7 @@ from ffplan.interop.ibsim import netlist
 from ffplan.interop.programs import find_library, find_program, run_program, running, wait_for
 
 if TYPE_CHECKING:
-    from ffplan.base.array_math import Bools
+    from ffplan.base.array_math import Bools, Ints
     from ffplan.fabric.wiring.names import Names
     from ffplan.fabric.wiring.network import Network
 
@@ -33,6 +33,8 @@ _REASON = re.compile(
 )
 _ENGINE = re.compile(r"osm_ucast_mgr_process: (\S+) tables configured on all switches")
 _SIZE = re.compile(r"Fabric has (\d+) CAs, \d+ CA ports .*, (\d+) switches")
+FIRST_GUID = 0x200000
+"""GUID that ibsim gives the first switch of a netlist; the others follow."""
 ENGINES = ("ftree", "updn", "minhop", "dfsssp", "nue")
 """Routing engines of OpenSM 3.3.23 that route trees."""
 
@@ -92,6 +94,10 @@ def bring_up(network: Network, names: Names, inside: Bools, limit_s: float, engi
                 "LD_PRELOAD": library,
             }
             command = [opensm, "-o", "-R", engine, "-D", "0x43", "-f", str(folder / "osm.log"), "-F", os.devnull]
+            if len(roots := roots_given(network, inside)) and engine == "ftree":
+                own = FIRST_GUID + np.searchsorted(switches, roots)
+                (folder / "roots").write_text("".join(f"{guid:#x}\n" for guid in own.tolist()))
+                command += ["-a", str(folder / "roots")]
             run_program(command, folder, limit_s, env)
         return _read(network, names, inside, folder)
 
@@ -115,6 +121,23 @@ def _read(network: Network, names: Names, inside: Bools, folder: Path) -> Subnet
         switches_by_rank=tuple(ranks[key] for key in sorted(ranks)),
         tables=read_tables(dumped, network, names, inside) if dumped else None,
     )
+
+
+def roots_given(network: Network, inside: Bools) -> Ints:
+    """Return the roots that OpenSM's ftree engine must be given, shape (roots,); none where it finds them.
+
+    It counts tiers from the hosts: a leaf without one seems a root to it, and it refuses the tree.
+
+    Args:
+        network: the fabric.
+        inside: the devices of the subnet.
+    """
+    switches: Ints = np.flatnonzero(inside[: len(network.switches)])
+    if not inside[network.bare_leaves()].any():
+        return switches[:0]
+    role = network.switches.role[switches]
+    found: Ints = switches[role == role.max()]
+    return found
 
 
 def read_tables(text: str, network: Network, names: Names, inside: Bools) -> Forwarding:

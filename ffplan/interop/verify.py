@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.errors import UsageError
-from ffplan.base.formatting import percent
+from ffplan.base.formatting import percent, plural
 from ffplan.fabric.routing.all_to_all import all_to_all_loads
 from ffplan.fabric.routing.forwarding import Tracer
 from ffplan.fabric.routing.job_loads import JobNodes, flows_of, pick_job
 from ffplan.fabric.routing.link_loads import flow_loads, outcome
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.sizing.striping import striping_notes
+from ffplan.fabric.wiring.network import CORE, ROLES
 from ffplan.interop import opensm, slurm, slurmctld
 from ffplan.interop.ibsim import subnet
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import Check, VerifyReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -200,8 +201,20 @@ def verify_opensm(
         version=version,
         passed=passed,
         checks=tuple(checks),
-        notes=striping_notes(design),
+        notes=(*striping_notes(design), *_bare_notes(fabric, engines)),
     )
+
+
+def _bare_notes(fabric: WiredFabric, engines: tuple[str, ...]) -> Iterator[str]:
+    """Yield what OpenSM must be told of a fabric with leaves that have no host yet."""
+    network = fabric.network
+    bare = len(network.bare_leaves())
+    if bare and "ftree" in engines:
+        top = ROLES[int(network.switches.role[network.switches.role <= CORE].max())]
+        yield (
+            f"{plural(bare, 'leaf', 'leaves')} without a host: OpenSM's ftree engine takes such leaves for roots and "
+            f"refuses the tree, unless its option `root_guid_file` names the {top} switches, as it did here."
+        )
 
 
 def _parts(fabric: WiredFabric, engine: str) -> list[tuple[int, int | None]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.fabric.family import routing_of
 from ffplan.fabric.routing import job_loads
@@ -113,6 +114,9 @@ def holds_for(wired: WiredDesign, routing: str) -> str:
         return "paths fixed by destination; switches with ECMP hash by flow instead: --routing ecmp"
     if uneven(wired.plan):
         return "our rule, near to OpenSM's ftree engine, which refuses this tree: `ffplan verify --engine all`"
+    if bare := len(wired.fabric.network.bare_leaves()):
+        leaves = plural(bare, "leaf has", "leaves have")
+        return f"OpenSM's ftree engine, if `root_guid_file` names its roots: {leaves} no host; see `ffplan verify`"
     return "OpenSM's ftree engine; minhop, its default, can be far slower: `ffplan verify --engine all`"
 
 

@@ -76,6 +76,19 @@ def test_opensm_judges_single_switches_and_chains_by_what_it_can(tiers: int, cou
     assert (found(report, "hosts"), found(report, "switches")) == ([str(count)], [str(tiers)])
 
 
+def test_leaves_without_a_host_are_given_roots() -> None:
+    """Left to itself, ftree takes the empty leaf of each zone for a root; the loads under its tables are ours."""
+    need("ibsim", "opensm")
+    done = ffplan("verify --with opensm --format json", str(SMALL / "apart.yaml"), "--catalog", str(SMALL / "parts"))
+    report = json.loads(done.out)
+    assert done.code == 0, report["checks"]
+    assert found(report, "fat tree") == ["3 tiers, by ftree"] * 2
+    assert found(report, "switches by tier") == ["4 + 8 + 8"] * 2
+    rates = [(item["expected"], item["found"]) for item in report["checks"] if item["check"] == "rate of the ideal"]
+    assert rates == [("100 %", "100 %"), ("100 %", "100 %"), ("67 %", "67 %")] * 2
+    assert any("root_guid_file" in words for words in report["notes"])
+
+
 def test_cores_of_several_groups_are_loaded_as_opensm_loads_them(tmp_path: Path) -> None:
     """Pods of three leaves with two spines, four groups of uplinks each: a core takes links of several groups."""
     need("ibsim", "opensm")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
 from ffplan.base.errors import InputError
+from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.design.schema import CorePolicy
 from ffplan.fabric.sizing.tree_plan import plan_trees
@@ -38,7 +39,7 @@ def _uneven_tree(tree: Tree) -> str:
     assert tree.pod is not None
     groups, up = tree.pod.spines, tree.pod.up * (tree.rule.uplinks // tree.pod.spines)
     if tree.last_pod is not None and tree.full_pods:
-        return f"the last pod has {tree.last_pod.leaves} leaves, the others {tree.pod.leaves}"
+        return f"the last pod has {plural(tree.last_pod.leaves, 'leaf', 'leaves')}, the others {tree.pod.leaves}"
     if tree.last_pod is None and (tree.core % groups or up % (tree.core // groups)):
         return f"the {up} uplinks of a spine cannot be dealt evenly over {tree.core / groups:g} cores"
     return ""
@@ -87,7 +88,7 @@ def difference(switches: int, other: int) -> str:
     """Return a number of switches with its difference to another, such as `1,400 switches, 80 more`."""
     more = other - switches
     ending = f", {abs(more):,} {'more' if more > 0 else 'fewer'}" if more else ", as many"
-    return f"{other:,} switch{'' if other == 1 else 'es'}{ending}"
+    return f"{plural(other, 'switch', 'switches')}{ending}"
 
 
 def policy_words(policy: str, totals: dict[str, int]) -> str:

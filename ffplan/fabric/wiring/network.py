@@ -124,6 +124,10 @@ class Network:
         """Return the number of switches of a role."""
         return int((self.switches.role == role).sum())
 
+    def bare_leaves(self) -> Ints:
+        """Return the leaves without an endpoint, as clusters have that are not full yet, shape (leaves,)."""
+        return np.setdiff1d(np.flatnonzero(self.switches.role == LEAF), self.endpoints.leaf)
+
     def links_by_tier(self) -> dict[str, int]:
         """Return the number of links of each tier that has any."""
         counts = np.bincount(self.links.tier, minlength=len(TIERS)).tolist()

@@ -68,7 +68,7 @@ def _absent_part(found: Sides, have: Capacity, part: set[int]) -> AuditCause:
     return AuditCause(
         kind="absent-part",
         severity="error",
-        what=f"{plural(len(names), 'switch').replace('switchs', 'switches')} that are joined were not found "
+        what=f"{plural(len(names), 'switch', 'switches')} that are joined were not found "
         f"({first_few(names)}), with {plural(len(part) - len(names), 'endpoint')}: a plane, a zone, or a pod",
         where=tuple(names),
         do=("give the files of every plane and zone, or compare one (--plane, --zone)",),

@@ -211,6 +211,24 @@ def test_links_between_zones_are_told_where_ftree_leaves_them_out(monkeypatch: p
     assert {item.subject.partition(":")[0] for item in joined} == {"zones joined, dfsssp"}
 
 
+def test_leaves_without_a_host_need_roots_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """25 hosts of 30 ports a zone: leaf 8 of each zone has none. Its 4 cores are the last of 20 switches."""
+    own = small("apart")
+    network = own.fabric.network
+    assert [own.names.switch(leaf) for leaf in network.bare_leaves().tolist()] == ["z1-leaf-8", "z2-leaf-8"]
+    for zone in (0, 1):
+        roots = opensm.roots_given(network, subnet(network, 0, zone))
+        assert [own.names.switch(root) for root in roots.tolist()] == [f"z{zone + 1}-core-{n}" for n in (1, 2, 3, 4)]
+    assert not len(opensm.roots_given(small("floor").fabric.network, subnet(small("floor").fabric.network, 0, 0)))
+    monkeypatch.setattr(
+        opensm, "bring_up", lambda net, _names, inside, _limit, engine: seen_of(net, inside, engine, {})
+    )
+    (note,) = [words for words in report("ftree", "apart").notes if "root_guid_file" in words]
+    assert note.startswith("2 leaves without a host: ")
+    assert "names the core switches" in note
+    assert not [words for words in report("nue", "apart").notes if "root_guid_file" in words]
+
+
 def test_a_log_and_a_dump_of_opensm(tmp_path: Path) -> None:
     own = small("single")
     network = own.fabric.network
