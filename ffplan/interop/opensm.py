@@ -57,19 +57,20 @@ class Subnet:
     tables: Forwarding | None
 
 
-def bring_up(network: Network, names: Names, inside: Bools, limit_s: float, engine: str = "ftree") -> Subnet:
+def bring_up(network: Network, names: Names, inside: Bools, run: tuple[str, float], *, rooted: bool = False) -> Subnet:
     """Bring up part of a fabric with OpenSM and read back its forwarding tables.
 
     Args:
         network: the fabric.
         names: names of its devices.
         inside: the devices of the subnet, shape (switches + endpoints,).
-        limit_s: time limit of each program [s].
-        engine: routing engine of OpenSM, one of `ENGINES`.
+        run: routing engine of OpenSM, one of `ENGINES`, and the time limit of each program [s].
+        rooted: name the top switches as roots (`root_guid_file`); ftree then takes trees that are not pure.
 
     Raises:
         UsageError: where a program is missing, fails or takes too long.
     """
+    engine, limit_s = run
     ibsim, opensm = find_program("ibsim", "ibsim-utils"), find_program("opensm", "opensm")
     library = find_library("libumad2sim.so", "libumad2sim0")
     first = len(network.switches)
@@ -94,8 +95,8 @@ def bring_up(network: Network, names: Names, inside: Bools, limit_s: float, engi
                 "LD_PRELOAD": library,
             }
             command = [opensm, "-o", "-R", engine, "-D", "0x43", "-f", str(folder / "osm.log"), "-F", os.devnull]
-            if len(roots := roots_given(network, inside)) and engine == "ftree":
-                own = FIRST_GUID + np.searchsorted(switches, roots)
+            if rooted:
+                own = FIRST_GUID + np.searchsorted(switches, roots(network, inside))
                 (folder / "roots").write_text("".join(f"{guid:#x}\n" for guid in own.tolist()))
                 command += ["-a", str(folder / "roots")]
             run_program(command, folder, limit_s, env)
@@ -123,18 +124,14 @@ def _read(network: Network, names: Names, inside: Bools, folder: Path) -> Subnet
     )
 
 
-def roots_given(network: Network, inside: Bools) -> Ints:
-    """Return the roots that OpenSM's ftree engine must be given, shape (roots,); none where it finds them.
-
-    It counts tiers from the hosts: a leaf without one seems a root to it, and it refuses the tree.
+def roots(network: Network, inside: Bools) -> Ints:
+    """Return the switches of the top tier of a subnet, shape (roots,).
 
     Args:
         network: the fabric.
         inside: the devices of the subnet.
     """
     switches: Ints = np.flatnonzero(inside[: len(network.switches)])
-    if not inside[network.bare_leaves()].any():
-        return switches[:0]
     role = network.switches.role[switches]
     found: Ints = switches[role == role.max()]
     return found

@@ -21,7 +21,7 @@ from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import Check, VerifyReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -85,9 +85,12 @@ def _compare(
 
 def _subnet(
     design: ResolvedDesign, fabric: WiredFabric, names: Names, part: tuple[int, int | None], run: tuple[str, float]
-) -> tuple[str, list[Check]]:
-    """Bring up one subnet; `part` is its plane and zone, all zones where None, `run` the engine and the time limit."""
-    network, (plane, zone), (engine, limit_s) = fabric.network, part, run
+) -> tuple[str, list[Check], str]:
+    """Bring up one subnet; `part` is its plane and zone, all zones where None, `run` the engine and the time limit.
+
+    Where ftree refuses the tree as it is, it gets the roots by name. Returns version, checks, and why it needed them.
+    """
+    network, (plane, zone), (engine, _) = fabric.network, part, run
     where = [f"plane {plane + 1}"] if fabric.planes > 1 else []
     where += [f"zone {zone + 1}" if zone is not None else "zones joined"] if fabric.zones > 1 else []
     title = ", ".join(where) or "fabric"
@@ -98,9 +101,18 @@ def _subnet(
             f"{title} has {devices:,} switches and ports of hosts; a subnet of InfiniBand has {MOST_LIDS:,} addresses"
         )
         raise UsageError(f"ffplan verify: {words}: split it into planes or zones, or join subnets by routers")
-    seen = opensm.bring_up(network, names, inside, limit_s, engine)
     first = len(network.switches)
     ranks = opensm.expected_ranks(network, inside)
+    seen, refused = opensm.bring_up(network, names, inside, run), ""
+    if (
+        engine == "ftree"
+        and len(ranks) > 1
+        and max(ranks) > 1
+        and (seen.engine, seen.switches_by_rank) != (engine, ranks)
+    ):
+        refused = seen.reason or f"it finds tiers of {' + '.join(map(str, seen.switches_by_rank)) or 'nothing'}"
+        rooted = opensm.bring_up(network, names, inside, run, rooted=True)
+        seen, refused = (rooted, refused) if rooted.engine == engine else (seen, "")
     checks = [
         _check(title, "subnet comes up", "yes", "yes" if seen.up else "no"),
         _check(title, "hosts", f"{int(inside[first:].sum()):,}", f"{seen.hosts:,}"),
@@ -112,9 +124,9 @@ def _subnet(
         checks += _fat_tree(title, seen, ranks)
     if seen.tables is None:
         checks.append(Check(subject=title, check="forwarding tables", expected="read back", found="none", passed=False))
-        return seen.version, checks
+        return seen.version, checks, refused
     hops = 2 * len(ranks) - 1 if engine == "ftree" else MOST_SWITCHES
-    return seen.version, checks + _tables(design, fabric, title, seen, hops)
+    return seen.version, checks + _tables(design, fabric, title, seen, hops), refused
 
 
 def _fat_tree(title: str, seen: opensm.Subnet, ranks: tuple[int, ...]) -> list[Check]:
@@ -184,11 +196,13 @@ def verify_opensm(
         )
     engines, limit_s = run
     checks: list[Check] = []
+    reasons: dict[str, None] = {}
     version, parts = "", [(engine, part) for engine in engines for part in _parts(fabric, engine)]
     for number, (engine, part) in enumerate(parts):
         step(number, len(parts), "subnets")
-        version, made = _subnet(design, fabric, names, part, (engine, limit_s))
+        version, made, refused = _subnet(design, fabric, names, part, (engine, limit_s))
         checks += made
+        reasons |= {refused: None} if refused else {}
     if fabric.interzone and engines == ("ftree",):
         links = f"{fabric.network.links_by_tier()['interzone']:,}"
         found = "in none of these subnets; --engine dfsssp joins the zones"
@@ -201,20 +215,21 @@ def verify_opensm(
         version=version,
         passed=passed,
         checks=tuple(checks),
-        notes=(*striping_notes(design), *_bare_notes(fabric, engines)),
+        notes=(*striping_notes(design), *_root_notes(fabric, reasons)),
     )
 
 
-def _bare_notes(fabric: WiredFabric, engines: tuple[str, ...]) -> Iterator[str]:
-    """Yield what OpenSM must be told of a fabric with leaves that have no host yet."""
+def _root_notes(fabric: WiredFabric, reasons: Iterable[str]) -> Iterator[str]:
+    """Yield what OpenSM must be told of a fabric whose trees its ftree engine refused for some reasons."""
     network = fabric.network
-    bare = len(network.bare_leaves())
-    if bare and "ftree" in engines:
+    for reason in reasons:
         top = ROLES[int(network.switches.role[network.switches.role <= CORE].max())]
         yield (
-            f"{plural(bare, 'leaf', 'leaves')} without a host: OpenSM's ftree engine takes such leaves for roots and "
-            f"refuses the tree, unless its option `root_guid_file` names the {top} switches, as it did here."
+            f"OpenSM's ftree engine takes this tree for none, or for another ({reason}), unless its option "
+            f"`root_guid_file` names the {top} switches: these checks are with it."
         )
+    if bare := len(network.bare_leaves()):
+        yield f"{plural(bare, 'leaf has', 'leaves have')} no host; ftree counts tiers from the hosts."
 
 
 def _parts(fabric: WiredFabric, engine: str) -> list[tuple[int, int | None]]:

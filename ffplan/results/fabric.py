@@ -216,7 +216,7 @@ class VerifyReport:
     checks: tuple[Check, ...]
     """Every check."""
     notes: tuple[str, ...]
-    """What OpenSM's ftree engine refuses, the remedy, and the switches of the other core policies."""
+    """What OpenSM's ftree engine refuses as it is, the remedy, and the switches of the other core policies."""
 
 
 @record

@@ -113,7 +113,10 @@ def holds_for(wired: WiredDesign, routing: str) -> str:
     if wired.design.switch.fabric != "infiniband":
         return "paths fixed by destination; switches with ECMP hash by flow instead: --routing ecmp"
     if uneven(wired.plan):
-        return "our rule, near to OpenSM's ftree engine, which refuses this tree: `ffplan verify --engine all`"
+        return (
+            "our rule; OpenSM's ftree engine takes this tree only where `root_guid_file` names its roots, and can load "
+            "it less evenly: see `ffplan verify`"
+        )
     if bare := len(wired.fabric.network.bare_leaves()):
         leaves = plural(bare, "leaf has", "leaves have")
         return f"OpenSM's ftree engine, if `root_guid_file` names its roots: {leaves} no host; see `ffplan verify`"

@@ -76,7 +76,7 @@ def test_opensm_judges_single_switches_and_chains_by_what_it_can(tiers: int, cou
     assert (found(report, "hosts"), found(report, "switches")) == ([str(count)], [str(tiers)])
 
 
-def test_leaves_without_a_host_are_given_roots() -> None:
+def test_leaves_without_a_host_are_no_roots_where_the_roots_are_named() -> None:
     """Left to itself, ftree takes the empty leaf of each zone for a root; the loads under its tables are ours."""
     need("ibsim", "opensm")
     done = ffplan("verify --with opensm --format json", str(SMALL / "apart.yaml"), "--catalog", str(SMALL / "parts"))
@@ -112,8 +112,8 @@ def test_planes_are_subnets_of_their_own(tmp_path: Path) -> None:
     assert found(report, "hosts") == ["192"] * 4
 
 
-def test_opensm_refuses_uneven_striping_and_the_report_says_why(tmp_path: Path) -> None:
-    """Cores by port count alone are not striped evenly; OpenSM falls back to minhop, and the exit code is 1."""
+def test_opensm_takes_uneven_striping_where_its_roots_are_named(tmp_path: Path) -> None:
+    """Cores by port count alone are not striped evenly: ftree refuses the tree as it is, and says why."""
     need("ibsim", "opensm")
     small = vary_design(
         tmp_path,
@@ -122,10 +122,12 @@ def test_opensm_refuses_uneven_striping_and_the_report_says_why(tmp_path: Path) 
         ("core_policy: per-rail-whole-pods", "core_policy: minimal"),
     )
     code, report = verify(str(small), "opensm")
-    assert code == 1
-    assert not report["passed"]
-    assert "minhop" in found(report, "fat tree")[0]
+    assert code == 0, report["checks"]
+    assert found(report, "fat tree") == ["3 tiers, by ftree"]
     assert found(report, "pairs traced")[0].endswith("in 5 switches")
+    (note,) = [words for words in report["notes"] if "takes this tree for none" in words]
+    assert "Different number of" in note
+    assert "`root_guid_file` names the core switches" in note
 
 
 @pytest.mark.parametrize("engine", ["minhop", "dfsssp", "nue"])

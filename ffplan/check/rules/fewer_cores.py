@@ -29,7 +29,8 @@ def check(examined: Examined) -> Iterator[Finding]:
             RULE.id,
             ("fabric", "tiers"),
             f"even striping of spines over cores takes {mine:,} switches: {', '.join(fewer)}",
-            f"keep it for OpenSM's ftree engine; write `core_policy: {best}` where another engine routes the fabric",
+            f"keep it for even loads; write `core_policy: {best}` where another engine than OpenSM's ftree routes the "
+            "fabric, or its roots are named",
             severity=Severity.INFO,
         )
 
@@ -37,10 +38,10 @@ def check(examined: Examined) -> Iterator[Finding]:
 RULE = Rule(
     id="fewer-cores",
     title="Another core policy would need fewer switches",
-    why="OpenSM's ftree engine needs as many links from a spine to each of its cores. Fabrics with another routing "
-    "engine can do with fewer cores.",
+    why="OpenSM's ftree engine needs as many links from a spine to each of its cores, unless its roots are named. "
+    "Fabrics with another routing engine can do with fewer cores.",
     example="fabric: {tiers: 3, switch: qm8700, core_policy: equal-stripe, ...}  # 10,000 endpoints, 400 cores",
-    fix="Keep even striping for ftree, or name another policy.",
+    fix="Keep even striping for even loads, or name another policy.",
     severity=Severity.INFO,
     check=check,
 )

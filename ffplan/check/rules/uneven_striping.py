@@ -27,7 +27,8 @@ def check(examined: Examined) -> Iterator[Finding]:
         yield design.document.finding(
             RULE.id,
             ("fabric", "tiers"),
-            f"{why}: static routing loads some links more than others, and OpenSM's ftree engine refuses the tree",
+            f"{why}: static routing loads some links more than others, and OpenSM's ftree engine refuses the tree "
+            "unless `root_guid_file` names its roots",
             f"{remedy}; `ffplan route` and `verify` show it",
             severity=Severity.INFO,
         )
@@ -36,8 +37,8 @@ def check(examined: Examined) -> Iterator[Finding]:
 RULE = Rule(
     id="uneven-striping",
     title="Spines and cores of a three-tier tree are not joined evenly",
-    why="Fat-tree routing needs the same number of links from a spine to each of its cores. Without that, OpenSM "
-    "falls back to another engine, and some links carry more.",
+    why="Fat-tree routing needs the same number of links from a spine to each of its cores. Without that, some "
+    "links carry more, and OpenSM falls back to another engine unless its `root_guid_file` names the top switches.",
     example="fabric: {tiers: 3, switch: qm8700, core_policy: minimal, ...}  # 10,000 endpoints, 12.5 cores a group",
     fix="Stripe evenly and fill whole pods, or accept it knowingly.",
     severity=Severity.INFO,

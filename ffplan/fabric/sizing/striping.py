@@ -1,4 +1,4 @@
-"""Even striping of spines over cores, which OpenSM's ftree engine needs, and what each core policy costs."""
+"""Even striping of spines over cores, which OpenSM's ftree engine needs to find the roots, and what policies cost."""
 
 from __future__ import annotations
 
@@ -38,9 +38,11 @@ def uneven(plan: FabricPlan) -> str:
 def _uneven_tree(tree: Tree) -> str:
     assert tree.pod is not None
     groups, up = tree.pod.spines, tree.pod.up * (tree.rule.uplinks // tree.pod.spines)
-    if tree.last_pod is not None and tree.full_pods:
+    if tree.last_pod is not None:
+        if not tree.full_pods:
+            return ""
         return f"the last pod has {plural(tree.last_pod.leaves, 'leaf', 'leaves')}, the others {tree.pod.leaves}"
-    if tree.last_pod is None and (tree.core % groups or up % (tree.core // groups)):
+    if tree.core % groups or up % (tree.core // groups):
         return f"the {up} uplinks of a spine cannot be dealt evenly over {tree.core / groups:g} cores"
     return ""
 
@@ -101,7 +103,7 @@ def policy_words(policy: str, totals: dict[str, int]) -> str:
     mine, others = totals[policy], []
     for name, count in totals.items():
         if count != mine:
-            why = "; OpenSM's ftree engine needs it" if name == EVEN else ""
+            why = "; OpenSM's ftree engine takes it as it is" if name == EVEN else ""
             others.append(f"{count:,} with `{name}` ({abs(count - mine):,} {'more' if count > mine else 'fewer'}{why})")
     return f"{mine:,} switches with `core_policy: {policy}`, {', '.join(others)}" if others else ""
 
@@ -120,6 +122,6 @@ def striping_notes(design: ResolvedDesign) -> tuple[str, ...]:
     if why:
         change = even_change(design, plan)
         remedy = f": write {change.fields} ({difference(plan.switches, change.switches)})" if change else ""
-        notes.append(f"OpenSM's ftree engine refuses this tree, as {why}{remedy}.")
+        notes.append(f"OpenSM's ftree engine refuses this tree unless its roots are named, as {why}{remedy}.")
     words = policy_words(design.spec.fabric.core_policy, totals)
     return (*notes, f"{words}.") if words else tuple(notes)

@@ -97,12 +97,14 @@ def test_compare_says_what_another_policy_costs() -> None:
     done = ffplan("compare fire-flyer-2 dgx-a100-10k --format json")
     notes = json.loads(done.out)["notes"]
     expected = "dgx-a100-10k: 1,320 switches with `core_policy: per-rail-whole-pods`, 1,250 with `minimal` (70 fewer), "
-    assert f"{expected}1,400 with `equal-stripe` (80 more; OpenSM's ftree engine needs it)." in notes
+    assert f"{expected}1,400 with `equal-stripe` (80 more; OpenSM's ftree engine takes it as it is)." in notes
 
 
 def test_what_verify_says_of_the_striping(tmp_path: Path) -> None:
     refused, cost = striping_notes(resolved(dgx(tmp_path)))
-    assert refused.startswith("OpenSM's ftree engine refuses this tree, as the 20 uplinks of a spine cannot be dealt")
+    assert refused.startswith(
+        "OpenSM's ftree engine refuses this tree unless its roots are named, as the 20 uplinks of a spine cannot be"
+    )
     assert "write `core_policy: equal-stripe` (1,400 switches, 80 more)" in refused
     assert "1,250 with `minimal` (70 fewer)" in cost
     (even,) = striping_notes(resolved(dgx(tmp_path, "equal-stripe")))

@@ -102,13 +102,24 @@ def judged(
     changed: dict[str, object] | None = None,
 ) -> tuple[Check, ...]:
     """Return the checks of an OpenSM that reports what is wanted, but for what is changed."""
-
-    def bring_up(network: Network, _names: Names, inside: Bools, limit_s: float, own: str) -> opensm.Subnet:
-        assert limit_s == 7.0
-        return seen_of(network, inside, own, changed or {})
-
-    monkeypatch.setattr(opensm, "bring_up", bring_up)
+    answer(monkeypatch, changed or {}, changed or {})
     return report(engine, name).checks
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, plain: dict[str, object], rooted: dict[str, object]) -> list[bool]:
+    """Let OpenSM report what differs from the faultless, without and with named roots; return which runs had them."""
+    runs: list[bool] = []
+
+    def bring_up(
+        network: Network, _: Names, inside: Bools, run: tuple[str, float], *, rooted: bool = False
+    ) -> opensm.Subnet:
+        assert run[1] == 7.0
+        runs.append(rooted)
+        return seen_of(network, inside, run[0], answers[rooted])
+
+    answers = (plain, rooted)
+    monkeypatch.setattr(opensm, "bring_up", bring_up)
+    return runs
 
 
 def report(engine: str, name: str) -> VerifyReport:
@@ -182,9 +193,7 @@ def test_a_report_that_differs_fails(
 def test_another_engine_that_routed_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     own = judged(monkeypatch, "nue")
     assert failed(own) == []
-    monkeypatch.setattr(
-        opensm, "bring_up", lambda network, _names, inside, _limit, _engine: seen_of(network, inside, "minhop", {})
-    )
+    answer(monkeypatch, {"engine": "minhop"}, {})
     assert failed(report("nue", "floor").checks) == [("routed by", "nue", "minhop")] * 2
 
 
@@ -211,22 +220,33 @@ def test_links_between_zones_are_told_where_ftree_leaves_them_out(monkeypatch: p
     assert {item.subject.partition(":")[0] for item in joined} == {"zones joined, dfsssp"}
 
 
-def test_leaves_without_a_host_need_roots_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """25 hosts of 30 ports a zone: leaf 8 of each zone has none. Its 4 cores are the last of 20 switches."""
-    own = small("apart")
-    network = own.fabric.network
-    assert [own.names.switch(leaf) for leaf in network.bare_leaves().tolist()] == ["z1-leaf-8", "z2-leaf-8"]
+def test_trees_that_are_not_pure_are_tried_with_named_roots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """25 hosts of 30 ports a zone: leaf 8 of each zone has none. Its cores are the last 4 of 20 switches."""
+    network, names = small("apart").fabric.network, small("apart").names
+    assert [names.switch(leaf) for leaf in network.bare_leaves().tolist()] == ["z1-leaf-8", "z2-leaf-8"]
     for zone in (0, 1):
-        roots = opensm.roots_given(network, subnet(network, 0, zone))
-        assert [own.names.switch(root) for root in roots.tolist()] == [f"z{zone + 1}-core-{n}" for n in (1, 2, 3, 4)]
-    assert not len(opensm.roots_given(small("floor").fabric.network, subnet(small("floor").fabric.network, 0, 0)))
-    monkeypatch.setattr(
-        opensm, "bring_up", lambda net, _names, inside, _limit, engine: seen_of(net, inside, engine, {})
+        tops = opensm.roots(network, subnet(network, 0, zone))
+        assert [names.switch(root) for root in tops.tolist()] == [f"z{zone + 1}-core-{n}" for n in (1, 2, 3, 4)]
+    refused: dict[str, object] = {"engine": "minhop", "reason": "Different number of upward port groups"}
+    runs = answer(monkeypatch, refused, {})
+    found = report("ftree", "apart")
+    assert runs == [False, True, False, True]
+    assert found.passed
+    first, second = [words for words in found.notes if "takes this tree for none" in words or "no host" in words]
+    assert "(Different number of upward port groups)" in first
+    assert "`root_guid_file` names the core switches" in first
+    assert second.startswith("2 leaves have no host")
+    runs = answer(monkeypatch, refused, {"engine": "minhop"})
+    found = report("ftree", "apart")
+    assert not found.passed
+    assert (
+        failed(found.checks)
+        == [("fat tree", "3 tiers, by ftree", "3 tiers, by minhop: Different number of upward port groups")] * 2
     )
-    (note,) = [words for words in report("ftree", "apart").notes if "root_guid_file" in words]
-    assert note.startswith("2 leaves without a host: ")
-    assert "names the core switches" in note
-    assert not [words for words in report("nue", "apart").notes if "root_guid_file" in words]
+    assert not [words for words in found.notes if "root_guid_file" in words]
+    runs = answer(monkeypatch, {}, {})
+    assert not [words for words in report("ftree", "floor").notes if "root_guid_file" in words]
+    assert runs == [False, False]
 
 
 def test_a_log_and_a_dump_of_opensm(tmp_path: Path) -> None:

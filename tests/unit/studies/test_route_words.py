@@ -13,7 +13,7 @@ from tests.support import ffplan
     ("design", "options", "words"),
     [
         ("fire-flyer-2", (), "OpenSM's ftree engine; minhop, its default"),
-        ("dgx-a100-10k", (), "which refuses this tree: `ffplan verify --engine all`"),
+        ("dgx-a100-10k", (), "takes this tree only where `root_guid_file` names its roots"),
         ("l40s-8-roce", (), "switches with ECMP hash by flow instead"),
         ("l40s-8-roce", ("--routing", "ecmp"), "hashing flow by flow (ECMP)"),
         ("dragonfly-a100", (), "no engine of OpenSM routes a dragonfly so"),
