@@ -175,7 +175,8 @@ def collective(
 
     Args:
         design: what `load` takes.
-        operation: allreduce, reduce-scatter, all-gather, broadcast, all-to-all, sendrecv, dispatch or combine.
+        operation: allreduce, reduce-scatter, all-gather, broadcast, reduce, all-to-all, gather, scatter, sendrecv,
+            dispatch or combine.
         gpus: ranks, one number or several [1]; all that one job can span if omitted.
         sizes: messages [byte], numbers or texts such as `186MiB`; the design's, or 1 GiB, if omitted.
         library: nccl, hfreduce, hfreduce-nvlink or deepep; the design's first that has the operation if omitted.

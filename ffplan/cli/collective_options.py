@@ -26,7 +26,9 @@ GpusOption = Annotated[
 OperationOption = Annotated[
     str,
     typer.Option(
-        "--op", help="allreduce, reduce-scatter, all-gather, broadcast, all-to-all, sendrecv, dispatch or combine."
+        "--op",
+        help="allreduce, reduce-scatter, all-gather, broadcast, reduce, all-to-all, gather, scatter, sendrecv, "
+        "dispatch or combine.",
     ),
 ]
 LibraryOption = Annotated[

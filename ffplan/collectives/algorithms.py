@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from ffplan.collectives.exchanges import DIRECT, RAIL, SEND
+from ffplan.collectives.exchanges import DIRECT, RAIL, SEND, STAR
 from ffplan.collectives.pat import PAT
 from ffplan.collectives.rings import HIERARCHICAL, RING
 from ffplan.collectives.switch_reduction import NVLS, NVLS_TREE, SHARP
 from ffplan.collectives.trees import TREE
 
-ALGORITHMS = {item.name: item for item in (RING, TREE, NVLS, NVLS_TREE, SHARP, HIERARCHICAL, RAIL, DIRECT, SEND, PAT)}
+_REGISTERED = (RING, TREE, NVLS, NVLS_TREE, SHARP, HIERARCHICAL, RAIL, DIRECT, STAR, SEND, PAT)
+ALGORITHMS = {item.name: item for item in _REGISTERED}
 """Algorithms by name, in the order in which the first of equals wins."""
 OF_TOKENS = ("node-limited", "straight")
 """Ways of sending tokens to experts, see `expert_dispatch`."""

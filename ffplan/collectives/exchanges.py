@@ -1,4 +1,5 @@
-"""Ledgers of exchanges: all-to-all with and without forwarding over NVLink, and sends between neighbours.
+"""Ledgers of exchanges: all-to-all with and without forwarding over NVLink, sends of all to one rank or of one to all,
+and sends between neighbours.
 
 Source:
     [1] NVIDIA nccl-tests, doc/PERFORMANCE.md.
@@ -11,9 +12,10 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import maximum, minimum
 from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
 from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics
-from ffplan.collectives.inside_node import bridged, exchange_factor, ring_lines, unpaired_peers
+from ffplan.collectives.inside_node import bridged, exchange_factor, link_factor, ring_lines, unpaired_peers
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
     from ffplan.collectives.rank_layout import RankLayout
 
 
@@ -87,6 +89,71 @@ def rail_all_to_all(operation: str, job: RankLayout) -> list[Line]:
     return all_to_all(operation, job, rail=True)
 
 
+def _way(operation: str, use: Number) -> tuple[Number, Number]:
+    """Return what comes in at the root and what goes out: a gather brings, a scatter takes away."""
+    return (use, 0.0 * use) if operation == "gather" else (0.0 * use, use)
+
+
+def _root_ports(operation: str, job: RankLayout, root: str, paired: Number, each: Number) -> list[Line]:
+    """Return what the root GPU and its NIC pass through their root ports; in is towards the CPU."""
+    lines = []
+    for port in job.host.ports:
+        here, below = minimum(len(port.gpus), job.per_node), port.pcie_switch and port.gpus
+        gpu, nic = 0.0 * job.ranks, 0.0 * job.ranks
+        if root in port.gpus:
+            gpu = maximum(0.0, ((job.per_node if below else job.ranks) - here) / job.ranks - paired)
+        if job.host.nic_ids[0] in port.nics and not below:
+            nic = each
+        (into, out), (to_root, from_root) = _way(operation, nic), _way(operation, gpu)
+        lines += [
+            Line("through root ports", ("root_port", port.id), into + from_root, out + to_root),
+            Line("between PCIe switches", ("pcie_switch", port.id), into + from_root, out + to_root),
+        ]
+    return lines
+
+
+def star(operation: str, job: RankLayout) -> list[Line]:
+    """Return the ledger of the root of a gather, to which every rank sends its piece, or of a scatter, the way back.
+
+    The root, a GPU with a bridge where there are bridges, takes alone what all others send, by its own NICs.
+
+    Args:
+        operation: gather or scatter.
+        job: the ranks.
+
+    Returns:
+        Lines in bytes per byte of message [1]; a gather comes in, a scatter goes out.
+
+    Equation:
+        (n - p) / n by the NICs of one GPU; (p - 1) / n from the GPUs of its node
+
+    Source:
+        Definition; of n pieces of a message n - p come from other nodes, and one is the root's own.
+    """
+    host, ranks, inner = job.host, job.ranks, job.per_node
+    away, inside = (ranks - inner) / ranks, (inner - 1) / ranks
+    root = host.pairs[0][0] if host.pairs else host.gpus[0]
+    each = away / maximum(1.0, job.nics / inner)
+    lines = on_each("other nodes and the root", "nic", host.nic_ids[:1], *_way(operation, each))
+    lines += on_each("in GPU memory", "hbm", (root,), *_way(operation, inside + away))
+    for cut in job.cuts:
+        lanes = 1.0 / job.nics if cut.name == "leaf_uplinks" else 1.0
+        use = lanes * (cut.sets - 1) / cut.sets + (1.0 - lanes) * away
+        lines.append(Line("across a link cut", (cut.name, "0"), *_way(operation, use * job.several)))
+    if host.joined:
+        lines += on_each("NIC and root", "pcie_link", (root,), *_way(operation, away))
+        factor = exchange_factor(job) if host.links is not None else link_factor(job)
+        return lines + on_each("inside a node", "nvlink_all", (root,), *_way(operation, inside * factor))
+    paired = bridged(job) / ranks
+    lines += on_each("over a bridge", "nvlink_copy", (root,), *_way(operation, paired))
+    lines += on_each("over PCIe", "pcie_peer", (root,), *_way(operation, inside - paired))
+    lines += on_each("GPU and NIC", "gpu_nic_peer", host.nic_ids[:1], *_way(operation, each))
+    if host.sockets_with_gpus > 1:
+        apart = inner / 2 / ranks * (1.0 - bridged(job) * (inner == 2))
+        lines.append(Line("between sockets", ("socket_fabric", "0"), *_way(operation, apart)))
+    return lines + _root_ports(operation, job, root, paired, each)
+
+
 def send_receive(operation: str, job: RankLayout) -> list[Line]:
     """Return the ledger of each rank sending to the next and receiving from the one before.
 
@@ -129,4 +196,5 @@ RAIL = Algorithm(
     figures="ring",
 )
 DIRECT = Algorithm("direct", ("all-to-all",), all_to_all, _latency, figures="ring")
+STAR = Algorithm("star", ("gather", "scatter"), star, _latency, figures="ring")
 SEND = Algorithm("send", ("sendrecv",), send_receive, _latency, figures="ring", channels=True)

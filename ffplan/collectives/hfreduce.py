@@ -1,4 +1,4 @@
-"""HFReduce: reduce in host memory, allreduce over a double binary tree, return to the GPUs.
+"""HFReduce: reduce in host memory, allreduce over a double binary tree, return to the GPUs; or either half of it.
 
 Sources:
     [1] An et al., "Fire-Flyer AI-HPC", arXiv 2408.14158 (SC'24), section IV-D3: the lines of the plain host-memory
@@ -19,6 +19,10 @@ from ffplan.collectives.volumes import depth, mean_tree_load
 if TYPE_CHECKING:
     from ffplan.collectives.rank_layout import RankLayout
     from ffplan.node.host import Host
+
+
+OPERATIONS = ("allreduce", "reduce", "broadcast")
+"""Collectives that HFReduce does."""
 
 
 def hfreduce_ledger(copies: Number, h2d_reads: Number, tree_load: Number) -> tuple[LedgerLine, ...]:
@@ -52,6 +56,42 @@ def hfreduce_ledger(copies: Number, h2d_reads: Number, tree_load: Number) -> tup
     )
 
 
+def one_way_ledger(operation: str, copies: Number, h2d_reads: Number, up: Number) -> tuple[LedgerLine, ...]:
+    """Return the host-memory operations of HFReduce's reduce or broadcast per byte of message, on the mean node.
+
+    Args:
+        operation: reduce or broadcast.
+        copies: message copies that leave the GPUs of a node [1].
+        h2d_reads: host-memory reads that return the result [1].
+        up: bytes that the mean node sends, and receives, u [1]; the root alone sends, or receives, nothing.
+
+    Returns:
+        The lines of `hfreduce_ledger` that are left; their sum is 2 c + 2 + 2 u, or 1 + u + h.
+
+    Equation:
+        reduce: c writes, c reads, 1 write, u reads, u writes, u reads, 1 - u reads for the root's result; broadcast:
+        1 - u writes of the root's message, u reads, u writes, h reads
+
+    Source:
+        Derived from [1] section IV-D3: an allreduce is a reduce and a broadcast. The paper says that HFReduce does
+        both.
+    """
+    send = LedgerLine("IB send, double binary tree", "read", up)
+    receive = LedgerLine("IB receive, double binary tree", "write", up)
+    if operation == "broadcast":
+        first = LedgerLine("D2H landing", "write", 1 - up)
+        return first, send, receive, LedgerLine("H2D", "read", h2d_reads)
+    return (
+        LedgerLine("D2H landing", "write", copies),
+        LedgerLine("CPU reduce-add", "read", copies),
+        LedgerLine("CPU reduce-add result", "write", 1),
+        send,
+        receive,
+        LedgerLine("reduce-add of received data", "read", up),
+        LedgerLine("H2D", "read", 1 - up),
+    )
+
+
 def ledger_total(lines: tuple[LedgerLine, ...]) -> Number:
     """Return the sum of a ledger.
 
@@ -68,6 +108,13 @@ def ledger_total(lines: tuple[LedgerLine, ...]) -> Number:
         [1] section IV-D3: "24 times the original data size".
     """
     return sum(line.operations for line in lines)
+
+
+def _operations(operation: str, copies: Number, h2d_reads: Number, tree_load: Number) -> tuple[LedgerLine, ...]:
+    """Return the host-memory operations of any operation."""
+    if operation == "allreduce":
+        return hfreduce_ledger(copies, h2d_reads, tree_load)
+    return one_way_ledger(operation, copies, h2d_reads, tree_load)
 
 
 def scale_up_groups(host: Host, *, nvlink: bool) -> tuple[int, ...]:
@@ -91,16 +138,20 @@ def _share(host: Host, gpu: str, *, nvlink: bool) -> float:
     return 0.5 if nvlink and any(gpu in pair for pair in host.pairs) else 1.0
 
 
-def hfreduce(job: RankLayout, *, nvlink: bool, memcpy_async: bool = False) -> tuple[list[Line], tuple[LedgerLine, ...]]:
+def hfreduce(
+    job: RankLayout, *, nvlink: bool, memcpy_async: bool = False, operation: str = "allreduce"
+) -> tuple[list[Line], tuple[LedgerLine, ...]]:
     """Return the ledger of HFReduce over all resources, and the host-memory operations of the busiest node.
 
     Nodes stream at the mean load of the trees. The busiest node sends more than that, yet Fig. 7 of the paper shows
-    13.0 GB/s over four nodes, more than twice the message through a NIC of 25 GB/s would allow.
+    13.0 GB/s over four nodes, more than twice the message through a NIC of 25 GB/s would allow. A reduce goes up the
+    trees alone, a broadcast down; what its root copies is counted on the first GPU.
 
     Args:
         job: the ranks, all GPUs of each node.
         nvlink: reduce over NVLink first (HFReduce with NVLink).
         memcpy_async: return results with MemcpyAsync in place of GDRCopy.
+        operation: one of `OPERATIONS`.
 
     Returns:
         Lines in bytes per byte of message [1], and the host-memory operations of the busiest node.
@@ -112,50 +163,55 @@ def hfreduce(job: RankLayout, *, nvlink: bool, memcpy_async: bool = False) -> tu
         An et al., arXiv 2408.14158, sections IV-A, IV-C and IV-D, Fig. 7.
     """
     host = job.host
-    tree = mean_tree_load(job.nodes)
+    up, down = operation != "broadcast", operation != "reduce"
+    ways = up + down
+    tree = ways * mean_tree_load(job.nodes) / 2
     groups = scale_up_groups(host, nvlink=nvlink)
     copies, widest = len(groups), max(groups)
     reads = copies if memcpy_async else min(copies, host.sockets_with_gpus)
     lines = []
-    for item in hfreduce_ledger(copies, reads, tree):
+    for item in _operations(operation, copies, reads, tree):
         each = item.operations / len(host.cpus)
         for number in range(len(host.cpus)):
             into, out = (each, 0.0) if item.kind == "write" else (0.0, each)
             lines.append(Line(item.step, ("host_memory", str(number)), into, out))
     count = len(host.nics)
     lines += [Line("double binary tree", ("nic", name), tree / count, tree / count) for name in host.nic_ids]
-    for gpu in host.gpus:
-        share = _share(host, gpu, nvlink=nvlink)
-        lines.append(Line("D2H and H2D", ("pcie_link", gpu), share, share))
+    root = dict.fromkeys(host.gpus, 0.0) | {host.gpus[0]: 1.0}
+    shares = {gpu: _share(host, gpu, nvlink=nvlink) for gpu in host.gpus}
+    d2h, h2d = shares if up else root, shares if down else root
+    lines += [Line("D2H and H2D", ("pcie_link", gpu), h2d[gpu], d2h[gpu]) for gpu in host.gpus]
     if widest > 1:
         inside = ring_factor(widest)
         lines += [Line("reduce-scatter and allgather", ("nvlink", gpu), inside, inside) for gpu in host.gpus]
     for port in host.ports:
-        use = sum(_share(host, gpu, nvlink=nvlink) for gpu in port.gpus) + tree * len(port.nics) / count
-        lines.append(Line("D2H, H2D and network", ("root_port", port.id), use, use))
-        lines.append(Line("D2H, H2D and network", ("pcie_switch", port.id), use, use))
+        network = tree * len(port.nics) / count
+        into, out = (sum(copied[gpu] for gpu in port.gpus) + network for copied in (d2h, h2d))
+        lines.append(Line("D2H, H2D and network", ("root_port", port.id), into, out))
+        lines.append(Line("D2H, H2D and network", ("pcie_switch", port.id), into, out))
     for cut in job.cuts:
-        use = ring_factor(cut.sets)
+        use = ways * ring_factor(cut.sets) / 2
         lines.append(Line("across a link cut", (cut.name, "0"), use, use))
-    return lines, hfreduce_ledger(copies, reads, double_tree_load(job.nodes))
+    return lines, _operations(operation, copies, reads, ways * double_tree_load(job.nodes) / 2)
 
 
-def pipeline_hops(nodes: Number, zones: Number, zone_hops: Number) -> Number:
+def pipeline_hops(nodes: Number, zones: Number, zone_hops: Number, ways: int = 2) -> Number:
     """Return the stages of HFReduce's pipeline between nodes.
 
     Args:
         nodes: nodes N [1].
         zones: zones that they sit in [1].
-        zone_hops: stages that crossing zones adds [1].
+        zone_hops: stages that crossing zones adds there and back [1].
+        ways: 2 up and down the trees, 1 where a reduce or a broadcast goes one way [1].
 
     Returns:
         Stages [1]; each passes on a chunk at the rate of the NIC.
 
     Equation:
-        2 log2(N) + crossing
+        ways (log2(N) + crossing / 2)
 
     Source:
         Store and forward: a chunk goes up and down the tree. Chunk and crossing are fitted on Fig. 7 of An et al.,
         arXiv 2408.14158.
     """
-    return 2 * depth(nodes) + zone_hops * (zones > 1)
+    return ways * (depth(nodes) + zone_hops / 2 * (zones > 1))

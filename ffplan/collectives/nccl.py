@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from ffplan.node.resources import Resource
 
 
-EXCHANGES = ("all-to-all", "sendrecv")
-"""Operations that begin without the extra time of a call: on eight B200 they take what NCCL's constants give."""
+EXCHANGES = ("all-to-all", "gather", "scatter", "sendrecv")
+"""Operations that begin without the extra time of a call: on eight B200 all-to-all and sendrecv take what NCCL's
+constants give. Gather and scatter are made of the same sends."""
 MANY = 4
 """Nodes from which rings are counted as over many."""
 

@@ -29,7 +29,7 @@ def ring(operation: str, job: RankLayout) -> list[Line]:
     PCIe otherwise; GPUs of one root port are neighbours, so that one flow enters and one leaves each port.
 
     Args:
-        operation: allreduce, reduce-scatter, all-gather or broadcast.
+        operation: allreduce, reduce-scatter, all-gather, broadcast or reduce.
         job: the ranks.
 
     Returns:
@@ -45,7 +45,7 @@ def ring(operation: str, job: RankLayout) -> list[Line]:
     host, load = job.host, bus_factor(operation, job.ranks)
     inside = load * job.shared
     lines = on_nics(job, "ring between nodes", load)
-    lines += on_memory(job, load, load * (1.5 if operation in ("allreduce", "reduce-scatter") else 1.0))
+    lines += on_memory(job, load, load * (1.5 if "reduce" in operation else 1.0))
     lines += on_cuts(job, load)
     each = load * job.several / job.nics
     if host.joined:
@@ -109,7 +109,7 @@ def _hierarchical_latency(at: LatencyFigures) -> Latency:
 
 RING = Algorithm(
     "ring",
-    ("allreduce", "reduce-scatter", "all-gather", "broadcast"),
+    ("allreduce", "reduce-scatter", "all-gather", "broadcast", "reduce"),
     ring,
     _ring_latency,
     protocols=PROTOCOLS,

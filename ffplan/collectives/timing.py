@@ -90,13 +90,14 @@ class TimingGrid:
 
 def _hfreduce_choice(query: CollectiveQuery, job: RankLayout) -> Choice:
     """Return HFReduce as a choice of one: streams at the mean load of the trees, fills them chunk by chunk."""
-    load = mean_tree_load(job.nodes)
-    lines, _ = hfreduce.hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async)
+    ways = 2 if query.operation == "allreduce" else 1
+    load = ways * mean_tree_load(job.nodes) / 2
+    lines, _ = hfreduce.hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async, operation=query.operation)
     spb = 1e-9 / sustained_rate(resources(job.host, job.cuts), lines)
     library = query.library
     chunk = library.chunk.value if library.chunk else 0.0
     extra = library.zone_hops.value if library.zone_hops else 0
-    hops = hfreduce.pipeline_hops(job.nodes, job.zones, extra)
+    hops = hfreduce.pipeline_hops(job.nodes, job.zones, extra, ways)
     slower = (
         load / (job.host.payload_gbyte_s * 1e9) / spb
     )  # a stage passes its chunk on at the rate of the NIC, not of the whole
@@ -150,7 +151,7 @@ def _dispatch_choices(query: CollectiveQuery, job: RankLayout) -> list[Choice]:
 def choices(query: CollectiveQuery, job: RankLayout) -> list[Choice]:
     """Return the algorithms and protocols that the library may choose from."""
     if query.library.method == "hfreduce":
-        runs = query.operation == "allreduce" and query.algorithm is None and query.protocol is None
+        runs = query.operation in hfreduce.OPERATIONS and query.algorithm is None and query.protocol is None
         return [_hfreduce_choice(query, job)] if runs else []
     if query.library.method == "deepep":
         return _dispatch_choices(query, job) if query.operation in OF_TOKENS else []

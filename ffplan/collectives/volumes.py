@@ -9,10 +9,22 @@ from ffplan.catalog.protocols import Protocol
 from ffplan.collectives.bounds import ring_factor
 
 Operation = Literal[
-    "allreduce", "reduce-scatter", "all-gather", "broadcast", "all-to-all", "sendrecv", "dispatch", "combine"
+    "allreduce",
+    "reduce-scatter",
+    "all-gather",
+    "broadcast",
+    "reduce",
+    "all-to-all",
+    "gather",
+    "scatter",
+    "sendrecv",
+    "dispatch",
+    "combine",
 ]
 OPERATIONS: tuple[str, ...] = get_args(Operation)
 """Collectives by the names that the command line takes."""
+IN_PIECES = ("reduce-scatter", "all-gather", "all-to-all", "gather", "scatter")
+"""Collectives whose message is a buffer of one piece for each rank; a rank has its own piece already."""
 OF_TOKENS = ("dispatch", "combine")
 """Collectives that send tokens to experts and back."""
 
@@ -31,15 +43,16 @@ def bus_factor(operation: str, ranks: Number) -> Number:
         busbw / algbw [1], in the shape of `ranks`.
 
     Equation:
-        2 (n - 1) / n for allreduce; (n - 1) / n for reduce-scatter, all-gather and all-to-all; 1 otherwise
+        2 (n - 1) / n for allreduce; (n - 1) / n for `IN_PIECES`; 1 otherwise
 
     Source:
-        NVIDIA nccl-tests, doc/PERFORMANCE.md. The message is the buffer of a rank for allreduce and broadcast, and the
-        whole buffer of n pieces for the others.
+        NVIDIA nccl-tests, doc/PERFORMANCE.md. The message is the buffer of a rank for allreduce, broadcast and reduce,
+        and the whole buffer of n pieces for `IN_PIECES`. Gather and scatter: src/gather.cu and src/scatter.cu, whose
+        root keeps its own piece (recalled).
     """
     if operation == "allreduce":
         return ring_factor(ranks)
-    if operation in ("reduce-scatter", "all-gather", "all-to-all"):
+    if operation in IN_PIECES:
         return (ranks - 1) / ranks
     return 0 * ranks + 1.0
 
@@ -48,7 +61,7 @@ def ring_steps(operation: str, ranks: Number) -> Number:
     """Return the number of hops of a piece on a ring.
 
     Args:
-        operation: allreduce, reduce-scatter, all-gather or broadcast.
+        operation: allreduce, reduce-scatter, all-gather, broadcast or reduce.
         ranks: members n [1].
 
     Returns:

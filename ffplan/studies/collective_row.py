@@ -56,7 +56,7 @@ def ledger_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> list[L
         algorithm: as the choices name it.
     """
     if algorithm == "hfreduce":
-        return hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async)[0]
+        return hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async, operation=query.operation)[0]
     if algorithm in ("node-limited", "straight"):
         assert query.routing is not None
         ledger = expert_dispatch.node_limited if algorithm == "node-limited" else expert_dispatch.straight

@@ -16,7 +16,7 @@ from ffplan.collectives.algorithms import ALGORITHMS
 from ffplan.collectives.bottleneck import solve, sustained_rate, totals
 from ffplan.collectives.expert_dispatch import Routing, expected_hits
 from ffplan.collectives.rank_layout import RankLayout
-from ffplan.collectives.timing import CollectiveQuery, TimingGrid, time_grid
+from ffplan.collectives.timing import CollectiveQuery, TimingGrid, time_choices, time_grid
 from ffplan.fabric.sizing.link_cuts import LinkCut
 from ffplan.node.resources import Resource, resources
 from tests.support import host_named
@@ -36,7 +36,7 @@ SERVERS = (
     "mi300x-8nic",
     "h100-pcie-8gpu",
 )
-OPERATIONS = ("allreduce", "reduce-scatter", "all-gather", "broadcast", "all-to-all", "sendrecv")
+OPERATIONS = ("allreduce", "reduce-scatter", "all-gather", "broadcast", "reduce", "gather", "all-to-all", "sendrecv")
 BY_ALGORITHM = {
     "ring": "allreduce",
     "tree": "allreduce",
@@ -47,6 +47,7 @@ BY_ALGORITHM = {
     "direct": "all-to-all",
     "rail": "all-to-all",
     "send": "sendrecv",
+    "star": "gather",
     "pat": "all-gather",
 }
 servers, nodes = st.sampled_from(SERVERS), st.integers(1, 2048)
@@ -105,6 +106,37 @@ def test_reduce_scatter_and_all_gather_are_no_slower_than_allreduce_on_a_ring(
     assert max(times[:2]) <= times[2] * (1 + 1e-12)
 
 
+@given(servers, st.integers(1, 512), st.floats(1, 1e11))
+def test_a_scatter_is_a_gather_the_other_way_and_neither_beats_what_its_root_sends_of_an_all_to_all(
+    server: str, count: int, size: float
+) -> None:
+    gather, scatter = (grid(server, operation, count, [size]) for operation in ("gather", "scatter"))
+    assert gather.pick(gather.time)[0, 0] == scatter.pick(scatter.time)[0, 0]
+    here = host(server)
+    job = RankLayout(host=here, nodes=count, per_node=here.domain_gpus)
+    sent = totals(ALGORITHMS["direct"].ledger("all-to-all", job))
+    for key, (inward, outward) in totals(ALGORITHMS["star"].ledger("scatter", job)).items():
+        assert max(inward, outward) <= max(sent.get(key, (0.0, 0.0))) * (1 + 1e-12)
+
+
+@given(st.sampled_from(SERVERS[:2]), st.integers(1, 1024), st.booleans(), st.floats(1, 1e10))
+def test_a_reduce_and_a_broadcast_of_hfreduce_take_no_longer_than_an_allreduce(
+    server: str, count: int, memcpy_async: bool, size: float
+) -> None:
+    here, times = host(server), []
+    job = RankLayout(host=here, nodes=count, per_node=8)
+    for operation in ("reduce", "broadcast", "allreduce"):
+        query = CollectiveQuery(
+            operation=operation,
+            library=library("hfreduce"),
+            nvlink=server.endswith("nvlink"),
+            memcpy_async=memcpy_async,
+        )
+        (timed,) = time_choices(query, job, size)
+        times.append(timed.time)
+    assert max(times[:2]) <= times[2] * (1 + 1e-12)
+
+
 @given(servers, st.sampled_from(sorted(ALGORITHMS)), st.integers(1, 512))
 def test_ledgers_send_as_much_as_they_receive_and_nics_carry_what_leaves(
     server: str, algorithm: str, count: int
@@ -120,10 +152,14 @@ def test_ledgers_send_as_much_as_they_receive_and_nics_carry_what_leaves(
         found = both.setdefault(kind, [0.0, 0.0])
         found[0] += float(inward)
         found[1] += float(outward)
-        if kind in ("nic", "nvls") or (kind in ("nvlink", "pcie_peer", "root_port") and not here.pairs):
+        if algorithm == "star":  # the root of a gather sends nothing, but its NIC sends on to it
+            assert outward == 0 or kind in ("root_port", "pcie_switch")
+        elif kind in ("nic", "nvls") or (kind in ("nvlink", "pcie_peer", "root_port") and not here.pairs):
             assert inward == pytest.approx(outward)
         if kind == "nic" and count == 1:
             assert inward == 0
+    if algorithm == "star":
+        return
     for kind in ("nvlink", "pcie_peer", "pcie_switch", "root_port"):  # bridged GPUs send one way, receive the other
         assert both.get(kind, [0.0, 0.0])[0] == pytest.approx(both.get(kind, [0.0, 0.0])[1])
 

@@ -18,8 +18,8 @@ from tests.support import document, host_named
 
 BRIDGED = host_named("fire-flyer-2-node-nvlink")
 NCCL = Catalog().get(Library, "nccl", document("{}"), ())
-ALGORITHM = {"all-to-all": "direct", "sendrecv": "send"}
-OPERATIONS = ("allreduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all", "sendrecv")
+ALGORITHM = {"all-to-all": "direct", "sendrecv": "send", "gather": "star", "scatter": "star"}
+OPERATIONS = ("allreduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all", "gather", "scatter", "sendrecv")
 
 
 @given(st.sampled_from(OPERATIONS), st.integers(1, 200), st.integers(1, 8), st.floats(3, 34), st.booleans(), st.data())

@@ -25,7 +25,17 @@ if TYPE_CHECKING:
 CATALOG = Catalog()
 LIBRARIES = {name: CATALOG.get(Library, name, document("{}"), ()) for name in ("nccl", "rccl", "hfreduce")}
 HOSTS = ("fire-flyer-2-node", "fire-flyer-2-node-nvlink", "dgx-a100-320gb", "hgx-h100-8nic", "mi300x-8nic")
-OPERATIONS = ("allreduce", "all-gather", "reduce-scatter", "broadcast", "all-to-all", "sendrecv")
+OPERATIONS = (
+    "allreduce",
+    "all-gather",
+    "reduce-scatter",
+    "broadcast",
+    "reduce",
+    "gather",
+    "scatter",
+    "all-to-all",
+    "sendrecv",
+)
 
 
 def doubled(host: Host, what: str) -> Host:

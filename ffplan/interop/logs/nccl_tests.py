@@ -20,9 +20,14 @@ OPERATIONS = {
     "reduce_scatter": "reduce-scatter",
     "alltoall": "all-to-all",
     "broadcast": "broadcast",
+    "reduce": "reduce",
+    "gather": "gather",
+    "scatter": "scatter",
     "sendrecv": "sendrecv",
 }
 """Operations by the names of the programs, `_perf` left out; others are not modelled."""
+IN_PIECES = ("all-gather", "reduce-scatter", "all-to-all", "gather", "scatter")
+"""Operations whose message is a buffer of one piece for each rank."""
 WIDTHS = {"int8": 1, "uint8": 1, "half": 2, "bfloat16": 2, "int32": 4, "uint32": 4, "float": 4, "int64": 8}
 WIDTHS |= {"uint64": 8, "double": 8, "fp8_e4m3": 1, "fp8_e5m2": 1, "f8e4m3": 1, "f8e5m2": 1}
 """Bytes of an element by type [byte]."""
@@ -52,14 +57,14 @@ def bus_factor(operation: str, ranks: int) -> float:
         ranks: ranks of the run [1].
 
     Equation:
-        2 (n - 1) / n of allreduce; (n - 1) / n of all-gather, reduce-scatter and all-to-all; 1 of the others
+        2 (n - 1) / n of allreduce; (n - 1) / n of `IN_PIECES`; 1 of the others
 
     Source:
         NVIDIA/nccl-tests, doc/PERFORMANCE.md.
     """
     if operation == "allreduce":
         return 2 * (ranks - 1) / ranks
-    return (ranks - 1) / ranks if operation in ("all-gather", "reduce-scatter", "all-to-all") else 1.0
+    return (ranks - 1) / ranks if operation in IN_PIECES else 1.0
 
 
 def is_nccl_tests(text: str) -> bool:
@@ -78,11 +83,12 @@ def _operation(name: str | None, file: str, line: int) -> str:
 
 
 def _of_name(file: str) -> str | None:
-    """Return the operation that a file's name has."""
+    """Return the operation that a file's name has: the longest of which it holds the whole words."""
     name = file.rpartition("/")[2].lower().replace("-", "_")
     if (program := _COMMAND.search(name)) is not None and program[1] not in OPERATIONS:
         return program[1]
-    return next((item for item in sorted(OPERATIONS, key=len, reverse=True) if item in name), None)
+    known = sorted(OPERATIONS, key=len, reverse=True)
+    return next((item for item in known if re.search(rf"(?<![a-z]){item}(?![a-z])", name)), None)
 
 
 def _other(text: str) -> str:

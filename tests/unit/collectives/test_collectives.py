@@ -13,7 +13,7 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
 from ffplan.collectives.algorithm import LatencyFigures
 from ffplan.collectives.bottleneck import Line, solve, sustained_rate, totals
-from ffplan.collectives.exchanges import all_to_all, rail_all_to_all, send_receive
+from ffplan.collectives.exchanges import all_to_all, rail_all_to_all, send_receive, star
 from ffplan.collectives.expert_dispatch import (
     Routing,
     counted_copies,
@@ -23,7 +23,7 @@ from ffplan.collectives.expert_dispatch import (
     straight,
     token_bytes,
 )
-from ffplan.collectives.hfreduce import hfreduce, pipeline_hops
+from ffplan.collectives.hfreduce import hfreduce, one_way_ledger, pipeline_hops
 from ffplan.collectives.latency import log_latency, ring_latency, switch_latency, transfer_time, tree_latency
 from ffplan.collectives.pat import PAT, pat
 from ffplan.collectives.pods import offloaded_run_time, pod_ring
@@ -59,8 +59,9 @@ def use(lines: list[Line], kind: str) -> tuple[Number, Number]:
 
 def test_bus_factors_of_nccl_tests() -> None:
     assert bus_factor("allreduce", 8) == pytest.approx(1.75)
-    assert [bus_factor(op, 8) for op in ("reduce-scatter", "all-gather", "all-to-all")] == [0.875] * 3
-    assert [bus_factor(op, 8) for op in ("broadcast", "sendrecv")] == [1.0, 1.0]
+    pieces = ("reduce-scatter", "all-gather", "all-to-all", "gather", "scatter")
+    assert [bus_factor(op, 8) for op in pieces] == [0.875] * 5
+    assert [bus_factor(op, 8) for op in ("broadcast", "reduce", "sendrecv")] == [1.0] * 3
     assert ring_steps("allreduce", 8) == 14
     assert ring_steps("all-gather", 8) == 7
 
@@ -189,6 +190,45 @@ def test_all_to_all_over_pcie_shares_root_ports() -> None:
     assert totals(lines)[("root_port", "cpu1-rp1")] == pytest.approx((1.75, 1.75))
 
 
+def test_a_gather_comes_in_at_its_root_and_a_scatter_goes_out() -> None:
+    """32 ranks on four nodes: 24 pieces of 32 come by the root's NIC, 7 over NVLink; a p5 has four NICs a GPU."""
+    job = RankLayout(host=host_named("hgx-h100-8nic"), nodes=4, per_node=8)
+    lines = star("gather", job)
+    assert use(lines, "nic") == use(lines, "pcie_link") == (0.75, 0)
+    assert use(lines, "nvlink_all") == (7 / 32, 0)
+    assert use(lines, "hbm") == (31 / 32, 0)
+    assert use(star("scatter", job), "nic") == (0, 0.75)
+    assert use(star("scatter", job), "nvlink_all") == (0, 7 / 32)
+    assert use(star("gather", replace(job, host=host_named("p5-48xlarge"))), "nic") == (0.75 / 4, 0)
+    cut = (
+        LinkCut(name="leaf_uplinks", label="", sets=2, links=1, gbyte_s=1.0),
+        LinkCut(name="zones", label="", sets=2, links=1, gbyte_s=1.0),
+    )
+    lines = star("gather", replace(job, cuts=cut))
+    assert use(lines, "zones") == (0.5, 0)  # half of the pieces are in the other zone
+    assert use(lines, "leaf_uplinks") == pytest.approx((0.5 / 8 + 0.75 * 7 / 8, 0))  # other rails come up first
+
+
+def test_a_gather_over_pcie_enters_by_the_ports_of_nic_and_root() -> None:
+    """16 ranks on two nodes: 8 pieces come through the NIC's port towards the CPU, all 15 leave it for the root; with
+    bridges, one of them comes over the bridge."""
+    job = RankLayout(host=host_named("fire-flyer-2-node"), nodes=2, per_node=8)
+    found = totals(star("gather", job))
+    assert found[("nic", "nic0")] == found[("gpu_nic_peer", "nic0")] == (0.5, 0)
+    assert found[("pcie_peer", "gpu0")] == (7 / 16, 0)
+    assert found[("socket_fabric", "0")] == (4 / 16, 0)
+    ports = {port.id: port for port in job.host.ports}
+    (root,) = (name for name, port in ports.items() if "gpu0" in port.gpus)
+    (nic,) = (name for name, port in ports.items() if port.nics)
+    assert found[("root_port", root)] == (0, 15 / 16)
+    assert found[("root_port", nic)] == (0.5, 0)
+    assert totals(star("scatter", job))[("root_port", root)] == (15 / 16, 0)
+    bridged = totals(star("gather", replace(job, host=host_named("fire-flyer-2-node-nvlink"), adjacent=1.0)))
+    first = host_named("fire-flyer-2-node-nvlink").pairs[0][0]
+    assert bridged[("nvlink_copy", first)] == (1 / 16, 0)
+    assert bridged[("pcie_peer", first)] == (6 / 16, 0)
+
+
 def test_send_and_receive() -> None:
     lines = send_receive("sendrecv", RankLayout(host=host_named("hgx-h100-8nic"), nodes=2, per_node=8))
     assert use(lines, "nic") == (1, 1)
@@ -235,6 +275,40 @@ def test_hfreduce_uses_every_resource_once_reckoned() -> None:
 def test_pipeline_of_hfreduce() -> None:
     """128 nodes: 14 stages, two more across zones; each passes 5.8 MB on at 24 GB/s, loaded 2 x 127/128 times."""
     assert [pipeline_hops(128, zones, 2) for zones in (1, 2)] == [14, 16]
+    assert [pipeline_hops(128, zones, 2, 1) for zones in (1, 2)] == [7, 8]  # up the trees, or down
+
+
+def test_halves_of_hfreduce() -> None:
+    """Eight copies on four nodes, of which three send: 19.5 operations up, 3.75 down; the root copies once."""
+    up = {line.step: line.operations for line in one_way_ledger("reduce", 8, 2, 0.75)}
+    assert up == {
+        "D2H landing": 8,
+        "CPU reduce-add": 8,
+        "CPU reduce-add result": 1,
+        "IB send, double binary tree": 0.75,
+        "IB receive, double binary tree": 0.75,
+        "reduce-add of received data": 0.75,
+        "H2D": 0.25,
+    }
+    down = [(line.step, line.kind, line.operations) for line in one_way_ledger("broadcast", 8, 2, 0.75)]
+    assert down == [
+        ("D2H landing", "write", 0.25),
+        ("IB send, double binary tree", "read", 0.75),
+        ("IB receive, double binary tree", "write", 0.75),
+        ("H2D", "read", 2),
+    ]
+    job = RankLayout(host=host_named("fire-flyer-2-node"), nodes=4, per_node=8)
+    one, memory = hfreduce(job, nvlink=False, operation="reduce")
+    found = totals(one)
+    assert found[("pcie_link", "gpu0")] == (1, 1)
+    assert found[("pcie_link", "gpu1")] == (0, 1)
+    assert use(one, "nic") == (0.75, 0.75)
+    assert found[("root_port", "cpu1-rp1")] == (2, 0)  # GPU5 and GPU6, towards the CPU
+    assert sum(line.operations for line in memory) == 2 * 8 + 2 + 2  # the busiest node sends all
+    two = totals(hfreduce(job, nvlink=False, operation="broadcast")[0])
+    assert two[("pcie_link", "gpu0")] == (1, 1)
+    assert two[("pcie_link", "gpu1")] == (1, 0)
+    assert two[("root_port", "cpu1-rp1")] == (0, 2)
     job = RankLayout(
         host=host_named("fire-flyer-2-node"), nodes=np.array([128.0]), per_node=np.array([8.0]), zones=np.array([1.0])
     )

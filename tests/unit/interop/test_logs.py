@@ -36,6 +36,18 @@ def test_the_operation_comes_from_the_file_s_name_where_the_log_has_none() -> No
         read_log(RANKS + HEAD + ROW, "reduce-scatter.log")
 
 
+def test_a_file_s_name_has_an_operation_as_whole_words() -> None:
+    root = ROW.replace("139.41", " 79.66").replace("139.94", " 79.97")
+    assert read_log(RANKS + HEAD + root, "reduce_perf.txt")[0].check == "reduce"
+    pieces = ROW.replace("139.41", " 69.70").replace("139.94", " 69.97")
+    assert [read_log(RANKS + HEAD + pieces, f"8-{name}.txt")[0].check for name in ("gather", "scatter")] == [
+        "gather",
+        "scatter",
+    ]
+    with pytest.raises(InputError, match="nothing says which operation"):
+        read_log(RANKS + HEAD + root, "reduced.txt")
+
+
 def test_cycles_and_types_of_one_size_are_averaged_and_wrong_results_doubted() -> None:
     other = ROW.replace("79.66  139.41      0", "80.66  141.16      3")
     (found,) = read_log(RANKS + HEAD + ROW + "# Testing 2 cycle.\n" + other, "all_reduce.txt")
