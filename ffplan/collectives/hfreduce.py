@@ -192,7 +192,8 @@ def hfreduce(
     for cut in job.cuts:
         use = ways * ring_factor(cut.sets) / 2
         lines.append(Line("across a link cut", (cut.name, "0"), use, use))
-    return lines, _operations(operation, copies, reads, ways * double_tree_load(job.nodes) / 2)
+    busiest = double_tree_load(job.nodes)
+    return lines, _operations(operation, copies, reads, busiest if ways > 1 else busiest / 2)
 
 
 def pipeline_hops(nodes: Number, zones: Number, zone_hops: Number, ways: int = 2) -> Number:

@@ -106,6 +106,8 @@ class PlanFields(Frozen):
     """Axes of ranks, innermost first: the first fill a node."""
     offload: Literal["none", "optimizer", "parameters"] = "none"
     """States that host memory holds."""
+    offload_layers: Annotated[int, Field(ge=0, le=10_000)] = 0
+    """Layers of each stage whose activations wait in host memory for the backward pass."""
     bucket_mib: Annotated[float, Field(ge=0.001, le=1e6)] = 25.0
     """Size at which a bucket of a convolutional network's gradients is full and is reduced [MiB]."""
     reducer: Literal["nccl", "rccl", "hfreduce", "hfreduce-nvlink"] | None = None

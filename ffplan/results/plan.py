@@ -65,6 +65,8 @@ class PlanRow:
     """fused or eager."""
     offload: str
     """States that host memory holds."""
+    offload_layers: int
+    """Layers of each stage whose activations wait in host memory."""
     reducer: str
     """Library that reduces gradients."""
 

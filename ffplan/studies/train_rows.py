@@ -64,6 +64,7 @@ def plan_row(sequence: float, plans: ParallelPlans, system: Cluster) -> PlanRow:
         attention="fused" if p.fused_attention else "unfused",
         elementwise="eager" if p.eager else "fused",
         offload=p.offload,
+        offload_layers=int(p.offload_layers),
         reducer=reducer,
     )
 
@@ -87,12 +88,13 @@ def relevant(run: TrainRun | ConvRun) -> list[str]:
     """Return the resources that can matter to a run."""
     host, plans = run.system.host, run.plans
     reduces = run.system.reducer.method == "hfreduce"
+    swaps = plans.offload != "none" or bool(np.any(np.asarray(plans.offload_layers) > 0))
     matters = {
         "host": run.speeds.launch + run.speeds.launch_step > 0,
         "nvlink": host.joined or bool(host.pairs),
         "nic": bool(host.nics),
-        "pcie": not host.joined or reduces or plans.offload != "none",
-        "host_memory": reduces or plans.offload != "none",
+        "pcie": not host.joined or reduces or swaps,
+        "host_memory": reduces or swaps,
         "uplinks": run.system.crossed is not None,
     }
     return [name for name in RESOURCES if matters.get(name, True)]

@@ -239,6 +239,8 @@ class ParallelPlans:
     """Axes of ranks, innermost first."""
     offload: str = "none"
     """none, optimizer or parameters: what host memory holds."""
+    offload_layers: Number = 0.0
+    """Layers of each stage whose activations wait in host memory [1]."""
 
     @property
     def ranks(self) -> Number:
@@ -299,5 +301,6 @@ NUMBERS = (
     "unit_layers",
     "reduced_bytes",
     "optimizer_bytes",
+    "offload_layers",
 )
 """Fields of a plan that are numbers."""

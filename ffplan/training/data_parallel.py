@@ -66,7 +66,7 @@ def _reduced(run: TrainRun, each: MicroBatch, count: Number, extra: Number) -> E
     return ExposedCollectives(again * once + across, gather)
 
 
-def _host_rates(run: TrainRun) -> tuple[float, float]:
+def host_rates(run: TrainRun) -> tuple[float, float]:
     """Return the rate of a rank to its host while all ranks send, and its host memory bandwidth [byte/s]."""
     host = run.system.host
     memory = host.memory_gbyte_s[1] / max(1, len(host.gpus)) * 1e9
@@ -86,7 +86,7 @@ def optimizer(run: TrainRun, count: Number, extra: Number) -> tuple[Number, Numb
     states = p.optimizer_bytes + (4.0 if p.precision == "tf32" else 0.0)  # weights at 32 bits move like a copy
     if p.offload == "none":
         return overlap.optimizer_time(mine, 1.0, run.speeds.stream, states), 0.0
-    link, memory = _host_rates(run)
+    link, memory = host_rates(run)
     time = overlap.host_optimizer_time(mine, 1.0, p.wire_bytes, link, memory)
     if p.offload == "parameters":
         time = time + 2 * p.micro_batches * p.width * mine / link

@@ -30,6 +30,8 @@ WEIGHT = 2.0
 """Bytes of a weight at 16 bits [byte]."""
 KEPT_SCORES = 2
 """Numbers that an unfused score of attention keeps next to its dropout mask: softmax, and the output of dropout."""
+PASSING = 2.0
+"""Layers whose activations are on their way to the host or back: one computes while the other is copied [1]."""
 LOGIT_BYTES = 6.0
 """Bytes that a score over the vocabulary keeps: 2 as computed, 4 at 32 bits."""
 ACTIVATIONS = {"zb-h1": 1.0, "zb-2p": 2.0, "zb-v": 1.0, "v-half": 1 / 2, "v-min": 1 / 3}
@@ -248,9 +250,10 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
 
     Equation:
         weights 2 N, gradients g N, optimizer o N (12 N for Adam at 32 bits), sharded from ZeRO 3, 2, 1 on; layers x
-        kept x micro-batches in flight; 6 T V / t for the output layer on the last stage; a layer's gradients at 16 bits
-        before they are added up; under ZeRO 3 two units whole with their gradients, the embeddings, and the output
-        layer's gradient; one whole layer where element-wise kernels run again
+        kept x micro-batches in flight, of layers whose activations are on the host two of one micro-batch; 6 T V / t
+        for the output layer on the last stage; a layer's gradients at 16 bits before they are added up; under ZeRO 3
+        two units whole with their gradients, the embeddings, and the output layer's gradient; one whole layer where
+        element-wise kernels run again
 
     Source:
         [1]; [2]. Memory that a framework reserves beyond its allocations, and buffers of its libraries, are left out.
@@ -287,11 +290,12 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
         moments = 0.0 * moments
     if p.offload == "parameters":
         weight = 0.0 * weight
+    passing = np.minimum(np.minimum(p.offload_layers, count), PASSING)
     return StageBytes(
         weights=twice * weight,
         gradients=twice * gradient,
         optimizer=moments,
-        activations=count * each * in_flight(p, stage),
+        activations=each * (np.maximum(count - p.offload_layers, 0.0) * in_flight(p, stage) + passing),
         logits=logits,
         working=working,
     )

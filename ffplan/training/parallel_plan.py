@@ -149,11 +149,7 @@ def parallel_plans(plan: PlanFields, gpus: Number, columns: Mapping[str, Number]
         fused_attention=plan.attention != "unfused",
         by_heads=plan.context_exchange == "heads",
         dispatcher=plan.dispatcher or "",
-        dispatch_bytes=float(token_bytes(1, "dispatch"))
-        if plan.dispatch_dtype == "fp8"
-        else 4.0
-        if plan.precision == "tf32"
-        else 2.0,
+        dispatch_bytes=_dispatched(plan),
         imbalance=plan.imbalance,
         eager=plan.elementwise == "eager",
         causal_skip=plan.causal_skip,
@@ -161,4 +157,5 @@ def parallel_plans(plan: PlanFields, gpus: Number, columns: Mapping[str, Number]
         scatter_gather=plan.scatter_gather,
         order=plan.order,
         offload=plan.offload,
+        offload_layers=float(plan.offload_layers),
     )

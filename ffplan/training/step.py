@@ -7,10 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.training import layer, overlap
-from ffplan.training.data_parallel import data_parallel_exposed, optimizer
+from ffplan.training.data_parallel import data_parallel_exposed, host_rates, optimizer
 from ffplan.training.group_collectives import group_time, send_time
-from ffplan.training.memory import rank_parameters
-from ffplan.training.microbatch import COLLECTIVES, MicroBatch, TrainRun, micro_batch, pass_time, placement_of
+from ffplan.training.memory import policy_kept_bytes, rank_parameters
+from ffplan.training.microbatch import (
+    COLLECTIVES,
+    MicroBatch,
+    TrainRun,
+    micro_batch,
+    pace_fraction,
+    pass_time,
+    placement_of,
+)
 from ffplan.training.parallel_plan import layers_of, strides
 from ffplan.training.schedules import FOLDED, bubble, dualpipe_bubble
 
@@ -34,6 +42,7 @@ LABELS = {
     "gradients": "gradient reduction",
     "optimizer": "optimizer",
     "offload": "optimizer on the host",
+    "swaps": "activations to the host and back",
 }
 """Parts of a step for people, in the order in which they are listed."""
 PARTS = tuple(LABELS)
@@ -75,6 +84,32 @@ def _point_to_point(run: TrainRun, send: Number) -> tuple[Number, Number]:
     return at_end, np.where(np.asarray(p.pipeline) > 2, 2.0 * p.chunks * cost * send, at_end)
 
 
+def swap_time(run: TrainRun, each: MicroBatch, count: Number) -> Number:
+    """Return the time that moving activations to the host and back adds to a micro-batch on a stage.
+
+    Args:
+        run: workload, plans and machine: n layers of a stage are moved.
+        each: a micro-batch in one layer [s].
+        count: layers of the stage L [1].
+
+    Returns:
+        Time [s].
+
+    Equation:
+        exposed(c, L f) + exposed(c, L b), c = n kept / link, f and b computing forward and backward; the last piece is
+        hidden too where n < L
+
+    Source:
+        Derived: copies to the host run beside the layers that follow, copies back beside those that come before, as
+        Transformer Engine's activation offloading does; links as for `host_optimizer_time`.
+    """
+    moved = np.minimum(run.plans.offload_layers, count)
+    link, _ = host_rates(run)
+    kept = policy_kept_bytes(run.shape, run.plans, pace_fraction(run.shape, run.plans))
+    copy, pieces = moved * kept / link, np.where(moved < count, np.inf, moved)
+    return sum(overlap.exposed(copy, count * beside, pieces) for beside in (each.ahead, each.behind))
+
+
 def step_parts(run: TrainRun) -> dict[str, Floats]:
     """Return the parts of a step of every plan [s], by the names of `PARTS`; their sum is the step.
 
@@ -100,7 +135,8 @@ def step_parts(run: TrainRun) -> dict[str, Floats]:
     embedding = rank_parameters(run.shape, p, 0.0).embedding
     extra = embedding * np.where(single & (not run.shape.tied), 2.0, 1.0)
     shared = data_parallel_exposed(run, each, full, extra)
-    waited = np.where(np.asarray(p.zero) == 3, (shared.gathers + shared.gradients) / m, 0.0)
+    swaps = swap_time(run, each, count)
+    waited = np.where(np.asarray(p.zero) == 3, (shared.gathers + shared.gradients) / m, 0.0) + swaps
     launch = at.launch + at.launch_parallel * (np.asarray(p.tensor) > 1)
     wait = overlap.launch_wait(stage + waited, count, launch, at.launch_step)
     others, share = np.maximum(regular + waited, full * launch), _bubble(run, stage, each, full)
@@ -123,6 +159,7 @@ def step_parts(run: TrainRun) -> dict[str, Floats]:
         "gradients": shared.gradients,
         "optimizer": update,
         "offload": offload,
+        "swaps": m * swaps,
     }
     return {name: np.asarray(parts[name], dtype=float) for name in PARTS}
 

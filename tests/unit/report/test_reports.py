@@ -194,7 +194,7 @@ PLAN: dict[str, Any] = {
         "attention": "fused",
         "elementwise": "fused",
     },
-    **{"offload": "none", "reducer": "nccl"},
+    **{"offload": "none", "offload_layers": 0, "reducer": "nccl"},
 }
 
 
@@ -210,6 +210,7 @@ PLAN: dict[str, Any] = {
         ({"pipeline": 2, "chunks": 2, "schedule": "interleaved"}, "pp2 v2 mb1"),
         ({"pipeline": 2, "schedule": "v-min", "recompute": "full"}, "pp2 mb1 full v-min"),
         ({"elementwise": "eager", "offload": "optimizer", "micro_batch": 4}, "one rank mb4 eager offload-optimizer"),
+        ({"offload_layers": 3}, "one rank mb1 offload-3-layers"),
     ],
 )
 def test_a_plan_in_short(changes: dict[str, Any], words: str) -> None:

@@ -17,10 +17,12 @@ from ffplan.inputs.document import read_document
 from ffplan.studies.cluster import cluster_of
 from ffplan.training.accelerator_rates import UncalibratedError, accelerator_rates
 from ffplan.training.axes import ParallelPlans
+from ffplan.training.data_parallel import host_rates
 from ffplan.training.fsdp import backward_wait, forward_wait
 from ffplan.training.group_collectives import Cluster, GroupPlacement, contention, cut_fraction, group_time, send_time
+from ffplan.training.memory import in_flight, policy_kept_bytes, stage_bytes
 from ffplan.training.mfu import achieved, step_flops
-from ffplan.training.microbatch import TrainRun
+from ffplan.training.microbatch import TrainRun, micro_batch, pace_fraction
 from ffplan.training.overlap import (
     bubble_time,
     exposed,
@@ -31,7 +33,7 @@ from ffplan.training.overlap import (
 )
 from ffplan.training.parallel_plan import layers_of, placed, strides, units_of
 from ffplan.training.sensitivity import RESOURCES, faster
-from ffplan.training.step import PARTS, step_parts, step_time
+from ffplan.training.step import PARTS, step_parts, step_time, swap_time
 from tests.support import ROOT, document, ffplan, host_named, shape_named
 
 
@@ -424,6 +426,47 @@ def test_offload_runs_on_the_host() -> None:
     assert float(away["optimizer"]) == 0
     assert float(away["offload"]) > float(kept["optimizer"])
     assert float(step_parts(run(offload="parameters"))["offload"]) > float(away["offload"])
+
+
+def test_activations_on_the_host_pass_beside_the_computing() -> None:
+    """What is longer than the computing shows, and one layer of them where all layers of a stage go."""
+    item = run()
+    each, link = micro_batch(item), host_rates(item)[0]
+    count = float(layers_of(item.shape.layers, item.plans)[0])
+    kept = float(policy_kept_bytes(item.shape, item.plans, pace_fraction(item.shape, item.plans)))
+
+    copy = kept / link
+
+    def added(layers: float, computing: float = 1.0) -> float:
+        """Return the added time over the copy of a layer, where computing all layers forward takes so many copies."""
+        scale = computing * copy / (float(each.ahead) * count)
+        work = replace(each, forward=each.forward.scaled(scale), back=each.back.scaled(scale))
+        assert float(each.again.products) == 0
+        return float(swap_time(replace(item, plans=replace(item.plans, offload_layers=layers)), work, count)) / copy
+
+    back = float(each.behind / each.ahead)
+    assert 1 < back < 3
+    assert added(0) == 0
+    assert added(3) == pytest.approx(3 - 1 + max(0, 3 - back))
+    assert added(8, 2) == pytest.approx(8 - 2 + 8 - 2 * back)
+    assert added(count - 1, 100) == 0
+    assert added(count, 100) == added(count + 5, 100) == pytest.approx(2)
+    parts = step_parts(replace(item, plans=replace(item.plans, offload_layers=count)))
+    m = float(item.plans.micro_batches)
+    whole = swap_time(replace(item, plans=replace(item.plans, offload_layers=count)), each, count)
+    assert float(parts["swaps"]) == pytest.approx(m * float(whole))
+    assert float(step_parts(item)["swaps"]) == 0
+
+
+def test_activations_on_the_host_leave_the_device_but_for_two_layers() -> None:
+    item = run()
+    full = float(layers_of(item.shape.layers, item.plans)[0])
+    plain = float(stage_bytes(item.shape, item.plans, 0.0).activations)
+    flight = float(in_flight(item.plans, 0.0))
+    for layers, left in ((0, full * flight), (1, (full - 1) * flight + 1), (3, (full - 3) * flight + 2), (full + 9, 2)):
+        plans = replace(item.plans, offload_layers=float(layers))
+        found = float(stage_bytes(item.shape, plans, 0.0).activations)
+        assert found == pytest.approx(plain * left / (full * flight)), layers
 
 
 def test_a_context_is_hidden_behind_attention_where_it_is_long() -> None:
