@@ -117,14 +117,16 @@ def interzone_finding(design: ResolvedDesign, rule: TreeRule) -> Finding:
     """Return the finding for inter-zone switches with too few ports."""
     trunk = design.spec.fabric.inter_zone
     assert trunk is not None
-    links = design.spec.fabric.zones * trunk.links_per_zone
+    each, zones = trunk.links_per_zone, design.spec.fabric.zones
+    links = zones * each
+    enough = next((n for n in range(-(-links // rule.radix), each + 1) if each % n == 0), None)
+    more = f", or {enough} inter-zone switches" if enough else ""
     return design.document.finding(
         "fabric-capacity",
         ("fabric", "inter_zone", "links_per_zone"),
         f"{links:,} links between zones need more ports than {trunk.switches} inter-zone switches of "
         f"{rule.radix} ports have ({trunk.switches * rule.radix:,})",
-        f"use at most {trunk.switches * rule.radix // design.spec.fabric.zones} links per zone, or at least "
-        f"{-(-links // rule.radix)} inter-zone switches",
+        f"use at most {trunk.switches * rule.radix // zones} links per zone{more}",
     )
 
 

@@ -151,3 +151,29 @@ def test_a_comment_before_the_last_line_waives_it() -> None:
     (waiver,), faults = comment_waivers(text, "a.yaml", document(text).root)
     assert not faults
     assert (waiver.path, waiver.line) == ("fabric", 1)
+
+
+def test_tiers_are_counted_against_one_plane(tmp_path: Path) -> None:
+    """1,200 NICs in two planes: 600 ports each, which two tiers of 40-port switches hold (800); 900 they do not."""
+    rules = []
+    for count in (150, 225):
+        path = tmp_path / f"planes-{count}.yaml"
+        path.write_text(
+            f"name: planes\nnodes: [{{role: compute, server: dgx-a100-320gb, count: {count}}}]\n"
+            "fabric: {family: fat-tree, planes: 2, switch: qm8700, tiers: 3, "
+            "link: {endpoint: hdr-dac, inter_switch: hdr-aoc}}\n"
+            "communication: {libraries: [nccl], message_size: 1 MiB}\nsite: {pue: 1.2}\n"
+        )
+        rules.append([item for item in assess_file(path).findings if item.rule == "fewer-tiers"])
+    assert [len(found) for found in rules] == [1, 0]
+    assert rules[0][0].message == "600 ports per zone would fit with `tiers: 2`, which holds 800"
+
+
+def test_tokens_that_are_priced_in_another_currency_have_no_cost_to_hold(tmp_path: Path) -> None:
+    text = (ROOT / "tests" / "golden" / "tight.yaml").read_text()
+    path = tmp_path / "euro.yaml"
+    assert "cost_per_million_tokens: $0.01" in text
+    path.write_text(text.replace("cost_per_million_tokens: $0.01", "cost_per_million_tokens: 1000000 EUR"))
+    run = ffplan("check", str(path))
+    (line,) = [line for line in run.out.splitlines() if "limit-cost-per-million-tokens" in line]
+    assert "the run is priced in USD" in line

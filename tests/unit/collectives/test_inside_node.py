@@ -152,3 +152,30 @@ def test_the_inner_ring_of_a_hierarchy_stays_on_the_bridge() -> None:
     assert used["pcie_peer", "gpu0"] == (0, 0)
     assert used["nvlink", "gpu0"] == (1, 1)
     assert totals(ALGORITHMS["direct"].ledger("all-to-all", job(host, 2, 2)))["socket_fabric", "0"] == (0, 0)
+
+
+def test_exchanges_on_an_open_axis_of_a_torus() -> None:
+    """Six of eight along one of two axes: half of its links, two hops for the mean pair; all eight: two hops too."""
+    assert exchange_factor(job(torus(8, 8), 1, 6)) == 2 / (1 - 1 / 2) * 6 / 3
+    assert exchange_factor(job(torus(8, 8), 1, 8)) == 2 * 8 / 4
+
+
+def test_ll128_needs_a_scale_up_switch_or_a_single_pair() -> None:
+    host = host_named("fire-flyer-2-node-nvlink")
+    part = Catalog().entry("nccl").part
+    assert isinstance(part, Library)
+    query = CollectiveQuery(operation="allreduce", library=part)
+    found = {
+        (nodes, ranks): "ll128" in {item.protocol for item in time_choices(query, job(host, nodes, ranks), 2.0**20)}
+        for nodes, ranks in ((1, 2), (1, 4), (2, 2))
+    }
+    assert found == {(1, 2): True, (1, 4): False, (2, 2): False}
+
+
+def test_nccl_takes_trees_over_two_or_three_nodes_for_trees_over_many() -> None:
+    host = host_named("hgx-h100-8nic")
+    part = Catalog().entry("nccl").part
+    assert isinstance(part, Library)
+    seen = ALGORITHMS["tree"].as_estimated
+    assert seen is not None
+    assert [seen(part, job(host, nodes, 8))[0].nodes for nodes in (1, 2, 3, 4, 9)] == [1, 4, 4, 4, 9]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from ffplan.base.paths import data_folder
 from ffplan.fabric.routing.adaptive import CutTraffic
 from ffplan.fabric.routing.degraded import bisection
 from ffplan.fabric.routing.double_binary_tree import crossings
@@ -231,3 +232,50 @@ def test_a_spine_that_two_uplinks_share_is_reached_by_either() -> None:
         alive[shared[:lost]] = False
         (paths,) = TreeRouting(fabric, alive).trees
         assert int(paths.spine_reaches(np.array([0])).sum()) == groups
+
+
+def test_units_of_six_rails_have_six_leaves_each(tmp_path: Path) -> None:
+    """Nodes with six NICs, 12 to a unit: rail r of node n is at leaf 6 (n // 12) + r, at port n % 12."""
+    text = (data_folder("catalogs") / "servers" / "nvidia" / "hgx-h100-8nic.yaml").read_text()
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    kept = [line for line in text.splitlines() if not line.startswith(("  - {id: nic6", "  - {id: nic7"))]
+    (parts / "six-nic.yaml").write_text("\n".join(kept).replace("id: hgx-h100-8nic", "id: six-nic") + "\n")
+    path = tmp_path / "six.yaml"
+    path.write_text(
+        "name: six\nnodes: [{role: compute, server: six-nic, count: 24}]\n"
+        "fabric: {family: rail-optimised, scalable_unit: 12, switch: qm8700, tiers: 2, "
+        "link: {endpoint: hdr-dac, inter_switch: hdr-aoc}}\n"
+        "communication: {libraries: [nccl], message_size: 1 MiB}\nsite: {pue: 1.2}\n"
+    )
+    e = wired(path, str(parts)).fabric.network.endpoints
+    assert e.leaf.tolist() == (6 * (e.node // 12) + e.port).tolist()
+    assert e.slot.tolist() == (e.node % 12).tolist()
+
+
+def test_what_goes_up_between_pods_comes_down_again_also_towards_other_zones(tmp_path: Path) -> None:
+    """Two zones of three tiers: flows to the other zone rise in all pods, and come down in those with its links."""
+    path = tmp_path / "zones.yaml"
+    path.write_text(
+        "name: z\nnodes: [{role: compute, server: fire-flyer-2-node, count: 1600}]\n"
+        "fabric: {family: fat-tree, zones: 2, switch: qm8700, tiers: 3, "
+        "inter_zone: {switches: 1, links_per_zone: 20}, link: {endpoint: hdr-dac, inter_switch: hdr-aoc}}\n"
+        "communication: {libraries: [nccl], message_size: 1 MiB}\nsite: {pue: 1.2}\n"
+    )
+    fabric = wired(path).fabric
+    router = TreeRouting(fabric)
+    zone = fabric.network.endpoints.zone
+    src, dst = np.flatnonzero(zone == 0), np.flatnonzero(zone == 1)
+    traffic = CutTraffic(router)
+    traffic.flows(src, dst, np.ones(len(src)))
+    load = traffic.loads().reshape(-1, 2)
+    cores = fabric.network.links.tier == 2
+    up, down = load[cores].sum(axis=0)
+    assert up == pytest.approx(down)
+    tree = router.trees[0]
+    pods = np.bincount(tree.pod_of(tree.trunk_leaf), minlength=tree.pods) / len(tree.trunk_leaf)
+    count = np.bincount(tree.pod_of(router.leaf[src]), minlength=tree.pods)
+    other = router.trees[1]
+    pods_there = np.bincount(other.pod_of(other.trunk_leaf), minlength=other.pods) / len(other.trunk_leaf)
+    there = np.bincount(other.pod_of(router.leaf[dst]), minlength=other.pods)
+    assert up == pytest.approx((count * (1 - pods)).sum() + (there * (1 - pods_there)).sum())

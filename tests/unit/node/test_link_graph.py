@@ -68,3 +68,10 @@ def test_the_cut_is_that_of_every_half() -> None:
         halves = [half for size in (1, 2, 3) for half in combinations("abcdefg", size)]
         cut = min(sum(n for a in half for b, n in weights[a].items() if b not in half) for half in halves)
         assert smallest_cut(weights) == cut
+
+
+def test_a_line_of_three_still_has_a_ring() -> None:
+    """One link parts it in two: a ring would need it there and back, and gets it once."""
+    found = link_graph("abc", [("a", "b"), ("b", "c")])
+    assert found is not None
+    assert (found.rings, found.hops) == (1, (1 + 2 + 1 + 1 + 2 + 1) / 6)

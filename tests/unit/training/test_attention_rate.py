@@ -81,3 +81,14 @@ def test_a_kernel_that_was_not_measured_is_refused() -> None:
 
 def test_one_rate_stands_where_there_is_no_table() -> None:
     assert accelerator_rates(accelerator("h100-sxm-80gb"), "bf16").curve is None
+
+
+@pytest.mark.parametrize(
+    ("causal", "measured", "known"), [(True, "both", True), (True, "forward", False), (False, "both", False)]
+)
+def test_a_kernel_counts_once_both_passes_under_a_mask_are_measured(causal: bool, measured: str, known: bool) -> None:
+    whole = CATALOG.entry("attention-a100").part
+    assert isinstance(whole, AttentionRates)
+    one = whole.tables[0].model_copy(update={"causal": causal, "measured": measured})
+    found = attention_curve(whole.model_copy(update={"tables": (one,)}), one.kernel, 312e12)
+    assert (found is not None) == known

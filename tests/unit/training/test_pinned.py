@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from ffplan.catalog.models import Convolution
-from ffplan.training.axes import AXES, MICRO, POWERS
+from ffplan.training.axes import AXES, LONG, MICRO, POWERS
+from ffplan.training.constraints import violations
 from ffplan.training.conv_layers import conv_kept_bytes
+from ffplan.training.gemm import around_attention
 from ffplan.training.model_flops import layer_weights
 from ffplan.training.rooflines import (
     data_parallel_tokens,
@@ -17,16 +19,17 @@ from ffplan.training.rooflines import (
     sharded_tokens,
     tensor_parallel_ways,
 )
+from ffplan.training.search_space import Refinement, refined
 from ffplan.training.step import step_parts
 from tests.support import shape_named
 from tests.unit.training.test_step import run
 
 
-def values(name: str, model: str, gpus: int = 64, domain: int = 8) -> tuple[int, ...]:
+def values(name: str, model: str, gpus: int = 64, domain: int = 8, **replaced: float) -> tuple[int, ...]:
     """Return what a search tries on an axis."""
     axis = next(axis for axis in AXES if axis.array == name)
     assert axis.values is not None
-    return axis.values(shape_named(model), gpus, domain)
+    return axis.values(shape_named(model, **replaced), gpus, domain)
 
 
 def test_what_a_search_tries() -> None:
@@ -39,6 +42,9 @@ def test_what_a_search_tries() -> None:
     assert values("expert", "deepseek-v3", gpus=100) == (1, 2, 4, 8, 16, 32, 64)
     assert values("chunks", "gpt3-175b") == (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 96)
     assert values("tensor", "gpt3-175b") == (1, 2, 4, 8)
+    assert values("context", "gpt3-175b") == (1,)
+    assert values("context", "llama3-8b", sequence=LONG - 1) == (1,)
+    assert values("context", "llama3-8b", sequence=LONG) == (1, 2, 4, 8, 16, 32)
 
 
 def test_a_layer_of_gpt3_with_its_biases() -> None:
@@ -115,7 +121,34 @@ def test_gradients_are_reduced_as_asked_else_as_kept(kept: str, reduced: str | N
     assert float(np.asarray(parallel_plans(PlanFields.model_validate(fields), 8.0).wire_bytes)) == wire
 
 
-@pytest.mark.parametrize(("tensor", "more"), [(1.0, 0.0), (8.0, 8 * 96 * 2.0)])
+def test_matrices_around_latent_attention() -> None:
+    """DeepSeek-V2, section 2.1, with ranks of 500 and 40: one matrix makes both, 540 columns."""
+    shape = shape_named("deepseek-v3")
+    assert shape.latent is not None
+    latent = shape.latent.model_copy(update={"key_value_rank": 500, "rope_dim": 40})
+    found = around_attention(replace(shape, latent=latent), 4)
+    assert found == (
+        (latent.query_rank, 7168),
+        (128 * (128 + 40) / 4, latent.query_rank),
+        (540, 7168),
+        (128 * (128 + 128) / 4, 500),
+        (7168, 128 * 128 / 4),
+    )
+
+
+def test_the_ranks_of_a_shard_of_experts() -> None:
+    """Experts on 8 ranks that hold the same ones: ZeRO shards over all of them, or over four, not over three."""
+    item = run("deepseek-v3", tensor=1.0, expert_tensor=1.0, pipeline=1.0, data=64.0, expert=8.0, zero=3.0, batch=64.0)
+    broken = [
+        bool(violations(item.shape, replace(item.plans, shard=float(shard)), None)["shard"])
+        for shard in (0, 1, 2, 3, 4, 8, 64)
+    ]
+    assert broken == [False, False, False, True, False, False, False]
+    three = replace(item.plans, gpus=24.0, data=24.0, shard=1.0)
+    assert not violations(item.shape, three, None)["shard"]  # three ranks hold the same experts, each its own shard
+
+
+@pytest.mark.parametrize(("tensor", "more"), [(1.0, 0.0), (2.0, 8 * 96 * 2.0), (8.0, 8 * 96 * 2.0)])
 def test_only_tensor_parallel_layers_take_longer_to_launch(tensor: float, more: float) -> None:
     """A host that takes far longer than the device: two seconds more for each of 96 layers and eight micro-batches."""
     item = run(tensor=tensor, expert_tensor=tensor, data=64.0 / tensor, pipeline=1.0, batch=8 * 64.0 / tensor)
@@ -131,3 +164,13 @@ def test_a_pooling_keeps_eight_bytes_for_each_position() -> None:
     plain = Convolution(name="first", inputs=3, outputs=64, kernel=7, size=112, count=1)
     pooled = plain.model_copy(update={"pool": 2})
     assert conv_kept_bytes([pooled], 2.0) - conv_kept_bytes([plain], 2.0) == 10 * 64 * 56 * 56
+
+
+def test_gradients_are_reduced_at_other_widths_only_where_that_is_asked_and_less() -> None:
+    item = run(gradient_bytes=4.0, reduced_bytes=0.0, zero=0.0)
+    nothing = Refinement(units=False, reduced=False, moments=False, policies=False)
+    for kept, asked, widths in ((4.0, True, {0.0, 2.0}), (4.0, False, {0.0}), (2.0, True, {0.0})):
+        plan = replace(item.plans, gradient_bytes=kept)
+        (found,) = refined(item, [plan], float("inf"), replace(nothing, reduced=asked))
+        assert found.reduced_bytes in widths
+        assert found.reduced_bytes == max(widths)  # the narrower never takes longer
