@@ -9,7 +9,7 @@ import numpy as np
 from ffplan.base.formatting import gib, plural
 from ffplan.base.record import record
 from ffplan.training.constraints import AXIS_REASONS, COUNTED, REASONS, WORDS, multiples, reason_codes, violations
-from ffplan.training.memory import PARTS, fullest_candidates, peak_bytes, stage_bytes
+from ffplan.training.memory import PARTS, fullest_candidates, host_bytes, peak_bytes, stage_bytes
 
 if TYPE_CHECKING:
     from ffplan.training.axes import ParallelPlans
@@ -149,17 +149,31 @@ def explain(shape: ModelShape, plans: ParallelPlans, reason: str) -> Diagnosis:
     return Diagnosis(reason, *(_of_ranks if of_ranks else _of_pipelines)(shape, plans, reason))
 
 
-def diagnose(shape: ModelShape, plans: ParallelPlans, limit: float | None) -> Diagnosis | None:
+def _host_memory(shape: ModelShape, plans: ParallelPlans, host_limit: float) -> Diagnosis:
+    """Return the host memory that does not hold what is offloaded."""
+    held = float(np.max(host_bytes(shape, plans)))
+    words = f"every rank leaves {gib(held)} to host memory, of which it may fill {gib(host_limit)}"
+    remedies = ["fewer `offload_layers`"] if float(plans.offload_layers) else []
+    remedies += ["zero: 1, which shares the states"] if plans.offload != "none" and float(plans.zero) == 0 else []
+    return Diagnosis("host-memory", words, f"take {' or '.join(remedies or ['more pipeline stages or nodes'])}")
+
+
+def diagnose(
+    shape: ModelShape, plans: ParallelPlans, limit: float | None, host_limit: float | None = None
+) -> Diagnosis | None:
     """Return why one plan cannot run, or None.
 
     Args:
         shape: the model.
         plans: one plan, plain numbers.
         limit: device memory [byte]; not checked if omitted.
+        host_limit: host memory that a rank may fill [byte]; not checked if omitted.
     """
     code = int(reason_codes(violations(shape, plans, None)))
     if code:
         return explain(shape, plans, REASONS[code])
     if limit is not None and float(peak_bytes(shape, plans)) > limit:
         return _memory(shape, plans, limit)
+    if host_limit is not None and "host-memory" in (found := violations(shape, plans, None, host_limit)):
+        return _host_memory(shape, plans, host_limit) if bool(np.any(found["host-memory"])) else None
     return None

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
-from ffplan.catalog.parts import memory_bytes
 from ffplan.studies.diagnosis import relaxations
 from ffplan.studies.job_layout import most_gpus
 from ffplan.studies.train_remedies import batch_words, batched, near_batch, with_batch
@@ -81,7 +80,14 @@ def evaluated(stand: TrainSetup, asked: TrainRequest, count: int) -> EvaluatedSp
         stand = _without(stand, {"reduced_bytes": 0.0})
     if asked.plan.reduces_whole:  # ZeRO 3 needs a scatter
         space = space.without("zero", 3)
-    return evaluate_space(stand.run, space, count, stand.limit, asked.plan.data if "data" in asked.fixed else None)
+    return evaluate_space(
+        stand.run,
+        space,
+        count,
+        stand.limit,
+        asked.plan.data if "data" in asked.fixed else None,
+        host_limit=stand.host_limit,
+    )
 
 
 def _without(stand: TrainSetup, fields: dict[str, Any]) -> TrainSetup:
@@ -136,8 +142,6 @@ def _as_found(asked: TrainRequest, plan: ParallelPlans) -> TrainRequest:
     return replace(asked, plan=asked.plan.model_copy(update=changes))
 
 
-HOST_SHARE = 0.8
-"""Part of the host memory that offloaded states may fill [1]; the rest is left to the system and to input."""
 OFFLOADED = "No plan holds the optimizer's states on the accelerators: host memory does; `offload: none` refuses that."
 """What a search that offloads by itself says of it."""
 
@@ -158,7 +162,7 @@ def _tried(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, transf
     stand = train_setup(design, catalog, asked, transformer)
     found = evaluated(stand, asked, asked.gpus[0])
     winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
-    return Tried(asked, stand, found, refined(stand.run, winners, stand.limit, _refinement(asked)))
+    return Tried(asked, stand, found, refined(stand.run, winners, stand.limit, _refinement(asked), stand.host_limit))
 
 
 def _offloaded(design: ResolvedDesign, catalog: Catalog, plain: Tried, transformer: Transformer, top: int) -> Tried:
@@ -174,10 +178,10 @@ def _offloaded(design: ResolvedDesign, catalog: Catalog, plain: Tried, transform
 
     if "offload" in asked.fixed or asked.plan.offload != "none":
         raise refused("")
-    each, room = design.compute.accelerators_per_node, HOST_SHARE * memory_bytes(design.compute.server)
+    each, room = design.compute.accelerators_per_node, stand.host_limit
     held = float(parameters(stand.shape)) * asked.plan.optimizer_bytes
-    if held > room * asked.gpus[0] / each:
-        enough = plural(ceil(held / room) * each, "accelerator") if room else "no number of accelerators"
+    if held > room * asked.gpus[0]:
+        enough = plural(ceil(held / room / each) * each, "accelerator") if room else "no number of accelerators"
         raise refused(f"; it takes {enough} to hold the states of the optimizer in host memory")
     plan = asked.plan.model_copy(update={"offload": "optimizer"})
     wanted = replace(asked, plan=plan, fixed=asked.fixed | {"offload"})

@@ -35,7 +35,7 @@ from ffplan.studies.train_setup import (
     train_setup,
 )
 from ffplan.training.axes import AXES, RECOMPUTE, ParallelPlans
-from ffplan.training.constraints import CANNOT, FIELDS, RefusedError
+from ffplan.training.constraints import CANNOT, FIELDS, ROOM, RefusedError
 from ffplan.training.conv_layers import gradient_bytes
 from ffplan.training.conv_step import check_memory, conv_plan
 from ffplan.training.model_flops import parameters
@@ -97,13 +97,13 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> Trai
     def plan(count: int) -> ParallelPlans:
         check_available(design, count)
         made = parallel_plans(asked.plan, float(count))
-        wrong = diagnose(stand.shape, made, stand.limit)
+        wrong = diagnose(stand.shape, made, stand.limit, stand.host_limit)
         if wrong is not None:
             where = f" on {plural(count, 'accelerator')}" if len(asked.gpus) > 1 else ""
             words = "; ".join(text for text in (wrong.message, *_ways_out(design, stand, asked, made, wrong)) if text)
             raise RefusedError(
                 words,
-                infeasible=wrong.reason == "memory",
+                infeasible=wrong.reason in ROOM,
                 lead=f"{CANNOT}{where}: ",
                 fields=FIELDS.get(wrong.reason, ()),
             )
@@ -180,7 +180,7 @@ def _nearest(stand: TrainSetup, plan: PlanFields, asked: ParallelPlans, count: i
     space = search_space(stand.shape, count, stand.run.system.domain, {})
     for left_out in relaxations(asked):
         base = replace(asked, **left_out, reduced_bytes=0.0)
-        found = evaluate_space(replace(stand.run, plans=base), space, count, stand.limit)
+        found = evaluate_space(replace(stand.run, plans=base), space, count, stand.limit, host_limit=stand.host_limit)
         at = nearest(found, base)
         near = None if at is None else single(found.plans, found.step.shape, at)
         if near is None or any(near.zero < LEAST_ZERO[name] for name in fixed_extras(near)):

@@ -95,7 +95,7 @@ def _runs(job: Job, change: Change) -> bool:
     if (plan.zero == 3 or plan.offload == "parameters") and plan.reduces_whole:
         return False
     made = parallel_plans(plan, float(change.get("gpus", job.count)))
-    return diagnose(job.stand.shape, made, job.stand.limit) is None
+    return diagnose(job.stand.shape, made, job.stand.limit, job.stand.host_limit) is None
 
 
 def remedies(job: Job, made: ParallelPlans, reason: str) -> list[Change]:

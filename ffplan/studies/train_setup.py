@@ -8,7 +8,7 @@ from ffplan import __version__
 from ffplan.base.formatting import GIB, plural
 from ffplan.base.record import record
 from ffplan.catalog.models import Model
-from ffplan.catalog.parts import Accelerator
+from ffplan.catalog.parts import Accelerator, memory_bytes
 from ffplan.design.presets import PRESETS
 from ffplan.design.training import PlanFields
 from ffplan.inputs.suggest import did_you_mean
@@ -59,7 +59,20 @@ class TrainSetup:
     shape: ModelShape
     part: Accelerator
     limit: float
+    """Device memory that a rank may fill [byte]."""
+    host_limit: float
+    """Host memory that a rank may fill [byte]."""
     run: TrainRun
+
+
+HOST_SHARE = 0.8
+"""Part of the host memory that may hold what is offloaded [1]; the rest is left to the system and to input."""
+
+
+def host_room(design: ResolvedDesign) -> float:
+    """Return the host memory that a rank may fill [byte]."""
+    node = design.compute
+    return HOST_SHARE * memory_bytes(node.server) / max(1, node.accelerators_per_node)
 
 
 def check_available(design: ResolvedDesign, count: int) -> None:
@@ -152,7 +165,11 @@ def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, t
     replaced = {"sequence": plan.sequence} if plan.sequence else {}
     shape = shape_of(transformer, **replaced)
     return TrainSetup(
-        shape, part, limit, TrainRun(shape, parallel_plans(plan, 1.0), software.rates(part, plan), system)
+        shape=shape,
+        part=part,
+        limit=limit,
+        host_limit=host_room(design),
+        run=TrainRun(shape, parallel_plans(plan, 1.0), software.rates(part, plan), system),
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.training.axes import AXES, RANK_ORDER
-from ffplan.training.memory import peak_bytes
+from ffplan.training.memory import host_bytes, peak_bytes
 from ffplan.training.schedules import FOLDED
 
 if TYPE_CHECKING:
@@ -36,8 +36,11 @@ REASONS = (
     "schedule",
     "offload",
     "memory",
+    "host-memory",
 )
 """Reasons by code; `fits` is none, `accelerators` is of searches alone."""
+ROOM = ("memory", "host-memory")
+"""Reasons of too little memory."""
 WORDS = {
     "ranks": f"{' x '.join(RANK_ORDER)} is not the number of accelerators",
     "heads": "tensor parallelism does not divide the attention heads, or those of keys and values",
@@ -54,6 +57,7 @@ WORDS = {
     "shard": "the ranks that ZeRO shares over do not divide the data-parallel ones, or those of an expert",
     "schedule": "the schedule needs more micro-batches or layers, or an even number of stages",
     "memory": "does not fit into device memory",
+    "host-memory": "what is offloaded does not fit into host memory",
 }
 """Reasons for people."""
 
@@ -72,6 +76,7 @@ FIELDS = {
     "shard": ("shard",),
     "schedule": ("schedule",),
     "offload": ("offload",),
+    "host-memory": ("offload_layers", "offload"),
 }
 """Fields of a plan that bring about each fault."""
 
@@ -90,13 +95,16 @@ def _uneven(layers: Number, pieces: Number) -> Truth:
     return lacking > COUNTED
 
 
-def violations(shape: ModelShape, plans: ParallelPlans, limit: float | None) -> dict[str, Truth]:
+def violations(
+    shape: ModelShape, plans: ParallelPlans, limit: float | None, host_limit: float | None = None
+) -> dict[str, Truth]:
     """Return which plans have which fault, True where they have it.
 
     Args:
         shape: the model.
         plans: the plans.
         limit: device memory [byte]; not checked if omitted.
+        host_limit: host memory that a rank may fill [byte]; not checked if omitted.
     """
     p = plans
     m = p.batch / (p.data * p.micro)
@@ -129,6 +137,8 @@ def violations(shape: ModelShape, plans: ParallelPlans, limit: float | None) -> 
         found["schedule"] = (m < p.pipeline) | (folded & (2 * p.pipeline > shape.layers + COUNTED))
     if limit is not None:
         found["memory"] = peak_bytes(shape, plans) > limit
+    if host_limit is not None and (p.offload != "none" or bool(np.any(np.asarray(p.offload_layers) > 0))):
+        found["host-memory"] = host_bytes(shape, plans) > host_limit
     return found
 
 

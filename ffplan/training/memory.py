@@ -93,6 +93,8 @@ class StageBytes:
     logits: Number
     working: Number
     """A layer's fresh gradients, layers gathered under ZeRO 3, a recomputed layer."""
+    host: Number = 0.0
+    """What host memory holds for a rank; not in the total."""
 
     @property
     def total(self) -> Number:
@@ -286,18 +288,20 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
     single = p.precision == "tf32"  # no second copy of the weights
     weight, moments = states(4.0 if single else WEIGHT, 3), states(p.optimizer_bytes, 1)
     gradient = states(1.0, 2) * p.gradient_bytes
+    flight, away = in_flight(p, stage), np.minimum(p.offload_layers, count)
+    host = each * away * flight
     if p.offload != "none":
-        moments = 0.0 * moments
+        host, moments = host + moments, 0.0 * moments
     if p.offload == "parameters":
-        weight = 0.0 * weight
-    passing = np.minimum(np.minimum(p.offload_layers, count), PASSING)
+        host, weight = host + weight, 0.0 * weight
     return StageBytes(
         weights=twice * weight,
         gradients=twice * gradient,
         optimizer=moments,
-        activations=each * (np.maximum(count - p.offload_layers, 0.0) * in_flight(p, stage) + passing),
+        activations=each * ((count - away) * flight + np.minimum(away, PASSING)),
         logits=logits,
         working=working,
+        host=host,
     )
 
 
@@ -335,6 +339,29 @@ def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
     most: Number = 0.0
     for stage in fullest_candidates(shape, plans).values():
         most = np.maximum(most, stage_bytes(shape, plans, stage).total)
+    return most
+
+
+def host_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
+    """Return what host memory holds for a rank of the stage that leaves most to it.
+
+    Args:
+        shape: the model.
+        plans: the plans.
+
+    Returns:
+        Memory [byte].
+
+    Equation:
+        max over the stages of `peak_bytes`: optimizer o N and weights 2 N, as sharded, and layers on the host x kept x
+        micro-batches in flight
+
+    Source:
+        Definition; buffers of the framework, and gradients on their way, are left out.
+    """
+    most: Number = 0.0
+    for stage in fullest_candidates(shape, plans).values():
+        most = np.maximum(most, stage_bytes(shape, plans, stage).host)
     return most
 
 

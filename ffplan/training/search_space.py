@@ -11,8 +11,7 @@ import numpy as np
 from ffplan.base.array_math import Floats, Ints, Number
 from ffplan.base.record import record
 from ffplan.training.axes import AXES, NUMBERS, OPTIONS, RECOMPUTE, STRUCTURE, UNITS, ParallelPlans, divisors
-from ffplan.training.constraints import REASONS, reason_codes, violations
-from ffplan.training.memory import peak_bytes
+from ffplan.training.constraints import REASONS, ROOM, reason_codes, violations
 from ffplan.training.step import step_parts, step_time
 
 if TYPE_CHECKING:
@@ -99,7 +98,13 @@ def _columns(mesh: dict[str, Any]) -> dict[str, Any]:
 
 
 def evaluate_space(
-    run: TrainRun, space: SearchSpace, gpus: int, limit: float, data: int | None = None
+    run: TrainRun,
+    space: SearchSpace,
+    gpus: int,
+    limit: float,
+    data: int | None = None,
+    *,
+    host_limit: float | None = None,
 ) -> EvaluatedSpace:
     """Return every plan of a space with its time, in one evaluation.
 
@@ -111,6 +116,7 @@ def evaluate_space(
         gpus: accelerators available; plans use as many as the batch allows.
         limit: device memory [byte].
         data: data-parallel ranks, where they are fixed.
+        host_limit: host memory that a rank may fill [byte]; not checked if omitted.
     """
     mesh, base = _mesh(space), run.plans
     mesh["expert_tensor"] = np.where(mesh["expert_tensor"] == 0, mesh["tensor"], mesh["expert_tensor"])
@@ -142,8 +148,8 @@ def evaluate_space(
         )
     parts = step_parts(replace(run, plans=plans))
     seconds = np.asarray(step_time(parts))
-    later = violations(run.shape, plans, limit)
-    more = reason_codes({name: later[name] for name in ("shard", "offload", "memory")})
+    later = violations(run.shape, plans, limit, host_limit)
+    more = reason_codes({name: later[name] for name in LATER if name in later})
     whole = np.broadcast_to(seconds, np.broadcast_shapes(seconds.shape, more.shape))
     more = np.broadcast_to(more, whole.shape)
     for at, name in enumerate(REASONS):
@@ -172,6 +178,8 @@ def best(found: EvaluatedSpace, top: int) -> list[tuple[int, ...]]:
 
 PARTLY = tuple(at for at, name in enumerate(RECOMPUTE) if at not in OPTIONS["recompute"])
 """Policies of recomputation that a search tries on the best plans only."""
+LATER = ("shard", "offload", *ROOM)
+"""Faults that depend on the options of a plan."""
 REFINED = ("unit_layers", "reduced_bytes", "optimizer_bytes", "recompute")
 """Numbers of a plan that refinement replaces."""
 
@@ -190,7 +198,9 @@ class Refinement:
     """Policies of recomputation that keep a part of a layer."""
 
 
-def refined(run: TrainRun, plans: list[ParallelPlans], limit: float, wanted: Refinement) -> list[ParallelPlans]:
+def refined(
+    run: TrainRun, plans: list[ParallelPlans], limit: float, wanted: Refinement, host_limit: float | None = None
+) -> list[ParallelPlans]:
     """Return plans each with the fastest of its refinements, the fastest plan first.
 
     Args:
@@ -198,6 +208,7 @@ def refined(run: TrainRun, plans: list[ParallelPlans], limit: float, wanted: Ref
         plans: plans of plain numbers that fit.
         limit: device memory [byte].
         wanted: what is tried.
+        host_limit: host memory that a rank may fill [byte]; not checked if omitted.
     """
     found = []
     for plan in plans:
@@ -210,7 +221,8 @@ def refined(run: TrainRun, plans: list[ParallelPlans], limit: float, wanted: Ref
         fields: dict[str, Any] = dict(zip(REFINED, grid, strict=True))
         tried = replace(plan, **fields)
         seconds = np.asarray(step_time(step_parts(replace(run, plans=tried)))) + np.zeros(len(grid[0]))
-        seconds = np.where(np.asarray(peak_bytes(run.shape, tried)) <= limit, seconds, np.inf)
+        full = violations(run.shape, tried, limit, host_limit)
+        seconds = np.where(sum(np.asarray(full[name]) for name in ROOM if name in full), np.inf, seconds)
         at = int(seconds.argmin())
         one: dict[str, Any] = {name: float(axis[at]) for name, axis in zip(REFINED, grid, strict=True)}
         found.append((float(seconds[at]), replace(plan, **one)))

@@ -649,3 +649,17 @@ def test_a_stack_that_names_no_table_of_kernels_is_refused(tmp_path: Path) -> No
     assert run.code == 2
     assert "llm-foundry-2023.yaml:13:53: error:" in run.err
     assert "did you mean `attention-h100`" in run.err
+
+
+def test_the_host_refuses_what_it_cannot_hold(tmp_path: Path) -> None:
+    """Nodes of 512 GB and eight GPUs: 80 % are 47.7 GiB a GPU; half of 13 billion parameters at 12 bytes are 72.7."""
+    file = tmp_path / "plan.yaml"
+    plan = "kind: training-plan\npipeline: 2\nbatch: 1024\nsequence: 2048\nrecompute: full\ngrad_dtype: bf16\n"
+    job = ("train", "fire-flyer-2", "--model", "llama-13b", "--gpus", "256", "--plan", str(file))
+    file.write_text(plan + "offload: optimizer\nreducer: nccl\nzero: 0\n")
+    refused = ffplan(*job)
+    assert refused.code == 1
+    assert "every rank leaves 72.7 GiB to host memory, of which it may fill 47.7 GiB" in refused.err
+    assert "the nearest plan that runs: --pp 2 --zero 1 --recompute full" in refused.err
+    file.write_text(plan + "offload: optimizer\nreducer: nccl\nzero: 1\n")
+    assert ffplan(*job).code == 0

@@ -17,10 +17,11 @@ from ffplan.inputs.document import read_document
 from ffplan.studies.cluster import cluster_of
 from ffplan.training.accelerator_rates import UncalibratedError, accelerator_rates
 from ffplan.training.axes import ParallelPlans
+from ffplan.training.constraints import violations
 from ffplan.training.data_parallel import host_rates
 from ffplan.training.fsdp import backward_wait, forward_wait
 from ffplan.training.group_collectives import Cluster, GroupPlacement, contention, cut_fraction, group_time, send_time
-from ffplan.training.memory import in_flight, policy_kept_bytes, stage_bytes
+from ffplan.training.memory import host_bytes, in_flight, policy_kept_bytes, stage_bytes
 from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.microbatch import TrainRun, micro_batch, pace_fraction
 from ffplan.training.overlap import (
@@ -467,6 +468,27 @@ def test_activations_on_the_host_leave_the_device_but_for_two_layers() -> None:
         plans = replace(item.plans, offload_layers=float(layers))
         found = float(stage_bytes(item.shape, plans, 0.0).activations)
         assert found == pytest.approx(plain * left / (full * flight)), layers
+
+
+def test_what_is_offloaded_is_held_by_the_host() -> None:
+    """States as the device would hold them; of activations what leaves it, all micro-batches in flight."""
+    item = run(zero=1.0)
+    shape, here = item.shape, item.plans
+    on_device = stage_bytes(shape, here, 0.0)
+    full, flight = float(layers_of(shape.layers, here)[0]), float(in_flight(here, 0.0))
+    assert float(host_bytes(shape, here)) == 0
+    optimizer = replace(here, offload="optimizer")
+    assert float(host_bytes(shape, optimizer)) == pytest.approx(float(on_device.optimizer))
+    assert float(stage_bytes(shape, optimizer, 0.0).total) == pytest.approx(
+        float(on_device.total) - float(on_device.optimizer)
+    )
+    both = replace(here, offload="parameters", offload_layers=5.0)
+    layer = float(on_device.activations) / (full * flight)
+    held = float(on_device.optimizer + on_device.weights) + 5 * flight * layer
+    assert float(host_bytes(shape, both)) == pytest.approx(held)
+    assert "host-memory" not in violations(shape, here, None, 1.0)
+    assert "host-memory" not in violations(shape, both, None)
+    assert [bool(violations(shape, both, None, held * more)["host-memory"]) for more in (0.999, 1.001)] == [True, False]
 
 
 def test_a_context_is_hidden_behind_attention_where_it_is_long() -> None:
