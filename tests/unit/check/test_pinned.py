@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ffplan.check.baseline import write_baseline
 from ffplan.check.formats import sarif
-from ffplan.check.limits import unknown_job
-from ffplan.check.rules import fabric_full, fewer_tiers, rate_mismatch, root_port_below_nic
+from ffplan.check.limits import hold, unknown_job
+from ffplan.check.rules import (
+    fabric_full,
+    fewer_tiers,
+    limit_blast_radius,
+    rate_mismatch,
+    root_port_below_nic,
+    zone_bottleneck,
+)
 from ffplan.check.team_limits import _comparable
 from ffplan.check.waivers import comment_waivers
 from ffplan.inputs.quantities import Money
@@ -177,3 +185,42 @@ def test_tokens_that_are_priced_in_another_currency_have_no_cost_to_hold(tmp_pat
     run = ffplan("check", str(path))
     (line,) = [line for line in run.out.splitlines() if "limit-cost-per-million-tokens" in line]
     assert "the run is priced in USD" in line
+
+
+@pytest.mark.parametrize(("actual", "broken"), [(1e6 + 1e-4, False), (1e6 + 1e-2, True), (1e6, False)])
+def test_a_limit_has_the_slack_of_its_last_digits(actual: float, broken: bool) -> None:
+    """A billionth of the limit, whatever its size: 0.001 of a million."""
+    design: Any = SimpleNamespace(document=document("limits:\n  it_power: 1\n"))
+    found = list(hold(design, "it_power", actual, 1e6, "kW", what="power", remedy="less"))
+    assert bool(found) == broken
+
+
+def test_the_share_that_a_switch_cuts_off_is_in_per_cent() -> None:
+    design: Any = SimpleNamespace(
+        document=document("limits:\n  blast_radius: 1 %\n"),
+        spec=SimpleNamespace(limits=SimpleNamespace(blast_radius=0.0151)),
+    )
+    for cut_off, broken in ((152, True), (151, False)):
+        examined: Any = SimpleNamespace(
+            design=design,
+            assessment=SimpleNamespace(accelerators=10_000),
+            switch_loss=SimpleNamespace(cut_off=cut_off),
+        )
+        found = list(limit_blast_radius.check(examined))
+        assert bool(found) == broken
+        if found:
+            assert "is 1.52 % of the accelerators, above the limit of at most 1.51 %" in found[0].message
+
+
+@pytest.mark.parametrize(("ratio", "found"), [(1.0, 0), (1.5, 1), (2.0, 1)])
+def test_zones_with_fewer_links_than_endpoints_are_said(ratio: float, found: int) -> None:
+    examined: Any = SimpleNamespace(
+        design=SimpleNamespace(document=document("fabric:\n  inter_zone: {}\n")),
+        assessment=SimpleNamespace(fabric=SimpleNamespace(zones=2, zone_oversubscription=ratio)),
+    )
+    assert len(list(zone_bottleneck.check(examined))) == found
+
+
+def test_a_baseline_keeps_names_as_people_write_them() -> None:
+    finding = document("fabric: {}\n", "entw\u00fcrfe/a.yaml").finding("r", ("fabric",), "m", "f")
+    assert "entw\u00fcrfe/a.yaml" in write_baseline([finding], frozenset())

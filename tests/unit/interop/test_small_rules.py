@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import signal
 from types import SimpleNamespace
 from typing import Any
@@ -18,9 +19,10 @@ from ffplan.interop.asbuilt.model import rows_of
 from ffplan.interop.asbuilt.read import read_as_built
 from ffplan.interop.asbuilt.topo_files import read_topo
 from ffplan.interop.audit.causes import _without_cable
+from ffplan.interop.canvas import PAD
 from ffplan.interop.logs.links import read_ibdiagnet_lst
 from ffplan.interop.logs.read import read_log
-from ffplan.interop.racks import RackKind, rack_drawing
+from ffplan.interop.racks import WIDTH, RackKind, rack_drawing
 from ffplan.interop.topology.scale_up import _kind
 from ffplan.interop.topology.sockets import NumaNode, grouped
 from tests.support import ffplan
@@ -148,3 +150,13 @@ def test_an_nvl72_is_one_domain_of_eighteen_trays() -> None:
     assert len(lines) == 2 + int(links)
     joined = [line.split()[:2] for line in lines[2 : 2 + 1152]]
     assert joined == [[str(gpu), str(1152 + gpu // 72)] for gpu in range(1152)]
+
+
+@pytest.mark.parametrize(("server", "step"), [("a", 0), ("a-server-with-a-very-long-name-indeed", 7 * 37)])
+def test_racks_stand_beside_each_other_by_the_longer_of_box_and_name(server: str, step: int) -> None:
+    kinds = tuple(
+        RackKind(server=name, racks=1, nodes=1, units=4, height=10, watts=1e3, limit=None) for name in (server, "b")
+    )
+    text = rack_drawing("r", kinds) or ""
+    edges = [float(x) for x in re.findall(r'rect class="z" x="([\d.]+)"', text)]
+    assert edges[1] - edges[0] == max(WIDTH, step) + 3 * PAD

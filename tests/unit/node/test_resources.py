@@ -144,3 +144,13 @@ def test_a_port_without_gpus_passes_none() -> None:
     for port in own.ports:
         if port.limits is not None:
             assert moved.get(port.id, (0.0, 0.0)) == ((2.0, 2.0) if port.gpus else (0.0, 0.0))
+
+
+def test_the_memory_of_a_host_has_its_own_low_and_high_end() -> None:
+    """16 channels of 25.6 GB/s: what the CPU's efficiency says at its low end, likely, and at its high end."""
+    host = host_named("fire-flyer-2-node")
+    figure = host.cpus[0].memory_efficiency
+    assert host.memory_gbyte_s == pytest.approx(
+        tuple(16 * 25.6 * share for share in (figure.range[0], figure.value, figure.range[1]))
+    )
+    assert not host.mesh

@@ -174,3 +174,19 @@ def test_gradients_are_reduced_at_other_widths_only_where_that_is_asked_and_less
         (found,) = refined(item, [plan], float("inf"), replace(nothing, reduced=asked))
         assert found.reduced_bytes in widths
         assert found.reduced_bytes == max(widths)  # the narrower never takes longer
+
+
+def test_stages_send_whole_activations_where_no_rank_holds_a_part_of_them() -> None:
+    """Without scatter and gather, and without sequence parallelism, each of four ranks sends all; else a quarter."""
+    item = run(pipeline=4.0, tensor=4.0)
+    sent = {
+        (scatter, sequence): float(
+            step_parts(
+                replace(item, plans=replace(item.plans, scatter_gather=scatter, sequence_parallel=float(sequence)))
+            )["sends"]
+        )
+        for scatter in (False, True)
+        for sequence in (0, 1)
+    }
+    assert sent[False, 1] < 0.5 * sent[False, 0]
+    assert sent[True, 0] < sent[False, 0]
