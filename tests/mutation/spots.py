@@ -156,14 +156,25 @@ def spots(path: Path, room: str) -> dict[Place, list[Mutant]]:
 
 
 def _that_parses(mutants: list[Mutant]) -> Mutant:
-    """Return the first mutant that is Python: what does not even parse says nothing of the tests."""
+    """Return the first mutant that is another Python program.
+
+    What does not even parse says nothing of the tests, nor does the same program in other words, such as `1e+21` for
+    `1e21`.
+    """
     for mutant in mutants[:-1]:
         try:
-            ast.parse(mutant.apply())
+            tree = ast.parse(mutant.apply())
         except SyntaxError:
             continue
-        return mutant
+        if ast.dump(tree) != _program(mutant.file):
+            return mutant
     return mutants[-1]
+
+
+@cache
+def _program(file: str) -> str:
+    """Return what a file of the project says, whatever its layout."""
+    return ast.dump(ast.parse(text_of(file)))
 
 
 def sample(rooms: list[str], count: int, seed: int) -> list[Mutant]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
 from ffplan.fabric.routing.degraded import JobOnWhatIsLeft, bisection, links_alive, zone_cuts
 from ffplan.fabric.routing.double_binary_tree import binary_tree, double_binary_tree, joined_trees
+from ffplan.fabric.routing.rank_order import aligned
 from ffplan.fabric.routing.traffic import incast, one_by_one, permutation, ring, tree
 from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
 from ffplan.fabric.sizing.slim_fly import field, mms_links, router_degree
@@ -110,3 +114,10 @@ def test_fields_and_slim_fly_degree() -> None:
     assert [router_degree(5, 1), router_degree(27, -1), router_degree(28, 0)] == [7, 41, 42]
     with pytest.raises(ValueError, match="no prime power"):
         mms_links(28)
+
+
+def test_nodes_stand_in_the_order_of_their_first_nic() -> None:
+    """Node 0 has its first NIC on the second leaf and its second NIC on the first."""
+    endpoints = SimpleNamespace(leaf=np.array([1, 0, 0, 1]), slot=np.zeros(4, int), zone=np.zeros(4, int))
+    network: Any = SimpleNamespace(endpoints=endpoints, switches=SimpleNamespace(pod=np.zeros(2, int)))
+    assert aligned(network, np.array([[0, 1], [2, 3]])).tolist() == [1, 0]

@@ -25,6 +25,7 @@ from ffplan.interop.logs.read import read_log
 from ffplan.interop.racks import WIDTH, RackKind, rack_drawing
 from ffplan.interop.topology.scale_up import _kind
 from ffplan.interop.topology.sockets import NumaNode, grouped
+from ffplan.interop.topology.writing import _Writer
 from tests.support import ffplan
 from tests.unit.interop.seeded import Listing
 from tests.unit.interop.test_audit import audited
@@ -160,3 +161,26 @@ def test_racks_stand_beside_each_other_by_the_longer_of_box_and_name(server: str
     text = rack_drawing("r", kinds) or ""
     edges = [float(x) for x in re.findall(r'rect class="z" x="([\d.]+)"', text)]
     assert edges[1] - edges[0] == max(WIDTH, step) + 3 * PAD
+
+
+def test_a_row_of_eight_columns_is_short_of_one() -> None:
+    """Size, count, type, operation and root, and one half of four."""
+    text = "# all_reduce_perf\n# out-of-place busbw #wrong\n 1024 256 float sum -1 10.0 0.10 0.15\n"
+    with pytest.raises(InputError, match="a row of 8 columns, where 9 or more are wanted"):
+        read_log(text, "all_reduce_perf.txt")
+
+
+def test_a_server_without_pcie_links_of_its_accelerators_has_no_link_speed() -> None:
+    inside: Any = SimpleNamespace(accelerator=None, server=SimpleNamespace(accelerators=[]))
+    assert _Writer(inside).width == ""
+
+
+def test_a_long_name_moves_the_next_rack_aside() -> None:
+    """Seven units a letter."""
+    one, two = (
+        RackKind(server=name, racks=1, nodes=1, units=1, height=42, watts=1.0, limit=None) for name in ("s" * 60, "t")
+    )
+    drawn = rack_drawing("a", (one, two))
+    assert drawn is not None
+    assert f'x="{PAD + 7 * 60 + 3 * PAD:g}"' in re.sub(r'x="(\d+)\.0"', r'x="\1"', drawn)
+    assert WIDTH < 7 * 60

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
-from ffplan.node.host import host, memory_bandwidth, spread
+from ffplan.node.host import _memory, host, memory_bandwidth, spread
 from ffplan.validation.communication_cases import System
 from ffplan.validation.measured_system import CaseParts
 from tests.support import ROOT, document, host_named, overlay_part
@@ -104,3 +105,11 @@ def test_a_node_of_a_design() -> None:
 def test_nothing_is_measured_of_an_unknown_accelerator() -> None:
     node = replace(host_named(HGX), accelerator=None)
     assert (node.rates, node.launch_s) == (None, 0.0)
+
+
+def test_memory_bandwidth_has_two_ends() -> None:
+    """Eight channels of 3,200 MT/s, eight bytes each: 204.8 GB/s, of which half, 80 % and 90 % are reached."""
+    memory = SimpleNamespace(channels=SimpleNamespace(value=8.0), rate=SimpleNamespace(value=3200.0))
+    server: Any = SimpleNamespace(sockets=[SimpleNamespace(memory=memory)])
+    cpu: Any = SimpleNamespace(memory_efficiency=SimpleNamespace(range=(0.5, 0.9), value=0.8))
+    assert _memory(server, [cpu]) == pytest.approx((102.4, 163.84, 184.32))

@@ -23,7 +23,7 @@ from ffplan.training.fsdp import backward_wait, forward_wait
 from ffplan.training.group_collectives import Cluster, GroupPlacement, contention, cut_fraction, group_time, send_time
 from ffplan.training.memory import host_bytes, in_flight, policy_kept_bytes, stage_bytes
 from ffplan.training.mfu import achieved, step_flops
-from ffplan.training.microbatch import TrainRun, micro_batch, pace_fraction
+from ffplan.training.microbatch import TrainRun, micro_batch, pace_fraction, placement_of
 from ffplan.training.overlap import (
     bubble_time,
     exposed,
@@ -34,7 +34,7 @@ from ffplan.training.overlap import (
 )
 from ffplan.training.parallel_plan import layers_of, placed, strides, units_of
 from ffplan.training.sensitivity import RESOURCES, faster
-from ffplan.training.step import PARTS, step_parts, step_time, swap_time
+from ffplan.training.step import PARTS, _sends, step_parts, step_time, swap_time
 from tests.support import ROOT, document, ffplan, host_named, shape_named
 
 
@@ -547,3 +547,13 @@ def test_a_host_without_accelerators_has_no_links_to_speed_up() -> None:
 
     host = replace(host_named("hgx-h100-8nic"), accelerator=None)
     assert _nvlink(host, 1.1) is host
+
+
+@pytest.mark.parametrize(("sharded", "parts"), [(0.0, 1), (1.0, 4)])
+def test_a_send_without_sequence_parallelism_carries_the_whole_activation(sharded: float, parts: int) -> None:
+    """Two bytes of 2,048 tokens of 12,288; sequence parallelism leaves a quarter of it on each of four GPUs."""
+    made = run(sequence_parallel=sharded, scatter_gather=False, schedule="1f1b")
+    assert made.plans.width == 2
+    placement = placement_of(made, made.plans.pipeline, strides(made.plans)["pipeline"])
+    whole = 2 * 2048 * 12_288
+    assert float(_sends(made)) == pytest.approx(float(send_time(made.system, whole / parts, 4.0, placement)))
