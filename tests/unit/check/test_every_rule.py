@@ -58,6 +58,7 @@ CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, 
         ),
         (FF2, ()),
     ),
+    "host-memory-below-nic": ((FF2, ()), (FF2, ())),
     "limit-allreduce-bandwidth": ((FF2, (("5 GB/s", "8 GB/s"),)), (FF2, ())),
     "limit-blast-radius": ((FF2, (limit("blast_radius: 1 %"),)), (FF2, (limit("blast_radius: 2 %"),))),
     "limit-capex": (
@@ -143,7 +144,9 @@ def test_every_rule_has_its_pair() -> None:
     assert set(CASES) == {rule.id for rule in RULES}
 
 
-@pytest.mark.parametrize("rule", sorted(set(CASES) - {"root-port-below-nic", "recalled-figures"}))
+@pytest.mark.parametrize(
+    "rule", sorted(set(CASES) - {"host-memory-below-nic", "root-port-below-nic", "recalled-figures"})
+)
 def test_a_rule_fires_and_is_silent(rule: str, tmp_path: Path) -> None:
     severity = next(item.severity for item in RULES if item.id == rule)
     for (design, changes), fires in zip(CASES[rule], (True, False), strict=True):
@@ -162,6 +165,21 @@ def test_a_root_port_slower_than_its_nic(tmp_path: Path) -> None:
         found = findings(folder, FF2, (), "root-port-below-nic")
         assert bool(found) == (name == "slow")
     assert not found
+
+
+def test_host_memory_that_reduces_less_than_the_nic_carries(tmp_path: Path) -> None:
+    """320 GB/s of 16 channels over 24 operations are 13.3 GB/s, the NIC's 25 over 1.998 are 12.5; 14 channels reduce
+    11.7, and NCCL leaves host memory alone."""
+    for name, channels in (("few", 7), ("all", 8)):
+        folder = tmp_path / name
+        folder.mkdir()
+        overlay_part(folder, "fire-flyer-2-node", ("channels: {value: 8", f"channels: {{value: {channels}"))
+        found = findings(folder, FF2, (), "host-memory-below-nic")
+        assert [item.message for item in found] == (
+            ["host memory of `fire-flyer-2-node` lets `hfreduce` reduce 11.67 GB/s, the NICs 12.51 GB/s"]
+            if name == "few"
+            else []
+        )
 
 
 def test_recalled_figures_are_those_behind_rates_and_power(tmp_path: Path) -> None:
