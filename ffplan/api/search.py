@@ -13,7 +13,7 @@ from ffplan.base.record import record
 from ffplan.results.sweep import SweepReport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ffplan.results.recommendation import RecommendReport
     from ffplan.studies.sweep_axes import Points
@@ -128,6 +128,7 @@ def recommend(
     prices: str = "usd-2026",
     pue: float = 1.25,
     best: int = 5,
+    later: Sequence[tuple[float, float]] = (),
     catalogs: str | Path | Iterable[str | Path] = (),
     **limits: Any,
 ) -> RecommendReport:
@@ -140,6 +141,8 @@ def recommend(
         prices: catalogue id of the price book.
         pue: facility over IT power [1].
         best: designs to report [1].
+        later: further purchases: months from the first order, and the days that the run may take from then on [month,
+            day].
         catalogs: one folder of your own parts or several, searched first.
         **limits: other fields of `ffplan.studies.recommend_target.Target`: `aim`, `capex`, `tco`, `watts`, `racks`,
             `allowed`, `switches`, `excluded`, `slack`.
@@ -155,6 +158,7 @@ def recommend(
     from ffplan.catalog.store import Catalog
     from ffplan.studies.recommend import recommend as search
     from ffplan.studies.recommend_choice import kept
+    from ffplan.studies.recommend_growth import stages_of
     from ffplan.studies.recommend_target import AIMS, Target
     from ffplan.studies.recommendation import recommendation
 
@@ -174,7 +178,9 @@ def recommend(
         part_of(parts, Accelerator, name, f"{who}: allowed")
     for name in limits.get("switches", ()):
         part_of(parts, Switch, name, f"{who}: switches")
-    target = Target(model=model, tokens=tokens, days=days, book=book.id, pue=pue, **limits)
+    stages = stages_of(days, later, f"{who}: later")
+    last = stages[-1].days if stages else days
+    target = Target(model=model, tokens=tokens, days=last, book=book.id, pue=pue, stages=stages, **limits)
     answer = search(target, parts, lambda _: None)
     chosen = kept(answer, target, best)
     return recommendation(answer, target, parts, book.currency, chosen, [None] * len(chosen))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from ffplan.cli.recommend_options import (
     DaysOption,
     ExcludeOption,
     FolderOption,
+    LaterOption,
     ModelOption,
     PowerOption,
     PricesOption,
@@ -37,10 +39,12 @@ from ffplan.cli.recommend_options import (
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.results.recommendation import RecommendReport
-    from ffplan.studies.recommend_target import SizedCluster, Target
+    from ffplan.studies.recommend_target import SizedCluster, Stage, Target
 
 BOUGHT = ("accelerator", "server", "switch", "link")
 """Kinds of parts that may be left out."""
+_LATER = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?):([0-9]{1,5}(?:\.[0-9]{1,3})?)")
+"""Months and days of a later purchase."""
 
 
 def _bought(parts: Catalog, names: list[str] | None) -> tuple[str, ...]:
@@ -80,6 +84,21 @@ def _time(
         count = tokens_of(tokens, "recommend")
         return count, days_for(shape, rate, count), rate
     return USUAL_DAYS / days_for(shape, rate, 1.0), USUAL_DAYS, rate
+
+
+def _stages(days: float | None, later: list[str] | None) -> tuple[Stage, ...]:
+    """Return the purchases of a cluster that grows; none where nothing is bought later."""
+    from ffplan.studies.recommend_growth import stages_of
+
+    pairs: list[tuple[float, float]] = []
+    for text in later or ():
+        written = _LATER.fullmatch(text)
+        if written is None:
+            raise UsageError(f"ffplan recommend: --later: `{text}`; write months and days, such as 12:30")
+        pairs.append((float(written[1]), float(written[2])))
+    if pairs and days is None:
+        raise UsageError("ffplan recommend: --later goes with --days")
+    return stages_of(days or 0.0, pairs, "ffplan recommend: --later")
 
 
 def _found(parts: Catalog, target: Target, currency: str, best: int, folder: str | None) -> RecommendReport:
@@ -123,6 +142,7 @@ def recommend(
     accelerator: AllowedOption = None,
     switch: SwitchOption = None,
     exclude: ExcludeOption = None,
+    later: LaterOption = None,
     slack: SlackOption = 0.1,
     prices: PricesOption = "usd-2026",
     pue: PueOption = 1.25,
@@ -149,10 +169,11 @@ def recommend(
     book = part_of(parts, PriceBook, prices, f"{us}--prices")
     require_transformer(parts, model, "recommend")
     count, most_days, rate = _time(parts, model, tokens, days, sustained)
+    stages = _stages(days, later)
     target = Target(
         model=model,
         tokens=count,
-        days=most_days,
+        days=stages[-1].days if stages else most_days,
         book=book.id,
         pue=pue,
         aim=aim.value,
@@ -165,6 +186,7 @@ def recommend(
         excluded=_bought(parts, exclude),
         slack=slack,
         sustained=rate,
+        stages=stages,
     )
     report = _found(parts, target, book.currency, best, folder)
     emit(recommendation_document(report), form, output)

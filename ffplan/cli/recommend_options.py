@@ -82,3 +82,11 @@ BestOption = Annotated[int, typer.Option("--best", min=1, max=50, help="Designs 
 FolderOption = Annotated[
     str | None, typer.Option("--folder", metavar="DIR", help="Write the designs into this folder.")
 ]
+LaterOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--later",
+        metavar="MONTHS:DAYS",
+        help="A further purchase, ordered MONTHS after the first, with which the run may take DAYS. May be repeated.",
+    ),
+]

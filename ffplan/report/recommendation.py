@@ -105,10 +105,44 @@ def _headline(r: RecommendReport) -> str:
         text += (
             f" The dearest limit is {_limit_name(dearest.limit, r)}: a tenth looser saves {percent(dearest.saving)}."
         )
+    if best.purchases:
+        text += _first_purchase(best, r.currency)
     factor = best.days_p90 / best.days
     if best.days_p90 > r.days and r.sustained_pflops is None:
         text += f" For nine chances in ten of being in time, size it for `--days {number(r.days / factor, 3)}`."
     return text
+
+
+def _first_purchase(best: RecommendedDesign, currency: str) -> str:
+    """Return what the first purchase of a cluster that grows comes to, against one that is not to grow."""
+    first = best.purchases[0]
+    if first.nodes == best.nodes:
+        return " The first purchase holds all of it: no later one adds a node."
+    more = first.capex / first.alone - 1
+    words = f"{percent(abs(more))} {'more' if more > 0 else 'less'} than a cluster of that size alone"
+    return (
+        f" Bought in phases: first {first.accelerators:,} for {amount(first.capex)} {currency}, which train it in "
+        f"{number(first.days, 3)} days and cost {words}."
+    )
+
+
+def _purchases(r: RecommendReport) -> list[Block]:
+    """Return what is bought when, design by design."""
+    rows = tuple(
+        (
+            _short(item, r) if at == 0 else "",
+            number(now.order_month),
+            number(now.ready_month, 3) if now.ready_month is not None else "-",
+            f"{now.accelerators:,}",
+            f"{number(now.days, 3)} of {number(now.days_wanted)}",
+            amount(now.capex),
+            amount(now.alone),
+        )
+        for item in r.designs
+        for at, now in enumerate(item.purchases)
+    )
+    header = ("design", "ordered", "ready", "GPUs", "days", "to buy", "alone")
+    return [Grid("Bought in phases [month]", rows, header, style="plain")] if rows else []
 
 
 def _designs(r: RecommendReport) -> list[Block]:
@@ -120,6 +154,7 @@ def _designs(r: RecommendReport) -> list[Block]:
     )
     blocks: list[Block] = [
         Grid("Designs that meet it", _rows(r.designs, r), HEADER, style="plain"),
+        *_purchases(r),
         Grid("How sure", _chances(r), SURE, style="plain"),
         Lines("How", how),
     ]

@@ -8,6 +8,28 @@ from ffplan.results.result import Result
 
 
 @record
+class RecommendedPurchase:
+    """One purchase of a cluster that grows."""
+
+    order_month: float
+    """Month of its order, since the first."""
+    ready_month: float | None
+    """Month of its first job; null where an earlier purchase serves already."""
+    days_wanted: float
+    """Days that the run may take from then on."""
+    days: float
+    """Days of the run, interruptions included."""
+    nodes: int
+    """Compute nodes that stand after it."""
+    accelerators: int
+    """Accelerators that stand after it."""
+    capex: float
+    """Price of it; 0 where an earlier purchase serves already [currency]."""
+    alone: float
+    """Bill of materials of a cluster of this size that is not to grow [currency]."""
+
+
+@record
 class RecommendedDesign:
     """A design that was sized for the target."""
 
@@ -66,6 +88,8 @@ class RecommendedDesign:
     speed [1]; null of designs that break a limit."""
     in_time_share: float | None
     """Share of the draws in which it is in time at the size it has [1]; null of designs that break a limit."""
+    purchases: tuple[RecommendedPurchase, ...]
+    """What is bought when; empty where all is bought at once, and of designs that are too slow."""
     file: str | None
     """The design file, where one was written."""
 

@@ -15,6 +15,7 @@ from ffplan.studies.asked import Asked
 from ffplan.studies.cost import study_cost
 from ffplan.studies.first_designs import IDEAS, Wishes, builder, fabric_slots
 from ffplan.studies.recommend_target import SizedCluster, aim_of
+from ffplan.studies.size_search import Sizes, rounder, smallest
 from ffplan.studies.usual_job import timed_on
 from ffplan.training.constraints import RefusedError
 
@@ -22,16 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ffplan.catalog.store import Catalog
+    from ffplan.results.cost import CostStudy
     from ffplan.studies.first_designs import Built, Idea
     from ffplan.studies.recommend_target import Target
+    from ffplan.studies.usual_job import TimedJob
 
-CLOSE = 0.02
-"""Nodes between the largest size that is too small and the smallest that is not, over the latter, at the end [1]."""
-MOST_TRIALS = 9
-SMALLEST = 0.6
-"""Smallest round size that is tried, over the size found [1]."""
-ROUND_SIZES = 6
-"""Round sizes tried, at most [1]."""
 MOST_NODES = 20_000
 
 
@@ -86,18 +82,29 @@ class ClusterSearch:
             self._tried[key] = self._sized(idea, nodes)
         return self._tried[key]
 
+    def built(self, idea: Idea, nodes: int) -> Built | None:
+        """Return the cheapest way to build an idea with some nodes; None where it cannot be built."""
+        return self.build(idea, nodes, self._first)
+
     def _sized(self, idea: Idea, nodes: int) -> SizedCluster | None:
-        built = self.build(idea, nodes, self._first)
+        built = self.built(idea, nodes)
         if built is None:
             return None
         self._first = self._first or built
+        found = self._timed(built, None)
+        if found is None:
+            return None
+        timed, study = found
+        return SizedCluster(accelerator=self.accelerator, built=built, study=study, timed=timed)
+
+    def _timed(self, built: Built, gpus: int | None) -> tuple[TimedJob, CostStudy] | None:
+        """Return a job on a design, on all accelerators if none are given, with its cost; None where it cannot run."""
         parts = self.catalog.fresh()
         try:
-            timed = timed_on(built.design, parts, self.model, PlanFields(), None, self.target.tokens, searching=True)
-            study = study_cost(built.design, parts, Asked(draws=0), timed)
+            timed = timed_on(built.design, parts, self.model, PlanFields(), gpus, self.target.tokens, searching=True)
+            return timed, study_cost(built.design, parts, Asked(draws=0), timed)
         except (RefusedError, InputError):
             return None
-        return SizedCluster(self.accelerator, built, study, timed)
 
     def smallest(self, idea: Idea, first: int, days: float) -> tuple[SizedCluster | None, SizedCluster | None]:
         """Return the smallest design that takes no more than some days, and the largest that takes more.
@@ -107,23 +114,37 @@ class ClusterSearch:
             first: nodes to begin with [1].
             days: the days.
         """
-        low, nodes = 0, min(max(self.step, round_up(first / self.step) * self.step), MOST_NODES)
-        found: SizedCluster | None = None
-        slow: SizedCluster | None = None
-        high = MOST_NODES + self.step
-        for _ in range(MOST_TRIALS):
-            candidate = self.tried(idea, nodes)
-            if candidate is not None and candidate.days <= days:
-                found, high = candidate, nodes
-            else:
-                slow, low = candidate or slow, nodes
-            if high - low <= max(self.step, CLOSE * high) or low >= MOST_NODES:
-                break
-            guess = nodes * candidate.days / days if candidate is not None else 2.0 * nodes
-            wanted = round_up(guess * (1.002 if low == nodes else 1.0) / self.step) * self.step
-            middle = (low + high) // 2 // self.step * self.step
-            nodes = wanted if low < wanted < high else max(middle, low + self.step)
-        return found, slow
+        found, slow = smallest(self._sizes(idea), first, days)
+        return self.tried(idea, found) if found else None, self.tried(idea, slow) if slow else None
+
+    def _sizes(self, idea: Idea) -> Sizes:
+        def days(nodes: int) -> float | None:
+            trial = self.tried(idea, nodes)
+            return trial.days if trial is not None else None
+
+        return Sizes(days=days, step=self.step, most=MOST_NODES)
+
+    def part(self, whole: SizedCluster, days: float) -> tuple[int, float]:
+        """Return the fewest nodes of a design on which a job takes no more than some days [1], and its days.
+
+        Args:
+            whole: the design, which takes no more itself.
+            days: the days [day].
+        """
+        taken: dict[int, float | None] = {whole.nodes: whole.days}
+
+        def of(nodes: int) -> float | None:
+            if nodes not in taken:
+                self.tell(f"{self.accelerator}, {nodes * self.each:,} of {whole.nodes * self.each:,}")
+                study = self._timed(whole.built, nodes * self.each)
+                taken[nodes] = study[1].run.days.likely if study is not None and study[1].run is not None else None
+            return taken[nodes]
+
+        sizes = Sizes(days=of, step=self.step, most=whole.nodes)
+        found, _ = smallest(sizes, whole.nodes * whole.days / days, days)
+        nodes = found or whole.nodes
+        nodes = rounder(sizes, nodes, days) or nodes
+        return nodes, of(nodes) or whole.days
 
     def rounder(self, found: SizedCluster) -> SizedCluster | None:
         """Return the smallest round size below a design that is in time too; None where there is none.
@@ -133,15 +154,8 @@ class ClusterSearch:
         Args:
             found: the design.
         """
-        unit = self.step
-        while (1 - SMALLEST) * found.nodes > ROUND_SIZES * unit:
-            unit *= 2
-        first = -(-int(SMALLEST * found.nodes) // unit) * unit
-        for nodes in range(max(first, unit), found.nodes, unit):
-            trial = self.tried(found.built.idea, nodes)
-            if trial is not None and trial.days <= self.target.days:
-                return trial
-        return None
+        nodes = rounder(self._sizes(found.built.idea), found.nodes, self.target.days)
+        return self.tried(found.built.idea, nodes) if nodes else None
 
     def _resized(self, idea: Idea, nodes: int, best: float) -> SizedCluster | None:
         """Return the smallest design of an idea where it may come near the best; None where it cannot."""

@@ -259,8 +259,14 @@ def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str
     return "\n".join(lines) + "\n"
 
 
-def _build(text: str, idea: Idea, catalog: Catalog) -> Built | None:
-    """Return a design as built; None where it cannot be."""
+def built_from(text: str, idea: Idea, catalog: Catalog) -> Built | None:
+    """Return a design as built; None where it cannot be.
+
+    Args:
+        text: its file.
+        idea: the idea behind it.
+        catalog: the parts.
+    """
     used = catalog.fresh()
     try:
         design = resolve(parse_document(text.encode(), f"{idea.name}.yaml"), used)
@@ -281,7 +287,7 @@ def _cheapest(idea: Idea, nodes: int, site: _Site, first: Built | None) -> Built
         for tiers in (1, 2, 3):
             if tiers == 1 and idea.oversubscription != "1:1":
                 continue
-            built = _build(_text(idea, parts, nodes, tiers, site), idea, site.catalog)
+            built = built_from(_text(idea, parts, nodes, tiers, site), idea, site.catalog)
             if built is not None:
                 found.append(built)
                 break  # more tiers cost more

@@ -10,6 +10,7 @@ from ffplan.catalog.parts import Accelerator, Server
 from ffplan.catalog.prices import PriceBook
 from ffplan.studies.cluster_search import ClusterSearch
 from ffplan.studies.first_designs import IDEAS, NoDesignError, priced_server
+from ffplan.studies.recommend_growth import grown
 from ffplan.studies.recommend_target import KeptLimit, SizedCluster, Target, aim_of, broken
 from ffplan.training.accelerator_rates import UncalibratedError
 
@@ -138,6 +139,19 @@ class _Pool:
                 self.found += [rounder] if rounder is not None else []
                 self.found += search.variants(rounder or full)
 
+    def grow(self) -> None:
+        """Split the purchase of the designs that may be reported, and leave out others that are in time."""
+        target = self.target
+        if not target.stages:
+            return
+        early = sorted((item for item in self.found if item.days <= target.days), key=_order(target))
+        best = self.best(target) or early
+        first = {item.accelerator: item for item in reversed(early)}
+        near = [item for item in early if aim_of(item, target) <= aim_of(best[0], target) * (1 + target.slack)]
+        apart = [item for item in first.values() if not any(item is other for other in near)]
+        made = [grown(item, self.searches[item.accelerator], target, self.catalog) for item in (*near, *apart)]
+        self.found = [item for item in self.found if item.days > target.days] + made
+
     def _hopeless(self, least: float, search: ClusterSearch) -> bool:
         """Return whether the servers alone, at their whole peak, would cost more than the best purchase so far."""
         book = self.catalog.entry(self.target.book).part
@@ -159,6 +173,8 @@ class _Pool:
         for first in self._leaders(target):
             nodes = round_up(first.nodes / LOOSER)
             made, _ = self.searches[first.accelerator].smallest(first.built.idea, nodes, target.days)
+            if made is not None and target.stages:
+                made = grown(made, self.searches[first.accelerator], target, self.catalog)
             again += [made] if made is not None and not broken(made, target) else []
         return LooserLimit(limit, min(again, key=_order(target)) if again else None)
 
@@ -181,6 +197,8 @@ def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> 
     For each accelerator a small cluster at full bandwidth that is in time is sought, and round sizes below it. Fewer
     NICs are then tried while that helps, and leaner fabrics with them, each sized again. Where the purchase is to be
     least, accelerators whose servers alone, at their whole peak, would cost more than the best so far are left out.
+    Where the cluster grows, it is sized for the last purchase, and each one before holds the fewest nodes of it that
+    are in time then.
 
     Args:
         target: what is wanted.
@@ -191,6 +209,7 @@ def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> 
     for name, peak in _candidates(target, catalog, pool.left_out):
         pool.add(name, peak)
     pool.lean()
+    pool.grow()
     return Recommendation(
         meet=pool.best(target),
         miss=[item for item in pool.found if broken(item, target)],

@@ -46,6 +46,29 @@ class KeptLimit:
 
 
 @record
+class Stage:
+    """A purchase of a cluster that grows."""
+
+    after: float
+    """From the first order to this one [month]."""
+    days: float
+    """Days that the run may take with what stands then."""
+
+
+@record
+class Grown:
+    """What stands after a purchase of a cluster that grows."""
+
+    stage: Stage
+    nodes: int
+    """Compute nodes."""
+    days: float
+    """Days of the run on them."""
+    alone: float
+    """Bill of materials of a cluster of this size that is not to grow [currency]."""
+
+
+@record
 class Target:
     """What is to be reached, and within which limits."""
 
@@ -74,6 +97,8 @@ class Target:
     """How much above the best an alternative may lie [1]."""
     sustained: float | None = None
     """Model operations that it keeps up, interruptions included, where that was asked [FLOP/s]."""
+    stages: tuple[Stage, ...] = ()
+    """Purchases one after the other, the last with the days above; empty where all is bought at once."""
 
     @property
     def limits(self) -> tuple[KeptLimit, ...]:
@@ -112,6 +137,8 @@ class SizedCluster:
     study: CostStudy
     """Its cost with the run."""
     timed: TimedJob
+    growth: tuple[Grown, ...] = ()
+    """What stands after each purchase; empty where all is bought at once."""
 
     @property
     def days(self) -> float:

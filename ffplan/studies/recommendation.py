@@ -29,6 +29,34 @@ def _plan(candidate: SizedCluster) -> str:
     return listed([*words, f"ZeRO {plan.zero}"] if plan.zero else words) or "one accelerator"
 
 
+def purchases(candidate: SizedCluster) -> tuple[out.RecommendedPurchase, ...]:
+    """Return what is bought when; nothing where all is bought at once.
+
+    Args:
+        candidate: the design.
+    """
+    rows, before, phases = [], 0, list(candidate.study.phases)
+    each = candidate.built.assessment.accelerators // candidate.nodes
+    for now in candidate.growth:
+        bought = now.nodes > before
+        phase = phases.pop(0) if bought and phases else None
+        whole = candidate.capex if bought else 0.0
+        rows.append(
+            out.RecommendedPurchase(
+                order_month=now.stage.after,
+                ready_month=phase.ready_month if phase is not None else None,
+                days_wanted=now.stage.days,
+                days=now.days,
+                nodes=now.nodes,
+                accelerators=now.nodes * each,
+                capex=phase.capex if phase is not None else whole,
+                alone=now.alone,
+            )
+        )
+        before = now.nodes
+    return tuple(rows)
+
+
 def row(
     candidate: SizedCluster, target: Target, best: SizedCluster | None, chance: Chances, file: str | None
 ) -> out.RecommendedDesign:
@@ -74,6 +102,7 @@ def row(
         breaks=broken(candidate, target),
         best_share=chance.best if best is not None else None,
         in_time_share=chance.in_time if best is not None else None,
+        purchases=purchases(candidate),
         file=file,
     )
 
@@ -120,6 +149,10 @@ def recommendation(
         files: the file of each.
     """
     best = found.meet[0] if found.meet else None
+    grows = (
+        "A cluster that grows is sized for its last purchase. Each one before holds the fewest nodes on which the run "
+        "is in time then; switches above the leaves come with the first, and prices stay as they are.",
+    )
     shares, near = chances(chosen, target, catalog), _near(found, target)
     limits = [_limit(item, target, best) for item in found.looser]
     rows = zip(chosen, shares, files, strict=True)
@@ -151,5 +184,6 @@ def recommendation(
             "that is only just met is missed about as often as not.",
             "The share of `best` draws prices and speeds for all designs together, and resizes each to its drawn "
             "speed: it tells how far the ranking rests on quotes and measurements that you do not have yet.",
+            *(grows if target.stages else ()),
         ),
     )

@@ -11,14 +11,17 @@ import pytest
 from ffplan.catalog.models import Model
 from ffplan.catalog.store import Catalog
 from ffplan.cost.sensitivity import likely
+from ffplan.design.training import PlanFields
 from ffplan.studies.asked import Asked
 from ffplan.studies.cluster_search import ClusterSearch, with_nics
-from ffplan.studies.cost import evaluate, inputs_for, ledger_for, whole_life
+from ffplan.studies.cost import evaluate, inputs_for, ledger_for, study_cost, whole_life
 from ffplan.studies.first_designs import IDEAS
 from ffplan.studies.recommend import Recommendation, recommend
 from ffplan.studies.recommend_choice import differs, distance, kept
 from ffplan.studies.recommend_shares import chances
-from ffplan.studies.recommend_target import Target, aim_of, broken, days_for
+from ffplan.studies.recommend_target import Stage, Target, aim_of, broken, days_for
+from ffplan.studies.recommendation import purchases
+from ffplan.studies.usual_job import timed_on
 from ffplan.training.model_shape import shape_of
 from tests.support import ffplan, valid
 
@@ -95,6 +98,11 @@ def test_nothing_within_the_limits() -> None:
         (("--model", "llama3-8b", "--sustained", "1 MW"), "--sustained"),
         ((*ASKED[1:], "--exclude", "qm970"), "did you mean `qm9700`"),
         ((*ASKED[1:], "--exclude", "llama3-8b"), "no accelerator, server, switch or link"),
+        ((*ASKED[1:], "--later", "12"), "write months and days, such as 12:30"),
+        ((*ASKED[1:], "--later", "0:20"), "0 months come no later than 0"),
+        ((*ASKED[1:], "--later", "12:20", "--later", "6:10"), "6 months come no later than 12"),
+        ((*ASKED[1:], "--later", "12:30"), "30 days are to be above 0 and below the 30 before"),
+        (("--model", "llama3-8b", "--sustained", "1 PFLOP/s", "--later", "12:30"), "--later goes with --days"),
     ],
 )
 def test_bad_requests(arguments: tuple[str, ...], words: str) -> None:
@@ -232,3 +240,67 @@ def test_cost_over_the_life_is_one_number() -> None:
     year, _ = evaluate(ledger.account, None, v)
     assert whole_life(ledger, v, year) == pytest.approx(best.tco)
     assert year.capex + year.building == pytest.approx(best.capex)
+
+
+LATER = (
+    *("recommend", "--model", "llama3-8b", "--tokens", "1T", "-a", "h100-sxm-80gb", "--best", "1"),
+    *("--days", "60", "--later", "6:30", "--later", "12:15.5"),
+)
+
+
+def test_a_purchase_in_phases(tmp_path: Path) -> None:
+    """The last purchase is the whole design; prices add up to it, and `cost` has the same phases."""
+    run = ffplan(*LATER, *("--folder", str(tmp_path), "-f", "json"))
+    assert run.code == 0, run.err
+    best = valid(run.out, "recommendation")["designs"][0]
+    bought = best["purchases"]
+    assert [row["days_wanted"] for row in bought] == [60, 30, 15.5]
+    assert [row["order_month"] for row in bought] == [0, 6, 12]
+    assert all(row["days"] <= row["days_wanted"] for row in bought)
+    assert [row["nodes"] for row in bought] == sorted({row["nodes"] for row in bought})
+    assert bought[-1]["accelerators"] == best["accelerators"] == 8 * best["nodes"] == 8 * bought[-1]["nodes"]
+    assert sum(row["capex"] for row in bought) == pytest.approx(best["capex"], rel=1e-9)
+    assert bought[-1]["alone"] == pytest.approx(best["capex"], rel=1e-9)
+    assert bought[0]["capex"] == pytest.approx(bought[0]["alone"], rel=0.03)
+    assert ffplan("check", best["file"]).code == 0
+    phases = json.loads(ffplan("cost", best["file"], "--draws", "0", "-f", "json").out)["phases"]
+    assert [(row["capex"], row["ready_month"]) for row in phases] == [
+        (row["capex"], row["ready_month"]) for row in bought
+    ]
+
+
+def test_a_purchase_in_phases_in_words() -> None:
+    run = ffplan(*LATER)
+    assert run.code == 0, run.err
+    said = " ".join(run.out.split())
+    assert "Bought in phases: first " in said
+    assert "than a cluster of that size alone. For nine chances" in said
+    assert "A cluster that grows is sized for its last purchase." in said
+
+
+def test_each_purchase_is_the_smallest() -> None:
+    """Against a node fewer of the same design, of which the job has the part that stands."""
+    wanted = target(days=20.0, stages=(Stage(after=0.0, days=40.0), Stage(after=9.0, days=20.0)))
+    catalog = Catalog()
+    found = recommend(wanted, catalog, quiet).meet[0]
+    first, last = found.growth
+    assert (last.nodes, last.days) == (found.nodes, found.days)
+    assert first.days <= 40
+    fewer = 8 * (first.nodes - 1)
+    model = catalog.entry("llama3-8b").part
+    assert isinstance(model, Model)
+    timed = timed_on(found.built.design, catalog.fresh(), model, PlanFields(), fewer, 1e12, searching=True)
+    run = study_cost(found.built.design, catalog.fresh(), Asked(draws=0), timed).run
+    assert run is not None
+    assert run.days.likely > 40
+
+
+def test_an_earlier_purchase_may_serve_already() -> None:
+    """28.9 days take the nodes that 29 days take: what stands is not bought again, and no phase is written."""
+    nearly = target(days=28.9, stages=(Stage(after=0.0, days=29.0), Stage(after=9.0, days=28.9)))
+    found = recommend(nearly, Catalog(), quiet).meet[0]
+    assert [row.nodes for row in found.growth] == [found.nodes, found.nodes]
+    assert "phases" not in found.built.text
+    rows = purchases(found)
+    assert [row.capex for row in rows] == [found.capex, 0.0]
+    assert [row.ready_month for row in rows] == [None, None]
