@@ -48,20 +48,29 @@ class Library(Part):
     """Method: rings and trees between accelerators, reduction in host memory, or tokens sent to experts."""
     latency: dict[Place, dict[Identifier, dict[Protocol, DurationFigure]]] = Field(default_factory=dict)
     """Latency of a call (base) and of each hop, by algorithm and protocol [s]."""
+    measured: dict[Place, dict[Identifier, dict[Protocol, DurationFigure]]] = Field(default_factory=dict)
+    """Latency that is measured where the constant by which the library chooses is another, in the same form [s]."""
     share: dict[Identifier, dict[Protocol, EfficiencyFigure]] = Field(default_factory=dict)
     """Fraction of the bandwidth that a protocol leaves to data; 1 if omitted."""
     fill: dict[Protocol, FractionFigure] = Field(default_factory=dict)
     """Weight of the filling of the pipeline inside a node, by protocol; 0 if omitted."""
-    fill_once: dict[Protocol, FractionFigure] = Field(default_factory=dict)
-    """The same of collectives that pass a ring once; `fill` if omitted."""
+    fill_ring: dict[Protocol, FractionFigure] = Field(default_factory=dict)
+    """The same of rings and sends; `fill` if omitted."""
+    fill_exchange: dict[Protocol, FractionFigure] = Field(default_factory=dict)
+    """The same of all-to-all; `fill_ring` if omitted."""
     sends: Sends | None = None
     """Channels of a send to one peer; without limit if omitted."""
     nvls_ranks: CountFigure | None = None
     """Fewest ranks of a node that are reduced in its switch; any if omitted."""
     ring_hop: DurationFigure | None = None
-    """Least latency of a hop of a ring that several nodes pass once, inside a node [s]; 0 if omitted."""
+    """Least latency of a hop of a ring that several nodes pass once, inside a node, for each of its GPUs in use [s]; 0
+    if omitted."""
+    ring_hop_most: DurationFigure | None = None
+    """Most that this latency grows to [s]; without limit if omitted."""
     ring_many: EfficiencyFigure | None = None
     """Fraction of the scale-up rate that such rings over four nodes or more reach; 1 if omitted."""
+    ring_pair: EfficiencyFigure | None = None
+    """Fraction of a ring's rate that two ranks behind one scale-up switch reach; 1 if omitted."""
     slot: DataFigure | None = None
     """Largest piece that a hop between nodes holds, per NIC channel [byte]."""
     ring_plateau: FractionFigure | None = None

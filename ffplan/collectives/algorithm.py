@@ -29,15 +29,21 @@ Latency = tuple[Number, Number]
 class LatencyFigures:
     """The constants of one library for one algorithm with one protocol, on the nodes of a job."""
 
-    def __init__(self, library: Library, job: RankLayout, operation: str, key: str, protocol: str) -> None:
+    def __init__(
+        self, library: Library, job: RankLayout, operation: str, key: str, protocol: str, *, measured: bool
+    ) -> None:
         self.library, self.job, self.operation, self.protocol = library, job, operation, protocol
+        self.measured = measured
+        """True for the time, False for the estimate by which the library chooses."""
         self._key = key
 
     def _figure(self, place: str) -> float:
         """Return a constant [s]; 0 where the library has none."""
-        by_algorithm: Any = self.library.latency.get(place, {})  # type: ignore[call-overload]
-        figures = by_algorithm.get(self._key, {})
-        return float(figures[self.protocol].value) if self.protocol in figures else 0.0
+        for table in (self.library.measured, self.library.latency)[0 if self.measured else 1 :]:
+            figures: Any = table.get(place, {}).get(self._key, {})  # type: ignore[call-overload]
+            if self.protocol in figures:
+                return float(figures[self.protocol].value)
+        return 0.0
 
     @property
     def base(self) -> float:

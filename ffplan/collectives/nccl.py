@@ -8,6 +8,7 @@ and of peer-to-peer through the CPU; the estimate is computed in addition to the
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import Number, Truth, choose, maximum, minimum
@@ -21,9 +22,11 @@ from ffplan.collectives.volumes import depth, ring_steps
 from ffplan.node.resources import resources
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from ffplan.catalog.evidence import FractionFigure
     from ffplan.catalog.library import Library
+    from ffplan.catalog.protocols import Protocol
     from ffplan.collectives.algorithm import Algorithm
     from ffplan.collectives.bottleneck import Key
     from ffplan.collectives.rank_layout import RankLayout
@@ -90,6 +93,16 @@ def _many(library: Library, job: RankLayout, operation: str, algorithm: Algorith
     return limit
 
 
+def _pair(library: Library, job: RankLayout) -> Number:
+    """Return the fraction of a ring's rate that is left to two ranks behind a scale-up switch [1].
+
+    The rate of a ring is that of a whole node there; that of bridges is measured on two ranks.
+    """
+    share = library.ring_pair.value if library.ring_pair and job.host.joined else 1.0
+    left: Number = choose((job.ranks == 2) & (job.nodes == 1), share, 1.0)
+    return left
+
+
 def _inner_most(library: Library, job: RankLayout, operation: str) -> Number:
     """Return the most that filling a ring inside a node takes [s]; without limit where no link is known."""
     rates = job.host.rates
@@ -98,6 +111,13 @@ def _inner_most(library: Library, job: RankLayout, operation: str) -> Number:
     hop = library.slot.value * rates.links.value / (rates.ring.value * 1e9)
     seconds: Number = ring_steps(operation, job.per_node) * hop
     return seconds
+
+
+def _filling(library: Library, operation: str, algorithm: Algorithm) -> Mapping[Protocol, FractionFigure]:
+    """Return the weight of the filling of pipelines, by protocol: of rings, of an exchange, or of all else."""
+    if operation == "all-to-all":
+        return library.fill_exchange or library.fill_ring or library.fill
+    return (library.fill_ring or library.fill) if algorithm.rings or operation != "allreduce" else library.fill
 
 
 def call_time(host: Host, operation: str) -> float:
@@ -179,6 +199,7 @@ def choices_of(
     rate, guess = _rates(library, job, known, operation, algorithm)
     if algorithm.rings and operation != "allreduce":
         rate = minimum(rate, _many(library, job, operation, algorithm))
+    rate = rate * _pair(library, job) if algorithm.rings else rate
     plain, alone = _as_tuned(job)
     if plain is not job:
         guess = choose(alone, guess, _rates(library, plain, known, operation, algorithm)[1])
@@ -186,17 +207,17 @@ def choices_of(
     inner_most = _inner_most(library, job, operation) if algorithm.rings else float("inf")
     hops = 2 * depth(job.nodes) if algorithm.trees else 0.0
     launch = call_time(job.host, operation)
+    filling = _filling(library, operation, algorithm)
     found = []
     for protocol in protocols:
         fraction = shares[protocol].value if protocol in shares else 1.0
         ceiling = _ceiling(job, operation, algorithm) if protocol == "ll" else float("inf")
-        filling = library.fill if operation == "allreduce" else library.fill_once or library.fill
         fill = filling.get(protocol)  # type: ignore[call-overload]
-        latency, inner = algorithm.latency(LatencyFigures(library, job, operation, algorithm.key, protocol))
-        tuned = latency
+        at = partial(LatencyFigures, library, operation=operation, key=algorithm.key, protocol=protocol)
+        latency, inner = algorithm.latency(at(job=job, measured=True))
+        tuned, _ = algorithm.latency(at(job=job, measured=False))
         if plain is not job:
-            figures = LatencyFigures(library, plain, operation, algorithm.key, protocol)
-            tuned = choose(alone, latency, algorithm.latency(figures)[0])
+            tuned = choose(alone, tuned, algorithm.latency(at(job=plain, measured=False))[0])
         found.append(
             Choice(
                 algorithm=algorithm.name,

@@ -95,9 +95,11 @@ def _ring_latency(at: LatencyFigures) -> Latency:
     overhead: Number = (least.value if least else 0.0) * (3 if at.protocol == "simple" else 1)
     large = operation == "allreduce" and at.protocol == "simple"
     plateau = library.ring_plateau.value if library.ring_plateau and large else 1.0
-    if operation != "allreduce" and library.ring_hop:
-        twice = 2.0 * maximum(at.inside, overhead)  # an allreduce holds this collective, and passes twice
-        overhead = maximum(overhead, minimum(library.ring_hop.value, twice))
+    if operation != "allreduce" and library.ring_hop and at.measured:
+        most = library.ring_hop_most.value if library.ring_hop_most else float("inf")
+        hop = minimum(library.ring_hop.value * job.per_node, most)
+        small = 2.0 * maximum(at.inside, overhead)  # an allreduce of small messages holds this collective twice
+        overhead = maximum(overhead, minimum(hop, small) if at.protocol == "ll" else hop)
     whole = ring_latency(at.base, at.inside, at.between, steps, crossings, overhead=overhead, plateau=plateau)
     return whole, at.base + ring_steps(operation, job.per_node) * at.inside
 

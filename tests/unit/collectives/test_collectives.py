@@ -178,7 +178,7 @@ def test_pat() -> None:
     assert use(lines, "nic") == pytest.approx((31 / 32, 31 / 32))
     library = Catalog().entry("nccl").part
     assert isinstance(library, Library)
-    whole, inner = PAT.latency(LatencyFigures(library, job, "all-gather", "pat", "simple"))
+    whole, inner = PAT.latency(LatencyFigures(library, job, "all-gather", "pat", "simple", measured=True))
     assert whole == pytest.approx(8e-6 + 5 * 14e-6)
     assert inner == pytest.approx(8e-6)
     assert not PAT.possible(replace(job, per_node=8))

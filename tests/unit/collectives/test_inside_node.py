@@ -62,8 +62,8 @@ def test_a_pair_reduces_over_its_bridge_alone() -> None:
     used = totals(ALGORITHMS["ring"].ledger("allreduce", job(host, 1, 2)))
     assert used["nvlink", "gpu0"] == used["nvlink", "gpu1"] == (1, 1)
     assert used["pcie_peer", "gpu0"] == used["root_port", "cpu0-rp0"] == used["socket_fabric", "0"] == (0, 0)
-    assert GIB / seconds(host, 1, 2) / 1e9 == pytest.approx(197, abs=1)
-    assert GIB / seconds(host_named("fire-flyer-2-node"), 1, 2) / 1e9 == pytest.approx(15.9, abs=0.1)
+    assert GIB / seconds(host, 1, 2) / 1e9 == pytest.approx(204, abs=1)
+    assert GIB / seconds(host_named("fire-flyer-2-node"), 1, 2) / 1e9 == pytest.approx(16.1, abs=0.1)
 
 
 def test_bridged_cards_use_pcie_one_way() -> None:

@@ -252,7 +252,8 @@ def test_a_purchase_in_phases(tmp_path: Path) -> None:
     """The last purchase is the whole design; prices add up to it, and `cost` has the same phases."""
     run = ffplan(*LATER, *("--folder", str(tmp_path), "-f", "json"))
     assert run.code == 0, run.err
-    best = valid(run.out, "recommendation")["designs"][0]
+    valid(run.out, "recommendation")
+    best = json.loads(run.out)["designs"][0]
     bought = best["purchases"]
     assert [row["days_wanted"] for row in bought] == [60, 30, 15.5]
     assert [row["order_month"] for row in bought] == [0, 6, 12]
