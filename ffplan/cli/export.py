@@ -23,6 +23,8 @@ class Target(StrEnum):
     """Targets of an export."""
 
     IBSIM = "ibsim"
+    OPENSM_QOS = "opensm-qos"
+    OPENSM_CONF = "opensm-conf"
     SLURM = "slurm"
     GRAPHML = "graphml"
     DOT = "dot"
@@ -49,6 +51,20 @@ def _ibsim(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator[
 
     network = wired.fabric.network
     return netlist(network, wired.names, subnet(network, plane, zone))
+
+
+def _opensm_qos(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator[str]:
+    from ffplan.interop.ibsim import subnet
+    from ffplan.interop.qos import policy
+
+    network = wired.fabric.network
+    return policy(network, wired.names, subnet(network, plane, zone))
+
+
+def _opensm_conf(share: float | None) -> str:
+    from ffplan.interop.qos import options
+
+    return options(0.5 if share is None else share)
 
 
 def _slurm(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
@@ -206,6 +222,7 @@ _WHOLE: dict[Target, Callable[[Exported], str | Iterator[str]]] = {
 """Targets that take the whole fabric."""
 _MAKERS: dict[Target, Callable[[WiredDesign, int | None, int | None], str | Iterator[str]]] = {
     Target.IBSIM: _ibsim,
+    Target.OPENSM_QOS: _opensm_qos,
     Target.SLURM: _slurm,
     Target.GRAPHML: _graphml,
     Target.DOT: _dot,
@@ -221,20 +238,33 @@ def export(
     target: Annotated[Target, typer.Option("--to", help="Program or format to export to.")],
     plane: Annotated[int | None, typer.Option("--plane", min=1, help="Only this plane, counted from 1.")] = None,
     zone: Annotated[int | None, typer.Option("--zone", min=1, help="Only this zone, counted from 1.")] = None,
+    share: Annotated[
+        float | None,
+        typer.Option(
+            "--share", min=0.01, max=0.99, help="opensm-conf: fraction of a link for the job; half if omitted."
+        ),
+    ] = None,
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
     """Export the wired fabric to another program.
 
-    ibsim: netlist in the format of ibnetdiscover. slurm, slurm-block, slurm-yaml: its topology files. graphml, dot:
-    graphs. hosts: compute hosts in the order of ranks. svg: drawing. cables: list from port to port, with lengths
-    where the design has a floor. nccl: topology XML of the compute server. kubernetes: labels of nodes. netbox-*: CSV.
-    containerlab, ptm: labs and link checks. astra-sim, simai, infragraph: simulators. docs/interop.md has a table.
+    ibsim: netlist in the format of ibnetdiscover. opensm-qos, opensm-conf: lanes for job and storage. slurm, slurm-
+    block, slurm-yaml: its topology files. graphml, dot: graphs. hosts: compute hosts in the order of ranks. svg:
+    drawing. cables: list from port to port, with lengths where the design has a floor. nccl: topology XML of the
+    compute server. kubernetes: labels of nodes. netbox-*: CSV. containerlab, ptm: labs and link checks. astra-sim,
+    simai, infragraph: simulators. docs/interop.md has a table.
     """
     wired = wired_design(file, catalog)
     for name, value, most in (("--plane", plane, wired.fabric.planes), ("--zone", zone, wired.fabric.zones)):
         if value is not None and value > most:
             raise UsageError(f"ffplan export: {name} {value}: the fabric has {most}")
+    if share is not None and target is not Target.OPENSM_CONF:
+        raise UsageError(f"ffplan export: --share goes with --to {Target.OPENSM_CONF.value}")
+    if target is Target.OPENSM_CONF:
+        _whole(plane, zone, "the options are those of every subnet")
+        write(_opensm_conf(share), output)
+        return
     if target in _WHOLE:
         from ffplan.interop.exported import Exported
 

@@ -17,7 +17,20 @@ from tests.support import SMALL as FOLDER
 EXPECTED = FOLDER / "expected"
 SMALL = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 EXPORTS = (
-    *("ibsim", "slurm", "slurm-block", "slurm-yaml", "graphml", "dot", "hosts", "svg", "cables", "nccl", "ptm"),
+    *(
+        "ibsim",
+        "opensm-conf",
+        "slurm",
+        "slurm-block",
+        "slurm-yaml",
+        "graphml",
+        "dot",
+        "hosts",
+        "svg",
+        "cables",
+        "nccl",
+        "ptm",
+    ),
     *("netbox-devices", "netbox-interfaces", "netbox-cables", "containerlab", "kubernetes"),
     *("astra-sim", "simai", "infragraph"),
 )

@@ -192,6 +192,44 @@ def test_ibnetdiscover_finds_the_fabric_as_designed(tmp_path: Path) -> None:
     assert len(json.loads(ffplan("import", "ibnetdiscover", str(built)).out)["links"]) == 1560
 
 
+def test_opensm_reads_the_lanes_back(tmp_path: Path) -> None:
+    """A real OpenSM takes policy and options; tables read from a port and a switch say two lanes, 90 to 38 units."""
+    need("ibsim", "opensm", "smpquery", "stdbuf")
+    design, parts = str(SMALL / "joined.yaml"), ("--catalog", str(SMALL / "parts"))
+    files = {name: tmp_path / name for name in ("net", "policy", "conf")}
+    for target, name in (("ibsim", "net"), ("opensm-qos", "policy")):
+        made = ffplan("export", design, "--to", target, *("--zone", "1", "-o", str(files[name])), *parts)
+        assert made.code == 0, made.err
+    options = ffplan("export", design, *("--to", "opensm-conf", "--share", "0.7"), *parts).out
+    files["conf"].write_text(options.replace("/etc/opensm/qos-policy.conf", str(files["policy"])))
+    env = {"IBSIM_SOCKNAME": f"ffplan-qos-{os.getpid()}"}
+    command = ["stdbuf", "-oL", "ibsim", "-s", "-n", *("-N", "900", "-S", "70", "-P", "5000"), str(files["net"])]
+    with running(command, tmp_path, "ibsim.log", env) as job:
+        wait_for(lambda: b"simulator ready" in job.log.read_bytes(), job, 20, "ibsim did not come up")
+        library = find_library("libumad2sim.so", "libumad2sim0")
+        client = {**env, "SIM_HOST": "compute-01/nic0", "LD_PRELOAD": library, "OSM_TMP_DIR": str(tmp_path)}
+        log = tmp_path / "osm.log"
+
+        def ask(*words: str) -> str:
+            program = shutil.which(words[0], path=f"{os.environ['PATH']}:/usr/sbin")
+            assert program
+            there = {**os.environ, **client, "OSM_CACHE_DIR": str(tmp_path)}
+            done = subprocess.run(
+                [program, *words[1:]], env=there, capture_output=True, text=True, check=False, timeout=60
+            )
+            return done.stdout + done.stderr
+
+        ask("opensm", "-o", *("-R", "minhop", "-D", "0x43"), "-f", str(log), "-F", str(files["conf"]))
+        said = log.read_text()
+        assert "SUBNET UP" in said
+        assert f"Loading QoS policy file ({files['policy']})" in said
+        assert "ERR" not in said
+        levels = ask("smpquery", "sl2vl", "1", "1")
+        lanes = ask("smpquery", "vlarb", "1", "1")
+    assert re.search(r"out  0: \| 0\| 1\|( 0\|){13}15\|", levels), levels
+    assert lanes.lower().count("|0x5a|0x26|") == 2, lanes
+
+
 @pytest.mark.parametrize("design", ["fire-flyer-2", "dgx-a100-10k", "fire-flyer-next", "superpod-h100-4su"])
 def test_slurm_loads_the_topology_and_reads_it_back(design: str) -> None:
     need("slurmctld", "scontrol")
