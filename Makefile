@@ -10,8 +10,8 @@ demo: $(READY)  ## Set up, and compare Fire-Flyer 2 with a DGX A100 cluster
 	$(BIN)/ffplan compare designs/fire-flyer-2.yaml designs/dgx-a100-10k.yaml --baseline dgx-a100-10k \
 	  --model llama2-70b --tokens 2T --batch 16384 --gpus 8192
 
-test: $(READY)  ## Set up, and run the tests that need no other program
-	$(BIN)/python -m pytest -m "not integration"
+test: $(READY)  ## Set up, and run the tests that need no other program, on all cores
+	$(BIN)/python -m pytest -m "not integration" --numprocesses auto --dist worksteal
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -46,11 +46,11 @@ bench: $(READY)  ## Speed, as ratios to `python -c pass` in the same run
 	$(BIN)/python -m tests.bench_sweep
 
 coverage: $(READY)  ## Lines and branches that the tests run, those in other processes included
-	$(BIN)/python -m pip install --quiet "coverage>=7.10" pytest-xdist
+	$(BIN)/python -m pip install --quiet "coverage>=7.10"
 	$(BIN)/python -m tests.coverage
 
 mutate: $(READY)  ## Change the code in small ways and count the changes that a test notices; about an hour on two cores
-	$(BIN)/python -m pip install --quiet "cosmic-ray>=8.7" "coverage>=7.10" pytest-xdist
+	$(BIN)/python -m pip install --quiet "cosmic-ray>=8.7" "coverage>=7.10"
 	$(BIN)/python -m tests.mutation
 
 compat: $(READY)  ## The same bytes over Pythons, dependencies, hash seeds, locales and time zones
