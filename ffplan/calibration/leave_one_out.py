@@ -12,7 +12,7 @@ from ffplan.calibration.fit import errors
 from ffplan.calibration.joint import FP8, JointFit, joint_errors, joint_fit, stack_name
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.training import LeaveOneOutReport, LeftOut, LeftOutKind
-from ffplan.studies.relatives import distance
+from ffplan.studies.relatives import distance, gemm_fraction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,6 +71,8 @@ def leave_one_out(
         others = [item for item in known if _set(item) == group and _name(item, by) != name]
         near = others or _relatives(mine[0].accelerator, known, group)
         made = _given(mine, joint_fit(near)) if near else None
+        if made is not None and not others:
+            made = _on(mine[0].accelerator, near[0].accelerator, made)
         if made is not None:
             kinds.add(mine, made)
         found.append(_left(name, group, mine, made))
@@ -112,6 +114,16 @@ def _given(mine: Sequence[TrainingReplay], made: JointFit) -> JointFit:
     for name, ratio in (("matrix_fp8", FP8), ("matrix_tf32", 1.0)):
         if name.removeprefix("matrix_") in kinds:
             values.setdefault(("", name), ratio * values["", "matrix"])
+    return JointFit(values, made.rows)
+
+
+def _on(part: Accelerator, relative: Accelerator, made: JointFit) -> JointFit:
+    """Return a fit on a relative as an accelerator without constants takes it: by the best measured GEMMs of both."""
+    values = dict(made.values)
+    for key, value in made.values.items():
+        if key[1].startswith("matrix"):
+            precision = key[1].removeprefix("matrix").removeprefix("_") or "16"
+            values[key] = gemm_fraction(part, relative, precision, value)
     return JointFit(values, made.rows)
 
 

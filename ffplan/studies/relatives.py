@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ffplan.catalog.parts import Accelerator
 
 if TYPE_CHECKING:
+    from ffplan.catalog.evidence import EfficiencyFigure
     from ffplan.catalog.store import Catalog
 
 SIXTEEN = ("bf16", "fp16")
@@ -51,11 +52,48 @@ def nearest_relative(part: Accelerator, catalog: Catalog) -> Accelerator | None:
     return min(near, key=lambda item: (distance(part, item), item.id), default=None)
 
 
+def _best(part: Accelerator, precision: str) -> float | None:
+    """Return the fraction of the peak that the best measured GEMM reaches [1]; None where none is measured."""
+    if precision == "16":
+        return next((found for name in SIXTEEN if (found := _best(part, name)) is not None), None)
+    rate, peak = part.gemm.get(precision), part.peak.get(precision)  # type: ignore[call-overload]
+    return rate.value / peak.value if rate is not None and peak is not None else None
+
+
+def gemm_fraction(part: Accelerator, relative: Accelerator, precision: str, fraction: float) -> float:
+    """Return the fraction of its peak that large GEMMs reach on an accelerator, from that of a relative [1].
+
+    Args:
+        part: an accelerator.
+        relative: one that is calibrated.
+        precision: fp8, tf32, or 16 for both kinds of 16 bits.
+        fraction: what the relative reaches at this precision [1].
+
+    Equation:
+        fraction x best of the part / best of the relative, best the best measured GEMM over the peak, at 16 bits where
+        one of them has none at this precision; fraction where one has none at all; at most the best of the part
+
+    Source:
+        Derived: what a layer keeps of the best GEMM belongs to software and shapes, the best GEMM to the part. It is
+        51 % of the peak on MI300X and 80 % on H100 (MAMF finder of stas00/ml-engineering).
+    """
+    for name in (precision, "16"):
+        own, other = _best(part, name), _best(relative, name)
+        if own is not None and other is not None:
+            return min(fraction * own / other, own)
+    own = _best(part, "16")
+    return fraction if own is None else min(fraction, own)
+
+
+def _scaled(figure: EfficiencyFigure, part: Accelerator, relative: Accelerator, precision: str) -> EfficiencyFigure:
+    return figure.model_copy(update={"value": gemm_fraction(part, relative, precision, figure.value)})
+
+
 def with_relative(part: Accelerator, catalog: Catalog) -> tuple[Accelerator, str | None]:
     """Return an accelerator with training constants, and the id of the relative that they are of.
 
     Peaks and memory bandwidth stay its own; efficiencies, latencies and multiprocessors are the relative's, and at a
-    precision that the relative lacks its efficiency at 16 bits.
+    precision that the relative lacks its efficiency at 16 bits. Those of GEMMs follow the best measured GEMM of both.
 
     Args:
         part: an accelerator.
@@ -68,7 +106,10 @@ def with_relative(part: Accelerator, catalog: Catalog) -> tuple[Accelerator, str
         return part, None
     catalog.entry(relative.id)  # the result rests on its file
     rates = relative.training
-    filled = {name: getattr(rates, name) or rates.matrix for name in ("matrix_fp8", "matrix_tf32")}
+    filled = {"matrix": _scaled(rates.matrix, part, relative, "16")}
+    for name in ("fp8", "tf32"):
+        known: EfficiencyFigure = getattr(rates, f"matrix_{name}") or rates.matrix
+        filled[f"matrix_{name}"] = _scaled(known, part, relative, name)
     training = rates.model_copy(update=filled)
     sources = {**relative.sources, **part.sources, rates.matrix.source: relative.sources[rates.matrix.source]}
     return part.model_copy(update={"training": training, "sources": sources}), relative.id

@@ -217,7 +217,11 @@ def train_report(
     if reached is not None and reached.source != rates.matrix.source:
         basis += f"; products at {precision} derived from {part.sources[reached.source].title}"
     if relative is not None:
-        basis = f"estimated: efficiencies of {relative}, the nearest calibrated relative, at its own peak and bandwidth"
+        measured = ", scaled by the best measured GEMMs of both" if own.gemm else ""
+        basis = (
+            f"estimated: efficiencies of {relative}, the nearest calibrated relative{measured}, at its own peak and "
+        )
+        basis += "bandwidth"
     refused = sorted(counts[2].items(), key=lambda item: -item[1])
     return TrainReport(
         schema_version=SCHEMA_VERSION,

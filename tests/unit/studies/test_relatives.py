@@ -1,0 +1,56 @@
+"""Accelerators without training constants: how much of a relative's GEMM fraction they get."""
+
+from __future__ import annotations
+
+import pytest
+
+from ffplan.catalog.parts import Accelerator
+from ffplan.catalog.store import Catalog
+from ffplan.studies.relatives import gemm_fraction, nearest_relative, with_relative
+
+
+def part(name: str) -> Accelerator:
+    found = Catalog().entry(name).part
+    assert isinstance(found, Accelerator)
+    return found
+
+
+def test_gemms_of_an_uncalibrated_part_follow_the_best_that_was_measured_on_it() -> None:
+    """MI300X: best 668.4 of 1,307.4; H200: 794.5 of 989.4. A layer that keeps 70 % of 989.4 there keeps 44.6 % here."""
+    expected = 0.7 * (668.4 / 1307.4) / (794.5 / 989.4)
+    assert gemm_fraction(part("mi300x"), part("h200-sxm"), "16", 0.7) == pytest.approx(expected, rel=1e-12)
+    assert expected == pytest.approx(0.4457, abs=1e-4)
+
+
+def test_no_part_exceeds_its_best_gemm() -> None:
+    """Of a relative that was measured at nothing, or near its own best."""
+    assert gemm_fraction(part("mi300x"), part("a100-sxm-80gb"), "16", 0.77) == pytest.approx(668.4 / 1307.4, rel=1e-12)
+    assert gemm_fraction(part("mi300x"), part("h200-sxm"), "16", 0.9) == pytest.approx(668.4 / 1307.4, rel=1e-12)
+
+
+def test_a_precision_without_a_measured_gemm_follows_sixteen_bits() -> None:
+    """MI300X has none at FP8; Gaudi 3 has 1,289.5 of 1,678, B200 3,432.5 of 4,500."""
+    bf16 = gemm_fraction(part("mi300x"), part("h200-sxm"), "16", 0.7)
+    assert gemm_fraction(part("mi300x"), part("h200-sxm"), "fp8", 0.7) == bf16
+    fp8 = gemm_fraction(part("gaudi3"), part("b200"), "fp8", 0.5)
+    assert fp8 == pytest.approx(0.5 * (1289.5 / 1678) / (3432.5 / 4500), rel=1e-12)
+
+
+def test_a_part_on_which_nothing_was_measured_keeps_the_fraction() -> None:
+    assert gemm_fraction(part("h20"), part("h200-sxm"), "16", 0.7) == 0.7
+
+
+@pytest.mark.parametrize("name", ["mi300x", "mi325x", "mi355x", "gaudi3", "gh200-96gb"])
+def test_the_constants_that_a_part_gets(name: str) -> None:
+    """All of the relative but the fractions of GEMMs, which stay at most the best measured one."""
+    own, (made, source) = part(name), with_relative(part(name), Catalog())
+    near = nearest_relative(own, Catalog())
+    assert near is not None
+    assert near.training is not None
+    assert made.training is not None
+    assert source == near.id
+    assert made.training.memory == near.training.memory
+    assert made.training.matrix.value == gemm_fraction(own, near, "16", near.training.matrix.value)
+    assert made.training.matrix.value <= own.gemm["bf16"].value / own.peak["bf16"].value
+    assert made.training.matrix_fp8 is not None
+    assert made.training.matrix_tf32 is not None
