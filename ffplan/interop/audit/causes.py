@@ -162,11 +162,19 @@ def _swapped_rows(found: Sides, have: Capacity, switches: tuple[int, ...], alike
 
 
 def _without_cable(found: Sides, group: CableGroup) -> list[tuple[int, int]]:
-    """Return the links of a group that are lost for good: as many of each lower device as it has cables too few."""
+    """Return the links of a group that are lost for good: as many of each lower device as it has cables too few.
+
+    A cable at another port of the device where it belongs is that of its link, before one that leads elsewhere.
+    """
     spare = Counter(found.lower(pair) for pair in group.stray)
-    cabled = {end for pair in group.stray for end in pair}
+    there = group.there
+
+    def cabled(pair: tuple[int, int]) -> int:
+        ends = [(there[one], two) for one, two in (pair, pair[::-1]) if one in there]
+        return max((1 + (seen // PORTS == wanted // PORTS) for seen, wanted in ends), default=0)
+
     made = []
-    for pair in sorted(group.lost, key=lambda pair: not cabled.isdisjoint(pair), reverse=True):
+    for pair in sorted(group.lost, key=cabled, reverse=True):
         device = found.lower(pair)
         if spare[device]:
             spare[device] -= 1
@@ -217,12 +225,17 @@ def slow(found: Sides, differences: Differences, have: Capacity) -> Iterator[Aud
             yield _slow(found, have, device, held, (width, seen, meant))
 
 
+def _kept(seen: float, meant: float) -> float:
+    """Return the part of its designed rate that a slow link keeps [1]; one lane where its rate is unknown."""
+    return seen / meant if seen else 1 / LANES
+
+
 def _slow(
     found: Sides, have: Capacity, device: int, pairs: list[tuple[int, int]], rates: tuple[int, float, float]
 ) -> AuditCause:
     """Return the finding of links that run alike, below their design."""
     lanes, seen, meant = rates
-    kept = seen / meant if seen else 1 / LANES
+    kept = _kept(seen, meant)
     where = f"at {found.names[device]} " if device >= 0 else ""
     shown = first_few((_between(found, pair) for pair in pairs), LISTED)
     cables = "the cable" if len(pairs) == 1 else "the cables"
@@ -290,9 +303,7 @@ def causes(found: Sides, shared: tuple[str, ...] = ()) -> Audited:
     rows = (placed.ours[differences.lost], placed.theirs[differences.stray])
     whole = CableGroup(*(pairs_apart_from(strangers, part) for part in rows))
     lost = [(pair, 1.0) for pair in _without_cable(placed, whole)]
-    slower = [
-        (link.ends, 1 - link.gbit_s / link.wanted_gbit_s) for link in slow_links(placed, differences) if link.gbit_s
-    ]
+    slower = [(link.ends, 1 - _kept(link.gbit_s, link.wanted_gbit_s)) for link in slow_links(placed, differences)]
     effect = of_losses(have, [*lost, *slower]) if len(made) > 1 else ""
     rank = {"error": 0, "warning": 1, "info": 2}
     return Audited(sorted(made, key=lambda cause: (rank[cause.severity], -cause.links)), placed, differences, effect)

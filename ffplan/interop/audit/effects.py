@@ -152,4 +152,4 @@ def of_miswiring(have: Capacity, lost: Iterable[tuple[int, int]], stray: Iterabl
         return f"other switches are above {hosts}: traffic that was to stay below one crosses the tier above"
     pair, more = max((after - before).items())
     words = f"{names[pair[0]]} and {names[pair[1]]}"
-    return f"{words} have {more} links too many, and others too few: routes pile up on what is left"
+    return f"{words} have {plural(more, 'link')} too many, and others too few: routes pile up on what is left"

@@ -18,6 +18,7 @@ from ffplan.interop.asbuilt.ibnetdiscover import read_report
 from ffplan.interop.asbuilt.model import rows_of
 from ffplan.interop.asbuilt.read import read_as_built
 from ffplan.interop.asbuilt.topo_files import read_topo
+from ffplan.interop.audit.cables import CableGroup
 from ffplan.interop.audit.causes import _without_cable
 from ffplan.interop.canvas import PAD
 from ffplan.interop.logs.links import read_ibdiagnet_lst
@@ -73,8 +74,7 @@ def test_kinds_of_a_topo_file_come_from_the_type_not_the_name() -> None:
 def test_what_stays_lost_has_no_end_where_a_cable_is() -> None:
     """Two links of one device are lost, one cable of it is elsewhere: the link at whose end it is was moved."""
     found: Any = SimpleNamespace(lower=lambda pair: pair[0] // 10)
-    group: Any = SimpleNamespace(lost=[(1, 50), (2, 60)], stray=[(2, 70)])
-    assert _without_cable(found, group) == [(1, 50)]
+    assert _without_cable(found, CableGroup([(1, 50), (2, 60)], [(2, 70)])) == [(1, 50)]
 
 
 def test_links_between_routers_are_called_so() -> None:
