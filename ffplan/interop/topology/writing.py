@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
@@ -34,7 +35,7 @@ class Inside:
 
 def _remark(text: str) -> str:
     """Return a text that can stand in a comment of XML, which two hyphens would end."""
-    return escape(comment(text)).replace("--", "- -").rstrip("-")
+    return re.sub("-(?=-)", "- ", escape(comment(text)))
 
 
 class _Writer:
