@@ -293,7 +293,8 @@ def test_rates_of_ior() -> None:
     write, read = read_log("nodes : 4\n" + body, "ior.txt")
     assert (write.check, write.host, write.nodes, write.line, write.doubt) == ("storage-write", "4 nodes", 4, 3, "")
     assert write.value == pytest.approx(1.073741824)
-    assert (read.check, read.value) == ("storage-read", pytest.approx(2.147483648))
+    assert read.check == "storage-read"
+    assert read.value == pytest.approx(2.147483648)
     assert read_log("nodes : 1\n" + body, "n3.txt")[0].host == "n3"
     unsaid = read_log(body, "n3.txt")[0]
     assert (unsaid.host, unsaid.nodes, unsaid.doubt) == ("n3", 0, "the log does not say how many nodes took part")
