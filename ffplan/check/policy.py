@@ -131,7 +131,10 @@ def read_policy(path: Path, file: str) -> Policy:
         raise InputError(_fault(file, 1, "this is no UTF-8 text", "save the policy as UTF-8")) from None
     except (ValueError, RecursionError) as error:
         found = re.search(r"line (\d+)", str(error))
-        raise InputError(_fault(file, int(found[1]) if found else 1, f"this is no TOML: {error}", "mend it")) from None
+        last = max(len(text.splitlines()), 1) if "end of document" in str(error) else 1
+        raise InputError(
+            _fault(file, int(found[1]) if found else last, f"this is no TOML: {error}", "mend it")
+        ) from None
     if path.name == NAMES[1]:
         tool = data.get("tool")
         own = tool.get("ffplan", {}) if isinstance(tool, dict) else {}

@@ -155,8 +155,12 @@ def matches(pattern: str, path: str) -> bool:
         path: path from the folder of the policy, with `/`.
     """
     places = {0}
-    for piece in re.split(r"(\*\*/|\*\*|\*|\?)", pattern):
-        places = {end for at in places for end in _reached(path, at, piece)} if piece else places
+    for piece in filter(None, re.split(r"(\*\*/|\*\*|\*|\?)", pattern)):
+        found = set[int]()
+        for at in sorted(places):
+            if piece not in ("*", "**") or at not in found:  # an earlier place reached this one, and as far
+                found.update(_reached(path, at, piece))
+        places = found
     return len(path) in places
 
 

@@ -27,7 +27,7 @@ def check(examined: Examined) -> Iterator[Finding]:
         yield design.document.finding(
             RULE.id,
             ("cost", "price_book"),
-            f"{percent(share) if share >= 0.005 else 'under 1 %'} of the cost{priced} rests on recalled, unverified "
+            f"{percent(share) if share > 0.005 else 'under 1 %'} of the cost{priced} rests on recalled, unverified "
             f"prices: {parts}",
             "overlay a price book of your own quotes with `--catalog`",
             severity=Severity.INFO,

@@ -214,3 +214,141 @@ def test_markdown_holds_as_many_rows_as_fit(monkeypatch: pytest.MonkeyPatch, mos
     head = len(markdown.render(every).partition("\n\n")[0]) + 2
     assert head + len(text) + 1 <= most < head + len(text) + 1 + len(rows[-1]) + 2
     assert rest.startswith(f"{60 - 1 - (len(rows) - 2)} more findings")
+
+
+NOWHERE = finding(line=0, column=0, rule="made-up", message="two\n  lines", remedy="", file="./b.yaml")
+"""A finding about a whole file, without remedy, of a rule that no list has."""
+
+
+def test_sarif_counts_lines_from_one_and_lists_each_rule_once() -> None:
+    (run,) = json.loads(render(checked(finding(), finding(line=9, rule="fabric-full"), NOWHERE), "sarif"))["runs"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["fabric-full", "limit-capex"]
+    by_rule = {item["ruleId"]: item for item in run["results"]}
+    assert [by_rule[rule].get("ruleIndex") for rule in ("fabric-full", "limit-capex", "made-up")] == [0, 1, None]
+    region = by_rule["made-up"]["locations"][0]["physicalLocation"]
+    assert region["region"] == {"startLine": 1, "startColumn": 1}
+    assert region["artifactLocation"]["uri"] == "b.yaml"
+    assert by_rule["made-up"]["message"]["text"] == "two lines"
+    levels = {rule["id"]: rule["defaultConfiguration"]["level"] for rule in run["tool"]["driver"]["rules"]}
+    assert levels == {"fabric-full": "note", "limit-capex": "error"}
+    help_ = run["tool"]["driver"]["rules"][0]["help"]
+    assert help_["markdown"].startswith(f"{help_['text']}\n\nRefused:\n\n```yaml\nnodes:")
+    assert len({item["partialFingerprints"]["ffplanFinding/v1"] for item in run["results"]}) == 3
+
+
+def test_sarif_keeps_the_worst_results_of_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ffplan.check.formats import sarif
+
+    monkeypatch.setattr(sarif, "MOST_RESULTS", 2)
+    (run,) = json.loads(sarif.render(MANY))["runs"]
+    assert [item["level"] for item in run["results"]] == ["error", "warning"]
+
+
+def test_gitlab_says_where_and_what() -> None:
+    first, last = json.loads(render(checked(finding(Severity.INFO), NOWHERE), "gitlab"))
+    assert first["location"] == {"path": "b.yaml", "lines": {"begin": 1}}
+    assert (first["description"], first["check_name"], first["severity"]) == ("two lines", "made-up", "critical")
+    assert (last["description"], last["location"]["lines"]["begin"]) == ("too dear; spend less", 7)
+
+
+def test_junit_has_a_suite_for_each_file() -> None:
+    """Notes are no failures, and say their words; a finding of a file that nobody named has a suite too."""
+    both = Checked(files=("x.yaml", "designs/a.yaml"), words=("design",) * 2, findings=(*MANY.findings, NOWHERE))
+    suites = ElementTree.fromstring(render(both, "junit"))
+    assert [(s.get("name"), s.get("tests"), s.get("failures"), s.get("skipped")) for s in suites] == [
+        ("x.yaml", "1", "0", "0"),
+        ("designs/a.yaml", "3", "2", "0"),
+        ("b.yaml", "1", "1", "0"),
+    ]
+    (clean,), (note, warned, failed), _ = suites
+    assert (clean.get("classname"), clean.get("name")) == ("x.yaml", "check")
+    assert (note.findtext("system-out"), note.find("failure")) == ("too dear; spend less", None)
+    assert note.get("name") == "limit-capex at 1:3: too dear"
+    assert (failed.get("classname"), failed.get("line"), failed.get("file")) == (
+        "designs/a.yaml",
+        "3",
+        "designs/a.yaml",
+    )
+    failure = warned.find("failure")
+    assert failure is not None
+    assert (failure.get("type"), failure.get("message")) == ("warning limit-capex", "too dear")
+    assert failure.text == "designs/a.yaml:2:3: warning: too dear; spend less [limit-capex]"
+
+
+def test_github_says_each_kind_in_its_own_ten() -> None:
+    """Nine and the count of the rest where there are more than ten; each kind has its own."""
+    items = [finding(severity, line=at) for severity in Severity for at in range(1, 12)]
+    lines = render(checked(*items), "github").splitlines()
+    commands = [line.partition(" ")[0] for line in lines if line.startswith("::")]
+    assert commands == ["::error"] * 10 + ["::warning"] * 10 + ["::notice"] * 10
+    assert sum("::2 more of this kind stand in the log" in line for line in lines) == 3
+    assert [line.partition(":")[2].partition(":")[0] for line in lines if line.startswith("designs")] == [
+        "10",
+        "11",
+    ] * 3
+
+
+def test_github_escapes_what_commands_are_made_of() -> None:
+    odd = finding(file="a:b,c%.yaml", message="50 % : x, y", remedy="")
+    assert render(checked(odd), "github").splitlines()[0] == (
+        "::error file=a%3Ab%2Cc%25.yaml,line=7,col=3,title=limit-capex::50 %25 : x, y"
+    )
+
+
+def test_markdown_has_a_row_for_each_finding_the_worst_first() -> None:
+    rows = render(checked(*MANY.findings, NOWHERE), "markdown").splitlines()
+    assert rows[1:4] == ["", "| severity | place | finding | rule |", "| --- | --- | --- | --- |"]
+    assert [row.split(" | ")[0] for row in rows[4:]] == ["| error", "| error", "| warning", "| info"]
+    assert rows[5] == "| error | designs/a.yaml:3 | too dear; spend less | limit-capex |"
+    assert render(checked(), "markdown").count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "severities", "beside", "summary"),
+    [
+        (("design",), "", {}, "1 design checked: nothing found"),
+        (("design", "design", "part"), "", {}, "2 designs, 1 part checked: nothing found"),
+        (("part",), "", {}, "1 part checked: nothing found"),
+        (("plan", "design"), "", {}, "1 design, 1 plan checked: nothing found"),
+        (("design",), "error warning info", {}, "1 design checked: 1 error, 1 warning, 1 info"),
+        (("design",), "info info error error", {}, "1 design checked: 2 errors, 2 info"),
+        (("design",), "warning warning", {"waived": 3}, "1 design checked: 2 warnings (3 waived)"),
+        (("design",), "", {"known": 2}, "1 design checked: nothing found (2 in the baseline)"),
+        (("design",), "", {"fixed": 1}, "1 design checked: nothing found (1 entry of the baseline fixed)"),
+        (
+            ("design",),
+            "",
+            {"waived": 1, "known": 2, "fixed": 3},
+            "1 design checked: nothing found (1 waived, 2 in the baseline, 3 entries of the baseline fixed)",
+        ),
+    ],
+)
+def test_the_summary(words: tuple[str, ...], severities: str, beside: dict[str, int], summary: str) -> None:
+    items = tuple(finding(Severity(name)) for name in severities.split())
+    assert Checked(files=("a",) * len(words), words=words, findings=items, **beside).summary == summary
+
+
+def test_findings_are_told_apart_by_message_where_they_have_no_field() -> None:
+    plain, other = finding(), finding(message="other")
+    with_field, elsewhere = finding(path="cost"), finding(path="cost", message="other")
+    marks = fingerprints((plain, other, with_field, elsewhere, finding(rule="x"), finding(file="c.yaml")))
+    assert len(set(marks)) == 6  # the second at a field counts as a repetition
+    assert fingerprints((elsewhere,)) == fingerprints((with_field,))
+    assert fingerprints((other, plain))[1] == marks[0]
+
+
+def test_paths_outside_the_folder_stay_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    monkeypatch.chdir(inside)
+    assert path_of(str(inside / "x" / ".." / "a.yaml")) == "a.yaml"
+    assert path_of(str(tmp_path / "a.yaml")) == (tmp_path / "a.yaml").as_posix()
+    assert path_of("../a.yaml") == "../a.yaml"
+
+
+def test_text_is_by_place_and_no_other_format_is_known() -> None:
+    lines = render(MANY, "text").splitlines()
+    assert [line.partition(" ")[0] for line in lines[:-1:2]] == [f"designs/a.yaml:{at}:3:" for at in (1, 2, 3)]
+    assert lines[-1] == MANY.summary
+    with pytest.raises(KeyError, match="yaml"):
+        render(MANY, "yaml")

@@ -1,0 +1,335 @@
+"""Limits held against figures of a hand: kept, broken, partial and unknown, each to the word."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import date
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ffplan.base.errors import Severity
+from ffplan.check.limits import hold, hold_job, hold_money, hold_power, unpriced
+from ffplan.check.policy import NO_POLICY
+from ffplan.check.rules import limit_goodput, limit_power_per_rack, limit_price_age
+from ffplan.check.team_limits import named_limits, with_limits
+from ffplan.inputs.quantities import Money
+from tests.support import document
+
+TEXT = "name: x\nlimits:\n  capex: 9\n  goodput: 1\n  it_power: 2\n  price_age: 3\n  power_per_rack: 4\n"
+LINES = {name.strip(): row for row, line in enumerate(TEXT.splitlines(), 1) for name in [line.partition(":")[0]]}
+BROKEN, PARTIAL = "above the limit of at most 100 tons", "the limit cannot be checked: the load is at least"
+
+
+def design(**fields: Any) -> Any:
+    return SimpleNamespace(document=document(TEXT), **fields)
+
+
+@pytest.mark.parametrize(
+    ("actual", "limit", "least", "missing", "words"),
+    [
+        (100.0, 100.0, False, "", ""),
+        (99.0, 100.0, False, "", ""),
+        (101.0, 100.0, False, "", f"the load is 101 tons, {BROKEN}"),
+        (101.0, 100.0, True, "", ""),
+        (100.0, 100.0, True, "", ""),
+        (99.0, 100.0, True, "", "the load is 99 tons, below the limit of at least 100 tons"),
+        (99.0, 100.0, False, "no ship", f"{PARTIAL} 99 tons, with no ship"),
+        (101.0, 100.0, False, "no ship", f"the load is at least 101 tons, {BROKEN}"),  # the rest can only add
+        (101.0, None, False, "no ship", ""),
+        (None, None, False, "", ""),
+        (0.0, 100.0, True, "", "the load is 0 tons, below the limit of at least 100 tons"),
+        (123456.7, 100.0, False, "", f"the load is 123,457 tons, {BROKEN}"),
+        (100.123456, 100.0, False, "", f"the load is 100.12 tons, {BROKEN}"),
+    ],
+)
+def test_a_limit_of_tons(actual: float | None, limit: float | None, least: bool, missing: str, words: str) -> None:
+    found = list(
+        hold(design(), "it_power", actual, limit, "tons", what="the load", remedy="less", least=least, missing=missing)
+    )
+    assert [item.message for item in found] == ([words] if words else [])
+    for item in found:
+        assert (item.rule, item.line, item.severity) == ("limit-it-power", LINES["it_power"], Severity.ERROR)
+        assert item.remedy == ("add what is missing with `--catalog`" if "cannot" in words else "less")
+
+
+@pytest.mark.parametrize(
+    ("unknown", "message", "remedy"),
+    [
+        ("", "the load is not known", "weigh it"),
+        ("it sank", "it sank", "give the design what is missing, or drop the limit"),
+    ],
+)
+def test_a_figure_that_is_not_known(unknown: str, message: str, remedy: str) -> None:
+    (found,) = hold(design(), "capex", None, 5.0, "t", what="the load", remedy="weigh it", unknown=unknown)
+    assert found.message == f"the limit cannot be checked: {message}"
+    assert (found.remedy, found.rule, found.line) == (remedy, "limit-capex", LINES["capex"])
+
+
+@pytest.mark.parametrize(("actual", "found"), [(1e6 - 1e-4, 0), (1e6 - 1e-2, 1)])
+def test_a_least_has_the_slack_of_its_last_digits_too(actual: float, found: int) -> None:
+    held = hold(design(), "goodput", actual, 1e6, "t", what="rate", remedy="more", least=True)
+    assert len(list(held)) == found
+
+
+@pytest.mark.parametrize(
+    ("watts", "limit", "missing", "words"),
+    [
+        (9_000.0, 8_000.0, 0, "the power is 9,000 W, above the limit of at most 8,000 W"),
+        (12_340.0, 9_999.0, 0, "the power is 12.34 kW, above the limit of at most 9,999 W"),
+        (
+            7_000.0,
+            8_000.0,
+            2,
+            "the limit cannot be checked: the power is at least 7,000 W, with no `power.0` of `box` and `power.1` of "
+            "`box`",
+        ),
+        (7_000.0, 8_000.0, 0, ""),
+        (None, 8_000.0, 0, "the limit cannot be checked: the power is not known"),
+    ],
+)
+def test_a_limit_of_power(watts: float | None, limit: float, missing: int, words: str) -> None:
+    lacks: Any = tuple(SimpleNamespace(path=f"power.{at}", part="box") for at in range(missing))
+    found = hold_power(design(), "it_power", watts, limit, lacks, what="the power", remedy="less")
+    assert [item.message for item in found] == ([words] if words else [])
+
+
+def cost(total: float | None, *missing: str, lines: int = 1) -> Any:
+    lacks = [SimpleNamespace(part=name) for name in missing]
+    return SimpleNamespace(total=total, missing=lacks, lines=[object()] * lines)
+
+
+@pytest.mark.parametrize(
+    ("priced", "words", "remedy"),
+    [
+        (cost(9.0), "", ""),
+        (cost(11.0), "the cost is 11 USD, above the limit of at most 10 USD", "spend less, or raise the limit"),
+        (
+            cost(9.0, "nic", "link"),
+            "the limit cannot be checked: the cost is at least 9 USD, with no price of `nic` and `link`",
+            "add what is missing with `--catalog`",
+        ),
+        (
+            cost(0.0, "nic", lines=0),
+            "the limit cannot be checked: the cost is at least 0 USD, with no price of `nic`",
+            "add what is missing with `--catalog`",
+        ),
+        (cost(0.0, lines=0), "the limit cannot be checked: the cost is not known", "name a price book"),
+        (None, "the limit cannot be checked: the cost is not known", "name a price book"),
+    ],
+)
+def test_a_limit_of_money(priced: Any, words: str, remedy: str) -> None:
+    found = list(hold_money(design(), "capex", priced, lambda own: own.total, Money(10.0, "USD"), what="the cost"))
+    assert [item.message for item in found] == ([words] if words else [])
+    assert all(item.remedy.startswith(remedy) for item in found)
+    assert not list(hold_money(design(), "capex", priced, lambda own: own.total, None, what="the cost"))
+
+
+def test_what_a_cost_lacks() -> None:
+    assert (unpriced(None), unpriced(cost(1.0)), unpriced(cost(1.0, "a"))) == ("", "", "no price of `a`")
+
+
+def job(goodput: float | None, *, limit: float | None = 0.9, workload: bool = True) -> Any:
+    """Return a design whose workload keeps so much of its time; None where it has no step time."""
+    own = SimpleNamespace(tokens=None) if workload else None
+    outcome = SimpleNamespace(outcome=SimpleNamespace(goodput=goodput))
+    return SimpleNamespace(
+        design=design(workload=own, spec=SimpleNamespace(limits=SimpleNamespace(goodput=limit))),
+        timed=None if goodput is None else object(),
+        recovery=None if goodput is None else outcome,
+    )
+
+
+@pytest.mark.parametrize(
+    ("examined", "words"),
+    [
+        (job(0.95), ""),
+        (job(0.9), ""),
+        (
+            job(0.85),
+            "the likely goodput of the workload is 0.85 of its time, below the limit of at least 0.9 of its time",
+        ),
+        (job(None), "the limit cannot be checked: the workload has no step time"),
+        (job(None, workload=False), "the limit cannot be checked: the design has no `workload`"),
+        (job(0.1, limit=None), ""),
+    ],
+)
+def test_a_limit_of_the_workload(examined: Any, words: str) -> None:
+    assert [item.message for item in limit_goodput.check(examined)] == ([words] if words else [])
+
+
+def test_a_figure_of_a_job_is_worked_out_only_for_a_limit() -> None:
+    def never(_: Any) -> float:
+        raise AssertionError
+
+    assert not list(hold_job(job(0.1, limit=None), "goodput", never, "s", what="it", remedy="x"))
+    most = list(hold_job(job(0.95), "goodput", lambda _: 0.95, "s", what="it", remedy="x"))
+    assert [item.message for item in most] == ["it is 0.95 s, above the limit of at most 0.9 s"]
+
+
+@pytest.mark.parametrize(
+    ("rack", "rated", "missing", "words", "remedy"),
+    [
+        (26e3, True, (), "is 26 kW, above the limit of at most 25 kW", "put fewer nodes in a rack"),
+        (24e3, True, (), "", ""),
+        (24e3, True, ("fans",), "", ""),  # the rating is of the whole node
+        (24e3, False, ("fans",), "is at least 24 kW, with no `fans` of `box`", "add what is missing"),
+        (None, True, (), "at the nodes' maximum is not known", "add `per_rack` to the compute nodes"),
+    ],
+)
+def test_the_power_of_a_rack(
+    rack: float | None, rated: bool, missing: tuple[str, ...], words: str, remedy: str
+) -> None:
+    lacks = tuple(SimpleNamespace(path=name, part="box") for name in missing)
+    node = SimpleNamespace(rack_w=rack, missing=lacks, server="box", role="compute")
+    examined: Any = SimpleNamespace(
+        design=design(spec=SimpleNamespace(limits=SimpleNamespace(power_per_rack=25e3))),
+        assessment=SimpleNamespace(power=SimpleNamespace(nodes=[node])),
+        power=SimpleNamespace(nodes=[SimpleNamespace(rated=rated)]),
+    )
+    found = list(limit_power_per_rack.check(examined))
+    assert len(found) == bool(words)
+    for item in found:
+        assert words in item.message
+        assert item.remedy.startswith(remedy)
+
+
+def prices(today: date | None, *dates: tuple[str, float], years: float | None = 0.5) -> list[Any]:
+    """Return what is found of prices of these days, each of a part of so much money."""
+    lines = [SimpleNamespace(part=f"p{at}", total=total) for at, (_, total) in enumerate(dates)]
+    book = SimpleNamespace(
+        items={f"p{at}": SimpleNamespace(source=f"s{at}") for at in range(len(dates))},
+        sources={f"s{at}": SimpleNamespace(date=day) for at, (day, _) in enumerate(dates)},
+    )
+    examined: Any = SimpleNamespace(
+        design=design(spec=SimpleNamespace(limits=SimpleNamespace(price_age=years)), prices=book),
+        assessment=SimpleNamespace(cost=SimpleNamespace(lines=lines, total=sum(total for _, total in dates))),
+        today=today,
+    )
+    return list(limit_price_age.check(examined))
+
+
+def test_the_age_of_prices() -> None:
+    """In November 2026, May is six months ago and December of the year before eleven; what is free has no price."""
+    today = date(2026, 11, 30)
+    old = [("2026-05", 10.0), ("2026-04-30", 20.0), ("2025", 30.0), ("2020", 0.0), ("2026-11-01", 40.0)]
+    (found,) = prices(today, *old)
+    assert found.message == ("50 % of the cost rests on prices up to 11 months old; the limit is 6: `p1` and `p2`")
+    assert (found.rule, found.line) == ("limit-price-age", LINES["price_age"])
+    assert not prices(today, ("2026-05", 10.0))
+    assert not prices(None, *old)
+    assert not prices(today, *old, years=None)
+    assert "1 month old; the limit is 0" in prices(today, ("2026-10", 1.0), years=0.0)[0].message
+
+
+@dataclass
+class Limits:
+    """Limits of a design or of a policy, with what the real ones have for copies."""
+
+    capex: Any = None
+    it_power: Any = None
+    goodput: Any = None
+    allreduce_bandwidth: Any = None
+    tokens_per_second: Any = None
+    cost_per_million_tokens: Any = None
+    given: set[str] = field(default_factory=set)
+
+    @property
+    def model_fields_set(self) -> set[str]:
+        return {name for name, value in vars(self).items() if name != "given" and value is not None}
+
+    def model_copy(self, *, update: dict[str, Any]) -> Limits:
+        return replace(self, **update)
+
+
+@dataclass
+class Spec:
+    """The part of a design that has limits."""
+
+    limits: Limits
+    site: Any
+
+    def model_copy(self, *, update: dict[str, Any]) -> Spec:
+        return replace(self, **update)
+
+
+@dataclass
+class Planned:
+    """A design that has prices in a currency, or a site in one."""
+
+    spec: Spec
+    prices: Any
+    document: Any = field(default_factory=lambda: document(TEXT + "cost: {}\n"))
+
+
+def planned(limits: Limits, currency: str | None = "USD", site: str | None = None) -> Any:
+    priced = SimpleNamespace(currency=currency) if currency else None
+    return Planned(spec=Spec(limits=limits, site=SimpleNamespace(currency=site)), prices=priced)
+
+
+def of_team(**limits: Any) -> Any:
+    fields: Any = SimpleNamespace(limits=Limits(**limits))
+    return replace(NO_POLICY, file="ffplan.toml", folder=Path(), fields=fields)
+
+
+def usd(amount: float) -> Money:
+    return Money(amount, "USD")
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "team", "held"),
+    [
+        ("it_power", None, 3.0, 3.0),
+        ("it_power", 4.0, 3.0, 3.0),
+        ("it_power", 2.0, 3.0, 2.0),
+        ("goodput", 0.8, 0.9, 0.9),
+        ("goodput", 0.95, 0.9, 0.95),
+        ("allreduce_bandwidth", 5.0, 6.0, 6.0),
+        ("tokens_per_second", 7.0, 6.0, 7.0),
+        ("capex", None, usd(5.0), usd(5.0)),
+        ("capex", usd(6.0), usd(5.0), usd(5.0)),
+        ("capex", usd(4.0), usd(5.0), usd(4.0)),
+        ("capex", Money(9.0, "EUR"), usd(5.0), Money(9.0, "EUR")),
+        ("cost_per_million_tokens", None, Money(1.0, "EUR"), Money(1.0, "EUR")),  # its rule knows the run's currency
+    ],
+)
+def test_the_stricter_limit_is_held(name: str, own: Any, team: Any, held: Any) -> None:
+    """The lower of two most, the higher of two least; of two currencies neither is the lower."""
+    before = planned(Limits(**{name: own}))
+    after, remarks = with_limits(before, of_team(**{name: team}))
+    assert getattr(after.spec.limits, name) == held
+    assert getattr(before.spec.limits, name) == own
+    assert not remarks
+
+
+@pytest.mark.parametrize(
+    ("currency", "site", "words"),
+    [
+        ("EUR", None, "the design is priced in EUR"),
+        (None, None, "the design is not priced"),
+        (None, "EUR", "the design is priced in EUR"),
+        ("USD", "EUR", ""),
+        (None, "USD", ""),
+    ],
+)
+def test_a_limit_in_a_currency_that_the_design_has_not(currency: str | None, site: str | None, words: str) -> None:
+    after, remarks = with_limits(planned(Limits(), currency, site), of_team(capex=usd(5.0), it_power=3.0))
+    assert after.spec.limits.it_power == 3.0
+    assert after.spec.limits.capex == (None if words else usd(5.0))
+    assert [item.message for item in remarks] == (
+        [f"`capex` of ffplan.toml cannot be held: it is in USD, {words}"] if words else []
+    )
+    for item in remarks:
+        assert (item.rule, item.severity, item.line) == ("policy-limit", Severity.WARNING, TEXT.count("\n") + 1)
+
+
+def test_findings_name_the_policy_that_set_their_limit() -> None:
+    """The limit that the policy changed, not the one that the design has itself, nor another rule."""
+    own = planned(Limits(it_power=2.0, goodput=0.5))
+    held, _ = with_limits(own, of_team(it_power=3.0, goodput=0.9))
+    place = own.document
+    found = tuple(place.finding(rule, (), "m", "r") for rule in ("limit-it-power", "limit-goodput", "fabric-full"))
+    named = named_limits(found, own, held, of_team())
+    assert [item.message for item in named] == ["m", "m, set by ffplan.toml", "m"]
