@@ -218,7 +218,7 @@ def hierarchy_rows(made: CaseReplay, case: Hierarchy, path: Path) -> list[Accura
     from ffplan.validation.communication_cases import System
 
     host = made.bench.host(System(server=server.id), path)
-    if host.accelerator is None or host.accelerator.nvlink is None or not host.nics:
+    if host.accelerator is None or host.accelerator.nvlink is None or not host.joined or not host.nics:
         raise made.bench.fault(
             (*path, "server"), f"`{server.id}` has no scale-up links, or no NIC", "name another server"
         )

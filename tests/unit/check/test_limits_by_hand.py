@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ffplan.base.errors import Severity
-from ffplan.check.limits import hold, hold_job, hold_money, hold_power, unpriced
+from ffplan.check.limits import hold, hold_job, hold_money, hold_power, unknown_job, unpriced
 from ffplan.check.policy import NO_POLICY
 from ffplan.check.rules import limit_goodput, limit_power_per_rack, limit_price_age
 from ffplan.check.team_limits import named_limits, with_limits
@@ -165,6 +165,7 @@ def test_a_figure_of_a_job_is_worked_out_only_for_a_limit() -> None:
         raise AssertionError
 
     assert not list(hold_job(job(0.1, limit=None), "goodput", never, "s", what="it", remedy="x"))
+    assert unknown_job(job(0.95)) == ""  # only a run over tokens needs them
     most = list(hold_job(job(0.95), "goodput", lambda _: 0.95, "s", what="it", remedy="x"))
     assert [item.message for item in most] == ["it is 0.95 s, above the limit of at most 0.9 s"]
 

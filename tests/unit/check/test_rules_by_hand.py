@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -376,3 +377,49 @@ def test_zones_that_nothing_joins(zones: int, spread: str, fires: bool) -> None:
     groups = [SimpleNamespace(group=SimpleNamespace(zones=name)) for name in ("every", spread)]
     found = said(zone_bottleneck, design=design(groups=groups), assessment=SimpleNamespace(fabric=fabric))
     assert found == (["nothing joins the zones: no job can span them"] if fires else [])
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule of sizing that holds so many endpoints by its tiers."""
+
+    tiers: int = 3
+    pod_size: int | None = 7
+    spine_up: int | None = 7
+
+    @property
+    def capacity(self) -> int:
+        assert (self.pod_size, self.spine_up) == (None, None)  # of the tier that goes
+        return {1: 40, 2: 800}[self.tiers]
+
+
+@pytest.mark.parametrize(
+    ("points", "zones", "planes", "fullest", "trunks", "tiers", "words"),
+    [
+        (1600, 2, 1, 800, 0, 3, "800 ports per zone would fit with `tiers: 2`, which holds 800"),
+        (1601, 2, 1, 800, 0, 3, ""),  # one of the zones has 801
+        (1600, 2, 1, 801, 0, 3, ""),
+        (1600, 2, 1, 780, 1, 3, ""),  # and a link to the other zone
+        (1600, 1, 2, 780, 0, 3, "800 ports per zone would fit with `tiers: 2`, which holds 800"),
+        (80, 2, 1, 40, 0, 3, "40 ports per zone would fit with `tiers: 1`, which holds 40"),
+        (80, 2, 1, 40, 1, 3, "41 ports per zone would fit with `tiers: 2`, which holds 800"),
+        (80, 2, 1, 40, 1, 2, ""),
+        (80, 2, 1, 40, 0, 2, "40 ports per zone would fit with `tiers: 1`, which holds 40"),
+        (1, 1, 1, 1, 0, 1, ""),
+    ],
+)
+def test_fewer_tiers_that_hold_the_fullest_zone(
+    monkeypatch: pytest.MonkeyPatch,
+    points: int,
+    zones: int,
+    planes: int,
+    fullest: int,
+    trunks: int,
+    tiers: int,
+    words: str,
+) -> None:
+    monkeypatch.setattr(fewer_tiers, "base_rule", lambda _: Rule())
+    monkeypatch.setattr(fewer_tiers, "_without", lambda *_: "")
+    fabric = SimpleNamespace(access_points=points, zones=zones, planes=planes, endpoints_per_zone=(1, fullest))
+    own = design(spec=SimpleNamespace(fabric=SimpleNamespace(tiers=tiers)), trunk_links=trunks)
+    assert said(fewer_tiers, design=own, assessment=SimpleNamespace(fabric=fabric)) == ([words] if words else [])

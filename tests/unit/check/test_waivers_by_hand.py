@@ -247,6 +247,7 @@ def fault(folder: Path, text: str, name: str = "ffplan.toml") -> Finding:
         ),
         ('[[waivers]]\nrule = "waiver-unused"\nreason = "a"\n', 1, "`waiver-unused` is about waivers: no waiver"),
         ('waivers = [{rule = "x", reason = "a"}]\n', 1, "no rule `x`"),
+        (f"\n\nx = {'9' * 5000}\n", 1, "this is no TOML"),  # Python says no line
     ],
 )
 def test_a_fault_of_a_policy_stands_at_its_line(tmp_path: Path, text: str, line: int, words: str) -> None:

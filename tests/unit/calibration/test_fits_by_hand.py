@@ -1,0 +1,465 @@
+"""Fits of rows so simple that the best constants can be worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from ffplan.calibration import calibrate, fit, joint, leave_one_out
+from ffplan.calibration.calibrate import Calibration, CalibrationRequest, _units, _value
+from ffplan.calibration.fit import BOUNDS, Fit, FitError, _before, _start, solver
+from ffplan.calibration.joint import FP8, JointFit
+from ffplan.calibration.leave_one_out import Kinds
+from ffplan.results.training import CalibrationReport, Constant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SOFT = 0.05
+
+
+def source(name: str, rows: Sequence[float], **fields: Any) -> Any:
+    """Return runs of a source; each row is the logarithm of the constant at which its time comes out."""
+    return SimpleNamespace(file=SimpleNamespace(id=name), rows=np.array(rows), **fields)
+
+
+def fitted(monkeypatch: pytest.MonkeyPatch, *sources: Any, first: float = 0.5, name: str = "matrix") -> Fit:
+    """Fit one constant to rows whose time is that of the measured one over the constant."""
+    monkeypatch.setattr(fit, "timed", lambda replay: len(replay.rows))
+    monkeypatch.setattr(fit, "figures", lambda values, *_: values)
+    monkeypatch.setattr(fit, "relative_times", lambda replay, values, *_: np.exp(replay.rows) / values[name])
+    monkeypatch.setattr(fit, "_before", lambda *_: None)
+    base: Any = SimpleNamespace(**{name: SimpleNamespace(value=first)})
+    pytest.importorskip("scipy")
+    return fit.fit(list(sources), names=(name,), units=1, base=base)
+
+
+def test_a_source_with_four_times_the_rows_counts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Logarithms of the best rate: one row at 0, four at 0.003, so 0.002 below and above half a peak."""
+    half = math.log(0.5)
+    found = fitted(monkeypatch, source("one", [half]), source("four", [half + 0.003] * 4))
+    assert math.log(found.values["matrix"] / 0.5) == pytest.approx(0.002, rel=0.01)
+    assert (found.rows, found.notes, found.before) == (5, {}, None)
+    assert found.after == pytest.approx((0.002 + 4 * 0.001) / 5, rel=0.01)
+
+
+def test_a_row_far_off_pulls_less_than_its_square(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rows agree, a third is far off. Its pull is that of a soft loss, the weighted scale: of the two each pulls
+    y / sqrt(1 + y^2) back, 2 y / sqrt(1 + y^2) = 1, y = 1 / sqrt(3) of 5 % / 3^-1/4."""
+    half = math.log(0.3)
+    found = fitted(monkeypatch, source("s", [half, half, half + 1.0]), first=0.3)
+    shift = math.log(found.values["matrix"] / 0.3)
+    assert shift == pytest.approx(SOFT * 3**0.25 / math.sqrt(3), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("best", "note"), [(2.0, "the most that the fit allows"), (0.01, "the least that the fit allows")]
+)
+def test_a_constant_stays_in_its_range(monkeypatch: pytest.MonkeyPatch, best: float, note: str) -> None:
+    found = fitted(monkeypatch, source("s", [math.log(best)] * 2))
+    least, most, _ = BOUNDS["matrix"]
+    assert found.values["matrix"] == pytest.approx(most if best > 1 else least, rel=1e-3)
+    assert found.notes == {"matrix": note}
+
+
+def test_as_many_rows_as_constants_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = fitted(monkeypatch, source("s", [math.log(0.4)]))
+    assert found.values["matrix"] == pytest.approx(0.4)
+    with pytest.raises(FitError, match=r"0 row\(s\) cannot tell 1 constants: matrix"):
+        fitted(monkeypatch, source("s", []))
+
+
+def test_times_of_launching_are_tried_from_above_and_below(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three starts, a factor of three apart, for what has several minima; one for all else."""
+    starts: list[list[float]] = []
+
+    def solve(_: Any, first: Any, **__: Any) -> Any:
+        starts.append(np.exp(first).tolist())
+        return SimpleNamespace(cost=len(starts) % 3, x=first)
+
+    monkeypatch.setattr(fit, "solver", lambda: solve)
+    monkeypatch.setattr(fit, "timed", lambda _: 9)
+    monkeypatch.setattr(fit, "figures", lambda values, *_: values)
+    monkeypatch.setattr(fit, "errors", lambda *_: np.array([-0.1, 0.3]))
+    runs: Any = [source("s", [])]
+    found = fit.fit(runs, names=("matrix", "launch"), units=1)
+    assert starts == [pytest.approx(pair) for pair in ([0.7, 1e-3], [0.7, 1e-3 / 3], [0.7, 3e-3])]
+    assert found.values == pytest.approx({"matrix": 0.7, "launch": 3e-3})  # the cheapest was the third
+    assert found.after == pytest.approx(0.2)
+    starts.clear()
+    fit.fit(runs, names=("matrix", "kernel"), units=1)
+    assert starts == [pytest.approx([0.7, 2e-5])]
+
+
+def test_a_fit_starts_from_what_is_known() -> None:
+    base: Any = SimpleNamespace(matrix=SimpleNamespace(value=0.6), kernel=None)
+    assert np.exp(_start(("matrix", "kernel", "memory"), base)).tolist() == pytest.approx([0.6, 2e-5, 0.5])
+    assert np.exp(_start(("overlap",), None)).tolist() == pytest.approx([0.15])
+
+
+def test_errors_before_are_of_whole_sets_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit, "errors", lambda *_: np.array([-0.1, 0.3]))
+    whole = {"matrix": 1, "memory": 1, "kernel": 1}
+    assert _before([], SimpleNamespace(**whole)) == pytest.approx(0.2)  # type: ignore[arg-type]
+    assert _before([], None) is None
+    for name in whole:
+        assert _before([], SimpleNamespace(**{**whole, name: None})) is None  # type: ignore[arg-type]
+
+    def fails(*_: Any) -> Any:
+        raise ValueError
+
+    monkeypatch.setattr(fit, "errors", fails)
+    assert _before([], SimpleNamespace(**whole)) is None  # type: ignore[arg-type]
+
+
+def test_rows_of_a_source_are_those_of_all_its_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit, "timed", lambda replay: len(replay.rows))
+    tables = [source("a", [1.0]), source("b", [1.0, 1.0]), source("a", [1.0, 1.0])]
+    assert fit.rows_of_sources(tables) == {"a": 3, "b": 2}
+
+
+def test_a_fit_without_scipy_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    with pytest.raises(FitError, match=r"install `ffplan\[fit\]`"):
+        solver()
+
+
+def stacked(name: str, best: dict[str, float], stack: str = "", precision: str = "bf16", rows: int = 1) -> Any:
+    """Return runs of a source on a stack, with the logarithms of the constants at which their times come out."""
+    base = SimpleNamespace(set="gpu", matrix=SimpleNamespace(value=0.5), memory=SimpleNamespace(value=0.5))
+    return source(
+        name,
+        [0.0] * rows,
+        best=best,
+        plans=SimpleNamespace(precision=precision),
+        accelerator=SimpleNamespace(training=base),
+        software=SimpleNamespace(stack=SimpleNamespace(id=stack, constants={}) if stack else None),
+    )
+
+
+def together(monkeypatch: pytest.MonkeyPatch, *sources: Any) -> dict[tuple[str, str], float]:
+    """Fit constants jointly; a row is as far off as its constants are, one after the other. Return their logarithms."""
+
+    def ratios(replay: Any, found: JointFit) -> Any:
+        stack = joint.stack_name(replay)
+        logs = []
+        for name, best in replay.best.items():
+            key = (stack, name) if (stack, name) in found.values else ("", name)
+            logs.append(math.log(found.values[key]) - best)
+        return np.exp(np.repeat(logs, len(replay.rows)))
+
+    pytest.importorskip("scipy")
+    monkeypatch.setattr(joint, "_ratios", ratios)
+    monkeypatch.setattr(fit, "timed", lambda replay: len(replay.rows))
+    found = joint.joint_fit(list(sources))
+    assert found.rows == sum(len(item.rows) for item in sources)
+    return {key: math.log(value) for key, value in found.values.items()}
+
+
+def test_a_source_of_32_rows_counts_as_two_of_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """n^(1 - 0.8): 32^0.2 = 2. One row at 0, 32 at 0.003: the best is two thirds of the way."""
+    half = math.log(0.5)
+    one, many = stacked("a", {"matrix": half}), stacked("b", {"matrix": half + 0.003}, rows=32)
+    found = together(monkeypatch, one, many)
+    assert found["", "matrix"] - half == pytest.approx(0.002, rel=0.02)
+
+
+def test_stacks_are_drawn_to_what_they_have_in_common(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is drawn from its own best by (4 % / 35 %)^2 of what is left; the common value is their mean."""
+    half = math.log(0.5)
+    found = together(
+        monkeypatch,
+        stacked("a", {"memory": half - 0.02}, "slow"),
+        stacked("b", {"memory": half + 0.02}, "fast"),
+        stacked("c", {"matrix": half}),
+    )
+    slow, common, fast = (found[key, "memory"] - half for key in ("slow", "", "fast"))
+    assert common == pytest.approx(0.0, abs=1e-5)
+    assert fast == pytest.approx(-slow, rel=1e-3)
+    assert (0.02 - fast) / fast == pytest.approx((0.04 / 0.35) ** 2, rel=0.05)
+
+
+def test_products_at_8_bits_are_drawn_to_those_at_16(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ratio of 0.93 is expected with 10 %, rows with 4 %: of what both are off, d, each gives k^2 d / (1 + 2 k^2)."""
+    at, off = math.log(0.5), 0.02
+    found = together(
+        monkeypatch,
+        stacked("a", {"matrix": at}),
+        stacked("b", {"matrix_fp8": at + math.log(0.93) + off}, precision="fp8"),
+    )
+    k = 0.04 / 0.1
+    shift = k**2 * off / (1 + 2 * k**2)
+    assert found["", "matrix"] - at == pytest.approx(shift, rel=0.05)
+    assert found["", "matrix_fp8"] - (at + math.log(0.93) + off) == pytest.approx(-shift, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "names"),
+    [
+        (("bf16",), ["matrix", "memory"]),
+        (("fp16",), ["matrix", "memory"]),
+        (("tf32",), ["matrix_tf32", "memory"]),
+        (("fp8",), ["matrix", "matrix_fp8", "memory"]),
+        (("bf16", "tf32"), ["matrix", "matrix_tf32", "memory"]),
+    ],
+)
+def test_constants_of_a_joint_fit(kinds: tuple[str, ...], names: list[str]) -> None:
+    replays = [stacked("a", {}, precision=kind) for kind in kinds]
+    assert joint._names(replays) == tuple(("", name) for name in names)
+
+
+def test_times_of_launching_are_those_of_stacks_that_have_them() -> None:
+    known = {"launch": SimpleNamespace(value=2e-3), "launch_parallel": None, "launch_step": None}
+    run = stacked("a", {}, "eager")
+    run.software.stack.constants["gpu"] = SimpleNamespace(**known)
+    other = stacked("b", {}, "graph")
+    assert joint._names([run, other])[2:] == (("eager", "memory"), ("graph", "memory"), ("eager", "launch"))
+    assert joint._given([other, run], "eager", "launch") == 2e-3
+    assert joint._given([run, other], "graph", "launch") is None
+    assert joint._given([run, other], "", "matrix") == 0.5
+    assert joint._given([run, other], "", "launch") is None
+
+
+def test_constants_of_a_stack_that_was_not_there_are_the_common_ones() -> None:
+    found = JointFit({("", "memory"): 0.4, ("a", "memory"): 0.3, ("a", "launch"): 1e-3}, 9)
+    own, other = found.stack("a"), found.stack("b")
+    assert own.memory is not None
+    assert own.launch is not None
+    assert other.memory is not None
+    assert (own.memory.value, own.launch.value, other.memory.value, other.launch) == (0.3, 1e-3, 0.4, None)
+    assert found.stack(None).launch is None
+
+
+def run_of(group: str, name: str, *rows: float, stack: str = "", experts: bool = False, precision: str = "bf16") -> Any:
+    """Return runs with errors that are known before and after a fit: after is half."""
+    return SimpleNamespace(
+        accelerator=SimpleNamespace(id=group, training=SimpleNamespace(set=group) if group else None),
+        file=SimpleNamespace(id=name),
+        software=SimpleNamespace(stack=SimpleNamespace(id=stack) if stack else None),
+        shape=SimpleNamespace(experts=object() if experts else None),
+        plans=SimpleNamespace(precision=precision),
+        rows=np.array(rows),
+    )
+
+
+@pytest.fixture
+def halved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], ...]]:
+    """Fits that halve every error; what each was made on is noted."""
+    seen: list[Any] = []
+
+    def made(replays: Sequence[Any]) -> JointFit:
+        seen.append([item.file.id for item in replays])
+        return JointFit({("", "matrix"): 0.5, ("", "memory"): 0.5}, sum(len(item.rows) for item in replays))
+
+    monkeypatch.setattr(leave_one_out, "joint_fit", made)
+    monkeypatch.setattr(leave_one_out, "joint_errors", lambda items, _: np.concatenate([i.rows for i in items]) / 2)
+    monkeypatch.setattr(leave_one_out, "errors", lambda items: np.concatenate([item.rows for item in items]))
+    monkeypatch.setattr(leave_one_out, "distance", lambda a, b: abs(len(a.id) - len(b.id)))
+    return seen
+
+
+def test_each_source_is_scored_by_the_others(halved: list[list[str]]) -> None:
+    """Errors of 20 and -60 % of a, 10 % of b; what has no constants is left out of all."""
+    runs = [run_of("gpu", "a", 0.2, -0.6), run_of("gpu", "b", 0.1), run_of("", "c", 9.0)]
+    found = leave_one_out.leave_one_out(runs)
+    assert halved == [["b"], ["a"]]
+    a, b = found.rows
+    assert (a.source, a.set, a.n, a.fitted_on, a.why) == ("a", "gpu", 2, 1, None)
+    assert (a.mape, a.bias, a.max_error, a.shipped) == pytest.approx((0.2, -0.1, 0.3, 0.4))
+    assert (b.mape, b.bias, b.max_error, b.shipped, b.fitted_on) == pytest.approx((0.05, 0.05, 0.05, 0.1, 2))
+    assert found.mean == pytest.approx(0.125)
+    assert found.by == "source"
+
+
+def test_a_source_on_two_accelerators_counts_once_in_the_mean(halved: list[list[str]]) -> None:
+    """Of a, three rows of 10 % there and one of 50 here: 20 % halved; b alone 40 % halved."""
+    runs = [run_of("x", "a", 0.1, 0.1, 0.1), run_of("xx", "a", 0.5), run_of("x", "b", 0.4), run_of("xx", "c", 0.4)]
+    found = leave_one_out.leave_one_out(runs)
+    assert found.mean == pytest.approx((0.1 + 0.2 + 0.2) / 3)
+    assert halved == [["b"], ["c"], ["a"], ["a"]]
+
+
+def test_an_accelerator_alone_takes_constants_of_the_nearest(halved: list[list[str]]) -> None:
+    """Of sets x, xxx and xxxxx, x is nearest to xxx; at the same distance the first by name."""
+    runs = [run_of("x", "a", 0.1), run_of("x", "b", 0.1), run_of("xxx", "c", 0.1), run_of("xxxxxxxx", "d", 0.1)]
+    leave_one_out.leave_one_out(runs, by="accelerator")
+    assert halved == [["c"], ["a", "b"], ["c"]]
+    halved.clear()
+    leave_one_out.leave_one_out([run_of("bb", "a", 0.1), run_of("aa", "c", 0.1), run_of("x", "d", 0.1)])
+    assert halved == [["c"], ["a"], ["c"]]
+
+
+def test_what_is_left_out_may_be_a_stack(halved: list[list[str]]) -> None:
+    runs = [run_of("x", "a", 0.2, stack="s"), run_of("x", "b", 0.2, stack="t"), run_of("x", "c", 0.2, stack="s")]
+    steps: list[Any] = []
+    found = leave_one_out.leave_one_out(runs, lambda *step: steps.append(step), by="stack")
+    assert [(row.source, row.n) for row in found.rows] == [("s", 2), ("t", 1)]
+    assert halved == [["b"], ["a", "c"]]
+    assert steps == [(0, 2, "s"), (1, 2, "t")]
+
+
+def test_nothing_else_is_no_score(halved: list[list[str]]) -> None:
+    found = leave_one_out.leave_one_out([run_of("x", "a", 0.2, -0.4)])
+    (row,) = found.rows
+    assert (row.mape, row.bias, row.max_error, row.fitted_on) == (None, None, None, 0)
+    assert row.shipped == pytest.approx(0.3)
+    assert (row.n, found.mean, found.kinds) == (2, None, ())
+    assert halved == []
+
+
+def test_kinds_are_scored_by_rows(halved: list[list[str]]) -> None:
+    assert halved == []
+    kinds = Kinds(errors={})
+    made = JointFit({}, 0)
+    kinds.add([run_of("x", "a", 0.2, -0.6), run_of("x", "b", 0.4), run_of("x", "b", 0.4, experts=True)], made)
+    kinds.add([run_of("w", "c", 1.0, stack="s")], made)
+    assert [(row.set, row.stack, row.experts, row.n, row.mape, row.bias) for row in kinds.scored()] == [
+        ("w", "s", False, 1, 0.5, 0.5),
+        ("x", "", False, 3, pytest.approx(0.2), pytest.approx(0.0)),
+        ("x", "", True, 1, pytest.approx(0.2), pytest.approx(0.2)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("precision", "known", "values"),
+    [
+        ("bf16", {}, {}),
+        ("fp8", {}, {"matrix_fp8": 0.5 * FP8}),
+        ("fp8", {"matrix_fp8": 0.3}, {"matrix_fp8": 0.3}),
+        ("tf32", {}, {"matrix_tf32": 0.5}),
+    ],
+)
+def test_products_that_no_run_had(precision: str, known: dict[str, float], values: dict[str, float]) -> None:
+    made = JointFit({("", "matrix"): 0.5, **{("", name): value for name, value in known.items()}}, 7)
+    found = leave_one_out._given([run_of("x", "a", 0.1, precision=precision)], made)
+    assert found.values == {("", "matrix"): 0.5, **{("", name): value for name, value in values.items()}}
+    assert found.rows == 7
+
+
+def request(**changed: Any) -> CalibrationRequest:
+    fields = {"accelerator": "mine", "cases": (), "names": None, "launches": False, "start": None, "units": None}
+    return CalibrationRequest(**{**fields, **changed})
+
+
+class Rates(SimpleNamespace):
+    """Constants of a part, as far as units go."""
+
+    def model_copy(self, *, update: dict[str, Any]) -> Rates:
+        return Rates(**{**vars(self), **update})
+
+
+def rates(units: float = 100.0) -> Any:
+    return Rates(units=Rates(value=units), matrix=Rates(value=0.5))
+
+
+@pytest.mark.parametrize(
+    ("units", "start", "known", "found"),
+    [
+        (None, None, True, 100),
+        (64, "other", True, 64),
+        (64, None, False, 64),
+        (None, "other", True, 100),
+        (64, None, True, "the catalogue has 100 multiprocessors of `mine`: leave out --units"),
+        (None, None, False, "the catalogue has no multiprocessors of `mine`: give --units"),
+    ],
+)
+def test_multiprocessors(units: int | None, start: str | None, known: bool, found: Any) -> None:
+    """Those of the catalogue, unless the constants are another part's, or there are none."""
+    base = rates() if known else None
+    if isinstance(found, str):
+        with pytest.raises(FitError, match=found):
+            _units(request(units=units, start=start), base)
+        return
+    own, number = _units(request(units=units, start=start), base)
+    assert number == found
+    assert (own is None) == (base is None)
+    assert own is None or own.units.value == found
+
+
+def test_a_constant_before_a_fit() -> None:
+    assert (_value(rates(), "matrix"), _value(rates(), "kernel"), _value(None, "matrix")) == (0.5, None, None)
+
+
+@pytest.mark.parametrize(
+    ("after", "doubts"),
+    [
+        (0.15, ()),
+        (0.151, ("the runs are missed by 15% in the mean, more than 15%",)),
+        (0.3, ("the runs are missed by 30% in the mean, more than 15%",)),
+    ],
+)
+def test_doubts_of_a_calibration(after: float, doubts: tuple[str, ...]) -> None:
+    def constant(name: str, note: str | None) -> Constant:
+        return Constant(name=name, before=None, after=1.0, text="", note=note)
+
+    report: Any = SimpleNamespace(after=after, constants=(constant("matrix", "at an end"), constant("memory", None)))
+    assert Calibration(report, "").doubts == ("matrix is at an end", *doubts)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({}, ""),
+        ({"mine": False}, "no timed run in these files has `mine`"),
+        ({"base": None, "names": ("matrix",)}, "nothing is known of memory, kernel: fit them too, or give --start"),
+        ({"base": None, "names": ("matrix", "memory", "kernel")}, ""),
+        ({"names": ("launch",)}, "no run waits for its host to launch"),
+        ({"names": ("launch",), "waits": True}, ""),
+        ({"names": ("launch", "matrix", "memory", "kernel"), "base": None}, ""),
+        ({"after": 0.5}, ""),
+        ({"after": 0.51}, "the best constants miss these rows by 51% in the mean"),
+        ({"blind": ["matrix"]}, "these rows cannot tell matrix: fit the others alone, with --only"),
+    ],
+)
+def test_when_a_calibration_is_none(monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any], words: str) -> None:
+    run = SimpleNamespace(accelerator=SimpleNamespace(id="mine" if changed.get("mine", True) else "other"))
+    base = changed.get("base", rates())
+    made = Fit(values={}, notes={}, rows=1, before=None, after=changed.get("after", 0.1))
+    replaced: dict[str, Any] = {
+        "runs": lambda *_: [run],
+        "_base": lambda *_: base,
+        "wanted": lambda *_, **__: ("matrix",),
+        "waits_for_host": lambda _: changed.get("waits", False),
+        "fit": lambda *_, **__: made,
+        "undetermined": lambda *_: changed.get("blind", []),
+        "_report": lambda *_: SimpleNamespace(constants=(), after=0.1),
+        "_overlay": lambda *_: "text",
+    }
+    for name, value in replaced.items():
+        monkeypatch.setattr(calibrate, name, value)
+    query = request(names=changed.get("names"), units=None if base else 9)
+    if words:
+        with pytest.raises(FitError, match=words):
+            calibrate.calibrate(None, query)  # type: ignore[arg-type]
+    else:
+        assert calibrate.calibrate(None, query).overlay == "text"  # type: ignore[arg-type]
+
+
+def test_a_report_is_by_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors of -10 and 30 % of a, which two tables have, and of 50 % of b; twice as large before."""
+    tables = [run_of("x", "a", -0.1), run_of("x", "b", 0.5), run_of("x", "a", 0.3)]
+    base = rates()
+
+    def errors(items: Sequence[Any], own: Any) -> Any:
+        return np.concatenate([item.rows for item in items]) * (2 if own is base else 1)
+
+    monkeypatch.setattr(calibrate, "errors", errors)
+    monkeypatch.setattr(calibrate, "figures", lambda *_: None)
+    made = Fit(values={"matrix": 0.6, "kernel": 1e-5}, notes={"kernel": "odd"}, rows=3, before=0.6, after=0.3)
+    found: CalibrationReport = calibrate._report(request(), made, base, 100, tables)
+    assert [(item.source, item.n) for item in found.sources] == [("a", 2), ("b", 1)]
+    assert [(item.before, item.after, item.bias) for item in found.sources] == [
+        pytest.approx((0.4, 0.2, 0.1)),
+        pytest.approx((1.0, 0.5, 0.5)),
+    ]
+    assert [(item.name, item.before, item.after, item.text, item.note) for item in found.constants] == [
+        ("matrix", 0.5, 0.6, "60 %", None),
+        ("kernel", None, 1e-5, "10 us", "odd"),
+    ]
+    assert (found.rows, found.before, found.after, found.accelerator) == (3, 0.6, 0.3, "mine")
