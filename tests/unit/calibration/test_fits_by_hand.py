@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from ffplan.base.errors import InputError
 from ffplan.calibration import calibrate, fit, joint, leave_one_out
 from ffplan.calibration.calibrate import Calibration, CalibrationRequest, _units, _value
 from ffplan.calibration.fit import BOUNDS, Fit, FitError, _before, _start, solver
 from ffplan.calibration.joint import FP8, JointFit
 from ffplan.calibration.leave_one_out import Kinds
+from ffplan.calibration.overlay import KEY, START
 from ffplan.results.training import CalibrationReport, Constant
+from tests.support import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -380,6 +383,46 @@ def test_multiprocessors(units: int | None, start: str | None, known: bool, foun
     assert number == found
     assert (own is None) == (base is None)
     assert own is None or own.units.value == found
+
+
+@pytest.mark.parametrize(
+    ("precisions", "fused", "published", "names"),
+    [
+        (("bf16",), True, False, ("matrix", "attention", "memory", "kernel")),
+        (("bf16",), True, True, ("matrix", "memory", "kernel")),  # its attention is timed from published rates
+        (("bf16",), False, False, ("matrix", "memory", "kernel")),
+        (("tf32",), True, False, ("matrix_tf32", "memory", "kernel")),
+        (("tf32", "fp16"), True, False, ("matrix", "matrix_tf32", "attention", "memory", "kernel")),
+        (("fp8",), True, False, ("matrix", "matrix_fp8", "attention", "memory", "kernel")),
+    ],
+)
+def test_constants_that_runs_can_tell(
+    precisions: tuple[str, ...], fused: bool, published: bool, names: tuple[str, ...]
+) -> None:
+    kernels = object() if published else None
+    replays: Any = [
+        SimpleNamespace(
+            plans=SimpleNamespace(precision=precision, fused_attention=fused), software=SimpleNamespace(kernels=kernels)
+        )
+        for precision in precisions
+    ]
+    assert fit.wanted(replays, launches=False) == names
+    assert fit.wanted(replays, launches=True) == (*names, "launch", "launch_parallel", "launch_step")
+
+
+def test_a_file_that_was_written_is_read_again() -> None:
+    """It has constants, and a source that says what they were fitted on."""
+    text = next(ROOT.glob("catalogs/accelerators/nvidia/h100-sxm-80gb.yaml")).read_text()
+    calibrate._reread(text, "a.yaml")
+    for key in (KEY, START):
+        text = text.replace(f"\n  {key}:", f"\n  older-{key}:").replace(f"source: {key}", f"source: older-{key}")
+    with pytest.raises(InputError):
+        calibrate._reread(text, "a.yaml")
+    bare = next(path for path in ROOT.glob("catalogs/accelerators/*/*.yaml") if "\ntraining:" not in path.read_text())
+    for source in ("x", KEY):
+        line = f'sources:\n  {source}: {{title: x, date: "2026", grade: derived, status: D}}\n'
+        with pytest.raises(InputError):
+            calibrate._reread(bare.read_text().replace("sources:\n", line), "a.yaml")
 
 
 def test_a_constant_before_a_fit() -> None:

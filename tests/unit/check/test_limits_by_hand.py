@@ -13,7 +13,20 @@ import pytest
 from ffplan.base.errors import Severity
 from ffplan.check.limits import hold, hold_job, hold_money, hold_power, unknown_job, unpriced
 from ffplan.check.policy import NO_POLICY
-from ffplan.check.rules import limit_goodput, limit_power_per_rack, limit_price_age
+from ffplan.check.rules import (
+    limit_allreduce_bandwidth,
+    limit_capex,
+    limit_cost_per_accelerator,
+    limit_facility_power,
+    limit_goodput,
+    limit_it_power,
+    limit_oversubscription,
+    limit_power_per_rack,
+    limit_price_age,
+    limit_run_days,
+    limit_step_time,
+    limit_tokens_per_second,
+)
 from ffplan.check.team_limits import named_limits, with_limits
 from ffplan.inputs.quantities import Money
 from tests.support import document
@@ -219,6 +232,7 @@ def test_the_age_of_prices() -> None:
     (found,) = prices(today, *old)
     assert found.message == ("50 % of the cost rests on prices up to 11 months old; the limit is 6: `p1` and `p2`")
     assert (found.rule, found.line) == ("limit-price-age", LINES["price_age"])
+    assert prices(today, ("2025", 10.0), ("2026-11", 290.0))[0].message.startswith("3.3 % of the cost")
     assert not prices(today, ("2026-05", 10.0))
     assert not prices(None, *old)
     assert not prices(today, *old, years=None)
@@ -334,3 +348,78 @@ def test_findings_name_the_policy_that_set_their_limit() -> None:
     found = tuple(place.finding(rule, (), "m", "r") for rule in ("limit-it-power", "limit-goodput", "fabric-full"))
     named = named_limits(found, own, held, of_team())
     assert [item.message for item in named] == ["m", "m, set by ffplan.toml", "m"]
+
+
+def measured(**fields: Any) -> Any:
+    """Return an assessment of 100 kW of IT power, 125 at the meter, that costs 1,000 dollars, 10 an accelerator."""
+    power = SimpleNamespace(it_kw=100.0, facility_kw=125.0, pue=1.25, missing=())
+    money = SimpleNamespace(total=1000.0, per_accelerator=10.0, lines=[object()], missing=())
+    lead = SimpleNamespace(library="nccl", limited_by_label="NIC", algbw_gbyte_s=40.0)
+    plain = {"power": power, "cost": money, "fabric": SimpleNamespace(oversubscription=2.0), "communication": [lead]}
+    return SimpleNamespace(**{**plain, **fields})
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "kept", "broken", "words"),
+    [
+        (limit_it_power, "it_power", 100e3, 99_999.0, "included is 100 kW, above the limit of at most 100 kW"),
+        (limit_facility_power, "facility_power", 125e3, 124_000.0, "at PUE 1.25, is 125 kW, above the limit"),
+        (limit_capex, "capex", usd(1000.0), usd(999.0), "is 1,000 USD, above the limit of at most 999 USD"),
+        (limit_cost_per_accelerator, "cost_per_accelerator", usd(10.0), usd(9.0), "is 10 USD, above the limit"),
+        (limit_oversubscription, "oversubscription", 2.0, 1.9, "is 2 to 1, above the limit of at most 1.9 to 1"),
+        (
+            limit_allreduce_bandwidth,
+            "allreduce_bandwidth",
+            40.0,
+            41.0,
+            "of nccl is 40 GB/s, below the limit of at least",
+        ),
+    ],
+)
+def test_each_limit_of_a_design_holds_its_own_figure(rule: Any, name: str, kept: Any, broken: Any, words: str) -> None:
+    for limit, said in ((kept, ""), (broken, words), (None, "")):
+        spec = SimpleNamespace(limits=SimpleNamespace(**{name: limit}))
+        found = [item.message for item in rule.check(SimpleNamespace(design=design(spec=spec), assessment=measured()))]
+        assert len(found) == bool(said)
+        assert all(said in message for message in found)
+
+
+def test_an_allreduce_that_no_library_runs_is_not_known() -> None:
+    spec = SimpleNamespace(limits=SimpleNamespace(allreduce_bandwidth=1.0))
+    examined: Any = SimpleNamespace(design=design(spec=spec), assessment=measured(communication=[]))
+    (found,) = limit_allreduce_bandwidth.check(examined)
+    assert found.message == "the limit cannot be checked: the allreduce bandwidth is not known"
+    assert found.remedy == "name a library under `communication`"
+    slow: Any = SimpleNamespace(
+        design=design(spec=SimpleNamespace(limits=SimpleNamespace(allreduce_bandwidth=99.0))), assessment=measured()
+    )
+    assert [item.remedy for item in limit_allreduce_bandwidth.check(slow)] == [
+        "relieve what binds it, the NIC, or lower the limit"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "kept", "broken"),
+    [
+        (limit_step_time, "step_time", 2.0, 1.9),
+        (limit_tokens_per_second, "tokens_per_second", 500.0, 501.0),
+        (limit_run_days, "run_days", 30.0, 29.0),
+    ],
+)
+def test_each_limit_of_a_job_holds_its_own_figure(rule: Any, name: str, kept: float, broken: float) -> None:
+    """The first row is the workload: 2 s, 500 tokens a second, 30 days."""
+    rows = [SimpleNamespace(step_s=2.0, tokens_s=500.0), SimpleNamespace(step_s=9.0, tokens_s=9.0)]
+    run = SimpleNamespace(days=SimpleNamespace(likely=30.0))
+    for limit, found in ((kept, 0), (broken, 1), (None, 0)):
+        spec = SimpleNamespace(limits=SimpleNamespace(**{name: limit}))
+        own = design(spec=spec, workload=SimpleNamespace(tokens=1e9))
+        examined: Any = SimpleNamespace(design=own, timed=SimpleNamespace(rows=rows), run=run)
+        assert len(list(rule.check(examined))) == found
+        lost: Any = SimpleNamespace(design=own, timed=None, run=None)
+        assert len(list(rule.check(lost))) == (limit is not None)
+    tokens: Any = SimpleNamespace(
+        design=design(spec=spec, workload=SimpleNamespace(tokens=None)), timed=SimpleNamespace(rows=rows), run=None
+    )
+    tokens.design.spec.limits = SimpleNamespace(**{name: broken})
+    words = [item.message for item in rule.check(tokens)]
+    assert ("the workload has no `tokens`" in words[0]) == (name == "run_days")

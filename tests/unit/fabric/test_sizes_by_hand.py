@@ -1,0 +1,334 @@
+"""Sizes of every family on switches of eight ports, the graphs of Slim Fly, and the links that a job crosses."""
+
+from __future__ import annotations
+
+from itertools import product
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ffplan.fabric.sizing.capacity import interzone_finding, rails_finding
+from ffplan.fabric.sizing.families import Candidate, Request, candidates
+from ffplan.fabric.sizing.link_cuts import dragonfly_cuts, reachable_nodes, tree_cuts, zones_of
+from ffplan.fabric.sizing.slim_fly import delta_of, field, mms_links, prime_power, router_degree
+from tests.support import document
+
+
+def sized(**changed: Any) -> tuple[dict[str, Candidate], list[str]]:
+    """Return what holds 16 endpoints of one NIC a node, or other numbers, and what does not."""
+    usual = {"endpoints": 16, "radix": 8, "rails": 1, "ratio": 1.0, "core_policy": "minimal", "tiers": (1, 2, 3)}
+    found, small = candidates(Request(**{**usual, "planes": (2,), "most_split": None, **changed}))
+    return {item.family: item for item in found}, small
+
+
+TWO, THREE = "fat-tree, two tiers", "fat-tree, three tiers"
+BY_NIC, BY_PORT = "2 planes by NIC", "2 planes by port"
+RAILS, RAILS_3 = "rail-only, two tiers", "rail-only, three tiers"
+UNITS, UNITS_3 = "rail-optimised, two tiers", "rail-optimised, three tiers"
+
+
+@pytest.mark.parametrize(
+    ("asked", "family", "counts", "links", "holds", "following"),
+    [
+        # four leaves of four up and four down, two spines; a fifth leaf needs four spines, for one link to each
+        ({}, TWO, (4, 2, 0), 16, (16, 32), (20, 9)),
+        ({"endpoints": 17}, TWO, (5, 4, 0), 20, (20, 32), (24, 10)),
+        ({"endpoints": 32}, TWO, (8, 4, 0), 32, (32, 32), (None, None)),
+        ({}, THREE, (4, 4, 2), 32, (16, 128), (20, 13)),
+        ({"endpoints": 128}, THREE, (32, 32, 16), 256, (128, 128), (None, None)),
+        # at 3:1 six ports go down and two up
+        ({"endpoints": 48, "ratio": 3.0}, TWO, (8, 2, 0), 16, (48, 48), (None, None)),
+        # a plane holds half of the ports on whole ports, or all of them on 16 halves of eight
+        ({"endpoints": 64, "rails": 4}, BY_NIC, (16, 8, 0), 64, (64, 64), (None, None)),
+        ({"endpoints": 24, "rails": 4}, BY_NIC, (6, 4, 0), 24, (24, 64), (32, 12)),
+        ({}, BY_PORT, (4, 2, 0), 32, (16, 128), (24, 10)),
+        ({"endpoints": 17}, BY_PORT, (6, 4, 0), 48, (24, 128), (32, 12)),
+        ({"endpoints": 128}, BY_PORT, (32, 16, 0), 256, (128, 128), (None, None)),
+        # four trees of four nodes each; units of four nodes have a leaf for each of four rails
+        ({"endpoints": 64, "rails": 4}, RAILS, (16, 8, 0), 64, (64, 128), (80, 36)),
+        ({"endpoints": 16, "rails": 4}, RAILS, (4, 4, 0), 16, (16, 128), (32, 12)),
+        ({"endpoints": 64, "rails": 4}, RAILS_3, (16, 16, 8), 128, (64, 512), (80, 52)),
+        ({"endpoints": 16, "rails": 4}, UNITS, (4, 2, 0), 16, (16, 32), (32, 12)),
+        ({"endpoints": 24, "rails": 4}, UNITS, (8, 4, 0), 32, (32, 32), (None, None)),
+        ({"endpoints": 64, "rails": 4}, UNITS_3, (16, 16, 8), 128, (64, 128), (80, 50)),
+        # whole rails share a switch while they fit: two of four nodes each, one of six; all of two nodes
+        ({"endpoints": 16, "rails": 4}, "rail-only, one tier", (2, 0, 0), 0, (16, 32), (32, 4)),
+        ({"endpoints": 24, "rails": 4}, "rail-only, one tier", (4, 0, 0), 0, (32, 32), (None, None)),
+        ({"endpoints": 8, "rails": 4}, "rail-only, one tier", (1, 0, 0), 0, (8, 32), (16, 2)),
+        ({"endpoints": 8, "rails": 4}, "fat-tree, one tier", (1, 0, 0), 0, (8, 8), (None, None)),
+    ],
+)
+def test_trees_of_eight_ports(
+    asked: dict[str, Any],
+    family: str,
+    counts: tuple[int, int, int],
+    links: int,
+    holds: tuple[int, int],
+    following: tuple[int | None, int | None],
+) -> None:
+    found = sized(**asked)[0][family]
+    assert (found.leaf, found.spine, found.core) == counts
+    assert (found.inter_switch_links, found.router, found.switches) == (links, 0, sum(counts))
+    assert (found.endpoints, found.capacity) == holds
+    assert (found.next_endpoints, found.next_switches) == following
+    assert found.diameter == {"one tier": 1, "three tiers": 5}.get(family.partition(", ")[2], 3)
+    by_port = family == BY_PORT
+    assert found.endpoint_links == asked.get("endpoints", 16) * (2 if by_port else 1)
+    assert found.links_per_cable == (2 if by_port else 1)
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "groups", "links", "following"),
+    [
+        (1, 2, 20, (24, 12)),  # two groups at least
+        (16, 2, 20, (24, 12)),
+        (17, 3, 30, (32, 16)),
+        (32, 4, 36, (40, 20)),
+        (33, 5, 50, (48, 24)),
+        (72, 9, 90, (None, None)),
+    ],
+)
+def test_dragonflies_of_eight_ports(endpoints: int, groups: int, links: int, following: Any) -> None:
+    """Groups of four routers with two endpoints and two global links: six links inside, and each pair of groups has as
+    many of the eight global links of a group as go round."""
+    found = sized(endpoints=endpoints)[0]["dragonfly"]
+    assert (found.router, found.endpoints, found.inter_switch_links) == (4 * groups, 8 * groups, links)
+    assert (found.capacity, found.next_endpoints, found.next_switches, found.diameter) == (72, *following, 4)
+    assert found.note == f"{groups} groups of 4 routers with 2 endpoints and 2 global links each"
+
+
+@pytest.mark.parametrize(("endpoints", "each"), [(1, 1), (18, 1), (19, 2), (36, 2), (37, 3), (54, 3)])
+def test_slim_flies_of_eight_ports(endpoints: int, each: int) -> None:
+    """q = 3 gives 18 routers with 5 links and room for 3 endpoints; nothing larger has 8 ports."""
+    found = sized(endpoints=endpoints)[0]["slim-fly"]
+    assert (found.router, found.inter_switch_links, found.endpoints, found.capacity) == (18, 45, 18 * each, 54)
+    assert (found.next_endpoints, found.next_switches, found.diameter) == (None, None, 3)
+    assert found.note == f"q = 3, {each} of 3 endpoints on each router"
+
+
+def test_a_slim_fly_that_is_no_graph_says_so() -> None:
+    """On 11 ports q = 4 and 5 fit, both real; on 54 ports q = 23 is one and holds 19,044, q = 24 would hold 20,736."""
+    found = sized(radix=11, endpoints=60)[0]["slim-fly"]
+    assert (found.router, found.next_endpoints, found.next_switches) == (32, 200, 50)
+    real, none = (sized(radix=54, endpoints=count)[0]["slim-fly"] for count in (19_044, 19_045))
+    assert (real.router, real.note) == (1058, "q = 23, 18 of 18 endpoints on each router")
+    assert (real.next_endpoints, real.capacity, none.capacity) == (None, 20_736, 20_736)
+    assert none.router == 1152
+    assert none.note.startswith(
+        "q = 24, 17 of 18 endpoints on each router; 24 is no prime power, so no such graph exists"
+    )
+
+
+def test_what_is_too_small_says_what_it_holds() -> None:
+    found, small = sized(endpoints=129)
+    assert not found
+    assert small == [
+        "fat-tree, one tier: 8",
+        "fat-tree, two tiers: 32",
+        "fat-tree, three tiers: 128",
+        f"{BY_NIC}: a node with 1 NIC joins 1 of them, and nothing joins the planes",
+        f"{BY_PORT}: 128",
+        "dragonfly: 72",
+        "slim-fly: 54",
+    ]
+    _, few = sized(endpoints=65, rails=4)
+    assert "rail-optimised, two tiers: 32" in few
+    assert "rail-only, one tier: 32" in few
+    assert f"{BY_NIC}: 64" in few
+    _, odd = sized(endpoints=60, rails=3)
+    assert f"{BY_NIC}: 3 NICs of a node cannot be dealt evenly over them" in odd
+
+
+def test_the_fewest_switches_come_first() -> None:
+    found, _ = candidates(
+        Request(endpoints=64, radix=8, rails=4, ratio=1.0, core_policy="minimal", tiers=(2, 3), planes=(2,))
+    )
+    order = [(item.switches, item.inter_switch_links, item.family) for item in found]
+    assert order == sorted(order)
+    assert len(order) > 5
+
+
+@pytest.mark.parametrize("q", [3, 4, 5, 7, 8, 9, 11, 13])
+def test_a_slim_fly_reaches_every_router_in_two_steps(q: int) -> None:
+    """2 q^2 routers of one degree, (3 q - delta) / 2; any two are neighbours or have one in common."""
+    delta = delta_of(q)
+    assert delta is not None
+    one, two = mms_links(q)
+    routers = 2 * q * q
+    assert (one < two).all()
+    near = np.zeros((routers, routers), int)
+    near[one, two] = near[two, one] = 1
+    assert set(near.sum(axis=0)) == {router_degree(q, delta)}
+    assert len(one) == routers * router_degree(q, delta) // 2
+    assert ((near + near @ near + np.eye(routers, dtype=int)) > 0).all()
+
+
+@pytest.mark.parametrize("q", [2, 3, 4, 5, 8, 9, 16, 25, 27])
+def test_a_field_is_one(q: int) -> None:
+    """Sums and products are those of a field: 0 and 1, inverses, and products over sums."""
+    add, times = field(q)
+    every = np.arange(q)
+    assert (add == add.T).all()
+    assert (times == times.T).all()
+    assert (add[0] == every).all()
+    assert (times[1] == every).all()
+    assert not times[0].any()
+    assert all(sorted(row) == every.tolist() for row in add.tolist())
+    assert all(sorted(row) == every.tolist() for row in times[1:].tolist())
+    chosen = range(q) if q < 10 else range(0, q, 3)
+    for a, b, c in product(chosen, repeat=3):
+        assert add[add[a, b], c] == add[a, add[b, c]]
+        assert times[times[a, b], c] == times[a, times[b, c]]
+        assert times[a, add[b, c]] == add[times[a, b], times[a, c]]
+
+
+@pytest.mark.parametrize(
+    ("q", "found"),
+    [(1, None), (2, (2, 1)), (6, None), (7, (7, 1)), (8, (2, 3)), (9, (3, 2)), (12, None), (49, (7, 2)), (50, None)],
+)
+def test_prime_powers(q: int, found: tuple[int, int] | None) -> None:
+    assert prime_power(q) == found
+    if found is None and q > 1:
+        with pytest.raises(ValueError, match=f"{q} is no prime power"):
+            field(q)
+
+
+def test_a_graph_needs_a_size_that_is_not_2_modulo_4() -> None:
+    with pytest.raises(ValueError, match="6 is 2 modulo 4"):
+        mms_links(6)
+
+
+def job(**changed: Any) -> tuple[Any, Any]:
+    """Return a design of 64 nodes with four NICs of 25 GB/s, and its tree of leaves of 20 ports down and up."""
+    fields = {"scalable_unit": None, "zones": 1, "inter_zone": None, **changed.pop("fabric", {})}
+    plan = {"switches_by_role": {"leaf": 16}, "planes": 1, "zones": 1, "uplinks": 20, "downlinks": 20, "tiers": 2}
+    plan |= {"link_gbyte_s": 25.0, "links_by_tier": {"spine_core": 0}, "pod_leaves": 2, **changed.pop("plan", {})}
+    group = SimpleNamespace(count=64, zones="split", **changed.pop("group", {}))
+    design = SimpleNamespace(
+        **{
+            "spec": SimpleNamespace(fabric=SimpleNamespace(**fields)),
+            "compute": SimpleNamespace(group=group, fabric_nics=range(4)),
+            "rails_per_leaf": 1,
+            "stripes": 1,
+            "trunk_gbyte_s": 25.0,
+            **changed,
+        }
+    )
+    return design, SimpleNamespace(**plan)
+
+
+def cuts(nodes: float, **changed: Any) -> dict[str, Any]:
+    design, plan = job(**changed)
+    return {item.name: item for item in tree_cuts(design, plan, nodes)}
+
+
+@pytest.fixture(autouse=True)
+def _four_rails(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ffplan.fabric.sizing import link_cuts
+
+    monkeypatch.setattr(link_cuts, "rails_of", lambda *_: 4)
+
+
+@pytest.mark.parametrize(("nodes", "sets"), [(1, 1), (2, 1), (20, 1), (21, 2), (40, 2), (41, 3), (64, 4)])
+def test_leaves_that_a_job_spans(nodes: int, sets: int) -> None:
+    """Twenty nodes to the leaf of a rail; a job of one leaf crosses none. Four NICs of a node have 80 uplinks."""
+    found = cuts(nodes)["leaf_uplinks"]
+    assert (found.sets, found.links, found.gbyte_s, found.below) == (sets, 80, 2000.0, 20)
+    assert found.label == "uplinks of a leaf on each of 4 rails"
+    assert set(cuts(nodes)) == {"leaf_uplinks"}
+
+
+def test_what_changes_the_leaves_of_a_job() -> None:
+    """Units hold fewer nodes; rails that share a leaf, too; with three leaves for four rails every job crosses."""
+    assert (cuts(21, fabric={"scalable_unit": 8})["leaf_uplinks"].sets, cuts(8)["leaf_uplinks"].sets) == (3, 1)
+    shared = cuts(21, rails_per_leaf=4)["leaf_uplinks"]
+    assert (shared.sets, shared.below, shared.links, shared.label) == (5, 5, 20, "uplinks of a leaf")
+    few = {"switches_by_role": {"leaf": 3}}
+    assert [cuts(nodes, plan=few)["leaf_uplinks"].sets for nodes in (1, 2, 21)] == [1, 2, 2]
+    assert cuts(2, plan={"switches_by_role": {"leaf": 4}})["leaf_uplinks"].sets == 1
+    assert cuts(64, plan={"switches_by_role": {"leaf": 1}}) == {}
+    assert cuts(64, plan={"uplinks": 0}) == {}
+    two = cuts(64, stripes=2, plan={"switches_by_role": {"leaf": 32}, "planes": 2})["leaf_uplinks"]
+    assert (two.links, two.gbyte_s) == (160, 4000.0)
+    assert cuts(64, plan={"switches_by_role": {"leaf": 6}, "planes": 2})["leaf_uplinks"].sets == 4
+
+
+@pytest.mark.parametrize(("nodes", "sets", "rate"), [(1, 1, 125.0), (40, 1, 2500.0), (41, 2, 2562.5), (64, 2, 4000.0)])
+def test_the_middle_of_three_tiers(nodes: int, sets: int, rate: float) -> None:
+    """Two leaves to a pod: 40 nodes. A job has its part of half of 320 links of 25 GB/s; of two nodes at least."""
+    found = cuts(nodes, plan={"tiers": 3, "links_by_tier": {"spine_core": 320}})["bisection"]
+    assert (found.sets, found.links, found.gbyte_s, found.below) == (sets, 320, rate, 32)
+    assert "bisection" not in cuts(nodes, plan={"tiers": 3})
+
+
+@pytest.mark.parametrize(("nodes", "zones", "leaves"), [(1, 1, 1), (32, 1, 2), (33, 2, 1), (64, 2, 2)])
+def test_links_between_zones(nodes: int, zones: int, leaves: int) -> None:
+    """Two zones of 32 nodes, 40 links from each of two planes; a job fills one zone after the other."""
+    fabric = {"zones": 2, "inter_zone": SimpleNamespace(links_per_zone=40)}
+    found = cuts(nodes, fabric=fabric, plan={"planes": 2, "zones": 2})
+    assert (found["zone_links"].sets, found["zone_links"].links, found["zone_links"].gbyte_s) == (zones, 80, 2000.0)
+    assert found["zone_links"].below == 32
+    assert found["leaf_uplinks"].sets == leaves
+    every, plan = job(fabric=fabric)
+    every.compute.group.zones = "every"
+    assert "zone_links" not in {item.name for item in tree_cuts(every, plan, nodes)}
+    assert zones_of(every, nodes) == 1
+    given, plan = job(fabric=fabric, plan={"planes": 2, "zones": 2})
+    assert {item.sets for item in tree_cuts(given, plan, 2, zones=2) if item.name == "zone_links"} == {2}
+
+
+@pytest.mark.parametrize(
+    ("zones", "joined", "spread", "nodes"),
+    [
+        (1, False, "split", 64),
+        (2, False, "split", 32),
+        (3, False, "split", 22),
+        (2, True, "split", 64),
+        (2, False, "every", 64),
+    ],
+)
+def test_nodes_that_one_collective_can_span(zones: int, joined: bool, spread: str, nodes: int) -> None:
+    design, _ = job(fabric={"zones": zones, "inter_zone": object() if joined else None})
+    design.compute.group.zones = spread
+    assert reachable_nodes(design) == nodes
+
+
+def test_links_out_of_a_group_of_a_dragonfly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight nodes of four ports to a group of 32; three links to each of four others, half of them for detours."""
+    from ffplan.fabric.sizing import link_cuts
+
+    monkeypatch.setattr(link_cuts, "ports_per_plane", lambda *_: 4)
+    shape = SimpleNamespace(group_ports=32, each=3, groups=5)
+    design, plan = job(plan={"dragonfly": shape, "planes": 2})
+    for nodes, sets in ((8, 1), (9, 2), (40, 5)):
+        (found,) = dragonfly_cuts(design, plan, nodes)
+        assert (found.sets, found.links, found.gbyte_s, found.below) == (sets, 24, 300.0, 8.0)
+    shape.group_ports = 2
+    assert dragonfly_cuts(design, plan, 3)[0].sets == 3  # a node is not cut
+
+
+def test_what_links_between_zones_would_fit() -> None:
+    """Four zones of 30 links on two switches of 40 ports: 80 of 120. At most 20 a zone, or three switches; 30 links go
+    round three, five and six switches, and three have ports enough."""
+    fabric = SimpleNamespace(zones=4, inter_zone=SimpleNamespace(links_per_zone=30, switches=2))
+    text = document("fabric:\n  inter_zone:\n    links_per_zone: 30\n")
+    found = interzone_finding(
+        SimpleNamespace(spec=SimpleNamespace(fabric=fabric), document=text),  # type: ignore[arg-type]
+        SimpleNamespace(radix=40),  # type: ignore[arg-type]
+    )
+    assert found.message == ("120 links between zones need more ports than 2 inter-zone switches of 40 ports have (80)")
+    assert found.remedy == "use at most 20 links per zone, or 3 inter-zone switches"
+    assert (found.line, found.rule) == (3, "fabric-capacity")
+
+
+def test_what_scalable_units_would_fit() -> None:
+    """32 leaves at most, eight for a unit: four units."""
+    rule: Any = SimpleNamespace(capacity=640, downlinks=20, rails=8, tiers=2, radix=40)
+    found = rails_finding(SimpleNamespace(document=document("fabric: {family: x}\n")), rule, 40)  # type: ignore[arg-type]
+    assert found.message == (
+        "scalable units with a leaf for each of 8 rails need 40 leaves; "
+        "a two-tier tree of 40-port switches has 32 at most"
+    )
+    assert found.remedy == "use at most 4 scalable units, more tiers, or `family: fat-tree`"
