@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.interop.racks import RackKind
-    from ffplan.report.chart import Drawing, Extras, Meaning, Source
+    from ffplan.report.chart import Drawing, Extras, Meaning, MeasuredCurve, Source
     from ffplan.report.document import Document
+    from ffplan.results.design import Assessment
 
 MOST_ENDPOINTS = 300_000
 """Endpoints of a fabric that a page draws."""
@@ -43,6 +44,7 @@ def with_extras(
 
 def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema: str) -> Extras:
     from ffplan.catalog.store import Catalog
+    from ffplan.cli.page_measured import measured_curves
     from ffplan.design.resolve import resolve
     from ffplan.inputs.design_files import find_design
     from ffplan.inputs.document import read_bytes, read_document
@@ -51,21 +53,35 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
     base = Catalog(catalogs)
     texts, drawings = [], []
     sources: dict[tuple[str, str], Source] = {}
-    for name in files:
+    curves: list[MeasuredCurve] = []
+    for at, name in enumerate(files):
         path, file = find_design(name)
         if not is_regular(path):
             texts.append((file, "# read from a pipe, and not kept"))
             continue
         texts.append((file, read_bytes(path, file).decode("utf-8-sig", "replace")))
         catalog = base.fresh()
-        drawings += _drawings(resolve(read_document(path, file), catalog))
+        design = resolve(read_document(path, file), catalog)
+        drawings += _drawings(design)
         sources |= _sources(catalog)
+        curves += measured_curves(at, design, _assessments(value)[at:], base)
     return Extras(
         files=tuple(texts),
         drawings=tuple(drawings),
         sources=tuple(sources[key] for key in sorted(sources)),
         meanings=_meanings(value, schema),
+        measured=tuple(curves),
     )
+
+
+def _assessments(value: Any) -> tuple[Assessment, ...]:
+    """Return the assessments that a result holds, in the order of its design files."""
+    from ffplan.results.comparison import Comparison
+    from ffplan.results.design import Assessment
+
+    if isinstance(value, Comparison):
+        return tuple(value.designs)
+    return (value,) if isinstance(value, Assessment) else ()
 
 
 def _drawings(design: Any) -> list[Drawing]:

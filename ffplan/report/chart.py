@@ -25,6 +25,10 @@ class Point:
     """Ends of its range, drawn as a bar of error."""
     x: float | None = None
     """Place along the axis of a chart of lines or points; the number of the line of parallel coordinates."""
+    mark: Literal["", "filled", "hollow"] = ""
+    """A mark beside the lines of a chart; empty where the point is one of a line."""
+    source: str = ""
+    """Where the value is from."""
 
 
 @record
@@ -77,6 +81,39 @@ class Meaning:
 
 
 @record
+class MeasuredMark:
+    """A measured value that belongs beside a curve by scale."""
+
+    gpus: int
+    gbyte_s: float
+    """Algorithm bandwidth [GB/s]."""
+    low: float | None
+    high: float | None
+    """Ends of a measured range [GB/s]."""
+    server: str
+    same_server: bool
+    """True where it is the server of the design, with the same NICs."""
+    case: str
+    """File and case of the catalogue."""
+    source: str
+    """Conditions, source, date and status, and what the engine expects of the design there."""
+
+
+@record
+class MeasuredCurve:
+    """What the catalogue holds beside one curve: the values that match it, or none."""
+
+    design: int
+    """Place of the design among those of the result."""
+    library: str
+    wanted: str
+    """Accelerator, library and message that a measurement must have."""
+    points: tuple[MeasuredMark, ...]
+    expected: tuple[tuple[int, float], ...]
+    """Numbers of GPUs of those points that the result does not have, and what the engine expects there [GB/s]."""
+
+
+@record
 class Extras:
     """What a page has beside the result itself."""
 
@@ -85,3 +122,5 @@ class Extras:
     drawings: tuple[Drawing, ...] = ()
     sources: tuple[Source, ...] = ()
     meanings: tuple[Meaning, ...] = ()
+    measured: tuple[MeasuredCurve, ...] = ()
+    """MeasuredMark values beside the curves by scale, one entry for each curve that was looked for."""

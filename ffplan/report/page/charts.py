@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffplan.report.chart import Chart, Point
+from ffplan.report.chart import Chart, MeasuredCurve, Point
+from ffplan.report.page.scale_chart import scale_chart
 from ffplan.report.page.sweep_charts import sweep_charts
 from ffplan.results.comparison import Comparison
 from ffplan.results.cost import CostStudy
@@ -29,6 +30,7 @@ SMALL = 0.004
 """Part of a whole below which a line of a bill goes with the rest [1]."""
 
 Named = tuple[tuple[str, Assessment], ...]
+Curves = tuple[MeasuredCurve, ...]
 
 
 def _cost(named: Named) -> Chart | None:
@@ -64,27 +66,6 @@ def _power(named: Named) -> Chart:
         unit="kW",
         points=tuple(points),
         note="IT power in training, and what PUE adds.",
-    )
-
-
-def _scales(named: Named) -> Chart | None:
-    points = []
-    for name, found in named:
-        for report in found.communication:
-            who = f"{name}, {report.library}" if len(named) > 1 else report.library
-            points += [
-                Point(f"{row.gpus:,} GPUs", row.algbw_gbyte_s, series=who, x=float(row.gpus)) for row in report.scales
-            ]
-    if not points:
-        return None
-    return Chart(
-        title="Allreduce by scale",
-        kind="lines",
-        unit="algorithm bandwidth, GB/s",
-        points=tuple(points),
-        x_title="accelerators",
-        log=True,
-        note="The time that the engine expects at the design's message, not a bound.",
     )
 
 
@@ -127,7 +108,7 @@ def _parts(rows: Sequence[tuple[str, Sequence[StepPart]]]) -> Chart | None:
     return Chart(title="Where a step goes", kind="stack", unit="s", points=tuple(points), note=note)
 
 
-def compare_charts(found: Comparison) -> list[Chart | None]:
+def compare_charts(found: Comparison, measured: Curves = ()) -> list[Chart | None]:
     """Return the charts of a comparison."""
     named = tuple(zip(found.labels, found.designs, strict=True))
     charts: list[Chart | None] = []
@@ -149,16 +130,16 @@ def compare_charts(found: Comparison) -> list[Chart | None]:
     if found.training is not None:
         size = next(item for item in found.training.sizes if item.batch == found.training.batch)
         charts.append(_parts([(name, side.parts) for name, side in zip(found.labels, size.sides, strict=True)]))
-    charts += [_cost(named), _power(named), _scales(named)]
+    charts += [_cost(named), _power(named), scale_chart(named, measured)]
     charts += [_bound(name, item.communication[0]) for name, item in named if item.communication]
     return charts
 
 
-def design_charts(found: Assessment) -> list[Chart | None]:
+def design_charts(found: Assessment, measured: Curves = ()) -> list[Chart | None]:
     """Return the charts of a design."""
     named = ((found.design.name, found),)
     bounds = [_bound(found.design.name, report) for report in found.communication]
-    return [_scales(named), *bounds, _cost(named), _power(named)]
+    return [scale_chart(named, measured), *bounds, _cost(named), _power(named)]
 
 
 def train_charts(found: TrainReport) -> list[Chart | None]:
@@ -257,21 +238,22 @@ def _site_power(found: CostStudy) -> Chart:
     return Chart(title="Power by kind", kind="bars", unit="kW", points=tuple(points))
 
 
-CHARTS: dict[type, Callable[[Any], list[Chart | None]]] = {
+CHARTS: dict[type, Callable[[Any, Curves], list[Chart | None]]] = {
     Comparison: compare_charts,
     Assessment: design_charts,
-    TrainReport: train_charts,
-    CostStudy: cost_charts,
-    SweepReport: sweep_charts,
+    TrainReport: lambda found, _: train_charts(found),
+    CostStudy: lambda found, _: cost_charts(found),
+    SweepReport: lambda found, _: sweep_charts(found),
 }
 """Charts by the kind of result; other results have none."""
 
 
-def charts_of(value: Any) -> list[Chart]:
+def charts_of(value: Any, measured: Curves = ()) -> list[Chart]:
     """Return the charts of a result.
 
     Args:
         value: the result.
+        measured: measured values beside its curves by scale.
     """
     make = CHARTS.get(type(value))
-    return [chart for chart in (make(value) if make else []) if chart is not None and chart.points]
+    return [chart for chart in (make(value, measured) if make else []) if chart is not None and chart.points]

@@ -71,18 +71,18 @@ def _own_ids(svg: str, prefix: str) -> str:
 
 def _figure(chart: Chart, at: int) -> str:
     svg = _own_ids(to_svg(chart), f"c{at}-").replace("<svg ", f'<svg role="img" aria-label="{_text(chart.title)}" ', 1)
-    lines = chart.kind == "lines"
     ranged = any(point.low is not None for point in chart.points)
+    sourced = any(point.source for point in chart.points)
     across = [chart.x_title] if chart.kind == "scatter" else []
     header = ["", *(["series"] if any(point.series for point in chart.points) else []), *across, chart.unit or "value"]
     rows = []
     for point in chart.points:
         row = [point.label, *([point.series] if "series" in header else [])]
         row += [*([number(point.x or 0.0, 5)] if across else []), number(point.value, 5)]
-        if ranged and not lines:
+        if ranged:
             row += [number(end, 5) if end is not None else "" for end in (point.low, point.high)]
-        rows.append(row)
-    header += ["from", "to"] if ranged and not lines else []
+        rows.append([*row, *([point.source] if sourced else [])])
+    header += ["from", "to"] * ranged + ["source"] * sourced
     note = f"<figcaption>{_text(chart.note)}</figcaption>" if chart.note else ""
     shown = chart.kind != "parallel"  # its values are parts of each axis; the points themselves are in the front's
     data = f"<details><summary>Numbers</summary>{_table(header, rows, chart.title)}</details>" if shown else ""
@@ -146,7 +146,7 @@ def render(document: Document) -> str:
         (f"<h3>{_text(block.title)}</h3>" if not isinstance(block, Remarks) and block.title else "") + _block(block)
         for block in blocks
     )
-    charts = "".join(_figure(chart, at) for at, chart in enumerate(charts_of(document.value)))
+    charts = "".join(_figure(chart, at) for at, chart in enumerate(charts_of(document.value, extras.measured)))
     sections = [
         ("charts", "Charts", charts),
         ("tables", "Tables", tables),

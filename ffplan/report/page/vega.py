@@ -15,7 +15,11 @@ COLOURS = (
     *("#8c8c8c", "#b8a900", "#6a5acd", "#a0522d", "#5f9ea0", "#c71585"),
 )
 """Colours that eyes of every kind tell apart (Okabe and Ito), then more of the same lightness."""
+SHAPES = ("diamond", "triangle-up", "square", "cross", "triangle-down")
+"""Shapes of marks beside lines, by series."""
 WIDTH, ROW = 430, 28
+LONG = 30
+"""Letters of a legend's entry from which two do not fit side by side [1]."""
 CONFIG = {
     "background": None,
     "font": "Arial, Helvetica, sans-serif",
@@ -29,7 +33,13 @@ CONFIG = {
         "labelLimit": 260,
         "titleFontWeight": "normal",
     },
-    "legend": {"labelColor": "currentColor", "titleColor": "currentColor", "orient": "bottom", "columnPadding": 40},
+    "legend": {
+        "labelColor": "currentColor",
+        "titleColor": "currentColor",
+        "orient": "bottom",
+        "columnPadding": 40,
+        "labelLimit": 400,
+    },
     "range": {"category": list(COLOURS)},
 }
 _SYMBOL = re.compile(
@@ -45,6 +55,8 @@ def _row(point: Point) -> dict[str, Any]:
         "low": point.value if point.low is None else point.low,
         "high": point.value if point.high is None else point.high,
         "x": point.x,
+        "mark": point.mark,
+        "source": point.source,
     }
 
 
@@ -62,7 +74,8 @@ def _category(chart: Chart) -> dict[str, Any]:
 
 def _colour(chart: Chart) -> dict[str, Any]:
     names = _series(chart)
-    legend = {"title": None, "columns": 2} if len(names) > 1 and chart.kind != "waterfall" else None
+    columns = 1 if max(map(len, names), default=0) > LONG else 2
+    legend = {"title": None, "columns": columns} if len(names) > 1 and chart.kind != "waterfall" else None
     return {"field": "series", "type": "nominal", "sort": names, "legend": legend, "scale": {"domain": names}}
 
 
@@ -105,16 +118,49 @@ def _bars(chart: Chart) -> dict[str, Any]:
 
 def _lines(chart: Chart) -> dict[str, Any]:
     scale = {"type": "log" if chart.log else "linear", "nice": False}
-    return {
+    axis = {"labelOverlap": "greedy", "labelSeparation": 8}
+    across = {"field": "x", "type": "quantitative", "title": chart.x_title, "scale": scale, "axis": axis}
+    lines = {
+        "transform": [{"filter": "datum.mark == ''"}],
         "mark": {"type": "line", "point": {"size": 45}},
         "encoding": {
-            "x": {"field": "x", "type": "quantitative", "title": chart.x_title, "scale": scale},
+            "x": across,
             "y": _value(chart),
             "color": _colour(chart),
             "strokeDash": {"field": "series", "type": "nominal", "sort": _series(chart), "legend": None},
         },
-        "height": 240,
     }
+    return {"layer": [lines, *_marks(chart, across)], "height": 240}
+
+
+def _marks(chart: Chart, across: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the marks beside the lines of a chart, and the ranges of those that have one."""
+    names = list(dict.fromkeys(point.series for point in chart.points if point.mark))
+    if not names:
+        return []
+    shared: dict[str, Any] = {"x": across, "color": _colour(chart)}
+    shapes = {"domain": names, "range": [SHAPES[at % len(SHAPES)] for at in range(len(names))]}
+    shape = {"field": "series", "type": "nominal", "legend": None, "scale": shapes}
+    ranges: dict[str, Any] = {
+        "transform": [{"filter": "datum.mark != '' && datum.low != datum.high"}],
+        "mark": {"type": "rule", "strokeWidth": 1.5},
+        "encoding": {**shared, "y": _value(chart, "low"), "y2": {"field": "high"}},
+    }
+    kinds = [kind for kind in ("hollow", "filled") if any(point.mark == kind for point in chart.points)]
+    layers: list[dict[str, Any]] = [
+        {
+            "transform": [{"filter": f"datum.mark == '{kind}'"}],
+            "mark": {"type": "point", "filled": kind == "filled", "size": 70, "strokeWidth": 1.8, "opacity": 1},
+            "encoding": {
+                **shared,
+                "y": _value(chart),
+                "shape": shape,
+                "description": {"field": "source", "type": "nominal"},
+            },
+        }
+        for kind in kinds
+    ]
+    return [ranges, *layers]
 
 
 def _tornado(chart: Chart) -> dict[str, Any]:

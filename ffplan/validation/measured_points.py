@@ -1,0 +1,191 @@
+"""Measured allreduces of the catalogue that a curve by scale may be laid beside."""
+
+from __future__ import annotations
+
+from math import log
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.catalog.parts import Accelerator, Server
+from ffplan.collectives.volumes import bus_factor
+from ffplan.fabric.family import plan_fabric
+from ffplan.inputs.document import read_document
+from ffplan.inputs.validate import validate
+from ffplan.studies.allreduce import allreduce_query, rows_of
+from ffplan.studies.job_layout import node_of
+from ffplan.validation.communication_cases import CaseFile, Collective, System
+from ffplan.validation.replay import case_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.results.collective import CollectiveReport, CollectiveRow
+
+TOLERANCE = 0.02
+"""Most that a measured message differs from the curve's [1]; figures of papers are read to about that."""
+
+
+@record
+class MeasuredPoint:
+    """A measured allreduce."""
+
+    gpus: int
+    """Ranks."""
+    size_bytes: float
+    """Message [byte]."""
+    gbyte_s: float
+    """Algorithm bandwidth; the middle of a measured range [GB/s]."""
+    low: float | None
+    """Low end of a measured range [GB/s]; None of a single value."""
+    high: float | None
+    """Its high end [GB/s]."""
+    server: str
+    """Catalogue id of the server that it was measured on."""
+    nics: str
+    """Its NICs on the compute network."""
+    same_server: bool
+    """True where that is the design's server, which has all its NICs there, at their own rate."""
+    case: str
+    """File and case of the measurement."""
+    source: str
+    """Title of its source."""
+    date: str
+    """Date of the source."""
+    status: str
+    """Status of the value."""
+    fitted: bool
+    """True where a constant of the model was fitted on it."""
+    note: str
+    """Conditions."""
+
+
+def _as_server(system: System) -> bool:
+    """True where a case ran on its server as the catalogue has it, all its GPUs and NICs in use."""
+    plain = System(server=system.server, accelerator=system.accelerator, zones=system.zones)
+    return system == plain
+
+
+def _nics(catalog: Catalog, server: str) -> str:
+    """Return the NICs of a server in words, those for storage alone left out."""
+    part = catalog.entry(server).part
+    slots = [slot.part for slot in part.nics if slot.network != "storage"] if isinstance(part, Server) else []
+    return " + ".join(f"{slots.count(name)} x {catalog.entry(name).part.name}" for name in dict.fromkeys(slots))
+
+
+def _ids(catalog: Catalog, system: System) -> tuple[str | None, str]:
+    """Return accelerator of a case and the library between accelerators of that maker; empty where there is none."""
+    server = catalog.entry(system.server).part
+    name = system.accelerator or (server.accelerator if isinstance(server, Server) else None)
+    part = catalog.entry(name).part if name else None
+    return name, part.library if isinstance(part, Accelerator) else ""
+
+
+def _nearest(report: CollectiveReport, gpus: int) -> CollectiveRow:
+    return min(report.scales, key=lambda row: abs(log(row.gpus / gpus)))
+
+
+def _fits(case: Collective, gpus: int, report: CollectiveReport, domain: int) -> bool:
+    """True where a forced choice is the one that the curve has there, over as many zones, and within its ends.
+
+    Ranks fill whole domains, as those of the curve do.
+    """
+    if not report.scales[0].gpus <= gpus <= report.scales[-1].gpus or gpus % domain:
+        return False
+    row = _nearest(report, gpus)
+    choice = case.algorithm in (None, row.algorithm) and case.protocol in (None, row.protocol)
+    return choice and case.system.zones == row.zones
+
+
+def _bandwidth(case: Collective, value: float, gpus: int, size: float) -> float:
+    """Return a measured value as algorithm bandwidth [GB/s]."""
+    if case.metric == "time_us":
+        return size / value / 1e3
+    return value / float(bus_factor("allreduce", gpus)) if case.metric == "busbw_gbyte_s" else value
+
+
+def _values(case: Collective, report: CollectiveReport, domain: int) -> Iterator[tuple[int, float, tuple[float, ...]]]:
+    """Yield ranks, message and bandwidth of a case, or its range, where the curve has that message."""
+    for gpus, row in zip(case.gpus, case.values, strict=True):
+        for size, value in zip(case.sizes, row, strict=True):
+            near = abs(size / report.message_bytes - 1) <= TOLERANCE
+            if value is None or not near or not _fits(case, gpus, report, domain):
+                continue
+            ends = value if isinstance(value, tuple) else (value,)
+            yield gpus, size, tuple(sorted(_bandwidth(case, end, gpus, size) for end in ends))
+
+
+def measured_points(
+    design: ResolvedDesign, report: CollectiveReport, catalog: Catalog, files: list[CaseFile]
+) -> tuple[MeasuredPoint, ...]:
+    """Return the measured allreduces that belong beside the curve of a design, by number of GPUs.
+
+    They have its accelerator, its library, its message within `TOLERANCE`, and a number of GPUs between its ends; all
+    GPUs of every node take part, and the network's switches do not reduce.
+
+    Args:
+        design: the design.
+        report: its allreduce with one library, with the times by scale.
+        catalog: the parts.
+        files: measured cases.
+    """
+    group, found = design.compute, []
+    if group.accelerator is None or not report.scales:
+        return ()
+    whole = not group.left_out and all(
+        rate >= group.nics[slot].rate.value
+        for slot, rate in zip(group.fabric_nics, group.nic_rates(design.port_gbyte_s, design.stripes), strict=True)
+    )
+    for file in files:
+        for case in file.collectives:
+            if case.operation != "allreduce" or not case.scored or case.in_network or not _as_server(case.system):
+                continue
+            accelerator, own = _ids(catalog, case.system)
+            library = own if case.library in ("auto", "nccl") else case.library
+            if (accelerator, library) != (group.accelerator.id, report.library):
+                continue
+            same = whole and case.system.server == group.server.id
+            found += [
+                MeasuredPoint(
+                    gpus=gpus,
+                    size_bytes=size,
+                    gbyte_s=sum(ends) / len(ends),
+                    low=ends[0] if len(ends) > 1 else None,
+                    high=ends[-1] if len(ends) > 1 else None,
+                    server=case.system.server,
+                    nics=_nics(catalog, case.system.server),
+                    same_server=same,
+                    case=f"{file.id}, {case.id}",
+                    source=file.source.title,
+                    date=file.source.date,
+                    status=file.source.status,
+                    fitted=case.fitted,
+                    note=case.note or "",
+                )
+                for gpus, size, ends in _values(case, report, node_of(design).domain_gpus)
+            ]
+    return tuple(sorted(found, key=lambda point: (point.gpus, point.case)))
+
+
+def measured_files() -> list[CaseFile]:
+    """Return every shipped file of measured communication."""
+    return [validate(CaseFile, read_document(Path(path), name)) for path, name in case_files("communication")]
+
+
+def rows_at(design: ResolvedDesign, report: CollectiveReport, gpus: tuple[int, ...]) -> list[CollectiveRow]:
+    """Return the times of a design's allreduce over other numbers of GPUs; those that cannot run are left out.
+
+    Args:
+        design: the design.
+        report: its allreduce with one library.
+        gpus: numbers of GPUs, whole scale-up domains.
+    """
+    asked = design.spec.communication
+    assert asked is not None
+    for name, library in zip(asked.libraries, design.libraries, strict=True):
+        query = allreduce_query(design, library, name)
+        if query.name == report.library and gpus:
+            return rows_of(query, design, plan_fabric(design), node_of(design), gpus, report.message_bytes)
+    return []
