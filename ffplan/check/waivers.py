@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import Finding, Severity
 from ffplan.base.record import record
 from ffplan.check.policy import ABOUT, known_rules
+from ffplan.inputs.comments import value_spans
 from ffplan.inputs.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -75,6 +76,22 @@ def _paths(node: Node, path: str = "") -> Iterator[tuple[int, str]]:
                 waiting.append((child, inner))
 
 
+def _comments(text: str) -> Iterator[tuple[int, re.Match[str]]]:
+    """Yield (line, match) of every comment that waives; the same words inside a value are no comment."""
+    spans: list[tuple[int, int]] | None = None
+    start = 0
+    for row, line in enumerate(text.splitlines(keepends=True), 1):
+        found = _COMMENT.search(line.rstrip("\r\n"))
+        while found is not None:
+            spans = value_spans(text) if spans is None else spans
+            at = start + found.start()
+            if not any(first <= at < last for first, last in spans):
+                yield row, found
+                break
+            found = _COMMENT.search(line.rstrip("\r\n"), found.start() + 1)
+        start += len(line)
+
+
 def comment_waivers(text: str, file: str, root: Node | None) -> tuple[list[Waiver], list[Finding]]:
     """Return the waivers in the comments of a file, and faults of them.
 
@@ -86,10 +103,8 @@ def comment_waivers(text: str, file: str, root: Node | None) -> tuple[list[Waive
     found: list[Waiver] = []
     faults: list[Finding] = []
     lines, places = text.splitlines(), dict[int, str]()
-    for row, line in enumerate(lines, 1):
-        comment = _COMMENT.search(line)
-        if comment is None:
-            continue
+    for row, comment in _comments(text):
+        line = lines[row - 1]
         covered = row
         if line.lstrip().startswith("#"):
             after = (at for at in range(row + 1, len(lines) + 1) if lines[at - 1].split("#")[0].strip())

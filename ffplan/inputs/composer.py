@@ -237,9 +237,21 @@ def _character(text: str, line: int, column: int) -> str:
     return lines[line - 1][column - 1 : column] if line <= len(lines) else ""
 
 
+def raw_events(text: str) -> Iterator[Any]:
+    """Yield the events of a YAML text.
+
+    Args:
+        text: the file.
+
+    Raises:
+        yaml.YAMLError: where it is none.
+    """
+    yield from yaml.parse(text, Loader=_Loader)
+
+
 def _events(text: str, file: str, places: _Places) -> Iterator[Any]:
     try:
-        yield from yaml.parse(text, Loader=_Loader)
+        yield from raw_events(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = places.at(mark) if mark else (1, 1)

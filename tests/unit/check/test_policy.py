@@ -202,6 +202,52 @@ def test_comments_that_are_no_waivers(comment: str, message: str) -> None:
     assert (fault.message, fault.line, fault.severity, fault.rule) == (message, 2, Severity.ERROR, "waiver-invalid")
 
 
+WAIVE = "# ffplan: waive fabric-full: x"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'name: "{WAIVE}"\n',
+        f"name: '{WAIVE}'\n",
+        f'"{WAIVE}": 1\n',
+        f'name: "one\n  {WAIVE}"\n',
+        f"name: |\n  one\n  {WAIVE}\n",
+        f"name: >-\n  {WAIVE}\n\n  two\nother: 1\n",
+        f'["{WAIVE}", 1]\n',
+        f'name: "\u00e9\u4e2d {WAIVE}"\n',
+    ],
+)
+def test_words_inside_a_value_waive_nothing(text: str) -> None:
+    assert comment_waivers(text, "a.yaml", document(text).root) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        (f'name: "{WAIVE}" {WAIVE}\n', 1),
+        (f'name: "\u00e9\u4e2d" {WAIVE}\n', 1),
+        (f"name: | {WAIVE}\n  one\n", 1),
+        (f"name: |\n  one\n{WAIVE}\nother: 1\n", 3),
+        (f"name: one\r\n{WAIVE}\r\nother: 1\r\n", 2),
+        (f"name: 1 {WAIVE}", 1),
+        (f"name: [1, {WAIVE}\n  2]\n", 1),
+        (f"name: '\u2028'\nother: 1 {WAIVE}\n", 3),
+    ],
+)
+def test_comments_beside_values_waive(text: str, row: int) -> None:
+    """A line ends at U+2028 too, as everywhere in a file of findings."""
+    (waiver,), faults = comment_waivers(text, "a.yaml", document(text).root)
+    assert not faults
+    assert waiver.line == row
+
+
+def test_values_before_a_fault_are_no_comments_either() -> None:
+    text = f'name: "{WAIVE}"\nother: [1\n{WAIVE}\n'
+    (waiver,), _ = comment_waivers(text, "a.yaml", None)
+    assert waiver.line == 3
+
+
 def test_waiving_by_field_covers_what_is_below_and_nothing_beside() -> None:
     text = "fabric:\n  tiers: 2\nfabrication: 1\n"
     (waiver,), _ = comment_waivers(f"# ffplan: waive fabric-full: x\n{text}", "a.yaml", document(f"#\n{text}").root)
