@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +23,7 @@ from ffplan.studies.asked import Asked
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.comparison import MoneyComparison, TrainingComparison
     from ffplan.results.design import Assessment
 
@@ -44,7 +46,8 @@ def _examine_all(files: list[str], catalogs: list[str] | None) -> tuple[Assessme
 class JobOptions:
     """The training job of the command line."""
 
-    model: str
+    model: str | None
+    """Id of the model; None for the job that the designs state."""
     batch: int | None
     gpus: int | None
     plan: str | None
@@ -78,6 +81,10 @@ def _training(
     if job.batch is None and job.tokens is None:
         raise UsageError("ffplan compare: --model needs --batch, the sequences of a step")
     resolved = [resolved_design(file, catalogs) for file in files]
+    fields: dict[str, Any] = {}
+    if job.model is None:
+        job, fields = _stated(job, [design for design, _ in resolved])
+    assert job.model is not None
     part = part_of(resolved[0][1], Model, job.model, "ffplan compare: --model")
     most = min(most_gpus(design) for design, _ in resolved)
     if part.transformer is None:
@@ -85,11 +92,11 @@ def _training(
     if job.gpus is not None and job.gpus > most:
         raise UsageError(f"ffplan compare: --gpus {job.gpus:,}: one job can span {most:,} on every design")
     gpus = job.gpus or most
-    given = {name: value for name, value in (("batch", job.batch), ("stack", job.stack)) if value}
+    given = fields | {name: value for name, value in (("batch", job.batch), ("stack", job.stack)) if value}
     plan = with_usual_batch(read_plan(job.plan, given), part, gpus)
     assert plan.batch is not None
     progress = Progress(f"searching plans of {part.id}")
-    searching = job.search or job.plan is None
+    searching = job.search
     batches = batches_of(plan.batch)
     total = len(files) * (len(batches) + (len(FRACTIONS) if job.tokens is not None else 0))
     step = partial(progress.another, total)
@@ -101,6 +108,22 @@ def _training(
         money = compare_money(reports, labels, baseline, batches, wanted, job.money)
     progress.end()
     return found, money
+
+
+def _stated(job: JobOptions, designs: list[ResolvedDesign]) -> tuple[JobOptions, dict[str, Any]]:
+    """Return the job that designs state, with the tokens asked for, and the fields of its plan.
+
+    Raises:
+        InputError: where a workload gives its batch twice.
+        UsageError: where no design states one, or two state different jobs.
+    """
+    from ffplan.cli.workload import own_workload
+    from ffplan.studies.workload import workload_fields
+
+    design, workload = own_workload("compare", designs)
+    searching = workload.plan is None or workload.search
+    stated = replace(job, model=workload.model, gpus=workload.gpus, search=searching)
+    return stated, workload_fields(design, workload)
 
 
 BaselineOption = Annotated[
@@ -157,16 +180,23 @@ def compare(
     if tokens is None and (years is not None or draws is not None or seed):
         raise UsageError("ffplan compare: --years, --draws and --seed have an effect with --tokens only")
     training, money = None, None
-    if model is not None:
+    if model is None and (batch or gpus or plan or stack or search):
+        raise UsageError(
+            "ffplan compare: --batch, --gpus, --plan, --stack and --search have an effect with --model only"
+        )
+    if model is not None or tokens is not None:
         asked = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
         number = None if tokens is None else tokens_of(tokens, "compare")
         job = JobOptions(
-            model=model, batch=batch, gpus=gpus, plan=plan, stack=stack, search=search, tokens=number, money=asked
+            model=model,
+            batch=batch,
+            gpus=gpus,
+            plan=plan,
+            stack=stack,
+            search=search or plan is None,
+            tokens=number,
+            money=asked,
         )
         training, money = _training(files, catalog, designs, labels, base, job)
-    elif batch or gpus or plan or stack or search or tokens:
-        raise UsageError(
-            "ffplan compare: --batch, --gpus, --plan, --stack, --search and --tokens have an effect with --model only"
-        )
     comparison = study.compare(designs, labels, base, training, money)
     emit(with_extras(compare_document(comparison), form, files, catalog, "comparison"), form, output)

@@ -56,10 +56,19 @@ def _timed(
     return _shown(lambda: timed_on(design, parts, part, fields, gpus, tokens, searching=searching), part.id)
 
 
-def _own_job(design: ResolvedDesign, parts: Catalog) -> TimedJob:
-    """Return the workload of the design with its step time."""
-    from ffplan.studies.workload import timed_workload
+def _own_job(design: ResolvedDesign, parts: Catalog, tokens: str | None) -> TimedJob | None:
+    """Return the workload of the design with its step time; None where neither it nor the command line has tokens.
 
+    Raises:
+        UsageError: where there are tokens and no workload.
+    """
+    from ffplan.cli.workload import own_workload
+    from ffplan.studies.workload import timed_workload, with_tokens
+
+    if tokens is None and (design.workload is None or design.workload.tokens is None):
+        return None
+    own_workload("cost", [design])
+    design = with_tokens(design, None if tokens is None else tokens_of(tokens, "cost"))
     return _shown(lambda: timed_workload(design, parts, design.workload), design.workload.model)
 
 
@@ -125,8 +134,8 @@ def cost(
 
     Exit code 1 where the job cannot run on the design.
     """
-    if (model is None) != (tokens is None):
-        raise UsageError("ffplan cost: --model and --tokens go together")
+    if model is not None and tokens is None:
+        raise UsageError("ffplan cost: --model needs --tokens, the tokens to train on")
     if model is None and (batch or gpus or plan or search):
         raise UsageError("ffplan cost: --batch, --gpus, --plan and --search have an effect with --model only")
     from ffplan.report.cost import cost_document
@@ -134,10 +143,9 @@ def cost(
     from ffplan.studies.cost import study_cost
 
     design, parts = resolved_design(file, catalog)
-    timed = None
-    if model is None and design.workload is not None and design.workload.tokens is not None:
-        timed = _own_job(design, parts)
-    elif model is not None and tokens is not None:
+    if model is None or tokens is None:
+        timed = _own_job(design, parts, tokens)
+    else:
         wanted: dict[str, object] = {"batch": batch} if batch is not None else {}
         number = tokens_of(tokens, "cost")
         timed = _timed(design, parts, model=model, tokens=number, wanted=wanted, plan=plan, gpus=gpus, search=search)

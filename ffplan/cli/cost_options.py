@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 TokensOption = Annotated[
     str | None,
     typer.Option(
-        "--tokens", metavar="NUMBER", help="Tokens to train on, such as 300B or 2T: days, cost, energy, CO2e."
+        "--tokens",
+        metavar="NUMBER",
+        help="Tokens to train on, such as 300B or 2T: days, cost, energy, CO2e. Alone: of the design's `workload`.",
     ),
 ]
 YearsOption = Annotated[

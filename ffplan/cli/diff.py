@@ -81,13 +81,14 @@ def diff(
     """
     from ffplan.catalog.store import Catalog
     from ffplan.cli.versions import Assessor
-    from ffplan.cli.workload import workload_of
+    from ffplan.cli.workload import own_tokens, workload_of
     from ffplan.inputs.document import parse_document
     from ffplan.report.difference import difference_document
     from ffplan.studies.difference import difference
 
     parts = Catalog(catalog or ())
-    assessor = Assessor(parts, workload_of("diff", parts, model, tokens, batch, gpus))
+    workload = workload_of("diff", parts, model, tokens, batch, gpus)
+    assessor = Assessor(parts, workload, own_tokens("diff", model, tokens))
     one, two = _versions(before, after, assessor)
     progress = Progress("changes")
     found = difference(one, two, lambda raw: assessor.figures(parse_document(raw, two.info.file)), progress.step)

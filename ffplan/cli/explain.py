@@ -114,14 +114,20 @@ def explain(
         return
     from ffplan.catalog.store import Catalog
     from ffplan.cli.versions import design_document
-    from ffplan.cli.workload import workload_of
+    from ffplan.cli.workload import own_tokens, workload_of
     from ffplan.report.explanation import explanation_document
     from ffplan.studies.explain_path import Question
     from ffplan.studies.explain_path import explain as study
 
     parts = Catalog(catalog or ())
     workload = workload_of("explain", parts, model, tokens, batch, gpus)
-    question = Question(document=design_document(what), catalog=parts, path=path, workload=workload)
+    question = Question(
+        document=design_document(what),
+        catalog=parts,
+        path=path,
+        workload=workload,
+        tokens=own_tokens("explain", model, tokens),
+    )
     progress = Progress("a tenth of each input")
     found = study(question, _meaning, _kept, progress.step)
     progress.end()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.record import record
 from ffplan.catalog.named import part_of
 from ffplan.cli.cost_options import TokensOption, tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
@@ -105,6 +106,53 @@ def _report(
         raise typer.Exit(EXIT_FINDINGS) from None
 
 
+@record
+class WantedJob:
+    """What is to be trained, on how many accelerators."""
+
+    model: str
+    plan: Any
+    """Fields of its plan."""
+    gpus: str | None
+    tokens: str | None
+    search: bool
+    """Find the fastest plan."""
+
+
+def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, job: WantedJob) -> WantedJob:
+    """Return the job that a design states, with what the command line has in place of it.
+
+    Args:
+        design: the design.
+        parts: its catalogue.
+        document: the file of a plan, which stands in for the design's.
+        job: the command line, without a model.
+
+    Raises:
+        InputError: where the workload gives its batch twice.
+        UsageError: where the design states none.
+    """
+    from ffplan.catalog.models import Model
+    from ffplan.cli.workload import own_workload
+    from ffplan.design.plan_file import plan_of
+    from ffplan.studies.usual_job import with_usual_batch
+    from ffplan.studies.workload import workload_fields, workload_gpus
+
+    _, workload = own_workload("train", [design])
+    stated = workload_fields(design, workload) if document is None else {"batch": workload.batch}
+    given = {name: getattr(job.plan, name) for name in job.plan.model_fields_set}
+    plan = plan_of(None, {name: value for name, value in (stated | given).items() if value is not None})
+    part = parts.get(Model, workload.model, design.document, ("workload", "model"))
+    tokens = job.tokens or (repr(workload.tokens) if workload.tokens else None)
+    return WantedJob(
+        model=workload.model,
+        plan=with_usual_batch(plan, part, workload_gpus(design, workload)),
+        gpus=job.gpus or (str(workload.gpus) if workload.gpus else None),
+        tokens=tokens,
+        search=job.search or (document is None and (workload.plan is None or workload.search)),
+    )
+
+
 def _as_run(read: tuple[ResolvedDesign, Catalog], report: TrainReport, tokens: str | None) -> TrainReport:
     """Return a report with its first row as a training run, where tokens are given.
 
@@ -175,7 +223,7 @@ WIDTHS = ("grad_dtype", "grad_reduce_dtype", "optimizer_dtype")
 @with_axes
 def train(
     file: DesignArgument,
-    model: ModelOption,
+    model: ModelOption = None,
     plan: PlanOption = None,
     gpus: GpusOption = None,
     *,
@@ -222,14 +270,16 @@ def train(
         "sequence_parallel": sp,
         "overlap": overlap_names(overlap),
     }
-    _refuse_options(save, top, search=search)
     given = {name: value for name, value in options.items() if value is not None}
     wanted = plan_of(document := plan_document(plan), given)
     limit = parsed(lambda: parse_quantity(memory, DATA), "--memory") if memory else None
-    numbers, fixed = _numbers(gpus, search=search), frozenset(wanted.model_fields_set)
-    request = partial(TrainRequest, plan=wanted, gpus=numbers, memory=limit, fixed=fixed)
     read = resolved_design(file, catalog)
-    report = _report(read, model, request, top=(top or TOP) if search else None, plan=(document, set(given)))
-    found = train_document(report := _as_run(read, report, tokens), chart=chart)
+    job = WantedJob(model=model or "", plan=wanted, gpus=gpus, tokens=tokens, search=search)
+    job = job if model else _own_job(*read, document, job)
+    _refuse_options(save, top, search=job.search)
+    numbers, fixed = _numbers(job.gpus, search=job.search), frozenset(job.plan.model_fields_set)
+    request = partial(TrainRequest, plan=job.plan, gpus=numbers, memory=limit, fixed=fixed)
+    report = _report(read, job.model, request, top=(top or TOP) if job.search else None, plan=(document, set(given)))
+    found = train_document(report := _as_run(read, report, job.tokens), chart=chart)
     emit(with_extras(found, form, [file], catalog, "train"), form, output)
-    _finish(report, wanted, save)
+    _finish(report, job.plan, save)

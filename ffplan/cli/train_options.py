@@ -22,8 +22,14 @@ TOP = 5
 """Plans that a search shows."""
 
 ModelOption = Annotated[
-    str,
-    typer.Option("--model", "-m", metavar="ID", help="Model of the catalogue.", autocompletion=complete_part("model")),
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="ID",
+        help="Model of the catalogue; without it, the job of the design's `workload`, with its plan or the fastest.",
+        autocompletion=complete_part("model"),
+    ),
 ]
 PlanOption = Annotated[
     str | None,

@@ -34,6 +34,8 @@ class Assessor:
     """Parts as they are now."""
     workload: Any = None
     """A `Workload` in place of the designs' own."""
+    tokens: float | None = None
+    """Tokens in place of those of the designs' own workloads [1]."""
 
     def figures(self, document: Document) -> Values:
         """Return the figures of a design.
@@ -45,11 +47,13 @@ class Assessor:
         from ffplan.design.resolve import resolve
         from ffplan.studies.design import study_design
         from ffplan.studies.figures import values_of
+        from ffplan.studies.workload import with_tokens
 
         catalog = self.catalog.fork()
         design = resolve(document, catalog)
         if self.workload is not None:
             design = replace(design, workload=self.workload)
+        design = with_tokens(design, self.tokens)
         examined = Examined(study_design(design, catalog, all_scales=False), catalog)
         return values_of(examined.assessment.to_dict(), examined.timed, examined.run)
 

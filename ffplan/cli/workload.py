@@ -1,4 +1,4 @@
-"""A workload from the command line, in place of the design's own."""
+"""A workload from the command line in place of a design's own, and the one that designs share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.workload_schema import Workload
 
 
@@ -33,9 +36,47 @@ def workload_of(
     from ffplan.design.workload_schema import Workload
 
     if model is None:
-        if tokens or batch or gpus:
-            raise UsageError(f"ffplan {command}: --tokens, --batch and --gpus have an effect with --model only")
+        if batch or gpus:
+            raise UsageError(f"ffplan {command}: --batch and --gpus have an effect with --model only")
         return None
     part_of(catalog, Model, model, f"ffplan {command}: --model")
     number = tokens_of(tokens, command) if tokens else None
     return Workload.model_construct(model=model, tokens=number, batch=batch, gpus=gpus, plan=None, search=False)
+
+
+def own_tokens(command: str, model: str | None, tokens: str | None) -> float | None:
+    """Return the tokens that stand in for those of a design's own workload; None where there are none, or a model.
+
+    Args:
+        command: for messages.
+        model: id of another model.
+        tokens: tokens to train on, as written.
+
+    Raises:
+        UsageError: where they are no number of tokens.
+    """
+    from ffplan.cli.cost_options import tokens_of
+
+    return tokens_of(tokens, command) if tokens and model is None else None
+
+
+def own_workload(command: str, designs: Sequence[ResolvedDesign]) -> tuple[ResolvedDesign, Workload]:
+    """Return the workload that designs state, and the first that does; one without any runs that of the others.
+
+    Args:
+        command: for messages.
+        designs: the designs.
+
+    Raises:
+        UsageError: where none states one, or two state different jobs; their tokens may differ.
+    """
+    stated = [(design, design.workload) for design in designs if design.workload is not None]
+    if not stated:
+        where = "the design" if len(designs) == 1 else "a design"
+        raise UsageError(f"ffplan {command}: no --model, and no `workload` in {where}: name a model, or add a workload")
+    first = stated[0][1]
+    for design, other in stated[1:]:
+        if other.model_copy(update={"tokens": first.tokens}) != first:
+            names = f"{stated[0][0].document.file} and {design.document.file}"
+            raise UsageError(f"ffplan {command}: {names} have different workloads; name --model and its options")
+    return stated[0]

@@ -66,6 +66,8 @@ class Question:
     path: str
     workload: Workload | None
     """A workload in place of the design's own."""
+    tokens: float | None = None
+    """Tokens in place of those of the design's own workload [1]."""
 
 
 def _unit_of(meaning: str) -> str:
@@ -197,10 +199,13 @@ def _resolved(question: Question) -> tuple[ResolvedDesign, Catalog]:
     Raises:
         UsageError: where it has none.
     """
+    from ffplan.studies.workload import with_tokens
+
     catalog = question.catalog.fresh()
     design = resolve(question.document, catalog)
     if question.workload is not None:
         design = replace(design, workload=question.workload)
+    design = with_tokens(design, question.tokens)
     if design.workload is None:
         remedy = "add `workload` to the design, or name --model and its options"
         raise UsageError(f"ffplan explain: {question.path} needs a job: {remedy}")

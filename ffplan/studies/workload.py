@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
 from ffplan.catalog.models import Model
@@ -23,11 +24,27 @@ def _fault(design: ResolvedDesign, path: tuple[str | int, ...], message: str, re
     return design.document.finding("design-workload", ("workload", *path), message, remedy)
 
 
-def _plan(design: ResolvedDesign, workload: Workload) -> PlanFields:
-    """Return the fields of the plan that the design gives, with those of its preset.
+def with_tokens(design: ResolvedDesign, tokens: float | None) -> ResolvedDesign:
+    """Return a design whose workload has other tokens; the design itself where it has none, or no tokens are given.
+
+    Args:
+        design: the design.
+        tokens: tokens to train on [1].
+    """
+    if tokens is None or design.workload is None:
+        return design
+    return replace(design, workload=design.workload.model_copy(update={"tokens": tokens}))
+
+
+def workload_fields(design: ResolvedDesign, workload: Workload) -> dict[str, Any]:
+    """Return the fields of a plan that a workload gives, its batch with them.
+
+    Args:
+        design: the design, for messages.
+        workload: the workload.
 
     Raises:
-        InputError: where they do not go together.
+        InputError: where it gives the batch twice.
     """
     given = workload.plan
     fields = {} if given is None else {name: getattr(given, name) for name in given.model_fields_set}
@@ -36,8 +53,17 @@ def _plan(design: ResolvedDesign, workload: Workload) -> PlanFields:
         raise InputError(_fault(design, ("plan", "batch"), message, "keep `workload.batch`"))
     if workload.batch is not None:
         fields["batch"] = workload.batch
+    return fields
+
+
+def _plan(design: ResolvedDesign, workload: Workload) -> PlanFields:
+    """Return the fields of the plan that the design gives, with those of its preset.
+
+    Raises:
+        InputError: where they do not go together.
+    """
     try:
-        return with_preset(fields)
+        return with_preset(workload_fields(design, workload))
     except PlanFieldsError as error:
         message, _, remedy = error.words.partition("; ")
         raise InputError(_fault(design, ("plan", error.field), message, remedy)) from None
