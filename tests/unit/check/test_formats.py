@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import jsonschema
 import pytest
+import xmlschema
 
 from ffplan.base.errors import Finding, Severity
 from ffplan.check.formats import FORMATS, render
@@ -31,48 +32,7 @@ def checked(*findings: Finding) -> Checked:
 
 MANY = checked(finding(Severity.INFO, line=1), finding(Severity.WARNING, line=2), finding(line=3))
 
-SARIF = {
-    "type": "object",
-    "required": ["version", "runs"],
-    "properties": {
-        "version": {"const": "2.1.0"},
-        "runs": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 1,
-            "items": {
-                "type": "object",
-                "required": ["tool", "results"],
-                "additionalProperties": False,
-                "properties": {
-                    "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
-                    "tool": {
-                        "type": "object",
-                        "required": ["driver"],
-                        "properties": {"driver": {"type": "object", "required": ["name", "rules"]}},
-                    },
-                    "results": {
-                        "type": "array",
-                        "items": {
-                            "type": "object",
-                            "required": ["message", "ruleId", "level", "locations", "partialFingerprints"],
-                            "additionalProperties": False,
-                            "properties": {
-                                "ruleId": {"type": "string"},
-                                "ruleIndex": {"type": "integer", "minimum": 0},
-                                "level": {"enum": ["none", "note", "warning", "error"]},
-                                "message": {"type": "object", "required": ["text"]},
-                                "partialFingerprints": {"additionalProperties": {"type": "string"}},
-                                "locations": {"type": "array", "minItems": 1},
-                            },
-                        },
-                    },
-                },
-            },
-        },
-    },
-}
-"""What of the schema of SARIF 2.1.0 ffplan uses; the field names and choices are those of the OASIS standard."""
+SCHEMAS = ROOT / "tests" / "published" / "schemas"
 GITLAB = {
     "type": "array",
     "items": {
@@ -91,12 +51,49 @@ GITLAB = {
         },
     },
 }
-"""A Code Quality report as GitLab's help describes it."""
+"""A Code Quality report as GitLab's help describes it; no package carries a schema of it."""
+
+
+def faults_of(sarif_log: Any) -> list[str]:
+    """Return what the published schema of SARIF 2.1.0 finds wrong."""
+    schema = json.loads((SCHEMAS / "sarif-2.1.0-rtm.5.json").read_text(encoding="utf-8"))
+    return [
+        f"{error.json_path}: {error.message}" for error in jsonschema.Draft4Validator(schema).iter_errors(sarif_log)
+    ]
+
+
+def junit_faults(text: str) -> list[str]:
+    """Return what the published schema of JUnit reports finds wrong."""
+    return [str(error.reason) for error in JUNIT.iter_errors(text)]
+
+
+JUNIT = xmlschema.XMLSchema(str(SCHEMAS / "junit-10.xsd"))
+STRANGE = (
+    finding(message="a <b> & \"c\" 'd' ]]>\nsecond \u00e9\u4e2d\u202e\x07", remedy=""),
+    finding(severity=Severity.INFO, line=0, column=0, message="", path=""),
+    finding(rule="no-such-rule", file="/elsewhere/a b.yaml"),
+)
+
+
+@pytest.mark.parametrize("found", [(), MANY.findings, STRANGE], ids=["none", "many", "strange"])
+def test_published_schemas_take_what_is_written(found: tuple[Finding, ...]) -> None:
+    """Schemas as packages publish them; see the README beside them."""
+    assert faults_of(json.loads(render(checked(*found), "sarif"))) == []
+    assert junit_faults(render(checked(*found), "junit")) == []
+
+
+def test_the_published_schemas_refuse_what_is_wrong() -> None:
+    log = json.loads(render(MANY, "sarif"))
+    log["runs"][0]["results"][0]["level"] = "fatal"
+    log["runs"][0]["results"][1]["line"] = 3
+    assert len(faults_of(log)) == 2
+    text = render(MANY, "junit").replace('time="0"', 'time="0" line="3"').replace(' tests="3"', "")
+    assert len(junit_faults(text)) > 1
 
 
 def test_sarif() -> None:
     found = json.loads(render(MANY, "sarif"))
-    jsonschema.validate(found, SARIF)
+    assert faults_of(found) == []
     (run,) = found["runs"]
     assert [item["level"] for item in run["results"]] == ["error", "warning", "note"]
     first = run["results"][0]
