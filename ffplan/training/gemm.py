@@ -49,6 +49,44 @@ def matrix_time(
     return 2.0 * waves * TILE * TILE * inner / (at.products if rate is None else rate)
 
 
+def gemm_time(
+    rows: Number,
+    columns: Number,
+    inner: Number,
+    at: AcceleratorRates,
+    *,
+    read: Number,
+    written: Number,
+    count: Number = 1,
+    rate: Number | None = None,
+) -> Number:
+    """Return the time of GEMMs that run together, with what they read and write; without the time of a kernel.
+
+    Args:
+        rows: rows of a result M [1].
+        columns: columns of a result N [1].
+        inner: inner dimension K [1].
+        at: rates: of large GEMMs, of streams, and multiprocessors.
+        read: size of the operands [byte].
+        written: size of the results [byte].
+        count: GEMMs that run as one [1].
+        rate: of large GEMMs, in place of that at the plan's precision [FLOP/s].
+
+    Returns:
+        Time [s].
+
+    Equation:
+        max(operations, read / stream) + written / stream, the operations as in `matrix_time`
+
+    Source:
+        Williams et al., "Roofline", CACM 2009. Results are written after the last step of the inner dimension: on H100
+        the times of 4,096 x n by depth (openxla/xla, matmul_interpolator_data.h; DeepGEMM's README) are lines whose
+        foot is the size of the result at 3 TB/s.
+    """
+    operations = matrix_time(rows, columns, inner, at, count, rate=rate)
+    return maximum(operations, read / at.stream) + written / at.stream
+
+
 def both_ways(
     rows: Number,
     columns: Number,
@@ -74,22 +112,18 @@ def both_ways(
         Times [s].
 
     Equation:
-        M x N over K; M x K over N and N x K over M; each the longer of its operations and of reading its operands, at w
-        bytes or one at FP8, and then writing its result: w M N, w M K, and 2 g N K where gradients of weights are added
-        up
+        M x N over K; M x K over N and N x K over M; each as in `gemm_time`, its operands at w bytes or one at FP8, its
+        result w M N, w M K, and 2 g N K where gradients of weights are added up
 
     Source:
-        Backpropagation: dX = dY W^T, dW = X^T dY; Williams et al., "Roofline", CACM 2009. Results are written after the
-        last step of the inner dimension: on H100 the times of 4,096 x n by depth (openxla/xla,
-        matmul_interpolator_data.h; DeepGEMM's README) are lines whose foot is the size of the result at 3 TB/s.
+        Backpropagation: dX = dY W^T, dW = X^T dY.
     """
     rate, w = at.plain if plain else at.products, plans.width
     read = 1.0 if plans.precision == "fp8" and not plain else w
     results, inputs, weights = count * rows * columns, count * rows * inner, count * columns * inner
 
     def time(first: Number, second: Number, depth: Number, operands: Number, written: Number) -> Number:
-        operations = matrix_time(first, second, depth, at, count, rate=rate)
-        return maximum(operations, read * operands / at.stream) + written / at.stream
+        return gemm_time(first, second, depth, at, read=read * operands, written=written, count=count, rate=rate)
 
     ahead = time(rows, columns, inner, inputs + weights, w * results)
     back = time(rows, inner, columns, results + weights, w * inputs)

@@ -8,7 +8,7 @@ import pytest
 
 from ffplan.training.accelerator_rates import AcceleratorRates
 from ffplan.training.axes import ParallelPlans
-from ffplan.training.gemm import around_attention, both_ways, feed_forward, matrix_time
+from ffplan.training.gemm import around_attention, both_ways, feed_forward, gemm_time, matrix_time
 from ffplan.training.layer import attention_time, dense_layer, expert_layer, expert_rows, output_layer
 from ffplan.training.memory_traffic import activation_numbers, eager_bytes, moved_bytes, score_bytes
 from tests.support import shape_named
@@ -58,6 +58,15 @@ def test_products_that_run_together() -> None:
     """Four experts of 100 rows: each fills a tile of 128 rows, 4 x 8 tiles on 32 multiprocessors are one wave."""
     at = speeds(products=1e12, units=32)
     assert matrix_time(100, 1024, 10, at, 4) == pytest.approx(2 * 4 * 128 * 1024 * 10 / 1e12)
+
+
+def test_a_gemm_reads_while_it_computes_and_writes_afterwards() -> None:
+    """2 x 1,024^2 x 1,000 operations in 2.1 ms; operands are read in 1 ms, or in 3; a result is written in half a ms."""
+    at = speeds(products=1e12, stream=1e9)
+    operations = 2 * 1024**2 * 1000 / 1e12
+    assert gemm_time(1024, 1024, 1000, at, read=1e6, written=5e5) == pytest.approx(operations + 5e-4)
+    assert gemm_time(1024, 1024, 1000, at, read=3e6, written=5e5) == pytest.approx(3e-3 + 5e-4)
+    assert gemm_time(1024, 1024, 1000, at, read=0, written=0, count=3, rate=2e12) == pytest.approx(1.5 * operations)
 
 
 def test_backward_takes_two_products() -> None:
