@@ -61,7 +61,7 @@ def test_products_that_run_together() -> None:
 
 
 def test_a_gemm_reads_while_it_computes_and_writes_afterwards() -> None:
-    """2 x 1,024^2 x 1,000 operations in 2.1 ms; operands are read in 1 ms, or in 3; a result is written in half a ms."""
+    """2 x 1,024^2 x 1,000 operations in 2.1 ms; operands are read in 1 ms, or in 3; a result is written in 0.5."""
     at = speeds(products=1e12, stream=1e9)
     operations = 2 * 1024**2 * 1000 / 1e12
     assert gemm_time(1024, 1024, 1000, at, read=1e6, written=5e5) == pytest.approx(operations + 5e-4)

@@ -1,0 +1,1 @@
+"""Single kernels timed on an accelerator at hand, and the recording that holds their times."""

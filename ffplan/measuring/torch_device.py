@@ -1,0 +1,153 @@
+"""A GPU, or for a trial the CPU, driven by PyTorch, an extra: `ffplan[measure]`. PyTorch is imported here alone."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from typing import TYPE_CHECKING, Any
+
+from ffplan.measuring import nvidia
+from ffplan.measuring.recording import DeviceFacts, DeviceState
+from ffplan.measuring.run import UnsupportedKernelError
+from ffplan.measuring.torch_kernels import prepared_calls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from ffplan.measuring.kernels import Kernel
+    from ffplan.measuring.torch_kernels import KernelCalls
+
+
+class NoDeviceError(Exception):
+    """PyTorch or a device is missing; the message is for people."""
+
+
+def _torch() -> ModuleType:
+    try:
+        return importlib.import_module("torch")
+    except ImportError:
+        raise NoDeviceError("timing kernels needs PyTorch: install `ffplan[measure]`") from None
+
+
+class _Timed:
+    """Calls with a clock around them."""
+
+    def __init__(self, device: TorchDevice, made: KernelCalls) -> None:
+        self._device, self._made = device, made
+        self._replay: Callable[[], Any] = made.step
+        self.calls = made.calls
+        if device.gpu and made.capture:
+            self._replay = device.captured(made.step)
+
+    def run(self, times: int) -> float:
+        """Run repetitions; return their time [s]."""
+        try:
+            with self._made.around():
+                return self._device.clock(self._replay, times)
+        except (RuntimeError, NotImplementedError) as error:
+            raise UnsupportedKernelError(_first_line(error)) from None
+
+
+class TorchDevice:
+    """One device. With several GPUs, CUDA_VISIBLE_DEVICES chooses it."""
+
+    def __init__(self, *, gpu: bool = True) -> None:
+        """Find the device.
+
+        Args:
+            gpu: the first visible GPU; else the CPU, whose times tell nothing of a GPU.
+
+        Raises:
+            NoDeviceError: where PyTorch or a GPU is missing.
+        """
+        self.torch = torch = _torch()
+        self.gpu = gpu
+        if gpu and not torch.cuda.is_available():
+            words = "a build without CUDA or ROCm" if not (torch.version.cuda or torch.version.hip) else "no GPU"
+            raise NoDeviceError(f"PyTorch {torch.__version__} sees {words}; --device cpu shows that the program runs")
+        self.name = "cuda" if gpu else "cpu"
+        self._asked = "0"
+        if gpu:
+            uuid = str(getattr(torch.cuda.get_device_properties(0), "uuid", ""))
+            self._asked = f"GPU-{uuid}" if uuid else "0"
+
+    def facts(self) -> DeviceFacts:
+        """Return what it is."""
+        torch = self.torch
+        version = str(torch.__version__)
+        if not self.gpu:
+            return DeviceFacts(type="cpu", name="CPU", torch=version)
+        props = torch.cuda.get_device_properties(0)
+        cudnn = torch.backends.cudnn.version()
+        read: dict[str, Any] = nvidia.facts(self._asked) if torch.version.cuda else {}
+        return DeviceFacts(
+            type="gpu",
+            name=str(props.name),
+            multiprocessors=int(props.multi_processor_count),
+            memory=int(props.total_memory),
+            torch=version,
+            cuda=str(torch.version.cuda or torch.version.hip),
+            cudnn=str(cudnn) if cudnn else None,
+            **read,
+        )
+
+    def state(self, when: str) -> DeviceState:
+        """Return its clocks and power now."""
+        read: dict[str, Any] = nvidia.state(self._asked) if self.gpu and self.torch.version.cuda else {}
+        return DeviceState(when=when, **read)
+
+    def cache(self) -> int:
+        """Return the size of its last cache [byte]; 0 where it says none."""
+        return int(getattr(self.torch.cuda.get_device_properties(0), "L2_cache_size", 0)) if self.gpu else 0
+
+    def prepare(self, kernel: Kernel) -> _Timed:
+        """Return a kernel with its data.
+
+        Raises:
+            UnsupportedKernelError: where the device cannot run it, such as for want of memory.
+        """
+        if self.gpu:
+            self.torch.cuda.empty_cache()
+        try:
+            return _Timed(self, prepared_calls(self.torch, self.name, kernel, self.cache()))
+        except (RuntimeError, NotImplementedError, AttributeError, TypeError) as error:
+            raise UnsupportedKernelError(_first_line(error)) from None
+
+    def captured(self, step: Callable[[], Any]) -> Callable[[], Any]:
+        """Return a step as a CUDA graph, which the host launches as one; the step itself where that fails."""
+        torch = self.torch
+        try:
+            aside = torch.cuda.Stream()
+            aside.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(aside):
+                for _ in range(3):
+                    step()
+            torch.cuda.current_stream().wait_stream(aside)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                step()
+        except RuntimeError:
+            torch.cuda.synchronize()
+            return step
+        replay: Callable[[], Any] = graph.replay
+        return replay
+
+    def clock(self, step: Callable[[], Any], times: int) -> float:
+        """Return the time of repetitions of a step: between two events of a GPU, by the clock of the host else [s]."""
+        if not self.gpu:
+            began = time.perf_counter()
+            for _ in range(times):
+                step()
+            return time.perf_counter() - began
+        first, last = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+        first.record()
+        for _ in range(times):
+            step()
+        last.record()
+        last.synchronize()
+        return float(first.elapsed_time(last)) / 1e3
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), "") or type(error).__name__
