@@ -308,6 +308,13 @@ _ROWS = (
         "Give the whole output of the program, as it wrote it.",
     ),
     (
+        "measured-recording",
+        "A recording of kernels says nothing of the accelerator",
+        "Constants are fitted to the device that was measured; a CPU, or another device, tells nothing of it.",
+        "ffplan measure fit run.json --accelerator a100-sxm-80gb  # the device is an H100",
+        "Name the accelerator that was measured, or measure again.",
+    ),
+    (
         "communication-library",
         "A library does not run on the accelerators",
         "NCCL is NVIDIA's, RCCL is AMD's.",

@@ -31,6 +31,7 @@ COMMANDS = (
     "explain",
     "accuracy",
     "calibrate",
+    "measure",
     "route",
     "place",
     "faults",

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
-from ffplan.base.files import is_file, is_folder, write_whole
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, OutputOption, complete_part
 from ffplan.cli.output import emit
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ffplan.calibration.calibrate import Calibration
-    from ffplan.catalog.store import Catalog
-
+from ffplan.cli.overlay_files import overlay_target, write_overlay
 
 AcceleratorArgument = Annotated[
     str,
@@ -72,40 +65,6 @@ ForceOption = Annotated[
 ]
 
 
-def _target(folder: str, accelerator: str, parts: Catalog) -> Path:
-    """Return the file to write: a new one, or the accelerator's own in a folder of the catalogue.
-
-    Raises:
-        UsageError: where another file would be lost.
-    """
-    import os
-    from pathlib import Path
-
-    path, place = Path(folder) / f"{accelerator}.yaml", parts.locate(accelerator)
-    above = (path.parent.absolute(), *path.parent.absolute().parents)
-    there = next(item for item in above if is_file(item) or is_folder(item))
-    if not is_folder(there) or not os.access(there, os.W_OK):
-        raise UsageError(f"ffplan calibrate: --write {folder}: cannot be written: {there} is no folder to write into")
-    if is_file(path) and (place is None or path.resolve() != place[0].resolve()):
-        words = f"{path} is there already and would be lost; read it with --catalog {folder}, or write elsewhere"
-        raise UsageError(f"ffplan calibrate: --write {folder}: {words}")
-    return path
-
-
-def _write(path: Path, folder: str, made: Calibration) -> str:
-    """Write the accelerator's file; return its path.
-
-    Raises:
-        UsageError: where it cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, made.overlay)
-    except OSError as error:
-        raise UsageError(f"ffplan calibrate: --write {folder}: cannot be written: {error.strerror}") from None
-    return str(path)
-
-
 def calibrate(
     accelerator: AcceleratorArgument,
     cases: CasesOption,
@@ -140,7 +99,7 @@ def calibrate(
     names = (
         tuple(choice(name.strip(), tuple(BOUNDS), "--only") for name in only.split(",")) if only is not None else None
     )
-    target = _target(folder, accelerator, parts) if folder is not None else None
+    target = overlay_target(folder, accelerator, parts, "ffplan calibrate") if folder is not None else None
     progress = Progress("replaying")
     query = CalibrationRequest(
         accelerator=accelerator, cases=tuple(cases), names=names, launches=launches, start=start, units=units
@@ -157,4 +116,5 @@ def calibrate(
         if doubts:
             typer.echo(f"ffplan calibrate: nothing written: {'; '.join(doubts)}; --force writes it anyway", err=True)
             raise typer.Exit(EXIT_FINDINGS)
-        typer.echo(f"ffplan calibrate: wrote {_write(target, folder, made)}", err=True)
+        written = write_overlay(target, folder, made.overlay, "ffplan calibrate")
+        typer.echo(f"ffplan calibrate: wrote {written}", err=True)

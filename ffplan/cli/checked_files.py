@@ -32,6 +32,7 @@ OTHER_KINDS = {
     "communication-cases": ("ffplan.validation.communication_cases", "CaseFile", "case file"),
     "training-cases": ("ffplan.validation.training_cases", "TrainingFile", "case file"),
     "training-plan": ("ffplan.design.training", "PlanFile", "plan"),
+    "kernel-recording": ("ffplan.measuring.recording", "Recording", "recording"),
 }
 """Module, model and word of each kind of file that is neither design nor part."""
 

@@ -16,6 +16,7 @@ from ffplan.catalog import any_part
 from ffplan.design import schema as design
 from ffplan.design import training as plans
 from ffplan.inputs.model import Frozen
+from ffplan.measuring import recording as recordings
 from ffplan.results import (
     acceptance,
     as_built,
@@ -33,6 +34,7 @@ from ffplan.results import collective as tables
 from ffplan.results import cost as costs
 from ffplan.results import design as assessment
 from ffplan.results import fabric as results
+from ffplan.results import measurement as measurements
 from ffplan.results import recommendation as recommendations
 from ffplan.results import storage as storages
 from ffplan.results import sweep as sweeps
@@ -68,6 +70,8 @@ OWNERS = (
     utilizations,
     sweeps,
     recommendations,
+    measurements,
+    recordings,
 )
 """Modules that own the models; each registers its own in `SCHEMAS`."""
 

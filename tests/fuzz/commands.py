@@ -31,6 +31,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--cpu": ("epyc-7502", "xeon-8480c", "x"),
     "--draws": ("0", "10", "1000", "-1"),
     "--date": ("2026-11-22", "x"),
+    "--accelerator": ("h100-sxm-80gb", "a100-sxm-80gb", "mi300x", "x"),
     "--days": ("1", "30", "0"),
     "--dp": ("1", "2", "4", "8", "16"),
     "--endpoint-link": ("400g-dac", "hdr-aoc", "x"),
@@ -39,6 +40,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--etp": ("1", "2"),
     "--experts": ("8", "64", "256"),
     "--gpus": GPUS,
+    "--groups": ("gemm", "gemm,memory", "attention,pcie", "x"),
     "--grad-dtype": ("fp32", "bf16", "fp8"),
     "--grad-reduce-dtype": ("fp32", "bf16"),
     "--hidden": ("4096", "7168"),
@@ -73,7 +75,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--model": ("llama2-70b", "megatron-1.7b", "gpt3-175b", "deepseek-v3", "resnet-50", "vgg16", "x"),
     "--nic-rate": ("200 Gb/s", "400 Gb/s", "50 GB/s", "0"),
     "--nodes": ("2", "3", "10", "50", "1", "100000"),
-    "--only": ("matrix", "matrix,memory", "kernel", "x"),
+    "--only": ("matrix", "matrix,memory", "kernel", "attention", "pcie", "x"),
     "--op": ("allreduce", "all-gather", "reduce-scatter", "all-to-all", "send-recv", "broadcast", "x"),
     "--optimizer-dtype": ("fp32", "bf16"),
     "--order": ("aligned", "alternating", "random", "x"),
@@ -140,9 +142,9 @@ WRONG = {"x", "0", "-1", "9", "nan", "2", "a: b", "../x", "99999999999999999999"
 LEFT_OUT = {"--update-baseline", "--output", "--catalog", "--write", "--save", "--force", "--with", "--leave-one-out"}
 LEFT_OUT |= {"--points", "--cluster", "--tls"}
 """Options that write files, drive programs of others, or ask for minutes of work."""
-NOT_RUN = {"verify", "init", "explain", "utilization", "recommend"}
-"""Commands that drive other programs, write files into the working folder, time a design hundreds of times, or
-simulate for long."""
+NOT_RUN = {"verify", "init", "explain", "utilization", "recommend", "measure run"}
+"""Commands that drive other programs, write files into the working folder, time a design hundreds of times, simulate
+for long, or load a GPU for minutes."""
 USUAL = {
     "size": ("--endpoints", "--switch"),
     "train": ("--model", "--batch", "--gpus"),
@@ -152,6 +154,7 @@ USUAL = {
     "calibrate": ("--cases",),
     "export": ("--to",),
     "compare": (),
+    "measure fit": ("--accelerator",),
 }
 """Options that a command is rarely without."""
 
@@ -160,7 +163,7 @@ USUAL = {
 def _commands() -> dict[str, Any]:
     from tests.pages import commands
 
-    return {name: command for name, command in commands().items() if name.split()[0] not in NOT_RUN}
+    return {name: command for name, command in commands().items() if not {name, name.split()[0]} & NOT_RUN}
 
 
 @cache
@@ -207,6 +210,8 @@ def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[s
     """Return the value of an argument."""
     name = key(option)
     small = command in ("route", "place", "faults", "cabling", "diff", "audit", "export")
+    if command == "measure fit":
+        return [_file(folder, "run.json", files.recording(chance))]
     if command == "import nccl":
         return [_file(folder, "in.xml", files.nccl(chance))]
     if name == "report":

@@ -77,7 +77,10 @@ SIGNS = (b"\t", b"\n", b": ", b"- ", b"*a", b"&a ", b"{", b"]", b"\x00", b"\xff"
 
 @cache
 def shipped(kind: str) -> tuple[Any, ...]:
-    """Return the content of every shipped file of a kind: design, part, cases, training-plan."""
+    """Return the content of every shipped file of a kind: design, part, cases, training-plan, recording."""
+    if kind == "recording":
+        folder = ROOT / "tests" / "published" / "recordings"
+        return tuple(json.loads(path.read_text()) for path in sorted(folder.glob("*.json")))
     folders = {"design": ("designs",), "part": ("catalogs",), "cases": ("catalogs/measurements",)}
     if kind == "training-plan":
         return ({"kind": kind, "tensor": 4, "pipeline": 2, "batch": 256, "zero": 1, "recompute": "full"},)
@@ -164,6 +167,16 @@ def text(content: Any, chance: Random) -> bytes:
     """Return a file with that content, now and then with a few bytes changed."""
     written = yaml.safe_dump(content, sort_keys=False, allow_unicode=True).encode()
     return noise(written, chance) if chance.random() < 0.02 else written
+
+
+def recording(chance: Random) -> bytes:
+    """Return a recording of kernels as JSON, a few places changed, or a few rows left."""
+    found = tree("recording", chance)
+    for group in ("gemms", "attention"):
+        if isinstance(found, dict) and isinstance(found.get(group), list) and chance.random() < 0.3:
+            found[group] = chance.sample(found[group], min(len(found[group]), chance.randrange(6)))
+    written = json.dumps(found).encode()
+    return noise(written, chance) if chance.random() < 0.1 else written
 
 
 def noise(raw: bytes, chance: Random) -> bytes:

@@ -176,6 +176,31 @@ def _axis(chance: Random) -> Any:
     return [found.text(at) for at in range(min(3, len(found)))]
 
 
+@cache
+def _shipped() -> Any:
+    from ffplan.catalog.store import Catalog
+
+    return Catalog()
+
+
+def _recording(chance: Random) -> Any:
+    """Read a recording and fit it; a fit that cannot be made is refused."""
+    from ffplan.base.errors import UsageError
+    from ffplan.calibration.fit import FitError
+    from ffplan.calibration.measured_fit import MeasuredRequest, fit_recording
+    from ffplan.inputs.document import parse_document
+    from ffplan.inputs.validate import validate
+    from ffplan.measuring.recording import Recording
+
+    document = parse_document(files.recording(chance), NAME)
+    part = chance.choice(("h100-sxm-80gb", "b200", "a100-pcie-40gb", "mi300x"))
+    asked = MeasuredRequest(accelerator=part, only=None, stack=chance.choice((None, "nemo-2025")))
+    try:
+        return fit_recording(_shipped(), validate(Recording, document), document, asked)
+    except FitError as error:
+        raise UsageError(str(error)) from None
+
+
 READERS: dict[str, Callable[[Random], Any]] = {
     "design": _document("design"),
     "part": _document("part"),
@@ -195,6 +220,7 @@ READERS: dict[str, Callable[[Random], Any]] = {
     "jobs": _jobs,
     "map": _map,
     "axis": _axis,
+    "recording": _recording,
 }
 """Every reader by name."""
 

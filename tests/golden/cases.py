@@ -55,6 +55,15 @@ class Case:
         return [str(design), "--catalog", str(parts)]
 
 
+RECORDING = """\
+{
+  "kind": "kernel-recording", "version": "1", "title": "ours", "date": "2026-11-24", "origin": "measured",
+  "load": "sustained",
+  "device": {"type": "gpu", "name": "H100"},
+  "gemms": [{"m": 4096, "n": 4096, "k": 4096, "dtype": "bf16", "median_us": 176.2}]
+}
+"""
+
 MEASURED = """\
 kind: communication-cases
 id: cases
@@ -533,6 +542,26 @@ CASES = (
             ("cells", b"src,dst,bytes\ncompute-0001,compute-0002\n"),
             ("empty", b"src,dst,bytes\n"),
             ("zeros", b"src,dst,bytes\ncompute-0001,compute-0002,0\n"),
+        )
+    ),
+    *(
+        Case(
+            f"recording-{name}",
+            raw=RECORDING.replace(old, new).encode(),
+            command=("measure", "fit", "--accelerator", "a100-sxm-80gb"),
+            file="run.json",
+        )
+        for name, old, new in (
+            ("cpu", '"gpu"', '"cpu"'),
+            ("device", '"H100"', '"H100", "pci_id": "10de:2330"'),
+            ("empty", RECORDING[RECORDING.index('"m"') - 1 : RECORDING.index("]")], ""),
+            ("version", '"version": "1"', '"version": "2"'),
+            ("size", '"m": 4096', '"m": 0'),
+            ("time", "176.2", "-176.2"),
+            ("no-time", "176.2", "NaN"),
+            ("spread", "176.2", '176.2, "low_us": 180'),
+            ("peak", "176.2", "400"),
+            ("cut", "}]\n}", "}"),
         )
     ),
 )

@@ -1,0 +1,165 @@
+"""Recorded kernels as arrays, and their times by the formulas that predict training steps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.array_math import Floats, ceil_div
+from ffplan.base.record import record
+from ffplan.training.accelerator_rates import accelerator_rates
+from ffplan.training.attention_rate import attention_curve
+from ffplan.training.axes import ParallelPlans
+from ffplan.training.gemm import TILE, gemm_time
+from ffplan.training.layer import attention_time
+from ffplan.training.model_shape import ModelShape
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ffplan.catalog.kernels import AttentionRates
+    from ffplan.catalog.parts import Accelerator
+    from ffplan.catalog.training import TrainingRates
+    from ffplan.measuring.kernels import AttentionCall
+    from ffplan.measuring.recording import GemmRow, Recording
+    from ffplan.training.accelerator_rates import AcceleratorRates
+
+STREAMED = ("copy",)
+"""Operations that stream memory as GEMMs and optimizers do."""
+ELEMENT_WISE = ("add", "norm", "gelu")
+"""Operations of element-wise kernels."""
+
+
+@record
+class GemmArrays:
+    """GEMMs of one precision as arrays."""
+
+    dtype: str
+    """Precision."""
+    rows: Floats
+    """Rows of the result [1]."""
+    columns: Floats
+    """Columns of the result [1]."""
+    inner: Floats
+    """Inner dimension [1]."""
+    read: Floats
+    """Size of the operands [byte]."""
+    written: Floats
+    """Size of the result [byte]."""
+    seconds: Floats
+    """Measured time [s]."""
+
+    @property
+    def tiles(self) -> Floats:
+        """Tiles of the result [1]."""
+        return np.asarray(ceil_div(self.rows, TILE) * ceil_div(self.columns, TILE), dtype=float)
+
+    def times(self, at: AcceleratorRates) -> Floats:
+        """Return the modelled times, without that of a kernel of its own [s].
+
+        Args:
+            at: rates at this precision.
+        """
+        found = gemm_time(self.rows, self.columns, self.inner, at, read=self.read, written=self.written)
+        return np.asarray(found, dtype=float)
+
+
+def gemm_arrays(rows: Sequence[GemmRow], dtype: str) -> GemmArrays:
+    """Return the GEMMs of one precision."""
+    mine = [row for row in rows if row.dtype == dtype]
+
+    def column(values: Sequence[float]) -> Floats:
+        return np.array(values, dtype=float)
+
+    return GemmArrays(
+        dtype=dtype,
+        rows=column([row.m for row in mine]),
+        columns=column([row.n for row in mine]),
+        inner=column([row.k for row in mine]),
+        read=column([row.read for row in mine]),
+        written=column([row.written for row in mine]),
+        seconds=column([row.median_us * 1e-6 for row in mine]),
+    )
+
+
+def gemm_types(recording: Recording, part: Accelerator) -> tuple[str, ...]:
+    """Return the precisions of recorded GEMMs of which the accelerator has a peak."""
+    return tuple(dict.fromkeys(row.dtype for row in recording.gemms if row.dtype in part.peak))
+
+
+def rates_at(part: Accelerator, rates: TrainingRates, dtype: str) -> AcceleratorRates:
+    """Return the rates of an accelerator with other constants.
+
+    Args:
+        part: the accelerator.
+        rates: the constants.
+        dtype: precision of GEMMs.
+
+    Raises:
+        UncalibratedError: where the constants have none of this precision.
+    """
+    return accelerator_rates(part.model_copy(update={"training": rates}), dtype)
+
+
+def attention_seconds(call: AttentionCall, at: AcceleratorRates) -> float:
+    """Return the modelled time of a call of attention [s].
+
+    Args:
+        call: the call.
+        at: rates, with those of its kernel.
+    """
+    shape = ModelShape(
+        layers=1,
+        hidden=call.heads * call.head_dim,
+        heads=call.heads,
+        kv_heads=call.heads,
+        head_dim=call.head_dim,
+        ffn=1,
+        gated=False,
+        biases=False,
+        vocabulary=1,
+        sequence=float(call.length),
+        positions=0,
+        tied=False,
+        latent=None,
+        experts=None,
+    )
+    plans = ParallelPlans(
+        gpus=1.0,
+        batch=float(call.batch),
+        micro=float(call.batch),
+        tensor=1.0,
+        pipeline=1.0,
+        data=1.0,
+        expert_tensor=1.0,
+        causal_skip=call.causal,
+    )
+    ahead, behind, _ = attention_time(shape, plans, at)
+    return float({"forward": ahead, "backward": behind, "both": ahead + behind}[call.measured])
+
+
+def attention_operations(call: AttentionCall, at: AcceleratorRates) -> float:
+    """Return the operations of a call of attention, as the model counts them [FLOP].
+
+    Args:
+        call: the call.
+        at: any rates.
+    """
+    return attention_seconds(call, replace(at, attention=1.0, curve=None))
+
+
+def with_kernel(
+    at: AcceleratorRates, table: AttentionRates | None, kernel: str, half: float
+) -> AcceleratorRates | None:
+    """Return rates with those of one attention kernel; None where the table has none of it.
+
+    Args:
+        at: the other rates.
+        table: measured rates of a generation.
+        kernel: kernel.
+        half: dense 16-bit peak of the accelerator [FLOP/s].
+    """
+    curve = attention_curve(table, kernel, half) if table is not None else None
+    return None if curve is None else replace(at, curve=curve)

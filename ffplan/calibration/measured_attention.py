@@ -1,0 +1,116 @@
+"""Measured times of attention as tables of rates by length."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.calibration.kernel_times import attention_operations
+from ffplan.calibration.measured_overlay import KEY, attention_file, merged_tables
+from ffplan.catalog.evidence import Source
+from ffplan.catalog.kernels import AttentionRates, AttentionTable
+from ffplan.training.attention_rate import attention_curve
+
+if TYPE_CHECKING:
+    from ffplan.calibration.measured_overlay import MeasuredSource
+    from ffplan.catalog.kernels import AttentionKernel
+    from ffplan.catalog.parts import Accelerator
+    from ffplan.measuring.recording import Recording
+    from ffplan.training.accelerator_rates import AcceleratorRates
+
+Key = tuple[str, int, bool, str]
+"""Kernel, width of a head, causal mask, and pass."""
+
+
+@record
+class MeasuredAttention:
+    """Measured tables, and the part of a catalogue that holds them."""
+
+    part: AttentionRates | None
+    """Part; None where no kernel was measured in whole."""
+    whole: tuple[str, ...]
+    """Kernels with both passes under a causal mask."""
+    partial: tuple[str, ...]
+    """Kernels that lack one of them, which a training step needs."""
+
+    @property
+    def text(self) -> str:
+        """File of the part."""
+        assert self.part is not None
+        return attention_file(self.part)
+
+
+def _tables(recording: Recording, at: AcceleratorRates) -> tuple[AttentionTable, ...]:
+    """Return tables of the recorded calls; the median where a length was measured with several numbers of heads."""
+    rates: dict[Key, dict[int, list[float]]] = {}
+    for row in recording.attention:
+        rate = attention_operations(row, at) / (row.median_us * 1e-6) / 1e12
+        key = (row.kernel, row.head_dim, row.causal, row.measured)
+        rates.setdefault(key, {}).setdefault(row.length, []).append(rate)
+    found = []
+    for (kernel, width, causal, way), by_length in rates.items():
+        lengths = tuple(sorted(by_length))
+        values = tuple(float(f"{median(by_length[length]):.5g}") for length in lengths)
+        found.append(
+            AttentionTable.model_validate(
+                {
+                    "kernel": kernel,
+                    "head_dim": width,
+                    "causal": causal,
+                    "measured": way,
+                    "lengths": lengths,
+                    "tflops": values,
+                    "longest": {"value": f"{values[-1]:.5g} TFLOP/s", "source": KEY},
+                }
+            )
+        )
+    return tuple(found)
+
+
+def measured_attention(
+    recording: Recording,
+    part: Accelerator,
+    base: AttentionRates | None,
+    at: AcceleratorRates,
+    source: MeasuredSource,
+) -> MeasuredAttention:
+    """Return the measured rates of attention as a part of a catalogue.
+
+    It takes the place of the accelerator's own table where that has the accelerator's peak, and then keeps the tables
+    of kernels that were not measured; else it is a new part.
+
+    Args:
+        recording: the recording.
+        part: the accelerator.
+        base: table of kernels that the accelerator names; None where it names none.
+        at: any rates of the accelerator.
+        source: source of the figures.
+    """
+    measured = _tables(recording, at)
+    half = next((part.peak[name] for name in ("bf16", "fp16") if name in part.peak), None)
+    names: tuple[AttentionKernel, ...] = tuple(dict.fromkeys(table.kernel for table in measured))
+    if half is None or not names:
+        return MeasuredAttention(None, (), names)
+    own = base if base is not None and base.peak.value == half.value else None
+    kept = own.tables if own is not None else ()
+    sources = own.sources if own is not None else {half.source: part.sources[half.source]}
+    fields = {
+        "kind": "attention-rates",
+        "id": own.id if own is not None else f"attention-{part.id}",
+        "name": own.name if own is not None else f"Attention kernels on {part.name}",
+        "vendor": own.vendor if own is not None else part.vendor,
+        "sources": {**sources, KEY: Source.model_validate(source.fields)},
+        "note": own.note if own is not None else None,
+        "peak": own.peak if own is not None else half,
+        "usual": own.usual if own is not None else names[-1],
+    }
+    trial = AttentionRates.model_validate({**fields, "tables": merged_tables(kept, measured)})
+    whole = tuple(name for name in names if attention_curve(trial, name, 1.0) is not None)
+    partial = tuple(name for name in names if name not in whole)
+    if not whole:
+        return MeasuredAttention(None, (), partial)
+    usual = own.usual if own is not None else whole[-1]
+    tables = merged_tables(kept, (table for table in measured if table.kernel in whole))
+    made = AttentionRates.model_validate({**fields, "usual": usual, "tables": tables})
+    return MeasuredAttention(made, whole, partial)

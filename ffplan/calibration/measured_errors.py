@@ -1,0 +1,128 @@
+"""Measured kernels beside their modelled times, with the fitted constants and with the catalogue's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.calibration.kernel_times import attention_operations, attention_seconds, with_kernel
+from ffplan.measuring.kernels import Gemm
+from ffplan.results.measurement import KernelError, KernelGroupError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ffplan.base.array_math import Floats
+    from ffplan.calibration.kernel_fit import TimedKernels
+    from ffplan.calibration.link_fit import LinkFit
+    from ffplan.catalog.kernels import AttentionRates
+    from ffplan.measuring.recording import Recording, Timing
+    from ffplan.training.accelerator_rates import AcceleratorRates
+
+UNITS = {"gemm": "TFLOP/s", "attention": "TFLOP/s"}
+
+
+def _error(
+    group: str,
+    words: str,
+    row: Timing,
+    work: float,
+    fitted: float | None = None,
+    catalogue: float | None = None,
+) -> KernelError:
+    """Return one kernel; work is in operations or bytes, times are in seconds."""
+    seconds, spread = row.median_us * 1e-6, None
+    if row.low_us is not None and row.high_us is not None:
+        spread = row.high_us / row.low_us - 1
+    unit = UNITS.get(group.split()[0], "GB/s")
+    return KernelError(
+        group=group,
+        kernel=words,
+        measured_us=row.median_us,
+        spread=spread,
+        rate=work / seconds / (1e12 if unit == "TFLOP/s" else 1e9),
+        unit=unit,
+        fitted_us=None if fitted is None else fitted * 1e6,
+        error=None if fitted is None else fitted / seconds - 1,
+        catalogue_us=None if catalogue is None else catalogue * 1e6,
+        catalogue_error=None if catalogue is None else catalogue / seconds - 1,
+    )
+
+
+def kernel_errors(
+    group: str, timed: TimedKernels, fitted: dict[str, float], catalogue: dict[str, float] | None
+) -> list[KernelError]:
+    """Return GEMMs, or kernels that memory binds.
+
+    Args:
+        group: name of the group.
+        timed: its rows.
+        fitted: the fitted constants.
+        catalogue: those of the catalogue; None where it has none.
+    """
+    after = timed.model(fitted)
+    before: Floats | None = None if catalogue is None else timed.model(catalogue)
+    found = []
+    for position, row in enumerate(timed.rows):
+        name = group if timed.used[position] else f"{group}, few tiles"
+        work = row.operations if isinstance(row, Gemm) else float(row.bytes)
+        catalogued = None if before is None else float(before[position])
+        found.append(_error(name, row.words, row, work, float(after[position]), catalogued))
+    return found
+
+
+def attention_errors(
+    recording: Recording, at: AcceleratorRates, table: AttentionRates | None, half: float
+) -> list[KernelError]:
+    """Return calls of attention beside the rates of the catalogue; their own are taken as measured.
+
+    Args:
+        recording: the recording.
+        at: any rates of the accelerator.
+        table: rates of the catalogue; None where it has none.
+        half: dense 16-bit peak [FLOP/s].
+    """
+    found = []
+    for row in recording.attention:
+        known = with_kernel(at, table, row.kernel, half)
+        catalogue = None if known is None else attention_seconds(row, known)
+        operations = attention_operations(row, at)
+        found.append(_error(f"attention {row.kernel}", row.words, row, operations, catalogue=catalogue))
+    return found
+
+
+def copy_errors(recording: Recording, links: dict[str, LinkFit], catalogue: float | None) -> list[KernelError]:
+    """Return copies over the link to the host.
+
+    Args:
+        recording: the recording.
+        links: fits by way.
+        catalogue: rate of the catalogue [byte/s].
+    """
+    found = []
+    for row in recording.copies:
+        link = links.get(row.direction)
+        fitted = None if link is None else link.seconds(row.bytes)
+        plain = None if catalogue is None or row.direction == "both" else row.bytes / catalogue
+        found.append(_error("pcie", row.words, row, float(row.bytes), fitted, plain))
+    return found
+
+
+def group_errors(kernels: Sequence[KernelError]) -> tuple[KernelGroupError, ...]:
+    """Return mean and largest errors by kind of kernel."""
+    found = []
+    for group in dict.fromkeys(item.group for item in kernels):
+        mine = [item for item in kernels if item.group == group]
+        before = [abs(item.catalogue_error) for item in mine if item.catalogue_error is not None]
+        after = [abs(item.error) for item in mine if item.error is not None]
+        found.append(
+            KernelGroupError(
+                group=group,
+                n=len(mine),
+                before=float(np.mean(before)) if before else None,
+                after=float(np.mean(after)) if after else None,
+                max_error=max(after) if after else None,
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,144 @@
+"""Files of a catalogue with measured constants: the parts' own texts with other figures, read again before use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from ffplan.base.errors import InputError
+from ffplan.base.record import record
+from ffplan.calibration.fit import FitError
+from ffplan.calibration.measured_attention import MeasuredAttention
+from ffplan.calibration.measured_overlay import KEY, MeasuredSource, figure_line, stack_lines, with_lines, with_source
+from ffplan.calibration.overlay import figure_text
+from ffplan.catalog.parts import Accelerator
+from ffplan.catalog.stacks import SoftwareStack
+from ffplan.inputs.composer import compose
+from ffplan.inputs.document import Document
+from ffplan.inputs.emit import scalar
+from ffplan.inputs.validate import validate
+from ffplan.results.measurement import MeasuredConstant
+
+if TYPE_CHECKING:
+    from ffplan.catalog.parts import Part
+    from ffplan.catalog.store import Catalog
+
+P = TypeVar("P", bound="Part")
+NEEDED = ("matrix", "memory", "kernel")
+"""Constants without which an accelerator has none."""
+CLOSE = 1e-3
+"""Relative distance within which a figure was read back as written [1]."""
+
+
+@record
+class MeasuredFigures:
+    """What is to be written."""
+
+    constants: dict[str, MeasuredConstant]
+    """Constants by name."""
+    attention: MeasuredAttention | None
+    """Tables of attention; None where they are not to be written."""
+    source: MeasuredSource
+    """Source of all of them."""
+    units: float
+    """Multiprocessors, where the catalogue has none [1]."""
+    stack: str | None
+    """Stack that takes `memory`; the accelerator if omitted."""
+
+
+def _line(constant: MeasuredConstant) -> str:
+    low, value, high = (_text(constant, item) for item in (constant.low, constant.after, constant.high))
+    name = "bandwidth" if constant.name == "pcie" else constant.name
+    return figure_line(name, (value, low, high), constant.note, derived=constant.name != "pcie")
+
+
+def _text(constant: MeasuredConstant, value: float) -> str:
+    return f"{value:.4g} GB/s" if constant.unit == "GB/s" else figure_text(constant.name, value)
+
+
+def _own(catalog: Catalog, name: str) -> tuple[str, str]:
+    """Return the text of a part's file, and its name for people."""
+    place = catalog.locate(name)
+    assert place is not None
+    return place[0].read_text(encoding="utf-8"), place[1]
+
+
+def _reread(model: type[P], text: str, name: str, lines: list[str]) -> P:
+    """Return a part as its new text has it.
+
+    Raises:
+        FitError: where the text is none.
+    """
+    try:
+        return validate(model, Document(name, "0" * 64, compose(text, name)))
+    except InputError:
+        raise _by_hand(name, lines) from None
+
+
+def _by_hand(name: str, lines: list[str]) -> FitError:
+    return FitError(f"{name} is written in a way that cannot be edited; add these lines by hand:\n" + "\n".join(lines))
+
+
+def measured_files(catalog: Catalog, part: Accelerator, figures: MeasuredFigures) -> dict[str, str]:
+    """Return the files of a catalogue by their names.
+
+    Args:
+        catalog: the parts.
+        part: the accelerator.
+        figures: what is to be written.
+
+    Raises:
+        FitError: where a file is written in a way that cannot be edited, or constants are missing of an accelerator
+            that has none.
+    """
+    files = {}
+    own = {name: item for name, item in figures.constants.items() if not (name == "memory" and figures.stack)}
+    table = figures.attention.part if figures.attention is not None else None
+    moved = table is not None and part.training is not None and part.training.kernels != table.id
+    if own or moved:
+        files[part.id] = _accelerator(catalog, part, own, figures)
+    if table is not None:
+        assert figures.attention is not None
+        files[table.id] = figures.attention.text
+    if figures.stack is not None and "memory" in figures.constants:
+        files[figures.stack] = _stack(catalog, part, figures.stack, figures)
+    return files
+
+
+def _accelerator(
+    catalog: Catalog, part: Accelerator, own: dict[str, MeasuredConstant], figures: MeasuredFigures
+) -> str:
+    text, name = _own(catalog, part.id)
+    lines = {key: _line(item) for key, item in own.items() if key != "pcie"}
+    if part.training is None and lines:
+        lacking = [key for key in NEEDED if key not in lines]
+        if lacking:
+            raise FitError(
+                f"`{part.id}` has no constants of training yet, and the recording lacks {', '.join(lacking)}"
+            )
+        first = {"set": f"  set: {scalar(f'{part.id}-own')}"}
+        lines = {**first, **lines, "units": f"  units: {{value: {figures.units:.0f}, source: {KEY}}}"}
+    table = figures.attention.part if figures.attention is not None else None
+    if table is not None and (part.training.kernels != table.id if part.training is not None else lines):
+        lines["kernels"] = f"  kernels: {scalar(table.id)}"
+    made = with_lines(text, "training", lines) if lines else text
+    link = {"bandwidth": _line(own["pcie"])} if "pcie" in own else {}
+    made = with_source(with_lines(made, "pcie", link) if link else made, figures.source)
+    wanted = [figures.source.line, *lines.values(), *link.values()]
+    found = _reread(Accelerator, made, name, wanted)
+    for key, item in own.items():
+        figure = found.pcie.bandwidth if key == "pcie" and found.pcie else getattr(found.training, key, None)
+        if figure is None or abs(figure.value / item.after - 1) > CLOSE or figure.source != KEY:
+            raise _by_hand(name, wanted)
+    return made
+
+
+def _stack(catalog: Catalog, part: Accelerator, stack: str, figures: MeasuredFigures) -> str:
+    text, name = _own(catalog, stack)
+    set_name = part.training.set if part.training is not None else f"{part.id}-own"
+    line = _line(figures.constants["memory"])
+    made = with_source(stack_lines(text, set_name, line), figures.source)
+    found = _reread(SoftwareStack, made, name, [figures.source.line, line])
+    rates = found.constants.get(set_name)
+    if rates is None or rates.memory is None or rates.memory.source != KEY:
+        raise _by_hand(name, [figures.source.line, "constants:", f"  {set_name}:", f"  {line}"])
+    return made

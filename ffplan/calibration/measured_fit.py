@@ -1,0 +1,196 @@
+"""A recording of kernels in; constants beside the catalogue's, errors by size, and files of a catalogue out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import plural
+from ffplan.base.record import record
+from ffplan.calibration.kernel_fit import SMALL_KERNELS, starting_values, timed_groups
+from ffplan.calibration.measured_errors import attention_errors, copy_errors, group_errors, kernel_errors
+from ffplan.calibration.measured_files import MeasuredFigures, measured_files
+from ffplan.calibration.measured_fits import FRACTIONS, fits_of
+from ffplan.calibration.measured_overlay import MeasuredSource
+from ffplan.calibration.measured_refusal import refuse_recording
+from ffplan.calibration.measured_words import doubts_of, remarks_of
+from ffplan.catalog.parts import Accelerator
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.measurement import KernelError, MeasuredConstant, MeasuredFit
+
+if TYPE_CHECKING:
+    from ffplan.calibration.measured_fits import RecordingFits
+    from ffplan.catalog.store import Catalog
+    from ffplan.inputs.document import Document
+    from ffplan.measuring.recording import Recording
+
+MEASURED = ("matrix", "matrix_fp8", "matrix_tf32", "stream", "kernel", "memory", "attention", "pcie")
+"""What a recording can tell."""
+IN_STEPS = ("matrix", "matrix_fp8", "matrix_tf32", "memory")
+"""Constants that the catalogue has of whole training steps, which reach less than a kernel alone."""
+ALONE = "a kernel alone; the catalogue's is what training steps reach, with clocks and waiting: --only writes it"
+"""Reason why such a constant is not written unless asked for."""
+
+
+@record
+class MeasuredRequest:
+    """A request to fit a recording."""
+
+    accelerator: str
+    """Id of the accelerator that was measured."""
+    only: tuple[str, ...] | None
+    """What is to be written; all but what the catalogue has of training steps if omitted."""
+    stack: str | None
+    """Id of the software stack that `memory` is written for."""
+
+
+@record
+class MeasuredResult:
+    """The result of a fit."""
+
+    report: MeasuredFit
+    """Constants and errors."""
+    files: dict[str, str]
+    """Files of a catalogue by the id of their part."""
+
+
+def fit_recording(catalog: Catalog, recording: Recording, document: Document, asked: MeasuredRequest) -> MeasuredResult:
+    """Fit constants to a recording.
+
+    Args:
+        catalog: the parts.
+        recording: the recording.
+        document: its file, for faults.
+        asked: accelerator, and what is to be written.
+
+    Raises:
+        InputError: where the recording is of another device, or of none that counts.
+        FitError: where SciPy is missing, or the constants cannot be written into a file.
+    """
+    part = catalog.entry(asked.accelerator).part
+    assert isinstance(part, Accelerator)
+    refuse_recording(catalog, recording, document, part)
+    source = MeasuredSource(
+        f"ffplan measure: {recording.title}; {recording.device.name}, {plural(recording.rows, 'kernel')}",
+        recording.date,
+        recording.origin != "synthetic",
+    )
+    made = fits_of(catalog, recording, part, source)
+    constants = _constants(made, asked)
+    written = {item.name: item for item in constants if item.written}
+    attention = made.attention if asked.only is None or "attention" in asked.only else None
+    figures = MeasuredFigures(
+        constants=written, attention=attention, source=source, units=made.units, stack=asked.stack
+    )
+    files = measured_files(catalog, part, figures)
+    kernels = _errors(made)
+    report = MeasuredFit(
+        schema_version=SCHEMA_VERSION,
+        accelerator=part.id,
+        recording=recording.title,
+        date=recording.date,
+        origin=recording.origin,
+        load=recording.load,
+        device=recording.device.name,
+        constants=constants,
+        groups=group_errors(kernels),
+        kernels=tuple(kernels),
+        remarks=remarks_of(made),
+        doubts=doubts_of(made, tuple(written), kernels),
+    )
+    return MeasuredResult(report, files)
+
+
+def _constants(made: RecordingFits, asked: MeasuredRequest) -> tuple[MeasuredConstant, ...]:
+    """Return every constant that was fitted, with what the catalogue has."""
+    fit, rates = made.kernels, made.part.training
+    found = []
+    for name in ("matrix", "matrix_fp8", "matrix_tf32", "stream", "memory", "gemm", "small"):
+        if name not in fit.errors:
+            continue
+        figure = getattr(rates, name, None)
+        low, high = fit.ends(name)
+        found.append(
+            MeasuredConstant(
+                name=name,
+                unit="1" if name in FRACTIONS else "s",
+                before=None if figure is None else float(figure.value),
+                after=fit.values[name],
+                low=low,
+                high=high,
+                rows=fit.rows[name],
+                written=_written(name, made, asked),
+                note=ALONE if name in IN_STEPS and not _written(name, made, asked) else None,
+            )
+        )
+    return (*found, *_kernel(made, asked), *_link(made, asked))
+
+
+def _written(name: str, made: RecordingFits, asked: MeasuredRequest) -> bool:
+    """Return whether a constant is to be written."""
+    if name not in MEASURED:
+        return False
+    if asked.only is not None:
+        return name in asked.only
+    alone = name in IN_STEPS and made.part.training is not None
+    return not alone or (name == "memory" and asked.stack is not None)
+
+
+def _kernel(made: RecordingFits, asked: MeasuredRequest) -> list[MeasuredConstant]:
+    """Return the time of a GEMM with the small kernels around it, where both parts were measured."""
+    fit, rates = made.kernels, made.part.training
+    if fit.kernel is None:
+        return []
+    ends = [fit.ends(name) for name in ("gemm", "small")]
+    low, high = (ends[0][at] + SMALL_KERNELS * ends[1][at] for at in range(2))
+    return [
+        MeasuredConstant(
+            name="kernel",
+            unit="s",
+            before=None if rates is None else float(rates.kernel.value),
+            after=fit.kernel,
+            low=low,
+            high=high,
+            rows=fit.rows["gemm"] + fit.rows["small"],
+            written=_written("kernel", made, asked),
+            note=f"a GEMM's own {fit.values['gemm'] * 1e6:.3g} us, and {SMALL_KERNELS} small kernels of "
+            f"{fit.values['small'] * 1e6:.3g} us",
+        )
+    ]
+
+
+def _link(made: RecordingFits, asked: MeasuredRequest) -> list[MeasuredConstant]:
+    """Return the rate of the link to the host: that of the slower way."""
+    ways = {way: made.links[way] for way in ("to-device", "from-device") if way in made.links}
+    if not ways:
+        return []
+    rates, link = {way: item.rate / 1e9 for way, item in ways.items()}, made.part.pcie
+    return [
+        MeasuredConstant(
+            name="pcie",
+            unit="GB/s",
+            before=None if link is None else float(link.bandwidth.value),
+            after=min(rates.values()),
+            low=min(rates.values()),
+            high=max(rates.values()),
+            rows=sum(item.rows for item in ways.values()),
+            written=link is not None and _written("pcie", made, asked),
+            note="; ".join(f"{way} {rate:.4g} GB/s" for way, rate in rates.items()),
+        )
+    ]
+
+
+def _errors(made: RecordingFits) -> list[KernelError]:
+    """Return every kernel beside its modelled times."""
+    fit, part = made.kernels, made.part
+    catalogue = None
+    if part.training is not None:
+        own = {name: fit.values[name] for name in ("gemm", "small")}
+        catalogue = starting_values(part) | own
+    found = []
+    for group, timed in timed_groups(made.recording, part).items():
+        rows = kernel_errors(group, timed, fit.values, catalogue)
+        found += sorted(rows, key=lambda item: item.group != group)
+    half = next((part.peak[name].value for name in ("bf16", "fp16") if name in part.peak), 0.0) * 1e12
+    found += attention_errors(made.recording, made.any_rates, made.table, half)
+    plain = None if part.pcie is None else float(part.pcie.bandwidth.value) * 1e9
+    return found + copy_errors(made.recording, made.links, plain)

@@ -1,0 +1,95 @@
+"""Every fit of a recording: kernels, attention, and the link to the host."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.calibration.kernel_fit import (
+    KernelFit,
+    fit_kernels,
+    rates_of,
+    starting_values,
+    units_of,
+)
+from ffplan.calibration.kernel_times import rates_at
+from ffplan.calibration.link_fit import LinkFit, fit_link
+from ffplan.calibration.measured_attention import MeasuredAttention, measured_attention
+from ffplan.catalog.kernels import AttentionRates
+from ffplan.catalog.parts import Accelerator
+from ffplan.measuring.recording import Recording
+
+if TYPE_CHECKING:
+    from ffplan.calibration.measured_overlay import MeasuredSource
+    from ffplan.catalog.store import Catalog
+    from ffplan.training.accelerator_rates import AcceleratorRates
+
+FRACTIONS = ("matrix", "matrix_fp8", "matrix_tf32", "stream", "memory")
+"""Constants that are fractions of a peak or of the memory bandwidth."""
+
+
+def usual_rates(part: Accelerator, units: float) -> AcceleratorRates:
+    """Return rates of an accelerator, with constants of the catalogue or usual ones.
+
+    Args:
+        part: the accelerator.
+        units: its multiprocessors [1].
+    """
+    return rates_at(part, rates_of(starting_values(part), part, units), next(iter(part.peak)))
+
+
+@record
+class RecordingFits:
+    """All fits of a recording."""
+
+    recording: Recording
+    """The recording."""
+    part: Accelerator
+    """The accelerator."""
+    table: AttentionRates | None
+    """Its table of attention kernels."""
+    units: float
+    """Its multiprocessors [1]."""
+    kernels: KernelFit
+    """Constants fitted on kernels."""
+    links: dict[str, LinkFit]
+    """Links to the host by way."""
+    attention: MeasuredAttention
+    """Measured rates of attention."""
+
+    @property
+    def any_rates(self) -> AcceleratorRates:
+        """Rates of the accelerator, with constants of the catalogue or usual ones."""
+        return usual_rates(self.part, self.units)
+
+
+def fits_of(catalog: Catalog, recording: Recording, part: Accelerator, source: MeasuredSource) -> RecordingFits:
+    """Return all fits of a recording.
+
+    Args:
+        catalog: the parts.
+        recording: the recording.
+        part: the accelerator that was measured.
+        source: source of the figures.
+
+    Raises:
+        FitError: where SciPy is missing, or nobody knows the multiprocessors.
+    """
+    table, rates = None, part.training
+    if rates is not None and rates.kernels is not None:
+        table = catalog.get(AttentionRates, rates.kernels, catalog.entry(part.id).document, ("training", "kernels"))
+    units = units_of(part, recording)
+    links: dict[str, LinkFit] = {}
+    for way in dict.fromkeys(row.direction for row in recording.copies):
+        copies = [row for row in recording.copies if row.direction == way]
+        if len({row.bytes for row in copies}) > 1:
+            links[way] = fit_link(copies)
+    return RecordingFits(
+        recording=recording,
+        part=part,
+        table=table,
+        units=units,
+        kernels=fit_kernels(recording, part),
+        links=links,
+        attention=measured_attention(recording, part, table, usual_rates(part, units), source),
+    )

@@ -1,0 +1,148 @@
+"""Measured constants as files of a catalogue: an accelerator, a table of attention kernels, a software stack."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.record import record
+from ffplan.inputs.emit import comment, flow, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ffplan.catalog.evidence import ComputeFigure
+    from ffplan.catalog.kernels import AttentionRates, AttentionTable
+
+KEY = "kernels-measured"
+"""Key under `sources` of what was measured."""
+
+
+@record
+class MeasuredSource:
+    """Source of measured figures."""
+
+    title: str
+    """Title."""
+    date: str
+    """Date of the recording."""
+    measured: bool
+    """False of a recording that was made up."""
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """Fields of a source."""
+        grade, status = ("measured", "V") if self.measured else ("estimate", "D")
+        return {"title": comment(self.title), "date": self.date, "grade": grade, "status": status}
+
+    @property
+    def line(self) -> str:
+        """Line under `sources`."""
+        return f"  {KEY}: {_fields(self.fields)}"
+
+
+def _fields(values: dict[str, str]) -> str:
+    title, date = quoted(values["title"]), quoted(values["date"])
+    return f"{{title: {title}, date: {date}, grade: {values['grade']}, status: {values['status']}}}"
+
+
+def figure_line(name: str, texts: tuple[str, str, str], note: str | None = None, *, derived: bool = True) -> str:
+    """Return the line of a figure with its range.
+
+    Args:
+        name: field.
+        texts: value, low and high end, with their units.
+        note: note.
+        derived: a fitted constant: derived by arithmetic from measured times.
+    """
+    value, low, high = texts
+    status = ", status: D" if derived else ""
+    more = f", note: {quoted(comment(note))}" if note else ""
+    return f"  {name}: {{value: {value}, low: {low}, high: {high}, source: {KEY}{status}{more}}}"
+
+
+def with_source(text: str, source: MeasuredSource) -> str:
+    """Return the text of a part with the source among its sources, in place of an older one of its key."""
+    found = re.sub(rf"^  {KEY}: .*\n", "", text, flags=re.MULTILINE)
+    added = source.line + "\n"
+    return re.sub(r"^sources:.*\n", lambda match: match[0] + added, found, count=1, flags=re.MULTILINE)
+
+
+def with_lines(text: str, section: str, lines: dict[str, str]) -> str:
+    """Return the text of a part with fields of a section replaced, or added; the section itself too.
+
+    Args:
+        text: the file, its sections in block style with two blanks before each field.
+        section: name of the section at the top level.
+        lines: line of each field by its name.
+    """
+    block = re.search(rf"^{section}:.*\n(?:[ \t#-].*\n|\n(?=[ \t]))*", text, flags=re.MULTILINE)
+    if block is None:
+        return text.rstrip("\n") + f"\n{section}:\n" + "".join(f"{line}\n" for line in lines.values())
+    made = block[0]
+    for name, line in lines.items():
+        own = re.compile(rf"^  {name}:.*\n(?:   .*\n)*", re.MULTILINE)
+        if own.search(made):
+            made = own.sub(lambda _, line=line: f"{line}\n", made, count=1)  # type: ignore[misc]
+        else:
+            made = f"{made.rstrip()}\n{line}\n"
+    return text[: block.start()] + made + text[block.end() :]
+
+
+def _compute(figure: ComputeFigure) -> dict[str, Any]:
+    """Return the fields of a rate with its unit."""
+    values = figure.model_dump(exclude_none=True)
+    rates = {name: f"{values[name]:.6g} TFLOP/s" for name in ("value", "low", "high") if name in values}
+    return values | rates
+
+
+def _table(table: AttentionTable) -> dict[str, Any]:
+    rates = [int(rate) if rate == int(rate) else rate for rate in table.tflops]
+    return {**table.model_dump(exclude_none=True), "tflops": rates, "longest": _compute(table.longest)}
+
+
+def attention_file(part: AttentionRates) -> str:
+    """Return a table of attention kernels as a file of a catalogue, a table a line."""
+    lines = ["kind: attention-rates", *(f"{name}: {flow(getattr(part, name))}" for name in ("id", "name", "vendor"))]
+    sources = {key: item.model_dump(exclude_none=True) for key, item in part.sources.items()}
+    lines += ["sources:", *(f"  {key}: {flow(fields)}" for key, fields in sources.items())]
+    lines += [f"note: {flow(part.note)}"] if part.note else []
+    lines += [f"peak: {flow(_compute(part.peak))}", f"usual: {part.usual}", "tables:"]
+    return "\n".join([*lines, *(f"  - {flow(_table(table))}" for table in part.tables)]) + "\n"
+
+
+def merged_tables(before: Iterable[AttentionTable], measured: Iterable[AttentionTable]) -> tuple[AttentionTable, ...]:
+    """Return tables with the measured ones in place of others of the same kernel, width, mask and pass.
+
+    A table of both passes takes the place of those of single passes, which would stand before it.
+    """
+    measured = tuple(measured)
+
+    def replaced(table: AttentionTable) -> bool:
+        own = (table.kernel, table.head_dim, table.causal)
+        return any(
+            own == (new.kernel, new.head_dim, new.causal) and new.measured in (table.measured, "both")
+            for new in measured
+        )
+
+    return (*(table for table in before if not replaced(table)), *measured)
+
+
+def stack_lines(text: str, set_name: str, line: str) -> str:
+    """Return the text of a stack with one constant of a set of accelerators replaced or added.
+
+    Args:
+        text: the file, in block style.
+        set_name: set of the accelerator.
+        line: line of the field `memory`, indented by two.
+    """
+    head = rf"^  {re.escape(set_name)}:[ ]*\n"
+    if re.search(rf"^constants:.*\n(?:[ \t#-].*\n)*?{head[1:]}", text, flags=re.MULTILINE):
+        own = re.compile(rf"({head})((?:    .*\n)*)", re.MULTILINE)
+
+        def put(match: re.Match[str]) -> str:
+            others = re.sub(r"^    memory:.*\n", "", match[2], flags=re.MULTILINE)
+            return f"{match[1]}  {line}\n{others}"
+
+        return own.sub(put, text, count=1)
+    return with_lines(text, "constants", {set_name: f"  {set_name}:\n  {line}"})

@@ -1,0 +1,294 @@
+"""`ffplan measure`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.catalog.named import part_of
+from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.options import CatalogOption, OutputOption, complete_part
+from ffplan.cli.output import emit, refuse_target, write
+from ffplan.cli.overlay_files import overlay_target, write_overlay
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ffplan.calibration.measured_fit import MeasuredResult
+    from ffplan.catalog.store import Catalog
+    from ffplan.measuring.plan import KernelPlan
+    from ffplan.measuring.torch_device import TorchDevice
+
+app = typer.Typer(
+    help="Time kernels on a GPU at hand, and fit the constants of the model to them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+INTERRUPTED = 130
+"""Exit code of a run that Ctrl-C ended."""
+
+
+class SizesChoice(StrEnum):
+    """Plans of kernels."""
+
+    USUAL = "usual"
+    TINY = "tiny"
+
+
+class DeviceChoice(StrEnum):
+    """Devices."""
+
+    CUDA = "cuda"
+    CPU = "cpu"
+
+
+SizesOption = Annotated[
+    SizesChoice | None,
+    typer.Option("--sizes", help="usual: minutes on a GPU; tiny: seconds, shows that it runs. Tiny on a CPU."),
+]
+GroupsOption = Annotated[
+    str | None,
+    typer.Option("--groups", metavar="NAMES", help="Kernels to time: gemm, attention, memory, pcie; all if omitted."),
+]
+
+
+def _plan(sizes: SizesChoice | None, groups: str | None, *, cpu: bool = False) -> KernelPlan:
+    """Return the plan that is asked for.
+
+    Raises:
+        UsageError: where there is no such group.
+    """
+    from ffplan.cli.loading import choice
+    from ffplan.measuring.plan import GROUPS, PLANS
+
+    usual = SizesChoice.TINY if cpu else SizesChoice.USUAL
+    plan = PLANS[(sizes or usual).value]()
+    if groups is None:
+        return plan
+    return plan.only([choice(name.strip(), GROUPS, "--groups") for name in groups.split(",")])
+
+
+@app.command("plan")
+def show_plan(
+    sizes: SizesOption = None,
+    groups: GroupsOption = None,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+) -> None:
+    """List the kernels that `ffplan measure run` times, and how long it takes; needs no GPU."""
+    from ffplan.report.measurement import plan_document
+    from ffplan.studies.measure import measure_plan
+
+    emit(plan_document(measure_plan(_plan(sizes, groups))), form, output)
+
+
+@app.command("run")
+def run(
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Recording to write (JSON), whole or not at all.")
+    ],
+    device: Annotated[
+        DeviceChoice, typer.Option("--device", help="cuda: the first visible GPU; cpu: a trial that is never fitted.")
+    ] = DeviceChoice.CUDA,
+    sizes: SizesOption = None,
+    groups: GroupsOption = None,
+    title: Annotated[
+        str | None,
+        typer.Option("--title", metavar="TEXT", help="What was measured where, for the source of figures."),
+    ] = None,
+    date: Annotated[
+        str | None, typer.Option("--date", metavar="DATE", help="Date of the recording; today if omitted.")
+    ] = None,
+) -> None:
+    """Time kernels on this machine's GPU: GEMMs, attention, memory, copies; write a recording.
+
+    Needs PyTorch: install `ffplan[measure]`. Ctrl-C ends it early and keeps what is finished.
+    """
+    from ffplan.measuring.recording import recording_text
+    from ffplan.measuring.run import RecordingHead, run_plan
+
+    refuse_target(output, "--output")
+    plan, head = _plan(sizes, groups, cpu=device is DeviceChoice.CPU), RecordingHead(_title(title), _date(date))
+    found = run_plan(plan, _device(device), head, _progress)
+    write(recording_text(found), output)
+    words = f"wrote {output}: {found.rows} of {sum(map(len, plan.kernels.values()))} kernels"
+    for item in found.skipped:
+        typer.echo(f"ffplan measure: {item.what}: not timed: {item.why}", err=True)
+    if not found.complete:
+        typer.echo(f"ffplan measure: interrupted; {words}", err=True)
+        raise typer.Exit(INTERRUPTED)
+    typer.echo(f"ffplan measure: {words}", err=True)
+
+
+def _title(title: str | None) -> str:
+    """Return the title of a recording.
+
+    Raises:
+        UsageError: where it is empty or far too long.
+    """
+    if title is not None and not 0 < len(title) <= 500:
+        raise UsageError("ffplan measure run: --title: write 1 to 500 letters")
+    return title or "ffplan measure run"
+
+
+def _date(date: str | None) -> str:
+    """Return the date of a recording.
+
+    Raises:
+        UsageError: where it is none.
+    """
+    from datetime import date as day
+
+    if date is None:
+        return day.today().isoformat()
+    try:
+        return day.fromisoformat(date).isoformat()
+    except ValueError:
+        raise UsageError(f"ffplan measure run: --date: no day `{date}`; write one such as 2026-08-31") from None
+
+
+def _device(device: DeviceChoice) -> TorchDevice:
+    """Return the device.
+
+    Raises:
+        UsageError: where PyTorch or a GPU is missing.
+    """
+    from ffplan.measuring.torch_device import NoDeviceError, TorchDevice
+
+    if device is DeviceChoice.CPU:
+        typer.echo("ffplan measure: on a CPU: this shows that the program runs; its times are never fitted", err=True)
+    try:
+        return TorchDevice(gpu=device is DeviceChoice.CUDA)
+    except NoDeviceError as error:
+        raise UsageError(f"ffplan measure run: {error}") from None
+
+
+def _progress(done: int, total: int, words: str) -> None:
+    typer.echo(f"ffplan measure: {done} of {total}: {words}", err=True)
+
+
+RecordingArgument = Annotated[str, typer.Argument(metavar="RECORDING", help="Recording of `ffplan measure run`.")]
+AcceleratorOption = Annotated[
+    str,
+    typer.Option(
+        "--accelerator",
+        metavar="ID",
+        help="Catalogue id of the accelerator that was measured.",
+        autocompletion=complete_part("accelerator"),
+    ),
+]
+StackOption = Annotated[
+    str | None,
+    typer.Option(
+        "--stack",
+        metavar="ID",
+        help="Software stack that takes the rate of element-wise kernels.",
+        autocompletion=complete_part("stack"),
+    ),
+]
+OnlyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--only",
+        metavar="NAMES",
+        help="Write only these: matrix, matrix_fp8, matrix_tf32, stream, kernel, memory, attention, pcie.",
+    ),
+]
+FolderOption = Annotated[
+    str | None,
+    typer.Option("--write", metavar="DIR", help="Write catalogue files into this folder, for use with --catalog."),
+]
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="With --write, also write constants that there is reason to doubt.")
+]
+
+
+@app.command("fit")
+def fit(
+    file: RecordingArgument,
+    accelerator: AcceleratorOption,
+    stack: StackOption = None,
+    only: OnlyOption = None,
+    folder: FolderOption = None,
+    force: ForceOption = False,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Fit constants to a recording: beside the catalogue's, with errors by size; catalogue files.
+
+    Needs SciPy: install `ffplan[measure]`, or `ffplan[fit]` where no kernels are timed.
+    """
+    from ffplan.calibration.fit import FitError
+    from ffplan.calibration.measured_fit import MeasuredRequest, fit_recording
+    from ffplan.catalog.parts import Accelerator
+    from ffplan.catalog.store import Catalog
+    from ffplan.measuring.recording import read_recording
+    from ffplan.report.measurement import measured_document
+
+    parts = Catalog(catalog or ())
+    part_of(parts, Accelerator, accelerator, "ffplan measure fit: --accelerator")
+    _known_stack(parts, stack)
+    asked = MeasuredRequest(accelerator=accelerator, only=_names(only, stack), stack=stack)
+    recording, document = read_recording(file)
+    try:
+        made = fit_recording(parts, recording, document, asked)
+    except FitError as error:
+        raise UsageError(f"ffplan measure fit: {error}") from None
+    targets = {}
+    if folder is not None:
+        targets = {name: overlay_target(folder, name, parts, "ffplan measure fit") for name in made.files}
+    emit(measured_document(made.report), form, output)
+    if folder is not None:
+        _write(made, folder, targets, force=force)
+
+
+def _write(made: MeasuredResult, folder: str, targets: dict[str, Path], *, force: bool) -> None:
+    """Write the files of a catalogue, unless there is reason to doubt them.
+
+    Raises:
+        Exit: where nothing was written.
+    """
+    doubts = () if force else made.report.doubts
+    if doubts or not made.files:
+        words = "; ".join(doubts) or "the recording tells none of it"
+        more = "; --force writes it anyway" if doubts else ""
+        typer.echo(f"ffplan measure: nothing written: {words}{more}", err=True)
+        raise typer.Exit(EXIT_FINDINGS)
+    for name, text in made.files.items():
+        written = write_overlay(targets[name], folder, text, "ffplan measure fit")
+        typer.echo(f"ffplan measure: wrote {written}", err=True)
+
+
+def _names(only: str | None, stack: str | None) -> tuple[str, ...] | None:
+    """Return what is to be written; None where nothing is chosen.
+
+    Raises:
+        UsageError: where there is no such constant, or a stack is named that nothing is written for.
+    """
+    from ffplan.calibration.measured_fit import MEASURED
+    from ffplan.cli.loading import choice
+
+    if only is None:
+        return None
+    names = tuple(choice(name.strip(), MEASURED, "--only") for name in only.split(","))
+    if stack is not None and "memory" not in names:
+        raise UsageError("ffplan measure fit: --stack has no effect with --only that leaves out memory")
+    return names
+
+
+def _known_stack(parts: Catalog, stack: str | None) -> None:
+    """Refuse a stack that the catalogue does not have.
+
+    Raises:
+        UsageError: with the nearest.
+    """
+    from ffplan.inputs.suggest import did_you_mean
+
+    known = parts.ids_of("stack")
+    if stack is not None and stack not in known:
+        remedy = did_you_mean(stack, known, what="software stack")
+        raise UsageError(f"ffplan measure fit: --stack: no software stack `{stack}`; {remedy}")

@@ -1,0 +1,59 @@
+"""Files of a catalogue that commands write into a folder of the user's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.errors import UsageError
+from ffplan.base.files import is_file, is_folder, write_whole
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ffplan.catalog.store import Catalog
+
+
+def overlay_target(folder: str, name: str, parts: Catalog, command: str) -> Path:
+    """Return the file of a part to write: a new one, or the part's own in a folder of the catalogue.
+
+    Args:
+        folder: the folder.
+        name: id of the part.
+        parts: the catalogue.
+        command: the command, for messages.
+
+    Raises:
+        UsageError: where it cannot be written, or another file would be lost.
+    """
+    import os
+    from pathlib import Path
+
+    path, place = Path(folder) / f"{name}.yaml", parts.locate(name)
+    above = (path.parent.absolute(), *path.parent.absolute().parents)
+    there = next(item for item in above if is_file(item) or is_folder(item))
+    if not is_folder(there) or not os.access(there, os.W_OK):
+        raise UsageError(f"{command}: --write {folder}: cannot be written: {there} is no folder to write into")
+    if is_file(path) and (place is None or path.resolve() != place[0].resolve()):
+        words = f"{path} is there already and would be lost; read it with --catalog {folder}, or write elsewhere"
+        raise UsageError(f"{command}: --write {folder}: {words}")
+    return path
+
+
+def write_overlay(path: Path, folder: str, text: str, command: str) -> str:
+    """Write the file of a part; return its path.
+
+    Args:
+        path: the file.
+        folder: the folder as the user wrote it.
+        text: its content.
+        command: the command, for messages.
+
+    Raises:
+        UsageError: where it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text)
+    except OSError as error:
+        raise UsageError(f"{command}: --write {folder}: cannot be written: {error.strerror}") from None
+    return str(path)
