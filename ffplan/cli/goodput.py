@@ -76,12 +76,10 @@ def _simulated(study: GoodputStudy, asked: SimulationAsked) -> SimulationReport:
     """Return simulated runs of the job.
 
     Raises:
-        UsageError: without SimPy, or for checkpoints that are not simulated.
+        UsageError: without SimPy.
     """
     from ffplan.studies.goodput_simulation import expected_seconds, simulate
 
-    if study.job.checkpoints == "in-memory":
-        raise UsageError("ffplan goodput: --simulate: checkpoints in memory are not simulated; name another kind")
     needs_simpy("goodput: --simulate")
     announce("goodput: the simulation", expected_seconds(study.job, study.inputs, asked))
     progress = Progress("simulated runs")

@@ -7,14 +7,13 @@ Sources:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ffplan.base.elementary import exp, expm1
-
-if TYPE_CHECKING:
-    from ffplan.base.array_math import Number
+from ffplan.base.array_math import Number
+from ffplan.base.elementary import exp, expm1, log
+from ffplan.base.record import record
 
 MOST_EXPONENT = 600.0
 """Exponent whose power a float can still hold [1]."""
@@ -137,36 +136,73 @@ def losses(interval: Any, save: Any, mtbf: Any, restart: Any) -> dict[str, Numbe
     }
 
 
+@record
+class TwoLevels:
+    """Checkpoints in the memory of other nodes, of which every so many goes to storage too."""
+
+    goodput: Number
+    """Effective training time over time, ETTR [1]."""
+    parts: dict[str, Number]
+    """Where the rest goes by kind, as `losses` has it, to first order [1]."""
+    interval: Number
+    """Work between two checkpoints in memory [s]."""
+    every: Number
+    """Checkpoints in memory for one in storage [1]."""
+
+
 def two_level_goodput(
-    fast: tuple[Any, Any, Any], slow: tuple[Any, Any, Any], mtbf: Any, fraction: Any, interval: Any = None
-) -> tuple[Number, dict[str, Number], Number, Number]:
-    """Return the goodput of checkpoints in the memory of other nodes, with some in storage.
+    fast: tuple[Any, Any, Any], slow: tuple[Any, Any], mtbf: Any, fraction: Any, interval: Any = None
+) -> TwoLevels:
+    """Return what checkpoints in the memory of other nodes leave, where some go to storage.
 
     Args:
-        fast: stop of a checkpoint in memory, least interval, and restart from it [s].
-        slow: the same of storage [s].
+        fast: stop of a checkpoint in memory, least interval, and restart from it with the work behind it [s].
+        slow: time until storage has a copy, which stops nothing further and is its least interval, and restart [s].
         mtbf: mean time between interruptions [s].
         fraction: part of the interruptions that leaves a copy in memory; above 0 and below 1 [1].
         interval: work between two copies in memory [s]; the best if None.
 
     Returns:
-        Goodput [1], where the rest goes by kind as `losses` has it [1], and both intervals [s], broadcast shapes.
+        Goodput with the intervals, broadcast shapes.
 
     Equation:
-        1 / (1 + d1/t1 + d2/t2 + (f (t1/2 + R1) + (1 - f)(t2/2 + R2)) / M), with t1 = sqrt(2 d1 M / f), t2 = sqrt(2 d2 M
-        / (1 - f)), each at least its least interval
+        (1 - w) k t / (((e (1 - f u) + f u)^k - 1) ((1 / l + f B) / (1 - f u) + (exp(l R2) - 1) / l)), with l = 1 / M, t
+        the interval, e = exp(l (t + d)), b the time until storage has a copy, k = ceil(b / (t + d)), r = exp(-l R1), u
+        = r / (1 - (1 - r) f) the chance that a restart from memory ends in one, B = (1 - r) / (l (1 - (1 - r) f)) its
+        time, and w = (1 - f)(1 - exp(-l b)) the chance to lose a copy on its way with all memory
 
     Source:
-        Vaidya, A case for two-level distributed recovery schemes, 1995, to first order.
+        Renewal of the two levels of Vaidya, A case for two-level distributed recovery schemes, 1995; failures strike in
+        restarts too. Without f it is `goodput` of k t. The best t is exact where every copy goes to storage, else that
+        of failures that memory survives.
     """
-    first = np.maximum(young(fast[0], mtbf / fraction) if interval is None else interval, fast[1])
-    second = np.maximum(young(slow[0], mtbf / (1 - fraction)), np.maximum(slow[1], first))
+    stop, least, near = fast
+    behind, far = slow
+    rate = 1.0 / mtbf
+    if interval is None:
+        every_copy = optimum(stop, mtbf)
+        interval = np.where(every_copy + stop >= behind, every_copy, np.minimum(optimum(stop, mtbf / fraction), behind))
+    first = np.maximum(interval, least)
+    every = np.maximum(np.ceil(behind / (first + stop) - 1e-9), 1.0)
+    fails = -expm1(-np.minimum(near * rate, MOST_EXPONENT))
+    ends = (1 - fails) / (1 - fails * fraction)
+    spent = fails / (rate * (1 - fails * fraction))
+    growth = expm1(np.minimum((first + stop) * rate, MOST_EXPONENT)) * (1 - fraction * ends)
+    cycles = np.minimum(every * log(1 + growth), MOST_EXPONENT)
+    each = (1 / rate + fraction * spent) / (1 - fraction * ends) + expm1(np.minimum(far * rate, MOST_EXPONENT)) / rate
+    twice = -(1 - fraction) * expm1(-np.minimum(behind * rate, MOST_EXPONENT))
+    kept = (1 - twice) * every * first / (expm1(cycles) * each)
+    second = every * (first + stop)
     parts = {
-        "checkpoints": fast[0] / first + slow[0] / second,
-        "lost_work": (fraction * first + (1 - fraction) * second) / (2 * mtbf),
-        "restarts": (fraction * fast[2] + (1 - fraction) * slow[2]) / mtbf,
+        "checkpoints": stop / first,
+        "lost_work": (fraction * (first + stop) + (1 - fraction) * second) / (2 * mtbf),
+        "restarts": (fraction * near + (1 - fraction) * (far + behind)) / mtbf,
     }
-    return 1 / (1 + sum(parts.values())), parts, first, second
+    return TwoLevels(goodput=_plain(kept), parts=parts, interval=_plain(first), every=_plain(every))
+
+
+def _plain(found: Any) -> Number:
+    return found if np.ndim(found) else float(found)
 
 
 def rsc_ettr(nodes: Any, rate: Any, overhead: Any, interval: Any, write: Any) -> Number:

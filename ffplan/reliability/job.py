@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from ffplan.base.array_math import Number
 from ffplan.base.elementary import log2
 from ffplan.base.record import record
-from ffplan.reliability.checkpoint import goodput, losses, optimum, two_level_goodput
+from ffplan.reliability.checkpoint import TwoLevels, goodput, losses, optimum, two_level_goodput
 from ffplan.reliability.hazards import YEAR_S, event_rates, interruptions
 from ffplan.reliability.spares import Shortage, kept_rate, nodes_in_repair, shortage
 from ffplan.reliability.storage import transfer_seconds, with_nics
@@ -54,6 +55,22 @@ class JobCase:
 
 
 @record
+class MemoryCopies:
+    """Checkpoints in the memory of other nodes; every number has the shape of the inputs."""
+
+    restart_s: Number
+    """From an interruption that leaves a copy to the first new step [s]."""
+    behind_s: Number
+    """Until another node has a copy [s]."""
+    storage_behind_s: Number
+    """Until storage has one that goes there, which stops nothing further: memory has it [s]."""
+    storage_restart_s: Number
+    """From an interruption that leaves none to the first new step [s]."""
+    every: Number = 1.0
+    """Checkpoints in memory for one in storage [1]."""
+
+
+@record
 class JobOutcome:
     """What is left of a job; every number has the shape of the inputs."""
 
@@ -83,6 +100,8 @@ class JobOutcome:
     """Part of the rate that is left beside missing nodes [1]."""
     goodput: Number
     """ETTR times that part [1]."""
+    memory: MemoryCopies | None = None
+    """Copies in the memory of other nodes; None where checkpoints are in storage alone."""
 
 
 def requeue_seconds(points: tuple[tuple[float, float], ...], gpus: Any) -> Number:
@@ -148,6 +167,15 @@ def _moved(terms: dict[str, Number], efficiency: Number, client: float, size: Nu
     return transfer_seconds(size, with_nics({"NICs of the nodes": client, **terms}, efficiency))
 
 
+def _two_levels(
+    copies: MemoryCopies, save: Number, mtbf: Number, fraction: Number, interval: float | None
+) -> TwoLevels:
+    near = copies.behind_s, copies.restart_s + copies.behind_s
+    return two_level_goodput(
+        (save, *near), (copies.storage_behind_s, copies.storage_restart_s), mtbf, fraction, interval
+    )
+
+
 def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     """Return what failures, checkpoints and restarts leave of a job.
 
@@ -177,17 +205,19 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     save = copy + v["pause"] + (persist if synchronous else 0.0)
     behind = persist * (0.0 if synchronous else 1.0)
     restart = restart_seconds(job, v, load)
-    least = behind
     interval = optimum(save, mtbf) if job.interval is None else job.interval
-    interval = np.maximum(interval, least)
+    interval = np.maximum(interval, behind)
     ettr = goodput(interval, save, mtbf, restart + behind)
     parts = losses(interval, save, mtbf, restart + behind)
+    memory = None
     if job.checkpoints == "in-memory":
         to_peer = size / (job.clients_gbyte_s * 1e9) if job.clients_gbyte_s else size * 0.0
-        fast = (save, to_peer, restart - load + to_peer)
-        slow = (0.0, least, restart + behind)  # storage takes a copy that memory has: no further stop
-        ettr, parts, interval, _ = two_level_goodput(fast, slow, mtbf, 1 - v["together"], job.interval)
-        behind = to_peer
+        memory = MemoryCopies(
+            restart_s=restart - load + to_peer, behind_s=to_peer, storage_behind_s=persist, storage_restart_s=restart
+        )
+        found = _two_levels(memory, save, mtbf, 1 - v["together"], job.interval)
+        ettr, parts, interval, behind = found.goodput, found.parts, found.interval, to_peer
+        memory = replace(memory, every=found.every)
     removed = sum(job.units[name] * rates[name] * v[f"removes.{name}"] for name in job.units)
     repair = nodes_in_repair(removed / YEAR_S, v["repair"])
     short = shortage(repair, job.spares)
@@ -209,4 +239,5 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
         short=short,
         kept=kept,
         goodput=ettr * kept,
+        memory=memory,
     )

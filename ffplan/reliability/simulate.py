@@ -21,6 +21,20 @@ MOST_EVENTS = 1_000
 
 
 @record
+class SimulatedMemory:
+    """Checkpoints in the memory of other nodes."""
+
+    together: float
+    """Part of the interruptions that leaves no copy there [1]."""
+    behind_s: float
+    """From the end of a stop for a checkpoint until another node has it [s]."""
+    restart_s: float
+    """From an interruption that leaves a copy to the first new step [s]."""
+    every: int
+    """Checkpoints in memory for one in storage [1]."""
+
+
+@record
 class SimulatedJob:
     """A job in the numbers that a simulation needs."""
 
@@ -42,6 +56,8 @@ class SimulatedJob:
     spares: int
     replica_nodes: float
     shrinks: bool
+    memory: SimulatedMemory | None = None
+    """Copies in the memory of other nodes; `behind_s` and `restart_s` are then of storage."""
 
 
 @record
@@ -103,6 +119,10 @@ class _Run:
         self.rate = float(self.weights.sum())
         self.down = 0
         self.kept = 0.0
+        self.unsafe = 0.0
+        """Kept work that memory has and storage has not [s]."""
+        self.phase = 0
+        """Checkpoints in memory since the last that went to storage [1]."""
         self.count = 0
         self.events: list[Interruption] = []
         self.repaired: Any = self.env.event()
@@ -130,24 +150,34 @@ class _Run:
         self.repaired.succeed()
         self.repaired = self.env.event()
 
-    def strike(self) -> str:
-        """Draw what fails, take its node out where it does that, and return its name."""
+    def strike(self) -> tuple[str, bool]:
+        """Draw what fails, take its node out where it does that; return its name, and whether memory has a copy."""
         name = self.names[int(self.random.choice(len(self.names), p=self.weights / self.rate))]
         if self.random.random() < self.job.removes[name]:
             self.down += 1
             self.env.process(self.repair())
         self.count += 1
-        return name
+        memory = self.job.memory
+        return name, memory is not None and float(self.random.random()) >= memory.together
 
-    def restart(self) -> Generator[Any, Any, None]:
-        """Restart until no failure strikes meanwhile."""
+    def restart(self, near: bool) -> Generator[Any, Any, None]:
+        """Restart until no failure strikes meanwhile, from storage once one leaves no copy in memory."""
         while True:
+            memory = self.job.memory
+            seconds = memory.restart_s if near and memory is not None else self.job.restart_s
             ahead = self.random.exponential(1 / self.rate)
-            if ahead >= self.job.restart_s:
-                yield self.env.timeout(self.job.restart_s)
+            if ahead >= seconds:
+                yield self.env.timeout(seconds)
                 return
             yield self.env.timeout(ahead)
-            self.strike()
+            near = self.strike()[1] and near
+            if not near:
+                self.forget()
+
+    def forget(self) -> None:
+        """Lose the work that storage has not."""
+        self.kept -= self.unsafe
+        self.unsafe, self.phase = 0.0, 0
 
     def whole(self) -> Generator[Any, Any, None]:
         """Wait for nodes where the job cannot run without them."""
@@ -167,10 +197,11 @@ class _Run:
                 if failure.processed:
                     break
                 paces.append((self.env.now - start, self.pace))
-            at, lost = self.env.now, self.env.now - start - self.finish()
-            name = self.strike()
+            at = self.env.now
+            name, near = self.strike()
+            lost = self.finish(near)
             missing = self.missing
-            yield from self.restart()
+            yield from self.restart(near)
             yield from self.whole()
             if len(self.events) < MOST_EVENTS:
                 event = Interruption(
@@ -183,13 +214,38 @@ class _Run:
                 )
                 self.events.append(event)
 
-    def finish(self) -> float:
-        """Count the stretch that runs, where one does, and return how much of it is kept [s]."""
+    def finish(self, near: bool) -> float:
+        """Count the stretch that runs, where one does, and return the work lost with it [s].
+
+        Args:
+            near: the memory of another node has a copy of its last checkpoints.
+        """
         if self.stretch is None:
             return 0.0
         start, paces = self.stretch
         self.stretch = None
-        return self.close(self.env.now - start, paces)
+        ran, memory = self.env.now - start, self.job.memory
+        cycle = self.job.interval_s + self.job.save_s
+        stored = round(kept_work(ran, self.job) / self.job.interval_s)
+        if memory is None:
+            self.kept += self.paced(stored * cycle, paces)
+            return ran - stored * cycle
+        if near:
+            held = int(max(0.0, (ran - memory.behind_s) // cycle))
+            own = self.paced(held * cycle, paces)
+            sent = held - (self.phase + held) % memory.every  # one on its way to storage comes from memory again
+            self.unsafe = own - self.paced(sent * cycle, paces) if sent > 0 else self.unsafe + own
+            self.phase = (self.phase + held) % memory.every
+            self.kept += own
+            return ran - held * cycle
+        stored -= (self.phase + stored) % memory.every
+        if stored > 0:
+            self.unsafe, self.phase = 0.0, 0
+            self.kept += self.paced(stored * cycle, paces)
+            return ran - stored * cycle
+        lost = ran + self.unsafe
+        self.forget()
+        return lost
 
     def removals(self, rate: float) -> Generator[Any, Any, None]:
         """Take nodes out by failures that stop nothing."""
@@ -200,15 +256,12 @@ class _Run:
             if self.stretch is not None:
                 self.stretch[1].append((self.env.now - self.stretch[0], self.pace))
 
-    def close(self, run_s: float, paces: list[tuple[float, float]]) -> float:
-        """Count the work of a stretch, each part at the pace that it had, and return how much of it is kept [s]."""
-        work = kept_work(run_s, self.job)
+    def paced(self, end: float, paces: list[tuple[float, float]]) -> float:
+        """Return the work of a stretch up to a time of it, each part at the pace that it had [s]."""
         cycle = (self.job.interval_s + self.job.save_s) / self.job.interval_s
-        end = work * cycle
         marks = [min(at, end) for at, _ in paces] + [end]
         share = sum((after - at) * pace for (_, pace), at, after in zip(paces, marks, marks[1:], strict=False))
-        self.kept += share / cycle
-        return end
+        return share / cycle
 
     def noise(self) -> None:
         """Add events that stop nothing to the timeline."""
@@ -237,7 +290,7 @@ def simulate_run(job: SimulatedJob, seconds: float, seed: int) -> SimulatedRun:
     if job.removals > 0:
         run.env.process(run.removals(job.removals))
     run.env.run(until=seconds)
-    run.finish()
+    run.finish(near=True)
     run.noise()
     return SimulatedRun(run.kept / seconds, run.count, run.events)
 

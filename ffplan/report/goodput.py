@@ -56,6 +56,10 @@ def _job(found: ReliabilityReport) -> list[Block]:
     ]
     if found.tokens_s is not None and found.tokens_s_kept is not None:
         lines.append(("tokens/s", f"{found.tokens_s:,.0f}, kept {found.tokens_s_kept:,.0f}"))
+    if saved.memory_restart_s is not None and saved.storage_every is not None:
+        which = "each copy goes" if saved.storage_every == 1 else f"one copy in {number(saved.storage_every)} goes"
+        words = f"restart from another node's in {span(saved.memory_restart_s)}; {which} to storage too"
+        lines.insert(4, ("memory", words))
     rows = (
         ("ETTR", *_bands(found.ettr)),
         ("goodput", *_bands(found.goodput)),

@@ -63,6 +63,11 @@ class CheckpointReport:
     """What each node writes meanwhile [GB/s]."""
     nic_share: float
     """Part of a node's NICs that saving takes while it lasts [1]."""
+    memory_restart_s: float | None
+    """From an interruption that leaves a copy in another node's memory to the first new step [s]; null where
+    checkpoints are in storage alone."""
+    storage_every: float | None
+    """Checkpoints in memory for one that goes to storage too [1]; null as above."""
 
 
 @record

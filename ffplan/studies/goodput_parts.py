@@ -80,6 +80,8 @@ def checkpoint_report(job: JobCase, outcome: JobOutcome) -> out.CheckpointReport
         binds=outcome.persist_binds,
         node_gbyte_s=each,
         nic_share=each / client if client else 0.0,
+        memory_restart_s=float(outcome.memory.restart_s) if outcome.memory else None,
+        storage_every=float(outcome.memory.every) if outcome.memory else None,
     )
 
 

@@ -8,7 +8,7 @@ from ffplan.base.record import record
 from ffplan.cost.sensitivity import likely
 from ffplan.reliability.hazards import YEAR_S
 from ffplan.reliability.job import hazard_rates, job_outcome
-from ffplan.reliability.simulate import SimulatedJob, mean_interval, simulate_run
+from ffplan.reliability.simulate import SimulatedJob, SimulatedMemory, mean_interval, simulate_run
 from ffplan.results.reliability import SimulatedEvent, SimulationReport
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
     """Return a job in the numbers of a simulation, every input at its likely value.
 
     Args:
-        job: the job; its checkpoints are in storage.
+        job: the job.
         inputs: its inputs.
     """
     v = likely(inputs)
@@ -80,13 +80,21 @@ def simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
         harmless={name: whole[name] for name in LOSSES if whole.get(name) and name not in stopping},
         interval_s=float(one.interval_s),
         save_s=float(one.save_s),
-        behind_s=float(one.behind_s),
+        behind_s=float(one.memory.storage_behind_s if one.memory else one.behind_s),
         restart_s=float(one.restart_s),
         repair_s=float(v["repair"]),
         nodes=int(job.nodes),
         spares=job.spares,
         replica_nodes=job.replica_nodes,
         shrinks=job.shrinks,
+        memory=None
+        if one.memory is None
+        else SimulatedMemory(
+            together=float(v["together"]),
+            behind_s=float(one.memory.behind_s),
+            restart_s=float(one.memory.restart_s),
+            every=round(float(one.memory.every)),
+        ),
     )
 
 
@@ -141,7 +149,7 @@ def simulate(
     """Return simulated runs of a job.
 
     Args:
-        job: the job; checkpoints are in storage.
+        job: the job.
         inputs: its inputs.
         hazards: the profile with its rates.
         asked: days, runs and seed.

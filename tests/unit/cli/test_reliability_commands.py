@@ -93,6 +93,14 @@ def test_a_simulation_agrees_and_names_parts() -> None:
     assert all(0 < row["rate_left"] <= 1 for row in links)
 
 
+def test_checkpoints_in_memory_are_simulated_and_agree() -> None:
+    short = ("--checkpoints", "in-memory", "--simulate", "--runs", "8", "--days", "90", "--draws", "0", "-f", "json")
+    found = json.loads(ffplan("goodput", "fire-flyer-2-nvlink", "-m", "llama-13b", *short).out)
+    simulated = found["simulation"]
+    assert simulated["goodput_low"] < found["reliability"]["goodput"]["likely"] < simulated["goodput_high"]
+    assert simulated["agrees"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -102,7 +110,6 @@ def test_a_simulation_agrees_and_names_parts() -> None:
         (("fire-flyer-2", "-m", "llama-13b", "--interval", "soon"), "--interval"),
         (("fire-flyer-2", "-m", "llama-13b", "--restart", "standbye"), "did you mean `standby`"),
         (("fire-flyer-2", "-m", "llama-13b", "--days", "9"), "with --simulate only"),
-        (("fire-flyer-2", "-m", "llama-13b", "--checkpoints", "in-memory", "--simulate"), "not simulated"),
     ],
 )
 def test_what_goodput_refuses(arguments: tuple[str, ...], words: str) -> None:

@@ -45,14 +45,38 @@ def test_goodput_falls_to_first_order_by_its_losses() -> None:
     assert 1 - goodput(5000.0, 10.0, mtbf, 300.0) == pytest.approx(sum(lost.values()), rel=0.01)
 
 
-def test_copies_in_memory_keep_more_and_never_save_to_storage_more_often() -> None:
-    kept, parts, fast, slow = two_level_goodput((1.0, 0.0, 300.0), (60.0, 0.0, 600.0), M, 0.96)
-    assert kept > goodput(optimum(60.0, M), 60.0, M, 600.0)
-    assert slow > fast
-    assert 1 / kept - 1 == pytest.approx(sum(parts.values()))
-    assert fast == pytest.approx(np.sqrt(2 * 1.0 * M / 0.96))
-    _, _, _, held = two_level_goodput((1.0, 0.0, 300.0), (0.001, 9000.0, 600.0), M, 0.96)
-    assert held == 9000.0  # a save of 9,000 s cannot be more often
+def test_copies_in_memory_keep_more_and_never_save_to_storage_more_often_than_it_can() -> None:
+    found = two_level_goodput((1.0, 0.0, 300.0), (0.0, 600.0), M, 0.96)
+    assert found.goodput > goodput(optimum(60.0, M), 60.0, M, 600.0)
+    assert found.interval == pytest.approx(optimum(1.0, M))  # every copy goes to storage: one interval
+    assert found.every == 1.0
+    slow = two_level_goodput((1.0, 0.0, 300.0), (9000.0, 600.0), M, 0.96)
+    assert slow.interval == pytest.approx(optimum(1.0, M / 0.96))
+    assert slow.every == np.ceil(9000.0 / (slow.interval + 1.0))  # a save of 9,000 s cannot be more often
+    assert slow.goodput < found.goodput
+    rare = two_level_goodput((1.0, 0.0, 300.0), (2000.0, 600.0), 1e8, 0.96, 900.0)
+    assert 1 - rare.goodput == pytest.approx(sum(rare.parts.values()), rel=0.01)
+
+
+def test_two_levels_of_one_restart_are_one_level() -> None:
+    """Daly's equation 20, whatever part of the failures memory survives; and its R + behind where it survives none."""
+    one = float(goodput(1000.0, 60.0, M, R))
+    for fraction in (1e-9, 0.5, 0.96):
+        assert two_level_goodput((60.0, 0.0, R), (0.0, R), M, fraction, 1000.0).goodput == pytest.approx(one, rel=1e-9)
+    late = two_level_goodput((60.0, 0.0, 1.0), (500.0, R), M, 1e-12, 1000.0)
+    assert late.goodput == pytest.approx(float(goodput(1000.0, 60.0, M, R + 500.0)), rel=1e-9)
+
+
+def test_two_levels_by_hand() -> None:
+    """M 1,000 s, t 90, d 10, every second copy to storage (b 200), f 0.5, R1 0, R2 100.
+
+    No restart from memory fails, so u = 1 and B = 0: e = exp(0.1) = 1.10517; e (1 - 0.5) + 0.5 = 1.05259; its square
+    less one 0.107936; 1000 / 0.5 + 1000 (exp(0.1) - 1) = 2105.17; w = 0.5 (1 - exp(-0.2)) = 0.0906346; 0.9093654 *
+    180 / (0.107936 * 2105.17) = 0.72037.
+    """
+    found = two_level_goodput((10.0, 0.0, 0.0), (200.0, 100.0), 1000.0, 0.5, 90.0)
+    assert found.every == 2.0
+    assert found.goodput == pytest.approx(0.72037, abs=1e-5)
 
 
 def test_rscs_expected_ettr() -> None:

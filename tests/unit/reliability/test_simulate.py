@@ -7,8 +7,14 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
-from ffplan.reliability.checkpoint import goodput
-from ffplan.reliability.simulate import SimulatedJob, kept_work, mean_interval, simulate_run
+from ffplan.reliability.checkpoint import goodput, two_level_goodput
+from ffplan.reliability.simulate import (
+    SimulatedJob,
+    SimulatedMemory,
+    kept_work,
+    mean_interval,
+    simulate_run,
+)
 from ffplan.reliability.spares import kept_rate, nodes_in_repair, shortage
 
 YEAR = 365 * 86_400.0
@@ -39,6 +45,26 @@ def test_checkpoints_failures_and_restarts() -> None:
     for job, restart in ((JOB, 900.0), (replace(JOB, behind_s=300.0), 1200.0)):
         mean, error = runs(job)
         assert abs(mean - float(goodput(1000.0, 60.0, 3.09 * HOUR, restart))) < 3.5 * error < 0.01
+
+
+@pytest.mark.parametrize(
+    ("fraction", "stored", "near"),
+    [(0.96, 0.0, 300.0), (0.5, 250.0, 200.0), (0.96, 2000.0, 300.0), (0.5, 2000.0, 300.0)],
+)
+def test_checkpoints_in_memory_agree_within_the_confidence_interval(
+    fraction: float, stored: float, near: float
+) -> None:
+    """Every copy in storage too, and every seventh: the renewal of both levels against failures drawn one by one."""
+    mtbf, peer = 3.09 * HOUR, 20.0
+    found = two_level_goodput((5.0, peer, near + peer), (stored, 900.0), mtbf, fraction, 300.0)
+    memory = SimulatedMemory(together=1 - fraction, behind_s=peer, restart_s=near, every=round(float(found.every)))
+    job = replace(
+        JOB, removes=dict.fromkeys(JOB.rates, 0.0), interval_s=300.0, save_s=5.0, behind_s=stored, memory=memory
+    )
+    assert memory.every == (7 if stored > 305.0 else 1)
+    mean, error, half = mean_interval([simulate_run(job, YEAR, seed).goodput for seed in range(10)])
+    assert abs(mean - float(found.goodput)) < half < 0.006
+    assert abs(mean - float(found.goodput)) < 3 * error
 
 
 @pytest.mark.parametrize("spares", [0, 1, 3])
