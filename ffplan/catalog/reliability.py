@@ -45,6 +45,14 @@ class RateFigure(Figure):
     high: EventRate | None = None
 
 
+class PlainFigure(Figure):
+    """A number of at least 0 with evidence."""
+
+    value: EventRate
+    low: EventRate | None = None
+    high: EventRate | None = None
+
+
 class SecondsEstimate(Estimate):
     """A time [s]."""
 
@@ -75,6 +83,8 @@ class FailureStudy(Part):
     """Rates that the source prints without counts [1/year and unit]."""
     shares: dict[Identifier, FractionFigure] = Field(default_factory=dict)
     """Parts of a whole that the source prints [1]."""
+    factors: dict[Identifier, PlainFigure] = Field(default_factory=dict)
+    """Other ratios that the source prints [1]."""
 
 
 Action = Literal["ignore", "restart-job", "reset-gpu", "reboot-node", "return-part", "follow-other", "link-check"]
@@ -227,14 +237,12 @@ class ReliabilityProfile(Part):
     """How clients of a storage service grant requests to send."""
     token_bytes: PlainEstimate
     """Bytes that a token of training text takes in storage [byte]."""
-
-
-class PlainFigure(Figure):
-    """A number of at least 0 with evidence."""
-
-    value: EventRate
-    low: EventRate | None = None
-    high: EventRate | None = None
+    stragglers: ShareEstimate | None = None
+    """Rate that slow workers take of a job, beyond what the step times of published runs already have of them [1]; not
+    counted if omitted."""
+    stragglers_from: CountFigure | None = None
+    """Accelerators of the smallest job that the source of `stragglers` has; smaller jobs lose none; any job if
+    omitted."""
 
 
 class JobMix(Part):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from ffplan.catalog.ownership import PlainEstimate
+from ffplan.catalog.ownership import PlainEstimate, ShareEstimate
 from ffplan.inputs.model import MOST_COUNT, Frozen, Identifier
 from ffplan.inputs.quantities import Duration
 
@@ -21,6 +21,9 @@ class Reliability(Frozen):
     """Catalogue id of the reliability profile."""
     fleet: PlainEstimate | None = None
     """Rates of this fleet over those of the profile's hazards, in place of its own figure [1]."""
+    stragglers: ShareEstimate | None = None
+    """Rate that slow workers take of a job beyond what its step time has of them, of any size, in place of the
+    profile's [1]. Step times are calibrated on published runs, whose own stragglers they have."""
     checkpoints: Checkpointing = "asynchronous"
     """`asynchronous`: a job stops for the copy into host memory alone. `synchronous`: it stops until storage has all.
     `in-memory`: as asynchronous, with a copy of every checkpoint in the memory of another node, and some in storage."""

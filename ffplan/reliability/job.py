@@ -98,8 +98,10 @@ class JobOutcome:
     short: Shortage
     kept: Number
     """Part of the rate that is left beside missing nodes [1]."""
+    stragglers: Number
+    """Part of the rate that slow workers take, beyond what step times have of them [1]."""
     goodput: Number
-    """ETTR times that part [1]."""
+    """ETTR times the rates that missing nodes and stragglers leave [1]."""
     memory: MemoryCopies | None = None
     """Copies in the memory of other nodes; None where checkpoints are in storage alone."""
 
@@ -187,8 +189,9 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
         Numbers in the shape of the inputs: times [s], sizes [byte], parts of the time [1].
 
     Equation:
-        goodput = ETTR(tau, d, M, R + what a save in flight leaves behind) * rate kept beside missing nodes; a save
-        stops for pause + copy, a synchronous one for storage too, and cannot begin before the last ends
+        goodput = ETTR(tau, d, M, R + what a save in flight leaves behind) * rate kept beside missing nodes * (1 -
+        stragglers); a save stops for pause + copy, a synchronous one for storage too, and cannot begin before the last
+        ends
 
     Source:
         Daly 2006, equation 20, with ByteRobust's and 3FS's times.
@@ -238,6 +241,7 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
         in_repair=repair,
         short=short,
         kept=kept,
-        goodput=ettr * kept,
+        stragglers=v["stragglers"],
+        goodput=ettr * kept * (1 - v["stragglers"]),
         memory=memory,
     )

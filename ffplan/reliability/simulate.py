@@ -56,6 +56,8 @@ class SimulatedJob:
     spares: int
     replica_nodes: float
     shrinks: bool
+    pace: float = 1.0
+    """Part of its rate that stragglers leave [1]."""
     memory: SimulatedMemory | None = None
     """Copies in the memory of other nodes; `behind_s` and `restart_s` are then of storage."""
 
@@ -138,10 +140,10 @@ class _Run:
     def pace(self) -> float:
         """Part of its rate that the job runs at."""
         if not self.missing:
-            return 1.0
+            return self.job.pace
         if not self.job.shrinks:
             return 0.0
-        return max(0.0, 1.0 - self.missing * self.job.replica_nodes / self.job.nodes)
+        return self.job.pace * max(0.0, 1.0 - self.missing * self.job.replica_nodes / self.job.nodes)
 
     def repair(self) -> Generator[Any, Any, None]:
         """Bring a node back."""

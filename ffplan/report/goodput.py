@@ -62,6 +62,7 @@ def _job(found: ReliabilityReport) -> list[Block]:
         lines.insert(4, ("memory", words))
     rows = (
         ("ETTR", *_bands(found.ettr)),
+        ("stragglers", *_bands(found.stragglers)),
         ("goodput", *_bands(found.goodput)),
     )
     lost = found.lost
@@ -70,6 +71,7 @@ def _job(found: ReliabilityReport) -> list[Block]:
         ("work behind the last checkpoint", _part(lost.lost_work)),
         ("stops for checkpoints", _part(lost.checkpoints)),
         ("missing nodes", _part(lost.missing_nodes)),
+        ("stragglers, beyond those of the step time", _part(lost.stragglers)),
     )
     return [
         Lines("Job", tuple(lines)),

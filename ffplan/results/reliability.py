@@ -99,7 +99,7 @@ class SizeRow:
     ettr: Band
     """Effective training time over time [1]."""
     goodput: Band
-    """ETTR times the rate that missing nodes leave [1]."""
+    """ETTR times the rates that missing nodes and stragglers leave [1]."""
 
 
 @record
@@ -130,6 +130,8 @@ class Lost:
     """Detection, restart, load, and work behind a save in flight [1]."""
     missing_nodes: float
     """Rate that missing nodes take [1]."""
+    stragglers: float
+    """Rate that slow workers take, beyond what the step time has of them [1]."""
 
 
 @record
@@ -164,8 +166,10 @@ class ReliabilityReport:
     """Goodput by rule for the interval."""
     ettr: Band
     """Effective training time over time, of a job with all its nodes [1]."""
+    stragglers: Band
+    """Rate that slow workers take, beyond what the step time has of them [1]."""
     goodput: Band
-    """ETTR times the rate that missing nodes leave [1]."""
+    """ETTR times the rates that missing nodes and stragglers leave [1]."""
     lost: Lost
     """Where the rest goes."""
     nodes_in_repair: float

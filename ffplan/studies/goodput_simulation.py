@@ -87,6 +87,7 @@ def simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
         spares=job.spares,
         replica_nodes=job.replica_nodes,
         shrinks=job.shrinks,
+        pace=1 - float(one.stragglers),
         memory=None
         if one.memory is None
         else SimulatedMemory(

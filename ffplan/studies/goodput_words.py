@@ -68,13 +68,29 @@ def _domain(basis: GoodputBasis) -> int:
     return server.nvlink.nodes if isinstance(server, Server) and server.nvlink is not None else 1
 
 
+def _stragglers(basis: GoodputBasis, gpus: int) -> str:
+    profile = basis.hazards.profile
+    if basis.hazards.section.stragglers is not None:
+        return "Stragglers: as the design states, beyond those that its step time has."
+    if profile.stragglers is None:
+        return "Stragglers are not counted: the reliability profile has none."
+    least = profile.stragglers_from.value if profile.stragglers_from else 0
+    if gpus < least:
+        return f"Stragglers are not counted: their source has no jobs below {least:,} accelerators."
+    return (
+        "Stragglers: step times are calibrated on published runs and have their uneven stages and sequences; what "
+        "those lack, a worker that fails without stopping, is taken off. `reliability.stragglers` sets it."
+    )
+
+
 def goodput_assumptions(basis: GoodputBasis, asked: GoodputJob, job: JobCase, one: JobOutcome) -> tuple[str, ...]:
     """Return the assumptions behind a goodput."""
     section, storage = basis.hazards.section, basis.storage
     found = [
         f"Failures follow `{basis.hazards.profile.id}`: independent, at constant rates, past a fleet's first months.",
-        "Goodput is effective training time over time (ETTR), times the rate that missing nodes leave. Queueing, MFU, "
-        "stragglers and loss spikes are not in it.",
+        "Goodput is effective training time over time (ETTR), times the rate that missing nodes and stragglers leave. "
+        "Queueing, MFU and loss spikes are not in it.",
+        _stragglers(basis, asked.gpus),
         f"Restarts: {section.restart}; checkpoints: {section.checkpoints}.",
     ]
     if section.short_of_nodes == "shrink":

@@ -114,9 +114,22 @@ def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -
         found.append(_fixed("relative", "rates of the accelerator over the profile's", "1", 1.0))
     for name, (label, unit) in TIMES.items():
         found.append(estimate_input(name, label, unit, getattr(profile, name), profile, part=name in PARTS))
+    found.append(_stragglers(hazards, gpus))
     points = tuple((float(row.accelerators), float(row.time.value)) for row in profile.requeue)
     found.append(_fixed("requeue", "requeue of the whole job", "s", float(requeue_seconds(points, gpus))))
     return tuple(found)
+
+
+def _stragglers(hazards: Hazards, gpus: float) -> Input:
+    profile, own = hazards.profile, hazards.section.stragglers
+    least = profile.stragglers_from.value if profile.stragglers_from else 0
+    usual = profile.stragglers if gpus >= least else None
+    label = "rate that stragglers take, beyond those of step times"
+    if own is None and usual is None:
+        return _fixed("stragglers", label, "1", 0.0)
+    figure = own if own is not None else usual
+    assert figure is not None
+    return estimate_input("stragglers", label, "1", figure, profile, part=True)
 
 
 def _fixed(name: str, label: str, unit: str, value: float) -> Input:

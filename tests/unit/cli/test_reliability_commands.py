@@ -28,7 +28,8 @@ def test_goodput_says_what_is_lost_and_what_helps() -> None:
     found = report("goodput", *POD)
     own = found["reliability"]
     assert own["gpus"] == 1016
-    assert 0.9 < own["goodput"]["p10"] < own["goodput"]["likely"] < 1
+    assert 0.9 < own["ettr"]["p10"] < own["ettr"]["likely"]
+    assert 0.85 < own["goodput"]["p10"] < own["goodput"]["likely"] < 1
     assert sum(row["share"] for row in own["hazards"]) == pytest.approx(1)
     assert sum(row["interruptions_per_day"] for row in own["hazards"]) == pytest.approx(
         24 / own["mtbf_hours"]["likely"]
@@ -59,6 +60,21 @@ def test_goodput_is_the_effective_time_of_a_run_unless_the_design_states_one(tmp
     assert other["effective"] == 0.9
     ratio = run["cost_per_million_tokens"]["likely"] / other["cost_per_million_tokens"]["likely"]
     assert ratio == pytest.approx(0.9 / kept)
+
+
+def test_a_design_may_state_its_stragglers(tmp_path: Path) -> None:
+    from tests.support import ROOT
+
+    text = (ROOT / "designs" / "superpod-h100-4su.yaml").read_text()
+    stated = tmp_path / "stated.yaml"
+    stated.write_text(text + "\nreliability: {stragglers: 5 %}\n")
+    usual = report(*QUICK)["reliability"]
+    found = report("goodput", str(stated), *POD[1:], "-g", "64", "--draws", "0")["reliability"]
+    small = report(*QUICK, "-g", "64")["reliability"]
+    assert (usual["lost"]["stragglers"], small["lost"]["stragglers"], found["lost"]["stragglers"]) == (0.0114, 0, 0.05)
+    assert found["goodput"]["likely"] == pytest.approx(small["goodput"]["likely"] * 0.95)
+    assert found["stragglers"] == dict.fromkeys(("likely", "p10", "p50", "p90"), 0.05)
+    assert found["ettr"]["likely"] == pytest.approx(small["ettr"]["likely"])
 
 
 def test_design_and_goodput_have_one_mtbf() -> None:

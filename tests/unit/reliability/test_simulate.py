@@ -78,6 +78,11 @@ def test_missing_nodes(spares: int, shrinks: bool) -> None:
     assert abs(mean - expected) < 3.5 * error + 0.003
 
 
+def test_stragglers_slow_every_stretch() -> None:
+    slow, plain = simulate_run(replace(JOB, pace=0.9), YEAR, 3), simulate_run(JOB, YEAR, 3)
+    assert slow.goodput == pytest.approx(0.9 * plain.goodput)
+
+
 def test_a_run_repeats_and_lists_what_happened() -> None:
     one, two = (simulate_run(JOB, YEAR, 7) for _ in range(2))
     assert one.goodput == two.goodput
