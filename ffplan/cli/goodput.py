@@ -54,6 +54,8 @@ def _with_options(
         wanted["spare_nodes"] = spares
     if not wanted:
         return design
+    if spares is not None and design.ownership is not None:  # one number: the option's
+        design = replace(design, ownership=design.ownership.model_copy(update={"spare_nodes": None}))
     return replace(design, reliability=(design.reliability or Reliability()).model_copy(update=wanted))
 
 
@@ -106,7 +108,7 @@ def goodput(
         str | None, typer.Option("--restart", metavar="KIND", help="requeue, reschedule or standby.")
     ] = None,
     spares: Annotated[
-        int | None, typer.Option("--spares", min=0, max=MOST, help="Nodes that can stand in for lost ones.")
+        int | None, typer.Option("--spares", min=0, max=MOST, help="Nodes bought to stand in for lost ones.")
     ] = None,
     simulate: Annotated[
         bool, typer.Option("--simulate", help="Simulate the job too, event by event; needs the extra `sim`.")

@@ -9,6 +9,7 @@ from ffplan.base.array_math import ceil_div, round_up
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 from ffplan.cost.bom import Item
+from ffplan.design.ownership_sizing import stated_spares
 from ffplan.fabric.networks import plan_networks, switches_of
 
 if TYPE_CHECKING:
@@ -139,6 +140,9 @@ def plan_site(
         links: cables of its fabric [1].
         owned: what owning it takes.
         bought: parts that the design plans itself.
+
+    Raises:
+        InputError: where the design states two numbers of spare nodes.
     """
     extra = owned.storage
     storage = extra.group.count if extra else 0
@@ -175,7 +179,7 @@ def plan_site(
         rack_w=rack_w,
         cables=links + sum(plan.links for plan in networks),
         items=every,
-        spares=spares((*bought, *every), owned),
+        spares=spares((*bought, *every), owned, design.compute.server.id, stated_spares(design)),
     )
 
 
@@ -189,10 +193,22 @@ SPARE_OF = {
 """Input that says how many spares a category has; side networks share those of switches."""
 
 
-def spares(items: tuple[Item, ...], owned: ResolvedOwnership) -> tuple[Item, ...]:
-    """Return the parts that are bought as spares, each number rounded to the nearest; spare servers have all NICs."""
+def spares(
+    items: tuple[Item, ...], owned: ResolvedOwnership, server: str, stated: int | None = None
+) -> tuple[Item, ...]:
+    """Return the parts that are bought as spares, each number rounded to the nearest; spare servers have all NICs.
+
+    Args:
+        items: parts that are bought.
+        owned: what owning them takes.
+        server: the compute server, by catalogue id.
+        stated: spare nodes that the design states [1]; as many of the compute server are bought.
+    """
     found: dict[str, int] = {}
     for item in items:
+        if stated is not None and (item.category, item.part) == ("servers", server):
+            found[item.part] = stated
+            continue
         share = owned.inputs.get(SPARE_OF.get(item.category, "spare_switches"))
         if share is not None and share.likely and item.quantity > 0:
             found[item.part] = found.get(item.part, 0) + int(share.likely * item.quantity + 0.5)

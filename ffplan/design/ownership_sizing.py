@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import round_up
+from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.catalog.ownership import OwnershipProfile
 from ffplan.catalog.parts import Link, Switch
@@ -29,6 +30,36 @@ class OwnershipSizing:
     """Servers that stand for storage which the design does not plan."""
     storage_gbyte_s: float | None
     """What a node carries to that storage, over its own network [GB/s]; None where the profile has none."""
+
+
+def _bought(share: float, design: ResolvedDesign) -> int:
+    """Return a share of the compute nodes [1], rounded as the bill of materials rounds it."""
+    return int(share * design.compute.group.count + 0.5)
+
+
+def stated_spares(design: ResolvedDesign) -> int | None:
+    """Return the spare nodes that a design's reliability states [1]; None of one that states none.
+
+    Args:
+        design: the design.
+
+    Raises:
+        InputError: where its ownership states another number.
+    """
+    reliability, ownership = design.reliability, design.ownership
+    if reliability is None or reliability.spare_nodes is None:
+        return None
+    wanted = int(reliability.spare_nodes)
+    share = ownership.spare_nodes if ownership is not None else None
+    if share is not None:
+        bought = _bought(float(share.value), design)
+        if bought != wanted:
+            message = f"{wanted:,} spare nodes, where `ownership.spare_nodes` buys {bought:,}"
+            remedy = "state spare nodes in one of the two places"
+            raise InputError(
+                design.document.finding("design-reliability", ("reliability", "spare_nodes"), message, remedy)
+            )
+    return wanted
 
 
 def usual_storage(
@@ -62,7 +93,7 @@ def ownership_sizing(design: ResolvedDesign, catalog: Catalog) -> OwnershipSizin
         catalog: where the profile and its parts are looked up.
 
     Raises:
-        InputError: where there is no such profile or part.
+        InputError: where there is no such profile or part, or the design states two numbers of spare nodes.
     """
     section = design.ownership or Ownership()
     path = ("ownership", "profile") if design.ownership is not None else ()
@@ -82,8 +113,9 @@ def ownership_sizing(design: ResolvedDesign, catalog: Catalog) -> OwnershipSizin
         switch = catalog.get(Switch, beside.switch, document, ("storage_network", "switch"))
         link = catalog.get(Link, beside.link, document, ("storage_network", "link"))
         rate = beside.per_node * float(min(switch.rate.value, link.rate.value)) or None
+    stated = stated_spares(design)
     return OwnershipSizing(
-        round((likely("spare_nodes") or 0.0) * design.compute.group.count),
+        _bought((likely("spare_nodes") or 0.0), design) if stated is None else stated,
         usual_storage(design, catalog, profile, likely("accelerators_per_storage_server")),
         rate,
     )

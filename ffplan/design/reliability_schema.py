@@ -35,5 +35,5 @@ class Reliability(Frozen):
     short_of_nodes: Literal["shrink", "wait"] = "shrink"
     """A job that lacks nodes goes on without the replicas that lack one, or waits for repair."""
     spare_nodes: Annotated[int, Field(ge=0, le=MOST_COUNT)] | None = None
-    """Nodes that can stand in for lost ones; the spares that are bought, and nodes that the job leaves, if omitted
-    [1]."""
+    """Nodes bought to stand in for lost ones, priced as spares [1]; those that the ownership buys, and nodes that the
+    job leaves, if omitted."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, number, percent, plural, span
 from ffplan.catalog.parts import Server
-from ffplan.studies.goodput_basis import spares_there
 from ffplan.studies.storage_basis import stood_in
 
 if TYPE_CHECKING:
@@ -103,12 +102,7 @@ def goodput_assumptions(basis: GoodputBasis, asked: GoodputJob, job: JobCase, on
             f"Spares: {basis.bought_spares:,} as the ownership profile buys them, and nodes that the job leaves free."
         )
     else:
-        bought = spares_there(basis, job.nodes)
-        if section.spare_nodes > bought:
-            found.append(
-                f"The design counts on {section.spare_nodes:,} spare nodes; its ownership and the job leave "
-                f"{bought:,}: the rest is in no bill."
-            )
+        found.append(f"Spares: {section.spare_nodes:,} as stated; its bill of materials buys as many.")
     found.append(
         "Worth is what the tokens gained cost now, in a year of the job's accelerators; what a change costs is not "
         "taken off. ByteRobust keeps 2 to 4 machines standing by."

@@ -25,13 +25,19 @@ def check(examined: Examined) -> Iterator[Finding]:
     if design.ownership is None or design.rent is not None or design.prices is None:
         return
     given = examined.ownership.inputs
-    none = [words for field, words in SPARES.items() if field not in given or not given[field].likely]
+    bought = {field: given[field].likely for field in SPARES if field in given}
+    stated = design.reliability.spare_nodes if design.reliability is not None else None
+    if stated is not None:
+        bought["spare_nodes"] = stated
+    none = [words for field, words in SPARES.items() if not bought.get(field)]
     if none:
         yield design.document.finding(
             RULE.id,
             ("ownership",),
             f"no spare {listed(none)}: a job waits for the repair of each",
-            "give `spare_nodes`, `spare_switches` and `spare_links` under `ownership`, such as 2 %",
+            "give `spare_nodes`, `spare_switches` and `spare_links` under `ownership`, such as 2 %"
+            if stated is None
+            else "raise `reliability.spare_nodes`; give `spare_switches` and `spare_links` under `ownership`, such as 2 %",
             severity=Severity.WARNING,
             key=True,
         )

@@ -25,6 +25,36 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+def test_stated_spare_nodes_are_bought_and_stand_in(tmp_path: Path) -> None:
+    """Eight of `hgx-h100-8nic` in place of 2 % of 127: the same number in the bill and in goodput."""
+    plain = (ROOT / "designs" / "superpod-h100-4su.yaml").read_text()
+
+    def lines(section: str) -> tuple[dict[str, float], float, int]:
+        path = tmp_path / "design.yaml"
+        path.write_text(plain + section)
+        cost = json.loads(ffplan("cost", str(path), "--draws", "0", "-f", "json").out)
+        goodput = json.loads(ffplan("goodput", str(path), "-m", "llama3-70b", "--draws", "0", "-f", "json").out)
+        spares = {line["part"]: line["quantity"] for line in cost["bom"]["lines"] if line["kind"] == "spares"}
+        server = next(line for line in cost["bom"]["lines"] if line["kind"] == "servers")
+        return spares, server["unit_price"] * spares.get(server["part"], 0), goodput["reliability"]["spares"]
+
+    usual, _, _ = lines("")
+    eight, paid, standing = lines("\nreliability: {spare_nodes: 8}\n")
+    assert eight == {**usual, "hgx-h100-8nic": 8}
+    assert paid == 8 * 265_000
+    assert standing == 8
+    none, _, left = lines("\nreliability: {spare_nodes: 0}\n")
+    assert none == {part: count for part, count in usual.items() if part != "hgx-h100-8nic"}
+    assert left == 0
+    path = tmp_path / "two.yaml"
+    path.write_text(plain + "\nreliability: {spare_nodes: 8}\nownership: {spare_nodes: 2 %}\n")
+    for command in (("cost",), ("goodput", "-m", "llama3-70b")):
+        run = ffplan(command[0], str(path), *command[1:])
+        assert run.code == 2
+        assert "8 spare nodes, where `ownership.spare_nodes` buys 3" in " ".join(run.err.split())
+    assert ffplan("goodput", str(path), "-m", "llama3-70b", "--spares", "1", "--draws", "0").code == 0
+
+
 def test_lines_by_hand() -> None:
     price = wide("price.server", 250_000.10, 300_000.10, 350_000.10)
     inputs = {"discount": wide("discount", 0.0, 0.1, 0.2), "freight": wide("freight", 0.01, 0.01, 0.01)}
