@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import number, percent, plural, span
+from ffplan.base.formatting import listed, number, percent, plural, span
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks, recalled
 
 if TYPE_CHECKING:
@@ -109,15 +109,24 @@ def _intervals(found: ReliabilityReport) -> Grid:
 def _levers(found: ReliabilityReport) -> list[Block]:
     if not found.levers:
         return []
+    amounts = [(row.worth_year, row.price_year, row.net_year) for row in found.levers]
+    largest = max((abs(value) for each in amounts for value in each if value is not None), default=0.0)
+    unit, size = ("thousand ", 1e3) if largest >= 1e6 else ("", 1.0)
     money = found.currency is not None
     rows = []
-    for row in found.levers:
+    for row, each in zip(found.levers, amounts, strict=True):
         cells = [row.label, _part(row.goodput), f"{100 * row.tokens:+.2f}"]
         if money:
-            cells.append("" if row.worth_year is None else f"{row.worth_year:,.0f}")
+            cells += ["" if value is None else f"{value / size:,.0f}" for value in each]
         rows.append(tuple(cells))
-    header = ("change", "goodput %", "tokens %", *((f"{found.currency}/year",) if money else ()))
-    return [Grid("What changes would give", tuple(rows), header)]
+    header = ("change", "goodput %", "tokens %", *(("worth", "price", "net") if money else ()))
+    title = "What changes would give" + (f", {unit}{found.currency} a year" if money else "")
+    why: dict[str, list[str]] = {}
+    for row in found.levers:
+        if money and row.unpriced is not None:
+            why.setdefault(row.unpriced, []).append(row.label)
+    words = tuple(f"No price of {listed(labels)}: {reason}." for reason, labels in why.items())
+    return [Grid(title, tuple(rows), header), *([Remarks(words)] if words else [])]
 
 
 def _sizes(report: GoodputReport) -> Grid:

@@ -116,6 +116,15 @@ class LeverRow:
     """Tokens over those without it, less one [1]."""
     worth_year: float | None
     """That part of what the job's accelerators cost a year [currency per year]; null where the design has no cost."""
+    price: float | None
+    """What its parts cost in the design's price book, with freight and installation, after discount [currency]; null
+    where they have no price. Their power, racks and labour are not in it."""
+    price_year: float | None
+    """The same a year: write-off, cost of capital and support [currency per year]; null as above."""
+    net_year: float | None
+    """Worth less price [currency per year]; null where either is unknown."""
+    unpriced: str | None
+    """Why it has no price; null where it has one."""
 
 
 @record

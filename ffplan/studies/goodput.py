@@ -12,8 +12,7 @@ from ffplan.reliability.job import JobCase, job_outcome
 from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
-from ffplan.studies.asked import Asked
-from ffplan.studies.cost import accounted, band, input_rows, ledger_for, swing_row
+from ffplan.studies.cost import band, input_rows, swing_row
 from ffplan.studies.design_assumptions import announced, recalled_figures
 from ffplan.studies.design_info import design_info
 from ffplan.studies.files_read import files_read
@@ -25,13 +24,14 @@ from ffplan.studies.goodput_job import (
     model_parameters,
     replica_gpus,
 )
+from ffplan.studies.goodput_levers import lever_rows
+from ffplan.studies.goodput_money import job_money
 from ffplan.studies.goodput_parts import (
     DAY,
     HOUR,
     checkpoint_report,
     hazard_rows,
     interval_rows,
-    lever_rows,
     size_rows,
 )
 from ffplan.studies.goodput_words import goodput_assumptions, goodput_headline
@@ -43,16 +43,8 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.reliability.job import JobOutcome
-
-
-def _year_cost(design: ResolvedDesign, catalog: Catalog, gpus: int) -> tuple[float | None, str | None]:
-    """Return what a job's accelerators cost a year [currency], with the currency; None of a design without costs."""
-    asked = Asked(draws=0, seed=0, years=None)
-    ledger = ledger_for(design, catalog, asked)
-    if not ledger.costed:
-        return None, None
-    found = accounted(ledger, ledger.inputs, None, asked)
-    return float(found.year.year) * gpus / design.accelerators, ledger.owned.currency
+    from ffplan.studies.asked import Asked
+    from ffplan.studies.goodput_money import JobMoney
 
 
 def _reliability(
@@ -62,8 +54,7 @@ def _reliability(
     inputs: tuple[Input, ...],
     *,
     outcomes: tuple[JobOutcome, JobOutcome],
-    year: float | None,
-    currency: str | None,
+    money: JobMoney | None,
 ) -> out.ReliabilityReport:
     one, many = outcomes
     hazards = basis.hazards
@@ -102,8 +93,8 @@ def _reliability(
         silent_undetected_per_year=found * (1 - share) / share,
         tokens_s=rate,
         tokens_s_kept=None if rate is None else rate * float(one.goodput),
-        currency=currency,
-        levers=lever_rows(basis, job, inputs, one, year),
+        currency=money.currency if money else None,
+        levers=lever_rows(basis, job, inputs, one, money),
     )
 
 
@@ -191,8 +182,8 @@ def study_goodput(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob, m
     def metric(v: dict[str, Number]) -> Number:
         return job_outcome(job, v).goodput
 
-    year, currency = _year_cost(design, catalog, asked.gpus)
-    reliability = _reliability(basis, asked, job, inputs, outcomes=outcomes, year=year, currency=currency)
+    cost = job_money(design, catalog, asked.gpus)
+    reliability = _reliability(basis, asked, job, inputs, outcomes=outcomes, money=cost)
     report = out.GoodputReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),

@@ -5,19 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.formatting import span
 from ffplan.cost.sensitivity import likely
 from ffplan.reliability.checkpoint import daly, young
 from ffplan.reliability.exposure import job_units
 from ffplan.reliability.job import hazard_rates, job_outcome
-from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out
 from ffplan.studies.cost import band
 from ffplan.studies.goodput_job import drawn_outcome, job_on, recovery
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from ffplan.base.array_math import Number
     from ffplan.cost.inputs import Input
     from ffplan.reliability.job import JobCase, JobOutcome
@@ -27,8 +23,6 @@ DAY = 86_400.0
 HOUR = 3_600.0
 SIZES = (512, 2_048, 8_192, 16_384, 32_768, 65_536, 100_000)
 """Accelerators at which goodput is shown beside the job's own [1]."""
-LEAST_GAIN = 1e-5
-"""Gain of a lever below which it is left out [1]."""
 
 
 def hazard_rows(
@@ -129,64 +123,3 @@ def size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed:
             )
         )
     return tuple(rows)
-
-
-def _levers(
-    basis: GoodputBasis, job: JobCase, outcome: JobOutcome
-) -> Iterator[tuple[str, str, JobCase, dict[str, Number]]]:
-    """Yield name, words, job and inputs of every change worth a try."""
-    if job.restart == "requeue":
-        yield "reschedule", "restart by replacing lost nodes alone", replace(job, restart="reschedule"), {}
-    if job.restart != "standby" and job.spares:
-        yield "standby", "restart onto warm standby nodes", replace(job, restart="standby"), {}
-    profile = basis.hazards.profile
-    seen, quick = float(profile.hang.range[0]), float(profile.repair.range[0])
-    yield "monitor", f"a monitor that sees a hang after {span(seen)}", job, {"hang": seen}
-    if job.checkpoints == "synchronous":
-        yield "asynchronous", "asynchronous checkpoints", replace(job, checkpoints="asynchronous"), {}
-    if job.checkpoints != "in-memory" and job.clients_gbyte_s:
-        yield "in-memory", "checkpoints in other nodes' memory", replace(job, checkpoints="in-memory"), {}
-    if job.write_gbyte_s:
-        twice = {
-            "read_gbyte_s": {name: 2 * rate for name, rate in job.read_gbyte_s.items()},
-            "write_gbyte_s": {name: 2 * rate for name, rate in job.write_gbyte_s.items()},
-        }
-        yield "storage", "twice the storage servers", replace(job, **twice), {}  # type: ignore[arg-type]
-    if "link" in job.units and "link" not in job.survives:
-        second = job.survives | {"link", "leaf-switch"}
-        yield "second-port", "a second port per NIC, on another leaf", replace(job, survives=second), {}
-        low = next(rate for rate in basis.hazards.rates if rate.name == "link").rate.ends[0]
-        yield "links", "links at the best rate known", job, {"rate.link": low}
-    if job.units.get("bridge"):
-        without = {**job.units, "bridge": 0.0}
-        yield "bridge", "no NVLink bridges (steps take longer)", replace(job, units=without), {}
-    yield "repair", f"repair within {span(quick)}", job, {"repair": quick}
-    spares = enough(float(outcome.in_repair), 0.99)
-    if spares > job.spares:
-        yield "spares", f"{spares:,} spare nodes", replace(job, spares=spares), {}
-
-
-def lever_rows(
-    basis: GoodputBasis, job: JobCase, inputs: tuple[Input, ...], outcome: JobOutcome, year: float | None
-) -> tuple[out.LeverRow, ...]:
-    """Return what changes would give, the largest first.
-
-    Args:
-        basis: the design with its hazards.
-        job: the job.
-        inputs: its inputs.
-        outcome: its outcome.
-        year: cost of the job's accelerators a year [currency]; None where unknown.
-    """
-    v = likely(inputs)
-    base = float(outcome.goodput)
-    if base <= 0:
-        return ()
-    rows = []
-    for name, words, changed, other in _levers(basis, job, outcome):
-        found = float(job_outcome(changed, {**v, **other}).goodput)
-        gain = found / base - 1
-        if abs(gain) >= LEAST_GAIN:
-            worth = None if year is None else year * gain
-            rows.append(out.LeverRow(lever=name, label=words, goodput=found, tokens=gain, worth_year=worth))
-    return tuple(sorted(rows, key=lambda row: -row.tokens))

@@ -52,6 +52,8 @@ def goodput_headline(found: ReliabilityReport) -> tuple[str, ...]:
     if better:
         row = better[0]
         worth = f", worth {row.worth_year:,.0f} {found.currency} a year" if row.worth_year is not None else ""
+        if row.net_year is not None and row.price_year:
+            worth += f" ({row.net_year:,.0f} less its price)"
         lines.append(f"What would help most: {row.label}, {100 * row.tokens:+.1f} % tokens{worth}.")
     if found.short_chance > 0.01:
         lines.append(
@@ -104,9 +106,14 @@ def goodput_assumptions(basis: GoodputBasis, asked: GoodputJob, job: JobCase, on
     else:
         found.append(f"Spares: {section.spare_nodes:,} as stated; its bill of materials buys as many.")
     found.append(
-        "Worth is what the tokens gained cost now, in a year of the job's accelerators; what a change costs is not "
-        "taken off. ByteRobust keeps 2 to 4 machines standing by."
+        "Worth is what the tokens gained cost now, in a year of the job's accelerators; net is less the price of the "
+        "parts a year, without their power, racks and labour. ByteRobust keeps 2 to 4 machines standing by."
     )
+    if any(row in job.units and job.units[row] for row in ("bridge", "link")):
+        found.append(
+            "What a bridge, a second NIC or a second port does to the step itself is not in these changes: `ffplan "
+            "compare` of the two designs has it. A second port is priced as the endpoint links and leaf switches again."
+        )
     if basis.design.compute.accelerator is not None and _domain(basis) > 1:
         found.append(
             "What stops a whole scale-up domain at once (switch tray, backplane, cooling) has no published rate and is "

@@ -37,7 +37,7 @@ def check(examined: Examined) -> Iterator[Finding]:
             f"no spare {listed(none)}: a job waits for the repair of each",
             "give `spare_nodes`, `spare_switches` and `spare_links` under `ownership`, such as 2 %"
             if stated is None
-            else "raise `reliability.spare_nodes`; give `spare_switches` and `spare_links` under `ownership`, such as 2 %",
+            else "raise `reliability.spare_nodes`; give `spare_switches` and `spare_links` under `ownership`",
             severity=Severity.WARNING,
             key=True,
         )

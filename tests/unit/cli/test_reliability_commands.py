@@ -38,7 +38,7 @@ def test_goodput_says_what_is_lost_and_what_helps() -> None:
     assert best["best"] >= max(best.values()) - 1e-12
     assert [row["tokens"] for row in own["levers"]] == sorted((row["tokens"] for row in own["levers"]), reverse=True)
     assert own["levers"][0]["lever"] == "standby"
-    assert own["levers"][0]["worth_year"] > 0
+    assert own["levers"][0]["worth_year"] == own["levers"][0]["net_year"] > 0 == own["levers"][0]["price"]
     assert own["tokens_s_kept"] == pytest.approx(own["tokens_s"] * own["goodput"]["likely"])
     sizes = found["sizes"]
     assert [row["gpus"] for row in sizes] == sorted(row["gpus"] for row in sizes)
@@ -60,6 +60,30 @@ def test_goodput_is_the_effective_time_of_a_run_unless_the_design_states_one(tmp
     assert other["effective"] == 0.9
     ratio = run["cost_per_million_tokens"]["likely"] / other["cost_per_million_tokens"]["likely"]
     assert ratio == pytest.approx(0.9 / kept)
+
+
+def test_a_change_has_the_price_of_its_parts_beside_its_worth() -> None:
+    """3 spare servers of 265,000 USD, 7.5 % off, with 3 % freight and 2 % installation; a year as `cost` has it."""
+    own = report(*QUICK, "--spares", "0")["reliability"]
+    levers = {row["lever"]: row for row in own["levers"]}
+    spares = levers["spares"]
+    cost = report("cost", POD[0], "--draws", "0")
+    shares = {row["input"]: row["likely"] for row in cost["uncertainty"]["inputs"]}
+    each = 265_000 * (1 - shares["discount"]) * (1 + shares["freight"] + shares["installation"])
+    assert spares["price"] == pytest.approx(own["spares_for_99"] * each)
+    assert 0.25 < spares["price_year"] / spares["price"] < 0.45  # four years, with capital and support
+    assert spares["net_year"] == pytest.approx(spares["worth_year"] - spares["price_year"])
+    second = levers["second-port"]
+    lines = {line["kind"]: line for line in cost["bom"]["lines"]}
+    links, leaf = lines["endpoint-links"]["total"], lines["switches"]["unit_price"]
+    fabric = links + 32 * leaf  # 32 leaf switches
+    assert second["price"] == pytest.approx(fabric * each / 265_000)
+    for name in ("monitor", "reschedule", "links", "in-memory"):
+        assert levers[name]["price"] is levers[name]["net_year"] is None
+        assert levers[name]["unpriced"]
+    rented = report("goodput", "tpu-v6e-pod", "--model", "llama3-8b", "--draws", "0")["reliability"]
+    port = next(row for row in rented["levers"] if row["lever"] == "second-port")
+    assert (port["price"], port["unpriced"]) == (None, "the fleet is rented")
 
 
 def test_a_design_may_state_its_stragglers(tmp_path: Path) -> None:
