@@ -14,7 +14,16 @@ from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 from ffplan.inputs.quantities import Duration
 
 Unit = Literal[
-    "accelerator", "node", "nic", "endpoint-link", "inter-switch-link", "leaf-switch", "upper-switch", "bridge", "job"
+    "accelerator",
+    "node",
+    "nic",
+    "endpoint-link",
+    "inter-switch-link",
+    "leaf-switch",
+    "upper-switch",
+    "bridge",
+    "scale-up-domain",
+    "job",
 ]
 """What a rate is over: a hazard strikes each of them alike."""
 EventCount = Annotated[int, Field(ge=0, le=10_000_000_000)]
@@ -191,6 +200,17 @@ class StorageTier(Frozen):
     """Write rate for them together [GB/s]."""
 
 
+class DomainPart(Frozen):
+    """A part whose failure takes every node of a scale-up domain out, such as a switch tray of its rack."""
+
+    label: Text
+    """Its name for people."""
+    repair: SecondsEstimate
+    """Until the domain is back [s]."""
+    rate: PlainEstimate | None = None
+    """Events a year of one domain [1/year]; not counted where neither this nor the design has it."""
+
+
 class ReliabilityProfile(Part):
     """Rates of failures, and the times of what follows."""
 
@@ -199,6 +219,10 @@ class ReliabilityProfile(Part):
     kind: Literal["reliability"]
     hazards: Annotated[dict[Identifier, Hazard], Field(min_length=1)]
     """Kinds of failure."""
+    domain_parts: dict[Identifier, DomainPart] = Field(default_factory=dict)
+    """Parts that take a scale-up domain of several nodes out."""
+    tray_swap: SecondsEstimate | None = None
+    """Until a spare stands in for a node of such a domain, where no whole domain is spare [s]; at once if omitted."""
     fleet: PlainEstimate
     """Rates of a fleet over those of the hazards: how well it is run, how old it is [1]."""
     relative: dict[Identifier, PlainEstimate] = Field(default_factory=dict)

@@ -295,8 +295,8 @@ _ROWS = (
     ),
     (
         "design-reliability",
-        "Checkpoints cannot be as often as the design has them, or it has two numbers of spare nodes",
-        "A save must end before the next begins; goodput and bill rest on one number of spares.",
+        "Checkpoints, spare nodes or failures of racks cannot be as the design has them",
+        "A save must end before the next begins; goodput and bill rest on one number of spares; only racks fail whole.",
         "reliability: {checkpoint_interval: 1 ms}",
         "Write a longer interval, or leave it out: the best is found. State spare nodes in one place.",
     ),

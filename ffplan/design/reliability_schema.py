@@ -24,6 +24,10 @@ class Reliability(Frozen):
     stragglers: ShareEstimate | None = None
     """Rate that slow workers take of a job beyond what its step time has of them, of any size, in place of the
     profile's [1]. Step times are calibrated on published runs, whose own stragglers they have."""
+    domain_failures: dict[Identifier, PlainEstimate] = Field(default_factory=dict)
+    """Failures a year of one scale-up domain of several nodes that take all of them out, by part, such as
+    `switch-tray` and `backplane`, in place of the profile's [1/year]. Sources publish none: without it they are not
+    counted."""
     checkpoints: Checkpointing = "asynchronous"
     """`asynchronous`: a job stops for the copy into host memory alone. `synchronous`: it stops until storage has all.
     `in-memory`: as asynchronous, with a copy of every checkpoint in the memory of another node, and some in storage."""

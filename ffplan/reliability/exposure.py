@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import Number, maximum
+from ffplan.base.array_math import Number, ceil_div, maximum
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 
@@ -36,6 +36,12 @@ def bridges_per_node(design: ResolvedDesign) -> int:
     return len(getattr(server.nvlink, "pairs", None) or ())
 
 
+def domain_nodes(design: ResolvedDesign) -> int:
+    """Return the nodes that a scale-up switch joins [1]; 1 where it joins those of one node, or none."""
+    server = design.compute.server
+    return server.nvlink.nodes if isinstance(server, Server) and server.nvlink is not None else 1
+
+
 def job_units(design: ResolvedDesign, plan: FabricPlan, nodes: Number) -> JobUnits:
     """Return the units that jobs use.
 
@@ -46,13 +52,13 @@ def job_units(design: ResolvedDesign, plan: FabricPlan, nodes: Number) -> JobUni
 
     Equation:
         accelerators, NICs, bridges and endpoint links by node; leaf switches, links between switches and the other
-        switches in proportion to the compute nodes, at least one leaf
+        switches in proportion to the compute nodes, at least one leaf; scale-up domains of several nodes, rounded up
 
     Source:
         Counts of the design.
     """
     group = design.compute
-    part = nodes / group.group.count
+    part, domain = nodes / group.group.count, domain_nodes(design)
     nics = len(group.fabric_nics)
     leaves = sum(plan.switches_by_role.get(role, 0) for role in EDGE_ROLES)
     upper = plan.switches - leaves
@@ -66,6 +72,7 @@ def job_units(design: ResolvedDesign, plan: FabricPlan, nodes: Number) -> JobUni
         "upper-switch": part * upper,
         "inter-switch-link": part * inter,
         "bridge": nodes * bridges_per_node(design),
+        "scale-up-domain": ceil_div(nodes, domain) if domain > 1 else 0.0 * nodes,
         "job": 0.0 * nodes + 1.0,
     }
     survives = {}

@@ -12,7 +12,7 @@ from ffplan.base.elementary import log2
 from ffplan.base.record import record
 from ffplan.reliability.checkpoint import TwoLevels, goodput, losses, optimum, two_level_goodput
 from ffplan.reliability.hazards import YEAR_S, event_rates, interruptions
-from ffplan.reliability.spares import Shortage, kept_rate, nodes_in_repair, shortage
+from ffplan.reliability.spares import Shortage, domain_shortage, kept_rate, nodes_in_repair, shortage, swapped
 from ffplan.reliability.storage import transfer_seconds, with_nics
 
 if TYPE_CHECKING:
@@ -52,6 +52,12 @@ class JobCase:
     shrinks: bool
     interval: float | None = None
     """Work between two checkpoints [s]; the best if None."""
+    drains: frozenset[str] = frozenset()
+    """Hazards that take a whole scale-up domain out."""
+    domain_nodes: int = 1
+    """Nodes of a scale-up domain [1]."""
+    swaps: bool = False
+    """A spare node is carried into its domain before it stands in, unless a whole domain is spare."""
 
 
 @record
@@ -95,6 +101,8 @@ class JobOutcome:
     """Where the rest goes, to first order [1]."""
     in_repair: Number
     """Nodes in repair at any time [1]."""
+    domains_in_repair: Number
+    """Scale-up domains in repair at any time [1]."""
     short: Shortage
     kept: Number
     """Part of the rate that is left beside missing nodes [1]."""
@@ -178,6 +186,26 @@ def _two_levels(
     )
 
 
+def _interruptions(job: JobCase, v: Values, rates: dict[str, Number]) -> dict[str, Number]:
+    stops = {name: v[f"stops.{name}"] * (0.0 if name in job.survives else 1.0) for name in job.units}
+    return {name: interruptions({name: job.units[name]}, rates, stops) for name in job.units}
+
+
+def _shortage(job: JobCase, v: Values, rates: dict[str, Number]) -> tuple[Number, Number, Shortage]:
+    """Return nodes in repair, scale-up domains in repair, and what the job lacks of them."""
+    removed = sum(job.units[name] * rates[name] * v[f"removes.{name}"] for name in job.units)
+    repair = nodes_in_repair(removed / YEAR_S, v["repair"])
+    domains: Number = 0.0
+    for name in job.drains:
+        domains = domains + nodes_in_repair(job.units[name] * rates[name] / YEAR_S, v[f"drain.{name}"])
+    found = (
+        domain_shortage(repair, domains, job.spares, job.domain_nodes) if job.drains else shortage(repair, job.spares)
+    )
+    if job.swaps and 0 < job.spares < job.domain_nodes:
+        found = swapped(found, nodes_in_repair(removed / YEAR_S, v["tray_swap"]))
+    return repair, domains, found
+
+
 def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     """Return what failures, checkpoints and restarts leave of a job.
 
@@ -197,8 +225,7 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
         Daly 2006, equation 20, with ByteRobust's and 3FS's times.
     """
     rates = hazard_rates(job, v)
-    stops = {name: v[f"stops.{name}"] * (0.0 if name in job.survives else 1.0) for name in job.units}
-    by_hazard = {name: interruptions({name: job.units[name]}, rates, stops) for name in job.units}
+    by_hazard = _interruptions(job, v, rates)
     mtbf = 1 / sum(by_hazard.values())
     size = job.parameters * v["checkpoint_bytes"]
     copy = size / (job.nodes * job.copy_gbyte_s * 1e9) if job.copy_gbyte_s else size * 0.0
@@ -208,8 +235,7 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     save = copy + v["pause"] + (persist if synchronous else 0.0)
     behind = persist * (0.0 if synchronous else 1.0)
     restart = restart_seconds(job, v, load)
-    interval = optimum(save, mtbf) if job.interval is None else job.interval
-    interval = np.maximum(interval, behind)
+    interval = np.maximum(optimum(save, mtbf) if job.interval is None else job.interval, behind)
     ettr = goodput(interval, save, mtbf, restart + behind)
     parts = losses(interval, save, mtbf, restart + behind)
     memory = None
@@ -221,10 +247,8 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
         found = _two_levels(memory, save, mtbf, 1 - v["together"], job.interval)
         ettr, parts, interval, behind = found.goodput, found.parts, found.interval, to_peer
         memory = replace(memory, every=found.every)
-    removed = sum(job.units[name] * rates[name] * v[f"removes.{name}"] for name in job.units)
-    repair = nodes_in_repair(removed / YEAR_S, v["repair"])
-    short = shortage(repair, job.spares)
-    kept = kept_rate(short, job.nodes, job.replica_nodes, shrinks=job.shrinks)
+    repair, domains, short = _shortage(job, v, rates)
+    kept = kept_rate(short, job.nodes, job.replica_nodes, shrinks=job.shrinks, domain_nodes=job.domain_nodes)
     return JobOutcome(
         mtbf_s=mtbf,
         by_hazard=by_hazard,
@@ -239,6 +263,7 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
         ettr=ettr,
         parts=parts,
         in_repair=repair,
+        domains_in_repair=domains,
         short=short,
         kept=kept,
         stragglers=v["stragglers"],

@@ -5,6 +5,7 @@ It is the second opinion on `reliability.job`: it draws failures one by one and 
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +57,12 @@ class SimulatedJob:
     spares: int
     replica_nodes: float
     shrinks: bool
+    drains: dict[str, float] = field(default_factory=dict)
+    """Hazards that take a whole scale-up domain out, with its repair [s]."""
+    domain_nodes: int = 1
+    """Nodes of a scale-up domain [1]."""
+    swap_s: float = 0.0
+    """Until a spare node is in its place [s]; 0 where it is at once, or there is none."""
     pace: float = 1.0
     """Part of its rate that stragglers leave [1]."""
     memory: SimulatedMemory | None = None
@@ -119,7 +126,7 @@ class _Run:
         self.names = list(job.rates)
         self.weights: Floats = np.array([job.rates[name] for name in self.names])
         self.rate = float(self.weights.sum())
-        self.down = 0
+        self.down = self.domains = self.swapping = 0
         self.kept = 0.0
         self.unsafe = 0.0
         """Kept work that memory has and storage has not [s]."""
@@ -132,9 +139,17 @@ class _Run:
         """Start of the stretch that runs, and its paces; None in a restart."""
 
     @property
+    def lacks(self) -> tuple[int, int]:
+        """Nodes and whole scale-up domains that the job lacks."""
+        whole = self.job.spares // self.job.domain_nodes
+        left = self.job.spares - self.job.domain_nodes * min(self.domains, whole)
+        return max(self.down - left, 0) + self.swapping, max(self.domains - whole, 0)
+
+    @property
     def missing(self) -> int:
-        """Nodes that the job lacks."""
-        return max(self.down - self.job.spares, 0)
+        """Nodes that the job lacks, those of domains among them."""
+        nodes, domains = self.lacks
+        return nodes + domains * self.job.domain_nodes
 
     @property
     def pace(self) -> float:
@@ -143,21 +158,49 @@ class _Run:
             return self.job.pace
         if not self.job.shrinks:
             return 0.0
-        return self.job.pace * max(0.0, 1.0 - self.missing * self.job.replica_nodes / self.job.nodes)
+        nodes, domains = self.lacks
+        stopped = nodes * self.job.replica_nodes + domains * max(self.job.replica_nodes, self.job.domain_nodes)
+        return self.job.pace * max(0.0, 1.0 - stopped / self.job.nodes)
+
+    def back(self) -> None:
+        """Say that something is back."""
+        self.repaired.succeed()
+        self.repaired = self.env.event()
 
     def repair(self) -> Generator[Any, Any, None]:
         """Bring a node back."""
         yield self.env.timeout(self.random.exponential(self.job.repair_s))
         self.down -= 1
-        self.repaired.succeed()
-        self.repaired = self.env.event()
+        self.back()
+
+    def swap(self) -> Generator[Any, Any, None]:
+        """Carry a spare node to its place."""
+        yield self.env.timeout(self.random.exponential(self.job.swap_s))
+        self.swapping -= 1
+        self.back()
+
+    def drained(self, seconds: float) -> Generator[Any, Any, None]:
+        """Bring a scale-up domain back."""
+        yield self.env.timeout(self.random.exponential(seconds))
+        self.domains -= 1
+        self.back()
+
+    def take_out(self) -> None:
+        """Take a node out."""
+        self.down += 1
+        self.env.process(self.repair())
+        if self.job.swap_s:
+            self.swapping += 1
+            self.env.process(self.swap())
 
     def strike(self) -> tuple[str, bool]:
         """Draw what fails, take its node out where it does that; return its name, and whether memory has a copy."""
         name = self.names[int(self.random.choice(len(self.names), p=self.weights / self.rate))]
         if self.random.random() < self.job.removes[name]:
-            self.down += 1
-            self.env.process(self.repair())
+            self.take_out()
+        if name in self.job.drains:
+            self.domains += 1
+            self.env.process(self.drained(self.job.drains[name]))
         self.count += 1
         memory = self.job.memory
         return name, memory is not None and float(self.random.random()) >= memory.together
@@ -253,8 +296,7 @@ class _Run:
         """Take nodes out by failures that stop nothing."""
         while True:
             yield self.env.timeout(self.random.exponential(1 / rate))
-            self.down += 1
-            self.env.process(self.repair())
+            self.take_out()
             if self.stretch is not None:
                 self.stretch[1].append((self.env.now - self.stretch[0], self.pace))
 

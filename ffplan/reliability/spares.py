@@ -10,6 +10,7 @@ from ffplan.base.array_math import Number
 from ffplan.base.elementary import exp
 from ffplan.base.record import record
 from ffplan.reliability.poisson import log_weights, probabilities
+from ffplan.reliability.spare_count import enough
 
 POINTS = 48
 """Points on which a shortage is worked out where there are many expected values [1]."""
@@ -25,6 +26,8 @@ class Shortage:
     """Nodes that it lacks in the mean over all time [1]."""
     waiting: Number
     """Part of the time that a job which waits for its nodes stands still [1]."""
+    domains: Number = 0.0
+    """Whole scale-up domains that it lacks besides, in the mean [1]."""
 
 
 def nodes_in_repair(removals: Any, repair: Any) -> Number:
@@ -85,7 +88,69 @@ def shortage(down: Any, spares: int) -> Shortage:
     return Shortage(found[..., 0], found[..., 1], found[..., 2])
 
 
-def kept_rate(short: Shortage, nodes: Any, replica_nodes: Any, *, shrinks: bool) -> Number:
+def domain_shortage(down: Any, domains: Any, spares: int, domain_nodes: int) -> Shortage:
+    """Return how often a job lacks nodes, where whole scale-up domains fail too.
+
+    Args:
+        down: expected nodes in repair [1], any shape.
+        domains: expected domains in repair [1], same shape.
+        spares: nodes that can stand in [1].
+        domain_nodes: nodes of a domain [1].
+
+    Equation:
+        with s = spares, n = nodes of a domain, r = floor(s / n) whole domains among the spares, Y Poisson: sum over y
+        <= r of P(Y = y) shortage(down, s - n y), and P(Y > r) with shortage(down, s - n r) and E[max(Y - r, 0)] domains
+        besides; waiting: the states with one node or domain too many, over those and the states without
+
+    Source:
+        Conditioning on the domains in repair; spare nodes that are no whole domain cannot stand in for one. Waiting is
+        Erlang's loss of two classes, since nothing fails while the job stands: 1 / (1 + a + b) without spares.
+    """
+    mean = np.asarray(domains, dtype=float)
+    whole = spares // domain_nodes
+    most = min(whole, enough(float(mean.max()), 1 - 1e-12))
+    chance, missing, up, edge = 0.0, 0.0, 0.0, 0.0
+    rest: Any = 1.0
+    found = shortage(down, spares)
+    weight: Any = exp(-mean)
+    for number in range(most + 1):
+        found = shortage(down, spares - domain_nodes * number)
+        runs = weight * (1 - found.chance)
+        chance, missing = chance + weight * found.chance, missing + weight * found.missing
+        up, edge = up + runs, edge + runs * found.waiting / (1 - found.waiting)
+        rest, weight = rest - weight, weight * mean / (number + 1)
+    rest = np.maximum(rest, 0.0)
+    edge = edge + weight * (1 - found.chance)  # the weight of one domain more
+    return Shortage(
+        chance=chance + rest,
+        missing=missing + rest * found.missing,
+        waiting=1 - up / (up + edge),
+        domains=shortage(domains, whole).missing,
+    )
+
+
+def swapped(short: Shortage, swapping: Any) -> Shortage:
+    """Return a shortage where nodes lack until a spare is in their place too.
+
+    Args:
+        short: the shortage beside it.
+        swapping: expected nodes that wait for their spare [1].
+
+    Equation:
+        P = 1 - (1 - P) exp(-b); missing + b; waiting = 1 - 1 / (1 / (1 - w) + b)
+
+    Source:
+        The chance that none is being swapped; Erlang's loss, as in `domain_shortage`.
+    """
+    return Shortage(
+        chance=1 - (1 - short.chance) * exp(-np.asarray(swapping, dtype=float)),
+        missing=short.missing + swapping,
+        waiting=1 - 1 / (1 / (1 - short.waiting) + swapping),
+        domains=short.domains,
+    )
+
+
+def kept_rate(short: Shortage, nodes: Any, replica_nodes: Any, *, shrinks: bool, domain_nodes: int = 1) -> Number:
     """Return the part of its rate that a job keeps beside its shortage of nodes.
 
     Args:
@@ -93,12 +158,14 @@ def kept_rate(short: Shortage, nodes: Any, replica_nodes: Any, *, shrinks: bool)
         nodes: nodes of the job [1].
         replica_nodes: nodes that stop with one of them: those of a data-parallel replica [1].
         shrinks: the job goes on without the replicas that lack a node; otherwise it waits.
+        domain_nodes: nodes of a scale-up domain [1].
 
     Returns:
         [1], broadcast shape.
 
     Equation:
-        waiting: 1 - part of the time that it stands still; shrinking: the greater of that and 1 - E[missing] r / N
+        waiting: 1 - part of the time that it stands still; shrinking: the greater of that and 1 - (E[missing] r +
+        E[domains] max(r, nodes of a domain)) / N
 
     Source:
         Definition; every missing node is taken to stop a replica of its own.
@@ -106,5 +173,7 @@ def kept_rate(short: Shortage, nodes: Any, replica_nodes: Any, *, shrinks: bool)
     waits = 1 - short.waiting
     if not shrinks:
         return waits
-    found: Number = np.maximum(waits, 1 - short.missing * replica_nodes / nodes)
+    found: Number = np.maximum(
+        waits, 1 - (short.missing * replica_nodes + short.domains * np.maximum(replica_nodes, domain_nodes)) / nodes
+    )
     return found

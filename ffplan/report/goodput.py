@@ -80,6 +80,26 @@ def _job(found: ReliabilityReport) -> list[Block]:
     ]
 
 
+def _domain(found: ReliabilityReport) -> list[Block]:
+    own = found.domain
+    if own is None:
+        return []
+    rows = tuple(
+        (
+            row.label,
+            f"{span(row.repair_low_s)} to {span(row.repair_high_s)}",
+            "not counted" if row.per_year is None else _rate(row.per_year),
+        )
+        for row in own.parts
+    )
+    title = f"What takes a whole domain out: {plural(own.nodes, 'node')}, {plural(own.accelerators, 'accelerator')}"
+    spare = plural(own.spares, "domain")
+    words = [f"{plural(own.domains, 'domain')}, {number(own.in_repair, 2)} in repair; {spare} among the spares."]
+    if own.swap_s is not None:
+        words.append(f"A spare node is in the place of a lost one after {span(own.swap_s)}.")
+    return [Grid(title, rows, ("part", "repair", "a year of one")), Remarks(tuple(words))]
+
+
 def _hazards(found: ReliabilityReport) -> Grid:
     rows = tuple(
         (
@@ -187,7 +207,8 @@ def simulation_blocks(found: SimulationReport) -> list[Block]:
 
 def _body(report: GoodputReport) -> Body:
     found = report.reliability
-    blocks: list[Block] = [Remarks(report.headline), *_job(found), _hazards(found), _intervals(found)]
+    blocks: list[Block] = [Remarks(report.headline), *_job(found), _hazards(found), *_domain(found)]
+    blocks.append(_intervals(found))
     blocks += [*_levers(found), _sizes(report)]
     if any(row.beyond for row in report.sizes):
         blocks.append(Remarks(("* larger than the design: its parts in proportion, its storage as it is.",)))

@@ -128,6 +128,46 @@ class LeverRow:
 
 
 @record
+class DomainPartRow:
+    """A part whose failure takes a whole scale-up domain out."""
+
+    part: str
+    """Its name in the profile."""
+    label: str
+    """For people."""
+    repair_s: float
+    """Until the domain is back, likely [s]."""
+    repair_low_s: float
+    """Shortest published [s]."""
+    repair_high_s: float
+    """Longest published [s]."""
+    per_year: float | None
+    """Failures a year of one domain [1/year]; null where no source and no design states it: it is not counted."""
+
+
+@record
+class DomainReport:
+    """Scale-up domains of several nodes, such as racks: what one failure can take at once."""
+
+    nodes: int
+    """Nodes of a domain."""
+    accelerators: int
+    """Accelerators of a domain: the blast radius of its parts."""
+    domains: int
+    """Domains that the job spans."""
+    parts: tuple[DomainPartRow, ...]
+    """Parts that take a domain out."""
+    in_repair: float
+    """Domains in repair at any time, of the parts that are counted [1]."""
+    spares: int
+    """Whole domains among the spare nodes [1]."""
+    lacking: float
+    """Domains that the job lacks in the mean [1]."""
+    swap_s: float | None
+    """Until a spare node is in the place of a lost one [s]; null where a whole domain is spare, or no node is."""
+
+
+@record
 class Lost:
     """Where the time goes, to first order."""
 
@@ -185,6 +225,8 @@ class ReliabilityReport:
     """Nodes in repair at any time [1]."""
     spares: int
     """Nodes that can stand in [1]."""
+    domain: DomainReport | None
+    """Scale-up domains; null where one is a node or less."""
     short_chance: float
     """Part of the time in which the job lacks a node [1]."""
     spares_for_99: int

@@ -30,6 +30,7 @@ from ffplan.studies.goodput_parts import (
     DAY,
     HOUR,
     checkpoint_report,
+    domain_report,
     hazard_rows,
     interval_rows,
     size_rows,
@@ -87,6 +88,7 @@ def _reliability(
         ),
         nodes_in_repair=float(one.in_repair),
         spares=job.spares,
+        domain=domain_report(basis, job, one),
         short_chance=float(one.short.chance),
         spares_for_99=enough(float(one.in_repair), 0.99),
         silent_per_year=found,
@@ -206,4 +208,6 @@ def _used(item: Input, job: JobCase) -> bool:
     kind, _, name = item.name.partition(".")
     if kind in ("rate", "stops", "removes"):
         return bool(job.units.get(name))
+    if item.name == "tray_swap":
+        return job.swaps and 0 < job.spares < job.domain_nodes
     return item.name not in ("reschedule", "standby") or item.name == job.restart

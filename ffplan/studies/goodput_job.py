@@ -13,7 +13,7 @@ from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely
 from ffplan.fabric.sizing.link_cuts import zones_of
 from ffplan.node.host_copies import host_copies
-from ffplan.reliability.exposure import OF_NODES, job_units
+from ffplan.reliability.exposure import OF_NODES, domain_nodes, job_units
 from ffplan.reliability.job import JobCase, JobOutcome, job_outcome
 from ffplan.reliability.storage import with_nics
 from ffplan.results.training import TrainReport
@@ -77,6 +77,7 @@ def job_on(basis: GoodputBasis, gpus: int, parameters: float, replica: int = 1) 
     # storage on a network of its own stands in no zone of the fabric
     part = 1.0 if design.side_by_side or storage is None or not storage.planned else part
     copies = host_copies(node_of(design))
+    domain = domain_nodes(design)
     return JobCase(
         gpus=gpus,
         nodes=nodes,
@@ -96,6 +97,9 @@ def job_on(basis: GoodputBasis, gpus: int, parameters: float, replica: int = 1) 
         restart=section.restart if section.restart != "standby" or spares_of(basis, nodes) else "requeue",
         shrinks=section.short_of_nodes == "shrink",
         interval=section.checkpoint_interval,
+        drains=frozenset(basis.hazards.drains),
+        domain_nodes=domain,
+        swaps=domain > 1 and basis.hazards.profile.tray_swap is not None,
     )
 
 

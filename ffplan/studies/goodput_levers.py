@@ -110,6 +110,17 @@ def _levers(basis: GoodputBasis, job: JobCase, outcome: JobOutcome, money: JobMo
     yield from _restarts(basis, job)
     yield from _checkpoints(job, money)
     yield from _fabric(basis, job, money)
+    if job.domain_nodes > 1 and (job.drains or job.swaps):
+        size = job.domain_nodes
+        whole = size * max(1, enough(float(outcome.domains_in_repair), 0.99))
+        if whole + job.spares % size > job.spares:
+            wanted = whole + job.spares % size
+            yield Lever(
+                name="spare-domain",
+                words=f"{wanted // size:,} whole spare domain{'s' if wanted >= 2 * size else ''}",
+                job=replace(job, spares=wanted),
+                parts={basis.design.compute.server.id: float(wanted - job.spares)},
+            )
     spares = enough(float(outcome.in_repair), 0.99)
     if spares > job.spares:
         parts = {basis.design.compute.server.id: float(spares - job.spares)}

@@ -58,6 +58,38 @@ def hazard_rows(
     return tuple(sorted(rows, key=lambda row: -row.share))
 
 
+def domain_report(basis: GoodputBasis, job: JobCase, outcome: JobOutcome) -> out.DomainReport | None:
+    """Return the scale-up domains of the job; None where one is a node or less."""
+    if job.domain_nodes < 2:
+        return None
+    hazards, swap = basis.hazards, basis.hazards.profile.tray_swap
+    rows = []
+    for name, part in hazards.profile.domain_parts.items():
+        low, high = (float(end) for end in part.repair.range)
+        rate = hazards.drains.get(name)
+        rows.append(
+            out.DomainPartRow(
+                part=name,
+                label=part.label,
+                repair_s=float(part.repair.value),
+                repair_low_s=low,
+                repair_high_s=high,
+                per_year=float(rate.value) if rate is not None else None,
+            )
+        )
+    carried = job.swaps and 0 < job.spares < job.domain_nodes
+    return out.DomainReport(
+        nodes=job.domain_nodes,
+        accelerators=job.domain_nodes * basis.design.compute.accelerators_per_node,
+        domains=-(-int(job.nodes) // job.domain_nodes),
+        parts=tuple(rows),
+        in_repair=float(outcome.domains_in_repair),
+        spares=job.spares // job.domain_nodes,
+        lacking=float(outcome.short.domains),
+        swap_s=float(swap.value) if swap is not None and carried else None,
+    )
+
+
 def checkpoint_report(job: JobCase, outcome: JobOutcome) -> out.CheckpointReport:
     """Return a checkpoint of the job."""
     save = float(outcome.persist_s)

@@ -88,6 +88,9 @@ def simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
         replica_nodes=job.replica_nodes,
         shrinks=job.shrinks,
         pace=1 - float(one.stragglers),
+        drains={name: float(v[f"drain.{name}"]) for name in job.drains if name in stopping},
+        domain_nodes=job.domain_nodes,
+        swap_s=float(v["tray_swap"]) if job.swaps and 0 < job.spares < job.domain_nodes else 0.0,
         memory=None
         if one.memory is None
         else SimulatedMemory(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, number, percent, plural, span
-from ffplan.catalog.parts import Server
 from ffplan.studies.storage_basis import stood_in
 
 if TYPE_CHECKING:
@@ -55,7 +54,12 @@ def goodput_headline(found: ReliabilityReport) -> tuple[str, ...]:
         if row.net_year is not None and row.price_year:
             worth += f" ({row.net_year:,.0f} less its price)"
         lines.append(f"What would help most: {row.label}, {100 * row.tokens:+.1f} % tokens{worth}.")
-    if found.short_chance > 0.01:
+    if found.short_chance > 0.01 and found.domain is not None and found.spares_for_99 <= found.spares:
+        lines.append(
+            f"It lacks a node {percent(found.short_chance)} of the time, until a spare is in its place or a rack is back; "
+            f"{plural(found.domain.spares + 1, 'whole spare domain')} would do without."
+        )
+    elif found.short_chance > 0.01:
         lines.append(
             f"It lacks a node {percent(found.short_chance)} of the time; {plural(found.spares_for_99, 'spare')} would "
             f"make that 1 %, and there {'is' if found.spares == 1 else 'are'} {found.spares:,}."
@@ -63,10 +67,23 @@ def goodput_headline(found: ReliabilityReport) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _domain(basis: GoodputBasis) -> int:
-    """Return the nodes that a scale-up switch joins [1]."""
-    server = basis.design.compute.server
-    return server.nvlink.nodes if isinstance(server, Server) and server.nvlink is not None else 1
+def _domains(basis: GoodputBasis, job: JobCase) -> list[str]:
+    """Return what is taken of scale-up domains of several nodes, in sentences."""
+    if job.domain_nodes < 2:
+        return []
+    parts, counted = basis.hazards.profile.domain_parts, basis.hazards.drains
+    found = []
+    silent = [part.label for name, part in parts.items() if name not in counted]
+    if silent or not parts:
+        found.append(
+            f"What stops a whole scale-up domain at once ({listed(silent) or 'switch tray, backplane'}) has no "
+            "published rate and is not counted: expect less, or state it in `reliability.domain_failures`."
+        )
+    if counted:
+        found.append(
+            "A domain in repair is replaced by a whole spare one alone; single spare nodes cannot stand in for it."
+        )
+    return found
 
 
 def _stragglers(basis: GoodputBasis, gpus: int) -> str:
@@ -114,11 +131,7 @@ def goodput_assumptions(basis: GoodputBasis, asked: GoodputJob, job: JobCase, on
             "What a bridge, a second NIC or a second port does to the step itself is not in these changes: `ffplan "
             "compare` of the two designs has it. A second port is priced as the endpoint links and leaf switches again."
         )
-    if basis.design.compute.accelerator is not None and _domain(basis) > 1:
-        found.append(
-            "What stops a whole scale-up domain at once (switch tray, backplane, cooling) has no published rate and is "
-            "left out: expect less."
-        )
+    found += _domains(basis, job)
     if asked.report is None:
         found.append(f"The job is not timed ({asked.untimed}); a replica is taken to be one node.")
     if storage is None:

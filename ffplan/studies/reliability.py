@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
+from ffplan.catalog.ownership import PlainEstimate, ShareEstimate
 from ffplan.catalog.reliability import FailureStudy, ReliabilityProfile
 from ffplan.design.reliability_schema import Reliability
 from ffplan.inputs.document import Document
+from ffplan.inputs.suggest import did_you_mean
+from ffplan.reliability.exposure import domain_nodes
 from ffplan.reliability.hazards import CountedRate, HazardRate, counted_rate, hazard_rate
 
 if TYPE_CHECKING:
@@ -31,6 +34,8 @@ class Hazards:
     rates: tuple[HazardRate, ...]
     silent: CountedRate
     """Silent corruptions found, of one accelerator."""
+    drains: dict[str, PlainEstimate]
+    """Rates of parts that take a scale-up domain out, by hazard; those that are counted [1/year]."""
 
 
 def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
@@ -41,7 +46,8 @@ def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
         catalog: where its profile and studies are looked up.
 
     Raises:
-        InputError: where there is no such profile, or a hazard counts what its study has not.
+        InputError: where there is no such profile, a hazard counts what its study has not, or the design states
+            failures of scale-up domains that it does not have.
     """
     section = design.reliability or Reliability()
     path = ("reliability", "profile") if design.reliability is not None else ()
@@ -61,7 +67,50 @@ def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
     counted = profile.silent_rate
     silent_study = _study(counted, catalog, document, ("silent_rate",))
     silent = counted_rate(silent_study, tuple(counted.events), counted.over)
-    return Hazards(section=section, profile=profile, document=document, rates=tuple(found), silent=silent)
+    drains = _drains(design, profile, section)
+    found += [_drain_rate(name, profile, rate) for name, rate in drains.items()]
+    return Hazards(
+        section=section, profile=profile, document=document, rates=tuple(found), silent=silent, drains=drains
+    )
+
+
+def _drains(design: ResolvedDesign, profile: ReliabilityProfile, section: Reliability) -> dict[str, PlainEstimate]:
+    """Return the rates of parts that take a whole scale-up domain out, where the design or the profile has one.
+
+    Raises:
+        InputError: at a part that the profile does not have, or of a design without such domains.
+    """
+    several = domain_nodes(design) > 1
+    for name in section.domain_failures:
+        path = ("reliability", "domain_failures", name)
+        if not several:
+            message = "the scale-up domain of the design's nodes is one node or less: its failures are the node's"
+            raise InputError(
+                design.document.finding("design-reliability", path, message, "leave `domain_failures` out")
+            )
+        if name not in profile.domain_parts:
+            message = f"`{profile.id}` has no part `{name}` that takes a scale-up domain out"
+            remedy = did_you_mean(name, profile.domain_parts, what="part")
+            raise InputError(design.document.finding("design-reliability", path, message, remedy))
+    if not several:
+        return {}
+    usual = {name: part.rate for name, part in profile.domain_parts.items()}
+    both = {name: section.domain_failures.get(name, rate) for name, rate in usual.items()}
+    return {name: rate for name, rate in both.items() if rate is not None}
+
+
+def _drain_rate(name: str, profile: ReliabilityProfile, rate: PlainEstimate) -> HazardRate:
+    """Return the rate of a part that takes a domain out; its nodes are counted as a domain's, not one by one."""
+    basis = "a rate of the profile" if rate.source in profile.sources else "the design"
+    return HazardRate(
+        name=name,
+        label=profile.domain_parts[name].label,
+        unit="scale-up-domain",
+        rate=CountedRate(per_year=float(rate.value), events=None, exposure_years=None, others=rate.range, basis=basis),
+        stops=ShareEstimate(value=1.0),
+        removes=ShareEstimate(value=0.0),
+        spreads=False,
+    )
 
 
 def _study(counted: Counted, catalog: Catalog, document: Document, path: tuple[str, ...]) -> FailureStudy:
@@ -79,8 +128,6 @@ def _study(counted: Counted, catalog: Catalog, document: Document, path: tuple[s
 
 def _gaps(study: FailureStudy, counted: Counted, document: Document, path: tuple[str, ...]) -> Iterator[Finding]:
     """Yield what a study lacks of what is counted."""
-    from ffplan.inputs.suggest import did_you_mean
-
     for position, event in enumerate(counted.events):
         if event not in study.events:
             remedy = did_you_mean(event, study.events, what="class")

@@ -28,6 +28,7 @@ TIMES: dict[str, tuple[str, str]] = {
     "storage_efficiency": ("storage service over its NICs", "1"),
 }
 """Inputs of a profile beside its rates: label and unit."""
+A_YEAR = "events a year of one scale-up domain"
 PARTS = ("hangs", "reschedule", "standby", "together", "storage_efficiency")
 """Inputs that are parts of a whole."""
 
@@ -98,7 +99,17 @@ def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -
     """
     profile = hazards.profile
     found = []
+    for name, drain in hazards.drains.items():
+        part = profile.domain_parts[name]
+        found.append(estimate_input(f"rate.{name}", f"rate of {part.label}", A_YEAR, drain, profile))
+        found.append(estimate_input(f"drain.{name}", f"repair: {part.label}", "s", part.repair, profile))
+        found += [_fixed(f"stops.{name}", part.label, "1", 1.0), _fixed(f"removes.{name}", part.label, "1", 0.0)]
+    if profile.tray_swap is not None:
+        label = "until a spare is in the place of a node of a scale-up domain"
+        found.append(estimate_input("tray_swap", label, "s", profile.tray_swap, profile))
     for rate in hazards.rates:
+        if rate.name in hazards.drains:
+            continue
         hazard = profile.hazards[rate.name]
         found.append(_rate_input(rate, hazard, profile))
         for name, figure in (("stops", rate.stops), ("removes", rate.removes)):
@@ -124,7 +135,7 @@ def _stragglers(hazards: Hazards, gpus: float) -> Input:
     profile, own = hazards.profile, hazards.section.stragglers
     least = profile.stragglers_from.value if profile.stragglers_from else 0
     usual = profile.stragglers if gpus >= least else None
-    label = "rate that stragglers take, beyond those of step times"
+    label = "rate that stragglers take"
     if own is None and usual is None:
         return _fixed("stragglers", label, "1", 0.0)
     figure = own if own is not None else usual

@@ -62,6 +62,50 @@ def test_goodput_is_the_effective_time_of_a_run_unless_the_design_states_one(tmp
     assert ratio == pytest.approx(0.9 / kept)
 
 
+def test_a_rack_that_fails_whole_is_counted_where_its_rate_is_stated(tmp_path: Path) -> None:
+    from tests.support import ROOT
+
+    text = (ROOT / "designs" / "gb200-nvl72-16.yaml").read_text()
+    stated = tmp_path / "stated.yaml"
+    stated.write_text(text + "\nreliability: {domain_failures: {switch-tray: 0.5, backplane: 0.1}}\n")
+    job = ("--model", "llama3-70b", "--draws", "0")
+    bare = report("goodput", "gb200-nvl72-16", *job)
+    own, plain = report("goodput", str(stated), *job)["reliability"], bare["reliability"]
+    assert (own["domain"]["nodes"], own["domain"]["accelerators"], own["domain"]["domains"]) == (18, 72, 16)
+    assert [row["per_year"] for row in plain["domain"]["parts"]] == [None, None]
+    assert [row["per_year"] for row in own["domain"]["parts"]] == [0.5, 0.1]
+    assert [row["repair_high_s"] for row in own["domain"]["parts"]] == [4 * 3600, 24 * 3600]
+    year = 365 * 86_400
+    assert own["domain"]["in_repair"] == pytest.approx(16 * (0.5 * 9000 + 0.1 * 57_600) / year)
+    extra = own["interruptions_per_day"]["likely"] - plain["interruptions_per_day"]["likely"]
+    assert extra == pytest.approx(16 * 0.6 / 365)
+    assert own["goodput"]["likely"] < plain["goodput"]["likely"]
+    assert any("not counted" in words for words in bare["assumptions"])
+    rack = report("goodput", str(stated), *job, "--spares", "18")["reliability"]["domain"]
+    assert (rack["spares"], rack["swap_s"]) == (1, None)
+    assert own["domain"]["swap_s"] == 9000.0
+    assert rack["lacking"] < own["domain"]["lacking"]
+
+
+@pytest.mark.parametrize(
+    ("design", "section", "words"),
+    [
+        ("gb200-nvl72-16", "{domain_failures: {switch-try: 0.5}}", "did you mean `switch-tray`"),
+        ("superpod-h100-4su", "{domain_failures: {switch-tray: 0.5}}", "one node or less"),
+        ("gb200-nvl72-16", "{domain_failures: {switch-tray: -1}}", "at least 0"),
+    ],
+)
+def test_failures_of_domains_that_are_refused(design: str, section: str, words: str, tmp_path: Path) -> None:
+    from tests.support import ROOT
+
+    stated = tmp_path / "stated.yaml"
+    stated.write_text((ROOT / "designs" / f"{design}.yaml").read_text() + f"\nreliability: {section}\n")
+    run = ffplan("goodput", str(stated), "--model", "llama3-70b")
+    assert run.code == 2
+    assert words in " ".join(run.err.split())
+    assert "stated.yaml:" in run.err
+
+
 def test_a_change_has_the_price_of_its_parts_beside_its_worth() -> None:
     """3 spare servers of 265,000 USD, 7.5 % off, with 3 % freight and 2 % installation; a year as `cost` has it."""
     own = report(*QUICK, "--spares", "0")["reliability"]

@@ -14,7 +14,7 @@ from ffplan.reliability.hazards import counted_rate, exposure_years, hazard_rate
 from ffplan.reliability.job import JobCase, job_outcome, requeue_seconds, restart_seconds
 from ffplan.reliability.poisson import interval, probabilities
 from ffplan.reliability.spare_count import enough
-from ffplan.reliability.spares import kept_rate, nodes_in_repair, shortage
+from ffplan.reliability.spares import domain_shortage, kept_rate, nodes_in_repair, shortage, swapped
 
 DAY = 86_400.0
 
@@ -168,6 +168,33 @@ def test_a_hundred_thousand_points_are_interpolated() -> None:
         exact = shortage(float(down[at]), 40)
         assert np.asarray(found.chance)[at] == pytest.approx(exact.chance, abs=0.01)
         assert np.asarray(found.missing)[at] == pytest.approx(exact.missing, rel=0.02, abs=1e-3)
+
+
+def test_whole_domains_that_fail_need_whole_spare_domains() -> None:
+    """Domains of 18 nodes, 0.1 in repair: P(Y > 1) = 0.0046788, E[max(Y - 1, 0)] = 0.0048374, Erlang 0.005 / 1.105."""
+    alone = domain_shortage(0.0, 0.1, 20, 18)
+    assert alone.chance == pytest.approx(0.0046788, abs=1e-7)
+    assert alone.missing == 0.0
+    assert alone.domains == pytest.approx(0.0048374, abs=1e-7)
+    assert alone.waiting == pytest.approx(0.005 / 1.105)
+    assert kept_rate(alone, 288, 2, shrinks=True, domain_nodes=18) == pytest.approx(1 - 0.0048374 * 18 / 288, abs=1e-8)
+    assert kept_rate(alone, 288, 36, shrinks=True, domain_nodes=18) == pytest.approx(1 - 0.0048374 * 36 / 288, abs=1e-8)
+    assert domain_shortage(0.5, 0.1, 0, 18).waiting == pytest.approx(1 - 1 / 1.6)  # nothing fails while it stands
+    both = domain_shortage(0.5, 0.1, 18, 18)  # the one spare domain taken, a node in repair lacks: 1 - exp(-0.5)
+    assert both.chance == pytest.approx(0.0904837 * 0.3934693 + 0.0046788, abs=1e-7)
+    assert both.missing == pytest.approx((0.0904837 + 0.0046788) * 0.5, abs=1e-6)
+    none = domain_shortage(0.5, 0.1, 6, 18)  # six nodes are no domain
+    assert none.domains == pytest.approx(0.1)
+    assert none.chance == pytest.approx(1 - 0.9048374 * (1 - shortage(0.5, 6).chance), abs=1e-7)
+    many = domain_shortage(np.array([0.5, 0.5]), np.array([0.1, 0.2]), 18, 18)
+    assert np.asarray(many.chance)[0] == pytest.approx(both.chance)
+
+
+def test_a_spare_that_is_carried_to_its_place_lacks_until_it_is_there() -> None:
+    found = swapped(shortage(0.0, 3), 0.05)
+    assert found.chance == pytest.approx(1 - np.exp(-0.05))
+    assert found.missing == 0.05
+    assert found.waiting == pytest.approx(0.05 / 1.05)
 
 
 def test_a_job_that_waits_stands_as_long_as_erlangs_formula_has_it() -> None:

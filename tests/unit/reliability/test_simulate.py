@@ -15,7 +15,7 @@ from ffplan.reliability.simulate import (
     mean_interval,
     simulate_run,
 )
-from ffplan.reliability.spares import kept_rate, nodes_in_repair, shortage
+from ffplan.reliability.spares import domain_shortage, kept_rate, nodes_in_repair, shortage, swapped
 
 YEAR = 365 * 86_400.0
 HOUR = 3600.0
@@ -75,6 +75,34 @@ def test_missing_nodes(spares: int, shrinks: bool) -> None:
     mean, error = runs(job, 10 * YEAR)
     short = shortage(nodes_in_repair(0.3 / (30 * HOUR), 3 * 86_400.0), spares)
     expected = float(goodput(1000.0, 60.0, 30 * HOUR, 900.0)) * float(kept_rate(short, 64, 1, shrinks=shrinks))
+    assert abs(mean - expected) < 3.5 * error + 0.003
+
+
+@pytest.mark.parametrize("spares", [0, 6, 20])
+@pytest.mark.parametrize("shrinks", [True, False])
+def test_domains_that_fail_whole_and_spares_that_are_carried(spares: int, shrinks: bool) -> None:
+    """Racks of 18 nodes: a switch tray takes all of them out; six spares are carried to their place, a rack is not."""
+    rates = {"accelerator": 1 / (30 * HOUR), "tray": 1 / (200 * HOUR)}
+    swap = 9000.0 if spares == 6 else 0.0
+    job = replace(
+        JOB,
+        rates=rates,
+        removes={"accelerator": 0.3, "tray": 0.0},
+        drains={"tray": 40_000.0},
+        domain_nodes=18,
+        nodes=288,
+        spares=spares,
+        swap_s=swap,
+        shrinks=shrinks,
+        harmless={},
+    )
+    mean, error = runs(job, 10 * YEAR)
+    each = 0.3 / (30 * HOUR)
+    short = domain_shortage(each * 3 * 86_400.0, 40_000.0 / (200 * HOUR), spares, 18)
+    if swap:
+        short = swapped(short, each * swap)
+    kept = float(kept_rate(short, 288, 1, shrinks=shrinks, domain_nodes=18))
+    expected = float(goodput(1000.0, 60.0, 1 / sum(rates.values()), 900.0)) * kept
     assert abs(mean - expected) < 3.5 * error + 0.003
 
 
