@@ -259,7 +259,8 @@ class Limits(Frozen):
     cost_per_million_tokens: MoneyAmount | None = None
     """Most that a million tokens of the workload may cost, ownership or rent included."""
     goodput: Share | None = None
-    """Least goodput of the workload: the part of its time that failures, checkpoints and restarts leave [1]."""
+    """Least goodput of the workload: the part of its time that failures, checkpoints and restarts leave [1]. Its likely
+    value is judged, as `ffplan goodput` prints it first; a median below is a warning."""
     run_days: Annotated[float, Field(gt=0.0)] | None = None
     """Longest run of the workload over its tokens [day]."""
     blast_radius: Share | None = None

@@ -56,8 +56,8 @@ def goodput_headline(found: ReliabilityReport) -> tuple[str, ...]:
         lines.append(f"What would help most: {row.label}, {100 * row.tokens:+.1f} % tokens{worth}.")
     if found.short_chance > 0.01 and found.domain is not None and found.spares_for_99 <= found.spares:
         lines.append(
-            f"It lacks a node {percent(found.short_chance)} of the time, until a spare is in its place or a rack is back; "
-            f"{plural(found.domain.spares + 1, 'whole spare domain')} would do without."
+            f"It lacks a node {percent(found.short_chance)} of the time, until a spare is in its place or a rack is "
+            f"back; {plural(found.domain.spares + 1, 'whole spare domain')} would do without."
         )
     elif found.short_chance > 0.01:
         lines.append(

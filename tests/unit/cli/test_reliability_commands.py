@@ -130,6 +130,30 @@ def test_a_change_has_the_price_of_its_parts_beside_its_worth() -> None:
     assert (port["price"], port["unpriced"]) == (None, "the fleet is rented")
 
 
+def test_the_limit_of_goodput_holds_the_likely_value_and_warns_of_the_median(tmp_path: Path) -> None:
+    from tests.support import ROOT
+
+    text = (ROOT / "designs" / "superpod-h100-4su.yaml").read_text()
+    path = tmp_path / "limited.yaml"
+
+    def judged(limit: float) -> list[tuple[str, str]]:
+        path.write_text(f"{text}\nworkload: {{model: llama3-70b, batch: 1024}}\nlimits: {{goodput: {limit:.6f}}}\n")
+        run = ffplan("check", str(path), "-f", "json")
+        found = json.loads(run.out)["findings"]
+        return [(row["severity"], row["message"]) for row in found if row["rule"] == "limit-goodput"]
+
+    path.write_text(f"{text}\nworkload: {{model: llama3-70b, batch: 1024}}\n")
+    own = report("goodput", str(path))["reliability"]["goodput"]
+    assert own["p50"] < own["likely"]
+    assert not judged(own["p50"] - 1e-4)
+    (between,) = judged((own["p50"] + own["likely"]) / 2)
+    assert between[0] == "warning"
+    assert f"median {100 * own['p50']:.1f} %" in between[1]
+    (above,) = judged(own["likely"] + 1e-4)
+    assert above[0] == "error"
+    assert f"P10 to P90 {100 * own['p10']:.1f} %" in above[1]
+
+
 def test_a_design_may_state_its_stragglers(tmp_path: Path) -> None:
     from tests.support import ROOT
 
