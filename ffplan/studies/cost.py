@@ -32,7 +32,6 @@ from ffplan.studies.cost_words import cost_assumptions, headline, run_words
 from ffplan.studies.design_assumptions import announced, recalled_figures
 from ffplan.studies.design_info import design_info
 from ffplan.studies.files_read import files_read
-from ffplan.studies.goodput_job import effective_input
 from ffplan.studies.ledger import Ledger, ledger_of, speed_inputs
 from ffplan.studies.phases import phase_reports, priced_counts, purchases
 
@@ -69,6 +68,8 @@ def inputs_for(ledger: Ledger, timed: TimedJob | None, catalog: Catalog) -> tupl
     """
     if timed is None:
         return ledger.inputs
+    from ffplan.studies.goodput_job import effective_input  # a cluster without a job needs none of its hazards
+
     report = timed.report
     own = speed_inputs(ledger, report.error_band, min(report.error_band, report.error_within), report.error_basis)
     found = (
