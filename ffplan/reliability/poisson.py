@@ -76,6 +76,7 @@ def _root(function: Any, low: float, high: float) -> float:
     return (low + high) / 2
 
 
+@lru_cache(maxsize=4096)
 def interval(events: int, exposure: float, confidence: float = 0.95) -> tuple[float, float]:
     """Return the interval of a rate from a number of events.
 

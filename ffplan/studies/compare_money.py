@@ -201,7 +201,7 @@ def _scales(
                 row.append(ScaleSide(None, None))
                 continue
             timed = timed_job(report, count, tokens)
-            v = likely(inputs_for(side.ledger, timed, reports.designs[at][1]))
+            v = likely(inputs_for(side.ledger, timed, reports.designs[at][1], drawn=False))
             _, run = evaluate(side.ledger.account, timed.job, v)
             assert run is not None
             row.append(ScaleSide(float(run.per_million), float(run.days)))

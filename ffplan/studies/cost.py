@@ -61,10 +61,11 @@ def ledger_for(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> Ledger
     return replace(ledger, inputs=tuple(new if found.name == "life" else found for found in ledger.inputs))
 
 
-def inputs_for(ledger: Ledger, timed: TimedJob | None, catalog: Catalog) -> tuple[Input, ...]:
+def inputs_for(ledger: Ledger, timed: TimedJob | None, catalog: Catalog, *, drawn: bool = True) -> tuple[Input, ...]:
     """Return the inputs of the account, and the model's errors where a job is timed.
 
-    Its effective training time is the job's goodput, unless the design states one.
+    Its effective training time is the job's goodput, unless the design states one; where only likely values are wanted,
+    it needs no draws.
     """
     if timed is None:
         return ledger.inputs
@@ -73,7 +74,7 @@ def inputs_for(ledger: Ledger, timed: TimedJob | None, catalog: Catalog) -> tupl
     report = timed.report
     own = speed_inputs(ledger, report.error_band, min(report.error_band, report.error_within), report.error_basis)
     found = (
-        effective_input(ledger.design, catalog, timed, item) if item.name == "effective" else item
+        effective_input(ledger.design, catalog, timed, item, drawn=drawn) if item.name == "effective" else item
         for item in ledger.inputs
     )
     return (*found, *own)

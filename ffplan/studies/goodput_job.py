@@ -209,7 +209,17 @@ def drawn_outcome(found: JobRecovery, draws: int, seed: int) -> JobOutcome:
     return job_outcome(kept, sample(found.inputs, draws, seed))
 
 
-def effective_input(design: ResolvedDesign, catalog: Catalog, timed: TimedJob, stated: Input) -> Input:
+def _ends(found: JobRecovery) -> tuple[float, float]:
+    """Return the goodput that a cost takes as the ends of its range [1]."""
+    import numpy as np
+
+    low, high = np.quantile(drawn_outcome(found, DRAWS, 0).goodput, ENDS)
+    return float(low), float(high)
+
+
+def effective_input(
+    design: ResolvedDesign, catalog: Catalog, timed: TimedJob, stated: Input, *, drawn: bool = True
+) -> Input:
     """Return the effective training time of a job as an input of its cost: what the design states, or its goodput.
 
     Args:
@@ -217,18 +227,16 @@ def effective_input(design: ResolvedDesign, catalog: Catalog, timed: TimedJob, s
         catalog: its parts.
         timed: the job.
         stated: the ownership's own input.
+        drawn: find its range; without, it is as wide as a point.
 
     Raises:
         InputError: where the reliability of the design is wrong.
     """
     if stated.status == "given" or not design.accelerators:
         return stated
-    import numpy as np
-
     found = timed_recovery(design, catalog, timed.report, timed.job.gpus)
-    many = drawn_outcome(found, DRAWS, 0)
-    low, high = (float(end) for end in np.quantile(many.goodput, ENDS))
     value = float(found.outcome.goodput)
+    low, high = _ends(found) if drawn else (value, value)
     return replace(
         stated,
         key=f"{stated.key}@{design.spec.name}",

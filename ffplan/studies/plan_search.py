@@ -191,7 +191,9 @@ def _offloaded(design: ResolvedDesign, catalog: Catalog, plain: Tried, transform
     return made
 
 
-def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: int) -> TrainReport:
+def search(
+    design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: int, *, gains: bool = True
+) -> TrainReport:
     """Return the best plans on a number of accelerators.
 
     Args:
@@ -199,6 +201,7 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: i
         catalog: the parts.
         asked: model, fixed fields of the plan, and one number of accelerators.
         top: how many plans.
+        gains: find what limits each plan.
 
     Raises:
         RefusedError: where none can run; says why most cannot.
@@ -216,7 +219,7 @@ def search(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: i
     if not tried.winners:
         tried, moved = _offloaded(design, catalog, tried, transformer, top), (OFFLOADED,)
     asked, stand, found, winners = tried.asked, tried.stand, tried.found, tried.winners
-    rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True)
+    rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True, gains=gains)
     feasible = found.candidates - sum(found.refused.values())
     counts = (found.candidates, feasible, found.refused)
     size = float(parameters(stand.shape))

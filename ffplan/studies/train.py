@@ -75,13 +75,14 @@ def _images(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> Tr
     return train_report(design, catalog, asked, part, size=size, rows=rows, assumptions=assumptions, skipped=skipped)
 
 
-def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> TrainReport:
+def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, *, gains: bool = True) -> TrainReport:
     """Return one plan on several numbers of accelerators.
 
     Args:
         design: the design.
         catalog: the parts.
         asked: model, plan and numbers.
+        gains: find what limits the plan of a transformer.
 
     Raises:
         RefusedError: where it cannot run on one of them; says why and what would.
@@ -110,7 +111,7 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> Trai
         return made
 
     plans, skipped = tried(asked.gpus, plan)
-    rows = train_rows(stand.run, list(plans.values()), stand.limit, list(plans), compared=False)
+    rows = train_rows(stand.run, list(plans.values()), stand.limit, list(plans), compared=False, gains=gains)
     size = float(parameters(stand.shape))
     return train_report(
         design,

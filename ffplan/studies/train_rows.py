@@ -122,7 +122,13 @@ def parts_at(parts: dict[str, float], seconds: float) -> tuple[StepPart, ...]:
 
 
 def train_rows(
-    run: TrainRun, plans: Sequence[ParallelPlans], limit: float, asked: Sequence[int], *, compared: bool
+    run: TrainRun,
+    plans: Sequence[ParallelPlans],
+    limit: float,
+    asked: Sequence[int],
+    *,
+    compared: bool,
+    gains: bool = True,
 ) -> list[TrainRow]:
     """Return plans with their time and memory.
 
@@ -132,11 +138,14 @@ def train_rows(
         limit: device memory [byte].
         asked: accelerators asked for, of each.
         compared: say of each why it lost against the first.
+        gains: find what limits each plan, and how much faster it would be with more of a resource; otherwise rows say
+            nothing of it.
     """
     many = replace(run, plans=stacked(plans))
     parts = {name: np.broadcast_to(value, (len(plans),)) for name, value in step_parts(many).items()}
     seconds = np.asarray(step_time(parts))
-    after = {name: step_time(step_parts(faster(many, name, MORE))) for name in relevant(run)}
+    named = relevant(run) if gains else []
+    after = {name: step_time(step_parts(faster(many, name, MORE))) for name in named}
     rows: list[TrainRow] = []
     for at, item in enumerate(plans):
         mine = {name: float(value[at]) for name, value in parts.items()}
@@ -181,8 +190,8 @@ def _row(
         hfu=hardware / run.speeds.peak,
         efficiency=each / (first.tokens_s_gpu if first else each),
         parts=parts_at(parts, seconds),
-        binding=bought[0].resource,
-        binding_label=bought[0].label,
+        binding=bought[0].resource if bought else "",
+        binding_label=bought[0].label if bought else "",
         gains=bought,
         rooflines=plan_rooflines(run),
         memory_gib=float(np.max(peak_bytes(shape, p))) / GIB,

@@ -45,7 +45,14 @@ def with_usual_batch(plan: PlanFields, model: Model, gpus: int) -> PlanFields:
 
 
 def job_report(
-    design: ResolvedDesign, catalog: Catalog, model: Model, plan: PlanFields, gpus: int, *, searching: bool
+    design: ResolvedDesign,
+    catalog: Catalog,
+    model: Model,
+    plan: PlanFields,
+    gpus: int,
+    *,
+    searching: bool,
+    gains: bool = True,
 ) -> TrainReport:
     """Return a job with its fastest plan, or the one given.
 
@@ -56,13 +63,16 @@ def job_report(
         plan: fields that stay as they are; its batch is given.
         gpus: accelerators that the job holds [1].
         searching: find the fastest plan; otherwise the plan is taken as it is.
+        gains: find what limits the plan.
 
     Raises:
         RefusedError: where it cannot run.
         UncalibratedError: where the accelerators have no training constants.
     """
     asked = TrainRequest(model=model, plan=plan, gpus=(gpus,), fixed=frozenset(plan.model_fields_set))
-    return search(design, catalog, asked, 1) if searching else train(design, catalog, asked)
+    if searching:
+        return search(design, catalog, asked, 1, gains=gains)
+    return train(design, catalog, asked, gains=gains)
 
 
 @record
@@ -113,7 +123,8 @@ def timed_on(
         UncalibratedError: where the accelerators have no training constants.
     """
     count = gpus or most_gpus(design)
-    report = job_report(design, catalog, model, with_usual_batch(plan, model, count), count, searching=searching)
+    usual = with_usual_batch(plan, model, count)
+    report = job_report(design, catalog, model, usual, count, searching=searching, gains=False)
     return timed_job(report, count, tokens)
 
 
@@ -154,7 +165,9 @@ class JobReports:
             design, catalog = self.designs[at]
             plan = self.plan.model_copy(update={"batch": batch})
             try:
-                self._found[key] = job_report(design, catalog, self.model, plan, gpus, searching=self.searching)
+                self._found[key] = job_report(
+                    design, catalog, self.model, plan, gpus, searching=self.searching, gains=False
+                )
             except (RefusedError, UncalibratedError) as error:
                 self._found[key] = error
             if self.step is not None:
