@@ -28,7 +28,11 @@ def _numpy_if_array(*values: object) -> Any:
     numpy = sys.modules.get("numpy")
     if numpy is None:
         return None
-    return numpy if any(isinstance(value, numpy.ndarray | numpy.generic) for value in values) else None
+    kinds = (numpy.ndarray, numpy.generic)
+    for value in values:  # a loop of its own: formulas come here a thousand times for a small search
+        if isinstance(value, kinds):
+            return numpy
+    return None
 
 
 @overload

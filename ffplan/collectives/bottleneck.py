@@ -91,13 +91,25 @@ def _mark(value: Number) -> float:
     return value if isinstance(value, int | float) else id(value)
 
 
+def _rates(
+    known: dict[Key, Resource], lines: Iterable[Line], *, trees: bool, at_line_rate: bool = False
+) -> list[tuple[Number, bool]]:
+    """Return the rate that each loaded resource allows, alike ones once, and whether libraries know of its limit."""
+    seen: dict[tuple[Any, ...], tuple[Number, bool]] = {}
+    for key, (inward, outward) in totals(lines).items():
+        item = known.get(key)
+        if item is None:
+            continue
+        both = item.both_ways[1]
+        share = 1.0 if at_line_rate else item.under_trees if trees and item.under_trees is not None else item.sustained
+        mark = (item.name, item.known, id(item.one_way), _mark(both), _mark(share), id(inward), id(outward))
+        if mark not in seen:
+            seen[mark] = (port_rate(item.one_way[1] * share, both, inward, outward), item.known)
+    return list(seen.values())
+
+
 def sustained_rate(
-    known: dict[Key, Resource],
-    lines: Iterable[Line],
-    *,
-    trees: bool = False,
-    as_library: bool = False,
-    at_line_rate: bool = False,
+    known: dict[Key, Resource], lines: Iterable[Line], *, trees: bool = False, at_line_rate: bool = False
 ) -> Number:
     """Return the rate of a long message under a ledger.
 
@@ -105,23 +117,28 @@ def sustained_rate(
         known: the resources; a line on one that is not there does not count.
         lines: the ledger.
         trees: several flows meet at each NIC.
-        as_library: leave out the limits that libraries do not know.
         at_line_rate: use line rates, as bounds do.
 
     Returns:
         Algorithm bandwidth [GB/s], in the shape of the ledger's uses.
     """
-    seen: dict[tuple[Any, ...], Number] = {}
-    for key, (inward, outward) in totals(lines).items():
-        item = known.get(key)
-        if item is None or (as_library and not item.known):
-            continue
-        both = item.both_ways[1]
-        share = 1.0 if at_line_rate else item.under_trees if trees and item.under_trees is not None else item.sustained
-        mark = (item.name, id(item.one_way), _mark(both), _mark(share), id(inward), id(outward))
-        if mark not in seen:
-            seen[mark] = port_rate(item.one_way[1] * share, both, inward, outward)
-    return minimum(*seen.values(), float("inf"))
+    return minimum(*(found for found, _ in _rates(known, lines, trees=trees, at_line_rate=at_line_rate)), float("inf"))
+
+
+def sustained_rates(known: dict[Key, Resource], lines: Iterable[Line], *, trees: bool) -> tuple[Number, Number]:
+    """Return the rate of a long message under a ledger, and what it is without the limits that libraries do not know.
+
+    Args:
+        known: the resources; a line on one that is not there does not count.
+        lines: the ledger.
+        trees: several flows meet at each NIC.
+
+    Returns:
+        Two algorithm bandwidths [GB/s], in the shape of the ledger's uses.
+    """
+    found = _rates(known, lines, trees=trees)
+    guess = minimum(*(most for most, public in found if public), float("inf"))
+    return minimum(*(most for most, public in found if not public), guess), guess
 
 
 def solve(known: dict[Key, Resource], lines: Iterable[Line], *, sustained: bool = False, trees: bool = False) -> Bound:

@@ -15,7 +15,7 @@ from ffplan.base.array_math import Number, Truth, choose, maximum, minimum
 from ffplan.base.record import record
 from ffplan.collectives.algorithm import LatencyFigures
 from ffplan.collectives.algorithms import ALGORITHMS
-from ffplan.collectives.bottleneck import sustained_rate
+from ffplan.collectives.bottleneck import sustained_rates
 from ffplan.collectives.inside_node import one_pair
 from ffplan.collectives.latency import DOUBLED
 from ffplan.collectives.volumes import depth, ring_steps
@@ -159,12 +159,12 @@ def _rates(
 ) -> tuple[Number, Number]:
     """Return the rate of a long message, and the library's own estimate of it [GB/s], before any protocol."""
     lines = algorithm.ledger(operation, job)
-    real = sustained_rate(known, lines, trees=algorithm.trees)
-    guessed, correction = lines, 1.0
-    if algorithm.as_estimated is not None:
-        ranks, correction = algorithm.as_estimated(library, job)
-        guessed = algorithm.ledger(operation, ranks)
-    return real, correction * sustained_rate(known, guessed, trees=algorithm.trees, as_library=True)
+    real, guess = sustained_rates(known, lines, trees=algorithm.trees)
+    if algorithm.as_estimated is None:
+        return real, guess
+    ranks, correction = algorithm.as_estimated(library, job)
+    _, guess = sustained_rates(known, algorithm.ledger(operation, ranks), trees=algorithm.trees)
+    return real, correction * guess
 
 
 def _as_tuned(job: RankLayout) -> tuple[RankLayout, Truth]:

@@ -170,11 +170,41 @@ def stack(found: list[Choice], scales: int) -> dict[str, Floats]:
     import numpy as np
 
     def column(name: str) -> Floats:
-        rows = [np.broadcast_to(np.asarray(getattr(item, name), dtype=float), (scales,)) for item in found]
-        return np.stack(rows)[:, :, None]
+        rows = np.empty((len(found), scales))
+        for at, item in enumerate(found):
+            rows[at] = getattr(item, name)
+        return rows[:, :, None]
 
     names = (*COEFFICIENTS, "estimate_latency", "estimate_per_byte", "possible")
     return {name: column(name) for name in names}
+
+
+@record
+class Coefficients:
+    """The coefficients of every choice at every scale; they hold for messages of any size."""
+
+    choices: tuple[tuple[str, str], ...]
+    """Algorithm and protocol of each choice."""
+    columns: dict[str, Floats]
+    """By name: choice x scale x 1."""
+
+
+def coefficients(query: CollectiveQuery, job: RankLayout) -> Coefficients | None:
+    """Return the coefficients of every choice at every scale.
+
+    Args:
+        query: operation, library and forced choices.
+        job: the ranks; its numbers are arrays of one axis, the scales.
+
+    Returns:
+        None where the library has no such operation or algorithm.
+    """
+    import numpy as np
+
+    found = choices(query, job)
+    if not found:
+        return None
+    return Coefficients(tuple((item.algorithm, item.protocol) for item in found), stack(found, np.size(job.nodes)))
 
 
 def time_grid(query: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingGrid | None:
@@ -188,18 +218,26 @@ def time_grid(query: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingG
     Returns:
         The grid, or None where the library has no such operation or algorithm.
     """
+    found = coefficients(query, job)
+    return None if found is None else grid_of(found, sizes)
+
+
+def grid_of(found: Coefficients, sizes: Floats) -> TimingGrid:
+    """Return the times of messages, from what holds for messages of any size.
+
+    Args:
+        found: the coefficients.
+        sizes: messages [byte], one axis.
+    """
     import numpy as np
 
-    found = choices(query, job)
-    if not found:
-        return None
-    at = stack(found, np.size(job.nodes))
+    at = found.columns
     size = np.asarray(sizes, dtype=float)[None, None, :]
     time = np.asarray(transfer_time(size, **{name: at[name] for name in COEFFICIENTS}))
     runs = at["possible"] > 0
     estimate = np.where(runs, at["estimate_latency"], np.inf) + size * at["estimate_per_byte"]
     return TimingGrid(
-        choices=tuple((item.algorithm, item.protocol) for item in found),
+        choices=found.choices,
         time=time,
         estimate=estimate,
         latency=at["latency"],

@@ -21,7 +21,7 @@ from ffplan.studies.relatives import with_relative
 from ffplan.studies.software import Software, software_of
 from ffplan.studies.train_assumptions import fsdp_assumption, training_assumptions
 from ffplan.training.constraints import WORDS, RefusedError
-from ffplan.training.group_collectives import sharded_over
+from ffplan.training.group_collectives import Cluster, sharded_over
 from ffplan.training.microbatch import TrainRun
 from ffplan.training.model_shape import ModelShape, shape_of
 from ffplan.training.parallel_plan import parallel_plans
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.training.group_collectives import Cluster
 
 EXPERT_FIELDS = ("expert_tensor", "imbalance", "dispatcher", "dispatch_dtype")
 """Fields of a plan that mean nothing to a model without experts."""
@@ -50,6 +49,8 @@ class TrainRequest:
     """Device memory [byte]; the accelerator's less what driver and libraries take, if omitted."""
     fixed: frozenset[str] = frozenset()
     """Fields of the plan that a search keeps."""
+    system: Cluster | None = None
+    """The machine, where another request on the same design and with the same library for gradients has made it."""
 
 
 @record
@@ -99,7 +100,7 @@ def cluster_for(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -
         raise RefusedError(f"`{design.compute.server.id}` has no accelerators", infeasible=False)
     part, _ = with_relative(part, catalog)
     limit = asked.memory if asked.memory is not None else part.memory.value - RESERVED_BYTES
-    system = cluster_of(design, catalog, asked.plan.reducer)
+    system = asked.system or cluster_of(design, catalog, asked.plan.reducer)
     if system.nvlink and not (system.host.pairs or system.host.joined):
         raise RefusedError(
             f"`hfreduce-nvlink` needs NVLink between GPUs; `{system.host.id}` has none",

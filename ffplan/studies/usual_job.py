@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.record import record
 from ffplan.cost.account import RunJob
 from ffplan.results.training import TrainReport
+from ffplan.studies.cluster import cluster_of
 from ffplan.studies.job_layout import most_gpus
 from ffplan.studies.plan_search import search
 from ffplan.studies.train import train
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.training import PlanFields
+    from ffplan.training.group_collectives import Cluster
 
 
 def usual_batch(model: Model, sequence: int | None, gpus: int) -> int:
@@ -53,6 +55,7 @@ def job_report(
     *,
     searching: bool,
     gains: bool = True,
+    system: Cluster | None = None,
 ) -> TrainReport:
     """Return a job with its fastest plan, or the one given.
 
@@ -64,12 +67,14 @@ def job_report(
         gpus: accelerators that the job holds [1].
         searching: find the fastest plan; otherwise the plan is taken as it is.
         gains: find what limits the plan.
+        system: the design's machine, where another job on it with the same library for gradients has made it.
 
     Raises:
         RefusedError: where it cannot run.
         UncalibratedError: where the accelerators have no training constants.
     """
-    asked = TrainRequest(model=model, plan=plan, gpus=(gpus,), fixed=frozenset(plan.model_fields_set))
+    fixed = frozenset(plan.model_fields_set)
+    asked = TrainRequest(model=model, plan=plan, gpus=(gpus,), fixed=fixed, system=system)
     if searching:
         return search(design, catalog, asked, 1, gains=gains)
     return train(design, catalog, asked, gains=gains)
@@ -150,7 +155,19 @@ class JobReports:
             step: called after every job that was searched.
         """
         self.designs, self.model, self.plan, self.searching, self.step = designs, model, plan, searching, step
+        self._machines: dict[int, Cluster | None] = {}
         self._found: dict[tuple[int, int, int], TrainReport | RefusedError | UncalibratedError] = {}
+
+    def _machine(self, at: int) -> Cluster | None:
+        """Return the machine of a design; one for all of its jobs, so that they share what is known of its collectives.
+
+        None where it has no accelerators, which the first job says.
+        """
+        if at not in self._machines:
+            design, catalog = self.designs[at]
+            made = cluster_of(design, catalog, self.plan.reducer) if design.compute.accelerator is not None else None
+            self._machines[at] = made
+        return self._machines[at]
 
     def of(self, at: int, gpus: int, batch: int) -> TrainReport | RefusedError | UncalibratedError:
         """Return a job on one design, or the reason why it cannot run.
@@ -166,7 +183,14 @@ class JobReports:
             plan = self.plan.model_copy(update={"batch": batch})
             try:
                 self._found[key] = job_report(
-                    design, catalog, self.model, plan, gpus, searching=self.searching, gains=False
+                    design,
+                    catalog,
+                    self.model,
+                    plan,
+                    gpus,
+                    searching=self.searching,
+                    gains=False,
+                    system=self._machine(at),
                 )
             except (RefusedError, UncalibratedError) as error:
                 self._found[key] = error

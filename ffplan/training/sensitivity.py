@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ffplan.training.group_collectives import APART, INSIDE
 
 if TYPE_CHECKING:
-    from ffplan.base.array_math import Floats, Number
+    from ffplan.base.array_math import Number
     from ffplan.catalog.evidence import Figure
     from ffplan.fabric.sizing.link_cuts import LinkCut
     from ffplan.node.host import Host, Range
@@ -85,7 +85,7 @@ def faster_host(host: Host, name: str, factor: float) -> Host:
     return replace(host, memory_gbyte_s=_scaled(host.memory_gbyte_s, factor))
 
 
-def _untouched(system: Cluster, name: str) -> dict[tuple[Any, ...], Floats]:
+def _untouched(system: Cluster, name: str) -> dict[tuple[Any, ...], Any]:
     """Return the known times that do not depend on a resource.
 
     The traffic of groups within a node stays there. A group with one rank on each node has no traffic inside them.
