@@ -284,6 +284,38 @@ def test_switches_and_nodes_that_are_not_there() -> None:
     assert nic.effect == LESS.format("a", 50, GONE)
 
 
+def test_a_plane_that_is_in_no_file_is_one_part() -> None:
+    """Three joined switches with all NICs at them; what they cost, the nodes say. Two switches are two findings."""
+    second: tuple[Link, ...] = (
+        *((f"h{n:02}/nic{2 + leaf}", 1, f"leaf-{3 + leaf}", n + 1) for leaf in (0, 1) for n in range(4)),
+        *((f"leaf-{3 + leaf}", 101 + n, "spine-9", 4 * leaf + n) for leaf in (0, 1) for n in (1, 2)),
+    )
+    made = found((*rows(4), *second), rows(4), there=False)
+    (cause,) = made.causes
+    assert (cause.kind, cause.severity, cause.links) == ("absent-part", "error", 12)
+    assert cause.where == ("leaf-3", "leaf-4", "spine-9")
+    assert cause.what == (
+        "3 switches that are joined were not found (leaf-3, leaf-4 and spine-9), with 8 endpoints: a plane, a zone, "
+        "or a pod"
+    )
+    assert cause.effect == LESS.format("h00, h01, h02 and 1 more", 50, "2 of its 4 NICs gone")
+    half = tuple(link for link in second if "leaf-3" in link)
+    made = found((*rows(4), *second), (*rows(4), *half), there=False)
+    assert [(cause.kind, cause.where, cause.links) for cause in made.causes] == [("absent-switch", ("leaf-4",), 6)]
+
+
+def test_nics_and_nodes_that_are_gone_beside_a_switch() -> None:
+    """A leaf goes with one of its two nodes' NICs; the other node is named by itself, with what is left to look at."""
+    (leaf, node) = found(FABRIC, (FABRIC[3], *FABRIC[6:]), there=False).causes
+    assert (leaf.kind, leaf.what) == (
+        "absent-switch",
+        "switch leaf-1 was not found, with 2 endpoints of 2 nodes below it",
+    )
+    assert (node.kind, node.where, node.links) == ("absent-node", ("a",), 1)
+    assert node.do == ("check power and drivers of a, and its cables at leaf-2/p1",)
+    assert node.effect == "a is off the fabric"
+
+
 def test_devices_that_the_design_has_not() -> None:
     """Adapters of one host go together; one that is wired to nothing takes no port."""
     names = ("box mlx5_0", "box mlx5_1", "lone")
