@@ -11,6 +11,7 @@ import yaml
 from ffplan.fabric.wiring.network import TIERS
 from ffplan.interop import graph, labs, simulators
 from ffplan.interop.drawing import MOST_PODS, _node_words, _Pod, _pod_width, _rails, _shown, _switches
+from ffplan.interop.exported import Exported
 from ffplan.interop.ibsim import netlist, subnet
 from ffplan.interop.kubernetes import node_labels
 from ffplan.interop.labs import containerlab
@@ -19,6 +20,11 @@ from ffplan.interop.netbox import _rows
 from ffplan.interop.slurm import TreeSwitch
 from ffplan.interop.slurm_blocks import Block, sizes
 from tests.unit.interop.test_programs_by_hand import small
+
+
+def exported(name: str) -> Exported:
+    own = small(name)
+    return Exported(design=own.design, fabric=own.fabric, names=own.names)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +120,7 @@ def test_a_pod_is_as_wide_as_its_switches_or_words() -> None:
 
 def test_a_lab_has_so_many_containers(monkeypatch: pytest.MonkeyPatch) -> None:
     """`single` has a leaf and 7 nodes; names of labs hold letters and digits alone."""
-    own = small("single")
+    own = exported("single")
     count = len(own.names.switches()) + len(own.names.hosts())
     monkeypatch.setattr(labs, "MOST_NODES", count)
     loaded = yaml.safe_load(containerlab(own))
@@ -127,7 +133,7 @@ def test_a_lab_has_so_many_containers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_labels_of_older_names_end_at_the_third_tier() -> None:
     """`pods` has leaves, pods and the fabric above a node."""
-    own = small("pods")
+    own = exported("pods")
     new, old = (
         [yaml.safe_load(text)["metadata"]["labels"] for text in node_labels(own, old=flag)] for flag in (False, True)
     )
