@@ -50,7 +50,7 @@ def nodes_per_rack(design: ResolvedDesign, group: ResolvedGroup, floor: Floor) -
     wanted = group.group.per_rack or most
     if most < 1 or wanted > most:
         bound = f"{floor.rack_units} rack units" if by_units <= by_power else f"{floor.power_per_rack:,.0f} W a rack"
-        need = f"{wanted * units} rack units" if by_units <= by_power else f"{max(1, wanted) * watts:,.0f} W"
+        need = f"{max(1, wanted) * units} rack units" if by_units <= by_power else f"{max(1, wanted) * watts:,.0f} W"
         message = f"{max(1, wanted)} of `{group.server.id}` need {need}; there are {bound}"
         raise InputError(_no_room(design, group, message))
     return wanted
