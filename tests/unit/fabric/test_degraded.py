@@ -13,6 +13,7 @@ from ffplan.fabric.routing.job_loads import JobNodes, pairs_across_zones
 from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
 from ffplan.fabric.wiring.network import CORE, LEAF, SPINE
 from ffplan.fabric.wiring.wiring import wire_tree
+from tests.support import SMALL, wired
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Ints
@@ -161,3 +162,22 @@ def test_what_draws_share_changes_no_draw(pods: WiredFabric, routing: str) -> No
         alone = JobOnWhatIsLeft(pods, every, routing).remaining(*loss)
         assert astuple(shared.remaining(*loss)) == astuple(alone)
         assert shared.remaining(*loss) is shared.remaining(*loss)
+
+
+@pytest.mark.parametrize(
+    ("name", "zones"),
+    [
+        ("planes", (1800.0,)),  # nine nodes of eight NICs: 25 GB/s of each in either plane, halved, in both
+        ("apart", None),
+    ],
+)
+def test_zones_carry_what_their_planes_do_together(name: str, zones: tuple[float, ...] | None) -> None:
+    own = wired(SMALL / f"{name}.yaml", str(SMALL / "parts"))
+    fabric = own.fabric
+    nodes = fabric.network.endpoints
+    every = np.arange(len(nodes))[nodes.group == 0].reshape(-1, 1)
+    left = JobOnWhatIsLeft(fabric, every).remaining(NONE, NONE)
+    assert len(left.zone_gbyte_s) == fabric.zones
+    if zones is not None:
+        assert left.zone_gbyte_s == zones
+        assert left.bisection_gbyte_s == pytest.approx(sum(zones))

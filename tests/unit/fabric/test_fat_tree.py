@@ -179,3 +179,17 @@ def test_core_policy_never_gives_fewer_than_the_links_need() -> None:
         tree = build_tree(TreeRule(tiers=3, radix=40, uplinks=10, rails=1, core_policy=policy), 12_345)
         assert tree.spare_core_ports >= 0
         assert tree.spare_spine_ports >= 0
+
+
+@pytest.mark.parametrize(("endpoints", "leaves", "spines"), [(4, 1, 1), (16, 4, 2), (32, 8, 4)])
+def test_two_tiers_are_one_pod_without_cores(endpoints: int, leaves: int, spines: int) -> None:
+    """Eight ports, half of them up: every link of a leaf ends on a spine, and no spine leads on."""
+    tree = build_tree(TreeRule(tiers=2, radix=8, uplinks=4, rails=1, core_policy="minimal"), endpoints)
+    assert (tree.full_pods, tree.last_pod, tree.core, tree.spine_core) == (1, None, 0, 0)
+    assert tree.pod is not None
+    assert (tree.pod.leaves, tree.pod.spines, tree.pod.up) == (leaves, spines, 0)
+    assert (tree.leaf_spine, tree.narrowest_links, tree.spare_spine_ports) == (
+        4 * leaves,
+        4 * leaves,
+        8 * spines - 4 * leaves,
+    )
