@@ -11,6 +11,7 @@ import pytest
 from ffplan.check.rules import (
     announced_parts,
     expert_exchange_exposed,
+    fabric_full,
     fewer_cores,
     fewer_tiers,
     host_memory_below_nic,
@@ -23,6 +24,7 @@ from ffplan.check.rules import (
     uneven_striping,
     workload_refused,
     zone_bottleneck,
+    zones_uneven,
 )
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.constraints import RefusedError
@@ -423,3 +425,38 @@ def test_fewer_tiers_that_hold_the_fullest_zone(
     fabric = SimpleNamespace(access_points=points, zones=zones, planes=planes, endpoints_per_zone=(1, fullest))
     own = design(spec=SimpleNamespace(fabric=SimpleNamespace(tiers=tiers)), trunk_links=trunks)
     assert said(fewer_tiers, design=own, assessment=SimpleNamespace(fabric=fabric)) == ([words] if words else [])
+
+
+@pytest.mark.parametrize(
+    ("counts", "per_zone", "found"),
+    [
+        ((7, 9), (20, 20), 0),  # what is over of one group makes up for the other
+        ((7, 9), (20, 18), 2),
+        ((8, 9), (20, 19), 1),
+        ((8, 8), (20, 19), 0),
+    ],
+)
+def test_zones_that_are_even_all_the_same(counts: tuple[int, ...], per_zone: tuple[int, ...], found: int) -> None:
+    groups = [
+        SimpleNamespace(group=SimpleNamespace(count=count, zones="split"), position=at)
+        for at, count in enumerate(counts)
+    ]
+    fabric = SimpleNamespace(zones=2, endpoints_per_zone=per_zone)
+    assert len(said(zones_uneven, design=design(groups=groups), assessment=SimpleNamespace(fabric=fabric))) == found
+
+
+def test_findings_about_a_field_stand_at_its_name() -> None:
+    """Not at its value, which may be a line further down or a word to the right."""
+    apart = SimpleNamespace(zones=2, zone_oversubscription=None)
+    few = SimpleNamespace(zones=2, zone_oversubscription=2.0)
+    full = SimpleNamespace(by_role=[SimpleNamespace(unused_ports=0)], spare_ports=0)
+    groups = [SimpleNamespace(group=SimpleNamespace(zones="split"))]
+    owned = design(groups=groups, ownership=object(), rent=None, prices=object())
+    places = []
+    for rule, fabric in ((zone_bottleneck, apart), (zone_bottleneck, few), (fabric_full, full), (no_spares, full)):
+        examined: Any = SimpleNamespace(
+            design=owned, assessment=SimpleNamespace(fabric=fabric), ownership=SimpleNamespace(inputs={})
+        )
+        (item,) = rule.check(examined)
+        places.append((item.line, item.column))
+    assert places == [(place("zones"), 3), (place("fabric"), 1), (place("fabric"), 1), (place("ownership"), 1)]

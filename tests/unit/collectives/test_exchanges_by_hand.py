@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ffplan.collectives.exchanges import all_to_all, rail_all_to_all, send_receive, star
+from ffplan.collectives.hfreduce import hfreduce
+from ffplan.collectives.inside_node import ring_lines
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.fabric.sizing.link_cuts import LinkCut
 from ffplan.node.host import host_of
@@ -155,3 +157,57 @@ def test_sends_to_the_next() -> None:
     plain = moved(send_receive("sendrecv", layout(2)))
     assert plain["gpu_nic_peer", "n"] == (1.0, 0.0)
     assert plain["pcie_peer", "g3"] == plain["hbm", "g3"] == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "a", "b"),
+    [
+        (STRAIGHT, (1.0, 1.0), (1.0, 1.0)),  # one chain enters and leaves each port over PCIe
+        (CROSSED, (0.0, 2.0), (2.0, 0.0)),  # both chains come to the first port, cross by bridges, and go on
+    ],
+)
+def test_a_ring_over_bridged_pairs(pairs: Any, a: tuple[float, float], b: tuple[float, float]) -> None:
+    """The first of a pair takes from PCIe and gives to the bridge, the second the other way; NIC m has its own port."""
+    found = moved(ring_lines(layout(2, network=scale_up(pairs=pairs)), "ring", 1.0, 0.25))
+    for first, second in pairs:
+        assert (found["pcie_peer", first], found["pcie_peer", second]) == ((1.0, 0.0), (0.0, 1.0))
+        assert (found["nvlink", first], found["nvlink", second]) == ((0.0, 1.0), (1.0, 0.0))
+    for kind in ("root_port", "pcie_switch"):
+        assert (found[kind, "a"], found[kind, "b"], found[kind, "c"]) == (a, b, (0.25, 0.25))
+
+
+def test_a_ring_of_one_pair_stays_on_its_bridge() -> None:
+    found = moved(ring_lines(layout(1, network=scale_up(pairs=STRAIGHT), per_node=2), "ring", 1.0, 0.0))
+    assert found == both(nvlink=1.0)
+
+
+def test_a_ring_without_bridges_passes_each_port_once() -> None:
+    found = moved(ring_lines(layout(2), "ring", 0.5, 0.25))
+    assert found == both(pcie_peer=0.5, **ports(a=0.5, b=0.5, c=0.25))
+
+
+@pytest.mark.parametrize(
+    ("operation", "sets", "load"),
+    [("allreduce", 2, 1.0), ("allreduce", 4, 1.5), ("reduce", 2, 0.5), ("broadcast", 4, 0.75)],
+)
+def test_hfreduce_crosses_cuts_as_a_ring_does(operation: str, sets: int, load: float) -> None:
+    """2 (s - 1) / s there and back, half of it one way."""
+    lines, _ = hfreduce(layout(4, sets=sets), nvlink=False, operation=operation)
+    assert moved(lines)["leaf_uplinks", "0"] == pytest.approx((load, load))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "share", "reduced"), [((), 1.0, None), (STRAIGHT, 0.5, (1.0, 1.0)), (CROSSED[:1], 1.0, (1.0, 1.0))]
+)
+def test_hfreduce_over_bridges_copies_half(pairs: Any, share: float, reduced: tuple[float, float] | None) -> None:
+    """GPUs of a pair reduce with each other first, and copy half each; GPU 1 has a bridge in the second case alone."""
+    lines, _ = hfreduce(layout(2, network=scale_up(pairs=pairs)), nvlink=True)
+    found = moved(lines)
+    assert found["pcie_link", "g1"] == (share, share)
+    assert found.get(("nvlink", "g0")) == reduced
+    tree = found["nic", "n"][0] + found["nic", "m"][0]
+    copied = sum(found["pcie_link", gpu][0] for gpu in ("g0", "g1"))
+    assert found["root_port", "a"] == pytest.approx((copied + tree / 2, copied + tree / 2))
+    assert found["root_port", "c"] == pytest.approx((tree / 2, tree / 2))
+    plain, _ = hfreduce(layout(2, network=scale_up(pairs=pairs)), nvlink=False)
+    assert ("nvlink", "g0") not in moved(plain)
