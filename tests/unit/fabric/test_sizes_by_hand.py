@@ -13,6 +13,7 @@ from ffplan.fabric.sizing.capacity import interzone_finding, rails_finding
 from ffplan.fabric.sizing.families import Candidate, Request, candidates
 from ffplan.fabric.sizing.link_cuts import dragonfly_cuts, reachable_nodes, tree_cuts, zones_of
 from ffplan.fabric.sizing.slim_fly import delta_of, field, mms_links, prime_power, router_degree
+from ffplan.fabric.sizing.striping import switches_by_policy
 from tests.support import document
 
 
@@ -332,3 +333,9 @@ def test_what_scalable_units_would_fit() -> None:
         "a two-tier tree of 40-port switches has 32 at most"
     )
     assert found.remedy == "use at most 4 scalable units, more tiers, or `family: fat-tree`"
+
+
+@pytest.mark.parametrize(("family", "tiers"), [("fat-tree", 1), ("fat-tree", 2), ("dragonfly", 3)])
+def test_only_three_tiers_have_a_core_policy(family: str, tiers: int) -> None:
+    fabric = SimpleNamespace(family=family, tiers=tiers)
+    assert switches_by_policy(SimpleNamespace(spec=SimpleNamespace(fabric=fabric))) == {}  # type: ignore[arg-type]
