@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from ffplan.fabric.routing.adaptive import CutTraffic
 from ffplan.fabric.routing.all_to_all import all_to_all_loads
 from ffplan.fabric.routing.link_loads import flow_loads, outcome
+from ffplan.fabric.routing.static_traffic import StaticTraffic, countable
+from ffplan.fabric.routing.traffic import Flows
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.wiring.wiring import WiredFabric, wire_tree
 from tests.property.test_wiring import trees
@@ -78,6 +80,52 @@ def test_a_damaged_tree_is_routed_wherever_a_way_is_left(tree: Tree, seed: int, 
     ends = alive[src] & alive[dst]
     assert (routes.reached == (ends & table[router.leaf[src], router.leaf[dst]])).all()
     assert (routes.reached == reachable(fabric, alive)[src, dst]).all()
+
+
+def lost_between_switches(fabric: WiredFabric, seed: int, broken: float) -> Any:
+    """Return which links work where each between switches is lost with some probability."""
+    links = fabric.network.links
+    return (links.tier == 0) | (np.random.default_rng(seed).random(len(links)) >= broken)
+
+
+@given(trees(most=60), st.integers(0, 2**32 - 1), st.floats(0, 0.4), st.one_of(st.none(), st.integers(0, 99)))
+@settings(max_examples=100)
+def test_undisturbed_flows_keep_their_paths(tree: Tree, seed: int, broken: float, hashing: int | None) -> None:
+    fabric = wire_tree(tree, tree.endpoints)
+    src, dst = every_pair(tree.endpoints)
+    whole = TreeRouting(fabric)
+    left = whole.after(lost_between_switches(fabric, seed, broken))
+    same = ~left.disturbed(src, dst)
+    before, after = whole.paths(src, dst, hashing), left.paths(src, dst, hashing)
+    assert after.reached[same].all()
+    assert (before.links[same] == after.links[same]).all()
+
+
+@given(trees(most=60), st.lists(st.tuples(st.integers(0, 2**32 - 1), st.floats(0, 0.3)), min_size=1, max_size=3))
+@settings(max_examples=100)
+def test_counted_flows_load_links_like_flows_one_by_one(tree: Tree, losses: list[tuple[int, float]]) -> None:
+    """To the letter: after a loss of the whole fabric, and after others."""
+    fabric = wire_tree(tree, tree.endpoints)
+    src, dst = every_pair(tree.endpoints)
+    whole, flows = TreeRouting(fabric), Flows(src, dst, np.full(len(src), 62.5e6))
+    if not countable(flows):
+        assert len(src) == 0
+        return
+    traffic = StaticTraffic(whole, flows)
+    for router in (*(whole.after(lost_between_switches(fabric, *loss)) for loss in losses), whole):
+        load, lost = traffic.loads(router)
+        one_by_one, missing = flow_loads(router, src, dst, flows.nbytes)
+        assert lost == missing
+        assert load.tolist() == one_by_one.tolist()
+        traffic.loads(whole)
+
+
+def test_flows_are_counted_only_where_no_sum_of_them_is_rounded() -> None:
+    ends = np.arange(4)
+    assert countable(Flows(ends, ends + 4, np.full(4, 62.5e6)))
+    assert not countable(Flows(ends, ends + 4, np.full(4, 1e9 / 3)))
+    assert not countable(Flows(ends, ends + 4, np.array([1.0, 1.0, 2.0, 1.0])))
+    assert not countable(Flows(ends[:0], ends[:0], np.zeros(0)))
 
 
 @given(trees(most=200))

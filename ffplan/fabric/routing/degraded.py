@@ -13,6 +13,7 @@ from ffplan.fabric.routing.double_binary_tree import joined_trees
 from ffplan.fabric.routing.job_loads import loads_of
 from ffplan.fabric.routing.link_loads import link_times
 from ffplan.fabric.routing.rank_order import aligned, zone_sizes
+from ffplan.fabric.routing.static_traffic import StaticTraffic, countable
 from ffplan.fabric.routing.traffic import tree
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE
@@ -51,9 +52,10 @@ def links_alive(network: Network, switches: Ints, links: Ints) -> Bools:
     """
     alive = np.ones(len(network.links), bool)
     alive[links] = False
-    dead = np.zeros(len(network.switches) + len(network.endpoints), bool)
-    dead[switches] = True
-    alive &= ~dead[network.links.a] & ~dead[network.links.b]
+    if len(switches):
+        dead = np.zeros(len(network.switches) + len(network.endpoints), bool)
+        dead[switches] = True
+        alive &= ~dead[network.links.a] & ~dead[network.links.b]
     return alive
 
 
@@ -188,7 +190,7 @@ class JobOnWhatIsLeft:
         self.fabric, self.routing = fabric, routing
         self.router = TreeRouting(fabric)
         self.every = every[aligned(fabric.network, every)].astype(np.int32)
-        self._same: tuple[Ints, Flows, CutTraffic | None] | None = None
+        self._same: tuple[Ints, Flows | CutTraffic | StaticTraffic] | None = None
         self._known: dict[bytes, Remaining] = {}
 
     def remaining(self, switches: Ints, links: Ints) -> Remaining:
@@ -235,21 +237,29 @@ class JobOnWhatIsLeft:
             ports = ports[_joined(router, ports)]
         if len(ports) < 2:
             return 0.0, len(ports)
-        flows, cuts = self._traffic(ports)
-        load, lost = (cuts.loads(router), 0) if cuts else loads_of(router, flows, self.routing, 0)
+        load, lost = self._loads(router, ports)
         if lost:
             return 0.0, len(ports)
         return 1.0 / float(link_times(network, load).max()), len(ports)
 
-    def _traffic(self, ports: Ints) -> tuple[Flows, CutTraffic | None]:
-        """Return the flows of an allreduce of 1 GB over nodes, and where they cross if that is all that routing needs.
+    def _loads(self, router: TreeRouting, ports: Ints) -> tuple[Floats, int]:
+        """Return the bytes on every directed link for an allreduce of 1 GB over nodes, and how many flows are lost.
 
-        They are kept for the nodes seen last: most losses leave all of them.
+        The traffic is kept for the nodes seen last: most losses leave all of them.
         """
         if self._same is None or not np.array_equal(self._same[0], ports):
-            flows = tree(ports, joined_trees(zone_sizes(self.fabric.network, ports)), 1e9)
-            cuts = CutTraffic(self.router) if self.routing == "adaptive" else None
-            if cuts:
-                cuts.flows(flows.src, flows.dst, flows.nbytes)
-            self._same = ports, flows, cuts
-        return self._same[1:]
+            self._same = None  # before the next takes its memory
+            self._same = ports, self._traffic(ports)
+        traffic = self._same[1]
+        if isinstance(traffic, CutTraffic):
+            return traffic.loads(router), 0
+        return traffic.loads(router) if isinstance(traffic, StaticTraffic) else loads_of(router, traffic, "static", 0)
+
+    def _traffic(self, ports: Ints) -> Flows | CutTraffic | StaticTraffic:
+        """Return the flows of an allreduce of 1 GB over nodes, in the form that routing needs."""
+        flows = tree(ports, joined_trees(zone_sizes(self.fabric.network, ports)), 1e9)
+        if self.routing == "adaptive":
+            cuts = CutTraffic(self.router)
+            cuts.flows(flows.src, flows.dst, flows.nbytes)
+            return cuts
+        return StaticTraffic(self.router, flows) if countable(flows) else flows

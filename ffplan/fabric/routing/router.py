@@ -89,6 +89,20 @@ class Router:
         joined: Bools = (src != dst) & ((one == two) | (same_plane & bool(self.fabric.interzone)))
         return joined
 
+    def disturbed(self, src: Ints, dst: Ints) -> Bools:
+        """Return whether what is lost may change the paths of flows, shape (flows,); flows between zones always count.
+
+        Args:
+            src: endpoint that sends, by number, shape (flows,).
+            dst: endpoint that receives, same shape.
+        """
+        one = self.tree_of[src]
+        found: Bools = one != self.tree_of[dst]
+        for number, paths in enumerate(self.trees):
+            own = np.flatnonzero((one == number) & ~found)
+            found[own] = paths.disturbed(self.leaf[src[own]], self.leaf[dst[own]])
+        return found
+
     def static_keys(self, dst: Ints, tree: TreePaths) -> Keys:
         """Return the keys of destination-modulo routing: the rank of the destination in its tree."""
         rank, u = self.rank[dst], max(1, tree.uplinks)

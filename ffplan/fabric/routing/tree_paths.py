@@ -28,9 +28,14 @@ def pick(mask: Bools, key: Ints) -> tuple[Ints, Bools]:
         mask: candidates, shape (rows, columns).
         key: whole numbers, shape (rows,).
     """
+    width = mask.shape[1]
     count = mask.sum(axis=1)
-    wanted = key % np.maximum(count, 1) + 1
-    column = ((np.cumsum(mask, axis=1) == wanted[:, None]) & mask).argmax(axis=1)
+    column = key % np.maximum(count, 1)
+    some = np.flatnonzero(count < width)  # where all are true, the number is the column
+    if len(some):
+        chosen = mask[some]
+        nth = np.cumsum(chosen, axis=1, dtype=np.int32) == column[some, None] + 1
+        column[some] = (nth & chosen).argmax(axis=1)
     return column, count > 0
 
 
@@ -138,22 +143,38 @@ class TreePaths:
         ok = np.ones(len(src), bool)
         if not self.uplinks:
             return steps, ok
+        hurt = self.disturbed(src, dst) if self.degraded else np.zeros(len(src), bool)
         same_pod = (self.pod_of(src) == self.pod_of(dst)) & (src != dst)
-        rows = np.flatnonzero(same_pod)
-        if len(rows):
-            self._in_pod(rows, src[rows], dst[rows], keys, steps, ok)
+        for rows, some in ((np.flatnonzero(same_pod & hurt), True), (np.flatnonzero(same_pod & ~hurt), False)):
+            if len(rows):
+                self._in_pod(rows, src[rows], dst[rows], keys, steps, ok=ok, hurt=some)
         # leaves of a pod that no spine joins any more may still meet at a core
         over = self.pod_of(src) != self.pod_of(dst)
         if self.wired.table is not None:
             over |= same_pod & ~ok
         rows = np.flatnonzero(over)
-        masked = rows if self.degraded else rows[self.partial[self.pod_of(dst[rows])]] if len(rows) else rows
+        masked = rows[hurt[rows] | self.partial[self.pod_of(dst[rows])]] if len(rows) else rows
         for part in self._by_pair(masked, src[masked], dst[masked]):
             self._masked_over_cores(part, src[part], dst[part], keys, steps, ok)
         plain = np.setdiff1d(rows, masked, assume_unique=True) if len(masked) else rows
         if len(plain):
             self._over_cores(plain, src[plain], dst[plain], keys, steps)
         return steps, ok
+
+    def disturbed(self, src: Ints, dst: Ints) -> Bools:
+        """Return whether flows between leaves choose among other links than on the whole tree, shape (flows,).
+
+        A flow chooses among the uplinks of both leaves and, on its way to another pod, among the links of both pods to
+        the cores.
+        """
+        leaf = np.logical_not(self.leaf_alive.all(axis=1))
+        found: Bools = leaf[src] | leaf[dst]
+        if self.wired.table is not None:
+            pod = np.zeros(self.pods, bool)
+            pod[self.link_pod[~self.core_link_alive]] = True
+            one, two = self.pod_of(src), self.pod_of(dst)
+            found |= (one != two) & (pod[one] | pod[two])
+        return found
 
     def _by_pair(self, rows: Ints, src: Ints, dst: Ints) -> Iterator[Ints]:
         """Yield rows in parts, those of one pair of leaves together, since they choose from one table.
@@ -182,33 +203,34 @@ class TreePaths:
 
     def spine_reaches(self, leaf: Ints) -> Bools:
         """Return whether the spine of each group still has a link to the leaf, shape (rows, u)."""
-        group = np.arange(self.uplinks)
         alive = self.leaf_alive[leaf]
         if alive.all():
             return alive
         share = self._groups(leaf)
-        spine = group[None, :] // share[:, None]
         if (share == 1).all():
             return alive
         held = np.zeros_like(alive)
-        row = np.arange(len(leaf))[:, None]
-        np.logical_or.at(held, (np.broadcast_to(row, spine.shape), spine), alive)
-        return held[row, spine]
+        for number in np.unique(share).tolist():
+            own = np.flatnonzero(share == number)
+            spines = np.logical_or.reduceat(alive[own], np.arange(0, self.uplinks, number), axis=1)
+            held[own] = np.repeat(spines, number, axis=1)[:, : self.uplinks]
+        return held
 
     def _down_group(self, dst: Ints, group: Ints, key: Ints) -> Ints:
         """Return a working uplink between the leaf `dst` and the spine of `group`; the uplink of the group first."""
         if not self.degraded:
             return group
+        gone = np.flatnonzero(~self.leaf_alive[dst, group])
+        if not len(gone):
+            return group
+        dst, found = dst[gone], group.copy()
         share = self._groups(dst)
-        columns = np.arange(self.uplinks)
-        own = columns[None, :] // share[:, None] == (group // share)[:, None]
-        usable = own & self.leaf_alive[dst]
-        kept = self.leaf_alive[dst, group]
-        other, _ = pick(usable, key)
-        return np.where(kept, group, other)
+        own = np.arange(self.uplinks)[None, :] // share[:, None] == (group[gone] // share)[:, None]
+        found[gone], _ = pick(own & self.leaf_alive[dst], key[gone])
+        return found
 
-    def _in_pod(self, rows: Ints, src: Ints, dst: Ints, keys: Keys, steps: Ints, ok: Bools) -> None:
-        if self.degraded:
+    def _in_pod(self, rows: Ints, src: Ints, dst: Ints, keys: Keys, steps: Ints, *, ok: Bools, hurt: bool) -> None:
+        if hurt:
             group, found = pick(self.leaf_alive[src] & self.spine_reaches(dst), keys.leaf[rows])
             ok[rows] = found
         else:
@@ -240,13 +262,16 @@ class TreePaths:
         reach = self.spine_reaches(leaves)
         table = np.zeros((len(leaves), self.tree.core), bool)
         pods = self.pod_of(leaves)
-        for pod in np.unique(pods):
-            links = np.flatnonzero((self.link_pod == pod) & self.core_link_alive)
+        for pod in np.unique(pods).tolist():
+            first, last = np.searchsorted(self.link_pod, [pod, pod + 1]).tolist()
+            links = first + np.flatnonzero(self.core_link_alive[first:last])
+            if not len(links):
+                continue
+            links = links[np.argsort(self.core[links], kind="stable")]
+            cores, start = np.unique(self.core[links], return_index=True)
             own = np.flatnonzero(pods == pod)
-            hit = reach[np.ix_(own, self.link_group[links])]
-            cores, inverse = np.unique(self.core[links], return_inverse=True)
-            found = np.zeros((len(own), len(cores)), bool)
-            np.logical_or.at(found, (np.arange(len(own))[:, None], inverse[None, :]), hit)
+            hit = reach[own][:, self.link_group[links]]
+            found = hit if len(cores) == len(links) else np.logical_or.reduceat(hit, start, axis=1)
             table[np.ix_(own, cores)] = found
         return table[back]
 
@@ -291,16 +316,17 @@ class TreePaths:
         width = max(tree.pod.up, tree.last_pod.up if tree.last_pod else 0)
         pairs, at = np.unique(src * tree.leaf + dst, return_inverse=True)
         one, two = np.divmod(pairs, tree.leaf)
-        pod = self.pod_of(one)
         reach = self._core_reaches(two)
         group, link = np.meshgrid(np.arange(u), np.arange(width), indexing="ij")
-        exists = link[None] < self.up_of(pod)[:, None, None]
-        up = self.row_of(pod[:, None, None], group[None], np.where(exists, link[None], 0))
-        usable = exists & self.core_link_alive[up] & reach[np.arange(len(pairs))[:, None, None], self.core[up]]
+        usable, here = np.zeros((len(pairs), u, width), bool), self.pod_of(one)
+        for pod in np.unique(here).tolist():  # the links that lead up are those of the pod
+            exists = link < self.up_of(pod)
+            up, own = self.row_of(pod, group, np.where(exists, link, 0)), np.flatnonzero(here == pod)
+            usable[own] = exists & self.core_link_alive[up] & reach[own][:, self.core[up]]
         # an uplink of another group leads on too, where both groups share a spine
         chosen, found = pick((self.spine_reaches(one) & usable.any(axis=2))[at], keys.leaf[rows])
         t, _ = pick(usable[at, chosen], keys.spine[rows])
-        taken = up[at, chosen, t]
+        taken = self.row_of(here[at], chosen, t)
         down, found_down = self._masked_down(self.core[taken], dst, keys.core[rows])
         ok[rows] = found & found_down
         first = self.wired.first_spine_core
