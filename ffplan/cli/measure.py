@@ -11,7 +11,7 @@ from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, OutputOption, complete_part
-from ffplan.cli.output import emit, refuse_target, write
+from ffplan.cli.output import Progress, emit, refuse_target, write
 from ffplan.cli.overlay_files import overlay_target, write_overlay
 
 if TYPE_CHECKING:
@@ -112,7 +112,11 @@ def run(
 
     refuse_target(output, "--output")
     plan, head = _plan(sizes, groups, cpu=device is DeviceChoice.CPU), RecordingHead(_title(title), _date(date))
-    found = run_plan(plan, _device(device), head, _progress)
+    progress = Progress("measuring")
+    try:
+        found = run_plan(plan, _device(device), head, progress.step if progress.shown else _line)
+    finally:
+        progress.end()
     write(recording_text(found), output)
     words = f"wrote {output}: {found.rows} of {sum(map(len, plan.kernels.values()))} kernels"
     for item in found.skipped:
@@ -166,7 +170,8 @@ def _device(device: DeviceChoice) -> TorchDevice:
         raise UsageError(f"ffplan measure run: {error}") from None
 
 
-def _progress(done: int, total: int, words: str) -> None:
+def _line(done: int, total: int, words: str) -> None:
+    """Print the progress as a line, where standard error is no terminal."""
     typer.echo(f"ffplan measure: {done} of {total}: {words}", err=True)
 
 

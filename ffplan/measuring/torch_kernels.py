@@ -86,7 +86,7 @@ def _gemm(torch: ModuleType, device: str, gemm: Gemm, cache: int) -> KernelCalls
     if gemm.dtype == "fp8":
         return _gemm_fp8(torch, device, gemm, cache)
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16, "tf32": torch.float32}[gemm.dtype]
-    torch.backends.cuda.matmul.allow_tf32 = gemm.dtype == "tf32"
+    torch.set_float32_matmul_precision("high" if gemm.dtype == "tf32" else "highest")
     if gemm.dtype == "tf32" and device == "cpu":
         raise RuntimeError("a CPU has no TF32")
 

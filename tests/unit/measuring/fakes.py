@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pytest
 
 from ffplan.measuring.recording import DeviceFacts, DeviceState
 from ffplan.measuring.run import UnsupportedKernelError
@@ -94,7 +95,7 @@ def torch_of_numpy() -> Any:
         empty=lambda *shape, **_: Tensor(np.empty(shape)),
         mm=mm,
         add=add,
-        backends=SimpleNamespace(cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=None))),
+        set_float32_matmul_precision=lambda name: None if name in ("high", "highest") else pytest.fail(name),
         nn=SimpleNamespace(
             functional=SimpleNamespace(
                 layer_norm=lambda tensor, shape: log.append(("norm", *tensor.data.shape, *shape)),

@@ -28,7 +28,6 @@ def test_gemms_take_operands_in_turn_that_outgrow_the_cache() -> None:
     torch.log.clear()
     made.step()
     assert torch.log == [("mm", 64, 16, 16, 32)] * 9
-    assert torch.backends.cuda.matmul.allow_tf32 is False
     many = prepared_calls(torch_of_numpy(), "cpu", Gemm(m=64, n=32, k=16, dtype="fp16"), 10**9)
     assert many.calls == MOST_SETS
 
