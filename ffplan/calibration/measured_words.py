@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     from ffplan.results.measurement import KernelError
 
 
+OWN_TIMES = {"gemm": "The own time of a GEMM", "small": "The time of a small kernel"}
+
+
 def remarks_of(made: RecordingFits) -> tuple[str, ...]:
     """Return what the recording lacks, and what was left out."""
     recording, part, found = made.recording, made.part, []
     for name, reason in made.kernels.kept.items():
-        found.append(f"{name} is not measured: {reason}; the catalogue's {_kept(made, name)} is kept.")
+        words = OWN_TIMES.get(name, name)
+        found.append(f"{words} is not measured: {reason}; the catalogue's {_kept(made, name)} is kept.")
     few = sum(int((~timed.used).sum()) for timed in timed_groups(recording, part).values())
     if few:
         found.append(

@@ -78,9 +78,10 @@ class AttentionCall(Frozen):
 
     @property
     def words(self) -> str:
-        """Call for people."""
+        """Call for people: sequences x heads x width of a head, mask, pass and length."""
         mask = "causal" if self.causal else "full"
-        return f"{self.kernel} d {self.head_dim} {mask} {self.measured} {self.length}"
+        shape = f"{self.batch} x {self.heads} x {self.head_dim}"
+        return f"{self.kernel} {shape} {mask} {self.measured} {self.length}"
 
 
 class MemoryCall(Frozen):

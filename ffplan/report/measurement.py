@@ -76,20 +76,25 @@ def _kernel(item: KernelError) -> tuple[str, ...]:
     )
 
 
+def _group(report: MeasuredFit, group: str) -> Grid:
+    """Return the kernels of a group, without columns that are empty."""
+    mine = [item for item in report.kernels if item.group == group]
+    header, rows = ("", "us", "spread %", mine[0].unit, "catalogue %", "fitted %"), list(map(_kernel, mine))
+    kept = [at for at in range(len(header)) if any(row[at] for row in rows)]
+    return Grid(_name(group), tuple(tuple(row[at] for at in kept) for row in rows), tuple(header[at] for at in kept))
+
+
 def _fit(report: MeasuredFit) -> list[Block]:
     blocks: list[Block] = []
     if report.constants:
         rows = tuple(map(_constant, report.constants))
         blocks.append(Grid("Constants", rows, ("", "catalogue", "measured", "range", "rows", "written")))
     means = tuple(
-        (item.group, str(item.n), _mean(item.before), _mean(item.after), _mean(item.max_error))
+        (_name(item.group), str(item.n), _mean(item.before), _mean(item.after), _mean(item.max_error))
         for item in report.groups
     )
     blocks.append(Grid("Mean error of the time, %", means, ("", "n", "catalogue", "fitted", "largest")))
-    for group in dict.fromkeys(item.group for item in report.kernels):
-        mine = [item for item in report.kernels if item.group == group]
-        header = ("", "us", "spread %", mine[0].unit, "catalogue %", "fitted %")
-        blocks.append(Grid(_name(group), tuple(map(_kernel, mine)), header))
+    blocks += [_group(report, group) for group in dict.fromkeys(item.group for item in report.kernels)]
     notes = [f"{WORDS.get(item.name, item.name)}: {item.note}." for item in report.constants if item.note]
     doubts = [f"Doubt: {words}." for words in report.doubts]
     if notes or report.remarks or doubts:
@@ -116,10 +121,7 @@ def _plan(report: MeasurePlan) -> list[Block]:
     rows.append(("all", str(report.kernels), f"{report.seconds:.0f}", f"{report.each_s:.2g} s each"))
     return [
         Grid("Kernels", tuple(rows), ("", "n", "s", "")),
-        *(
-            Grid(item.group[:1].upper() + item.group[1:], tuple((name,) for name in item.kernels))
-            for item in report.groups
-        ),
+        *(Grid(_name(item.group), tuple((name,) for name in item.kernels)) for item in report.groups),
     ]
 
 
