@@ -169,6 +169,12 @@ def test_a_fit_says_what_is_wrong(options: tuple[str, ...], words: str) -> None:
     assert words in run.err
 
 
+@pytest.mark.parametrize("name", ["kernel-recording", "measure-plan", "measure-fit"])
+def test_schemas_are_printed(name: str) -> None:
+    run = ffplan("schema", name)
+    assert (run.code, run.out) == (0, (ROOT / "schema" / f"{name}.schema.json").read_text())
+
+
 def test_a_recording_that_tells_nothing_of_what_is_asked_writes_nothing(tmp_path: Path) -> None:
     pytest.importorskip("scipy")
     run = ffplan(*FIT, "--only", "pcie", "--write", str(tmp_path))
