@@ -23,6 +23,28 @@ class HostCopies:
     """What binds the shared rate."""
 
 
+def pcie_line_rate(generation: float, lanes: float) -> float:
+    """Return what the lanes of a PCIe link carry, packets included.
+
+    Args:
+        generation: 1 to 6 [1].
+        lanes: lanes [1].
+
+    Returns:
+        Rate of one direction [GB/s].
+
+    Equation:
+        lanes * 2^(generation - 1) * 2.5 GT/s * 8 / 10 below generation 3; lanes * 2^(generation - 3) * 8 GT/s * 128 /
+        130 from there on; over 8 bits
+
+    Source:
+        PCI Express base specification: generation 4 of 16 lanes carries 31.5 GB/s.
+    """
+    if generation < 3:
+        return float(lanes * 2.0 ** (generation - 1) * 2.5 * 8 / 10 / 8)
+    return float(lanes * 2.0 ** (generation - 3) * 8 * 128 / 130 / 8)
+
+
 def host_copies(host: Host) -> HostCopies | None:
     """Return the rates of copies between accelerators and host memory.
 

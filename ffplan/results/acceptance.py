@@ -53,6 +53,8 @@ class CheckRow:
     """What the model expects."""
     least: float
     """What passes: at least this."""
+    most: float | None
+    """What no correct measurement exceeds: a peak, or a line rate; null where it is not known."""
     exact: bool
     """Whether less than expected never passes: widths and generations."""
     how: str
@@ -71,6 +73,8 @@ class JudgedRow:
     """What the model expects of it; null where it has none."""
     least: float | None
     """What passes."""
+    most: float | None
+    """What no correct measurement exceeds; null where it is not known."""
     verdict: str
     """pass, fail, doubt or not judged."""
     why: str

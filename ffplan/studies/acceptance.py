@@ -9,7 +9,8 @@ from ffplan.catalog.parts import Server
 from ffplan.node.host_copies import host_copies
 from ffplan.results import acceptance as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
-from ffplan.studies.acceptance_judged import judge, slow_parts, words
+from ffplan.studies.acceptance_bounds import Bound, collective_bound, node_bounds
+from ffplan.studies.acceptance_judged import ERRORS, judge, slow_parts, words
 from ffplan.studies.collective import CollectiveRequest, collective_table
 from ffplan.studies.collective_rows import QueryError
 from ffplan.studies.design_assumptions import announced, recalled_figures
@@ -62,8 +63,8 @@ def _gaps(part: Accelerator) -> list[str]:
 class _Sheet:
     """Collects the lines of a sheet, each with its threshold."""
 
-    def __init__(self, tolerance: float) -> None:
-        self.tolerance = tolerance
+    def __init__(self, tolerance: float, bounds: dict[str, Bound]) -> None:
+        self.tolerance, self.bounds = tolerance, bounds
         self.rows: list[out.CheckRow] = []
 
     def add(
@@ -79,8 +80,11 @@ class _Sheet:
         exact: bool = False,
         gpus: int = 0,
         size: float = 0.0,
+        most: float | None = None,
     ) -> None:
-        """Add a line."""
+        """Add a line; nothing exceeds `most`, or the bound of the check where it has one."""
+        bound = self.bounds.get(check)
+        most = bound.most if most is None and bound is not None else most
         self.rows.append(
             out.CheckRow(
                 check=check,
@@ -91,6 +95,7 @@ class _Sheet:
                 size_bytes=size,
                 expected=expected,
                 least=expected if exact else expected * (1 - self.tolerance),
+                most=expected if exact else most,
                 exact=exact,
                 how=how,
                 basis=basis,
@@ -109,6 +114,9 @@ def _links(sheet: _Sheet, design: ResolvedDesign) -> None:
         rate = design.link_gbyte_s
         basis = f"`{design.inter_switch_link.id}`"
         sheet.add("switch-link", "link between switches", "fabric", "GB/s", rate, how=tool, basis=basis, exact=True)
+    if design.switch.fabric == "infiniband":
+        label, basis = "errors of ibdiagnet, each stage", "a healthy fabric"
+        sheet.add(ERRORS, label, "fabric", "", 0.0, how="ibdiagnet2.log", basis=basis, exact=True)
     accelerator = group.accelerator
     if accelerator is not None and accelerator.pcie is not None and _pcie_known(accelerator):
         how, basis = _tool(accelerator, "nvidia-smi -q -x"), f"`{accelerator.id}`"
@@ -191,6 +199,7 @@ def _collectives(sheet: _Sheet, design: ResolvedDesign, catalog: Catalog) -> Non
         sizes = SIZES if operation == "allreduce" else SIZES[2:3]
         points = collective_points(design, catalog, operation, scales, sizes)
         for (gpus, size), rate in sorted(points.items()):
+            bound = collective_bound(operation, gpus, node_of(design))
             sheet.add(
                 operation,
                 f"{operation} busbw",
@@ -201,6 +210,7 @@ def _collectives(sheet: _Sheet, design: ResolvedDesign, catalog: Catalog) -> Non
                 basis=f"`ffplan collective`, {own_library(design)}",
                 gpus=gpus,
                 size=size,
+                most=bound.most if bound else None,
             )
 
 
@@ -213,7 +223,8 @@ def _storage(sheet: _Sheet, basis: GoodputBasis) -> None:
     for way in ("read", "write"):
         terms = storage.read if way == "read" else storage.write
         whole = expected_terms(terms, service_efficiency(basis))[0].gbyte_s
-        sheet.add(f"storage-{way}", f"storage {way}", "node", "GB/s", min(rate, whole), how="fio, IOR", basis=words_)
+        name, most = f"storage-{way}", storage.client_gbyte_s
+        sheet.add(name, f"storage {way}", "node", "GB/s", min(rate, whole), how="fio, IOR", basis=words_, most=most)
 
 
 def study_acceptance(
@@ -235,7 +246,8 @@ def study_acceptance(
     Raises:
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
-    sheet, basis = _Sheet(tolerance), goodput_basis(design, catalog)
+    bounds = node_bounds(design)
+    sheet, basis = _Sheet(tolerance, bounds), goodput_basis(design, catalog)
     assert isinstance(design.compute.server, Server)
     _links(sheet, design)
     _node(sheet, design)
@@ -246,8 +258,13 @@ def study_acceptance(
     def more(operation: str, gpus: int, sizes: tuple[float, ...]) -> dict[tuple[int, float], float]:
         return collective_points(design, catalog, operation, (gpus,), sizes)
 
-    judged = judge(rows, measured, tolerance, more, basis)
-    slow = slow_parts(measured, job)
+    host = node_of(design)
+
+    def bound(check: str, gpus: int) -> Bound | None:
+        return collective_bound(check, gpus, host) if gpus else bounds.get(check)
+
+    judged = judge(rows, measured, tolerance, more, basis, bound)
+    slow = slow_parts(measured, job, host.domain_gpus)
     seen = {item.check for item in measured}
     missing = tuple(dict.fromkeys(row.label for row in rows if row.check not in seen)) if measured else ()
     return out.AcceptanceReport(
@@ -264,6 +281,7 @@ def study_acceptance(
         assumptions=(
             f"A rate passes at {100 * (1 - tolerance):.0f} % of the expected; widths, generations and link rates "
             "pass at the expected alone.",
+            "A value above a peak or a line rate is in doubt: it was measured wrongly, or of another part.",
             "STREAM counts the triad with streaming stores; without them it prints three quarters of the traffic.",
             *(_gaps(design.compute.accelerator) if design.compute.accelerator else ()),
             "Collectives have the fabric for themselves, with ranks in the order of leaves.",

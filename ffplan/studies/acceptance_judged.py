@@ -5,14 +5,16 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import first_few, listed, percent, plural
+from ffplan.base.formatting import first_few, listed, number, percent, plural
 from ffplan.results.acceptance import CheckRow, JudgedRow, Measured, SlowRow
+from ffplan.studies.acceptance_bounds import ROUNDING
 from ffplan.studies.goodput_summary import expected_terms, service_efficiency
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ffplan.results.training import TrainReport
+    from ffplan.studies.acceptance_bounds import Bound
     from ffplan.studies.goodput_basis import GoodputBasis
 
 FLEET = 5
@@ -26,23 +28,47 @@ TO_SIGMA = 1.4826
 NAMED = 5
 """Nodes that a sentence names [1]."""
 ORDER = {"fail": 0, "doubt": 1, "not judged": 2, "pass": 3}
+ERRORS = "fabric-errors"
+"""Check of a fabric's own diagnosis: errors of a stage, of which none is the least and the most."""
 SLOWED = {
     "gemm": ("products", "attention", "recompute", "output"),
     "allreduce": ("gradients",),
     "all-gather": ("parameters",),
     "reduce-scatter": ("gradients",),
+    "all-to-all": ("experts",),
+    "nic-link": ("gradients", "parameters", "sends"),
+    "nvlink-copy": ("tensor",),
+    "copy": ("offload", "swaps"),
+    "pcie-width": ("offload", "swaps"),
 }
-"""Parts of a step that a check slows, by the beginning of its name."""
+"""Parts of a step that a check slows, by the beginning of its name; those that other work hides are not in them."""
+BETWEEN_NODES = ("nic-link",)
+"""Checks of what a job of one scale-up domain does not use."""
 
 
-def _verdict(item: Measured, expected: float, least: float, *, exact: bool) -> JudgedRow:
+def _verdict(item: Measured, expected: float, least: float, most: float | None, *, of: str = "") -> JudgedRow:
+    """Return a value with its verdict.
+
+    Args:
+        item: the value.
+        expected: what the model expects.
+        least: what passes.
+        most: what nothing exceeds; None where it is not known.
+        of: what bounds it, for people; empty where less than expected never passes.
+    """
     verdict, why = "pass", ""
-    if item.doubt:
+    exact = not of
+    if item.check == ERRORS and item.value:
+        verdict, why = "fail", plural(round(item.value), "error")
+    elif most is not None and item.value > most * (1 + ROUNDING):
+        words_ = f"above {number(most, 4)}, {of}" if of else "more than planned"
+        verdict, why = "doubt", f"{words_}: a bad measurement, or another part"
+    elif item.doubt:
         verdict, why = ("fail" if item.doubt == "wrong results" else "doubt"), item.doubt
     elif item.value < least * (1 - 1e-9):
         gap = percent(1 - item.value / expected)
         verdict, why = "fail", f"{gap} below the expected" if not exact else "less than planned"
-    return JudgedRow(measured=item, expected=expected, least=least, verdict=verdict, why=why)
+    return JudgedRow(measured=item, expected=expected, least=least, most=most, verdict=verdict, why=why)
 
 
 def _of_collectives(
@@ -50,6 +76,7 @@ def _of_collectives(
     measured: list[Measured],
     tolerance: float,
     more: Callable[[str, int, tuple[float, ...]], dict[tuple[int, float], float]],
+    bound: Callable[[str, int], Bound | None],
 ) -> Iterable[JudgedRow]:
     """Yield collectives at the ranks and sizes that were measured."""
     operations = {row.check for row in rows if row.gpus}
@@ -63,21 +90,29 @@ def _of_collectives(
             expected = points.get((gpus, item.size_bytes))
             if expected is None:
                 why = f"the design has no {operation} of {gpus} ranks as the model lays them out"
-                yield JudgedRow(measured=item, expected=None, least=None, verdict="not judged", why=why)
+                yield _unjudged(item, why)
             else:
-                yield _verdict(item, expected, expected * (1 - tolerance), exact=False)
+                top = bound(operation, gpus)
+                most, of = (top.most, top.of) if top else (None, "links")
+                yield _verdict(item, expected, expected * (1 - tolerance), most, of=of)
 
 
-def _of_nodes(item: Measured, row: CheckRow, basis: GoodputBasis) -> JudgedRow:
+def _unjudged(item: Measured, why: str) -> JudgedRow:
+    return JudgedRow(measured=item, expected=None, least=None, most=None, verdict="not judged", why=why)
+
+
+def _of_nodes(item: Measured, row: CheckRow, basis: GoodputBasis, top: Bound | None) -> JudgedRow:
     """Return a value of a node, or of several that read or write together."""
-    expected, least = row.expected, row.least
+    expected, least, most = row.expected, row.least, row.most
     storage = basis.storage
     if item.check.startswith("storage-") and item.nodes > 1 and storage is not None:
         terms = storage.read if item.check == "storage-read" else storage.write
         whole = expected_terms(terms, service_efficiency(basis))[0].gbyte_s
         expected = min(row.expected * item.nodes, whole)
         least = expected * row.least / row.expected
-    return _verdict(item, expected, least, exact=row.exact)
+        most = storage.client_gbyte_s * item.nodes
+    of = "" if row.exact else (top.of if top else "what the NICs of its nodes carry")
+    return _verdict(item, expected, least, most, of=of)
 
 
 def judge(
@@ -86,6 +121,7 @@ def judge(
     tolerance: float,
     more: Callable[[str, int, tuple[float, ...]], dict[tuple[int, float], float]],
     basis: GoodputBasis,
+    bound: Callable[[str, int], Bound | None],
 ) -> tuple[JudgedRow, ...]:
     """Return every measured value with its verdict, failures first.
 
@@ -95,6 +131,7 @@ def judge(
         tolerance: part by which a rate may lie below the expected [1].
         more: bus bandwidth of an operation by ranks and size, for what was measured beside the sheet.
         basis: the design with its storage.
+        bound: what nothing exceeds, by check and ranks; 0 ranks of what is no collective.
     """
     by_check = {row.check: row for row in rows if not row.gpus}
     found = []
@@ -105,10 +142,10 @@ def judge(
         row = by_check.get(item.check)
         if row is None:
             why = "the sheet has no such check for this design"
-            found.append(JudgedRow(measured=item, expected=None, least=None, verdict="not judged", why=why))
+            found.append(_unjudged(item, why))
         else:
-            found.append(_of_nodes(item, row, basis))
-    found += _of_collectives(rows, collectives, tolerance, more)
+            found.append(_of_nodes(item, row, basis, bound(item.check, 0)))
+    found += _of_collectives(rows, collectives, tolerance, more, bound)
     return tuple(sorted(found, key=lambda item: ORDER[item.verdict]))
 
 
@@ -135,21 +172,25 @@ def robust_score(value: float, values: list[float]) -> tuple[float, float]:
     return middle, 0.0 if value >= middle else float("-inf")
 
 
-def _lengthened(check: str, ratio: float, job: TrainReport | None) -> float | None:
+def _lengthened(check: str, ratio: float, job: TrainReport | None, domain: int) -> float | None:
     """Return by how much a step is longer where the parts that rest on a check run at a ratio of their rate."""
     if job is None or not job.rows or ratio <= 0:
+        return None
+    plan = job.rows[0].plan
+    if check in BETWEEN_NODES and plan.tensor * plan.pipeline * plan.context * plan.data <= domain:
         return None
     names = next((parts for name, parts in SLOWED.items() if check.startswith(name)), ())
     share = sum(part.share for part in job.rows[0].parts if part.name in names)
     return share * (1 / ratio - 1) if share else None
 
 
-def slow_parts(measured: tuple[Measured, ...], job: TrainReport | None) -> tuple[SlowRow, ...]:
+def slow_parts(measured: tuple[Measured, ...], job: TrainReport | None, domain: int) -> tuple[SlowRow, ...]:
     """Return nodes and parts that are slower than the others of the fleet, the slowest first.
 
     Args:
         measured: values of logs.
         job: the job whose step they lengthen; None without.
+        domain: accelerators that one scale-up domain joins: a job on no more uses no NICs [1].
     """
     groups: dict[tuple[str, int, float], list[Measured]] = {}
     for item in measured:
@@ -157,7 +198,7 @@ def slow_parts(measured: tuple[Measured, ...], job: TrainReport | None) -> tuple
     found = []
     for (check, _, _), items in groups.items():
         values = [item.value for item in items]
-        if len(values) < FLEET:
+        if len(values) < FLEET or check == ERRORS:
             continue
         for item in items:
             middle, score = robust_score(item.value, values)
@@ -172,7 +213,7 @@ def slow_parts(measured: tuple[Measured, ...], job: TrainReport | None) -> tuple
                         value=item.value,
                         median=middle,
                         score=max(score, -1e9),
-                        step=_lengthened(check, item.value / middle, job),
+                        step=_lengthened(check, item.value / middle, job, domain),
                     )
                 )
     return tuple(sorted(found, key=lambda row: row.value / row.median))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from dataclasses import replace
 from xml.parsers import expat
 
 from ffplan.base.whole import whole
@@ -130,6 +131,46 @@ def read_ibdiagnet_lst(text: str, file: str) -> list[Measured]:
         rows.append(
             Measured(check=check, value=rate * int(found[5]) / GBYTE, host=host, part=part, file=file, line=line)
         )
+    return rows
+
+
+_SUMMARY = re.compile(r"^(?:-[A-Z]-)?[ \t]*Stage[ \t]+Warnings[ \t]+Errors[ \t]+Comment[ \t]*$", re.MULTILINE)
+_STAGE = re.compile(r"^(?:-[A-Z]-)?[ \t]*(\S[^\t]{0,79}?)(?:[ ]{2,}|\t+)([0-9]{1,9})[ \t]+([0-9]{1,9})(?:[ \t]|$)")
+
+
+def is_ibdiagnet_log(text: str) -> bool:
+    """Return whether a text has the summary of `ibdiagnet2.log`."""
+    return _SUMMARY.search(text) is not None
+
+
+def read_ibdiagnet_log(text: str, file: str) -> list[Measured]:
+    """Return the errors of every stage in the summary of `ibdiagnet2.log` [1]; warnings put a stage in doubt.
+
+    Args:
+        text: the log.
+        file: its name.
+
+    Raises:
+        InputError: where the summary has no stage.
+    """
+    head = _SUMMARY.search(text)
+    assert head is not None
+    first = text.count("\n", 0, head.end()) + 1
+    rows: list[Measured] = []
+    for line, words in enumerate(text.splitlines()[first:], first + 1):
+        found = _STAGE.match(words)
+        if found is None:
+            if rows:
+                break
+            continue
+        warnings, errors = int(found[2]), int(found[3])
+        doubt = f"{warnings:,} warning{'' if warnings == 1 else 's'}" if warnings else ""
+        row = Measured(
+            check="fabric-errors", value=float(errors), host=stem(file), part=found[1].strip(), file=file, line=line
+        )
+        rows.append(replace(row, doubt=doubt))
+    if not rows:
+        refuse(file, first, "the summary has no stage", "give the log as ibdiagnet wrote it")
     return rows
 
 

@@ -12,7 +12,7 @@ from ffplan.results.acceptance import Measured
 
 PROGRAMS = (
     "nccl-tests, rccl-tests, nvbandwidth -j, fio --output-format=json, IOR, STREAM, nvidia-smi -q -x, ibdiagnet2.lst, "
-    "ibdiagnet2.db_csv, or the sheet as CSV with a column `measured`"
+    "ibdiagnet2.db_csv, ibdiagnet2.log, or the sheet as CSV with a column `measured`"
 )
 BOM = "\ufeff"
 MOST_ROWS = 1_000_000
@@ -100,6 +100,8 @@ def _read(text: str, file: str) -> list[Measured]:
         return links.read_smi(text, file)
     if links.is_ibdiagnet_csv(text):
         return links.read_ibdiagnet_csv(text, file)
+    if links.is_ibdiagnet_log(text):
+        return links.read_ibdiagnet_log(text, file)
     if links.is_ibdiagnet_lst(text):
         return links.read_ibdiagnet_lst(text, file)
     if storage.is_ior(text):
