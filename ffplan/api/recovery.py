@@ -64,13 +64,16 @@ def goodput(
     return study_goodput(given.resolved, parts, asked, Asked(draws=draws, seed=seed)).report
 
 
-def storage(design: str | Path | Design, model: str | None = None, *, gpus: int | None = None) -> StorageReport:
+def storage(
+    design: str | Path | Design, model: str | None = None, *, gpus: int | None = None, images: float | None = None
+) -> StorageReport:
     """Return the storage of a design, with what a job asks of it.
 
     Args:
         design: what `load` takes.
         model: catalogue id of a transformer; the design's workload, or no job, if omitted.
         gpus: accelerators of the job [1]; the most that it can span if omitted.
+        images: images a second that jobs read, each a file of its own [1/s].
 
     Raises:
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
@@ -81,6 +84,6 @@ def storage(design: str | Path | Design, model: str | None = None, *, gpus: int 
     given = load(design)
     parts = given.catalog
     try:
-        return study_storage(given.resolved, parts, _job(given, parts, model, gpus, "storage"))
+        return study_storage(given.resolved, parts, _job(given, parts, model, gpus, "storage"), images)
     except NoStorageError as error:
         raise UsageError(f"storage: {error}") from None

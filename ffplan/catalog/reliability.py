@@ -261,6 +261,10 @@ class ReliabilityProfile(Part):
     """How clients of a storage service grant requests to send."""
     token_bytes: PlainEstimate
     """Bytes that a token of training text takes in storage [byte]."""
+    image_bytes: PlainEstimate | None = None
+    """Bytes that an image of a data set takes in storage [byte]; images are not told of if omitted."""
+    checkpoints_kept: PlainEstimate | None = None
+    """Checkpoints that storage keeps at a time [1]; their capacity is not told of if omitted."""
     stragglers: ShareEstimate | None = None
     """Rate that slow workers take of a job, beyond what the step times of published runs already have of them [1]; not
     counted if omitted."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from ffplan.base.errors import UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.job import JobGpusOption, JobModelOption, job_asked
@@ -14,6 +18,10 @@ def storage(
     file: DesignArgument,
     model: JobModelOption = None,
     gpus: JobGpusOption = None,
+    images: Annotated[
+        float | None,
+        typer.Option("--images", metavar="RATE", min=1, max=1e12, help="Images a second that jobs read, a file each."),
+    ] = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
@@ -24,7 +32,7 @@ def storage(
 
     design, parts = resolved_design(file, catalog)
     try:
-        report = study_storage(design, parts, job_asked("storage", design, parts, model, gpus))
+        report = study_storage(design, parts, job_asked("storage", design, parts, model, gpus), images)
     except NoStorageError as error:
         raise UsageError(f"ffplan storage: {error}; add a group with `role: storage`") from None
     emit(storage_document(report), form, output)

@@ -33,6 +33,13 @@ class Reliability(Frozen):
     `in-memory`: as asynchronous, with a copy of every checkpoint in the memory of another node, and some in storage."""
     checkpoint_interval: Duration | None = None
     """Work between two checkpoints; the best for each job if omitted [s]."""
+    checkpoints_kept: PlainEstimate | None = None
+    """Checkpoints that storage keeps at a time, in place of the profile's [1]."""
+    image_bytes: PlainEstimate | None = None
+    """Bytes that an image of a data set takes in storage, in place of the profile's [byte]."""
+    metadata_opens: PlainEstimate | None = None
+    """Files that one metadata server opens a second [1/s]; no source publishes it, and without it the metadata servers
+    that a data set needs are not told."""
     restart: Restart = "requeue"
     """`requeue`: the whole job is queued and started again. `reschedule`: lost nodes alone are replaced. `standby`:
     warm nodes stand by."""

@@ -56,6 +56,35 @@ def _beside(b: BurstReport) -> list[tuple[str, str]]:
     return [("beside allreduce", f"saved in {span(b.beside_allreduce_s)}; allreduce keeps {percent(b.allreduce_left)}")]
 
 
+def _kept(b: BurstReport) -> str:
+    text = f"{number(b.kept, 3)} checkpoints"
+    if b.kept_wanted is None or b.kept_bytes is None or b.kept_share is None:
+        return text
+    share = f"{100 * b.kept_share:.2g} %"
+    return f"{text}; {number(b.kept_wanted)} kept take {number(b.kept_bytes / 1e12, 3)} TB, {share} of it"
+
+
+def _files(r: StorageReport) -> list[Block]:
+    """Return images and metadata servers."""
+    found, own = r.images, r.metadata
+    lines = []
+    if found is not None:
+        each = f"{found.most_s:,.0f} a second of {number(found.image_bytes / 1e3, 3)} kB"
+        lines.append(("images", f"{each}, {found.most_accelerator_s:,.0f} an accelerator"))
+        if found.asked_s is not None and found.gbyte_s is not None and found.share is not None:
+            text = f"{number(found.asked_s)} a second read {_rate(found.gbyte_s)}, {percent(found.share)} of storage"
+            lines.append(("asked", text))
+    planned = "none planned" if own.planned is None else f"{own.planned:,} management nodes planned"
+    if own.opens_s:
+        planned += f"; {own.opens_s:,.0f} files a second to open"
+    if own.needed is not None and own.each_s is not None:
+        planned += f": {own.needed:,} of {number(own.each_s)} a second"
+    elif own.opens_s:
+        planned += "; what one opens is not published"
+    lines.append(("metadata servers", planned))
+    return [Lines("Files", tuple(lines))]
+
+
 def _burst(r: StorageReport) -> list[Block]:
     b = r.burst
     if b is None:
@@ -71,7 +100,7 @@ def _burst(r: StorageReport) -> list[Block]:
         ),
         *_beside(b),
         ("every", f"{span(b.interval_s)}: {number(b.written_per_day / 1e12, 3)} TB a day with copies{life}"),
-        ("room for", f"{number(b.kept, 3)} checkpoints"),
+        ("room for", _kept(b)),
     ]
     if r.reads is not None:
         lines += [
@@ -100,16 +129,13 @@ def _body(r: StorageReport) -> Body:
         for row in r.tiers
     )
     senders = tuple((f"{row.senders}", number(row.limited_gbyte_s, 3), number(row.free_gbyte_s, 3)) for row in r.incast)
-    blocks: list[Block] = [Remarks(r.headline), _servers(r), *_burst(r)]
+    blocks: list[Block] = [Remarks(r.headline), _servers(r), *_burst(r), *_files(r)]
     if tiers:
         header = ("tier", "read GB/s", "write GB/s", "met", "for")
         blocks.append(Grid("NVIDIA's guidance for as many accelerators", tiers, header))
     blocks.append(
         Grid("One client reads from many servers, GB/s", senders, ("servers", "granted", "first in first out"))
     )
-    if r.metadata_servers is not None:
-        text = f"{r.metadata_servers:,} management nodes are planned; how many files they open a second is not known."
-        blocks.append(Remarks((text,)))
     blocks.append(Lines("Assumptions", tuple(("", text) for text in r.assumptions)))
     blocks += recalled(r.unverified)
     return Body(

@@ -81,6 +81,14 @@ class BurstReport:
     """Until drives have been written their endurance; null where that is unknown [year]."""
     kept: float
     """Checkpoints that fit into the usable capacity [1]."""
+    kept_wanted: float | None
+    """Checkpoints that are kept at a time [1]; null where neither the profile nor the design says it."""
+    kept_bytes: float | None
+    """What these take, without their copies [byte]; null as above."""
+    kept_share: float | None
+    """That over the usable capacity [1]; null as above."""
+    opens_s: float
+    """Files opened a second while a checkpoint is saved, one for each accelerator [1/s]."""
 
 
 @record
@@ -97,6 +105,38 @@ class ReadReport:
     """Keys and values of a full context, for caches on storage [byte]."""
     contexts_s_node: float
     """Such contexts a second that one node can read [1/s]."""
+
+
+@record
+class ImageReport:
+    """Images of a data set, each a file of its own."""
+
+    image_bytes: float
+    """Bytes of an image [byte]."""
+    most_s: float
+    """Images a second that the read rate of storage allows [1/s]."""
+    most_accelerator_s: float
+    """The same for an accelerator [1/s]."""
+    asked_s: float | None
+    """Images a second that were asked for; null where none were."""
+    gbyte_s: float | None
+    """What these read [GB/s]; null as above."""
+    share: float | None
+    """Of what storage reads [1]; null as above."""
+
+
+@record
+class MetadataReport:
+    """What metadata servers have to open."""
+
+    planned: int | None
+    """Management nodes that the design plans; null where it plans none."""
+    opens_s: float
+    """Files opened a second: images asked for, and those of a checkpoint while it is saved [1/s]."""
+    each_s: float | None
+    """Files that one server opens a second, as the design states it [1/s]; null where it does not: no source does."""
+    needed: int | None
+    """Servers that this needs; null as above."""
 
 
 @record
@@ -153,8 +193,12 @@ class StorageReport(Result):
     """Checkpoints; null without a job."""
     reads: ReadReport | None
     """What the job reads; null where it was not timed."""
+    images: ImageReport | None
+    """Images of a data set; null where their size is not known."""
+    metadata: MetadataReport
+    """Metadata servers."""
     metadata_servers: int | None
-    """Management nodes that the design plans; null where it plans none. What they open a second is not known."""
+    """Management nodes that the design plans; null where it plans none."""
     assumptions: tuple[str, ...]
     """Assumptions behind the result."""
     unverified: tuple[UnverifiedFigure, ...]

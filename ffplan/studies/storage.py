@@ -93,7 +93,7 @@ def _burst(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJob) -> out
     daily = size * storage.copies * DAY / (interval + float(one.save_s))
     server = storage.groups[0].server
     assert isinstance(server, StorageServer)
-    endurance = server.drives.endurance
+    endurance, kept = server.drives.endurance, kept_checkpoints(basis)
     life = endurance.value * storage.drives / daily / YEAR_DAYS if endurance else None
     return out.BurstReport(
         model=asked.model.id,
@@ -111,6 +111,52 @@ def _burst(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJob) -> out
         written_per_day=daily,
         drive_life_years=life,
         kept=storage.usable_bytes / size,
+        kept_wanted=kept,
+        kept_bytes=None if kept is None else kept * size,
+        kept_share=None if kept is None else kept * size / storage.usable_bytes,
+        opens_s=asked.gpus / save,
+    )
+
+
+def kept_checkpoints(basis: GoodputBasis) -> float | None:
+    """Return the checkpoints that storage keeps at a time [1]; None where nothing says it.
+
+    Args:
+        basis: the design with its hazards.
+    """
+    hazards = basis.hazards
+    found = hazards.section.checkpoints_kept or hazards.profile.checkpoints_kept
+    return None if found is None else float(found.value)
+
+
+def _images(basis: GoodputBasis, read: float, asked: float | None) -> out.ImageReport | None:
+    """Return what storage feeds of images at a read rate [GB/s]; None where their size is not known."""
+    figure = basis.hazards.section.image_bytes or basis.hazards.profile.image_bytes
+    if figure is None or not figure.value:
+        return None
+    size = float(figure.value)
+    wanted = None if asked is None else asked * size / 1e9
+    return out.ImageReport(
+        image_bytes=size,
+        most_s=read * 1e9 / size,
+        most_accelerator_s=read * 1e9 / size / max(basis.design.accelerators, 1),
+        asked_s=asked,
+        gbyte_s=wanted,
+        share=None if wanted is None else wanted / read,
+    )
+
+
+def _metadata(basis: GoodputBasis, images: float | None, burst: out.BurstReport | None) -> out.MetadataReport:
+    """Return what metadata servers have to open, where every image and every rank's part of a checkpoint is a file."""
+    planned = sum(group.group.count for group in basis.design.groups if group.group.role == "management")
+    opens = (images or 0.0) + (burst.opens_s if burst else 0.0)
+    figure = basis.hazards.section.metadata_opens
+    each = float(figure.value) if figure is not None and figure.value else None
+    return out.MetadataReport(
+        planned=planned or None,
+        opens_s=opens,
+        each_s=each,
+        needed=None if each is None else max(1, int(np.ceil(opens / each))),
     )
 
 
@@ -131,13 +177,16 @@ def _reads(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJob, read: 
     )
 
 
-def study_storage(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob | None) -> out.StorageReport:
+def study_storage(
+    design: ResolvedDesign, catalog: Catalog, asked: GoodputJob | None, images: float | None = None
+) -> out.StorageReport:
     """Return the storage of a design, with what a job asks of it.
 
     Args:
         design: the design.
         catalog: its parts.
         asked: the job; None for the storage alone.
+        images: images a second that jobs read, each a file of its own; None for none [1/s].
 
     Raises:
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
@@ -184,6 +233,8 @@ def study_storage(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob | 
         incast=incast_rows(basis.hazards.profile.requests, storage.client_gbyte_s, sender),
         burst=burst,
         reads=_reads(basis, storage, asked, summary.read_gbyte_s) if asked is not None else None,
+        images=_images(basis, summary.read_gbyte_s, images),
+        metadata=_metadata(basis, images, burst),
         metadata_servers=management or None,
         assumptions=(*_assumptions(basis, storage, efficiency), *announced(catalog)),
         unverified=recalled_figures(catalog),
@@ -208,6 +259,11 @@ def _headline(found: StorageSummary, burst: out.BurstReport | None, nodes: int, 
             f"A checkpoint of {burst.model}, {number(burst.bytes / 1e12, 3)} TB, is saved in "
             f"{span(burst.save_s)} and takes {percent(burst.nic_share)} of each node's NICs meanwhile."
         )
+        if burst.kept_share is not None and burst.kept_share > 1 and burst.kept_wanted is not None:
+            lines.append(
+                f"The {number(burst.kept_wanted)} checkpoints to keep take {number(burst.kept_share, 3)} times what it "
+                "holds."
+            )
     return tuple(lines)
 
 
@@ -222,6 +278,11 @@ def _assumptions(basis: GoodputBasis, storage: StorageBasis, efficiency: float) 
         "without grants, servers send first in, first out, to clients at random.",
         "Storage and allreduce have virtual lanes of equal weight where they share the fabric.",
     ]
+    if basis.hazards.section.metadata_opens is None:
+        found.append(
+            "How many files a second a metadata server opens is not published: `reliability.metadata_opens` states it. "
+            "Every image and each accelerator's part of a checkpoint is taken to be a file; packed data opens fewer."
+        )
     found += stood_in(storage)
     if any(not isinstance(group.server, StorageServer) or group.server.drives.read is None for group in storage.groups):
         found.append("The rate of the drives is unknown: NICs alone bound it.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
-from ffplan.base.formatting import span
+from ffplan.base.formatting import number, span
 from ffplan.check.rule import Rule
 
 if TYPE_CHECKING:
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from ffplan.base.errors import Finding
     from ffplan.check.examined import Examined
+    from ffplan.studies.goodput_job import JobRecovery
 
 
 def check(examined: Examined) -> Iterator[Finding]:
@@ -24,6 +25,7 @@ def check(examined: Examined) -> Iterator[Finding]:
 
     one = found.outcome
     best, save = float(optimum(one.save_s, one.mtbf_s)), float(one.persist_s)
+    yield from _held(examined, found)
     if save <= best:
         return
     storage = found.basis.storage
@@ -41,9 +43,28 @@ def check(examined: Examined) -> Iterator[Finding]:
     )
 
 
+def _held(examined: Examined, found: JobRecovery) -> Iterator[Finding]:
+    """Find storage without room for the checkpoints that are kept."""
+    from ffplan.studies.storage import kept_checkpoints
+
+    storage, wanted = found.basis.storage, kept_checkpoints(found.basis)
+    room = storage.usable_bytes / float(found.outcome.checkpoint_bytes) if storage is not None else 0.0
+    if storage is None or wanted is None or wanted <= room:
+        return
+    section = examined.design.reliability
+    path = ("reliability", "checkpoints_kept") if section is not None and section.checkpoints_kept else ("workload",)
+    yield examined.design.document.finding(
+        RULE.id,
+        path,
+        f"the storage has room for {number(room, 3)} checkpoints of the workload, and {number(wanted)} are kept",
+        "plan more storage, or keep fewer: `reliability.checkpoints_kept`",
+        severity=Severity.WARNING,
+    )
+
+
 RULE = Rule(
     id="storage-below-checkpoint",
-    title="Storage saves checkpoints more slowly than they should follow each other",
+    title="Storage saves checkpoints more slowly than they should follow each other, or cannot hold those kept",
     why="A save must end before the next begins: slow storage makes every failure cost more work.",
     example="nodes: [..., {role: storage, server: nvme-16x15tb-2x200g, count: 1}]\nworkload: {model: deepseek-v3}",
     fix="Plan more storage servers, or faster NICs in them.",

@@ -101,6 +101,7 @@ CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, 
         (FF2, (("count: 135", "count: 1"), job(EXPERTS))),
         (FF2, (job(H100_JOB),)),
     ),
+    "storage-below-guidance": ((FF2, (("count: 135", "count: 1"),)), (FF2, ())),
     "limit-tokens-per-second": (
         (H100, (job(H100_JOB, "tokens_per_second: 1.0e+12"),)),
         (H100, (job(H100_JOB, "tokens_per_second: 1"),)),

@@ -247,6 +247,38 @@ def test_storage_of_the_paper_s_cluster() -> None:
     assert min(row["limited_gbyte_s"] for row in found["incast"][1:]) > max(free[1:])
 
 
+def test_images_metadata_and_checkpoints_that_are_kept(tmp_path: Path) -> None:
+    """A million images a second of 110 kB are 110 GB/s; 512 ranks write a file each; ten checkpoints are kept."""
+    from tests.support import ROOT
+
+    found = report("storage", "fire-flyer-2", "-m", "llama-13b", "-g", "512", "--images", "1e6")
+    images, burst, own = found["images"], found["burst"], found["storage"]
+    assert images["gbyte_s"] == pytest.approx(110)
+    assert images["share"] == pytest.approx(110 / own["read_gbyte_s"])
+    assert images["most_s"] == pytest.approx(own["read_gbyte_s"] * 1e9 / 110_000)
+    assert images["most_accelerator_s"] == pytest.approx(images["most_s"] / 10_000)
+    assert burst["opens_s"] == pytest.approx(512 / burst["save_s"])
+    assert (burst["kept_wanted"], burst["kept_bytes"]) == (10, pytest.approx(10 * burst["bytes"]))
+    assert burst["kept_share"] == pytest.approx(10 / burst["kept"])
+    assert found["metadata"]["opens_s"] == pytest.approx(1e6 + burst["opens_s"])
+    assert found["metadata"]["needed"] is None
+    assert any("is not published" in words for words in found["assumptions"])
+    text = (ROOT / "designs" / "fire-flyer-2.yaml").read_text()
+    stated = tmp_path / "stated.yaml"
+    section = "{metadata_opens: 300000, checkpoints_kept: 1000000, image_bytes: 220000}"
+    stated.write_text(f"{text}\nreliability: {section}\nworkload: {{model: llama-13b, batch: 1024, gpus: 512}}\n")
+    other = report("storage", str(stated), "-m", "llama-13b", "-g", "512", "--images", "1e6")
+    assert other["metadata"]["needed"] == 4
+    assert other["images"]["gbyte_s"] == pytest.approx(220)
+    assert other["burst"]["kept_share"] > 1
+    assert "times what it holds" in " ".join(other["headline"])
+    run = ffplan("check", str(stated), "-f", "json")
+    rules = {row["rule"]: row["message"] for row in json.loads(run.out)["findings"]}
+    assert "1,000,000 are kept" in rules["storage-below-checkpoint"]
+    bare = report("storage", "fire-flyer-2")
+    assert (bare["burst"], bare["images"]["asked_s"], bare["metadata"]["opens_s"]) == (None, None, 0)
+
+
 def test_storage_that_stands_for_what_a_design_does_not_plan() -> None:
     run = ffplan("storage", "superpod-h100-4su")
     assert run.code == 0
