@@ -115,8 +115,8 @@ def _links(sheet: _Sheet, design: ResolvedDesign) -> None:
         basis = f"`{design.inter_switch_link.id}`"
         sheet.add("switch-link", "link between switches", "fabric", "GB/s", rate, how=tool, basis=basis, exact=True)
     if design.switch.fabric == "infiniband":
-        label, basis = "errors of ibdiagnet, each stage", "a healthy fabric"
-        sheet.add(ERRORS, label, "fabric", "", 0.0, how="ibdiagnet2.log", basis=basis, exact=True)
+        label, basis = "errors of a stage", "a healthy fabric"
+        sheet.add(ERRORS, label, "fabric", "", 0.0, how="ibdiagnet", basis=basis, exact=True)
     accelerator = group.accelerator
     if accelerator is not None and accelerator.pcie is not None and _pcie_known(accelerator):
         how, basis = _tool(accelerator, "nvidia-smi -q -x"), f"`{accelerator.id}`"

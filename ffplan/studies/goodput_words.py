@@ -79,6 +79,12 @@ def _domains(basis: GoodputBasis, job: JobCase) -> list[str]:
             f"What stops a whole scale-up domain at once ({listed(silent) or 'switch tray, backplane'}) has no "
             "published rate and is not counted: expect less, or state it in `reliability.domain_failures`."
         )
+    accelerator = basis.design.compute.accelerator
+    if counted and accelerator is not None and accelerator.id in basis.hazards.profile.relative:
+        found.append(
+            f"The rates of `{accelerator.id}` over the profile's are from all its interruptions, those of racks among "
+            "them: what a stated rate of racks adds to the interruptions is counted twice in part."
+        )
     if counted:
         found.append(
             "A domain in repair is replaced by a whole spare one alone; single spare nodes cannot stand in for it."

@@ -81,6 +81,7 @@ def test_a_rack_that_fails_whole_is_counted_where_its_rate_is_stated(tmp_path: P
     assert extra == pytest.approx(16 * 0.6 / 365)
     assert own["goodput"]["likely"] < plain["goodput"]["likely"]
     assert any("not counted" in words for words in bare["assumptions"])
+    assert any("counted twice in part" in words for words in report("goodput", str(stated), *job)["assumptions"])
     rack = report("goodput", str(stated), *job, "--spares", "18")["reliability"]["domain"]
     assert (rack["spares"], rack["swap_s"]) == (1, None)
     assert own["domain"]["swap_s"] == 9000.0
