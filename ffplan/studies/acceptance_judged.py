@@ -28,7 +28,7 @@ TO_SIGMA = 1.4826
 NAMED = 5
 """Nodes that a sentence names [1]."""
 ORDER = {"fail": 0, "doubt": 1, "not judged": 2, "pass": 3}
-ERRORS = "fabric-errors"
+ERRORS = "ibdiagnet-errors"
 """Check of a fabric's own diagnosis: errors of a stage, of which none is the least and the most."""
 SLOWED = {
     "gemm": ("products", "attention", "recompute", "output"),

@@ -11,7 +11,6 @@ from ffplan.check.rule import Rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.base.array_math import Floats, Number
     from ffplan.base.errors import Finding
     from ffplan.check.examined import Examined
 
@@ -21,10 +20,12 @@ def check(examined: Examined) -> Iterator[Finding]:
     found, limit = examined.recovery, examined.design.spec.limits.goodput
     median, words = None, ""
     if found is not None and limit is not None:
+        from ffplan.studies.cost import band
         from ffplan.studies.goodput_job import DRAWS, drawn_outcome
 
-        low, median, high = (float(end) for end in _quantiles(drawn_outcome(found, DRAWS, 0).goodput))
-        words = f" (median {_tenths(median)}, P10 to P90 {_tenths(low)} to {_tenths(high)})"
+        one = band(found.outcome.goodput, drawn_outcome(found, DRAWS, 0).goodput)
+        median = one.p50
+        words = f" (median {_tenths(median)}, P10 to P90 {_tenths(one.p10)} to {_tenths(one.p90)})"
     broken = tuple(
         hold_job(
             examined,
@@ -51,13 +52,6 @@ def check(examined: Examined) -> Iterator[Finding]:
 
 def _tenths(value: float) -> str:
     return f"{100 * value:.1f} %"
-
-
-def _quantiles(values: Number) -> Floats:
-    import numpy as np
-
-    found: Floats = np.quantile(np.asarray(values), (0.1, 0.5, 0.9))
-    return found
 
 
 RULE = Rule(

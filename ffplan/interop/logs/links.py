@@ -166,7 +166,7 @@ def read_ibdiagnet_log(text: str, file: str) -> list[Measured]:
         warnings, errors = int(found[2]), int(found[3])
         doubt = f"{warnings:,} warning{'' if warnings == 1 else 's'}" if warnings else ""
         row = Measured(
-            check="fabric-errors", value=float(errors), host=stem(file), part=found[1].strip(), file=file, line=line
+            check="ibdiagnet-errors", value=float(errors), host=stem(file), part=found[1].strip(), file=file, line=line
         )
         rows.append(replace(row, doubt=doubt))
     if not rows:

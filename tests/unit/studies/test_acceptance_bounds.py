@@ -101,10 +101,10 @@ def test_a_value_above_its_peak_or_line_rate_is_in_doubt(tmp_path: Path) -> None
 def test_the_summary_of_ibdiagnet(tmp_path: Path) -> None:
     rows = read_log(SUMMARY, "fabric.log")
     assert [(row.check, row.part, row.value, row.doubt, row.line) for row in rows] == [
-        ("fabric-errors", "Discovery", 0.0, "", 5),
-        ("fabric-errors", "Lids Check", 0.0, "", 6),
-        ("fabric-errors", "Port Counters", 3.0, "12 warnings", 7),
-        ("fabric-errors", "Routing", 0.0, "2 warnings", 8),
+        ("ibdiagnet-errors", "Discovery", 0.0, "", 5),
+        ("ibdiagnet-errors", "Lids Check", 0.0, "", 6),
+        ("ibdiagnet-errors", "Port Counters", 3.0, "12 warnings", 7),
+        ("ibdiagnet-errors", "Routing", 0.0, "2 warnings", 8),
     ]
     with pytest.raises(InputError, match="no stage"):
         read_log("-I- Stage  Warnings  Errors  Comment\n", "fabric.log")
