@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 SWINGS = 6
 """Inputs of the tornado that text shows; JSON has all."""
+UNITS = (("million ", 1e6, 1e8), ("thousand ", 1e3, 1e5), ("", 1.0, 0.0))
+"""Units of amounts, with the amount from which each is taken: columns stay narrow."""
 EVENTS = 12
 """Interruptions of a simulated year that text shows; JSON has more."""
 
@@ -131,7 +133,7 @@ def _levers(found: ReliabilityReport) -> list[Block]:
         return []
     amounts = [(row.worth_year, row.price_year, row.net_year) for row in found.levers]
     largest = max((abs(value) for each in amounts for value in each if value is not None), default=0.0)
-    unit, size = ("thousand ", 1e3) if largest >= 1e6 else ("", 1.0)
+    unit, size = next(row for row in UNITS if largest >= row[2])[:2]
     money = found.currency is not None
     rows = []
     for row, each in zip(found.levers, amounts, strict=True):
@@ -139,8 +141,8 @@ def _levers(found: ReliabilityReport) -> list[Block]:
         if money:
             cells += ["" if value is None else f"{value / size:,.0f}" for value in each]
         rows.append(tuple(cells))
-    header = ("change", "goodput %", "tokens %", *(("worth", "price", "net") if money else ()))
-    title = "What changes would give" + (f", {unit}{found.currency} a year" if money else "")
+    header = ("change", "goodput", "tokens", *(("worth", "price", "net") if money else ()))
+    title = "What changes would give: goodput and tokens in %" + (f", {unit}{found.currency} a year" if money else "")
     why: dict[str, list[str]] = {}
     for row in found.levers:
         if money and row.unpriced is not None:
@@ -213,7 +215,12 @@ def _body(report: GoodputReport) -> Body:
     if any(row.beyond for row in report.sizes):
         blocks.append(Remarks(("* larger than the design: its parts in proportion, its storage as it is.",)))
     swings = tuple(
-        (f"{row.label} [{row.unit}]", f"{row.low:.4g} to {row.high:.4g}", _part(row.at_low), _part(row.at_high))
+        (
+            f"{row.label} [{row.unit.replace('events a year of one', 'a year,')}]",
+            f"{row.low:.4g} to {row.high:.4g}",
+            _part(row.at_low),
+            _part(row.at_high),
+        )
         for row in report.tornado[:SWINGS]
     )
     if swings:

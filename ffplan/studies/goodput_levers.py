@@ -6,7 +6,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number
-from ffplan.base.formatting import span
+from ffplan.base.formatting import plural, span
 from ffplan.base.record import record
 from ffplan.cost.sensitivity import likely
 from ffplan.reliability.job import JobCase, job_outcome
@@ -45,13 +45,13 @@ class Lever:
 def _restarts(basis: GoodputBasis, job: JobCase) -> Iterator[Lever]:
     if job.restart == "requeue":
         changed = replace(job, restart="reschedule")
-        yield Lever(name="reschedule", words="restart by replacing lost nodes alone", job=changed)
+        yield Lever(name="reschedule", words="a restart that replaces lost nodes", job=changed)
     if job.restart != "standby" and job.spares:
         changed = replace(job, restart="standby")  # the spares are there
         yield Lever(name="standby", words="restart onto warm standby nodes", job=changed, parts={})
     profile = basis.hazards.profile
     seen, quick = float(profile.hang.range[0]), float(profile.repair.range[0])
-    yield Lever(name="monitor", words=f"a monitor that sees a hang after {span(seen)}", job=job, inputs={"hang": seen})
+    yield Lever(name="monitor", words=f"a monitor that sees hangs in {span(seen)}", job=job, inputs={"hang": seen})
     yield Lever(name="repair", words=f"repair within {span(quick)}", job=job, inputs={"repair": quick})
 
 
@@ -84,7 +84,7 @@ def _fabric(basis: GoodputBasis, job: JobCase, money: JobMoney | None) -> Iterat
     if "link" in job.units and "link" not in job.survives:
         yield Lever(
             name="second-port",
-            words="a second port per NIC, on another leaf",
+            words="a second NIC port on another leaf",
             job=replace(job, survives=job.survives | {"link", "leaf-switch"}),
             parts=leaf_layer(money) if money else None,
             why="the bill of materials leaves the fabric out",
@@ -99,7 +99,7 @@ def _fabric(basis: GoodputBasis, job: JobCase, money: JobMoney | None) -> Iterat
     if job.units.get("bridge"):
         yield Lever(
             name="bridge",
-            words="no NVLink bridges (steps take longer)",
+            words="no NVLink bridges (longer steps)",
             job=replace(job, units={**job.units, "bridge": 0.0}),
             why="the server's price has its bridges in it",
         )
@@ -124,7 +124,7 @@ def _levers(basis: GoodputBasis, job: JobCase, outcome: JobOutcome, money: JobMo
     spares = enough(float(outcome.in_repair), 0.99)
     if spares > job.spares:
         parts = {basis.design.compute.server.id: float(spares - job.spares)}
-        yield Lever(name="spares", words=f"{spares:,} spare nodes", job=replace(job, spares=spares), parts=parts)
+        yield Lever(name="spares", words=plural(spares, "spare node"), job=replace(job, spares=spares), parts=parts)
 
 
 def lever_rows(
