@@ -126,6 +126,17 @@ def _stated(job: JobOptions, designs: list[ResolvedDesign]) -> tuple[JobOptions,
     return stated, workload_fields(design, workload)
 
 
+def _refuse_without_model(model: str | None, given: object) -> None:
+    """Refuse options of a job where no model is named.
+
+    Raises:
+        UsageError: where there are any.
+    """
+    if model is None and given:
+        words = "--batch, --gpus, --plan, --stack and --search have an effect with --model only"
+        raise UsageError(f"ffplan compare: {words}")
+
+
 BaselineOption = Annotated[
     str | None,
     typer.Option("--baseline", "-b", metavar="NAME", help="Design that ratios refer to; the first if omitted."),
@@ -179,11 +190,8 @@ def compare(
     base = study.baseline_of(designs, labels, files, baseline)
     if tokens is None and (years is not None or draws is not None or seed):
         raise UsageError("ffplan compare: --years, --draws and --seed have an effect with --tokens only")
+    _refuse_without_model(model, batch or gpus or plan or stack or search)
     training, money = None, None
-    if model is None and (batch or gpus or plan or stack or search):
-        raise UsageError(
-            "ffplan compare: --batch, --gpus, --plan, --stack and --search have an effect with --model only"
-        )
     if model is not None or tokens is not None:
         asked = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
         number = None if tokens is None else tokens_of(tokens, "compare")
