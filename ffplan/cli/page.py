@@ -45,6 +45,7 @@ def with_extras(
 def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema: str) -> Extras:
     from ffplan.catalog.store import Catalog
     from ffplan.cli.page_measured import measured_curves
+    from ffplan.cli.page_origins import origins
     from ffplan.design.resolve import resolve
     from ffplan.inputs.design_files import find_design
     from ffplan.inputs.document import read_bytes, read_document
@@ -54,16 +55,20 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
     texts, drawings = [], []
     sources: dict[tuple[str, str], Source] = {}
     curves: list[MeasuredCurve] = []
+    each: list[tuple[Source, ...]] = []
     for at, name in enumerate(files):
         path, file = find_design(name)
         if not is_regular(path):
             texts.append((file, "# read from a pipe, and not kept"))
+            each.append(())
             continue
         texts.append((file, read_bytes(path, file).decode("utf-8-sig", "replace")))
         catalog = base.fresh()
         design = resolve(read_document(path, file), catalog)
         drawings += _drawings(design)
-        sources |= _sources(catalog)
+        found = _sources(catalog)
+        sources |= found
+        each.append(tuple(found[key] for key in sorted(found)))
         curves += measured_curves(at, design, _assessments(value)[at:], base)
     return Extras(
         files=tuple(texts),
@@ -71,6 +76,7 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
         sources=tuple(sources[key] for key in sorted(sources)),
         meanings=_meanings(value, schema),
         measured=tuple(curves),
+        origins=origins(value, _assessments(value), each),
     )
 
 

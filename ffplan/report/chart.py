@@ -114,6 +114,31 @@ class MeasuredCurve:
 
 
 @record
+class Origin:
+    """Where a headline figure comes from; tables show it beside the cell, and in a note."""
+
+    table: str
+    """Start of the title of its table."""
+    row: str
+    """Label of its row."""
+    column: int
+    """Its column, from 0."""
+    design: str
+    """Name of the design, where a result has several."""
+    path: str
+    """Path in JSON."""
+    value: str
+    """The value, with its unit."""
+    meaning: str
+    formula: str
+    """Equation, or how it follows from its parts; empty where it is counted or given."""
+    source: str
+    """Source of the equation."""
+    parts: tuple[str, ...]
+    """What it is made of: values with source, grade or status."""
+
+
+@record
 class Extras:
     """What a page has beside the result itself."""
 
@@ -124,3 +149,4 @@ class Extras:
     meanings: tuple[Meaning, ...] = ()
     measured: tuple[MeasuredCurve, ...] = ()
     """MeasuredMark values beside the curves by scale, one entry for each curve that was looked for."""
+    origins: tuple[Origin, ...] = ()

@@ -170,7 +170,6 @@ def run_parts(run: RunReport, study: CostStudy) -> tuple[Derivation, ...]:
 
 
 PLACES = {
-    "cost.total": "ffplan.cost.bom:line_total",
     "fabric.bisection_gbyte_s": f"{SIZING}:tree_bisection",
     "fabric.oversubscription": f"{SIZING}:bandwidth_oversubscription",
     "power.facility_kw": "ffplan.cost.power:facility_power",

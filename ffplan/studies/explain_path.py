@@ -17,13 +17,11 @@ from ffplan.inputs.document import Document
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.explanation import Derivation, Explanation, Influence
+from ffplan.studies.derivation import derivation_of
 from ffplan.studies.design import LEFT_OUT, study_design
 from ffplan.studies.explain import Subject, derived, influences
 from ffplan.studies.explain_parts import (
-    BY_PATH,
     PLACES,
-    collective_parts,
-    cost_parts,
     run_parts,
     training_parts,
 )
@@ -68,12 +66,6 @@ class Question:
     """A workload in place of the design's own."""
     tokens: float | None = None
     """Tokens in place of those of the design's own workload [1]."""
-
-
-def _unit_of(meaning: str) -> str:
-    """Return the unit that a description names in brackets; an empty text for pure numbers and amounts."""
-    unit = re.search(r"\[([^\]]+)\]", meaning)
-    return "" if unit is None or unit[1] in ("1", "currency") else unit[1]
 
 
 def _explanation(
@@ -149,29 +141,7 @@ def _of_assessment(
         hint = did_you_mean(question.path, known, what="figure")
         raise UsageError(f"ffplan explain: `{question.path}` is no figure of this design; {hint}")
     meaning = meanings(found, path)
-    unit = _unit_of(meaning)
-    inner: tuple[Derivation, ...] = ()
-    how = ""
-    head, _, field = path.partition(".")
-    if head == "cost":
-        inner, how = cost_parts(found, field)
-        unit = found.cost.currency if found.cost else unit
-    elif match := re.fullmatch(r"communication\[([0-9]{1,9})\]\.(algbw_gbyte_s|busbw_gbyte_s|time_s)", path):
-        inner = collective_parts(found.communication[int(match[1])])
-        how = "message over time" if match[2] == "algbw_gbyte_s" else ""
-    else:
-        make = BY_PATH.get(path)
-        inner = make(found) if make else ()
-    place = PLACES.get(path, "")
-    if path == "fabric.bisection_gbyte_s" and found.fabric.family == "dragonfly":
-        place = "ffplan.fabric.sizing.dragonfly:dragonfly_bisection"
-    if place:
-        root = derived(path, value, unit, place, inner)
-    else:
-        root = Derivation(
-            label=path, value=value, unit=unit, formula=how, source="", place="", binds=False, steps=inner
-        )
-
+    root = derivation_of(found, path, value, meaning)
     every = "scales[" in path
     part = re.split(r"[.\[]", path)[0]
     without = LEFT_OUT - {"reliability" if part == "storage" else part}

@@ -65,10 +65,32 @@ def test_a_page_stands_alone(name: str, browser: Browser, tmp_path: Path) -> Non
     assert browser.say(f"{marks}.filter(mark => !mark.querySelector('title')).length") == 0
     assert browser.say("document.querySelectorAll('#fabric img').length") >= 1
     assert browser.say("[...document.images].every(image => image.complete && image.naturalWidth > 50)") is True
-    meanings = "[...document.querySelectorAll('#provenance details')[0].querySelectorAll('td:last-child')]"
+    folds = "[...document.querySelectorAll('#provenance details')]"
+    every = f"{folds}.find(item => item.textContent.startsWith('Every figure'))"
+    meanings = f"[...{every}.querySelectorAll('td:last-child')]"
+    assert browser.say(f"{meanings}.length") > 20
     assert browser.say(f"{meanings}.filter(cell => !cell.textContent).length") == 0
     ids = browser.say("[...document.querySelectorAll('[id]')].map(item => item.id)")
     assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("name", ["design", "compare"])
+def test_headline_figures_say_where_they_come_from(name: str, browser: Browser, tmp_path: Path) -> None:
+    """Pointing at a cell shows it; the number beside its row leads to a note, which unfolds."""
+    browser.open(page(tmp_path, *PAGES[name]), width=390)
+    assert browser.say("document.querySelectorAll('td[title]').length") > 10
+    links = "[...document.querySelectorAll('sup a')]"
+    assert (
+        browser.say(f"{links}.every(item => document.querySelectorAll(item.getAttribute('href')).length === 1)") is True
+    )
+    assert browser.say("document.querySelector('.notes').checkVisibility()") is False
+    browser.say(f"{links}.at(-1).click()")
+    browser.say("new Promise(done => setTimeout(done, 100))")
+    assert browser.say("document.querySelector('.notes').checkVisibility()") is True
+    top = browser.say("document.querySelector(location.hash).getBoundingClientRect().top")
+    assert -5 <= top <= 900
+    assert browser.say("document.documentElement.scrollWidth <= innerWidth") is True
+    quiet(browser)
 
 
 @pytest.mark.parametrize("width", [360, 1400])

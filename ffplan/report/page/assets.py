@@ -33,6 +33,8 @@ figure svg{overflow:visible}
 details{margin:.5rem 0}
 summary{cursor:pointer}
 pre{background:var(--card);padding:.8rem;overflow-x:auto;font-size:.85rem;border-radius:4px}
+.notes p{margin:.15rem 0 .6rem}
+sup a{text-decoration:none;padding:0 .15rem}
 td[title]{text-decoration:underline dotted var(--soft);text-underline-offset:3px}
 @media print{:root{--ink:#000;--soft:#333;--paper:#fff;--card:#fff;--line:#999;--mark:#000}
 nav,th button::after{display:none}
@@ -66,5 +68,13 @@ for (const table of document.querySelectorAll('table')) {
     });
   });
 }
+const unfold = () => {
+  const note = /^#note-[0-9]+$/.test(location.hash) && document.querySelector(location.hash);
+  if (!note) return;
+  note.closest('details').open = true;
+  note.scrollIntoView();
+};
+addEventListener('hashchange', unfold);
+unfold();
 addEventListener('beforeprint', () => document.querySelectorAll('details').forEach(item => { item.open = true; }));
 """

@@ -5,16 +5,15 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from hashlib import sha256
-from html import escape
 from typing import TYPE_CHECKING
 
 from ffplan import __version__
 from ffplan.base.formatting import number
-from ffplan.base.visible import visible
 from ffplan.report.chart import Extras
 from ffplan.report.document import Remarks, Table, laid_out
 from ffplan.report.page.assets import SCRIPT, STYLE
 from ffplan.report.page.charts import charts_of
+from ffplan.report.page.notes import Notes, link_to, safe, safe_lines
 from ffplan.report.page.vega import to_svg
 
 if TYPE_CHECKING:
@@ -26,25 +25,32 @@ if TYPE_CHECKING:
 _ID = re.compile(r'\bid="([^"]+)"|url\(#([^)]+)\)')
 
 
-def _text(value: str) -> str:
-    return escape(visible(value), quote=True)
+_text, _text_lines = safe, safe_lines
 
 
-def _row(cells: Iterable[str], *, head: bool = False) -> str:
-    """Return a row; the first cell of a body names it."""
+def _row(cells: Iterable[str], *, head: bool = False, tips: Sequence[str] = (), note: str = "") -> str:
+    """Return a row; the first cell of a body names it.
+
+    Args:
+        cells: its texts.
+        head: it is the head of a table.
+        tips: what the cells after the first say when they are pointed at; empty texts say nothing.
+        note: link to the note of the row.
+    """
     if head:
         heads = "".join(f'<th scope="col">{_text(cell)}</th>' for cell in cells)
         return f"<tr>{heads}</tr>"
     first, *rest = [_text(cell) for cell in cells]
-    others = "".join(f"<td>{cell}</td>" for cell in rest)
-    return f'<tr><th scope="row">{first}</th>{others}</tr>'
+    said = [f' title="{_text_lines(tip)}"' if tip else "" for tip in (*tips, *[""] * (len(rest) - len(tips)))]
+    others = "".join(f"<td{tip}>{cell}</td>" for tip, cell in zip(said, rest, strict=True))
+    return f'<tr><th scope="row">{first}{note}</th>{others}</tr>'
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> str:
+def _table(header: Sequence[str], rows: Sequence[str], title: str) -> str:
     if not rows:
         return ""
     top = f"<thead>{_row(header, head=True)}</thead>" if any(header) else ""
-    body = "".join(_row(row) for row in rows)
+    body = "".join(rows)
     start = f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(title or "table")}">'
     return f"{start}<table>{top}<tbody>{body}</tbody></table></div>"
 
@@ -53,11 +59,17 @@ def _list(texts: Iterable[str]) -> str:
     return f"<ul>{''.join(f'<li>{_text(text)}</li>' for text in texts)}</ul>"
 
 
-def _block(block: Block) -> str:
+def _block(block: Block, notes: Notes) -> str:
     found = laid_out(block)
     if not isinstance(found, Table):
         return _list(found)
-    return _table(found.header, found.rows, "" if isinstance(block, Remarks) else block.title)
+    title = "" if isinstance(block, Remarks) else block.title
+    rows = []
+    for row in found.rows:
+        at = notes.find(title, row[0])
+        tips = [] if at is None else notes.tips(at, len(row) - 1)
+        rows.append(_row(row, tips=tips, note="" if at is None else link_to(at)))
+    return _table(found.header, rows, title)
 
 
 def _own_ids(svg: str, prefix: str) -> str:
@@ -81,7 +93,7 @@ def _figure(chart: Chart, at: int) -> str:
         row += [*([number(point.x or 0.0, 5)] if across else []), number(point.value, 5)]
         if ranged:
             row += [number(end, 5) if end is not None else "" for end in (point.low, point.high)]
-        rows.append([*row, *([point.source] if sourced else [])])
+        rows.append(_row([*row, *([point.source] if sourced else [])]))
     header += ["from", "to"] * ranged + ["source"] * sourced
     note = f"<figcaption>{_text(chart.note)}</figcaption>" if chart.note else ""
     shown = chart.kind != "parallel"  # its values are parts of each axis; the points themselves are in the front's
@@ -102,14 +114,14 @@ def _drawings(extras: Extras) -> str:
     return "".join(found)
 
 
-def _provenance(extras: Extras) -> str:
-    parts = []
+def _provenance(extras: Extras, notes: Notes) -> str:
+    parts = [_folded(f"Headline figures ({len(notes.keys)})", notes.text())] if notes.keys else []
     if extras.meanings:
-        rows = [(item.path, item.value, item.meaning) for item in extras.meanings]
+        rows = [_row((item.path, item.value, item.meaning)) for item in extras.meanings]
         table = _table(("path in JSON", "value", "meaning and unit"), rows, "figures")
         parts.append(_folded(f"Every figure of this result ({len(rows):,})", table))
     if extras.sources:
-        found = [(f"{s.part}: {s.path}", s.value, s.grade, s.status, s.source, s.date) for s in extras.sources]
+        found = [_row((f"{s.part}: {s.path}", s.value, s.grade, s.status, s.source, s.date)) for s in extras.sources]
         header = ("figure", "value", "grade", "status", "source", "date")
         parts.append(_folded(f"Every catalogue figure behind it ({len(found):,})", _table(header, found, "sources")))
         letters = "Status: V seen in its source, VS second-hand, DG digitised, D derived, R recalled."
@@ -119,10 +131,6 @@ def _provenance(extras: Extras) -> str:
 
 def _files(extras: Extras) -> str:
     return "".join(_folded(name, f"<pre>{_text_lines(text)}</pre>") for name, text in extras.files)
-
-
-def _text_lines(text: str) -> str:
-    return "\n".join(_text(line) for line in text.splitlines())
 
 
 def render(document: Document) -> str:
@@ -135,7 +143,7 @@ def render(document: Document) -> str:
         UsageError: without vl-convert, where the result has charts.
     """
     body, extras = document.body(), document.extras() if document.extras else Extras()
-    blocks = list(body.blocks)
+    blocks, notes = list(body.blocks), Notes(extras.origins)
     verdict = [body.intro] if body.intro else []
     for block in body.blocks:
         if not isinstance(block, Remarks):
@@ -143,7 +151,8 @@ def render(document: Document) -> str:
         verdict += block.lines
         blocks.remove(block)
     tables = "".join(
-        (f"<h3>{_text(block.title)}</h3>" if not isinstance(block, Remarks) and block.title else "") + _block(block)
+        (f"<h3>{_text(block.title)}</h3>" if not isinstance(block, Remarks) and block.title else "")
+        + _block(block, notes)
         for block in blocks
     )
     charts = "".join(_figure(chart, at) for at, chart in enumerate(charts_of(document.value, extras.measured)))
@@ -151,7 +160,7 @@ def render(document: Document) -> str:
         ("charts", "Charts", charts),
         ("tables", "Tables", tables),
         ("fabric", "Fabric and racks", _drawings(extras)),
-        ("provenance", "Where the numbers come from", _provenance(extras)),
+        ("provenance", "Where the numbers come from", _provenance(extras, notes)),
         ("files", "Design files", _files(extras)),
     ]
     shown = [item for item in sections if item[2]]

@@ -1,0 +1,49 @@
+"""A figure of an assessment with its equation, and the values that it is made of."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ffplan.results.explanation import Derivation
+from ffplan.studies.explain import derived
+from ffplan.studies.explain_parts import BY_PATH, PLACES, collective_parts, cost_parts
+
+if TYPE_CHECKING:
+    from ffplan.results.design import Assessment
+
+
+def unit_of(meaning: str) -> str:
+    """Return the unit that a description names in brackets; an empty text for pure numbers and amounts."""
+    unit = re.search(r"\[([^\]]+)\]", meaning)
+    return "" if unit is None or unit[1] in ("1", "currency") else unit[1]
+
+
+def derivation_of(found: Assessment, path: str, value: float, meaning: str) -> Derivation:
+    """Return the derivation of a figure of an assessment.
+
+    Args:
+        found: the assessment.
+        path: path of the figure.
+        value: its value.
+        meaning: its description, which names its unit.
+    """
+    unit = unit_of(meaning)
+    inner: tuple[Derivation, ...] = ()
+    how = ""
+    head, _, field = path.partition(".")
+    if head == "cost":
+        inner, how = cost_parts(found, field)
+        unit = found.cost.currency if found.cost else unit
+    elif match := re.fullmatch(r"communication\[([0-9]{1,9})\]\.(algbw_gbyte_s|busbw_gbyte_s|time_s)", path):
+        inner = collective_parts(found.communication[int(match[1])])
+        how = "message over time" if match[2] == "algbw_gbyte_s" else ""
+    else:
+        make = BY_PATH.get(path)
+        inner = make(found) if make else ()
+    place = PLACES.get(path, "")
+    if path == "fabric.bisection_gbyte_s" and found.fabric.family == "dragonfly":
+        place = "ffplan.fabric.sizing.dragonfly:dragonfly_bisection"
+    if place:
+        return derived(path, value, unit, place, inner)
+    return Derivation(label=path, value=value, unit=unit, formula=how, source="", place="", binds=False, steps=inner)
