@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,6 +54,7 @@ def _row(built: Built, file: str | None, wishes: Wishes, catalog: Catalog) -> Fi
         allreduce_gbyte_s=timed[0].algbw_gbyte_s if timed else None,
         tokens_s=tokens_s,
         refused=refused,
+        fewer=None,
     )
 
 
@@ -200,7 +202,7 @@ def _wished(wishes: Wishes, name: str | None, folder: str, form: ReportFormat, c
     progress = Progress("sizing designs")
     progress.step(0, 3)
     try:
-        built, left = first_designs(wishes, parts, name or wishes.accelerator)
+        built, left, fewer = first_designs(wishes, parts, name or wishes.accelerator)
     except NoDesignError as error:
         raise UsageError(f"ffplan init: {error}") from None
     if not built:
@@ -213,6 +215,6 @@ def _wished(wishes: Wishes, name: str | None, folder: str, form: ReportFormat, c
     for at, (item, target) in enumerate(zip(built, targets, strict=True)):
         progress.step(at, len(built))
         write(item.text, str(target), option="--folder")
-        rows.append(_row(item, str(target), wishes, parts))
+        rows.append(replace(_row(item, str(target), wishes, parts), fewer=fewer.get(item.assessment.design.name)))
     progress.end()
     emit(init_document(InitReport(SCHEMA_VERSION, tuple(rows), tuple(left))), form, None)

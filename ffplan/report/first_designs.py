@@ -35,6 +35,7 @@ def init_document(report: InitReport) -> Document:
         blocks.append(Lines("Ideas", tuple((item.name, item.idea) for item in found)))
         notes = [f"Left out: {text}." for text in report.left_out]
         notes += [f"{item.name}: {item.refused}" for item in found if item.refused]
+        notes += [f"{item.name}: {item.fewer}." for item in found if item.fewer]
         files = [item.file for item in found if item.file]
         if len(files) > 1:
             notes.append(f"Next: ffplan compare {' '.join(files)}")

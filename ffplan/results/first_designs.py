@@ -36,6 +36,8 @@ class FirstDesign:
     """Tokens a second of the model asked for, with the fastest plan; null where none was asked for or it cannot run."""
     refused: str | None
     """Reason why the model cannot run."""
+    fewer: str | None
+    """Reason why it has fewer accelerators than the wishes allow; null where it has the most."""
 
 
 @record

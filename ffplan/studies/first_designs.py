@@ -17,6 +17,7 @@ from ffplan.results.design import Assessment
 from ffplan.studies.asked import Asked
 from ffplan.studies.cost import study_cost
 from ffplan.studies.design import study_design
+from ffplan.studies.round_nodes import rounder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -356,8 +357,10 @@ LEAST_SAVING = 0.001
 """Part of the cost that an idea saves at least [1]."""
 
 
-def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[Built], list[str]]:
-    """Return designs that meet some wishes, each idea with the cheapest switch and links, and why others do not.
+def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[Built], list[str], dict[str, str]]:
+    """Return designs that meet some wishes, why other ideas do not, and by name why one has fewer nodes than fit.
+
+    Each idea has the cheapest switch and links.
 
     Args:
         wishes: what is wanted.
@@ -376,6 +379,7 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
     step = server.nvlink.nodes if server.nvlink else 1
     found: list[Built] = []
     left: list[str] = []
+    rounded: dict[str, str] = {}
     for idea in IDEAS:
         first = found[0] if found else None
         if idea.other and first is None:
@@ -386,8 +390,11 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
             return _cheapest(idea, nodes, site, first)
 
         if wishes.gpus is None:
-            built, why = _most(build, step, wishes), ""
+            built = _most(build, step, wishes)
             why = "not even the smallest cluster fits" if built is None else ""
+            if built is not None and wishes.model is not None:
+                built, words = rounder(built, build, step, catalog)
+                rounded |= {built.assessment.design.name: words} if words else {}
         else:
             built = build(-(-wishes.gpus // (len(server.accelerators) * step)) * step)
             why = "no switch and cable of the price book hold it" if built is None else _why_not(built, wishes)
@@ -397,4 +404,5 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
             left.append(f"{idea.name}: {why}")
         elif len(found) < MOST_DESIGNS:
             found.append(built)
-    return found, left
+    kept = {item.assessment.design.name for item in found}
+    return found, left, {name: words for name, words in rounded.items() if name in kept}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.check.rules import (
     announced_parts,
+    empty_group,
     expert_exchange_exposed,
     fabric_full,
     fewer_cores,
@@ -47,6 +48,7 @@ RULES: tuple[Rule, ...] = tuple(
     module.RULE
     for module in (
         announced_parts,
+        empty_group,
         expert_exchange_exposed,
         fabric_full,
         fewer_cores,

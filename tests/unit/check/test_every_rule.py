@@ -42,6 +42,10 @@ H100_JOB = "model: llama3-8b, batch: 1024, gpus: 64"
 
 CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, ...]]]] = {
     "announced-parts": (("l40s-8-roce", (("th4-64x400g", "th6-128x800g"),)), (H100, ())),
+    "empty-group": (
+        ("dragonfly-a100", (("count: 1250", "count: 25"),)),
+        ("dragonfly-a100", (("count: 1250", "count: 26"),)),
+    ),
     "expert-exchange-exposed": (
         (
             FF2,

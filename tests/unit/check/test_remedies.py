@@ -52,6 +52,25 @@ def test_fewer_tiers(changes: tuple[tuple[str, str], ...], remedy: str, tmp_path
     assert found.remedy.startswith(remedy)
 
 
+@pytest.mark.parametrize(("count", "tiers"), [(5, 1), (6, 2), (25, 2), (26, None)])
+def test_an_empty_group(count: int, tiers: int | None, tmp_path: Path) -> None:
+    """Eight ports a node, 40 on a switch, 200 in a group: both remedies work when typed in."""
+    path = vary_design(tmp_path, "dragonfly-a100", ("count: 1250", f"count: {count}"))
+    found = finding("empty-group", path)
+    if tiers is None:
+        assert found is None
+        return
+    assert found is not None
+    assert found.remedy == f"write `family: fat-tree` and `tiers: {tiers}`, or state the growth in `access_points`"
+    (tmp_path / "a").mkdir()
+    text = path.read_text().replace("family: dragonfly", f"family: fat-tree\n  tiers: {tiers}")
+    (tree := tmp_path / "a" / "tree.yaml").write_text(text)
+    assert assess_file(tree).fabric.switches.total < 20
+    grown = path.read_text().replace("family: dragonfly", "family: dragonfly\n  access_points: 201")
+    (tmp_path / "a" / "grown.yaml").write_text(grown)
+    assert finding("empty-group", tmp_path / "a" / "grown.yaml") is None
+
+
 @pytest.mark.parametrize(
     ("count", "remedy"), [(1251, "use 1,250 or 1,252 nodes"), (1, "use 2 nodes"), (1250, None), (1252, None)]
 )

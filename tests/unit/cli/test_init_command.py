@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 def started(folder: Path, options: str) -> list[dict[str, Any]]:
+    folder.mkdir(exist_ok=True)
     done = ffplan(f"init --folder {folder} --name mine -f json {options}")
     assert done.code == 0, done.err
     designs = valid(done.out, "init")["designs"]
@@ -46,6 +47,27 @@ def test_budget_and_power_bound_the_size(tmp_path: Path) -> None:
         larger.write_text(more)
         cost = json.loads(ffplan("cost", str(larger), "--draws", "0", "-f", "json").out)
         assert cost["bom"]["total"] > 40e6  # one node more is too many
+
+
+def test_a_model_gets_nodes_that_its_plans_divide(tmp_path: Path) -> None:
+    """1,096 H100 fit the budget; 1,024 train within 1 % of them, for less: 137 nodes are prime."""
+    asked = "--accelerator h100-sxm-80gb --budget $45M"
+    plain, designs = started(tmp_path, asked), started(tmp_path / "b", f"{asked} --model llama3-405b")
+    first, most = designs[0], plain[0]
+    assert (first["accelerators"], most["accelerators"]) == (1024, 1096)
+    assert first["cost"] < 0.95 * most["cost"]
+    assert first["fewer"].startswith("1,096 accelerators would fit the wishes; llama3-405b has 205,")
+    assert [item["fewer"] for item in plain] == [None, None, None]
+    larger = (tmp_path / "b" / first["file"]).read_text().replace("count: 128", "count: 137")
+    (tmp_path / "larger.yaml").write_text(larger)
+    rates = [
+        json.loads(ffplan("train", str(file), "-f", "json").out)["rows"][0]["tokens_s"]
+        for file in (tmp_path / "b" / first["file"], tmp_path / "larger.yaml")
+    ]
+    assert rates[0] == pytest.approx(first["tokens_s"])
+    assert rates[0] > 0.99 * rates[1]
+    small = started(tmp_path / "c", f"{asked} --model llama3-70b")[0]  # its plans divide 1,096 as well
+    assert (small["accelerators"], small["fewer"]) == (1096, None)
 
 
 def test_scale_up_domains_stay_whole(tmp_path: Path) -> None:
