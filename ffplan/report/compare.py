@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ffplan.results.run import Band
 
 
+CLUSTER, ITS_BOUND = "Cluster", "its bound [GB/s]"
 Row = tuple[str, tuple[str, ...]]
 """A label and one cell for each design."""
 
@@ -179,7 +180,7 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
         _counted(c, "spare leaf ports", lambda a: a.fabric.spare_ports, number, None),
         _counted(c, "bisection [GB/s]", lambda a: a.fabric.bisection_gbyte_s, number, "bisection"),
         _counted(c, "allreduce [GB/s]", _algbw, _three, "allreduce", _library),
-        _counted(c, "its bound [GB/s]", _algbw_bound, _three, "allreduce_bound"),
+        _counted(c, ITS_BOUND, _algbw_bound, _three, "allreduce_bound"),
         _counted(c, "storage [PB]", _of_storage("usable_bytes", 1e-15), _three, None, _unplanned),
         _counted(c, "storage read [GB/s]", _of_storage("read_gbyte_s"), _three, None),
         _counted(c, "storage write [GB/s]", _of_storage("write_gbyte_s"), _three, None),
@@ -195,7 +196,7 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
         _priced(c, "total price", lambda cost: cost.total, "cost_total"),
         _priced(c, "per accelerator", lambda cost: cost.per_accelerator, "cost_per_accelerator"),
     )
-    groups = (("Compute node", node), ("Value of a node", value), ("Cluster", cluster))
+    groups = (("Compute node", node), ("Value of a node", value), (CLUSTER, cluster))
     return tuple((title, tuple(row for row in group if any(cell != "-" for cell in row[1]))) for title, group in groups)
 
 
@@ -249,7 +250,10 @@ def _rows(c: Comparison) -> list[dict[str, object]]:
 
 def _body(c: Comparison) -> Body:
     names = tuple(c.labels)
-    blocks: list[Matrix | Grid] = [Matrix(title, names, group) for title, group in _groups(c)]
+    sparks = {CLUSTER: _scaling(c)}
+    blocks: list[Matrix | Grid] = [
+        Matrix(title, names, group, sparks=sparks.get(title, ())) for title, group in _groups(c)
+    ]
     title = " against ".join(names) + (": totals are not comparable" if c.incomparable else "")
     first = [Remarks(("Totals are not comparable.", *c.incomparable))] if c.incomparable else []
     if c.money is not None:
@@ -260,6 +264,16 @@ def _body(c: Comparison) -> Body:
     if c.training is not None:
         blocks += [_job(c, c.training), _batches(c, c.training)]
     return Body(title, (*first, *blocks, Remarks(tuple(_remarks(c)))))
+
+
+def _scaling(c: Comparison) -> tuple[tuple[str, str, tuple[tuple[float, ...], ...]], ...]:
+    """Return allreduce from few accelerators to all of each design; nothing where no design has several scales."""
+    scales = [design.communication[0].scales if design.communication else () for design in c.designs]
+    if all(len(rows) < 2 for rows in scales):
+        return ()
+    first = {rows[0].gpus for rows in scales if rows}
+    label = f"allreduce, {first.pop()} to all" if len(first) == 1 else "allreduce by scale"
+    return ((ITS_BOUND, label, tuple(tuple(row.algbw_gbyte_s for row in rows) for rows in scales)),)
 
 
 def _cell(value: float | None, show: Callable[[float], str], ratio: float | None = None) -> str:

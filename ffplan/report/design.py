@@ -206,8 +206,9 @@ def _scales(reports: tuple[CollectiveReport, ...]) -> Grid:
         return f"{number(row.algbw_gbyte_s, 3)}{way}"
 
     rows = tuple((f"{gpus:,}", *(cell(found.get(gpus)) for found in by)) for gpus in counts)
+    bars = tuple(tuple(found[gpus].algbw_gbyte_s if gpus in found else None for found in by) for gpus in counts)
     title = f"Allreduce of {data_size(reports[0].message_bytes)} by scale, GB/s"
-    return Grid(title, rows, ("GPUs", *(report.library for report in reports)))
+    return Grid(title, rows, ("GPUs", *(report.library for report in reports)), bars=bars)
 
 
 def missing_power(missing: tuple[MissingFigure, ...]) -> str:

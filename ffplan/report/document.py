@@ -7,7 +7,7 @@ are made when a format asks for them, so that JSON pays for no table.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import KW_ONLY, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.record import record
@@ -36,6 +36,9 @@ class Grid:
     style: str = "indented"
     """indented: the first column is indented under its title and never wraps; plain: every column wraps; list: all but
     the last two wrap."""
+    _: KW_ONLY
+    bars: tuple[tuple[float | None, ...], ...] = ()
+    """Values of each row that a terminal draws as bars beside the last columns, one for each; None draws none."""
 
 
 @record
@@ -45,6 +48,10 @@ class Matrix:
     title: str
     names: tuple[str, ...]
     rows: tuple[tuple[str, tuple[str, ...]], ...]
+    _: KW_ONLY
+    sparks: tuple[tuple[str, str, tuple[tuple[float, ...], ...]], ...] = ()
+    """Rows that a terminal draws as small charts: the label of the row before it, its own, and the values of each
+    column; no values draw none."""
 
 
 @record

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.array_math import ceil_div
 from ffplan.base.formatting import listed, plural
 from ffplan.catalog.prices import PriceBook
 from ffplan.cost.power import HOURS_PER_YEAR
+from ffplan.fabric.sizing.plan import rails_of
 from ffplan.fabric.sizing.striping import policy_words, switches_by_policy
 from ffplan.results.design import UnverifiedFigure
 
@@ -88,16 +90,35 @@ def announced(catalog: Catalog) -> tuple[str, ...]:
     return (f"Announced, not yet sold: {words}; figures and prices of such parts are their makers' and analysts'.",)
 
 
-def _communication(design: ResolvedDesign, left_out: tuple[str, ...]) -> Iterator[str]:
+def _rails(design: ResolvedDesign, plan: FabricPlan) -> str:
+    """Return where the rails of a node meet, to follow the order of ranks; nothing where there is one, or no leaf."""
+    rails, shared = rails_of(design, design.compute), design.rails_per_leaf
+    leaves = plan.switches_by_role.get("leaf", 0) // (plan.planes * plan.zones)
+    if leaves == 0 or (rails == 1 and design.rails == 1):
+        return ""
+    if leaves == 1 and rails > 1:
+        return f", {rails} rails on each switch" if plan.planes > 1 else ", all rails on one leaf"
+    if shared > 1 and rails > 1:
+        return ", all NICs of a node on one leaf" if shared >= rails else f", {shared} rails on each leaf"
+    if leaves < rails:
+        return f", {rails} rails on {leaves} leaves"
+    split = design.compute.group.zones == "split"
+    nodes = ceil_div(design.compute.group.count, design.spec.fabric.zones if split else 1)
+    if design.spec.fabric.family == "fat-tree" and rails > 1 and nodes % plan.downlinks:
+        return ", leaves filled rail after rail"
+    return ", each rail on leaves of its own"
+
+
+def _communication(design: ResolvedDesign, plan: FabricPlan, left_out: tuple[str, ...]) -> Iterator[str]:
     wanted = design.spec.communication
     if wanted is None:
         return
     several = any(g.group.role == "compute" for g in design.groups if g is not design.compute)
     group = f" of the first compute group, `{design.compute.server.id}`" if several else ""
     yield (
-        f"Allreduce: all nodes{group}, ranks in the order of leaves and zones, each rail on leaves of its own; no "
-        "congestion (`ffplan route` shows static routing), in-network reduction (SHARP) off. The bound leaves out "
-        "latency and the filling of pipelines."
+        f"Allreduce: all nodes{group}, ranks in the order of leaves and zones{_rails(design, plan)}; no congestion "
+        "(`ffplan route` shows static routing), in-network reduction (SHARP) off. The bound leaves out latency and the "
+        "filling of pipelines."
     )
     for name, library in zip(wanted.libraries, design.libraries, strict=True):
         if name == "nccl" and library.id != name:
@@ -151,7 +172,7 @@ def design_assumptions(
     """
     return (
         *_fabric(design, fabric),
-        *_communication(design, left_out),
+        *_communication(design, fabric, left_out),
         *_cost(design),
         *_power(power),
     )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ffplan.base.formatting import number as figure
 from ffplan.report.document import Lines, Matrix, Remarks
+from ffplan.report.formats.blocks import bar, has_blocks, spark
 from ffplan.report.formats.wrapping import Cell, column_widths, longest_piece
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ LEAST, MOST = 60, 10_000
 """Least width of a terminal that is used, and more than any table needs."""
 LABELS, CELL = 23, 18
 """Columns that the labels of a matrix take, and least of each of its columns."""
+LEAST_BAR, MOST_BAR = 6, 30
+"""Letters of the longest bar: fewer are not drawn, and more are not needed."""
 
 
 def _real() -> Console:
@@ -85,6 +90,52 @@ def _grid(block: Grid, width: int) -> Table:
     return grid
 
 
+def _barred(block: Grid, width: int) -> Grid:
+    """Return a table with a bar beside each of its last columns, as long as the line has room for.
+
+    Args:
+        block: the table, with values for bars.
+        width: letters of a line [1].
+    """
+    count = len(block.bars[0])
+    rows = [row for row in (block.header, *block.rows) if row]
+    used = 2 + sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True))
+    room = min(MOST_BAR, (width - used) // count - 2)
+    most = max((value for row in block.bars for value in row if value is not None), default=0.0)
+    if room < LEAST_BAR or most <= 0:
+        return block
+    blocks, first = has_blocks(), len(block.rows[0]) - count
+
+    def drawn(value: float | None) -> str:
+        return "" if value is None else bar(value, most, room, blocks=blocks)
+
+    def woven(row: tuple[str, ...], bars: list[str]) -> tuple[str, ...]:
+        pairs = zip(row[first:], bars, strict=True)
+        return (*row[:first], *(cell for pair in pairs for cell in pair))
+
+    made = tuple(
+        woven(row, [drawn(value) for value in values]) for row, values in zip(block.rows, block.bars, strict=True)
+    )
+    header = woven(block.header, [""] * count) if block.header else ()
+    return replace(block, rows=made, header=header, bars=())
+
+
+def _sparked(block: Matrix) -> Matrix:
+    """Return columns with their small charts as rows: a letter for each value, then the first and the last."""
+    blocks = has_blocks()
+
+    def cell(values: tuple[float, ...]) -> str:
+        if len(values) < 2:
+            return "-"
+        return f"{spark(values, blocks=blocks)} ({figure(values[0], 3)} to {figure(values[-1], 3)})"
+
+    rows = list(block.rows)
+    for before, label, columns in block.sparks:
+        place = next((at for at, (name, _) in enumerate(rows, 1) if name == before), len(rows))
+        rows.insert(place, (label, tuple(map(cell, columns))))
+    return replace(block, rows=tuple(rows), sparks=())
+
+
 def _column(name: str) -> int:
     return max(CELL, len(name) + 2)
 
@@ -109,6 +160,15 @@ def _needs(block: Matrix) -> list[int]:
     return [_least([name, *(cells[place] for _, cells in block.rows)]) for place, name in enumerate(block.names)]
 
 
+def _text_width(blocks: list[Matrix]) -> int:
+    """Return the letters of a line of text: the usual, or more where a column would be too narrow [1]."""
+    needs: list[int] = [max(column) for column in zip(*(_needs(block) for block in blocks), strict=True)]
+    if LABELS + sum(max(CELL, need + 2) for need in needs) <= WIDTH:
+        return WIDTH
+    columns = [max(_column(name), need + 2) for name, need in zip(blocks[0].names, needs, strict=True)]
+    return max(WIDTH, LABELS + sum(columns))
+
+
 def _side_by_side(blocks: list[Matrix], width: int) -> list[tuple[int, int]]:
     """Return the first and last column of each part of some matrices that fits a terminal.
 
@@ -127,7 +187,8 @@ def _side_by_side(blocks: list[Matrix], width: int) -> list[tuple[int, int]]:
 
 
 def _columns(block: Matrix, first: int, last: int) -> Matrix:
-    return Matrix(block.title, block.names[first:last], tuple((label, row[first:last]) for label, row in block.rows))
+    rows = tuple((label, row[first:last]) for label, row in block.rows)
+    return Matrix(block.title, block.names[first:last], rows)
 
 
 def _head(body: Body) -> list[RenderableType]:
@@ -148,14 +209,16 @@ def render(document: Document, *, terminal: bool) -> str:
         terminal: whether the text goes to a terminal, which takes its own width and colours.
     """
     body = document.body()
+    if terminal:
+        body = replace(body, blocks=tuple(_sparked(b) if isinstance(b, Matrix) else b for b in body.blocks))
     matrices = [block for block in body.blocks if isinstance(block, Matrix)]
     names = matrices[0].names if matrices else ()
-    width = max(WIDTH, LABELS + sum(map(_column, names))) if names else WIDTH
+    width = _text_width(matrices) if matrices else WIDTH
     room = max(LEAST, _real().width) if terminal else width
     items = _head(body)
     for block in body.blocks:
         if isinstance(block, Remarks):
-            items += [Text(line) for line in block.lines]
+            items += [Cell(line) for line in block.lines]
         elif isinstance(block, Matrix):
             parts = _side_by_side(matrices, room) if terminal else [(0, len(names))]
             for first, last in parts:
@@ -163,5 +226,8 @@ def render(document: Document, *, terminal: bool) -> str:
         else:
             if block.title:
                 items.append(Text(block.title, style="bold cyan"))
-            items.append(_lines(block) if isinstance(block, Lines) else _grid(block, room))
+            if isinstance(block, Lines):
+                items.append(_lines(block))
+            else:
+                items.append(_grid(_barred(block, room) if terminal and block.bars else block, room))
     return _print(items, terminal=terminal, width=width)

@@ -1,4 +1,4 @@
-"""Text that wraps between words and after the hyphens of names, never inside a number."""
+"""Text that wraps between words and after the hyphens of names, never inside a number or figures in brackets."""
 
 from __future__ import annotations
 
@@ -15,9 +15,23 @@ if TYPE_CHECKING:
 _BREAK = re.compile(r"(?<=-)(?=[^\s-])")
 
 
+_GROUP = re.compile(r"\([+-]?\d[^()]{0,30}\)\S*\s*")
+"""Figures in brackets, such as a difference and a ratio, or a range."""
+
+
 def _words(text: str) -> list[str]:
     """Return the words of a line, each with the blanks after it; `%` stays with its number."""
     return re.findall(r"\S+(?: %\S*)?\s*", text)
+
+
+def _units(text: str, width: int) -> list[str]:
+    """Return the words of a line; figures in brackets are one word where a line has room for them."""
+    found, start = [], 0
+    for group in _GROUP.finditer(text):
+        if len(group[0].rstrip()) <= width:
+            found += [*_words(text[start : group.start()]), group[0]]
+            start = group.end()
+    return [*found, *_words(text[start:])]
 
 
 def _pieces(word: str) -> list[str]:
@@ -38,6 +52,8 @@ def longest_piece(text: str) -> int:
 def breaks(text: str, width: int) -> list[int]:
     """Return where to break a line so that it fits: between words, and within those that are longer than a line.
 
+    Figures in brackets stay together: a difference and its ratio, or the ends of a range.
+
     A part of a name that is longer than the width is broken only where it holds no digit.
 
     Args:
@@ -46,7 +62,7 @@ def breaks(text: str, width: int) -> list[int]:
     """
     found: list[int] = []
     used = place = len(text) - len(text.lstrip())
-    for word in _words(text):
+    for word in _units(text, width):
         for piece in _pieces(word) if len(word.rstrip()) > width else [word]:
             length = len(piece.rstrip())
             if used and used + length > width:
@@ -97,8 +113,12 @@ class Cell(Text):
             return super().wrap(console, width, **options)
         lines = Lines()
         for line in self.split(allow_blank=True):
-            for part in line.divide(breaks(line.plain, width)):
+            indent = len(line.plain) - len(line.plain.lstrip())
+            indent = indent if indent < width // 2 else 0
+            places = [indent + place for place in breaks(line.plain[indent:], width - indent)]
+            for at, part in enumerate(line.divide(places)):
                 part.rstrip()
+                part.pad_left(indent if at else 0)
                 lines.append(part)
         if justify := options.get("justify"):
             lines.justify(console, width, justify=justify, overflow="ignore")

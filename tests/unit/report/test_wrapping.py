@@ -26,7 +26,12 @@ def split(text: str, width: int) -> list[str]:
         ("superpod-h100-4su", 12, ["superpod-", "h100-4su"]),
         ("1,433,982,976", 6, ["1,433,982,976"]),
         ("1,016 (0.102x)", 8, ["1,016", "(0.102x)"]),
-        ("59 % (59 to 60 %)", 16, ["59 % (59 to", "60 %)"]),
+        ("59 % (59 to 60 %)", 16, ["59 %", "(59 to 60 %)"]),
+        ("59 % (59 to 60 %)", 9, ["59 % (59", "to 60 %)"]),
+        ("125,000 (+124,000, 125x)", 17, ["125,000", "(+124,000, 125x)"]),
+        ("5.56 nccl (-0.4, 0.93x), twice", 16, ["5.56 nccl", "(-0.4, 0.93x),", "twice"]),
+        ("superpod-h100 (10 to 20)", 10, ["superpod-", "h100", "(10 to 20)"]),
+        ("a (b 10 to 20) c", 9, ["a (b 10", "to 20) c"]),
         ("from 2024-11-22", 9, ["from", "2024-11-22"]),
         ("in-network reduction", 10, ["in-network", "reduction"]),
         ("incomprehensible", 6, ["incomp", "rehens", "ible"]),
@@ -74,6 +79,27 @@ def test_a_comparison_wider_than_the_terminal_is_printed_in_parts(monkeypatch: p
     assert len(rows) > 1
     assert sum(line.count("1,433,982,976") for line in rows) == 8
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_rest_of_an_indented_label_is_indented_too() -> None:
+    rows = (
+        ("    uplinks of a leaf on each of 8 rails", "8,533 GB/s, the links of a leaf times what each of them has"),
+    )
+    text = table.render(Document(None, lambda: Body("", [Grid("", rows, style="plain")])), terminal=False)
+    lines = text.splitlines()
+    assert len(lines) > 1
+    assert all(line.startswith("    ") for line in lines)
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_comparison_of_long_names_keeps_to_the_line() -> None:
+    """Names break after their hyphens before a line grows; numbers that need more room still get it."""
+    names = tuple(f"h100-sxm-80gb-{word}" for word in ("full", "lean", "rails"))
+    for cell, fits in (("44.19 mn USD", True), ("1,433,982,976,123,456", False)):
+        matrix = Matrix("Designs", names, (("to buy", (cell,) * 3),))
+        text = table.render(Document(None, lambda matrix=matrix: Body("", [matrix])), terminal=False)  # type: ignore[misc]
+        assert text.count(cell) == 3
+        assert (max(map(len, text.splitlines())) <= 80) == fits
 
 
 @pytest.mark.parametrize(
