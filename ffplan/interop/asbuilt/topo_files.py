@@ -6,7 +6,7 @@ import re
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from ffplan.interop.asbuilt.model import PORTS, Builder, fault, rows_of
+from ffplan.interop.asbuilt.model import Builder, fault, rows_of
 from ffplan.interop.asbuilt.speeds import link_rate
 
 if TYPE_CHECKING:
@@ -107,7 +107,5 @@ def read_ndt(text: str, file: str) -> AsBuilt:
         one = builder.found(start, start, "switch", line, seen=False)
         two = builder.found(end, end, "switch" if end in switches else "host", line, seen=False)
         here, there = _port(port, file, line), _port(peer, file, line)
-        listed = builder.taken.get(two * PORTS + there)
-        if listed is None:
-            builder.end(one, here, two, there, line, link_rate(speed))
+        builder.end(one, here, two, there, line, link_rate(speed))
     return builder.built()

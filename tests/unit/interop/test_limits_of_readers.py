@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ffplan.base.errors import InputError, UsageError
-from ffplan.interop import job_log, matrix, opensm, verify, xml_tree
+from ffplan.interop import ibsim, job_log, matrix, opensm, verify, xml_tree
 from ffplan.interop.asbuilt import model
 from ffplan.interop.asbuilt.ibnetdiscover import read_listing, read_report
 from ffplan.interop.asbuilt.matching import matched
@@ -128,3 +128,21 @@ def test_lines_of_a_report() -> None:
     assert built.ends.tolist() == [[3, model.PORTS + 1], [4, 2 * model.PORTS + 2]]
     assert built.gbit_s.tolist() == [400.0, 100.0]
     assert read_as_built([("x", text)]).form == "ibnetdiscover -p"
+
+
+def test_a_zone_of_a_dragonfly_has_its_routers() -> None:
+    """`circle` is one zone of 36 routers and 72 NICs; switches between zones are of none."""
+    network = small("circle").fabric.network
+    assert ibsim.subnet(network, None, 0).sum() == 36 + 72
+    assert ibsim.subnet(network, 1, None).sum() == 0
+    joined = small("joined").fabric.network
+    inside = [ibsim.subnet(joined, None, zone) for zone in (0, 1)]
+    assert [int(part[: len(joined.switches)].sum()) for part in inside] == [6, 6]
+    assert not (inside[0] & inside[1]).any()
+    assert ibsim.subnet(joined, None, None).all()
+
+
+def test_what_no_reader_knows_is_refused_at_its_first_line() -> None:
+    for text in ('{"a": 1}', "\n\n[1]"):
+        with pytest.raises(InputError, match=r"^x:1:1: error: this is neither output of ibnetdiscover"):
+            read_as_built([("x", text)])

@@ -303,6 +303,10 @@ def test_files_of_managers() -> None:
     assert built.gbit_s.tolist() == [400.0, 0.0]
     with pytest.raises(InputError, match=r"^x:2:1: error: a row with too few columns"):
         read_ndt("StartDevice,StartPort,EndDevice,EndPort\na,P1,b\n", "x")
+    with pytest.raises(InputError, match=r"^x:2:1: error: port 4 of `s1` names another port at its end"):
+        read_ndt("StartDevice,StartPort,EndDevice,EndPort\nl1,P3,s1,P4\ns1,P4,l1,P9\n", "x")
+    with pytest.raises(InputError, match=r"^x:3:1: error: port 3 of `l1` names another port at its end"):
+        read_ndt("StartDevice,StartPort,EndDevice,EndPort\nl1,P3,s1,P4\ns1,P9,l1,P3\n", "x")
     for text, words in (
         ("   P1 -4x-NDR-> HCA n1 P1\n", "x:1:1: error: a link before any system"),
         ("MQM9700 l1\n? what is this\n", "x:2:1: error: `? what is this` is neither a system nor a link"),

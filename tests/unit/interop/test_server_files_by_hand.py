@@ -16,7 +16,7 @@ from ffplan.interop.topology.reading import _slow_links, _slow_ports, read_serve
 from ffplan.interop.topology.scale_up import ScaleUpLink, structure
 from ffplan.interop.topology.server_file import _numbered, _sources
 from ffplan.interop.topology.sockets import NumaNode, grouped
-from ffplan.interop.topology.writing import _remark
+from ffplan.interop.topology.writing import _remark, element_of
 from ffplan.interop.xml_tree import parse
 from tests.unit.interop.test_topology import PARTS, ROME, file_of, gpu, net, nic, read, written
 
@@ -274,3 +274,10 @@ def test_remarks_end_no_comment(name: str) -> None:
     assert "--" not in text
     assert parse(f"<a><!-- {text} --></a>".encode(), "x").tag == "a"
     assert text.replace(" ", "").startswith(name.replace(" ", "")[:1].replace("<", "&lt;"))
+
+
+def test_links_are_named_after_their_maker() -> None:
+    wanted = {"AMD": "xgmi", "NVIDIA": "nvlink"}
+    parts = [part for same in PARTS.accelerators.values() for part in same if part.vendor in wanted]
+    assert {part.vendor for part in parts} == set(wanted)
+    assert all(element_of(part) == wanted[part.vendor] for part in parts)
