@@ -140,20 +140,20 @@ def test_the_cheapest_cable_comes_first() -> None:
 
 
 PLACES = {  # row, rack and unit of each device
-    0: (0, 0, 11),
-    1: (0, 1, 1),
-    2: (1, 0, 1),
-    3: (0, 40, 1),
-    4: (5, 20, 1),
-    5: (0, 0, 23),
-    6: (0, 0, 24),
-    7: (0, 0, 1),
+    0: (1, 3, 11),
+    1: (1, 4, 1),
+    2: (2, 3, 1),
+    3: (1, 43, 1),
+    4: (6, 23, 1),
+    5: (1, 3, 23),
+    6: (1, 3, 24),
+    7: (1, 3, 1),
 }
 
 
 def placed(monkeypatch: pytest.MonkeyPatch, own: Any, *rows: tuple[int, int, int]) -> CableTable:
     columns = [np.array(column) for column in zip(*PLACES.values(), strict=True)]
-    places = Positions(row=columns[0], rack=columns[1], unit=columns[2], rows=6)
+    places = Positions(row=columns[0], rack=columns[1], unit=columns[2], rows=7)
     monkeypatch.setattr(cabling, "positions", lambda *_: places)
     return cables(own, fabric(*rows))
 
@@ -199,9 +199,10 @@ def test_what_is_too_long_or_too_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     assert short.value.findings[0].message == (
         "1 cables, the longest of 31 m, are longer than any of these links reaches; `400g-aoc` reaches 30 m"
     )
-    with pytest.raises(InputError) as slow:
-        placed(monkeypatch, design("hdr-aoc", rates=(50.0, 25.0)), *EACH[:3])
-    assert slow.value.findings[0].message == "none of these links runs at the 400 Gb/s of the ports"
+    for rate, words in ((50.0, "400"), (25.5, "204")):
+        with pytest.raises(InputError) as slow:
+            placed(monkeypatch, design("hdr-aoc", rates=(rate, 25.0)), *EACH[:3])
+        assert slow.value.findings[0].message == f"none of these links runs at the {words} Gb/s of the ports"
 
 
 @pytest.mark.parametrize(
