@@ -213,3 +213,50 @@ def test_what_cannot_be_built(count: int, lines: tuple[str, ...], message: str, 
 )
 def test_what_just_fits(count: int, lines: tuple[str, ...]) -> None:
     assert planned(count, *lines).endpoints == count
+
+
+def test_pods_that_carry_unlike_shares() -> None:
+    """At 3:1 above the leaves a pod of six leaves sends 4 x 2 links of 25 GB/s; the last one, of one node, sends 25."""
+    plan = planned(25, "tiers: 3", "spine_oversubscription: 3:1")
+    (tree,) = plan.trees
+    assert tree.pod is not None
+    assert tree.last_pod is not None
+    assert (tree.full_pods, tree.pod.leaves, tree.pod.up) == (1, 6, 2)
+    assert (tree.last_pod.leaves, tree.last_pod.up) == (1, 1)
+    assert plan.bisection_gbyte_s == pytest.approx((200 + 25) / 2)
+
+
+def test_the_smaller_zone_bounds_the_bisection_of_both() -> None:
+    """Seven and six nodes with eight links: half of the nodes, 6 x 25 GB/s, sends to the other half."""
+    plan = planned(13, "tiers: 2", "zones: 2", "inter_zone: {switches: 2, links_per_zone: 8}")
+    assert plan.bisection_gbyte_s == 150
+
+
+def test_ports_of_two_splits_are_shared_by_whole_ones() -> None:
+    """Half of eight ports go down in four, half up in two; 3:1 leaves two of them for four uplinks."""
+    for ratio, up, down in (("1:1", 8, 16), ("3:1", 4, 24)):
+        plan = planned(14, "tiers: 2", "breakout: 4", "leaf: {uplink_breakout: 2}", f"oversubscription: {ratio}")
+        assert (plan.uplinks, plan.downlinks) == (up, down)
+        assert (plan.port_gbyte_s, plan.link_gbyte_s) == (25 / 4, 25 / 2)
+
+
+@pytest.mark.parametrize(
+    ("unit", "lines", "words", "remedy"),
+    [
+        (9, (), "9 nodes of a scalable unit do not fit on a leaf with 8 downlinks", "use at most 8"),
+        (5, ("leaf: {rails: 2}",), "5 nodes of a scalable unit with 2 NICs each do not fit", "use at most 4"),
+        (8, (), "", ""),
+        (4, ("leaf: {rails: 2}",), "", ""),
+    ],
+)
+def test_units_that_fit_on_their_leaves(unit: int, lines: tuple[str, ...], words: str, remedy: str) -> None:
+    given = ("tiers: 2", f"scalable_unit: {unit}", *lines)
+    text = text_of(14, *given, switch="tiny-16x400g", server="hgx-h100-8nic").replace("fat-tree", "rail-optimised")
+    design = resolve(document(text), CATALOG)
+    if not words:
+        assert plan_trees(design).endpoints == 112
+        return
+    with pytest.raises(InputError) as error:
+        plan_trees(design)
+    assert words in error.value.findings[0].message
+    assert error.value.findings[0].remedy == remedy
