@@ -11,8 +11,8 @@ CASES = {
     ("--help",): {"pydantic", "yaml", "numpy", "networkx", "rich", "ffplan.design", "ffplan.catalog.parts"},
     ("check", "fire-flyer-2"): {"numpy", "networkx", "rich", "ffplan.report"},
     ("design", "fire-flyer-2", "--format", "json"): {"numpy", "networkx", "rich"},
-    ("design", "fire-flyer-2"): {"numpy", "networkx"},
-    ("compare", "fire-flyer-2", "dgx-a100-10k"): {"numpy", "networkx"},
+    ("design", "fire-flyer-2"): {"numpy", "networkx", "rich"},
+    ("compare", "fire-flyer-2", "dgx-a100-10k"): {"numpy", "networkx", "rich"},
 }
 
 

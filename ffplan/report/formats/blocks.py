@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import number as figure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from ffplan.report.document import Grid, Matrix
 
 EIGHTHS = "▏▎▍▌▋▊▉█"
 """Letters that fill one to eight eighths of their width."""
@@ -14,6 +19,8 @@ HEIGHTS = "▁▂▃▄▅▆▇█"
 """Letters that fill one to eight eighths of their height."""
 PLAIN = "_.:-=+*#"
 """What stands for the heights where a terminal has no blocks, from low to high."""
+LEAST_BAR, MOST_BAR = 6, 30
+"""Letters of the longest bar: fewer are not drawn, and more are not needed."""
 
 
 def has_blocks() -> bool:
@@ -53,3 +60,49 @@ def spark(values: Sequence[float], *, blocks: bool) -> str:
     if most <= 0:
         return letters[0] * len(values)
     return "".join(letters[max(0, min(8, round(8 * value / most)) - 1)] for value in values)
+
+
+def barred(block: Grid, width: int) -> Grid:
+    """Return a table with a bar beside each of its last columns, as long as the line has room for.
+
+    Args:
+        block: the table, with values for bars.
+        width: letters of a line [1].
+    """
+    count = len(block.bars[0])
+    rows = [row for row in (block.header, *block.rows) if row]
+    used = 2 + sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True))
+    room = min(MOST_BAR, (width - used) // count - 2)
+    most = max((value for row in block.bars for value in row if value is not None), default=0.0)
+    if room < LEAST_BAR or most <= 0:
+        return block
+    blocks, first = has_blocks(), len(block.rows[0]) - count
+
+    def drawn(value: float | None) -> str:
+        return "" if value is None else bar(value, most, room, blocks=blocks)
+
+    def woven(row: tuple[str, ...], bars: list[str]) -> tuple[str, ...]:
+        pairs = zip(row[first:], bars, strict=True)
+        return (*row[:first], *(cell for pair in pairs for cell in pair))
+
+    made = tuple(
+        woven(row, [drawn(value) for value in values]) for row, values in zip(block.rows, block.bars, strict=True)
+    )
+    header = woven(block.header, [""] * count) if block.header else ()
+    return replace(block, rows=made, header=header, bars=())
+
+
+def sparked(block: Matrix) -> Matrix:
+    """Return columns with their small charts as rows: a letter for each value, then the first and the last."""
+    blocks = has_blocks()
+
+    def cell(values: tuple[float, ...]) -> str:
+        if len(values) < 2:
+            return "-"
+        return f"{spark(values, blocks=blocks)} ({figure(values[0], 3)} to {figure(values[-1], 3)})"
+
+    rows = list(block.rows)
+    for before, label, columns in block.sparks:
+        place = next((at for at, (name, _) in enumerate(rows, 1) if name == before), len(rows))
+        rows.insert(place, (label, tuple(map(cell, columns))))
+    return replace(block, rows=tuple(rows), sparks=())

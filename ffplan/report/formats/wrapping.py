@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from rich.containers import Lines
-from rich.measure import Measurement
-from rich.text import Text
+from ffplan.report.document import Matrix
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions
+    from collections.abc import Sequence
 
+    from ffplan.report.document import Body, Grid
+
+WIDTH = 80
+"""Width of text that does not go to a terminal."""
+LABELS, CELL = 23, 18
+"""Columns that the labels of a matrix take, and least of each of its columns."""
 _BREAK = re.compile(r"(?<=-)(?=[^\s-])")
-
-
 _GROUP = re.compile(r"\([+-]?\d[^()]{0,30}\)\S*\s*")
 """Figures in brackets, such as a difference and a ratio, or a range."""
 
@@ -44,12 +47,14 @@ def _pieces(word: str) -> list[str]:
     return [*found, word[start:]]
 
 
+@lru_cache(maxsize=4096)
 def longest_piece(text: str) -> int:
     """Return the letters of the longest part of a text that stays whole [1]."""
     return max((len(piece.rstrip()) for word in _words(text) for piece in _pieces(word)), default=0)
 
 
-def breaks(text: str, width: int) -> list[int]:
+@lru_cache(maxsize=4096)
+def breaks(text: str, width: int) -> tuple[int, ...]:
     """Return where to break a line so that it fits: between words, and within those that are longer than a line.
 
     Figures in brackets stay together: a difference and its ratio, or the ends of a range.
@@ -73,7 +78,7 @@ def breaks(text: str, width: int) -> list[int]:
                 found += range(place + width, place + length, width)
                 used = (length - 1) % width + 1 + len(piece) - length
             place += len(piece)
-    return found
+    return tuple(found)
 
 
 def column_widths(columns: list[list[str]], whole: int, width: int) -> list[int]:
@@ -87,6 +92,8 @@ def column_widths(columns: list[list[str]], whole: int, width: int) -> list[int]
         width: letters that all of them may take [1].
     """
     found = [max(map(len, cells), default=1) for cells in columns]
+    if sum(found) <= width:
+        return found
     least = [
         most if place < whole else max(map(longest_piece, cells), default=1)
         for place, (most, cells) in enumerate(zip(found, columns, strict=True))
@@ -99,27 +106,64 @@ def column_widths(columns: list[list[str]], whole: int, width: int) -> list[int]
     return found
 
 
-class Cell(Text):
-    """A cell of a table that wraps so."""
+def hanging(text: str, width: int) -> tuple[int, list[int]]:
+    """Return the indent of a cell, which its lines after the first have too, and where they break.
 
-    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
-        """Return the least and the greatest width."""
-        longest = max((len(line) for line in self.plain.splitlines()), default=0)
-        return Measurement(longest_piece(self.plain), longest)
+    Args:
+        text: one line.
+        width: letters that a line of the cell may take [1].
+    """
+    indent = len(text) - len(text.lstrip())
+    indent = indent if indent < width // 2 else 0
+    return indent, [indent + place for place in breaks(text[indent:], width - indent)]
 
-    def wrap(self, console: Console, width: int, **options: Any) -> Lines:
-        """Return the lines of the cell in some width."""
-        if options.get("no_wrap"):
-            return super().wrap(console, width, **options)
-        lines = Lines()
-        for line in self.split(allow_blank=True):
-            indent = len(line.plain) - len(line.plain.lstrip())
-            indent = indent if indent < width // 2 else 0
-            places = [indent + place for place in breaks(line.plain[indent:], width - indent)]
-            for at, part in enumerate(line.divide(places)):
-                part.rstrip()
-                part.pad_left(indent if at else 0)
-                lines.append(part)
-        if justify := options.get("justify"):
-            lines.justify(console, width, justify=justify, overflow="ignore")
-        return lines
+
+def pieces(text: str, width: int) -> list[str]:
+    """Return the lines of a cell in some width [1], each as far indented as the first."""
+    if len(text) <= width:
+        return [text.rstrip()]
+    indent, places = hanging(text, width)
+    ends = zip((0, *places), (*places, len(text)), strict=True)
+    first, *rest = [text[start:end].rstrip() for start, end in ends]
+    return [first, *(" " * indent + line for line in rest)]
+
+
+def column_of(name: str) -> int:
+    """Return the letters that a column of a matrix takes in a line, the gap after it included [1]."""
+    return max(CELL, len(name) + 2)
+
+
+def needs(block: Matrix) -> list[int]:
+    """Return the width that each column of a matrix needs so that no word, name part or number is broken [1]."""
+    columns = zip(block.names, *(cells for _, cells in block.rows), strict=True)
+    return [max(map(longest_piece, column)) for column in columns]
+
+
+def shared_needs(blocks: Sequence[Matrix]) -> list[int]:
+    """Return the width that each column of some matrices with the same columns needs [1]."""
+    return [max(column) for column in zip(*map(needs, blocks), strict=True)]
+
+
+def page_width(body: Body) -> int:
+    """Return the width of a body that does not go to a terminal: wider where a column would be too narrow [1]."""
+    matrices = [block for block in body.blocks if isinstance(block, Matrix)]
+    least = shared_needs(matrices)
+    if LABELS + sum(max(CELL, need + 2) for need in least) <= WIDTH:
+        return WIDTH
+    columns = [max(column_of(name), need + 2) for name, need in zip(matrices[0].names, least, strict=True)]
+    return max(WIDTH, LABELS + sum(columns))
+
+
+def grid_columns(block: Grid, width: int) -> tuple[list[list[str]], list[int], int]:
+    """Return the rows of a table, its header first, the width of each column, and how many of the first never wrap.
+
+    Args:
+        block: the table.
+        width: letters of a line [1].
+    """
+    indented = block.style == "indented"
+    fixed = {"indented": 1, "plain": 0, "list": 2}[block.style]
+    rows = [[f"  {row[0]}", *row[1:]] if indented else list(row) for row in (block.header, *block.rows) if row]
+    count = max(map(len, rows), default=0)
+    columns = [[row[number] for row in rows if number < len(row)] for number in range(count)]
+    return rows, column_widths(columns, fixed, width - 2 * (count - 1)), fixed

@@ -11,7 +11,7 @@ import pytest
 from ffplan.report.compare import compare_document
 from ffplan.report.design import design_document
 from ffplan.report.document import Body, Document, Grid, Matrix
-from ffplan.report.formats import FORMATS, render, table
+from ffplan.report.formats import FORMATS, blocks, render, table
 from ffplan.report.formats.blocks import bar, has_blocks, spark
 from ffplan.studies.compare import compare
 from tests.support import assess_file
@@ -23,7 +23,7 @@ MATRIX = Matrix("t", ("a", "b"), (("x", ("1", "2")), ("y", ("3", "4"))), sparks=
 @pytest.fixture(params=["utf-8", "ascii"])
 def letters(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(table, "has_blocks", lambda: request.param == "utf-8")
+    monkeypatch.setattr(blocks, "has_blocks", lambda: request.param == "utf-8")
     return str(request.param)
 
 

@@ -1,0 +1,187 @@
+"""Text with styles for terminals, through rich; and text of any letters, some of which take two columns or none."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.containers import Lines as TextLines
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from ffplan.report.document import Lines, Matrix, Remarks
+from ffplan.report.formats.blocks import barred, sparked
+from ffplan.report.formats.wrapping import (
+    LABELS,
+    column_of,
+    grid_columns,
+    hanging,
+    longest_piece,
+    needs,
+    page_width,
+    shared_needs,
+)
+
+if TYPE_CHECKING:
+    from rich.console import ConsoleOptions, RenderableType
+
+    from ffplan.report.document import Body, Grid
+
+LEAST, MOST = 60, 10_000
+"""Least width of a terminal that is used, and more than any table needs."""
+
+
+class Cell(Text):
+    """A cell of a table that wraps so."""
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        """Return the least and the greatest width."""
+        longest = max((len(line) for line in self.plain.splitlines()), default=0)
+        return Measurement(longest_piece(self.plain), longest)
+
+    def wrap(self, console: Console, width: int, **options: Any) -> TextLines:
+        """Return the lines of the cell in some width."""
+        if options.get("no_wrap"):
+            return super().wrap(console, width, **options)
+        lines = TextLines()
+        for line in self.split(allow_blank=True):
+            indent, places = hanging(line.plain, width)
+            for at, part in enumerate(line.divide(places)):
+                part.rstrip()
+                part.pad_left(indent if at else 0)
+                lines.append(part)
+        if justify := options.get("justify"):
+            lines.justify(console, width, justify=justify, overflow="ignore")
+        return lines
+
+
+def _real() -> Console:
+    """Return the terminal."""
+    return Console()
+
+
+def _print(items: list[RenderableType], *, terminal: bool, width: int) -> str:
+    """Return rich renderables as text, in the width of the terminal or the width given."""
+    stream = io.StringIO()
+    if terminal:
+        real = _real()
+        width = max(LEAST, real.width)
+        console = Console(
+            file=stream,
+            force_terminal=True,
+            width=width,
+            no_color=real.no_color,
+            color_system=real.color_system,  # type: ignore[arg-type]
+            highlight=False,
+        )
+    else:
+        console = Console(file=stream, width=width, no_color=True, color_system=None, highlight=False)
+    for item in items:
+        console.width = width
+        if isinstance(item, Table):
+            least = item.__rich_measure__(console, console.options.update(width=MOST)).minimum
+            console.width = max(width, least)  # a number that does not fit is better too far right than broken
+        console.print(item)
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def _lines(block: Lines) -> Table:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True, style="dim")
+    grid.add_column()
+    for label, text in block.lines:
+        grid.add_row(Text(f"  {label or '-'}"), Cell(text))
+    return grid
+
+
+def _grid(block: Grid, width: int) -> Table:
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=bool(block.header))
+    indented = block.style == "indented"
+    rows, widths, fixed = grid_columns(block, width)
+    for number, most in enumerate(widths):
+        dim = indented and not number and not block.header
+        grid.add_column(
+            Cell(rows[0][number]) if block.header else "",
+            width=most,
+            no_wrap=number < fixed,
+            style="dim" if dim else "",
+        )
+    for row in rows[1:] if block.header else rows:
+        grid.add_row(*[Cell(cell) for cell in row])
+    return grid
+
+
+def _matrix(block: Matrix, width: int | None) -> Table:
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), width=width)
+    grid.add_column(Text(block.title, style="bold cyan"), no_wrap=True, width=LABELS - 2)
+    for name, need in zip(block.names, needs(block), strict=True):
+        grid.add_column(Cell(name), ratio=column_of(name), min_width=need)
+    for label, cells in block.rows:
+        grid.add_row(Text(label), *[Cell(cell) for cell in cells])
+    return grid
+
+
+def _side_by_side(blocks: list[Matrix], width: int) -> list[tuple[int, int]]:
+    """Return the first and last column of each part of some matrices that fits a terminal.
+
+    Args:
+        blocks: matrices with the same columns.
+        width: letters of a line [1].
+    """
+    least = shared_needs(blocks)
+    parts, first, used = [], 0, LABELS
+    for place, need in enumerate(least):
+        if place > first and used + need + 2 > width:
+            parts.append((first, place))
+            first, used = place, LABELS
+        used += need + 2
+    return [*parts, (first, len(least))]
+
+
+def _columns(block: Matrix, first: int, last: int) -> Matrix:
+    rows = tuple((label, row[first:last]) for label, row in block.rows)
+    return Matrix(block.title, block.names[first:last], rows)
+
+
+def _head(body: Body) -> list[RenderableType]:
+    """Return the title; a matrix has the names over its columns, which is title enough."""
+    if not body.title or any(isinstance(block, Matrix) for block in body.blocks):
+        return []
+    head = Text(body.title, style="bold")
+    if body.intro:
+        head.append(f"  {' '.join(body.intro.split())}", style="not bold")
+    return [head]
+
+
+def render(body: Body, *, terminal: bool) -> str:
+    """Return what people read as text.
+
+    Args:
+        body: all of it visible.
+        terminal: whether the text goes to a terminal, which takes its own width and colours.
+    """
+    if terminal:
+        body = replace(body, blocks=tuple(sparked(b) if isinstance(b, Matrix) else b for b in body.blocks))
+    matrices = [block for block in body.blocks if isinstance(block, Matrix)]
+    names = matrices[0].names if matrices else ()
+    width = page_width(body)
+    room = max(LEAST, _real().width) if terminal else width
+    items = _head(body)
+    for block in body.blocks:
+        if isinstance(block, Remarks):
+            items += [Text(line) for line in block.lines]
+        elif isinstance(block, Matrix):
+            parts = _side_by_side(matrices, room) if terminal else [(0, len(names))]
+            for first, last in parts:
+                items += [_matrix(_columns(block, first, last), None if terminal else width), Text("")]
+        else:
+            if block.title:
+                items.append(Text(block.title, style="bold cyan"))
+            if isinstance(block, Lines):
+                items.append(_lines(block))
+            else:
+                items.append(_grid(barred(block, room) if terminal and block.bars else block, room))
+    return _print(items, terminal=terminal, width=width)

@@ -1,0 +1,111 @@
+"""Text without styles is laid out to the letter as rich lays it out."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from ffplan.report.document import Body, Grid, Lines, Matrix, Remarks
+from ffplan.report.formats import plain, styled
+
+WORDS = st.sampled_from(
+    [
+        *("a", "of", "the", "x", "×", "µs", "–", "59 %", "±3 %", "$1.2", "GB/s", "(0.102x)", "2024-11-22", "reduction"),
+        *(
+            "59 % (59 to 60 %)",
+            "(+124,000, 125x)",
+            "5.56 nccl (-0.4, 0.93x),",
+            "(b 10 to 20)",
+            "(1 " + "to 2 " * 5 + ")",
+        ),
+        *("1,433,982,976", "in-network", "superpod-h100-4su", "incomprehensible", "-" * 12, "rail-optimised"),
+    ]
+)
+
+
+INDENTS = st.sampled_from(["", "", "  ", "    ", " " * 12])
+NAMES = tuple(f"h100-sxm-80gb-{word}" for word in ("full", "lean", "rails"))
+
+
+def texts(most: int) -> st.SearchStrategy[str]:
+    return st.tuples(INDENTS, st.lists(WORDS, max_size=most).map(" ".join)).map("".join)
+
+
+def tuples(item: st.SearchStrategy[Any], least: int = 0, most: int = 4) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(item, min_size=least, max_size=most).map(tuple)
+
+
+@st.composite
+def blocks(draw: st.DrawFn, names: tuple[str, ...]) -> Lines | Grid | Matrix | Remarks:
+    kind = draw(st.sampled_from([Lines, Grid, Matrix, Remarks]))
+    if kind is Remarks:
+        return Remarks(draw(tuples(texts(30))))
+    if kind is Lines:
+        return Lines(draw(texts(3)), draw(tuples(st.tuples(texts(2), texts(25)))))
+    if kind is Matrix:
+        cells = tuples(texts(4), len(names), len(names))
+        return Matrix(draw(texts(2)), names, draw(tuples(st.tuples(texts(2), cells))))
+    row = tuples(texts(6), columns := draw(st.integers(1, 5)), columns)
+    header = draw(st.one_of(st.just(()), row))
+    style = draw(st.sampled_from(["indented", "plain", "list"]))
+    return Grid(draw(texts(3)), draw(tuples(row)), header, style)
+
+
+@st.composite
+def bodies(draw: st.DrawFn) -> Body:
+    names = draw(st.one_of(st.just(NAMES), tuples(texts(2), 1, 4)))
+    return Body(draw(texts(4)), draw(tuples(blocks(names), 0, 3)), draw(st.one_of(st.none(), texts(30))))
+
+
+@given(bodies())
+@settings(max_examples=300, deadline=None)
+def test_plain_text_is_what_rich_prints(body: Body) -> None:
+    text = plain.render(body)
+    assert text in (None, styled.render(body, terminal=False))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        Body("a title", [Remarks(("a remark of words " * 20,))], "and an intro " * 20),
+        Body("", [Grid("", (("row", *("1,433,982,976" for _ in range(7))),), tuple("abcdefgh"))]),
+        Body("", [Lines("of lines", (("label", "words of a text " * 20), ("", "an item")))]),
+        Body("", [Matrix("Cluster", ("superpod-h100-4su", "b"), (("price", ("1,433,982,976", "2 ± 1 %")),))]),
+        Body(
+            "", [Matrix("Designs", NAMES, (("price", ("44.19 mn USD (+1.2 mn, 1.03x)",) * 3), ("links", ("8",) * 3)))]
+        ),
+        Body("", [Matrix("Designs", NAMES, (("to buy", ("1,433,982,976,123,456",) * 3),))]),
+        Body(
+            "", [Matrix("Designs", NAMES, (("to buy", ("  of 1,024 (59 to 60 %), and more",) * 3),)), Remarks(("x",))]
+        ),
+        Body("", [Grid("", (("    uplinks of a leaf (2 to 4)", "8,533 GB/s (+124,000, 125x) " * 4),), style="plain")]),
+        Body("", [Grid("", (("    uplinks of a leaf on each of 8 rails", "links of a leaf " * 6),), style="plain")]),
+        Body("", [Remarks(("x" * 200, "  indented " + "y" * 100 + " and more"))]),
+        Body("", [Grid("nothing", ()), Lines("nothing", ())]),
+    ],
+)
+def test_usual_text_needs_no_rich(body: Body) -> None:
+    assert plain.render(body) == styled.render(body, terminal=False)
+
+
+@pytest.mark.parametrize("letter", ["東", "🚀", "é".encode().decode() + "\u0301", "\u200b"])
+def test_letters_of_other_widths_are_left_to_rich(letter: str) -> None:
+    for body in (
+        Body(letter, []),
+        Body("", [Remarks((letter,))]),
+        Body("", [Lines("", (("a", letter),))]),
+        Body("", [Grid("", (("a", letter),))]),
+        Body("", [Matrix("", (letter,), ())]),
+    ):
+        assert plain.render(body) is None
+
+
+def test_letters_taken_for_narrow_take_one_column() -> None:
+    found = [chr(code) for code in range(0x20, 0x3000) if plain.NARROW.fullmatch(chr(code))]
+    assert len(found) > 600
+    assert all(cell_len(letter) == 1 and unicodedata.east_asian_width(letter) not in "WF" for letter in found)
