@@ -19,7 +19,7 @@ A100, H100, B200, GB200 = "dgx-a100-640gb", "hgx-h100-8nic", "hgx-b200-8nic", "g
 PCIE, BRIDGED = "fire-flyer-2-node", "fire-flyer-2-node-nvlink"
 
 
-def exactly(value: float) -> Any:
+def exactly(value: Any) -> Any:
     """Return a number to compare with, to a part in a thousand million however small it is."""
     return pytest.approx(value, rel=1e-9, abs=0)
 

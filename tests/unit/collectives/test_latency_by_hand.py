@@ -22,7 +22,7 @@ H100, GB200, BRIDGED = "hgx-h100-8nic", "gb200-nvl72-tray", "fire-flyer-2-node-n
 PLAIN = {"latency": 0.0, "inner_latency": 0.0, "fill": 0.0, "inner_most": 0.0, "hops": 0.0, "slot": 0.0}
 
 
-def exactly(value: float) -> Any:
+def exactly(value: Any) -> Any:
     """Return a number to compare with, to a part in a thousand million however small it is."""
     return pytest.approx(value, rel=1e-9, abs=0)
 
@@ -42,6 +42,7 @@ def choice(server: str, nodes: int, per_node: int, algorithm: str, protocol: str
 def test_a_ring_over_nodes_has_a_least_hop_and_a_plateau() -> None:
     """Ten hops of which two between nodes: 5 + 8 x 1 + 2 x 10; 8 x 3 with a least of 3; twice that on a plateau."""
     assert ring_latency(5.0, 1.0, 10.0, 10.0, 2.0) == 33
+    assert ring_latency(5.0, 0.5, 10.0, 10.0, 2.0) == 29
     assert ring_latency(5.0, 1.0, 10.0, 10.0, 2.0, overhead=3.0) == 49
     assert ring_latency(5.0, 4.0, 10.0, 10.0, 2.0, overhead=3.0) == 57
     assert ring_latency(5.0, 1.0, 10.0, 10.0, 2.0, overhead=3.0, plateau=2.0) == 98

@@ -199,3 +199,4 @@ def test_one_tier_has_no_way_between_leaves() -> None:
     assert steps.tolist() == [[-1] * 4] * 3
     assert ok.all()
     assert paths.reaches(0).tolist() == [True]
+    assert paths.pod_of(np.array([0])).tolist() == [0]
