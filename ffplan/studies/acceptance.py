@@ -9,7 +9,7 @@ from ffplan.catalog.parts import Server
 from ffplan.node.host_copies import host_copies
 from ffplan.results import acceptance as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
-from ffplan.studies.acceptance_bounds import Bound, collective_bound, node_bounds
+from ffplan.studies.acceptance_bounds import RateLimit, collective_bound, node_bounds
 from ffplan.studies.acceptance_judged import ERRORS, judge, slow_parts, words
 from ffplan.studies.collective import CollectiveRequest, collective_table
 from ffplan.studies.collective_rows import QueryError
@@ -63,7 +63,7 @@ def _gaps(part: Accelerator) -> list[str]:
 class _Sheet:
     """Collects the lines of a sheet, each with its threshold."""
 
-    def __init__(self, tolerance: float, bounds: dict[str, Bound]) -> None:
+    def __init__(self, tolerance: float, bounds: dict[str, RateLimit]) -> None:
         self.tolerance, self.bounds = tolerance, bounds
         self.rows: list[out.CheckRow] = []
 
@@ -260,7 +260,7 @@ def study_acceptance(
 
     host = node_of(design)
 
-    def bound(check: str, gpus: int) -> Bound | None:
+    def bound(check: str, gpus: int) -> RateLimit | None:
         return collective_bound(check, gpus, host) if gpus else bounds.get(check)
 
     judged = judge(rows, measured, tolerance, more, basis, bound)

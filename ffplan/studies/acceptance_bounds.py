@@ -19,7 +19,7 @@ ROUNDING = 1e-3
 
 
 @record
-class Bound:
+class RateLimit:
     """A rate that nothing exceeds."""
 
     most: float
@@ -28,7 +28,7 @@ class Bound:
     """What bounds it, for people."""
 
 
-def collective_bound(operation: str, gpus: int, host: Host) -> Bound | None:
+def collective_bound(operation: str, gpus: int, host: Host) -> RateLimit | None:
     """Return the bus bandwidth that no algorithm of a collective exceeds [GB/s]; None where a link is unknown.
 
     Args:
@@ -51,7 +51,7 @@ def collective_bound(operation: str, gpus: int, host: Host) -> Bound | None:
     found = []
     if inside is not None and (host.joined or host.pairs):
         found.append(
-            Bound(
+            RateLimit(
                 most=inside.value * (ring if operation == "allreduce" else 1.0), of=f"the rate of {host.scale_up_name}"
             )
         )
@@ -59,13 +59,13 @@ def collective_bound(operation: str, gpus: int, host: Host) -> Bound | None:
     if gpus > domain and network:
         cross = (gpus - 1) / (gpus - domain)
         factor = {"allreduce": ring, "all-to-all": cross / domain}.get(operation, cross)
-        found.append(Bound(most=network * factor, of="what the NICs between nodes carry"))
+        found.append(RateLimit(most=network * factor, of="what the NICs between nodes carry"))
     if not host.joined and gpus <= domain:
         return None  # pairs alone: rings pass the host
     return min(found, key=lambda bound: bound.most, default=None)
 
 
-def node_bounds(design: ResolvedDesign) -> dict[str, Bound]:
+def node_bounds(design: ResolvedDesign) -> dict[str, RateLimit]:
     """Return the rates of a node's parts that nothing exceeds, by check.
 
     Args:
@@ -84,17 +84,17 @@ def node_bounds(design: ResolvedDesign) -> dict[str, Bound]:
         float(memory_bandwidth(socket.memory.channels.value, socket.memory.rate.value, 1.0))
         for socket in server.sockets
     ]
-    found = {"memory": Bound(most=sum(channels), of="the rate of its memory channels")}
+    found = {"memory": RateLimit(most=sum(channels), of="the rate of its memory channels")}
     part = host.accelerator
     if part is None:
         return found
     for precision, figure in part.peak.items():
-        found[f"gemm-{precision}"] = Bound(most=float(figure.value), of=f"the peak of `{part.id}`")
+        found[f"gemm-{precision}"] = RateLimit(most=float(figure.value), of=f"the peak of `{part.id}`")
     if part.pcie is not None:
         rate = pcie_line_rate(float(part.pcie.generation.value), float(part.pcie.lanes.value))
         for way in ("to-device", "to-host"):
             for shared in ("", "-shared"):
-                found[f"copy-{way}{shared}"] = Bound(most=rate, of="the line rate of PCIe")
+                found[f"copy-{way}{shared}"] = RateLimit(most=rate, of="the line rate of PCIe")
     if part.nvlink is not None:
-        found["nvlink-copy"] = Bound(most=float(part.nvlink.value), of=f"the rate of {host.scale_up_name}")
+        found["nvlink-copy"] = RateLimit(most=float(part.nvlink.value), of=f"the rate of {host.scale_up_name}")
     return found

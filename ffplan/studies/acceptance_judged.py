@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ffplan.results.training import TrainReport
-    from ffplan.studies.acceptance_bounds import Bound
+    from ffplan.studies.acceptance_bounds import RateLimit
     from ffplan.studies.goodput_basis import GoodputBasis
 
 FLEET = 5
@@ -76,7 +76,7 @@ def _of_collectives(
     measured: list[Measured],
     tolerance: float,
     more: Callable[[str, int, tuple[float, ...]], dict[tuple[int, float], float]],
-    bound: Callable[[str, int], Bound | None],
+    bound: Callable[[str, int], RateLimit | None],
 ) -> Iterable[JudgedRow]:
     """Yield collectives at the ranks and sizes that were measured."""
     operations = {row.check for row in rows if row.gpus}
@@ -101,7 +101,7 @@ def _unjudged(item: Measured, why: str) -> JudgedRow:
     return JudgedRow(measured=item, expected=None, least=None, most=None, verdict="not judged", why=why)
 
 
-def _of_nodes(item: Measured, row: CheckRow, basis: GoodputBasis, top: Bound | None) -> JudgedRow:
+def _of_nodes(item: Measured, row: CheckRow, basis: GoodputBasis, top: RateLimit | None) -> JudgedRow:
     """Return a value of a node, or of several that read or write together."""
     expected, least, most = row.expected, row.least, row.most
     storage = basis.storage
@@ -121,7 +121,7 @@ def judge(
     tolerance: float,
     more: Callable[[str, int, tuple[float, ...]], dict[tuple[int, float], float]],
     basis: GoodputBasis,
-    bound: Callable[[str, int], Bound | None],
+    bound: Callable[[str, int], RateLimit | None],
 ) -> tuple[JudgedRow, ...]:
     """Return every measured value with its verdict, failures first.
 

@@ -181,6 +181,20 @@ def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:
     )
 
 
+def _basis(part: Accelerator, precision: str, relative: str | None) -> str:
+    """Return what the constants of an accelerator rest on, in words."""
+    rates = part.training
+    assert rates is not None
+    if relative is not None:
+        measured = ", scaled by the best measured GEMMs of both" if part.gemm else ""
+        words = f"estimated: efficiencies of {relative}, the nearest calibrated relative{measured}, "
+        return words + "at its own peak and bandwidth"
+    basis, reached = f"{rates.set}: {part.sources[rates.matrix.source].title}", rates.reached(precision)
+    if reached is not None and reached.source != rates.matrix.source:
+        basis += f"; products at {precision} derived from {part.sources[reached.source].title}"
+    return basis
+
+
 def train_report(
     design: ResolvedDesign,
     catalog: Catalog,
@@ -213,16 +227,6 @@ def train_report(
     software = software_for(design, catalog, part, asked.plan)
     band = ESTIMATED if relative is not None else CALIBRATED if software.measured_on(part) else UNNAMED
     curve = software.rates(part, asked.plan).curve if asked.plan.attention != "unfused" else None
-    reached, precision = rates.reached(asked.plan.precision), asked.plan.precision
-    basis = f"{rates.set}: {part.sources[rates.matrix.source].title}"
-    if reached is not None and reached.source != rates.matrix.source:
-        basis += f"; products at {precision} derived from {part.sources[reached.source].title}"
-    if relative is not None:
-        measured = ", scaled by the best measured GEMMs of both" if own.gemm else ""
-        basis = (
-            f"estimated: efficiencies of {relative}, the nearest calibrated relative{measured}, at its own peak and "
-        )
-        basis += "bandwidth"
     refused = sorted(counts[2].items(), key=lambda item: -item[1])
     return TrainReport(
         schema_version=SCHEMA_VERSION,
@@ -237,7 +241,7 @@ def train_report(
         stack=software.stack.id if software.stack else None,
         stack_named=asked.plan.stack is not None,
         attention_kernel=curve.kernel if curve is not None and asked.model.transformer is not None else None,
-        calibration=basis,
+        calibration=_basis(part, asked.plan.precision, relative),
         estimated_from=relative,
         error_band=band.mean,
         error_within=band.within,

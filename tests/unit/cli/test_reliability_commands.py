@@ -248,11 +248,14 @@ def test_storage_of_the_paper_s_cluster() -> None:
     assert min(row["limited_gbyte_s"] for row in found["incast"][1:]) > max(free[1:])
 
 
+JOB = ("-m", "llama-13b", "-g", "512", "--images", "1e6")
+
+
 def test_images_metadata_and_checkpoints_that_are_kept(tmp_path: Path) -> None:
     """A million images a second of 110 kB are 110 GB/s; 512 ranks write a file each; ten checkpoints are kept."""
     from tests.support import ROOT
 
-    found = report("storage", "fire-flyer-2", "-m", "llama-13b", "-g", "512", "--images", "1e6")
+    found = report("storage", "fire-flyer-2", *JOB)
     images, burst, own = found["images"], found["burst"], found["storage"]
     assert images["gbyte_s"] == pytest.approx(110)
     assert images["share"] == pytest.approx(110 / own["read_gbyte_s"])
@@ -268,7 +271,7 @@ def test_images_metadata_and_checkpoints_that_are_kept(tmp_path: Path) -> None:
     stated = tmp_path / "stated.yaml"
     section = "{metadata_opens: 300000, checkpoints_kept: 1000000, image_bytes: 220000}"
     stated.write_text(f"{text}\nreliability: {section}\nworkload: {{model: llama-13b, batch: 1024, gpus: 512}}\n")
-    other = report("storage", str(stated), "-m", "llama-13b", "-g", "512", "--images", "1e6")
+    other = report("storage", str(stated), *JOB)
     assert other["metadata"]["needed"] == 4
     assert other["images"]["gbyte_s"] == pytest.approx(220)
     assert other["burst"]["kept_share"] > 1

@@ -147,6 +147,6 @@ def test_what_a_slow_nic_or_exchange_costs_a_step(
     assert slow["host"] == "node5"
     assert share > 0
     assert slow["step"] == pytest.approx(share * (slow["median"] / 20.0 - 1))
-    one = json.loads(ffplan("acceptance", *job, "-g", "8", "--measured", str(sheet), "-f", "json").out)["slow"]
+    one = json.loads(ffplan("acceptance", *job, *("-g", "8"), "--measured", str(sheet), *("-f", "json")).out)["slow"]
     if check == "nic-link":
         assert one[0]["step"] is None  # a job of one node uses no NICs
