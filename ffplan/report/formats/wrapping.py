@@ -49,8 +49,10 @@ def _pieces(word: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def longest_piece(text: str) -> int:
-    """Return the letters of the longest part of a text that stays whole [1]."""
-    return max((len(piece.rstrip()) for word in _words(text) for piece in _pieces(word)), default=0)
+    """Return the letters of the longest part of a text that stays whole, behind the indent that its lines have [1]."""
+    indent = len(text) - len(text.lstrip())
+    whole = max((len(piece.rstrip()) for word in _words(text) for piece in _pieces(word)), default=0)
+    return indent + whole if whole else 0
 
 
 @lru_cache(maxsize=4096)

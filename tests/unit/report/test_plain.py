@@ -109,3 +109,11 @@ def test_letters_taken_for_narrow_take_one_column() -> None:
     found = [chr(code) for code in range(0x20, 0x3000) if plain.NARROW.fullmatch(chr(code))]
     assert len(found) > 600
     assert all(cell_len(letter) == 1 and unicodedata.east_asian_width(letter) not in "WF" for letter in found)
+
+
+def test_indented_figures_are_never_cropped() -> None:
+    """A table too wide for its page keeps every digit, behind the indent."""
+    row = ("a name", *["    1,433,982,976"] * 6)
+    body = Body(title="", blocks=(Grid("wide", (row, row), style="plain"),))
+    shown = plain.render(body) or styled.render(body, terminal=False)
+    assert shown.count("1,433,982,976") == 12
