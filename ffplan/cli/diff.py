@@ -90,6 +90,8 @@ def diff(
     workload = workload_of("diff", parts, model, tokens, batch, gpus)
     assessor = Assessor(parts, workload, own_tokens("diff", model, tokens))
     one, two = _versions(before, after, assessor)
+    if assessor.tokens is not None and not any(version.figures["step"][0] for version in (one, two)):
+        raise UsageError("ffplan diff: --tokens goes with --model, or with a `workload` of a design")
     progress = Progress("changes")
     found = difference(one, two, lambda raw: assessor.figures(parse_document(raw, two.info.file)), progress.step)
     progress.end()

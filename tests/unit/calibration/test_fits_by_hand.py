@@ -242,7 +242,7 @@ def test_constants_of_a_stack_that_was_not_there_are_the_common_ones() -> None:
 def run_of(group: str, name: str, *rows: float, stack: str = "", experts: bool = False, precision: str = "bf16") -> Any:
     """Return runs with errors that are known before and after a fit: after is half."""
     return SimpleNamespace(
-        accelerator=SimpleNamespace(id=group, training=SimpleNamespace(set=group) if group else None),
+        accelerator=SimpleNamespace(id=group, training=SimpleNamespace(set=group) if group else None, gemm={}, peak={}),
         file=SimpleNamespace(id=name),
         software=SimpleNamespace(stack=SimpleNamespace(id=stack) if stack else None),
         shape=SimpleNamespace(experts=object() if experts else None),

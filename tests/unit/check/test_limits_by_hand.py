@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ffplan.base.errors import Severity
@@ -29,6 +30,7 @@ from ffplan.check.rules import (
 )
 from ffplan.check.team_limits import named_limits, with_limits
 from ffplan.inputs.quantities import Money
+from ffplan.studies import goodput_job
 from tests.support import document
 
 TEXT = "name: x\nlimits:\n  capex: 9\n  goodput: 1\n  it_power: 2\n  price_age: 3\n  power_per_rack: 4\n"
@@ -37,7 +39,7 @@ BROKEN, PARTIAL = "above the limit of at most 100 tons", "the limit cannot be ch
 
 
 def design(**fields: Any) -> Any:
-    return SimpleNamespace(document=document(TEXT), **fields)
+    return SimpleNamespace(document=document(TEXT), **{"reliability": None, **fields})
 
 
 @pytest.mark.parametrize(
@@ -159,17 +161,29 @@ def job(goodput: float | None, *, limit: float | None = 0.9, workload: bool = Tr
     ("examined", "words"),
     [
         (job(0.95), ""),
-        (job(0.9), ""),
+        (
+            job(0.905),
+            "the likely goodput of the workload, 90.5 %, holds the limit of 90.0 %; its median does not "
+            "(median 89.5 %, P10 to P90 85.5 % to 90.3 %)",
+        ),
+        (job(0.92), ""),
         (
             job(0.85),
-            "the likely goodput of the workload is 0.85 of its time, below the limit of at least 0.9 of its time",
+            "the likely goodput of the workload (median 84.0 %, P10 to P90 80.0 % to 84.8 %) is 0.85 of its time, "
+            "below the limit of at least 0.9 of its time",
         ),
         (job(None), "the limit cannot be checked: the workload has no step time"),
         (job(None, workload=False), "the limit cannot be checked: the design has no `workload`"),
         (job(0.1, limit=None), ""),
     ],
 )
-def test_a_limit_of_the_workload(examined: Any, words: str) -> None:
+def test_a_limit_of_the_workload(examined: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draws are 0.05 below the likely value up to as much: the median 0.01 below."""
+
+    def drawn(found: Any, *_: Any) -> Any:
+        return SimpleNamespace(goodput=found.outcome.goodput - np.array([0.05, 0.05, 0.01, 0.002, 0.002]))
+
+    monkeypatch.setattr(goodput_job, "drawn_outcome", drawn)
     assert [item.message for item in limit_goodput.check(examined)] == ([words] if words else [])
 
 

@@ -24,6 +24,7 @@ from ffplan.check.rules import (
 from ffplan.check.team_limits import _comparable
 from ffplan.check.waivers import comment_waivers
 from ffplan.inputs.quantities import Money
+from ffplan.studies import storage as studies_storage
 from tests.support import ROOT, assess_file, document, ffplan, vary_design
 
 if TYPE_CHECKING:
@@ -254,23 +255,27 @@ def test_why_tokens_have_no_cost(run: Any, words: str) -> None:
         assert found.message.endswith(words)
 
 
-def storage_saves(persist_s: float, *, planned: bool) -> list[Any]:
-    """Return what is found of checkpoints every 120 s (a save of 2 s, a failure an hour) that take so long."""
+def storage_saves(persist_s: float, *, planned: bool, kept: float = 10.0) -> list[Any]:
+    """Return what is found of checkpoints every 120 s (a save of 2 s, a failure an hour) that take so long, kept so."""
     examined: Any = SimpleNamespace(
         design=SimpleNamespace(
             document=document("nodes:\n  - role: compute\n  - role: storage\nworkload: 1\n"),
             spec=SimpleNamespace(nodes=[SimpleNamespace(role="compute"), SimpleNamespace(role="storage")]),
+            reliability=None,
         ),
         recovery=SimpleNamespace(
-            basis=SimpleNamespace(storage=SimpleNamespace(planned=planned)),
-            outcome=SimpleNamespace(save_s=2.0, mtbf_s=3600.0, persist_s=persist_s, persist_binds="disks"),
+            basis=SimpleNamespace(storage=SimpleNamespace(planned=planned, usable_bytes=kept * 1e12)),
+            outcome=SimpleNamespace(
+                save_s=2.0, mtbf_s=3600.0, persist_s=persist_s, persist_binds="disks", checkpoint_bytes=1e12
+            ),
         ),
     )
     return list(storage_below_checkpoint.check(examined))
 
 
-def test_storage_that_is_slower_than_checkpoints_come() -> None:
+def test_storage_that_is_slower_than_checkpoints_come(monkeypatch: pytest.MonkeyPatch) -> None:
     """Young and Daly: sqrt(2 x 2 x 3600) = 120 s; the tool's optimum of higher order stays within 2 % of it."""
+    monkeypatch.setattr(studies_storage, "kept_checkpoints", lambda _: 10)
     assert not storage_saves(100.0, planned=True)
     (found,) = storage_saves(360.0, planned=True)
     assert found.message.startswith("the storage saves a checkpoint of the workload in 6 ")
@@ -278,6 +283,8 @@ def test_storage_that_is_slower_than_checkpoints_come() -> None:
     (found,) = storage_saves(240.0, planned=False)
     assert found.message.startswith("the storage that the ownership profile sizes saves")
     assert "plan 2 times the storage" in found.remedy
+    (found,) = storage_saves(100.0, planned=True, kept=9.5)
+    assert found.message == "the storage has room for 9.5 checkpoints of the workload, and 10 are kept"
 
 
 @pytest.mark.parametrize(("count", "zones", "words"), [(7, 2, "use 6 or 8 nodes"), (1, 2, "use 2 nodes"), (8, 2, "")])

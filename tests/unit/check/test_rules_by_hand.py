@@ -52,7 +52,7 @@ def place(path: str) -> int:
 
 
 def design(**fields: Any) -> Any:
-    return SimpleNamespace(document=document(TEXT), **fields)
+    return SimpleNamespace(document=document(TEXT), **{"reliability": None, **fields})
 
 
 def said(rule: Any, **fields: Any) -> list[str]:

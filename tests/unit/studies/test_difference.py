@@ -142,7 +142,10 @@ def test_a_workload_is_timed_on_both(tmp_path: Path) -> None:
     assert rows["step"]["after"] == run["step_s"]
     assert rows["cost_per_million_tokens"]["after"] == run["cost_per_million_tokens"]["likely"]
     assert rows["step"]["before"] == rows["step"]["after"]  # 64 accelerators fit one unit of both
-    assert "--model only" in ffplan("diff", FF2, FF2, "--tokens", "1T").err
+    assert (
+        "--tokens goes with --model, or with a `workload` of a design" in ffplan("diff", FF2, FF2, "--tokens", "1T").err
+    )
+    assert "--model only" in ffplan("diff", FF2, FF2, "--batch", "8").err
     assert "no model `llama`" in ffplan("diff", FF2, FF2, "--model", "llama").err
 
 

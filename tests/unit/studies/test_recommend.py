@@ -206,17 +206,17 @@ def test_parts_to_choose_from() -> None:
 
 
 def test_round_sizes_below_one_that_divides_badly() -> None:
-    """Days of DeepSeek-V3 on B200 by size: 74.2 are held by 160 nodes, and not by 187 and 212 between."""
-    wanted = target(model="deepseek-v3", tokens=15e12, days=74.22, allowed=("b200",))
+    """Days of DeepSeek-V3 on B200 by size: 75 are held by 160 nodes, and not by 187 and 212 between."""
+    wanted = target(model="deepseek-v3", tokens=15e12, days=75.0, allowed=("b200",))
     search = ClusterSearch(wanted, Catalog(), "b200", quiet)
     large = search.tried(IDEAS[0], 216)
     assert large is not None
     smaller = search.rounder(large)
     assert smaller is not None
-    assert (smaller.nodes, smaller.days <= 74.22) == (160, True)
+    assert (smaller.nodes, smaller.days <= 75) == (160, True)
     between = search.tried(IDEAS[0], 187)
     assert between is not None
-    assert between.days > 74.22
+    assert between.days > 75
 
 
 def test_a_limit_of_nothing_is_broken() -> None:
