@@ -98,6 +98,8 @@ def _headline(r: RecommendReport) -> str:
     wins = sum(item.best_share or 0.0 for item in r.designs if item.accelerator == best.accelerator)
     if len({item.accelerator for item in r.designs}) > 1:
         text += f" Of the accelerators below, {best.accelerator} is the best in {percent(wins)} of the draws."
+    if best.estimated_from is not None:
+        text += f" Its speed is estimated from {best.estimated_from}: no training run on it is among the measurements."
     if best.recalled_share >= MOSTLY:
         text += f" {percent(best.recalled_share)} of its price is recalled: ask for a quote."
     dearest = r.limits[0] if r.limits else None

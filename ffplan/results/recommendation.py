@@ -71,6 +71,8 @@ class RecommendedDesign:
     """At the low end of the known prices [currency]."""
     capex_high: float
     """At the high end of the known prices [currency]."""
+    estimated_from: str | None
+    """Accelerator whose training constants it has, where it has none of its own."""
     recalled_share: float
     """Part of the bill of materials whose prices are recalled, with no source that was seen [1]."""
     tco: float

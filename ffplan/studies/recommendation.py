@@ -94,6 +94,7 @@ def row(
         capex=candidate.capex,
         capex_low=bom.total_low,
         capex_high=bom.total_high,
+        estimated_from=candidate.timed.report.estimated_from,
         recalled_share=sum(line.total for line in bom.lines if line.status == "R") / bom.total,
         tco=candidate.tco,
         cost_per_million_tokens=candidate.token_cost,

@@ -219,6 +219,16 @@ def test_round_sizes_below_one_that_divides_badly() -> None:
     assert between.days > 75
 
 
+def test_a_speed_without_runs_is_said_to_be_estimated() -> None:
+    """MI300X has no training constants: it takes those of H200, by the best measured GEMMs; H100 has its own."""
+    words = "Its speed is estimated from h200-sxm: no training run on it is among the measurements."
+    for name, estimated in (("mi300x", "h200-sxm"), ("h100-sxm-80gb", None)):
+        asked = (*ASKED, "-a", name, "--best", "1")
+        run = ffplan(*asked, "-f", "json")
+        assert json.loads(run.out)["designs"][0]["estimated_from"] == estimated
+        assert (words in " ".join(ffplan(*asked).out.split())) == (estimated is not None)
+
+
 def test_a_limit_of_nothing_is_broken() -> None:
     run = ffplan(*ASKED, "-a", "h100-sxm-80gb", "--capex", "$0", "--power", "0W")
     assert run.code == 1
