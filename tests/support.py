@@ -7,9 +7,10 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jsonschema
+import pytest
 
 from ffplan.base.paths import data_folder
 from ffplan.catalog.store import Catalog
@@ -182,3 +183,8 @@ def valid(text: str, schema: str) -> dict[str, object]:
     report: dict[str, object] = json.loads(text)
     jsonschema.validate(report, json.loads((ROOT / "schema" / f"{schema}.schema.json").read_text()))
     return report
+
+
+def exactly(value: Any) -> Any:
+    """Return a number to compare with, to a part in a thousand million however small it is."""
+    return pytest.approx(value, rel=1e-9, abs=0)

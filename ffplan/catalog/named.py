@@ -33,8 +33,8 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
         part = catalog.entry(name).part
     except KeyError:
         what = kind.kind_words
-        known = catalog.ids_of(what.lower().replace(" ", "-"))
-        raise UsageError(f"{option}: no {what} `{name}`; {did_you_mean(name, known, what=what)}") from None
+        near = did_you_mean(name, catalog.ids_of_model(kind), what=what)
+        raise UsageError(f"{option}: no {what} `{name}`; {near}") from None
     if not isinstance(part, kind):
         from ffplan.base.formatting import article
 

@@ -321,12 +321,13 @@ class Catalog:
             raise InputError(self._other_kind(model, part, document, path))
         return part
 
-    def _ids_of_model(self, model: type[Part]) -> list[str]:
+    def ids_of_model(self, model: type[Part]) -> list[str]:
+        """Return the ids of the kind that a model describes."""
         return self.ids_of(next(kind for kind, home in KINDS.items() if home.split(".")[1] == model.__name__))
 
     def _unknown(self, model: type[Part], name: str, document: Document, path: Iterable[str | int]) -> Finding:
         words = model.kind_words
-        remedy = did_you_mean(name, self._ids_of_model(model), what=words)
+        remedy = did_you_mean(name, self.ids_of_model(model), what=words)
         return document.finding("reference-unknown", path, f"no {words} `{name}` in the catalogue", remedy)
 
     def _other_kind(self, model: type[Part], part: Part, document: Document, path: Iterable[str | int]) -> Finding:
@@ -335,7 +336,7 @@ class Catalog:
             "reference-kind",
             path,
             f"`{part.id}` is {article(part.kind_words)}; {article(words)} is wanted here",
-            did_you_mean(part.id, self._ids_of_model(model), what=words),
+            did_you_mean(part.id, self.ids_of_model(model), what=words),
         )
 
 

@@ -86,7 +86,7 @@ def calibrate(
     from ffplan.calibration.fit import BOUNDS, FitError
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.loading import choice
+    from ffplan.cli.loading import choices
     from ffplan.cli.output import Progress
     from ffplan.report.calibrate import calibrate_document
 
@@ -96,9 +96,7 @@ def calibrate(
         part_of(parts, Accelerator, start, "ffplan calibrate: --start")
     if only and launches:
         raise UsageError("ffplan calibrate: --launches has no effect with --only; name launch,launch_step there")
-    names = (
-        tuple(choice(name.strip(), tuple(BOUNDS), "--only") for name in only.split(",")) if only is not None else None
-    )
+    names = choices(only, tuple(BOUNDS), "--only") if only is not None else None
     target = overlay_target(folder, accelerator, parts, "ffplan calibrate") if folder is not None else None
     progress = Progress("replaying")
     query = CalibrationRequest(

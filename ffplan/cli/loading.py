@@ -142,3 +142,12 @@ def choice(value: str, known: tuple[str, ...], option: str) -> str:
     from ffplan.inputs.suggest import did_you_mean
 
     raise UsageError(f"ffplan: {option}: no `{value}`; {did_you_mean(value, known, what='choice')}")
+
+
+def choices(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
+    """Return values separated by commas, each one of the choices.
+
+    Raises:
+        UsageError: where one is not, with the nearest.
+    """
+    return tuple(choice(value.strip(), known, option) for value in text.split(","))

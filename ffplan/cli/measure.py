@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ffplan.calibration.measured_fit import MeasuredResult
-    from ffplan.catalog.store import Catalog
     from ffplan.measuring.plan import KernelPlan
     from ffplan.measuring.torch_device import TorchDevice
 
@@ -61,14 +60,14 @@ def _plan(sizes: SizesChoice | None, groups: str | None, *, cpu: bool = False) -
     Raises:
         UsageError: where there is no such group.
     """
-    from ffplan.cli.loading import choice
+    from ffplan.cli.loading import choices
     from ffplan.measuring.plan import GROUPS, PLANS
 
     usual = SizesChoice.TINY if cpu else SizesChoice.USUAL
     plan = PLANS[(sizes or usual).value]()
     if groups is None:
         return plan
-    return plan.only([choice(name.strip(), GROUPS, "--groups") for name in groups.split(",")])
+    return plan.only(choices(groups, GROUPS, "--groups"))
 
 
 @app.command("plan")
@@ -230,13 +229,15 @@ def fit(
     from ffplan.calibration.fit import FitError
     from ffplan.calibration.measured_fit import MeasuredRequest, fit_recording
     from ffplan.catalog.parts import Accelerator
+    from ffplan.catalog.stacks import SoftwareStack
     from ffplan.catalog.store import Catalog
     from ffplan.measuring.recording import read_recording
     from ffplan.report.measurement import measured_document
 
     parts = Catalog(catalog or ())
     part_of(parts, Accelerator, accelerator, "ffplan measure fit: --accelerator")
-    _known_stack(parts, stack)
+    if stack is not None:
+        part_of(parts, SoftwareStack, stack, "ffplan measure fit: --stack")
     asked = MeasuredRequest(accelerator=accelerator, only=_names(only, stack), stack=stack)
     recording, document = read_recording(file)
     try:
@@ -275,25 +276,11 @@ def _names(only: str | None, stack: str | None) -> tuple[str, ...] | None:
         UsageError: where there is no such constant, or a stack is named that nothing is written for.
     """
     from ffplan.calibration.measured_fit import MEASURED
-    from ffplan.cli.loading import choice
+    from ffplan.cli.loading import choices
 
     if only is None:
         return None
-    names = tuple(choice(name.strip(), MEASURED, "--only") for name in only.split(","))
+    names = choices(only, MEASURED, "--only")
     if stack is not None and "memory" not in names:
         raise UsageError("ffplan measure fit: --stack has no effect with --only that leaves out memory")
     return names
-
-
-def _known_stack(parts: Catalog, stack: str | None) -> None:
-    """Refuse a stack that the catalogue does not have.
-
-    Raises:
-        UsageError: with the nearest.
-    """
-    from ffplan.inputs.suggest import did_you_mean
-
-    known = parts.ids_of("stack")
-    if stack is not None and stack not in known:
-        remedy = did_you_mean(stack, known, what="software stack")
-        raise UsageError(f"ffplan measure fit: --stack: no software stack `{stack}`; {remedy}")

@@ -117,7 +117,7 @@ def _origin(
         column=column,
         design="",
         path=path,
-        value=_valued(root).replace("electricity_currency", found.power.electricity_currency or ""),
+        value=_valued(root),
         meaning=meanings.get(path, ""),
         formula=root.formula,
         source=root.source,

@@ -8,7 +8,7 @@ import typer
 
 from ffplan.base.errors import UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import choice, parsed, read_text, resolved_design
+from ffplan.cli.loading import choices, parsed, read_text, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption
 from ffplan.cli.output import Progress, emit
 from ffplan.cli.simulated import announce, needs_simpy
@@ -66,7 +66,7 @@ def _asked(policy: str, given: dict[str, str]) -> tuple[tuple[str, ...], dict[st
     """
     from ffplan.reliability.scheduler import POLICIES
 
-    policies = tuple(dict.fromkeys(choice(name.strip(), POLICIES, "--policy") for name in policy.split(",")))
+    policies = tuple(dict.fromkeys(choices(policy, POLICIES, "--policy")))
     times = {name: _seconds(text, name) for name, text in given.items()}
     if times["--quantum"] < LEAST_S:
         text = given["--quantum"]

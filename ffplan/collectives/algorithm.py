@@ -39,7 +39,8 @@ class LatencyFigures:
 
     def _figure(self, place: str) -> float:
         """Return a constant [s]; 0 where the library has none."""
-        for table in (self.library.measured, self.library.latency)[0 if self.measured else 1 :]:
+        tables = (self.library.measured, self.library.latency) if self.measured else (self.library.latency,)
+        for table in tables:
             figures: Any = table.get(place, {}).get(self._key, {})  # type: ignore[call-overload]
             if self.protocol in figures:
                 return float(figures[self.protocol].value)

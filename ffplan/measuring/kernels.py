@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from ffplan.base.formatting import data_size
 from ffplan.catalog.kernels import AttentionKernel, Pass
 from ffplan.inputs.model import Count, Frozen
 
@@ -95,7 +96,7 @@ class MemoryCall(Frozen):
     @property
     def words(self) -> str:
         """Call for people."""
-        return f"{self.operation} {sized(self.bytes)}"
+        return f"{self.operation} {data_size(self.bytes)}"
 
 
 class HostCopy(Frozen):
@@ -109,20 +110,8 @@ class HostCopy(Frozen):
     @property
     def words(self) -> str:
         """Copy for people."""
-        return f"{self.direction} {sized(self.bytes)}"
+        return f"{self.direction} {data_size(self.bytes)}"
 
 
 Kernel = Gemm | AttentionCall | MemoryCall | HostCopy
 """What can be timed."""
-
-
-def sized(size: int) -> str:
-    """Return a size for people.
-
-    Args:
-        size: the size [byte].
-    """
-    for unit, one in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
-        if size >= one:
-            return f"{size / one:.4g} {unit}"
-    return f"{size} B"

@@ -28,7 +28,7 @@ def derivation_of(found: Assessment, path: str, value: float, meaning: str) -> D
         value: its value.
         meaning: its description, which names its unit.
     """
-    unit = unit_of(meaning)
+    unit = unit_of(meaning).replace("electricity_currency", found.power.electricity_currency or "")
     inner: tuple[Derivation, ...] = ()
     how = ""
     head, _, field = path.partition(".")

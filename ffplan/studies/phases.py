@@ -9,6 +9,7 @@ from ffplan.base.array_math import ceil_div
 from ffplan.cost.bill import part_lines
 from ffplan.cost.bom import Item
 from ffplan.cost.rent import MONTHS
+from ffplan.reliability.exposure import EDGE_ROLES
 from ffplan.results.cost import PhaseReport
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from ffplan.design.schema import Phase
     from ffplan.studies.cost_parts import Purchase
     from ffplan.studies.ledger import Ledger
-
-EDGE = ("leaf", "router")
-"""Roles of the switches that nodes join: they come with their nodes; the switches above are built at once."""
 
 
 def _parts_of(ledger: Ledger, phase: Phase) -> dict[tuple[str, str], int]:
@@ -32,7 +30,7 @@ def _parts_of(ledger: Ledger, phase: Phase) -> dict[tuple[str, str], int]:
     design = ledger.design
     whole = sum(group.group.count for group in design.groups)
     nodes = sum(phase.nodes)
-    edge = sum(count for role, count in ledger.fabric.switches_by_role.items() if role in EDGE)
+    edge = sum(count for role, count in ledger.fabric.switches_by_role.items() if role in EDGE_ROLES)
     above = ledger.fabric.switches - edge
     counts = dict(zip((group.position for group in design.groups), phase.nodes, strict=True))
     found: dict[tuple[str, str], int] = {}
@@ -145,7 +143,7 @@ class _Standing:
         design, fabric = ledger.design, ledger.fabric
         self.whole = sum(group.group.count for group in design.groups)
         self.nodes = sum(phase.nodes)
-        self.edge = sum(count for role, count in fabric.switches_by_role.items() if role in EDGE)
+        self.edge = sum(count for role, count in fabric.switches_by_role.items() if role in EDGE_ROLES)
         self.leaves = ceil_div(self.edge * self.nodes, self.whole)
         self.above = fabric.switches - self.edge
         self.switches = self.above + self.leaves

@@ -9,7 +9,7 @@ import pytest
 
 from ffplan.collectives.nccl import Choice, call_time, choices
 from ffplan.collectives.rank_layout import RankLayout
-from tests.support import host_named, library_named
+from tests.support import exactly, host_named, library_named
 
 if TYPE_CHECKING:
     from ffplan.catalog.library import Library
@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 KIB = 2**10
 A100, H100, B200, GB200 = "dgx-a100-640gb", "hgx-h100-8nic", "hgx-b200-8nic", "gb200-nvl72-tray"
 PCIE, BRIDGED = "fire-flyer-2-node", "fire-flyer-2-node-nvlink"
-
-
-def exactly(value: Any) -> Any:
-    """Return a number to compare with, to a part in a thousand million however small it is."""
-    return pytest.approx(value, rel=1e-9, abs=0)
 
 
 def found(

@@ -15,16 +15,11 @@ from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.switch_reduction import nvls, nvls_tree, sharp
 from ffplan.collectives.trees import tree
 from ffplan.fabric.sizing.link_cuts import LinkCut
-from tests.support import host_named, library_named
+from tests.support import exactly, host_named, library_named
 
 MIB = 2**20
 H100, GB200, BRIDGED = "hgx-h100-8nic", "gb200-nvl72-tray", "fire-flyer-2-node-nvlink"
 PLAIN = {"latency": 0.0, "inner_latency": 0.0, "fill": 0.0, "inner_most": 0.0, "hops": 0.0, "slot": 0.0}
-
-
-def exactly(value: Any) -> Any:
-    """Return a number to compare with, to a part in a thousand million however small it is."""
-    return pytest.approx(value, rel=1e-9, abs=0)
 
 
 def job(server: str, nodes: int, per_node: int, *cuts: LinkCut) -> RankLayout:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.measuring.kernels import Gemm, sized
+from ffplan.base.formatting import data_size
+from ffplan.measuring.kernels import Gemm
 from ffplan.measuring.plan import GROUPS, KernelPlan, tiny_plan, usual_plan
 from ffplan.measuring.recording import recording_text
 from ffplan.measuring.run import (
@@ -123,4 +124,4 @@ def test_same_times_make_the_same_bytes() -> None:
     ("size", "text"), [(12, "12 B"), (12288, "12 KiB"), (3 * 2**20, "3 MiB"), (5 * 2**29, "2.5 GiB")]
 )
 def test_sizes_for_people(size: int, text: str) -> None:
-    assert sized(size) == text
+    assert data_size(size) == text

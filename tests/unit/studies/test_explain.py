@@ -83,6 +83,11 @@ def test_power_adds_up() -> None:
 JOB = ("--model", "llama3-8b", "--batch", "512", "--gpus", "64")
 
 
+def test_electricity_is_in_the_currency_of_its_tariff() -> None:
+    found = explained("superpod-h100-4su", "power.electricity_per_year")
+    assert found["root"]["unit"] == "USD per year"
+
+
 def test_a_step_is_taken_into_its_parts() -> None:
     found = explained("superpod-h100-4su", "training.step_s", *JOB)
     row = json.loads(ffplan("train superpod-h100-4su --search -f json", *JOB).out)["rows"][0]
