@@ -16,7 +16,7 @@ from ffplan.base.array_math import Number
 from ffplan.base.record import record
 from ffplan.training.attention_rate import attention_rate
 from ffplan.training.gemm import around_attention, both_ways, feed_forward
-from ffplan.training.memory_traffic import SINGLE, activation_numbers, moved_bytes, score_bytes
+from ffplan.training.memory_traffic import SINGLE, moved_bytes, routed_bytes, score_bytes
 from ffplan.training.model_flops import attention_widths
 from ffplan.training.model_shape import attention_out, shared_width
 from ffplan.training.recompute import fraction_again
@@ -212,7 +212,7 @@ def expert_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) 
 
     Equation:
         attention as in `dense_layer`; a router; shared experts; R / (E / e) tokens for each of E / e experts, whose
-        GEMMs run together; tokens sorted and brought back: 4 w R h bytes
+        GEMMs run together; tokens sorted and brought back: `routed_bytes`
 
     Source:
         DeepSeekMoE, arXiv 2401.06066 (shared and routed experts); [1].
@@ -234,10 +234,11 @@ def expert_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) 
     single = [(name, both_ways(tokens, n, k, at, plans)) for name, (n, k) in plain]
     products, behind, again = _sum([*single, *several], shape, plans)
     attention, attention_back, scores = attention_time(shape, plans, at)
+    alone = (plans.dispatcher or at.dispatcher) == "alltoall"
     moved, back = (
         tokens * moved_bytes(shape, shared, plans, back=way)
-        + plans.width * routed * (4 * shape.hidden + numbers * experts.ffn / plans.expert_tensor)
-        for way, numbers in zip((False, True), activation_numbers(shape, plans), strict=True)
+        + routed_bytes(shape, plans, routed, alltoall=alone, back=way)
+        for way in (False, True)
     )
     kernels = (len(plain) + len(together) + EXPERT_KERNELS) * at.kernel
     return LayerTimes(

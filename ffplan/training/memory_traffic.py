@@ -5,6 +5,9 @@ Sources:
     [2] Korthikanti et al., arXiv 2205.05198, section 4 (what lies between the matrices; sequence parallelism).
     [3] Operations of PyTorch without a compiler, counted: RMS norms and rotary positions are computed at 32 bits, GELU
         is written out, and autograd runs an operation for each of them.
+    [4] Tokens on their way to experts, counted: Megatron-Core's all-to-all dispatcher sorts copies by expert at home
+        and by local expert where they arrive, and back; DeepEP and HybridEP deliver them by rank, which sorts them
+        once.
 """
 
 from __future__ import annotations
@@ -33,6 +36,9 @@ MEETING = 9.0
 """Numbers moved to add up gradients where queries, keys and values, and a gate, are separate GEMMs: 3 sums."""
 DROPPED = 1.0
 """Bytes of a dropout mask."""
+COPIED, SORTED = 2.0, 4.0
+"""Numbers moved for each of a routed token's width, there and back: copies written and summed at home, sorted by
+expert where they arrive [4]."""
 SCORES = {(False, False): 5, (False, True): 6, (True, False): 9, (True, True): 10}
 """Numbers that an unfused score of attention moves next to its dropout mask, operation by operation or not, backward or
 not. Forward: written (1), softmax (2), dropout (2), and on their own scaling (2) and the causal mask (2); backward:
@@ -137,4 +143,45 @@ def moved_bytes(shape: ModelShape, inner: Number, plans: ParallelPlans, *, back:
     if plans.precision == "fp8":
         cast = (2 * shape.hidden / between + (around + width.value) / plans.tensor) if back else out / plans.tensor
         found = found + CAST_BYTES * cast
+    return found
+
+
+def routed_bytes(
+    shape: ModelShape, plans: ParallelPlans, routed: Number, *, alltoall: bool, back: bool = False
+) -> Number:
+    """Return the bytes that sorting tokens for experts moves on a rank, with their activation and casts, in a layer.
+
+    Args:
+        shape: the model, with experts: width h, inner width of an expert f.
+        plans: the plans: tokens T of a rank's micro-batch, TP size t, within experts t_e, bytes of a number w.
+        routed: tokens that the rank's experts compute R [1].
+        alltoall: every copy is sent by itself, in place of one for each rank that it reaches.
+        back: in the backward pass.
+
+    Returns:
+        Size [byte].
+
+    Equation:
+        w (4 R h + n R f / t_e) with several ranks of experts, with all-to-all w (6 R h + 2 T h / t + n R f / t_e), and
+        with one rank w (2 R h + 2 T h / t + n R f / t_e); n = 3 forward and 5 backward with a gate, 2 and 3 without. At
+        FP8 4 R (h + m f / t_e) more, m = 1, backward 2 with a gate; tokens sent at FP8 are cast at home, 4 T h / t
+
+    Source:
+        [4]. Experts have scales of their own, so that kernels of their own cast their operands: tokens and activations
+        forward, gradients of results and of activations backward.
+    """
+    import numpy as np
+
+    experts = shape.experts
+    assert experts is not None
+    home = plans.tokens(shape.sequence) / plans.tensor
+    inner = experts.ffn / plans.expert_tensor
+    apart = (np.asarray(plans.expert) > 1) * 1.0
+    sorting = apart * SORTED * routed + (1.0 if alltoall else 1.0 - apart) * COPIED * (routed + home)
+    numbers = activation_numbers(shape, plans)[back]
+    found = plans.width * (sorting * shape.hidden + numbers * routed * inner)
+    if plans.precision == "fp8":
+        cast = routed if plans.dispatch_bytes >= plans.width else home
+        wide = 2.0 if back and shape.gated else 1.0
+        found = found + CAST_BYTES * (cast * shape.hidden + wide * routed * inner)
     return found

@@ -10,7 +10,7 @@ from ffplan.training.accelerator_rates import AcceleratorRates
 from ffplan.training.axes import ParallelPlans
 from ffplan.training.gemm import around_attention, both_ways, feed_forward, gemm_time, matrix_time
 from ffplan.training.layer import attention_time, dense_layer, expert_layer, expert_rows, output_layer
-from ffplan.training.memory_traffic import activation_numbers, eager_bytes, moved_bytes, score_bytes
+from ffplan.training.memory_traffic import activation_numbers, eager_bytes, moved_bytes, routed_bytes, score_bytes
 from tests.support import shape_named
 
 FAST = 1e40
@@ -208,6 +208,51 @@ def test_a_layer_with_experts() -> None:
     kernels = expert_layer(shape, wide, speeds(kernel=1e-5)).kernels
     assert kernels == pytest.approx((5 + 1 + 2 + 2 + 9) * 1e-5)
     assert expert_rows(shape, plans(imbalance=1.5)) == 1.5 * 4096 * 8
+
+
+def test_bytes_of_sorting_tokens_for_experts() -> None:
+    """DeepSeek-V3, h 7,168, gated experts of 2,048: R routed tokens, T at home.
+
+    All-to-all: home writes copies (R + T), arrival sorts (2 R) and sorts back (2 R), home sums (R + T). Delivered by
+    rank, only arrival sorts. One rank with all experts copies and sums.
+    """
+    shape, h, f, t, r = shape_named("deepseek-v3"), 7168, 2048, 4096, 4096 * 8
+    spread = plans(expert=64.0, gpus=64.0, data=64.0)
+    assert routed_bytes(shape, spread, r, alltoall=True) == pytest.approx(2 * ((6 * r + 2 * t) * h + 3 * r * f))
+    assert routed_bytes(shape, spread, r, alltoall=False) == pytest.approx(2 * (4 * r * h + 3 * r * f))
+    assert routed_bytes(shape, spread, r, alltoall=False, back=True) == pytest.approx(2 * (4 * r * h + 5 * r * f))
+    for alone in (True, False):
+        one = routed_bytes(shape, plans(), r, alltoall=alone)
+        assert one == pytest.approx(2 * ((2 * r + 2 * t) * h + 3 * r * f))
+    halved = routed_bytes(shape, replace(spread, tensor=2.0, expert_tensor=2.0), r, alltoall=True)
+    assert halved == pytest.approx(2 * ((6 * r + t) * h + 1.5 * r * f))
+
+
+def test_bytes_of_casting_operands_of_experts() -> None:
+    """At FP8 a number is read at 16 bits and written twice: tokens and activations; backward gradients of both."""
+    shape, h, f, t, r = shape_named("deepseek-v3"), 7168, 2048, 4096, 4096 * 8
+    spread = plans(expert=64.0, gpus=64.0, data=64.0)
+    eight = replace(spread, precision="fp8")
+
+    def more(found: ParallelPlans, *, back: bool) -> float:
+        at_16 = replace(found, precision="bf16")
+        both = [float(routed_bytes(shape, item, r, alltoall=False, back=back)) for item in (found, at_16)]
+        return both[0] - both[1]
+
+    assert more(eight, back=False) == pytest.approx(4 * r * (h + f))
+    assert more(eight, back=True) == pytest.approx(4 * r * (h + 2 * f))
+    assert more(replace(eight, dispatch_bytes=1.0), back=False) == pytest.approx(4 * (t * h + r * f))
+
+
+def test_a_layer_with_experts_moves_what_its_dispatcher_sorts() -> None:
+    """The stack's dispatcher counts where the plan names none; all-to-all moves 2 (2 R + 2 T) h bytes more each way."""
+    shape, h, more = shape_named("deepseek-v3"), 7168, 2 * (2 * 4096 * 8 + 2 * 4096)
+    spread, at = plans(expert=64.0, gpus=64.0, data=64.0), speeds(memory=1e12)
+    plain, once = (expert_layer(shape, spread, replace(at, dispatcher=name)) for name in ("alltoall", "hybrid"))
+    assert plain.moved - once.moved == pytest.approx(more * h / 1e12)
+    assert plain.back - once.back == pytest.approx(more * h / 1e12)
+    named = expert_layer(shape, replace(spread, dispatcher="deepep"), replace(at, dispatcher="alltoall"))
+    assert named.moved == once.moved
 
 
 def test_the_output_layer() -> None:
