@@ -25,7 +25,7 @@ class LowLatencyCeiling(Frozen):
     two_nodes: BandwidthFigure
     """On two nodes [GB/s]."""
     more_nodes: BandwidthFigure
-    """On four nodes or more [GB/s]."""
+    """On three nodes or more; NCCL measured it on four [GB/s]."""
 
 
 class CollectiveRates(Frozen):

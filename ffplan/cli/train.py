@@ -114,7 +114,7 @@ class WantedJob:
     plan: Any
     """Fields of its plan."""
     gpus: str | None
-    tokens: str | None
+    tokens: float | None
     search: bool
     """Find the fastest plan."""
 
@@ -143,7 +143,7 @@ def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, 
     given = {name: getattr(job.plan, name) for name in job.plan.model_fields_set}
     plan = plan_of(None, {name: value for name, value in (stated | given).items() if value is not None})
     part = parts.get(Model, workload.model, design.document, ("workload", "model"))
-    tokens = job.tokens or (repr(workload.tokens) if workload.tokens else None)
+    tokens = job.tokens or workload.tokens
     return WantedJob(
         model=workload.model,
         plan=with_usual_batch(plan, part, workload_gpus(design, workload)),
@@ -153,11 +153,11 @@ def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, 
     )
 
 
-def _as_run(read: tuple[ResolvedDesign, Catalog], report: TrainReport, tokens: str | None) -> TrainReport:
+def _as_run(read: tuple[ResolvedDesign, Catalog], report: TrainReport, tokens: float | None) -> TrainReport:
     """Return a report with its first row as a training run, where tokens are given.
 
     Raises:
-        UsageError: where they are none, or the model has no tokens.
+        UsageError: where the model has no tokens.
     """
     if tokens is None:
         return report
@@ -168,7 +168,7 @@ def _as_run(read: tuple[ResolvedDesign, Catalog], report: TrainReport, tokens: s
     if report.unit != "tokens":
         raise UsageError(f"ffplan train: --tokens: {report.model} is trained on {report.unit}")
     row = report.rows[0]
-    timed = timed_job(report, row.plan.gpus + row.idle, tokens_of(tokens, "train"))
+    timed = timed_job(report, row.plan.gpus + row.idle, tokens)
     return replace(report, run=study_run(*read, Asked(), timed))
 
 
@@ -274,7 +274,8 @@ def train(
     wanted = plan_of(document := plan_document(plan), given)
     limit = parsed(lambda: parse_quantity(memory, DATA), "--memory") if memory else None
     read = resolved_design(file, catalog)
-    job = WantedJob(model=model or "", plan=wanted, gpus=gpus, tokens=tokens, search=search)
+    wished = None if tokens is None else tokens_of(tokens, "train")
+    job = WantedJob(model=model or "", plan=wanted, gpus=gpus, tokens=wished, search=search)
     job = job if model else _own_job(*read, document, job)
     _refuse_options(save, top, search=job.search)
     numbers, fixed = _numbers(job.gpus, search=job.search), frozenset(job.plan.model_fields_set)
