@@ -145,6 +145,8 @@ def _run(chunks: Iterator[Kept], sweep: Sweep, total: Total, target: PointsTarge
         return True
     finally:
         progress.end()
+        if target is not None:
+            target.say(total)
     return False
 
 

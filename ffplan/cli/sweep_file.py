@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from abc import ABC, abstractmethod
 from hashlib import sha256
 from importlib.util import find_spec
@@ -22,6 +23,8 @@ FORMS = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
 
 MOST_NOTE = 256 * 2**20
 """Largest note that is read [byte]."""
+NOTED_EVERY = 0.5
+"""Least time between notes, each of which waits for the disk [s]."""
 
 
 def _digest(key: str, kept: int, state: Any) -> str:
@@ -61,6 +64,10 @@ class PointsTarget(ABC):
         """Bytes of a file, or parts of a folder, that are whole [1]."""
         self.begun = False
         """True once something was written: nothing is replaced before the first chunk is there."""
+        self._noted_at = float("-inf")
+        """When the last note was written [s]."""
+        self._written = self._noted = 0
+        """Chunks that are written, and those that the last note counts [1]."""
 
     def start(self, total: Total, *, resume: bool) -> None:
         """Begin, or cut back to the last whole chunk.
@@ -107,12 +114,26 @@ class PointsTarget(ABC):
         if not self.cut(kept):
             raise UsageError(f"--resume: {self.name} is shorter than its note says; run the sweep without --resume")
         self.kept, self.begun = kept, True
+        self._written = self._noted = total.chunks
 
-    def _say(self, total: Total) -> None:
-        """Note how far it goes."""
+    def say(self, total: Total) -> None:
+        """Note how far it goes, where the last note does not say so and no chunk is half taken.
+
+        Args:
+            total: what all chunks came to.
+
+        Raises:
+            UsageError: where it cannot be written.
+        """
+        if not self._noted < self._written == total.chunks:
+            return
         state = total.state()
         note = {"key": self.key, "bytes": self.kept, "digest": _digest(self.key, self.kept, state), "total": state}
-        write_whole(self.note, json.dumps(note), follow=False)
+        try:
+            write_whole(self.note, json.dumps(note), follow=False)
+        except OSError as error:
+            raise self._unwritten(error) from None
+        self._noted_at, self._noted = time.monotonic(), self._written
 
     @abstractmethod
     def refuse(self) -> None:
@@ -139,7 +160,7 @@ class PointsTarget(ABC):
         """Write a chunk; return by how many bytes or parts it has grown."""
 
     def add(self, data: bytes, total: Total) -> None:
-        """Append a chunk.
+        """Append a chunk, and note it where the last note is old; a chunk without a note is evaluated again.
 
         Args:
             data: its points.
@@ -153,9 +174,11 @@ class PointsTarget(ABC):
                 self.begin()
                 self.begun = True
             self.kept += self.put(data)
-            self._say(total)
         except OSError as error:
             raise self._unwritten(error) from None
+        self._written = total.chunks
+        if time.monotonic() - self._noted_at >= NOTED_EVERY:
+            self.say(total)
 
     def finish(self) -> None:
         """Drop the note: everything is written."""

@@ -51,8 +51,16 @@ class Kept:
 
 
 def _texts(column: Floats) -> list[str]:
-    """Return numbers at 12 significant digits, an empty text where there is none."""
-    return ["" if value != value else f"{value:.12g}" for value in column.tolist()]
+    """Return numbers at 12 significant digits, an empty text where there is none.
+
+    Neighbours that are equal share their text: the last axis varies fastest, and few metrics depend on all axes.
+    """
+    starts = np.flatnonzero(np.append(True, column[1:] != column[:-1]))
+    texts = ["" if value != value else f"{value:.12g}" for value in column[starts].tolist()]
+    if len(starts) == len(column):
+        return texts
+    repeats = np.diff(np.append(starts, len(column))).tolist()
+    return [text for text, count in zip(texts, repeats, strict=True) for _ in range(count)]
 
 
 def written(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str | None) -> bytes:

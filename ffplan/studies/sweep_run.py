@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan import __version__
 from ffplan.base.errors import UsageError
+from ffplan.base.heap import keep_freed_memory
 from ffplan.base.record import record
 from ffplan.base.workers import worker_pool
 from ffplan.studies.sweep import Sweep, SweepQuery
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
 
 AHEAD = 2
 """Chunks that are under way for each worker [1]."""
-
-
-HEAP = {"MALLOC_ARENA_MAX": 1, "MALLOC_TRIM_THRESHOLD_": 2**30, "MALLOC_MMAP_THRESHOLD_": 2**30}
-"""Environment of workers: threads of Dask would give the memory of every array back at once, four times as slow."""
 
 
 @record
@@ -60,6 +57,7 @@ def work(job: SweepJob, number: int) -> Kept:
         number: number of the chunk.
     """
     if job.key not in _READY:
+        keep_freed_memory()
         _READY.clear()
         _READY[job.key] = Sweep(job.query)
     sweep = _READY[job.key]
@@ -68,6 +66,7 @@ def work(job: SweepJob, number: int) -> Kept:
 
 def here(job: SweepJob, sweep: Sweep, first: int) -> Iterator[Kept]:
     """Yield the chunks from `first` on, evaluated in this process."""
+    keep_freed_memory()
     for number in range(first, sweep.chunks):
         yield kept(sweep, sweep.chunk(number), sweep.names, job.form, job.directions)
 
@@ -100,18 +99,24 @@ def _client(address: str, security: dict[str, str], workers: int) -> Any:
     except ImportError:
         raise UsageError("--cluster needs Dask: `pip install 'ffplan[cluster]'`") from None
     if address == "local":
-        settings: Any = import_module("dask").config
-        with settings.set({f"distributed.nanny.pre-spawn-environ.{name}": value for name, value in HEAP.items()}):
-            return dask.Client(dask.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0"))
+        return dask.Client(dask.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0"))
     try:
         return dask.Client(address, security=dask.Security(**security) if security else None, timeout=10)
-    except (OSError, ValueError, TimeoutError) as error:
+    except (OSError, TypeError, ValueError, TimeoutError) as error:  # TypeError where TLS has no certificate
         words = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UsageError(f"--cluster {address}: the scheduler cannot be reached: {words}") from None
 
 
-def _versions(client: Any, address: str) -> None:
-    """Refuse workers without ffplan, or with another version of it."""
+def refuse_versions(client: Any, address: str) -> None:
+    """Refuse a cluster without workers, workers without ffplan, and workers with another version of it.
+
+    Args:
+        client: a client of the cluster.
+        address: the scheduler's, for messages.
+
+    Raises:
+        UsageError: where it has any.
+    """
 
     def version() -> str:
         try:
@@ -148,7 +153,7 @@ def on_cluster(
     """
     client = _client(address, security, workers)
     try:
-        _versions(client, address)
+        refuse_versions(client, address)
         ahead = AHEAD * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
         yield from _in_order(
             lambda number: client.submit(work, job, number, pure=False, retries=3), first, sweep.chunks, ahead

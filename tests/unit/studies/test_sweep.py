@@ -360,14 +360,36 @@ def test_a_folder_goes_on_after_whole_parts(tmp_path: Path) -> None:
 
     folder = PointsFolder(str(tmp_path / "p.parquet"), "key")
     folder.start(Total({}), resume=False)
-    folder.add(b"one", Total({}))
+    total = Total({})
+    total.chunks = 1
+    folder.add(b"one", total)
     (folder.path / "part-000001.parquet").write_bytes(b"half")  # what a crash may leave
     again = PointsFolder(str(tmp_path / "p.parquet"), "key")
-    again.start(Total({}), resume=True)
-    again.add(b"two", Total({}))
+    again.start(total, resume=True)
+    total.chunks = 2
+    again.add(b"two", total)
     assert [item.read_bytes() for item in sorted(folder.path.iterdir())] == [b"one", b"two"]
     again.finish()
     assert not again.note.exists()
+
+
+def test_a_note_tells_of_whole_chunks(tmp_path: Path) -> None:
+    """Chunks in quick succession share a note; one that is half taken when the sweep stops is not in it."""
+    from ffplan.cli.sweep_file import PointsFile
+    from ffplan.studies.sweep_total import Total
+
+    target, total = PointsFile(str(tmp_path / "p.csv"), "key", "head\n"), Total({})
+    target.start(total, resume=False)
+    for number in (1, 2, 3):
+        total.chunks = number
+        target.add(b"row\n", total)
+    assert json.loads(target.note.read_text())["total"]["chunks"] == 1
+    target.say(total)
+    noted = json.loads(target.note.read_text())
+    assert (noted["total"]["chunks"], noted["bytes"]) == (3, len("head\n") + 3 * len("row\n"))
+    total.chunks = 4  # taken, and stopped before it was written
+    target.say(total)
+    assert json.loads(target.note.read_text()) == noted
 
 
 def test_what_charts_show_of_a_sweep() -> None:
