@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.files import is_file
 from ffplan.base.record import record
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption
@@ -79,8 +80,12 @@ def _security(tls: str | None) -> dict[str, str]:
         name, _, file = part.partition("=")
         if tls and (name not in TLS or not file):
             raise UsageError(f"ffplan sweep: --tls {part}: write ca=FILE,cert=FILE,key=FILE")
+        if tls and not is_file(file):
+            raise UsageError(f"ffplan sweep: --tls {part}: there is no file {file}")
         if tls:
             found[TLS[name]] = file
+    if tls and len(found) <= len(TLS):
+        raise UsageError(f"ffplan sweep: --tls {tls}: Dask takes all three: ca=FILE,cert=FILE,key=FILE")
     return found
 
 
@@ -192,8 +197,8 @@ def sweep(
     directions, security = _directions(pareto), _security(tls)
     if resume and points is None:
         raise UsageError("ffplan sweep: --resume continues a file: give --points FILE")
-    if tls is not None and cluster is None:
-        raise UsageError("ffplan sweep: --tls is for a scheduler: give --cluster tls://HOST:8786")
+    if tls is not None and not (cluster or "").startswith("tls://"):
+        raise UsageError("ffplan sweep: --tls is for a scheduler by TLS: give --cluster tls://HOST:8786")
     if points is not None and output is not None and os.path.realpath(points) == os.path.realpath(output):
         raise UsageError(f"ffplan sweep: --points and --output are both {points}; name two files")
     try:
@@ -205,7 +210,8 @@ def sweep(
         where = _Where(jobs=jobs or cores(), cluster=cluster, security=security)
         own, total, stopped = _swept(query, directions, points, where, resume=resume)
     except UsageError as error:
-        raise UsageError(f"ffplan sweep: {str(error).removeprefix('ffplan sweep: ')}") from None
+        words = str(error).removeprefix("ffplan sweep: ").removeprefix("ffplan: ")
+        raise UsageError(f"ffplan sweep: {words}") from None
     document = sweep_document(sweep_report(own, own.design, total, stopped=stopped))
     emit(with_extras(document, form, [file], catalog, "sweep"), form, output)
     if stopped:

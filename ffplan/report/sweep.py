@@ -8,7 +8,7 @@ from ffplan.base.formatting import listed, number, plural
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks
 
 if TYPE_CHECKING:
-    from ffplan.results.sweep import SweepReport
+    from ffplan.results.sweep import SweepAxis, SweepReport
 
 MOST_FRONT = 20
 """Points of a front that a text lists; the rest is in JSON."""
@@ -18,11 +18,17 @@ def _at(values: dict[str, str]) -> str:
     return ", ".join(f"{path} {value}" for path, value in values.items())
 
 
+def _values(axis: SweepAxis) -> str:
+    """Return the values of an axis in words."""
+    ends = axis.first if axis.count == 1 else f"{axis.first} to {axis.last}"
+    return f"{plural(axis.count, 'value')}, {ends}"
+
+
 def _blocks(r: SweepReport) -> list[Block]:
-    axes = tuple((axis.path, f"{axis.count:,} values, {axis.first} to {axis.last}") for axis in r.axes)
+    axes = tuple((axis.path, _values(axis)) for axis in r.axes)
     how = {"all": "every combination", "zip": "values paired", "sample": "a Latin hypercube"}[r.spanned]
     blocks: list[Block] = [
-        Remarks((f"{r.points:,} points ({how}), of which {r.built:,} can be built.",)),
+        Remarks((f"{plural(r.points, 'point')} ({how}), of which {r.built:,} can be built.",)),
         Lines("Axes", axes),
     ]
     if r.metrics:
@@ -43,7 +49,7 @@ def _blocks(r: SweepReport) -> list[Block]:
             (*point.values.values(), *(number(point.metrics[name]) for name in names), "knee" if point.knee else "")
             for point in r.front[:MOST_FRONT]
         )
-        blocks.append(Grid(f"Front, {len(r.front):,} points that no other beats", rows, header, style="plain"))
+        blocks.append(Grid(f"Front, {plural(len(r.front), 'point')} that no other beats", rows, header, style="plain"))
         if len(r.front) > MOST_FRONT:
             blocks.append(Remarks((f"{len(r.front) - MOST_FRONT:,} more are in JSON.",)))
     return blocks

@@ -24,6 +24,7 @@ from ffplan.fabric.sizing.link_cuts import reachable_nodes
 from ffplan.fabric.sizing.tree_grid import REASONS, check_divisible, plan_tree_grid
 from ffplan.inputs.model import MOST_COUNT
 from ffplan.inputs.quantities import LARGEST_RATIO
+from ffplan.inputs.suggest import nearest
 from ffplan.node.resources import resources
 from ffplan.studies.allreduce import allreduce_query
 from ffplan.studies.allreduce_bound import bound_faults, bound_ledgers
@@ -286,7 +287,9 @@ def _with_site(design: ResolvedDesign, field: str, array: Floats) -> ResolvedDes
 def _with_price(design: ResolvedDesign, part: str, array: Number) -> ResolvedDesign:
     book = design.prices
     if book is None or part not in book.items:
-        raise UsageError(f"`prices.{part}`: the design's price book has no such part")
+        close = nearest(part, book.items) if book is not None else None
+        remedy = f"; did you mean `prices.{close}`?" if close else ""
+        raise UsageError(f"`prices.{part}`: the design's price book has no such part{remedy}")
     figure = book.items[part].model_copy(update={"value": array, "low": None, "high": None})
     return replace(design, prices=book.model_copy(update={"items": {**book.items, part: figure}}))
 
@@ -304,7 +307,8 @@ def _figure(part: Any, steps: list[str], array: Number, path: str) -> Any:
     name, *rest = steps
     inner = part.get(name) if isinstance(part, dict) else getattr(part, name, None)
     if inner is None or isinstance(inner, str | int | float | tuple):
-        raise UsageError(f"`{path}`: no figure `{name}` there")
+        close = nearest(name, part if isinstance(part, dict) else type(part).model_fields)
+        raise UsageError(f"`{path}`: no figure `{name}` there" + (f"; did you mean `{close}`?" if close else ""))
     changed = _figure(inner, rest, array, path)
     return {**part, name: changed} if isinstance(part, dict) else part.model_copy(update={name: changed})
 

@@ -13,15 +13,16 @@ import numpy as np
 from ffplan import __version__
 from ffplan.base.array_math import Floats
 from ffplan.base.errors import FfplanError, InputError, UsageError
-from ffplan.base.plain import numbers, plain
 from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
+from ffplan.design.schema import Design
 from ffplan.inputs.changes import NoPlaceError, put, steps
 from ffplan.inputs.document import parse_document
-from ffplan.inputs.suggest import did_you_mean
+from ffplan.inputs.suggest import did_you_mean, nearest
 from ffplan.studies.design_grid import design_grid, gridded, with_figure
 from ffplan.studies.sweep_axes import Points
+from ffplan.studies.sweep_metrics import studied
 from ffplan.training.constraints import RefusedError
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ CHUNK = 20_000
 """Points evaluated together where arrays carry them [1]."""
 SINGLE_CHUNK = 100
 """Points of a chunk where each is a study of its own [1]."""
+NO_VALUE = ("schema-unknown-field", "schema-type", "reference-kind")
+"""Faults that a path, or a value of it, has in every design."""
 USUAL = (
     "accelerators",
     "fabric.switches.total",
@@ -160,8 +163,7 @@ class Sweep:
 
     def _first(self, design: ResolvedDesign) -> tuple[ResolvedDesign, Catalog]:
         """Return the design with the first value of each axis that is a field of it."""
-        fields = (*self.document.data, "workload", "reliability", "ownership", "networks")
-        own = [item for item in self.points.axes if steps(item.path)[0] in fields]
+        own = [item for item in self.points.axes if self._is_field(item)]
         catalog = self.catalog.fresh()
         if not own:
             return design, catalog
@@ -172,33 +174,52 @@ class Sweep:
         """Return whether arrays carry an axis."""
         if item.numbers is None:
             return False
+        broken = item.numbers[item.numbers % 1 != 0][:1]  # counts take no fraction, wherever it stands
         try:
-            design_grid(design, {item.path: np.array([item.numbers.min(), item.numbers.max()], float)})
+            design_grid(design, {item.path: np.array([item.numbers.min(), *broken, item.numbers.max()], float)})
         except UsageError as error:
-            head = item.path.partition(".")[0]
-            if head == "prices" or (head not in self.document.data and "[" not in head):
-                raise UsageError(f"--vary {item.path}: {error}") from None
+            if not self._is_field(item):
+                raise UsageError(f"--vary {item.path}: {error}{self._nearest(item)}") from None
             return False
         return True
 
-    def _is_part(self, item: SweptAxis) -> bool:
-        """Return whether an axis is a price, or a figure of a part, which no design file holds."""
+    def _is_field(self, item: SweptAxis) -> bool:
+        """Return whether an axis is a field of designs, whether this one has it or not."""
+        return steps(item.path)[0] in (*Design.model_fields, *self.document.data)
+
+    def _nearest(self, item: SweptAxis) -> str:
+        """Return the field that was meant, where the first word of a path is neither field nor part."""
         head = item.path.partition(".")[0]
-        own = head in self.document.data or "[" in head
-        part = head == "prices" or (not own and bool(self.catalog.kind_of(head)))
-        return part and item.numbers is not None
+        if head == "prices" or self.catalog.kind_of(head):
+            return ""
+        close = nearest(head, Design.model_fields)
+        return f"; did you mean `{close}`?" if close else ""
+
+    def _is_part(self, item: SweptAxis) -> bool:
+        """Return whether an axis is a price, or a figure of a part, which no design file holds.
+
+        Raises:
+            UsageError: where it is one, and a value is no number.
+        """
+        head = item.path.partition(".")[0]
+        if self._is_field(item) or not (head == "prices" or self.catalog.kind_of(head)):
+            return False
+        if item.numbers is None:
+            raise UsageError(f"--vary {item.path}: prices and figures of parts are numbers, in the catalogue's unit")
+        return True
 
     def _check(self, item: SweptAxis) -> None:
-        """Refuse a path that no design has, before any point is tried."""
+        """Refuse a path that no design has, and values of another kind, before any point is tried."""
         if item.path in self.of_parts:
             return
-        text = self._text({item.path: item.value(0)})
-        try:
-            resolve(parse_document(text.encode(), self.query.file), self.catalog.fresh())
-        except InputError as error:
-            for fault in error.findings:
-                if fault.rule == "schema-unknown-field":
-                    raise UsageError(f"--vary {item.path}: {fault.message}; {fault.remedy}") from None
+        for at in range(len(item) if item.texts is not None else 1):
+            text = self._text({item.path: item.value(at)})
+            try:
+                resolve(parse_document(text.encode(), self.query.file), self.catalog.fresh())
+            except InputError as error:
+                for fault in error.findings:
+                    if fault.rule in NO_VALUE:
+                        raise UsageError(f"--vary {item.path}: {fault.message}; {fault.remedy}") from None
 
     def _text(self, values: dict[str, Any]) -> str:
         """Return the design with some values replaced, as a file."""
@@ -297,67 +318,3 @@ class Sweep:
 def _reason(error: Exception) -> str:
     """Return why a point cannot be built, in a line."""
     return error.findings[0].message if isinstance(error, InputError) else str(error)
-
-
-def studied(
-    design: ResolvedDesign, catalog: Catalog, metrics: tuple[str, ...]
-) -> tuple[dict[str, float], tuple[str, ...]]:
-    """Return the numbers of one design by their path, and its parts without a price.
-
-    They are of its assessment, and of the studies that metrics ask for. With a part without a price there is no cost.
-
-    Args:
-        design: the design.
-        catalog: its parts.
-        metrics: metrics wanted; the assessment alone where none is of another study.
-
-    Raises:
-        InputError: where the design cannot be built, or a study refuses it.
-    """
-    from ffplan.studies.design import study_design
-
-    wanted = {name.split(".")[0].split("[")[0] for name in metrics}
-    assessment = study_design(design, catalog, all_scales=False).assessment
-    found = numbers(plain(assessment))
-    unpriced: tuple[str, ...] = ()
-    if assessment.cost is not None and assessment.cost.missing:
-        unpriced = tuple(item.part for item in assessment.cost.missing)
-        found = {path: value for path, value in found.items() if not path.startswith("cost.")}
-    if wanted & {"bom", "tco", "run"}:
-        found |= _money(design, catalog, run="run" in wanted, priced=not unpriced)
-    if wanted & {"train", "goodput"}:
-        found |= _workload(design, catalog, goodput="goodput" in wanted)
-    return found, unpriced
-
-
-def _money(design: ResolvedDesign, catalog: Catalog, *, run: bool, priced: bool) -> dict[str, float]:
-    """Return the numbers of the design's cost, and of its workload's run; no money without every price."""
-    from ffplan.studies.asked import Asked
-    from ffplan.studies.cost import study_cost
-    from ffplan.studies.workload import timed_workload
-
-    timed = None
-    if run:
-        if design.workload is None or design.workload.tokens is None:
-            raise UsageError("`run` metrics are of the design's `workload` with its `tokens`, which it does not have")
-        timed = timed_workload(design, catalog, design.workload)
-    cost = numbers(plain(study_cost(design, catalog, Asked(draws=0), timed)))
-    kinds = ("bom", "tco", "run") if priced else ()
-    return {path: value for path, value in cost.items() if path.split(".")[0] in kinds}
-
-
-def _workload(design: ResolvedDesign, catalog: Catalog, *, goodput: bool) -> dict[str, float]:
-    """Return the numbers of the design's workload: the row of its plan under `train`, and its goodput."""
-    from ffplan.studies.workload import workload_report
-
-    if design.workload is None:
-        raise UsageError("`train` and `goodput` metrics are of the design's `workload`, which it does not have")
-    report = workload_report(design, catalog, design.workload)
-    found = {f"train.{path}": value for path, value in numbers(plain(report.rows[0])).items()}
-    if goodput:
-        from ffplan.studies.goodput_basis import goodput_basis
-        from ffplan.studies.goodput_summary import reliability_summary
-
-        summary = reliability_summary(goodput_basis(design, catalog))
-        found |= {f"goodput.{path}": value for path, value in numbers(plain(summary)).items()}
-    return found

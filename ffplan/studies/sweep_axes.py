@@ -11,6 +11,7 @@ import numpy as np
 
 from ffplan.base.errors import UsageError
 from ffplan.base.record import record
+from ffplan.inputs.changes import steps
 from ffplan.inputs.document import parse_document
 
 if TYPE_CHECKING:
@@ -141,10 +142,10 @@ class Points:
             raise UsageError("give at least one --vary PATH=VALUES")
         if zipped and sample is not None:
             raise UsageError("--zip pairs values and --sample draws them: give one of the two")
-        paths = [item.path for item in axes]
-        twice = next((path for at, path in enumerate(paths) if path in paths[:at]), None)
+        paths = [steps(item.path) for item in axes]  # `nodes.0.count` is `nodes[0].count`
+        twice = next((at for at, path in enumerate(paths) if path in paths[:at]), None)
         if twice is not None:
-            raise UsageError(f"--vary {twice}: the path is varied twice")
+            raise UsageError(f"--vary {axes[twice].path}: the path is varied twice")
         self.axes, self.zipped, self.sample, self.seed = axes, zipped, sample, seed
         lengths = [len(item) for item in axes]
         if zipped and len(set(lengths)) > 1:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from ffplan import __version__
 from ffplan.base.errors import UsageError
 from ffplan.studies.pareto import front, knee
 from ffplan.studies.sweep import Sweep, SweepQuery
 from ffplan.studies.sweep_axes import Points, axis
-from ffplan.studies.sweep_run import job_key
+from ffplan.studies.sweep_run import job_key, refuse_versions
 from tests.support import ROOT, assess_file, ffplan, overlay_part, valid, vary_design
 
 if TYPE_CHECKING:
@@ -217,6 +218,9 @@ def test_notes_that_are_refused(tmp_path: Path, note: str, words: str) -> None:
     assert file.read_text() == "x\n"
 
 
+ALL_TLS = ",".join(f"{name}={ROOT}/LICENSE" for name in ("ca", "cert", "key"))
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -226,8 +230,21 @@ def test_notes_that_are_refused(tmp_path: Path, note: str, words: str) -> None:
         (("--points", "p.txt"), "end the name in .csv, .jsonl, .parquet"),
         (("--pareto", "cost.total:min"), "a front takes two metrics or more"),
         (("--pareto", "cost.total,accelerators:max"), "write METRIC:min or METRIC:max"),
-        (("--tls", "ca=x"), "--tls is for a scheduler"),
+        (("--tls", f"ca={ROOT}/LICENSE"), "Dask takes all three"),
+        (("--tls", "ca=nix"), "there is no file nix"),
+        (("--tls", ALL_TLS), "--tls is for a scheduler by TLS"),
+        (("--tls", ALL_TLS, "--cluster", "tcp://127.0.0.1:9"), "give --cluster tls://HOST:8786"),
         (("--vary", "fabrc.switch=a,b"), "did you mean `fabric`?"),
+        (("--vary", "fabrc.oversubscription=1,2"), "did you mean `fabric`?"),
+        (("--vary", "site.pew=1.1,1.2"), "did you mean `pue`?"),
+        (("--vary", "prices.qm870=1,2"), "did you mean `prices.qm8700`?"),
+        (("--vary", "qm8700.powr=1,2"), "did you mean `power`?"),
+        (("--vary", "qm8700.power=a,b"), "prices and figures of parts are numbers"),
+        (("--vary", "fabric.switch=qm8700,connectx-6-200g"), "is a NIC; a switch is wanted here"),
+        (("--vary", "nodes=1,2"), "a list is wanted"),
+        (("--vary", "nodes[0].count=100,many"), "a whole number is wanted"),
+        (("--vary", "nodes.0.count=1,2", "--vary", "nodes[0].count=1,2"), "the path is varied twice"),
+        (("--points", "/nowhere/p.csv"), "ffplan sweep: --points /nowhere/p.csv: cannot be written"),
         (("--vary", "nodes[7].count=1,2"), "the design has no place [7] there"),
         (("--vary", "foo.bar=1,2"), "the design uses no part `foo`"),
     ],
@@ -235,6 +252,45 @@ def test_notes_that_are_refused(tmp_path: Path, note: str, words: str) -> None:
 def test_bad_sweeps(arguments: tuple[str, ...], words: str) -> None:
     run = ffplan("sweep", "pcie-a100-three-tier", "--vary", "site.pue=1.1,1.2", *arguments)
     assert (run.code, words in run.err) == (2, True), run.err
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "tls://127.0.0.1:9", "here"])
+def test_a_scheduler_out_of_reach(address: str) -> None:
+    pytest.importorskip("distributed")
+    run = ffplan("sweep", "pcie-a100-three-tier", "--vary", "site.pue=1.1,1.2", "--cluster", address)
+    assert run.code == 2, run.err
+    assert f"ffplan sweep: --cluster {address}: the scheduler cannot be reached: " in run.err
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ({"tcp://w1": __version__, "tcp://w2": "0.0.1"}, f"worker tcp://w2 has ffplan 0.0.1, this is {__version__}"),
+        ({"tcp://w1": "none"}, "worker tcp://w1 has ffplan none"),
+        ({}, "the cluster has no workers"),
+    ],
+)
+def test_workers_of_another_version(found: dict[str, str], words: str) -> None:
+    class Client:
+        def run(self, _: object) -> dict[str, str]:
+            return found
+
+    with pytest.raises(UsageError, match=words):
+        refuse_versions(Client(), "tcp://s")
+
+
+def test_fractions_between_whole_counts() -> None:
+    """101, 103.25, 105.5, 107.75, 110: the first and the last can be built."""
+    found = swept("nodes[0].count=101..110#5", metrics=("accelerators",)).chunk(0)
+    assert [reason == "" for reason in found.reason] == [True, False, False, False, True]
+
+
+def test_numbers_of_a_section_that_the_design_has_not() -> None:
+    """`workload` is a field of designs, though this one has none: it is no part."""
+    with pytest.raises(UsageError, match="metrics are of the design's `workload`"):
+        swept("reliability.spares=1,2", metrics=("train.mfu",))
+    found = swept("workload.gpus=8,16", design="superpod-b200-4su").chunk(0)
+    assert all("`model`" in reason for reason in found.reason)
 
 
 def test_the_report(tmp_path: Path) -> None:
