@@ -145,7 +145,7 @@ def recommend(
             day].
         catalogs: one folder of your own parts or several, searched first.
         **limits: other fields of `ffplan.studies.recommend_target.Target`: `aim`, `capex`, `tco`, `watts`, `racks`,
-            `allowed`, `switches`, `excluded`, `slack`.
+            `floor`, `rack_area`, `allowed`, `switches`, `excluded`, `slack`.
 
     Raises:
         UsageError: for a model, part or price book that the catalogue lacks.
@@ -178,8 +178,7 @@ def recommend(
         part_of(parts, Accelerator, name, f"{who}: allowed")
     for name in limits.get("switches", ()):
         part_of(parts, Switch, name, f"{who}: switches")
-    stages = stages_of(days, later, f"{who}: later")
-    last = stages[-1].days if stages else days
+    stages, last = stages_of(days, later, f"{who}: later")
     target = Target(model=model, tokens=tokens, days=last, book=book.id, pue=pue, stages=stages, **limits)
     answer = search(target, parts, lambda _: None)
     chosen = kept(answer, target, best)

@@ -11,7 +11,7 @@ from ffplan.catalog.evidence import Figure
 from ffplan.catalog.parts import Cooling, Part
 from ffplan.catalog.prices import Currency
 from ffplan.inputs.model import Frozen, Identifier
-from ffplan.inputs.quantities import Money, Power, Share, Years, money_per
+from ffplan.inputs.quantities import Area, Money, Power, Share, Years, money_per
 
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
@@ -95,6 +95,14 @@ class PowerEstimate(Estimate):
     value: Power
     low: Power | None = None
     high: Power | None = None
+
+
+class AreaEstimate(Estimate):
+    """An area [m2]."""
+
+    value: Area
+    low: Area | None = None
+    high: Area | None = None
 
 
 class PlainEstimate(Estimate):
@@ -209,6 +217,9 @@ class OwnershipFields(Frozen):
     alone [W]."""
     switches_per_rack: PlainEstimate | None = None
     """Switches of all networks that share a rack [1]."""
+    rack_area: AreaEstimate | None = None
+    """Floor that a rack takes with its share of aisles, where the design has no floor plan; rooms for power and cooling
+    are apart [m2]."""
     accelerators_per_storage_server: PlainEstimate | None = None
     """Accelerators that one storage server serves; it sizes the storage of a design that plans none; 0 for no storage
     [1]."""
@@ -311,6 +322,7 @@ ESTIMATE_UNITS: dict[type[Figure], tuple[str, float]] = {
     ShareEstimate: ("%", 0.01),
     YearsEstimate: ("years", 1.0),
     PowerEstimate: ("W", 1.0),
+    AreaEstimate: ("m2", 1.0),
 }
 """Unit that an estimate is shown in, and its size in canonical units."""
 PER_WORDS: dict[type[Figure], str] = {

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
-from ffplan.base.files import is_file, is_folder
+from ffplan.base.files import is_folder, read_regular
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed
 from ffplan.cli.options import CatalogOption, OutputOption
@@ -18,10 +20,12 @@ from ffplan.cli.recommend_options import (
     Aim,
     AimOption,
     AllowedOption,
+    AreaOption,
     BestOption,
     CapexOption,
     DaysOption,
     ExcludeOption,
+    FloorOption,
     FolderOption,
     LaterOption,
     ModelOption,
@@ -41,6 +45,8 @@ if TYPE_CHECKING:
     from ffplan.results.recommendation import RecommendReport
     from ffplan.studies.recommend_target import SizedCluster, Stage, Target
 
+MOST_FILE = 2**20
+"""Largest file in the folder that is compared with a design [byte]."""
 BOUGHT = ("accelerator", "server", "switch", "link")
 """Kinds of parts that may be left out."""
 _LATER = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?):([0-9]{1,5}(?:\.[0-9]{1,3})?)")
@@ -86,8 +92,8 @@ def _time(
     return USUAL_DAYS / days_for(shape, rate, 1.0), USUAL_DAYS, rate
 
 
-def _stages(days: float | None, later: list[str] | None) -> tuple[Stage, ...]:
-    """Return the purchases of a cluster that grows; none where nothing is bought later."""
+def _stages(most_days: float, later: list[str] | None, *, by_rate: bool) -> tuple[tuple[Stage, ...], float]:
+    """Return the purchases of a cluster that grows, none where all is bought at once, and the days of the last one."""
     from ffplan.studies.recommend_growth import stages_of
 
     pairs: list[tuple[float, float]] = []
@@ -96,13 +102,22 @@ def _stages(days: float | None, later: list[str] | None) -> tuple[Stage, ...]:
         if written is None:
             raise UsageError(f"ffplan recommend: --later: `{text}`; write months and days, such as 12:30")
         pairs.append((float(written[1]), float(written[2])))
-    if pairs and days is None:
+    if pairs and by_rate:
         raise UsageError("ffplan recommend: --later goes with --days")
-    return stages_of(days or 0.0, pairs, "ffplan recommend: --later")
+    return stages_of(most_days, pairs, "ffplan recommend: --later")
 
 
-def _found(parts: Catalog, target: Target, currency: str, best: int, folder: str | None) -> RecommendReport:
-    """Size the clusters, and write the best designs where a folder is given."""
+def _area(text: str | None, option: str) -> float | None:
+    """Return an area [m2], where one is given."""
+    from ffplan.inputs.quantities import AREA, parse_quantity
+
+    return parsed(lambda: parse_quantity(text, AREA), option, "recommend") if text is not None else None
+
+
+def _found(
+    parts: Catalog, target: Target, currency: str, best: int, folder: str | None
+) -> tuple[RecommendReport, UsageError | None]:
+    """Size the clusters, and write the best designs where a folder is given; return why they could not be written."""
     from ffplan.studies.recommend import recommend as search
     from ffplan.studies.recommend_choice import kept
     from ffplan.studies.recommendation import recommendation
@@ -111,21 +126,38 @@ def _found(parts: Catalog, target: Target, currency: str, best: int, folder: str
     found = search(target, parts, lambda words: progress.step(progress.done, progress.done + 1, words))
     progress.end()
     chosen = kept(found, target, best)
-    return recommendation(found, target, parts, currency, chosen, _written(chosen, folder))
+    files: list[str | None] = [None] * len(chosen)
+    refused = None
+    try:
+        files = _written(chosen, folder)
+    except UsageError as error:
+        refused = error
+    return recommendation(found, target, parts, currency, chosen, files), refused
+
+
+def _require_folder(folder: str | None) -> None:
+    """Refuse a folder that cannot be written to, before anything is sized."""
+    if folder is None:
+        return
+    if not is_folder(folder):
+        raise UsageError(f"ffplan recommend: --folder: there is no folder {folder}")
+    try:
+        TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise UsageError(f"ffplan recommend: --folder {folder}: cannot be written: {error.strerror}") from None
 
 
 def _written(chosen: list[SizedCluster], folder: str | None) -> list[str | None]:
-    """Write the designs to a folder, where one is given; return their files."""
+    """Write the designs to a folder, where one is given; return their files. Files that hold the same stay."""
     if folder is None:
         return [None] * len(chosen)
-    if not is_folder(folder):
-        raise UsageError(f"ffplan recommend: --folder: there is no folder {folder}")
     files = [Path(folder) / f"{item.built.assessment.design.name}.yaml" for item in chosen]
-    for file in files:
-        if is_file(file):
+    for file, item in zip(files, chosen, strict=True):
+        if os.path.lexists(file) and read_regular(file, MOST_FILE) != item.built.text.encode():
             raise UsageError(f"ffplan recommend: {file} exists already; choose another --folder")
     for file, item in zip(files, chosen, strict=True):
-        write(item.built.text, str(file), option="--folder")
+        if not os.path.lexists(file):
+            write(item.built.text, str(file), option="--folder")
     return [str(file) for file in files]
 
 
@@ -139,6 +171,8 @@ def recommend(
     tco: TcoOption = None,
     power: PowerOption = None,
     racks: RacksOption = None,
+    floor: FloorOption = None,
+    area_per_rack: AreaOption = None,
     accelerator: AllowedOption = None,
     switch: SwitchOption = None,
     exclude: ExcludeOption = None,
@@ -169,11 +203,11 @@ def recommend(
     book = part_of(parts, PriceBook, prices, f"{us}--prices")
     require_transformer(parts, model, "recommend")
     count, most_days, rate = _time(parts, model, tokens, days, sustained)
-    stages = _stages(days, later)
+    stages, last_days = _stages(most_days, later, by_rate=rate is not None)
     target = Target(
         model=model,
         tokens=count,
-        days=stages[-1].days if stages else most_days,
+        days=last_days,
         book=book.id,
         pue=pue,
         aim=aim.value,
@@ -181,6 +215,8 @@ def recommend(
         tco=money_of(tco, book, "--tco", "recommend"),
         watts=parsed(lambda: parse_quantity(power, POWER), "--power", "recommend") if power is not None else None,
         racks=racks,
+        floor=_area(floor, "--floor"),
+        rack_area=_area(area_per_rack, "--area-per-rack"),
         allowed=tuple(part_of(parts, Accelerator, name, f"{us}--accelerator").id for name in accelerator or ()),
         switches=tuple(part_of(parts, Switch, name, f"{us}--switch").id for name in switch or ()),
         excluded=_bought(parts, exclude),
@@ -188,7 +224,10 @@ def recommend(
         sustained=rate,
         stages=stages,
     )
-    report = _found(parts, target, book.currency, best, folder)
+    _require_folder(folder)
+    report, refused = _found(parts, target, book.currency, best, folder)
     emit(recommendation_document(report), form, output)
+    if refused is not None:
+        raise refused
     if not report.designs:
         raise typer.Exit(EXIT_FINDINGS)

@@ -67,6 +67,16 @@ PowerOption = Annotated[
     str | None, typer.Option("--power", metavar="POWER", help="Most that the facility may draw, such as 5MW.")
 ]
 RacksOption = Annotated[int | None, typer.Option("--racks", min=1, help="Most racks that it may fill.")]
+FloorOption = Annotated[
+    str | None,
+    typer.Option("--floor", metavar="AREA", help="Most floor that its racks may take, aisles included, such as 500m2."),
+]
+AreaOption = Annotated[
+    str | None,
+    typer.Option(
+        "--area-per-rack", metavar="AREA", help="Floor of a rack with its share of aisles; the ownership profile's."
+    ),
+]
 ExcludeOption = Annotated[
     list[str] | None,
     typer.Option("--exclude", metavar="ID", help="Accelerator, server, switch or link to leave out. Repeatable."),

@@ -84,6 +84,7 @@ SIZING = (
     "spare_links",
     "rack_power",
     "switches_per_rack",
+    "rack_area",
     "accelerators_per_storage_server",
 )
 """Inputs of a profile that size the purchase; they are decisions, and keep their likely value."""

@@ -123,6 +123,14 @@ def rack_limit(design: ResolvedDesign, owned: ResolvedOwnership) -> float:
     return most or owned.inputs["rack_power"].likely
 
 
+def rack_area(design: ResolvedDesign, owned: ResolvedOwnership) -> float | None:
+    """Return the floor of a rack with its share of aisles [m2]: as stated, by the floor plan, else the profile's."""
+    known, floor = owned.inputs.get("rack_area"), design.spec.floor
+    if floor is not None and (known is None or known.status != "given"):
+        return floor.rack_width * floor.row_pitch
+    return known.likely if known is not None else None
+
+
 def plan_site(
     design: ResolvedDesign,
     fabric: FabricPlan,

@@ -10,6 +10,7 @@ Every quantity is turned into one canonical unit on reading, and the rest of ffp
 | compute | TFLOP/s | `312 TFLOP/s`, `1 PFLOP/s` |
 | transfers | MT/s | `3200 MT/s` |
 | length | m | `30 m` |
+| area | m2 | `2.8 m2`, `30 ft2` |
 | duration | s | `6.6 us`, `1.5 ms` |
 | fraction | 1 | `40 %`, `0.4` |
 | ratio | 1 | `3:1`, `1.067:1` |
@@ -133,6 +134,15 @@ LENGTH = Dimension(
     smallest=1e-3,
     largest=1e6,
 )
+AREA = Dimension(
+    name="area",
+    article="an",
+    canonical="m2",
+    units={"m2": 1.0, "ft2": 0.09290304},
+    example="`2.8 m2`",
+    smallest=1e-2,
+    largest=1e7,
+)
 DURATION = Dimension(
     name="duration",
     article="a",
@@ -143,10 +153,10 @@ DURATION = Dimension(
     largest=1e9,
     zero=True,
 )
-DIMENSIONS = (BANDWIDTH, DATA, POWER, COMPUTE, TRANSFERS, LENGTH, DURATION)
+DIMENSIONS = (BANDWIDTH, DATA, POWER, COMPUTE, TRANSFERS, LENGTH, AREA, DURATION)
 
 _NUMBER = r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
-_QUANTITY = re.compile(rf"([-+]?)({_NUMBER})\s*([A-Za-z][A-Za-z/]*)")
+_QUANTITY = re.compile(rf"([-+]?)({_NUMBER})\s*([A-Za-z][A-Za-z/]*2?)")
 _RATIO = re.compile(rf"({_NUMBER})\s*:\s*({_NUMBER})")
 _SPAN = re.compile(rf"({_NUMBER})\s*(years?|months?)")
 _PERCENT = re.compile(rf"({_NUMBER})\s*%")
@@ -395,6 +405,8 @@ Transfers = Annotated[float, PlainValidator(_quantity_type(TRANSFERS)), _unit_sc
 """A memory transfer rate [MT/s]."""
 Length = Annotated[float, PlainValidator(_quantity_type(LENGTH)), _unit_schema(LENGTH)]
 """A length [m]."""
+Area = Annotated[float, PlainValidator(_quantity_type(AREA)), _unit_schema(AREA)]
+"""An area [m2]."""
 Duration = Annotated[float, PlainValidator(_quantity_type(DURATION)), _unit_schema(DURATION)]
 """A duration [s]."""
 Ratio = Annotated[float, PlainValidator(parse_ratio), _schema("`3:1`", _RATIO.pattern, number=True)]

@@ -152,6 +152,13 @@ def _cash(tco: Tco) -> Grid:
     return Grid(f"Cash flow, {tco.currency}", rows, ("month", "bought", "running/month", "sum", "discounted"))
 
 
+def _floor(p: SitePower) -> str:
+    """Return the floor of the racks in words, where it is known."""
+    if p.floor_m2 is None or p.rack_area_m2 is None:
+        return ""
+    return f"; {number(p.floor_m2, 3)} m2 of floor at {number(p.rack_area_m2)} a rack"
+
+
 def _power(p: SitePower) -> list[Block]:
     rows = [
         (part.name.replace("-", " "), *(f"{value:,.1f}" for value in (part.idle_kw, part.training_kw, part.rated_kw)))
@@ -165,7 +172,7 @@ def _power(p: SitePower) -> list[Block]:
         (
             "racks",
             f"{p.racks:,} ({racks}); the fullest {number(p.fullest_rack_kw)} kW rated, {p.rack_amperes_54v:,.0f} A at "
-            f"54 V or {p.rack_amperes_800v:,.0f} A at 800 V DC",
+            f"54 V or {p.rack_amperes_800v:,.0f} A at 800 V DC{_floor(p)}",
         ),
         ("a year", f"{year}; hardware {short(p.embodied_t)} t CO2e once"),
     ]

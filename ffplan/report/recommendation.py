@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, kilowatts, listed, number, percent
+from ffplan.base.formatting import amount, kilowatts, listed, number, percent, plural
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks
 
 if TYPE_CHECKING:
@@ -64,9 +64,18 @@ def _limit_name(name: str, r: RecommendReport) -> str:
     return "rate" if name == "days" and r.sustained_pflops is not None else name
 
 
+def _breaks(item: RecommendedDesign, r: RecommendReport) -> str:
+    """Return the limits that a design breaks, each with its figure over the limit."""
+    return listed([f"{_limit_name(name, r)} x {number(ratio, 3)}" for name, ratio in item.breaks.items()])
+
+
 def _limit_words(item: LimitPrice, r: RecommendReport) -> str:
     """Return what a limit costs, in words."""
-    figures = {"W": kilowatts(item.looser / 1e3), "currency": f"{amount(item.looser)} {r.currency}"}
+    figures = {
+        "W": kilowatts(item.looser / 1e3),
+        "currency": f"{amount(item.looser)} {r.currency}",
+        "m2": f"{number(item.looser, 3)} m2",
+    }
     looser = figures.get(item.unit, number(item.looser, 3))
     if item.limit == "days" and r.sustained_pflops is not None:
         looser = f"{number(r.sustained_pflops * item.most / item.looser, 3)} PFLOP/s"
@@ -88,6 +97,8 @@ def _headline(r: RecommendReport) -> str:
         opens = [_limit_name(item.limit, r) for item in r.limits if item.name is not None]
         days = "" if r.sustained_pflops is not None else f" in {number(r.days)} days"
         text = f"No design can {_target(r)}{days} within the limits."
+        if r.near:
+            text += f" The nearest, {_short(r.near[0], r)}, breaks {_breaks(r.near[0], r)}."
         return f"{text} The {listed(opens)} looser by a tenth would do." if len(opens) == 1 else text
     best = r.designs[0]
     days = "" if r.sustained_pflops is not None else f" in {number(best.days, 3)} of {number(r.days)} days"
@@ -147,11 +158,20 @@ def _purchases(r: RecommendReport) -> list[Block]:
     return [Grid("Bought in phases [month]", rows, header, style="plain")] if rows else []
 
 
+def _space(item: RecommendedDesign) -> str:
+    """Return the racks of a design, and their floor where it is known."""
+    floor = f" on {number(item.floor_m2, 3)} m2" if item.floor_m2 is not None else ""
+    return f"{plural(item.racks, 'rack')}{floor}"
+
+
 def _designs(r: RecommendReport) -> list[Block]:
     if not r.designs:
         return []
     how = tuple(
-        (_short(item, r), f"{item.switches:,} {item.switch}; {item.plan}; MFU {percent(item.mfu)}; {item.idea}")
+        (
+            _short(item, r),
+            f"{item.switches:,} {item.switch}; {_space(item)}; {item.plan}; MFU {percent(item.mfu)}; {item.idea}",
+        )
         for item in r.designs
     )
     blocks: list[Block] = [
@@ -173,7 +193,7 @@ def _blocks(r: RecommendReport) -> list[Block]:
         near = tuple(
             (
                 row[0],
-                listed([f"{_limit_name(name, r)} x {number(ratio, 3)}" for name, ratio in item.breaks.items()]),
+                _breaks(item, r),
                 *row[1:],
             )
             for row, item in zip(_rows(r.near, r), r.near, strict=True)

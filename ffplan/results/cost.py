@@ -202,6 +202,10 @@ class SitePower:
     """Current of that rack at 54 V DC [A]."""
     rack_amperes_800v: float
     """Current of that rack at 800 V DC [A]."""
+    rack_area_m2: float | None
+    """Floor of a rack with its share of aisles: as stated, by the floor plan, or the profile's [m2]."""
+    floor_m2: float | None
+    """Floor of all racks [m2]; rooms for power and cooling are apart."""
     liquid_share: float
     """Part of the rated IT power that liquid takes away [1]."""
     liquid_kw: float

@@ -53,6 +53,8 @@ class RecommendedDesign:
     """NICs of a node on the fabric."""
     racks: int
     """Racks that it fills."""
+    floor_m2: float | None
+    """Floor of these racks, aisles included [m2]; null where the ownership profile does not say."""
     differs: str
     """What it has in place of the best design's; empty of the best, and of designs that break a limit."""
     days: float
@@ -101,7 +103,7 @@ class LimitPrice:
     """What a limit costs."""
 
     limit: str
-    """days, capex, tco, power or racks."""
+    """days, capex, tco, power, racks or floor."""
     unit: str
     """Its unit."""
     most: float

@@ -58,6 +58,7 @@ class ClusterSearch:
             pue=target.pue,
             excluded=target.excluded,
             switches=target.switches,
+            rack_area=target.rack_area,
         )
         self.build, self.server = builder(wishes, catalog, f"{target.model}-{accelerator}")
         self.step = self.server.nvlink.nodes if self.server.nvlink else 1

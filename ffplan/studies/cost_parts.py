@@ -10,7 +10,7 @@ from ffplan.cost.bill import bill
 from ffplan.cost.power import HOURS_PER_YEAR, facility_power
 from ffplan.cost.rent import MONTHS, NEVER, break_even_months, break_even_utilisation, rented_hour
 from ffplan.cost.run import run_energy
-from ffplan.cost.site import rack_limit
+from ffplan.cost.site import rack_area, rack_limit
 from ffplan.design.ownership import COMMITTED, booked, offers_for
 from ffplan.results import cost as out
 
@@ -107,7 +107,7 @@ def power_report(ledger: Ledger, v: Values, year: YearAccount) -> out.SitePower:
         sum(getattr(part, field) for part in parts) for field in ("idle_kw", "training_kw", "rated_kw")
     )
     liquid = account.liquid_w / 1e3
-    rack = ledger.site.rack_w
+    rack, area = ledger.site.rack_w, rack_area(ledger.design, ledger.owned)
     return out.SitePower(
         parts=parts,
         it_idle_kw=idle,
@@ -122,6 +122,8 @@ def power_report(ledger: Ledger, v: Values, year: YearAccount) -> out.SitePower:
         rack_limit_kw=rack_limit(ledger.design, ledger.owned) / 1e3,
         rack_amperes_54v=rack / BUSBAR_V,
         rack_amperes_800v=rack / HIGH_V,
+        rack_area_m2=area,
+        floor_m2=ledger.site.racks * area if area is not None else None,
         liquid_share=liquid / rated if rated else 0.0,
         liquid_kw=liquid,
         coolant_l_min=liquid * COOLANT_L_MIN_PER_KW / COOLANT_RISE_K,

@@ -54,6 +54,8 @@ class Wishes:
     """Servers, switches and links that are not bought."""
     switches: tuple[str, ...] = ()
     """Switches to choose from; all with a price if empty."""
+    rack_area: float | None = None
+    """Floor of a rack with its share of aisles; the ownership profile's if None [m2]."""
 
 
 @record
@@ -254,6 +256,8 @@ def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str
     lines += ["", "communication:", "  libraries: [nccl]", f"  message_size: {MESSAGE}", ""]
     lines += ["site:", f"  pue: {wishes.pue:g}  # facility over IT power"]
     lines += ["", "cost:", f"  price_book: {wishes.book}"]
+    if wishes.rack_area is not None:
+        lines += ["", f"ownership: {{rack_area: {wishes.rack_area:g} m2}}  # a rack with its share of aisles"]
     if wishes.model is not None:
         lines += ["", f"workload: {{model: {wishes.model}}}  # the fastest plan is searched; add `tokens` for a run"]
     lines += ["", "limits:", *limits] if limits else []

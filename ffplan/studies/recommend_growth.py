@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import UsageError
+from ffplan.inputs.quantities import MOST_YEARS
 from ffplan.studies.asked import Asked
 from ffplan.studies.cost import study_cost
 from ffplan.studies.first_designs import built_from
@@ -19,8 +20,12 @@ if TYPE_CHECKING:
     from ffplan.studies.recommend_target import SizedCluster, Target
 
 
-def stages_of(days: float, later: Sequence[tuple[float, float]], who: str) -> tuple[Stage, ...]:
-    """Return the purchases of a cluster that grows; none where nothing is bought later.
+MOST_MONTHS = 12 * MOST_YEARS
+"""Latest that a purchase may come [month]."""
+
+
+def stages_of(days: float, later: Sequence[tuple[float, float]], who: str) -> tuple[tuple[Stage, ...], float]:
+    """Return the purchases of a cluster that grows, none where nothing is bought later, and the days of its last one.
 
     Args:
         days: days that the run may take after the first purchase [day].
@@ -28,16 +33,18 @@ def stages_of(days: float, later: Sequence[tuple[float, float]], who: str) -> tu
         who: the option or argument, for messages.
 
     Raises:
-        UsageError: where a purchase comes before the one above it, or its run may take longer.
+        UsageError: where a purchase comes before the one above it or too late, or its run may take longer.
     """
     stages = [Stage(after=0.0, days=days)]
     for after, fewer in later:
+        if not after <= MOST_MONTHS:
+            raise UsageError(f"{who}: {after:g} months are more than the {MOST_MONTHS:g} that a phase may come later")
         if after <= stages[-1].after:
             raise UsageError(f"{who}: {after:g} months come no later than {stages[-1].after:g}; order them by time")
         if not 0 < fewer < stages[-1].days:
             raise UsageError(f"{who}: {fewer:g} days are to be above 0 and below the {stages[-1].days:g} before")
         stages.append(Stage(after=after, days=fewer))
-    return tuple(stages) if later else ()
+    return tuple(stages) if later else (), stages[-1].days
 
 
 def _sized(item: SizedCluster, search: ClusterSearch, target: Target) -> list[Grown]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import real
+from ffplan.base.errors import UsageError
 from ffplan.base.record import record
 from ffplan.results.cost import CostStudy
 from ffplan.studies.first_designs import Built
@@ -31,7 +32,7 @@ class KeptLimit:
     """A limit that a design must keep."""
 
     name: str
-    """days, capex, tco, power or racks."""
+    """days, capex, tco, power, racks or floor."""
     most: float
     unit: str
 
@@ -87,6 +88,10 @@ class Target:
     """Most that the facility may draw at its peak [W]."""
     racks: float | None = None
     """Most racks that it may fill [1]."""
+    floor: float | None = None
+    """Most floor that its racks may take, aisles included [m2]."""
+    rack_area: float | None = None
+    """Floor of a rack with its share of aisles; the ownership profile's if None [m2]."""
     allowed: tuple[str, ...] = ()
     """Accelerators to choose from; all with a price if empty."""
     switches: tuple[str, ...] = ()
@@ -109,6 +114,7 @@ class Target:
             ("tco", self.tco, "currency"),
             ("power", self.watts, "W"),
             ("racks", self.racks, "1"),
+            ("floor", self.floor, "m2"),
         )
         return tuple(KeptLimit(name, most, unit) for name, most, unit in given if most is not None)
 
@@ -119,13 +125,8 @@ class Target:
             name: the limit.
             most: what it is then [unit of the limit].
         """
-        if name == "days":
-            return replace(self, days=most)
-        if name == "capex":
-            return replace(self, capex=most)
-        if name == "tco":
-            return replace(self, tco=most)
-        return replace(self, watts=most) if name == "power" else replace(self, racks=most)
+        changed: dict[str, Any] = {"watts" if name == "power" else name: most}
+        return replace(self, **changed)
 
 
 @record
@@ -170,6 +171,18 @@ class SizedCluster:
         return self.built.assessment.nodes["compute"]
 
 
+def _floor(item: SizedCluster) -> float:
+    """Return the floor of the racks [m2].
+
+    Raises:
+        UsageError: where the ownership profile does not say what a rack takes.
+    """
+    found = item.study.power.floor_m2
+    if found is None:
+        raise UsageError("a limit of floor: the ownership profile has no `rack_area`; state the area of a rack")
+    return found
+
+
 AIMS: dict[str, Callable[[SizedCluster], float]] = {
     "capex": lambda item: item.capex,
     "tco": lambda item: item.tco,
@@ -184,6 +197,7 @@ _HELD: dict[str, Callable[[SizedCluster], float]] = {
     "tco": AIMS["tco"],
     "power": AIMS["power"],
     "racks": lambda item: float(item.study.power.racks),
+    "floor": _floor,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan import __version__
-from ffplan.base.formatting import listed
+from ffplan.base.formatting import listed, number
 from ffplan.results import recommendation as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.studies.recommend import LOOSER
@@ -85,6 +85,7 @@ def row(
         switches=found.fabric.switches.total,
         nics=len(built.design.compute.fabric_nics),
         racks=study.power.racks,
+        floor_m2=study.power.floor_m2,
         differs=differs(candidate, best) if best is not None else "",
         days=candidate.days,
         days_p10=chance.days_p10,
@@ -128,6 +129,21 @@ def _limit(item: LooserLimit, target: Target, best: SizedCluster | None) -> out.
         name=item.best.built.assessment.design.name if item.best else None,
         aim=aim,
         saving=saving,
+    )
+
+
+def _floor_words(target: Target, designs: list[SizedCluster]) -> tuple[str, ...]:
+    """Return what a limit of floor takes a rack for; nothing without such a limit."""
+    if target.floor is None or not designs or (area := designs[0].study.power.rack_area_m2) is None:
+        return ()
+    source = (
+        "as stated"
+        if target.rack_area is not None
+        else ("an estimate of the ownership profile, recalled: state yours with `--area-per-rack`")
+    )
+    return (
+        f"A rack takes {number(area)} m2 of floor with its share of aisles, {source}. Rooms for power and cooling are "
+        "apart.",
     )
 
 
@@ -186,5 +202,6 @@ def recommendation(
             "The share of `best` draws prices and speeds for all designs together, and resizes each to its drawn "
             "speed: it tells how far the ranking rests on quotes and measurements that you do not have yet.",
             *(grows if target.stages else ()),
+            *_floor_words(target, [*chosen, *near]),
         ),
     )

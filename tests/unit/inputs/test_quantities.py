@@ -24,6 +24,8 @@ from ffplan.inputs import quantities as q
         ("1 PFLOP/s", q.COMPUTE, 1000.0),
         ("3200 MT/s", q.TRANSFERS, 3200.0),
         ("30 m", q.LENGTH, 30.0),
+        ("2.8 m2", q.AREA, 2.8),
+        ("100ft2", q.AREA, 9.290304),
         ("1,250 W", q.POWER, 1250.0),
     ],
 )

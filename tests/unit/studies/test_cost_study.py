@@ -466,3 +466,17 @@ def test_cooling_gives_the_pue_and_its_range(tmp_path: Path) -> None:
     assert cost["power"]["pue"] == 1.15
     (pue,) = [row for row in cost["uncertainty"]["inputs"] if row["input"] == "pue"]
     assert (pue["low"], pue["likely"], pue["high"], pue["status"]) == (1.1, 1.15, 1.2, "VS")
+
+
+def test_the_floor_of_racks(tmp_path: Path) -> None:
+    """As the design states it, before its floor plan (0.6 m x 3 m), before the profile (2.8 m2, recalled)."""
+
+    def area(design: str) -> float:
+        power = json.loads(ffplan("cost", design, "--draws", "0", "-f", "json").out)["power"]
+        assert power["floor_m2"] == pytest.approx(power["racks"] * power["rack_area_m2"])
+        return float(power["rack_area_m2"])
+
+    stated = vary_design(tmp_path, "superpod-h100-4su", ("\nsite:", "\nownership: {rack_area: 4 m2}\nsite:"))
+    assert area("superpod-h100-4su") == pytest.approx(1.8)
+    assert area(str(stated)) == 4.0
+    assert area("superpod-b200-4su") == 2.8

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ffplan.base.errors import UsageError
 from ffplan.catalog.models import Model
 from ffplan.catalog.store import Catalog
 from ffplan.cost.sensitivity import likely
@@ -74,13 +76,19 @@ def test_the_command(tmp_path: Path) -> None:
         cost = json.loads(ffplan("cost", item["file"], "--draws", "0", "-f", "json").out)
         assert cost["bom"]["total"] == item["capex"]
     again = ffplan(*(*ASKED, "-a", "h100-sxm-80gb", "--best", "2"), "--folder", str(tmp_path))
-    assert (again.code, "exists already" in again.err) == (2, True)
+    assert (again.code, again.err) == (0, "")
+    mine = tmp_path / f"{designs[1]['name']}.yaml"
+    mine.write_text("mine")
+    refused = ffplan(*(*ASKED, "-a", "h100-sxm-80gb", "--best", "2"), "--folder", str(tmp_path))
+    assert (refused.code, f"{mine} exists already" in refused.err, mine.read_text()) == (2, True, "mine")
+    assert "Designs that meet it" in refused.out  # what was found is not lost
 
 
 def test_nothing_within_the_limits() -> None:
     run = ffplan(*(*ASKED, "-a", "h100-sxm-80gb"), "--capex", "$1M")
     assert run.code == 1
     assert "No design can train llama3-8b on 1 T tokens in 30 days within the limits." in run.out
+    assert "The nearest, h100-sxm-80gb-full-1nic, breaks capex x 1.7" in " ".join(run.out.split())
     assert "capex" in run.out
 
 
@@ -102,6 +110,11 @@ def test_nothing_within_the_limits() -> None:
         ((*ASKED[1:], "--later", "0:20"), "0 months come no later than 0"),
         ((*ASKED[1:], "--later", "12:20", "--later", "6:10"), "6 months come no later than 12"),
         ((*ASKED[1:], "--later", "12:30"), "30 days are to be above 0 and below the 30 before"),
+        ((*ASKED[1:], "--later", "900:10"), "900 months are more than the 600"),
+        ((*ASKED[1:], "--floor", "500"), "--floor: `500` is not an area"),
+        ((*ASKED[1:], "--floor", "500 m"), "is a length; an area is wanted"),
+        ((*ASKED[1:], "--area-per-rack", "0 m2"), "--area-per-rack"),
+        ((*ASKED[1:], "-a", "h100-sxm-80gb", "--folder", "/proc"), "--folder /proc: cannot be written"),
         (("--model", "llama3-8b", "--sustained", "1 PFLOP/s", "--later", "12:30"), "--later goes with --days"),
     ],
 )
@@ -137,6 +150,29 @@ def test_what_a_limit_costs() -> None:
     assert [item.limit.name for item in free.looser] == ["days"]
     assert free.looser[0].best is not None
     assert free.looser[0].best.capex < best.capex
+
+
+def test_a_limit_of_floor(tmp_path: Path) -> None:
+    """Racks times the area of one, which `cost` prints of the written design too."""
+    asked = (*ASKED, "-a", "h100-sxm-80gb", "--best", "1")
+    stated = ("--area-per-rack", "5m2", "--folder", str(tmp_path))
+    best = json.loads(ffplan(*asked, *stated, "-f", "json").out)["designs"][0]
+    assert best["floor_m2"] == 5 * best["racks"] > 0
+    power = json.loads(ffplan("cost", best["file"], "--draws", "0", "-f", "json").out)["power"]
+    assert (power["rack_area_m2"], power["floor_m2"]) == (5, best["floor_m2"])
+    tight = ffplan(*asked, "--area-per-rack", "5m2", "--floor", f"{best['floor_m2'] - 1} m2", "-f", "json")
+    near = json.loads(tight.out)["near"][0]
+    assert (tight.code, set(near["breaks"])) == (1, {"floor"})
+    loose = ffplan(*asked, "--floor", f"{best['floor_m2']} m2")
+    assert (loose.code, "recalled: state yours with `--area-per-rack`" in " ".join(loose.out.split())) == (0, True)
+
+
+def test_a_profile_without_the_area_of_a_rack() -> None:
+    found = recommend(target(), Catalog(), quiet).meet[0]
+    unknown = replace(found, study=replace(found.study, power=replace(found.study.power, floor_m2=None)))
+    assert broken(unknown, target()) == {}
+    with pytest.raises(UsageError, match="no `rack_area`; state the area of a rack"):
+        broken(unknown, target(floor=100.0))
 
 
 def test_shares_of_the_draws() -> None:
