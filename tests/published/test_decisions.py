@@ -59,9 +59,9 @@ def test_nics_of_a_node() -> None:
         holds(title, percent(one / eight - 1))
 
 
-def difference(one: str, two: str, *options: str) -> dict[str, Any]:
+def difference(one: str, two: str, *options: str, tokens: str = "2T") -> dict[str, Any]:
     """Return how the second design's run differs from the first's in money."""
-    asked = ("--tokens", "2T", "--draws", "2000", "-f", "json")
+    asked = ("--tokens", tokens, "--draws", "2000", "-f", "json")
     run = ffplan("compare", one, two, *options, *asked)
     assert run.code == 0, run.err
     found: dict[str, Any] = json.loads(run.out)["money"]["differences"][0]
@@ -101,6 +101,38 @@ def test_zones_against_three_tiers() -> None:
             switches = (one["fabric.switches.total"], two["fabric.switches.total"])
         holds(title, "".join(row) + "|")
     holds(title, f"{switches[0]:.0f} switches against {switches[1]:.0f}")
+
+
+@pytest.mark.parametrize(("model", "share"), [("llama3-405b", "68 %"), ("deepseek-v3", "40 %")])
+def test_zones_in_the_draws(model: str, share: str, tmp_path: Any) -> None:
+    files = []
+    inter = "zones: 4\n  inter_zone: {switches: 8, links_per_zone: 64}"
+    for name, tiers in (("tall", "tiers: 3"), ("flat", f"tiers: 2\n  {inter}")):
+        text = (ROOT / "designs" / f"{B200}.yaml").read_text(encoding="utf-8").replace("count: 127", "count: 992")
+        files.append(tmp_path / f"{name}.yaml")
+        files[-1].write_text(text.replace("tiers: 2", tiers).replace(f"name: {B200}", f"name: {name}"))
+    found = difference(*map(str, files), "--model", model, tokens="15T")
+    assert percent(found["cheaper_share"]) == share
+    holds("Zones of two tiers, or three tiers", share)
+
+
+@pytest.mark.parametrize(("model", "share"), [("llama3-8b", "84 %"), ("llama3-70b", "95 %")])
+def test_pcie_in_the_draws(model: str, share: str, tmp_path: Any) -> None:
+    files = []
+    for server in ("h100-pcie-8gpu", "hgx-h100-8nic"):
+        text = (ROOT / "designs" / f"{B200}.yaml").read_text(encoding="utf-8").replace("hgx-b200-8nic", server)
+        files.append(tmp_path / f"{server}.yaml")
+        files[-1].write_text(text.replace(f"name: {B200}", f"name: {server}"))
+    found = difference(*map(str, files), "--model", model)
+    assert percent(found["cheaper_share"]) == share
+    holds("PCIe or SXM", share)
+
+
+def test_fire_flyer_in_the_draws() -> None:
+    asked = ("--model", "llama2-70b", "--gpus", "1024", "--batch", "16384")
+    found = difference("dgx-a100-10k", "fire-flyer-2", *asked)
+    assert percent(found["cheaper_share"]) == "90 %"
+    holds("PCIe or SXM", "90 % of the draws on 1,024")
 
 
 def test_pcie_against_sxm() -> None:
@@ -203,6 +235,11 @@ def test_own_or_rent() -> None:
     found = json.loads(ffplan("cost", "superpod-h100-4su", "--draws", "0", "-f", "json").out)["tco"]
     holds(title, f"{found['per_accelerator_hour']['likely']:.2f} USD")
     rows = {row["offer"]: row for row in found["rents"]}
+    drawn = json.loads(ffplan("cost", "superpod-h100-4su", "-f", "json").out)["tco"]["per_accelerator_hour"]
+    holds(title, f"{drawn['p10']:.2f} to {drawn['p90']:.2f} from P10 to P90")
+    assert rows["cudo-h100-on-demand"]["hour"] < drawn["p50"]
+    assert rows["lambda-h100-on-demand"]["hour"] > drawn["p90"]
+    assert rows["market-h100-3-year"]["hour"] < drawn["p10"]
     holds(title, f"owned for {found['years']:.0f} years")
     for offer in ("cudo-h100-on-demand", "nebius-h100-on-demand", "lambda-h100-on-demand", "median-h100-on-demand"):
         row = rows[offer]
