@@ -10,6 +10,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from ffplan.base.errors import UsageError
 from ffplan.base.files import is_file, read_regular, write_whole
@@ -23,13 +24,15 @@ FORMS = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
 
 MOST_NOTE = 256 * 2**20
 """Largest note that is read [byte]."""
+BLOCK = 2**20
+"""What is read at once to check a file [byte]."""
 NOTED_EVERY = 0.5
 """Least time between notes, each of which waits for the disk [s]."""
 
 
-def _digest(key: str, kept: int, state: Any) -> str:
+def _digest(key: str, kept: int, check: int, state: Any) -> str:
     """Return what tells a note from a damaged one."""
-    return sha256(json.dumps([key, kept, state]).encode()).hexdigest()
+    return sha256(json.dumps([key, kept, check, state]).encode()).hexdigest()
 
 
 def form_of(name: str | None) -> str | None:
@@ -62,6 +65,8 @@ class PointsTarget(ABC):
         self.path, self.note = Path(name), Path(f"{name}.resume")
         self.kept = 0
         """Bytes of a file, or parts of a folder, that are whole [1]."""
+        self.check = 0
+        """CRC-32 of the whole bytes of a file; parts of a folder appear whole by themselves."""
         self.begun = False
         """True once something was written: nothing is replaced before the first chunk is there."""
         self._noted_at = float("-inf")
@@ -99,8 +104,8 @@ class PointsTarget(ABC):
     def _continue(self, total: Total) -> None:
         try:
             found = json.loads(read_regular(self.note, MOST_NOTE) or b"")
-            key, kept = found["key"], int(found["bytes"])
-            if found["digest"] != _digest(key, kept, found["total"]):
+            key, kept, check = found["key"], int(found["bytes"]), int(found["check"])
+            if found["digest"] != _digest(key, kept, check, found["total"]):
                 raise ValueError
             total.restore(found["total"])
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
@@ -111,8 +116,9 @@ class PointsTarget(ABC):
             raise UsageError(
                 f"--resume: {self.name} is of another sweep: its design, axes, metrics or version of ffplan differ"
             )
+        self.check = check
         if not self.cut(kept):
-            raise UsageError(f"--resume: {self.name} is shorter than its note says; run the sweep without --resume")
+            raise UsageError(f"--resume: {self.name} was changed since; run the sweep without --resume")
         self.kept, self.begun = kept, True
         self._written = self._noted = total.chunks
 
@@ -128,7 +134,8 @@ class PointsTarget(ABC):
         if not self._noted < self._written == total.chunks:
             return
         state = total.state()
-        note = {"key": self.key, "bytes": self.kept, "digest": _digest(self.key, self.kept, state), "total": state}
+        digest = _digest(self.key, self.kept, self.check, state)
+        note = {"key": self.key, "bytes": self.kept, "check": self.check, "digest": digest, "total": state}
         try:
             write_whole(self.note, json.dumps(note), follow=False)
         except OSError as error:
@@ -153,7 +160,7 @@ class PointsTarget(ABC):
 
     @abstractmethod
     def cut(self, kept: int) -> bool:
-        """Drop what comes after some bytes or parts; return whether they are there."""
+        """Drop what comes after some bytes or parts; return whether they are there, as they were written."""
 
     @abstractmethod
     def put(self, data: bytes) -> int:
@@ -210,19 +217,27 @@ class PointsFile(PointsTarget):
         """Write the header."""
         with self.path.open("wb") as stream:
             self.kept = stream.write(self.header.encode())
+        self.check = crc32(self.header.encode())
 
     def cut(self, kept: int) -> bool:
-        """Drop the lines after some bytes; return whether these are there."""
-        if self.path.stat().st_size < kept:
+        """Drop the lines after some bytes; return whether these are there, with the check sum of the note."""
+        found, left = 0, kept
+        if not is_file(self.name):
             return False
         with self.path.open("r+b") as stream:
+            while left and (block := stream.read(min(left, BLOCK))):
+                found, left = crc32(block, found), left - len(block)
+            if left or found != self.check:
+                return False
             stream.truncate(kept)
         return True
 
     def put(self, data: bytes) -> int:
         """Append lines; return their bytes."""
         with self.path.open("ab") as stream:
-            return stream.write(data)
+            count = stream.write(data)
+        self.check = crc32(data, self.check)
+        return count
 
 
 class PointsFolder(PointsTarget):

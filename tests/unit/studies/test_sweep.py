@@ -194,8 +194,8 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
 
 STATE = '{"chunks": 0, "points": 0, "built": 0, "stats": {}, "refused": {}, "unpriced": {}, "front": [], "sample": [], '
 STATE += '"cells": []}'
-DIGEST = hashlib.sha256(f'["0", 0, {STATE}]'.encode()).hexdigest()
-NOTE = f'{{"key": "0", "bytes": 0, "digest": "{DIGEST}", "total": {STATE}}}'
+DIGEST = hashlib.sha256(f'["0", 0, 0, {STATE}]'.encode()).hexdigest()
+NOTE = f'{{"key": "0", "bytes": 0, "check": 0, "digest": "{DIGEST}", "total": {STATE}}}'
 
 
 @pytest.mark.parametrize(
@@ -446,6 +446,31 @@ def test_a_note_tells_of_whole_chunks(tmp_path: Path) -> None:
     total.chunks = 4  # taken, and stopped before it was written
     target.say(total)
     assert json.loads(target.note.read_text()) == noted
+
+
+def test_points_that_were_changed_are_not_continued(tmp_path: Path) -> None:
+    """A digit of a row by another, and a row that is gone: the sweep would else end in a file of two minds."""
+    from ffplan.cli.sweep_file import PointsFile
+    from ffplan.studies.sweep_total import Total
+
+    def open_again() -> PointsFile:
+        return PointsFile(str(tmp_path / "p.csv"), "key", "head\n")
+
+    target, total = open_again(), Total({})
+    target.start(total, resume=False)
+    total.chunks = 1
+    target.add(b"1,2\n", total)
+    for changed in ("head\n1,3\n", "head\n"):
+        target.path.write_text(changed)
+        with pytest.raises(UsageError, match="was changed since; run the sweep without --resume"):
+            open_again().start(Total({}), resume=True)
+        assert target.path.read_text() == changed
+    target.path.unlink()
+    with pytest.raises(UsageError, match="was changed since"):
+        open_again().start(Total({}), resume=True)
+    target.path.write_text("head\n1,2\nhalf")
+    open_again().start(Total({}), resume=True)
+    assert target.path.read_text() == "head\n1,2\n"
 
 
 def test_what_charts_show_of_a_sweep() -> None:
