@@ -64,6 +64,8 @@ class ServerTopology:
     """NICs that are left out: up to 10 Gb/s, or without a card."""
     warnings: tuple[str, ...]
     """What the file says oddly, in words."""
+    hosts: int = 1
+    """Servers that share its scale-up network, of which this is the first [1]."""
 
     @property
     def gpus(self) -> tuple[PciDevice, ...]:

@@ -6,11 +6,14 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import first_few, plural
+from ffplan.base.errors import InputError
 from ffplan.base.whole import whole
+from ffplan.interop.topology.devices import Unreadable, has_graphics, is_gpu, is_nic, pci_id
+from ffplan.interop.topology.excerpt import excerpt
 from ffplan.interop.topology.model import PciDevice, RootPortFound, ServerTopology
 from ffplan.interop.topology.pcie import link_of
 from ffplan.interop.topology.scale_up import links_of, structure
+from ffplan.interop.topology.slower import repeated, slow_links, slow_ports
 from ffplan.interop.topology.sockets import NumaNode, grouped
 from ffplan.interop.xml_tree import fault, parse
 
@@ -19,45 +22,29 @@ if TYPE_CHECKING:
     from ffplan.interop.topology.scale_up import ScaleUpLink
     from ffplan.interop.xml_tree import Element
 
-GPUS = ("0x0302", "0x0300", "0x0380", "0x1200")
-"""Classes of GPUs: 3D, VGA and display controllers, accelerators; pci.ids 2026.08.22."""
-NICS = ("0x0200", "0x0207")
-"""Classes of NICs: Ethernet and InfiniBand."""
 MOST_NODES = 64
 """More NUMA nodes than a server has."""
 MANAGEMENT_GBYTE_S = 10 / 8
 """Rate up to which a NIC is taken for management, not for the fabric [GB/s]."""
-_HEX = re.compile("[0-9a-f]{1,4}")
-_SPEED = re.compile(r"-1|[0-9]{1,9}(\.[0-9]{1,6})?")
+_SPEED = re.compile(r"-[0-9]{1,9}|[0-9]{1,9}(?:\.[0-9]{1,6})?")
+_DEVICES = ("pci", "gpu", "nic")
 _NOT_THIS = {
     "graphs": "these are the rings and trees of NCCL (NCCL_GRAPH_DUMP_FILE), not the topology",
     "testset": "this is a list of tests",
 }
 
 
-def _pci_id(element: Element, file: str) -> str:
-    """Return vendor:device; empty where either is missing or a placeholder, as clouds write."""
-    parts = []
-    for name in ("vendor", "device"):
-        text = element.attributes.get(name, "").lower().removeprefix("0x")
-        if not text:
-            return ""
-        if not _HEX.fullmatch(text):
-            remedy = f'write `{name}="0x..."`, or leave it out'
-            raise fault(file, element, f"`{name}` of a PCI device is `{text[:20]}`", remedy)
-        parts.append(text.rjust(4, "0"))
-    return "" if parts[0] in ("0000", "ffff") else ":".join(parts)
-
-
 class _Walk:
     """What the elements so far describe."""
 
-    def __init__(self, root: Element, file: str) -> None:
-        self.file = file
+    def __init__(self, root: Element) -> None:
         tags = {element.tag for element in root.below()}
         self.listed = "gpu" in tags
         """True where GPUs are elements of their own; without them PCI classes tell."""
         self.netted = "net" in tags
+        self.graphics = has_graphics(root)
+        """True where VGA controllers are GPUs in a file without elements of GPUs."""
+        self.unreadable = Unreadable()
         self.links: list[ScaleUpLink] = []
         self.coherent = False
         self.management: list[PciDevice] = []
@@ -78,15 +65,16 @@ class _Walk:
             return
         if element.tag != "pci":
             return
-        here = link_of(element, self.file)
+        here = link_of(element, self.unreadable)
         own_gpus, own_nics = element.named("gpu"), element.named("nic")
-        pci_class = element.attributes.get("class", "").lower()
-        if own_gpus or (not self.listed and not own_nics and pci_class.startswith(GPUS)):
-            gpus.append(self._gpu(element, own_gpus[0] if own_gpus else None, here))
+        if own_gpus:
+            gpus += [self._gpu(element, gpu, here) for gpu in own_gpus]
+        elif not self.listed and not own_nics and is_gpu(element, graphics=self.graphics):
+            gpus.append(self._gpu(element, None, here))
         elif own_nics:
             for nic in own_nics:
                 nics += self._nic(nic, element, here)
-        elif not self.netted and pci_class.startswith(NICS):
+        elif not self.netted and is_nic(element):
             nics.append(self._device(element, here))
         for child in element.named("pci"):
             self._collect(child, gpus, nics)
@@ -94,7 +82,7 @@ class _Walk:
     def _device(self, element: Element, link: PcieRate | None) -> PciDevice:
         return PciDevice(
             bus=element.attributes.get("busid", "").lower(),
-            pci_id=_pci_id(element, self.file),
+            pci_id=pci_id(element, self.unreadable),
             name="",
             number=None,
             link=link,
@@ -110,30 +98,41 @@ class _Walk:
         return replace(found, number=whole(gpu.attributes.get("dev", "")))
 
     def _nic(self, nic: Element, card: Element | None, link: PcieRate | None) -> list[PciDevice]:
-        """Return the card of a NIC with the rate of its fastest port; nothing where it serves management alone."""
-        nets = nic.named("net")
-        rates = []
-        for net in nets:
-            text = net.attributes.get("speed", "")
-            if text and not _SPEED.fullmatch(text):
-                raise fault(self.file, net, f"`speed` is `{text[:20]}`", "write a rate in Mb/s, such as 400000")
-            rates.append(float(text) / 8000 if text and float(text) > 0 else None)
-        known = [rate for rate in rates if rate is not None]
-        first = nets[rates.index(max(known))] if known else nets[0] if nets else nic
+        """Return the card of a NIC with the rate of its fastest port; nothing where it serves management alone.
+
+        Ports without a card, as virtual machines have them, are as many NICs as they have guids.
+        """
         found = (
             self._device(card, link)
             if card
             else PciDevice(bus="", pci_id="", name="", number=None, link=None, line=nic.line)
         )
-        name = first.attributes.get("name", "")
-        found = replace(
-            found, name=name, number=whole(first.attributes.get("dev", "")), gbyte_s=max(known) if known else None
-        )
-        slow = bool(known) and max(known) <= MANAGEMENT_GBYTE_S
-        if slow or (card is None and not known):
-            self.management.append(found)
-            return []
-        return [found]
+        cards: dict[str, list[tuple[float | None, Element]]] = {}
+        for net in nic.named("net"):
+            own = "" if card else net.attributes.get("guid") or net.attributes.get("name", "")
+            cards.setdefault(own, []).append((self._rate(net), net))
+        kept: list[PciDevice] = []
+        for ports in cards.values() or [[(None, nic)]]:
+            known = [rate for rate, _ in ports if rate is not None]
+            first = next(net for rate, net in ports if not known or rate == max(known))
+            device = replace(
+                found,
+                name=first.attributes.get("name", ""),
+                number=whole(first.attributes.get("dev", "")),
+                gbyte_s=max(known) if known else None,
+            )
+            slow = bool(known) and max(known) <= MANAGEMENT_GBYTE_S
+            (self.management if slow or (card is None and not known) else kept).append(device)
+        return kept
+
+    def _rate(self, net: Element) -> float | None:
+        """Return the rate of a port [GB/s]; None where the file does not say."""
+        text = net.attributes.get("speed", "").strip()
+        if text and not _SPEED.fullmatch(text):
+            self.unreadable.note(net, "speed")
+            return None
+        rate = float(text or 0) / 8000
+        return rate if rate > 0 else None
 
 
 def _cpu_words(cpu: Element) -> tuple[str, str]:
@@ -145,8 +144,74 @@ def _cpu_words(cpu: Element) -> tuple[str, str]:
     return words[:80], f"{vendor}:{family}:{model}" if vendor and family and model else ""
 
 
+def _system(data: bytes, file: str) -> tuple[Element, tuple[str, ...]]:
+    """Return the `system` element of a file, and what was passed over, in words.
+
+    Raises:
+        InputError: located, where it is no XML, or another.
+    """
+    remarks: tuple[str, ...] = ()
+    try:
+        root = parse(data, file)
+    except InputError:
+        found = excerpt(data)
+        if found is None:
+            raise
+        cut, remarks = found
+        root = parse(cut, file)
+    inside = [element for element in root.below() if element.tag == "system"]
+    if not inside or root.tag in _NOT_THIS:
+        what = _NOT_THIS.get(root.tag, f"the first element is `{root.tag[:40]}`, not `system`")
+        raise fault(file, root, what, "give a file that NCCL reads or writes (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE)")
+    return inside[0], remarks
+
+
+def _first_host(root: Element) -> tuple[list[Element], int, list[str]]:
+    """Return the `cpu` elements of the first host, the hosts of the file, and a remark where there are several."""
+    cpus = root.named("cpu")
+    hosts = list(dict.fromkeys(cpu.attributes["host_hash"] for cpu in cpus if "host_hash" in cpu.attributes))
+    loose = [child for child in root.children if child.tag in _DEVICES]
+    if loose:
+        cpus.append(replace(root, tag="cpu", attributes={}, children=loose))
+    if len(hosts) < 2:
+        return cpus, 1, []
+    mine = [cpu for cpu in cpus if cpu.attributes.get("host_hash", hosts[0]) == hosts[0]]
+    words = f"the file joins {len(hosts)} hosts, as NCCL writes of a scale-up domain over several; the first is read"
+    return mine, len(hosts), [words]
+
+
+def _numa(cpu: Element, position: int, walk: _Walk, file: str) -> NumaNode:
+    """Return a NUMA node with what hangs at it.
+
+    Raises:
+        InputError: located, where its number is beyond those of any server.
+    """
+    words, cpuid = _cpu_words(cpu)
+    ports = [walk.port(child) for child in cpu.children]
+    numa = whole(cpu.attributes.get("numaid", ""))
+    if numa is not None and numa >= MOST_NODES:
+        words = f"`numaid` is {numa:,}, and a server has fewer than {MOST_NODES} NUMA nodes"
+        raise fault(file, cpu, words, "number the NUMA nodes from 0")
+    return NumaNode(
+        number=position if numa is None else numa,
+        cpu=words,
+        cpuid=cpuid,
+        ports=tuple(port for port in ports if port.gpus or port.nics),
+    )
+
+
+def _no_gpu(root: Element, file: str) -> InputError:
+    devices = [element for element in root.below() if element.tag == "pci"]
+    bare = bool(devices) and not any("class" in child.attributes for child in devices)
+    what = "PCI devices have bus ids alone: nothing tells which are GPUs" if bare else "no GPU is listed"
+    remedy = "give the file that NCCL writes on the server itself (NCCL_TOPO_DUMP_FILE)"
+    return fault(file, root, what, remedy)
+
+
 def read_server(data: bytes, file: str) -> ServerTopology:
     """Return the inside of a server from a topology file.
+
+    A value that cannot be read is taken as unknown, with a warning, as NCCL does.
 
     Args:
         data: the file.
@@ -155,82 +220,22 @@ def read_server(data: bytes, file: str) -> ServerTopology:
     Raises:
         InputError: located, where it is no such file, or tells of no GPU.
     """
-    root = parse(data, file)
-    if root.tag != "system":
-        what = _NOT_THIS.get(root.tag, f"the first element is `{root.tag[:40]}`, not `system`")
-        raise fault(file, root, what, "give a file that NCCL reads or writes (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE)")
-    hosts = {cpu.attributes["host_hash"] for cpu in root.named("cpu") if "host_hash" in cpu.attributes}
-    if len(hosts) > 1:
-        words = f"the file joins {len(hosts)} hosts, as NCCL writes of a domain over several"
-        raise fault(file, root, words, "give the file of one host: NCCL_MNNVL_ENABLE=0 writes it")
-    walk = _Walk(root, file)
-    nodes = []
-    for position, cpu in enumerate(root.named("cpu")):
-        words, cpuid = _cpu_words(cpu)
-        ports = [walk.port(child) for child in cpu.children]
-        numa = whole(cpu.attributes.get("numaid", ""))
-        if numa is not None and numa >= MOST_NODES:
-            words = f"`numaid` is {numa:,}, and a server has fewer than {MOST_NODES} NUMA nodes"
-            raise fault(file, cpu, words, "number the NUMA nodes from 0")
-        nodes.append(
-            NumaNode(
-                number=position if numa is None else numa,
-                cpu=words,
-                cpuid=cpuid,
-                ports=tuple(port for port in ports if port.gpus or port.nics),
-            )
-        )
+    root, remarks = _system(data, file)
+    walk = _Walk(root)
+    cpus, hosts, joined = _first_host(root)
+    nodes = [_numa(cpu, position, walk, file) for position, cpu in enumerate(cpus)]
     gpus = [gpu for node in nodes for port in node.ports for gpu in port.gpus]
+    nics = [nic for node in nodes for port in node.ports for nic in port.nics]
     if not gpus:
-        devices = [element for element in root.below() if element.tag == "pci"]
-        bare = bool(devices) and not any("class" in child.attributes for child in devices)
-        what = "PCI devices have bus ids alone: nothing tells which are GPUs" if bare else "no GPU is listed"
-        remedy = "give the file that NCCL writes on the server itself (NCCL_TOPO_DUMP_FILE)"
-        raise fault(file, root, what, remedy)
+        raise _no_gpu(root, file)
     sockets, assumed = grouped(nodes)
     scale_up = structure(walk.links, [gpu.bus for gpu in gpus])
+    odd = [*walk.unreadable.words(), *scale_up.faults, *slow_links(gpus), *slow_ports(nics), *repeated(gpus)]
     return ServerTopology(
         sockets=sockets,
         scale_up=scale_up,
         coherent=walk.coherent,
         management=tuple(walk.management),
-        warnings=(*assumed, *scale_up.faults, *_slow_links(gpus), *_slow_ports(nodes), *_repeated(gpus)),
+        warnings=(*remarks, *joined, *assumed, *odd),
+        hosts=hosts,
     )
-
-
-def _slow_links(gpus: list[PciDevice]) -> list[str]:
-    """Return a warning for every GPU whose PCIe link is slower than that of others."""
-    known = [gpu for gpu in gpus if gpu.link is not None]
-    best = max((gpu.link.gbyte_s for gpu in known if gpu.link), default=0.0)
-    fastest = next((gpu.link for gpu in known if gpu.link and gpu.link.gbyte_s == best), None)
-    found = []
-    for gpu in known:
-        link = gpu.link
-        assert link is not None
-        if link.gbyte_s < 0.99 * best and link.generation > 1:
-            found.append(
-                f"line {gpu.line}: the GPU {gpu.bus} runs at {link}, {link.gbyte_s:.1f} GB/s, where others run at "
-                f"{fastest}, {best:.1f} GB/s: its copies take {best / link.gbyte_s:.1f} times as long, and a "
-                "step waits for the slowest"
-            )
-    return found
-
-
-def _slow_ports(nodes: list[NumaNode]) -> list[str]:
-    """Return a warning for NICs whose PCIe link is slower than their port, one for each pair of rates."""
-    found: dict[tuple[float, str, float], list[PciDevice]] = {}
-    for nic in (nic for node in nodes for port in node.ports for nic in port.nics):
-        if nic.link and nic.gbyte_s and nic.link.generation > 1 and nic.link.gbyte_s < 0.99 * nic.gbyte_s:
-            found.setdefault((nic.gbyte_s, str(nic.link), nic.link.gbyte_s), []).append(nic)
-    return [
-        f"line {nics[0].line}: {plural(len(nics), 'NIC')} ({first_few(nic.name or nic.bus for nic in nics)}) "
-        f"with {8 * port:,.0f} Gb/s at the port and {8 * rate:,.0f} Gb/s of PCIe {link} behind it: PCIe binds"
-        for (port, link, rate), nics in found.items()
-    ]
-
-
-def _repeated(gpus: list[PciDevice]) -> list[str]:
-    """Return a warning where GPUs share a bus id."""
-    buses = [gpu.bus for gpu in gpus if gpu.bus]
-    twice = sorted({bus for bus in buses if buses.count(bus) > 1})
-    return [f"several GPUs have the bus id {', '.join(twice)}: their links cannot be told apart"] if twice else []

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import first_few
 from ffplan.base.record import record
 from ffplan.base.whole import whole
+from ffplan.interop.topology.devices import pci_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ffplan.interop.xml_tree import Element
 
-SWITCH = "0x068000"
+SWITCH = "068000"
 """Class of an NVSwitch: other bridge; 0x068001 is a POWER9 CPU, whose links join no GPUs."""
-CPU = "0x068001"
+CPU = "068001"
+_BUS = re.compile("(?:([0-9a-f]{1,8}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})(?:[.]([0-9a-f]{1,2}))?")
 NAMES = {"nvlink": "NVLink", "xgmi": "xGMI"}
 """Name of the network by the element of a link."""
 
@@ -37,6 +42,8 @@ class ScaleUpLink:
     line: int
     cpu: bool = False
     """True where the target is a CPU."""
+    unsaid: bool = False
+    """True where the file does not say what the target is."""
 
 
 @record
@@ -70,12 +77,36 @@ def links_of(gpu: Element, bus: str) -> list[ScaleUpLink]:
             target=child.attributes.get("target", "").lower(),
             count=1 if (count := whole(child.attributes.get("count", "1"), 3)) is None else count,
             kind=child.tag,
-            switch=child.attributes.get("tclass", "").lower().startswith(SWITCH),
+            switch=pci_class(child, "tclass") == SWITCH,
             line=child.line,
-            cpu=child.attributes.get("tclass", "").lower() == CPU,
+            cpu=pci_class(child, "tclass") == CPU,
+            unsaid=not pci_class(child, "tclass"),
         )
         for child in gpu.children
         if child.tag in NAMES
+    ]
+
+
+def _place(bus: str) -> tuple[int, ...] | str:
+    """Return domain, bus, device and function of a bus id, which files write with two to eight digits of a domain."""
+    found = _BUS.fullmatch(bus)
+    return tuple(int(part or "0", 16) for part in found.groups()) if found else bus
+
+
+def _resolved(links: Iterable[ScaleUpLink], gpus: list[str]) -> list[ScaleUpLink]:
+    """Return links with the targets that the file means: GPUs by their own bus id, switches that it does not class.
+
+    A target without a class that several GPUs lead to, and that is no GPU, is a switch.
+    """
+    own = {_place(bus): bus for bus in gpus}
+    given = [replace(link, target=own.get(_place(link.target), link.target)) for link in links]
+    led: dict[str, set[str]] = defaultdict(set)
+    for link in given:
+        led[link.target].add(link.gpu)
+    known = set(gpus)
+    return [
+        replace(link, switch=True) if link.unsaid and link.target not in known and len(led[link.target]) > 1 else link
+        for link in given
     ]
 
 
@@ -89,10 +120,11 @@ def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound
         links: links of every GPU.
         gpus: bus ids of all GPUs.
     """
-    given, all_gpus = list(links), list(gpus)
+    all_gpus = list(gpus)
+    given = _resolved(links, all_gpus)
     known, faults, counted = set(all_gpus), [], dict.fromkeys(all_gpus, 0)
     ends: dict[tuple[str, str], int] = {}
-    switched, own = False, []
+    switched, own, lost = False, [], []
     for link in given:
         if link.target == link.gpu:
             own.append(link)
@@ -100,7 +132,7 @@ def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound
         if link.cpu:
             continue
         if not link.switch and link.target not in known:
-            faults.append(f"line {link.line}: a link of {link.gpu} leads to `{link.target}`, no GPU of this file")
+            lost.append(link)
             continue
         if not link.count:
             faults.append(f"line {link.line}: a link of {link.gpu} has the count 0; it is left out")
@@ -112,6 +144,11 @@ def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound
     if own:
         gpus_of = first_few(link.gpu for link in own)
         faults.append(f"line {own[0].line}: links of {gpus_of} lead to themselves; they are left out")
+    if lost:
+        gpus_of = first_few(dict.fromkeys(link.gpu for link in lost))
+        ends_of = first_few(dict.fromkeys(f"`{link.target}`" for link in lost))
+        words = f"links of {gpus_of} lead to {ends_of}, no GPU of this file; they are left out"
+        faults.append(f"line {lost[0].line}: {words}")
     names = {NAMES[link.kind] for link in given}
     faults += _one_sided(ends)
     most = max(counted.values(), default=0)

@@ -227,7 +227,9 @@ class _Writer:
         name = f", name: {scalar(found.name)}" if found.name not in ("", "NVLink") else ""
         if found.kind == "switch":
             own = self.basis.server.nvlink if self.basis is not None and self.same_gpus() else None
-            nodes = own.nodes if own is not None and own.switched else 1
+            nodes = self.found.hosts
+            if nodes == 1 and own is not None and own.switched:
+                nodes = own.nodes
             part = self.kind()
             if nodes == 1 and part is not None and part.id.startswith(RACKS):
                 self.warn("NVLink of this GPU joins several nodes: write `nodes`, such as 18 of an NVL72 rack")

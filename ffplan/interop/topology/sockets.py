@@ -6,12 +6,16 @@ from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.interop.topology.model import RootPortFound, SocketFound
 
-AMD_SOCKETS = 2
-"""Most sockets of a server with AMD EPYC; AMD's processor specifications list 1P and 2P only."""
-AMD_NODES = 4
+SOCKETS = 2
+"""Most sockets of a server with x86 CPUs beside accelerators: AMD's processor specifications list 1P and 2P only, and
+GPU servers with four sockets of Intel are rare; recalled."""
+NODES = 4
 """Most NUMA nodes of a socket with AMD EPYC (NPS4), for Rome and later; AMD's tuning guides."""
+APU = ("AuthenticAMD:25:144",)
+"""CPUs that are one package with a GPU, MI300A, of which a server has up to four; recalled."""
 CLUSTERED = 2
 """NUMA nodes from which a server may have clusters within a socket."""
+_X86 = ("AMD", "Genuine", "x86")
 
 
 @record
@@ -25,11 +29,16 @@ class NumaNode:
 
 
 def _nodes_per_socket(nodes: list[NumaNode]) -> int:
-    """Return the NUMA nodes of a socket: AMD's servers have two sockets, of up to four nodes."""
+    """Return the NUMA nodes of a socket: servers with x86 CPUs have two sockets, of several nodes each."""
     most = max(node.number for node in nodes) + 1
-    if "AMD" not in nodes[0].cpu or most <= AMD_SOCKETS:
+    if not _is_x86(nodes) or most <= SOCKETS:
         return 1
-    return 2 if most <= AMD_SOCKETS * 2 else AMD_NODES
+    even = -(-most // SOCKETS)
+    return max(even, NODES) if "AMD" in nodes[0].cpu and most > SOCKETS * 2 else even
+
+
+def _is_x86(nodes: list[NumaNode]) -> bool:
+    return any(name in nodes[0].cpu for name in _X86) and nodes[0].cpuid not in APU
 
 
 def grouped(nodes: list[NumaNode]) -> tuple[tuple[SocketFound, ...], list[str]]:
@@ -41,9 +50,9 @@ def grouped(nodes: list[NumaNode]) -> tuple[tuple[SocketFound, ...], list[str]]:
         nodes: the NUMA nodes, in the order of the file.
     """
     each = _nodes_per_socket(nodes)
-    amd = "AMD" in nodes[0].cpu
+    x86 = _is_x86(nodes)
     highest = max(node.number for node in nodes)
-    numbers = range(highest // each + 1) if amd or highest <= 1 else sorted({node.number for node in nodes})
+    numbers = range(highest // each + 1) if x86 or highest <= 1 else sorted({node.number for node in nodes})
     held = [[node for node in nodes if node.number // each == place] for place in numbers]
     found = tuple(
         SocketFound(
@@ -54,7 +63,7 @@ def grouped(nodes: list[NumaNode]) -> tuple[tuple[SocketFound, ...], list[str]]:
         )
         for inside in held
     )
-    if each == 1 and not amd and len(nodes) > CLUSTERED:
+    if each == 1 and not x86 and nodes[0].cpuid not in APU and len(nodes) > CLUSTERED:
         words = (
             f"{len(nodes)} NUMA nodes are taken for as many sockets: with sub-NUMA clusters there are fewer; correct it"
         )
@@ -63,6 +72,6 @@ def grouped(nodes: list[NumaNode]) -> tuple[tuple[SocketFound, ...], list[str]]:
         return found, []
     words = (
         f"{plural(len(nodes), 'NUMA node')} are taken for {plural(len(found), 'socket')}, {each} to a socket: servers "
-        "with AMD EPYC have at most two sockets; correct it where this one has one"
+        "with GPUs have two sockets of AMD or Intel, rarely one or four; correct it where this one has"
     )
     return found, [words]

@@ -11,8 +11,9 @@ from ffplan.base.errors import InputError
 from ffplan.interop.asbuilt.matching import _features, _singular
 from ffplan.interop.asbuilt.model import PORTS, BuiltDevice
 from ffplan.interop.asbuilt.names import _by_adapter, _by_map, read_map
+from ffplan.interop.topology.devices import Unreadable, pci_id
 from ffplan.interop.topology.model import PciDevice
-from ffplan.interop.topology.reading import _pci_id, _repeated
+from ffplan.interop.topology.slower import repeated
 from ffplan.interop.xml_tree import Element
 
 DESIGNED = ("leaf-1", "compute-1/nic0", "compute-2/nic0", "compute-2/nic1", "spine-9")
@@ -61,13 +62,13 @@ def test_features_of_a_switch_are_its_ports_and_those_at_the_other_end() -> None
 def test_placeholders_of_vendors_are_no_ids(vendor: str, device: str, wanted: str) -> None:
     attributes = {"vendor": vendor, "device": device}
     pci = Element(tag="pci", attributes=attributes, line=1, column=1, children=[], texts=[])
-    assert _pci_id(pci, "in.xml") == wanted
+    assert pci_id(pci, Unreadable()) == wanted
 
 
 def test_gpus_that_share_a_bus_id_are_named_once() -> None:
     gpus = [PciDevice(bus=bus, pci_id="", name="", number=None, link=None) for bus in ("a", "b", "a", "", "", "c", "c")]
-    assert _repeated(gpus) == ["several GPUs have the bus id a, c: their links cannot be told apart"]
-    assert _repeated(gpus[:2]) == []
+    assert repeated(gpus) == ["several GPUs have the bus id a, c: their links cannot be told apart"]
+    assert repeated(gpus[:2]) == []
 
 
 def test_two_adapters_of_one_number_are_left_to_their_wiring() -> None:

@@ -12,9 +12,10 @@ import yaml
 from ffplan.base.errors import InputError
 from ffplan.interop.topology.model import PciDevice
 from ffplan.interop.topology.pcie import PcieRate
-from ffplan.interop.topology.reading import _slow_links, _slow_ports, read_server
+from ffplan.interop.topology.reading import read_server
 from ffplan.interop.topology.scale_up import ScaleUpLink, structure
 from ffplan.interop.topology.server_file import _numbered, _sources
+from ffplan.interop.topology.slower import slow_links, slow_ports
 from ffplan.interop.topology.sockets import NumaNode, grouped
 from ffplan.interop.topology.writing import _remark, element_of
 from ffplan.interop.xml_tree import parse
@@ -178,18 +179,17 @@ def test_gpus_on_slower_links_than_others() -> None:
     """Below 99 of 100 of the best; a link at generation 1 is one that sleeps."""
     fast, slow = PcieRate(4, 16), PcieRate(4, 8)
     gpus = [device("a", link=fast), device("b", link=slow, line=7), device("c"), device("d", link=PcieRate(1, 16))]
-    (words,) = _slow_links(gpus)
+    (words,) = slow_links(gpus)
     assert words.startswith("line 7: the GPU b runs at x8 Gen4, 15.8 GB/s, where others run at x16 Gen4, 31.5 GB/s")
     assert "2.0 times as long" in words
-    assert _slow_links([]) == []
+    assert slow_links([]) == []
 
 
 def test_nics_behind_slower_links_than_their_ports() -> None:
     """Two that are alike are one warning; within 1 of 100 there is none."""
-    from ffplan.interop.topology.model import RootPortFound
 
     def words(*nics: PciDevice) -> list[str]:
-        return _slow_ports([NumaNode(number=0, cpu="", cpuid="", ports=(RootPortFound(gpus=(), nics=nics),))])
+        return slow_ports(nics)
 
     slow = [device(bus, link=PcieRate(3, 16), gbyte_s=25.0, line=n) for n, bus in enumerate("ab", start=3)]
     (told,) = words(*slow)
@@ -223,11 +223,11 @@ def test_a_mesh_of_unequal_links_and_a_switch_with_links_down() -> None:
     assert found.faults == ("links of a GPU: 6 of most, b 5 and c 0: links are down, or the file leaves them out",)
     odd = structure([link("a", "a", line=4), link("b", "x", line=5), link("a", "b", 0, line=6)], "ab")
     assert (odd.kind, odd.name) == ("none", "")
-    assert [words.partition(":")[0] for words in odd.faults] == ["line 5", "line 6", "line 4"]
+    assert [words.partition(":")[0] for words in odd.faults] == ["line 6", "line 4", "line 5"]
 
 
 def test_sockets_of_numa_nodes() -> None:
-    """AMD: one node a socket up to two, two up to four, else four; sub-NUMA clusters of others are told."""
+    """AMD and Intel: one node a socket up to two, else two sockets; AMD's have up to four. Others are told."""
 
     def sockets(cpu: str, *numbers: int) -> tuple[list[tuple[int, ...]], int]:
         found, words = grouped([NumaNode(number=n, cpu=cpu, cpuid="", ports=()) for n in numbers])
@@ -237,9 +237,15 @@ def test_sockets_of_numa_nodes() -> None:
     assert sockets("AMD", 0, 2, 3) == ([(0,), (2, 3)], 1)
     assert sockets("AMD", 0, 4) == ([(0,), (4,)], 1)
     assert sockets("AMD", 7, 1) == ([(1,), (7,)], 1)
-    assert sockets("Intel", 0, 1) == ([(0,), (1,)], 0)
-    assert sockets("Intel", 0, 1, 2) == ([(0,), (1,), (2,)], 1)
-    assert sockets("Intel", 1, 0, 3) == ([(0,), (1,), (3,)], 1)
+    assert sockets("AMD", 0, 15) == ([(0,), (15,)], 1)  # a node of each L3 cache
+    assert sockets("GenuineIntel", 0, 1) == ([(0,), (1,)], 0)
+    assert sockets("GenuineIntel", 0, 1, 2, 3) == ([(0, 1), (2, 3)], 1)  # SNC2
+    assert sockets("GenuineIntel", *range(6)) == ([(0, 1, 2), (3, 4, 5)], 1)  # SNC3
+    assert sockets("x86_64", 1, 3) == ([(1,), (3,)], 1)
+    assert sockets("arm64", 0, 1, 2) == ([(0,), (1,), (2,)], 1)
+    assert sockets("arm64", 1, 0, 3) == ([(0,), (1,), (3,)], 1)
+    apus = [NumaNode(number=n, cpu="AMD", cpuid="AuthenticAMD:25:144", ports=()) for n in range(4)]
+    assert (len(grouped(apus)[0]), grouped(apus)[1]) == (4, [])  # four MI300A are four packages
 
 
 @pytest.mark.parametrize(("speed", "kept"), [(10000, 0), (10001, 1), (400000, 1)])

@@ -134,11 +134,7 @@ def test_elements_count_before_classes() -> None:
         ("<system></system>", "no GPU is listed"),
         ("<graphs></graphs>", "rings and trees"),
         ("<topology></topology>", "the first element is `topology`"),
-        ('<system><cpu><pci class="0x030200" vendor="xyz"/></cpu></system>', "`vendor` of a PCI device"),
-        ('<system><cpu><pci class="0x030200" link_speed="9 GT/s"/></cpu></system>', "`link_speed` is `9`"),
-        ('<system><cpu><pci class="0x030200"><gpu/></pci><nic><net speed="fast"/></nic></cpu></system>', "`speed` is"),
         ('<system><cpu numaid="3000000"/></system>', "a server has fewer than 64"),
-        ('<system><cpu host_hash="0x1"/><cpu host_hash="0x2"/></system>', "the file joins 2 hosts"),
         ("<system><cpu>", "no XML"),
         ("", "no XML"),
     ],
@@ -220,11 +216,12 @@ def test_counts_of_links_add_up() -> None:
         ((0, 1), ROME, 2),
         ((0,), ROME, 1),
         ((1,), ROME, 2),
-        ((0, 1, 2, 3), 'vendor="GenuineIntel" familyid="6" modelid="143"', 4),
+        ((0, 1, 2, 3), 'vendor="GenuineIntel" familyid="6" modelid="143"', 2),
+        ((0, 1, 2, 3), 'arch="arm64"', 4),
     ],
 )
 def test_numa_nodes_are_no_sockets(numbers: tuple[int, ...], cpu: str, sockets: int) -> None:
-    """AMD's servers have two sockets of up to four NUMA nodes; a DGX A100 lists six of its eight."""
+    """x86 servers with GPUs have two sockets of several NUMA nodes; a DGX A100 lists six of its eight."""
     nodes = [f'<cpu numaid="{n}" {cpu}>{gpu(f"0:{n}")}</cpu>' for n in numbers]
     found = read(*nodes)
     assert len(found.sockets) == sockets
