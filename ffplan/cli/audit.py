@@ -22,12 +22,13 @@ MOST_FILES = 10_000
 """Most files of single devices."""
 
 
-def read_files(paths: list[str], command: str) -> AsBuilt:
+def read_files(paths: list[str], command: str, *, partial: bool = False) -> AsBuilt:
     """Return a fabric as built from its files, or from the files of a folder.
 
     Args:
         paths: files and folders.
         command: the command, for messages.
+        partial: whether a part of an output will do.
 
     Raises:
         UsageError: where a folder is empty or too large.
@@ -42,7 +43,7 @@ def read_files(paths: list[str], command: str) -> AsBuilt:
         files += [path] if inside is None else [str(item) for item in inside if item.is_file()]
         if not files or len(files) > MOST_FILES:
             raise UsageError(f"ffplan {command}: {path}: {plural(len(files), 'file')}; give 1 to {MOST_FILES:,}")
-    return read_as_built([(file, read_text(file, MOST_BYTES)) for file in files])
+    return read_as_built([(file, read_text(file, MOST_BYTES)) for file in files], partial=partial)
 
 
 def _of_this_part(found: AsBuilt, others: set[str], file: str) -> None:

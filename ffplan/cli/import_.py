@@ -108,7 +108,7 @@ def import_ibnetdiscover(
     from ffplan.interop.asbuilt.model import as_built_report
     from ffplan.report.formats.json import to_json
 
-    found = read_files(file, "import ibnetdiscover")
+    found = read_files(file, "import ibnetdiscover", partial=True)
     write(to_json(as_built_report(found, file[0])), output)
     for words in found.remarks:
         print(f"ffplan import: {words}", file=sys.stderr)

@@ -7,7 +7,8 @@ from math import gcd
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.interop.asbuilt.model import Builder, fault
+from ffplan.interop.asbuilt.builder import Builder
+from ffplan.interop.asbuilt.model import fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

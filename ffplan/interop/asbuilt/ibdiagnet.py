@@ -7,7 +7,8 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from ffplan.base.whole import whole
-from ffplan.interop.asbuilt.model import UNSAID, Builder, fault, rows_of
+from ffplan.interop.asbuilt.builder import Builder
+from ffplan.interop.asbuilt.model import UNSAID, fault, rows_of
 from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES, signalled
 
 if TYPE_CHECKING:

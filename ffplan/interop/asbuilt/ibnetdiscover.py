@@ -7,7 +7,8 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import plural
-from ffplan.interop.asbuilt.model import Builder, fault
+from ffplan.interop.asbuilt.builder import Builder
+from ffplan.interop.asbuilt.model import fault
 from ffplan.interop.asbuilt.speeds import link_rate
 
 if TYPE_CHECKING:
@@ -15,37 +16,52 @@ if TYPE_CHECKING:
 
     from ffplan.interop.asbuilt.model import AsBuilt
 
-_NODE = re.compile(r"""^(Switch|Ca|Hca|CA|Rt|\?\?)\s+([0-9]{1,6})\s+"([^"]+)"(?:\s*#\s*"(.*?)"(?=\s|$))?""")
-_PORT = re.compile(r'^\[([0-9]{1,6})\](?:\[ext [0-9]+\])?(?:\([0-9a-fA-Fx]+\))?\s+"([^"]+)"\s*\[([0-9]{1,6})\](.*)')
-_BARE = re.compile(r"^\[[0-9]{1,6}\]\s*+(?:\(.*\))?\s*+$")
-_ATTRIBUTE = re.compile(r"^(vendid|devid|sysimgguid|switchguid|caguid|rtguid|hcaguid|nodeguid|portguid)=")
-_HEADS = re.compile(r"^(Non-)?Chassis\b|^Hostname:|^Topology file|^DR path|^\s*module\b", re.IGNORECASE)
+_NODE = re.compile(r'^(Switch|H?Ca|Rt|\?\?)\s+([0-9]{1,6})\s+"([^"]+)"(?:\s*#\s*(.*))?', re.IGNORECASE)
+_PORT = re.compile(
+    r'^\[([0-9]{1,6})\](?:\[ext [^\]]{1,20}\])?(?:\([0-9a-fA-Fx]+\))?\s+"([^"]+)"\s*\[([0-9]{1,6})\](.*)'
+)
+_BARE = re.compile(r"^\[[0-9]{1,6}\]\s*+(?:\(.*\))?\s*+(?:#.*)?$")
+_NAME = re.compile(r'"(.*)"')
+_LIDS = re.compile(r"\s(?:(?:enhanced|base) )?port 0\s.*|\slid [0-9].*")
+"""What stands behind an old name, which has no quotes."""
+_ATTRIBUTE = re.compile(r"^[a-z_]{1,20}=")
+_HEADS = re.compile(r"^(Non-)?Chassis\b|^Hostname:|^Topology file|^Initiated from|^DR path|^\s*module\b", re.IGNORECASE)
 _NOISE = re.compile(
-    r"^(ibwarn|ibdebug|warn|debug)\b:|^(\.+/)?(src|libibnetdisc)/\S+|^\S+\.c:[0-9]+[:;]|^discovered:|^-W-|^-I-"
+    r"^(ibwarn|ibdebug|warn|warning|debug|libibverbs|libibumad)\b:|^(\.+/)?(src|libibnetdisc)/\S+"
+    r"|^\S+\.c:[0-9]+[:;]|^discovered:|^-W-|^-I-|^```|^\[?[\w.-]++@[\w.-]++.*[#$%>]|^[$%>] ",
+    re.IGNORECASE,
 )
 _FATAL = re.compile(r"^(ibpanic|iberror|ibdiscover: iberror)\b:?(.*)")
 _LISTS = re.compile(r"^(Switch|Ca|Rt)\s*:\s*0x")
-_QUOTED = r"'?(.*?)'?"
-_END = r"(CA|SW|RT|\?\?)\s+([0-9]{1,6})\s+([0-9]{1,6})\s+(0x[0-9a-fA-F]{1,16})"
-_REPORT = re.compile(rf"^{_END}\s+(\S+)\s+(\S+)(?:\s+-\s+{_END}\s+\(\s*{_QUOTED}\s+-\s+{_QUOTED}\s*\)|\s+{_QUOTED})$")
-_KINDS = {"Switch": "switch", "Rt": "router", "SW": "switch", "RT": "router"}
+_END = r"(CA|SW|RT|\?\?)\s+([0-9]{1,6})\s+([0-9]{1,6})\s+((?:0x)?[0-9a-fA-F]{1,16})"
+_REPORT = re.compile(rf"^{_END}\s+(\S+)\s+(\S+)(?:\s+-\s+{_END}\s+\((.*)\)|(?:\s+(.*))?)$")
+_BETWEEN = {"'": re.compile(r"'\s+-\s+'"), "": re.compile(r"(?<!\s)\s+-\s+")}
+"""What stands between the two names of a line of the report, with quotes or without."""
+_KINDS = {"switch": "switch", "rt": "router", "sw": "switch"}
+_FIRST = re.compile(rf"{_NODE.pattern}|{_PORT.pattern}|{_ATTRIBUTE.pattern}", re.IGNORECASE)
 _HOW = "give the output of `ibnetdiscover` as it is"
 
 
 def is_report(text: str) -> bool:
     """Return whether a text has lines of `ibnetdiscover -p`."""
-    return any(_REPORT.match(line.rstrip()) for line in text.splitlines()[:50])
+    return any(_REPORT.match(line.strip()) for line in text.splitlines()[:50])
 
 
-def _lines(text: str, builder: Builder) -> Iterator[tuple[int, str]]:
-    """Yield the lines that tell of the fabric; warnings of tools between them are passed over.
+def _lines(text: str, builder: Builder, known: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """Yield the lines that tell of the fabric; text in front and warnings of tools between them are passed over.
+
+    Args:
+        text: the output.
+        builder: takes note of what is passed over.
+        known: what a line of the fabric starts with, from the first of which on other lines are faults.
 
     Raises:
         InputError: where a tool gave up, or the listing is one without links.
     """
+    begun = False
     for number, line in enumerate(StringIO(text), start=1):
-        line = line.rstrip("\r\n")
-        if not line.strip() or line.lstrip().startswith("#") or _HEADS.match(line):
+        line = line.strip()
+        if not line or line.startswith("#") or _HEADS.match(line):
             continue
         if found := _FATAL.match(line):
             words = f"the tool gave up here: `{found[2].strip()[:60]}`"
@@ -53,7 +69,8 @@ def _lines(text: str, builder: Builder) -> Iterator[tuple[int, str]]:
         if _LISTS.match(line):
             words = "this is a list of nodes (-l, -S, -H or -R), without links"
             raise fault(builder.file, number, words, "run `ibnetdiscover` without these options")
-        if _NOISE.match(line):
+        begun = begun or bool(known.match(line))
+        if not begun or _NOISE.match(line):
             builder.skip(line, number)
             continue
         yield number, line
@@ -70,15 +87,33 @@ def read_listing(text: str, file: str) -> AsBuilt:
         InputError: located, where a line cannot be read, a device appears twice, or the two ends of a link disagree.
     """
     builder = Builder(file, "ibnetdiscover")
-    for number, line in _lines(text, builder):
+    for number, line in _lines(text, builder, _FIRST):
         if found := _PORT.match(line):
             builder.port(int(found[1]), found[2], int(found[3]), number, link_rate(_behind(found[4])))
+            if (named := _NAME.search(found[4])) and found[2] not in builder.hints:
+                builder.hints[found[2]] = named[1].strip()
         elif found := _NODE.match(line):
-            kind = _KINDS.get(found[1], "host")
-            builder.device(found[3], (found[4] or "").strip() or found[3], kind, int(found[2]), number)
-        elif not _ATTRIBUTE.match(line.strip()) and not _BARE.match(line):
+            kind = _KINDS.get(found[1].lower(), "host")
+            builder.device(found[3], _described(found[4] or "") or found[3], kind, int(found[2]), number)
+        elif not _ATTRIBUTE.match(line) and not _BARE.match(line):
             raise fault(file, number, f"`{line.strip()[:50]}` is neither a device nor a port", _HOW)
     return builder.built()
+
+
+def _described(comment: str) -> str:
+    """Return the name of a device from what stands behind it; before quotes came, names had none."""
+    found = _NAME.match(comment)
+    return (found[1] if found else _LIDS.sub("", comment)).strip()
+
+
+def _names(text: str) -> tuple[str, str]:
+    """Return both names of a line of the ports report; empty where it has none."""
+    text = text.strip()
+    quote = "'" if len(text) > 1 and text[0] == text[-1] == "'" else ""
+    found = _BETWEEN[quote].search(text)
+    if found is None:
+        return "", ""
+    return text[len(quote) : found.start()].strip(), text[found.end() : len(text) - len(quote)].strip()
 
 
 def _behind(rest: str) -> str:
@@ -101,16 +136,17 @@ def read_report(text: str, file: str) -> AsBuilt:
     """
     builder = Builder(file, "ibnetdiscover -p")
     free = 0
-    for number, line in _lines(text, builder):
-        found = _REPORT.match(line.rstrip())
+    for number, line in _lines(text, builder, _REPORT):
+        found = _REPORT.match(line)
         if found is None:
             raise fault(file, number, f"`{line.strip()[:50]}` is no line of a ports report", _HOW)
-        kind, _, port, guid, width, speed, peer_kind, _, peer_port, peer, name, peer_name, alone = found.groups()
-        own = builder.found(guid, (name or alone or "").strip() or guid, _KINDS.get(kind, "host"), number)
+        kind, _, port, guid, width, speed, peer_kind, _, peer_port, peer, both, alone = found.groups()
+        name, peer_name = _names(both) if both is not None else ((alone or "").strip().strip("'").strip(), "")
+        own = builder.found(guid, name or guid, _KINDS.get(kind.lower(), "host"), number)
         if peer is None:
             free += 1
             continue
-        other = builder.found(peer, peer_name.strip() or peer, _KINDS.get(peer_kind, "host"), number)
+        other = builder.found(peer, peer_name or peer, _KINDS.get(peer_kind.lower(), "host"), number)
         builder.end(own, int(port), other, int(peer_port), number, link_rate(f"{width}{speed}"))
     if free:
         builder.remarks.append(f"{plural(free, 'port')} without a cable")

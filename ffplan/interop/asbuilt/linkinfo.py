@@ -8,7 +8,8 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.interop.asbuilt.model import PORTS, Builder, fault
+from ffplan.interop.asbuilt.builder import Builder
+from ffplan.interop.asbuilt.model import PORTS, fault
 from ffplan.interop.asbuilt.speeds import signalled
 
 if TYPE_CHECKING:

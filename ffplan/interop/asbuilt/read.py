@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from io import StringIO
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 LONGEST_LINE = 8_000
 """Longest line of a file that is no JSON or XML [1]."""
+_MARKED = re.compile(r"\{|\[\s*[\[{\]]|<[?!A-Za-z]")
+"""Start of JSON or XML; `[1]` starts a port, `[root@host]` a prompt, and `< ` a line of a comparison."""
 _WHOLE: tuple[tuple[Callable[[str], bool], Callable[[str, str], AsBuilt]], ...] = (
     (is_db_csv, read_db_csv),
     (is_linkinfo, read_linkinfo),
@@ -35,15 +38,30 @@ _WHOLE: tuple[tuple[Callable[[str], bool], Callable[[str, str], AsBuilt]], ...] 
 """Forms that tell of a whole fabric in one file, each with its reader."""
 
 
-def read_as_built(files: Sequence[tuple[str, str]]) -> AsBuilt:
+def read_as_built(files: Sequence[tuple[str, str]], *, partial: bool = False) -> AsBuilt:
     """Return a fabric as built.
 
     Args:
         files: name and content: one file of a whole fabric, or one of each device of an Ethernet fabric.
+        partial: whether a part of an output will do, which names devices that it does not describe.
+
+    Raises:
+        InputError: located, where a file cannot be read, several are not of single devices, or one is a part.
+    """
+    found = _read(files)
+    if found.undescribed and not partial:
+        key, line = found.undescribed[0]
+        raise fault(files[0][0], line, f"`{key}` is wired to, and described nowhere", "give the whole output")
+    return found
+
+
+def _read(files: Sequence[tuple[str, str]]) -> AsBuilt:
+    """Return a fabric as built, or the part of it that a file describes.
 
     Raises:
         InputError: located, where a file cannot be read, or several are not of single devices.
     """
+    files = [(name, content.removeprefix("\ufeff")) for name, content in files]
     first, text = files[0]
     if len(files) == 1 and not _of_device(text):
         _refuse_long_lines(text, first)
@@ -90,7 +108,7 @@ def _of_device(text: str) -> bool:
     head = text.lstrip()
     if is_lst(text):
         return False
-    return head.startswith(("{", "[", "<")) or is_dot(text) or '"lldp"' in text[:4000] or "lldpNeighbors" in text[:4000]
+    return bool(_MARKED.match(head)) or is_dot(text) or '"lldp"' in text[:4000] or "lldpNeighbors" in text[:4000]
 
 
 def _device_file(name: str, text: str) -> tuple[list[EthernetLink], list[EthernetDevice], set[str]]:

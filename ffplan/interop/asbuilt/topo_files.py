@@ -6,7 +6,8 @@ import re
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from ffplan.interop.asbuilt.model import Builder, fault, rows_of
+from ffplan.interop.asbuilt.builder import Builder
+from ffplan.interop.asbuilt.model import fault, rows_of
 from ffplan.interop.asbuilt.speeds import link_rate
 
 if TYPE_CHECKING:

@@ -143,6 +143,6 @@ def test_a_zone_of_a_dragonfly_has_its_routers() -> None:
 
 
 def test_what_no_reader_knows_is_refused_at_its_first_line() -> None:
-    for text in ('{"a": 1}', "\n\n[1]"):
+    for text in ('{"a": 1}', "\n\n[{}]"):
         with pytest.raises(InputError, match=r"^x:1:1: error: this is neither output of ibnetdiscover"):
             read_as_built([("x", text)])

@@ -1,0 +1,201 @@
+"""A fabric as built, put together as a file names its devices and ports."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.formatting import plural
+from ffplan.interop.asbuilt.model import PORTS, UNSAID, AsBuilt, BuiltDevice, fault, peer_of, renumbered
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Floats, Ints
+
+SHARP = re.compile(r"aggregation node", re.IGNORECASE)
+"""Description of the port of a switch that reduces in the network: no host."""
+_KINDS = {"S-": "switch", "R-": "router"}
+"""Kind of a device by how its GUID starts in outputs of `ibnetdiscover`."""
+
+
+def _reduces(device: BuiltDevice) -> bool:
+    """Return whether a device is the part of a switch that reduces, which tools list as an adapter."""
+    return device.kind == "host" and bool(SHARP.search(device.name))
+
+
+class Builder:
+    """Devices and ports as a file names them one after the other; ports are numbers, since a fabric has millions."""
+
+    def __init__(self, file: str, form: str) -> None:
+        self.file, self.form = file, form
+        self.ids: dict[str, int] = {}
+        """Number of each device by its key, described or only wired to."""
+        self.described: dict[int, BuiltDevice] = {}
+        self.names: set[str] = set()
+        self.shared: list[str] = []
+        """Descriptions that several devices have."""
+        self.rows = array("q")
+        """End, other end, line and lanes of every port line, one after the other."""
+        self.rates = array("d")
+        """Rate of every port line [Gb/s]."""
+        self.current = -1
+        self.taken: dict[int, int] = {}
+        """Line of every end that was listed."""
+        self.skipped = 0
+        self.first_skipped = ""
+        self.remarks: list[str] = []
+        self.hints: dict[str, str] = {}
+        """Name of a device by its key, as those that are wired to it have it."""
+
+    def number(self, key: str) -> int:
+        """Return the number of a device by its key."""
+        return self.ids.setdefault(key, len(self.ids))
+
+    def device(self, key: str, name: str, kind: str, ports: int, line: int, *, seen: bool = True) -> int:
+        """Add a device; the ports that follow are its.
+
+        Raises:
+            InputError: where it was described before.
+        """
+        number = self.number(key)
+        if number in self.described:
+            first = self.described[number].line
+            raise fault(self.file, line, f"`{key}` is described twice, first in line {first}", "keep one")
+        if name in self.names:  # such as the aggregation nodes of switches, which all have one description
+            self.shared.append(name)
+            name = f"{name} ({key})"
+        self.names.add(name)
+        self.described[number] = BuiltDevice(name=name, kind=kind, ports=ports, line=line, key=key, seen=seen)
+        self.current = number
+        return number
+
+    def found(self, key: str, name: str, kind: str, line: int, *, seen: bool = True) -> int:
+        """Return a device by its key; it is added where it is new."""
+        number = self.ids.get(key, -1)
+        if number in self.described:
+            return number
+        return self.device(key, name, kind, 0, line, seen=seen)
+
+    def port(self, own: int, key: str, peer: int, line: int, rate: tuple[int, float] = UNSAID) -> None:
+        """Add a port of the current device, and what it is wired to.
+
+        Raises:
+            InputError: where there is no device, no such port, or it was listed before.
+        """
+        if self.current < 0:
+            raise fault(self.file, line, "a port before any device", 'start with a line such as `Switch 40 "S-1"`')
+        device = self.described[self.current]
+        if device.ports and not 1 <= own <= device.ports:
+            words = f"port {own} of `{device.name}`, which has {device.ports}"
+            raise fault(self.file, line, words, "correct the port")
+        self.end(self.current, own, self.number(key), peer, line, rate)
+
+    def end(self, device: int, own: int, other: int, peer: int, line: int, rate: tuple[int, float] = UNSAID) -> None:
+        """Add an end of a link, with its lanes and its rate [Gb/s].
+
+        Raises:
+            InputError: where it was listed before, or a number is beyond the ports of any device.
+        """
+        for number in (own, peer):
+            if not 0 <= number < PORTS:
+                raise fault(self.file, line, f"port {number:.9g}", f"a port is below {PORTS:,}")
+        end = device * PORTS + own
+        if end in self.taken:
+            raise fault(self.file, line, f"port {own} of `{self.described[device].name}` is listed twice", "keep one")
+        self.taken[end] = line
+        self.rows.extend((end, other * PORTS + peer, line, rate[0]))
+        self.rates.append(rate[1])
+
+    def skip(self, text: str, line: int) -> None:
+        """Pass over a line that other programs wrote between."""
+        if not self.skipped:
+            self.first_skipped = f"line {line}: `{text.strip()[:60]}`"
+        self.skipped += 1
+
+    def built(self) -> AsBuilt:
+        """Return the fabric.
+
+        Raises:
+            InputError: where the two ends of a link disagree, or there is no device.
+        """
+        if not self.described:
+            instead = f"; {self.first_skipped} is none" if self.skipped else ""
+            raise fault(self.file, 1, f"no device is described{instead}", f"give {self.form} as it was written")
+        undescribed = self._undescribed()
+        remarks = list(self.remarks)
+        if self.skipped:
+            remarks.append(f"passed over {plural(self.skipped, 'line')} of other programs, first {self.first_skipped}")
+        devices = list(self.described.values())
+        place = np.full(len(self.ids), -1, np.int64)
+        place[list(self.described)] = np.arange(len(devices))
+        rows: Ints = np.frombuffer(self.rows, np.int64).reshape(-1, 4) if self.rows else np.zeros((0, 4), np.int64)
+        rates: Floats = np.frombuffer(self.rates, np.float64) if self.rates else np.zeros(0)
+        remarks += self._agree(rows, place)
+        rows, rates = self._without_reducing(rows, rates, remarks)
+        devices = [device for device in devices if not _reduces(device)]
+        place[list(self.described)] = np.cumsum([not _reduces(device) for device in self.described.values()]) - 1
+        ends: Ints = np.sort(renumbered(rows[:, :2], place), axis=1)
+        told = np.where(rates > 0, rates, np.inf)  # the lower of two rates; what one end alone says holds for both
+        order = np.lexsort((rows[:, 3] == 0, told, ends[:, 1], ends[:, 0]))
+        ends, rates, lanes = ends[order], rates[order], rows[order, 3]
+        first = np.ones(len(ends), bool)
+        first[1:] = (ends[1:] != ends[:-1]).any(axis=1)
+        return AsBuilt(
+            devices=devices,
+            ends=ends[first],
+            lanes=lanes[first],
+            gbit_s=rates[first],
+            form=self.form,
+            remarks=tuple(remarks),
+            undescribed=undescribed,
+            shared=tuple(name for name in dict.fromkeys(self.shared) if not SHARP.search(name)),
+        )
+
+    def _undescribed(self) -> tuple[tuple[str, int], ...]:
+        """Add the devices that others are wired to and the file does not describe; return them."""
+        missing = {key: number for key, number in self.ids.items() if number not in self.described}
+        if not missing:
+            return ()
+        rows: Ints = np.frombuffer(self.rows, np.int64).reshape(-1, 4).copy()
+        lines: dict[int, int] = {}
+        for other, line in zip((rows[:, 1] // PORTS).tolist(), rows[:, 2].tolist(), strict=True):
+            lines.setdefault(other, line)
+        for key, number in missing.items():
+            kind = _KINDS.get(key[:2], "host")
+            self.device(key, self.hints.get(key) or key, kind, 0, lines.get(number, 1), seen=False)
+        words = "is wired to and not described" if len(missing) == 1 else "are wired to and not described"
+        self.remarks.append(f"{plural(len(missing), 'device')} {words}: the file is a part of an output")
+        return tuple((key, lines.get(number, 1)) for key, number in missing.items())
+
+    def _without_reducing(self, rows: Ints, rates: Floats, remarks: list[str]) -> tuple[Ints, Floats]:
+        """Return the links without those of switches to their own aggregation nodes, and remark on these."""
+        numbers = [number for number, device in self.described.items() if _reduces(device)]
+        if not numbers:
+            return rows, rates
+        remarks.append(f"left out {plural(len(numbers), 'aggregation node')}: parts of switches that reduce, no hosts")
+        kept = ~np.isin(rows[:, :2] // PORTS, numbers).any(axis=1)
+        return rows[kept], rates[kept]
+
+    def _agree(self, rows: Ints, place: Ints) -> list[str]:
+        """Return a remark on links that stand at one end alone, where the other end is a device of the file.
+
+        Raises:
+            InputError: where an end names another port.
+        """
+        one, two, line = rows[:, 0], rows[:, 1], rows[:, 2]
+        back = peer_of(np.column_stack([one, two]), two)
+        wrong = np.flatnonzero((back >= 0) & (back != one))
+        if len(wrong):
+            at = int(wrong[0])
+            device, port = divmod(int(two[at]), PORTS)
+            message = f"port {port} of `{self.described[device].name}` names another port at its end"
+            remedy = "the two ends of a link must name each other"
+            raise fault(self.file, int(line[at]), message, remedy)
+        listed = np.array([device.seen for device in self.described.values()], bool)
+        alone = np.flatnonzero((back < 0) & listed[place[two // PORTS]])
+        if not len(alone):
+            return []
+        count = f"{len(alone)} links stand" if len(alone) > 1 else "a link stands"
+        return [f"{count} at one end alone, first in line {int(line[alone[0]])}"]

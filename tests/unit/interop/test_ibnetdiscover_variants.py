@@ -1,0 +1,154 @@
+"""Forms of `ibnetdiscover` over its generations, and what people keep around its output."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffplan.base.errors import InputError
+from ffplan.interop.asbuilt.read import read_as_built
+from tests.support import ffplan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ffplan.interop.asbuilt.model import AsBuilt
+
+LISTING = """\
+vendid=0x2c9
+devid=0xd2f2
+sysimgguid=0x100
+switchguid=0x100(100)
+Switch\t65 "S-0000000000000100"\t\t# "leaf-01:Quantum-2" enhanced port 0 lid 1 lmc 0
+[1]\t"H-0000000000000010"[1](10) \t\t# "node01 mlx5_0" lid 9 4xNDR
+[65]\t"H-0000000000000108"[1](108) \t\t# "Mellanox Technologies Aggregation Node" lid 3 4xHDR
+
+caguid=0x10
+Ca\t1 "H-0000000000000010"\t\t# "node01 mlx5_0"
+[1](10) \t"S-0000000000000100"[1]\t\t# lid 9 lmc 0 "leaf-01:Quantum-2" lid 1 4xNDR
+
+caguid=0x108
+Ca\t1 "H-0000000000000108"\t\t# "Mellanox Technologies Aggregation Node"
+[1](108) \t"S-0000000000000100"[65]\t\t# lid 3 lmc 0 "leaf-01:Quantum-2" lid 1 4xHDR
+"""
+REPORT = """\
+CA   131  1 0x24 4x QDR - SW   146 32 0xf4 ( 'node01 mlx4_0' - 'MF0;ib6:SX6036/U1' )
+SW   146 32 0xf4 4x QDR - CA   131  1 0x24 ( 'MF0;ib6:SX6036/U1' - 'node01 mlx4_0' )
+"""
+
+
+def read(text: str, *, partial: bool = False) -> AsBuilt:
+    return read_as_built([("x", text)], partial=partial)
+
+
+def names(built: AsBuilt) -> list[tuple[str, str]]:
+    return [(device.kind, device.name) for device in built.devices]
+
+
+@pytest.mark.parametrize(
+    ("text", "passed"),
+    [
+        (LISTING, 0),
+        ("\ufeff" + LISTING, 0),
+        (LISTING.replace("\n", "\r\n"), 0),
+        ("#\n# Topology file: generated on Mon\n#\n" + LISTING, 0),
+        ("Topology file: generated on Mon\nInitiated from node 0 port 1\n" + LISTING, 0),
+        ("[root@head ~]# ibnetdiscover\n" + LISTING + "[root@head ~]# \n", 2),
+        ("$ sudo ibnetdiscover\n" + LISTING, 1),
+        ("Last login: Mon\n\n" + LISTING, 1),
+        (f"```\n{LISTING}```\n", 2),
+        (LISTING.replace("\nCa", "\nibwarn: [3] _do_madrpc: recv failed\nWARNING: slow\nCa", 1), 2),
+        ("libibverbs: Warning: no userspace driver\n" + LISTING, 1),
+        ("\n".join(f"    {line}" for line in LISTING.splitlines()), 0),
+        (LISTING.replace("caguid=0x10\n", "rev=0x0\nlocal_port=1\ncaguid=0x10\n"), 0),
+        (LISTING.replace("[65]", "[2]\n[3]\t\t# down\n[65]", 1), 0),
+        (LISTING.replace("[1]\t", "[1][ext 1/2]\t", 1), 0),
+        (LISTING.replace("Ca\t", "HCA\t"), 0),
+        (f"Chassis 1 (guid 0x100)\nHostname: core\n\n# Spine Nodes\n{LISTING}\nNon-Chassis Nodes\n", 0),
+    ],
+)
+def test_text_around_a_listing_is_passed_over(text: str, passed: int) -> None:
+    built = read(text)
+    assert names(built) == [("switch", "leaf-01:Quantum-2"), ("host", "node01 mlx5_0")]
+    assert built.gbit_s.tolist() == [400.0]
+    said = [words for words in built.remarks if words.startswith("passed over")]
+    count = f"passed over {passed} line{'s' if passed > 1 else ''} of"
+    assert said[0].startswith(count) if passed else said == [], said
+
+
+def test_aggregation_nodes_of_switches_are_no_hosts() -> None:
+    """Every switch that reduces has one, at a port beyond its cages."""
+    built = read(LISTING)
+    assert len(built.ends) == 1
+    assert built.remarks == ("left out 1 aggregation node: parts of switches that reduce, no hosts",)
+    assert built.shared == ()
+
+
+@pytest.mark.parametrize(
+    ("comment", "name"),
+    [
+        ('"node "A" mlx5_0"', 'node "A" mlx5_0'),
+        ('"bob\'s # HCA"', "bob's # HCA"),
+        ('" HCA-1 "', "HCA-1"),
+        ('""', "H-0000000000000010"),
+        ("MT23108 InfiniHost lid 9 lmc 0", "MT23108 InfiniHost"),
+        ("ISR9024 enhanced port 0 lid 1 lmc 0", "ISR9024"),
+        ("ISR9024 base port 0 lid 1 lmc 0", "ISR9024"),
+        ("", "H-0000000000000010"),
+    ],
+)
+def test_names_with_quotes_and_without(comment: str, name: str) -> None:
+    built = read(LISTING.replace('0010"\t\t# "node01 mlx5_0"', f'0010"\t\t# {comment}'))
+    assert names(built)[1] == ("host", name)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("node - 1", "leaf - 2"), ("it's", "leaf"), ("", "leaf"), ("node", ""), ("a' b", "leaf"), ("  a  ", " b ")],
+)
+def test_names_of_a_report(first: str, second: str) -> None:
+    built = read(REPORT.replace("node01 mlx4_0", first).replace("MF0;ib6:SX6036/U1", second))
+    assert names(built) == [("host", first.strip() or "0x24"), ("switch", second.strip() or "0xf4")]
+
+
+@pytest.mark.parametrize("free", ["SW 146 22 0xf4 4x QDR 'b'", "SW 146 22 0xf4 4x QDR b", "SW 146 22 0xf4 4x QDR"])
+def test_free_ports_of_a_report(free: str) -> None:
+    built = read(f"[root@head ~]# ibnetdiscover -p\n{REPORT.replace('0x', '')}{free.replace('0x', '')}\n")
+    assert len(built.ends) == 1
+    assert "1 port without a cable" in built.remarks
+
+
+def test_a_part_of_an_output_will_do_for_an_import_alone(tmp_path: Path) -> None:
+    """The devices that are wired to have the name that their neighbours know."""
+    part = LISTING.partition("caguid=0x10\n")[0]
+    with pytest.raises(InputError, match=r"^x:6:1: error: `H-0000000000000010` is wired to, and described nowhere"):
+        read(part)
+    built = read(part, partial=True)
+    assert names(built) == [("switch", "leaf-01:Quantum-2"), ("host", "node01 mlx5_0")]
+    assert [device.seen for device in built.devices] == [True, False]
+    assert "2 devices are wired to and not described: the file is a part of an output" in built.remarks
+    alone = LISTING[LISTING.index("caguid=0x10\n") :].partition("caguid=0x108")[0]
+    assert ("switch", "leaf-01:Quantum-2") in names(read(alone, partial=True))
+    place = tmp_path / "part.txt"
+    place.write_text(part)
+    run = ffplan("import ibnetdiscover", str(place))
+    assert run.code == 0
+    assert "ffplan import: 2 devices are wired to and not described" in run.err
+    assert ffplan("audit superpod-h100-4su", str(place)).code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("all is well\n", "no device is described; line 1: `all is well` is none"),
+        ("< " + LISTING.replace("\n", "\n< "), "no device is described"),
+        (LISTING[:-60], "is neither a device nor a port"),
+        (LISTING + LISTING, "is described twice"),
+        (LISTING + "no such file\n", "`no such file` is neither a device nor a port"),
+        (LISTING.replace("ibpanic", "") + "ibpanic: [7] main: can't open\n", "the tool gave up here"),
+    ],
+)
+def test_what_is_no_whole_listing(text: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        read(text, partial=True)
