@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.loading import wired_design
+from ffplan.cli.loading import resolved_design, wired_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import write
 
@@ -255,16 +255,17 @@ def export(
     compute server. kubernetes: labels of nodes. netbox-*: CSV. containerlab, ptm: labs and link checks. astra-sim,
     simai, infragraph: simulators. docs/interop.md has a table.
     """
+    if share is not None and target is not Target.OPENSM_CONF:
+        raise UsageError(f"ffplan export: --share goes with --to {Target.OPENSM_CONF.value}")
+    if target is Target.OPENSM_CONF:  # the options are those of every fabric: the design is read, not wired
+        _whole(plane, zone, "the options are those of every subnet")
+        resolved_design(file, catalog)
+        write(_opensm_conf(share), output)
+        return
     wired = wired_design(file, catalog)
     for name, value, most in (("--plane", plane, wired.fabric.planes), ("--zone", zone, wired.fabric.zones)):
         if value is not None and value > most:
             raise UsageError(f"ffplan export: {name} {value}: the fabric has {most}")
-    if share is not None and target is not Target.OPENSM_CONF:
-        raise UsageError(f"ffplan export: --share goes with --to {Target.OPENSM_CONF.value}")
-    if target is Target.OPENSM_CONF:
-        _whole(plane, zone, "the options are those of every subnet")
-        write(_opensm_conf(share), output)
-        return
     if target in _WHOLE:
         from ffplan.interop.exported import Exported
 

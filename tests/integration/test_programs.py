@@ -15,8 +15,12 @@ from typing import Any
 
 import pytest
 
+from ffplan.fabric.sizing.striping import uneven
+from ffplan.interop.ibsim import subnet
+from ffplan.interop.opensm import bring_up
 from ffplan.interop.programs import find_library, running, wait_for
 from tests.support import ROOT, SMALL, ffplan, vary_design
+from tests.unit.fabric.test_striping import tiny
 
 pytestmark = pytest.mark.integration
 
@@ -110,6 +114,26 @@ def test_planes_are_subnets_of_their_own(tmp_path: Path) -> None:
         f"plane {number}" for number in (1, 2, 3, 4)
     ]
     assert found(report, "hosts") == ["192"] * 4
+
+
+@pytest.mark.parametrize(
+    ("count", "policy", "reason"),
+    [
+        (12, "minimal", "Different number of upward port groups"),
+        (16, "minimal", ""),
+        (12, "equal-stripe", ""),
+        (24, "equal-stripe", "Different number of"),
+    ],
+)
+def test_opensm_refuses_the_trees_that_we_call_uneven(count: int, policy: str, reason: str) -> None:
+    """A lone pod that is not full, cores that several spines share, and a last pod of fewer leaves."""
+    need("ibsim", "opensm")
+    wired = tiny(count, policy)
+    network = wired.fabric.network
+    seen = bring_up(network, wired.names, subnet(network, 0, 0), ("ftree", 60.0))
+    assert (seen.engine == "ftree") == (uneven(wired.plan) == "")
+    assert seen.reason.startswith(reason)
+    assert (seen.reason == "") == (reason == "")
 
 
 def test_opensm_takes_uneven_striping_where_its_roots_are_named(tmp_path: Path) -> None:

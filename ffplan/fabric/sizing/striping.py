@@ -31,20 +31,31 @@ class EvenChange:
 
 
 def uneven(plan: FabricPlan) -> str:
-    """Describe the uneven links of the three-tier trees of a fabric; an empty text where all are even."""
+    """Describe the uneven links of the three-tier trees of a fabric; an empty text where all are even.
+
+    OpenSM's ftree engine takes a tree unaided where all switches of a tier have as many neighbours above, and all but
+    leaves below, with as many links to each.
+    """
     return next((text for tree in plan.trees if (text := _uneven_tree(tree))), "") if plan.tiers == 3 else ""
 
 
 def _uneven_tree(tree: Tree) -> str:
+    """Describe the uneven links of a tree.
+
+    The links of full pods, or of a lone pod, are dealt to the cores in equal runs, spine after spine, of all pods in
+    turn. They are even where a spine has whole runs, of all pods alike, or a run has whole spines.
+    """
     assert tree.pod is not None
-    groups, up = tree.pod.spines, tree.pod.up * (tree.rule.uplinks // tree.pod.spines)
-    if tree.last_pod is not None:
-        if not tree.full_pods:
-            return ""
+    if tree.last_pod is not None and tree.full_pods:
         return f"the last pod has {plural(tree.last_pod.leaves, 'leaf', 'leaves')}, the others {tree.pod.leaves}"
-    if tree.core % groups or up % (tree.core // groups):
-        return f"the {up} uplinks of a spine cannot be dealt evenly over {tree.core / groups:g} cores"
-    return ""
+    pod, pods = tree.last_pod or tree.pod, max(1, tree.full_pods)
+    up = pod.up * (tree.rule.uplinks // pod.spines)
+    spine, (run, rest) = pods * up, divmod(pods * up * pod.spines, tree.core)
+    if not rest and (run % spine == 0 or (spine % run == 0 and run % pods == 0)):
+        return ""
+    if tree.core % pod.spines == 0:
+        return f"the {up} uplinks of a spine cannot be dealt evenly over {tree.core // pod.spines} cores"
+    return f"{tree.core} cores cannot be dealt evenly over the {pod.spines} spines of a pod"
 
 
 def _with(design: ResolvedDesign, **fields: object) -> ResolvedDesign:

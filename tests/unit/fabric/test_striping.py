@@ -7,11 +7,15 @@ even striping, 250 by port count.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from ffplan.api import designs as api
+from ffplan.catalog.store import Catalog
+from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric
 from ffplan.fabric.sizing.striping import (
     difference,
@@ -21,12 +25,16 @@ from ffplan.fabric.sizing.striping import (
     switches_by_policy,
     uneven,
 )
-from tests.support import assess_file, ffplan, vary_design
+from ffplan.inputs.document import parse_document
+from ffplan.studies.wired import wire_design
+from tests.support import SMALL, assess_file, ffplan, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ffplan.design.resolved import ResolvedDesign
+    from ffplan.fabric.wiring.network import Network
+    from ffplan.studies.wired import WiredDesign
 
 TOTALS = {"minimal": 1250, "per-rail-whole-pods": 1320, "equal-stripe": 1400}
 LINE = "  core_policy: per-rail-whole-pods  # 320 as in the paper; minimal gives 250, equal-stripe 400\n"
@@ -148,3 +156,71 @@ def test_where_no_change_evens_the_links_none_is_named(tmp_path: Path) -> None:
     assert even_change(design, plan) is None
     checked = ffplan("check", str(path))
     assert "uneven-striping" in checked.out
+
+
+TINY = """\
+name: tiny
+nodes:
+  - {{role: compute, server: hgx-h100-8nic, count: {count}, nics: 4}}
+fabric:
+  family: fat-tree
+  switch: tiny-16x400g
+  link: {{endpoint: 400g-dr4, inter_switch: 400g-dr4}}
+  tiers: 3
+  core_policy: {policy}
+{more}
+site: {{pue: 1.2}}
+"""
+
+
+def tiny(count: int, policy: str, more: str = "") -> WiredDesign:
+    """Return a small three-tier tree, wired."""
+    text = TINY.format(count=count, policy=policy, more=more)
+    return wire_design(resolve(parse_document(text.encode(), "tiny.yaml"), Catalog([str(SMALL / "parts")])))
+
+
+def ftree_takes(network: Network) -> bool:
+    """Return what OpenSM's ftree engine looks at: neighbours and links to each, up and down, alike within a tier.
+
+    The counts below leaves do not matter (fabric_validate_topology of OpenSM 3.3.23).
+    """
+    k, role = network.links, network.switches.role
+    between = k.tier > 0
+    ends = np.sort(np.column_stack([k.a[between], k.b[between]]), axis=1)
+    pairs, counts = np.unique(ends, axis=0, return_counts=True)
+    seen: dict[tuple[int, bool], set[int]] = {}
+    neighbours: dict[tuple[int, bool], Counter[int]] = {}
+    for (one, two), count in zip(pairs.tolist(), counts.tolist(), strict=True):
+        for own, other in ((one, two), (two, one)):
+            way = (int(role[own]), bool(role[other] > role[own]))
+            seen.setdefault(way, set()).add(count)
+            neighbours.setdefault(way, Counter())[own] += 1
+    return all(len(set(counter.values())) == 1 == len(seen[way]) for way, counter in neighbours.items())
+
+
+@pytest.mark.parametrize("policy", ["equal-stripe", "per-rail-whole-pods", "minimal"])
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",
+        "  core: {switch: tiny-24x400g}",
+        "  spine_oversubscription: 2",
+        "  spine: {switch: tiny-24x400g, per_pod: 8}",
+    ],
+)
+def test_uneven_trees_are_those_that_ftree_refuses(policy: str, more: str) -> None:
+    """A lone pod that is not full, cores that several spines share, whole pods, and a last pod of fewer leaves."""
+    told = []
+    for count in (3, 4, 6, 8, 10, 12, 14, 16, 24, 32, 33, 40, 48):
+        wired = tiny(count, policy, more)
+        told.append(not uneven(wired.plan))
+        assert told[-1] == ftree_takes(wired.fabric.network), count
+    assert set(told) == {True, False}
+
+
+def test_what_is_said_of_uneven_links() -> None:
+    assert uneven(tiny(12, "minimal").plan) == "3 cores cannot be dealt evenly over the 8 spines of a pod"
+    assert uneven(tiny(16, "minimal").plan) == ""  # four cores, each with the eight links of two spines
+    assert uneven(tiny(24, "minimal").plan) == "the last pod has 4 leaves, the others 8"
+    core = "  core: {switch: tiny-24x400g}"
+    assert "cores cannot be dealt evenly over the 8 spines of a pod" in uneven(tiny(32, "minimal", core).plan)
