@@ -39,6 +39,9 @@ class Target(StrEnum):
     NETBOX_DEVICES = "netbox-devices"
     NETBOX_INTERFACES = "netbox-interfaces"
     NETBOX_CABLES = "netbox-cables"
+    NAUTOBOT_DEVICES = "nautobot-devices"
+    NAUTOBOT_INTERFACES = "nautobot-interfaces"
+    NAUTOBOT_CABLES = "nautobot-cables"
     CONTAINERLAB = "containerlab"
     PTM = "ptm"
     ASTRA_SIM = "astra-sim"
@@ -175,6 +178,24 @@ def _netbox_cables(whole: Exported) -> Iterator[str]:
     return cables(whole)
 
 
+def _nautobot_devices(whole: Exported) -> Iterator[str]:
+    from ffplan.interop.nautobot import devices
+
+    return devices(whole)
+
+
+def _nautobot_interfaces(whole: Exported) -> Iterator[str]:
+    from ffplan.interop.nautobot import interfaces
+
+    return interfaces(whole)
+
+
+def _nautobot_cables(whole: Exported) -> Iterator[str]:
+    from ffplan.interop.nautobot import cables
+
+    return cables(whole)
+
+
 def _containerlab(whole: Exported) -> str:
     from ffplan.interop.labs import containerlab
 
@@ -213,6 +234,9 @@ _WHOLE: dict[Target, Callable[[Exported], str | Iterator[str]]] = {
     Target.NETBOX_DEVICES: _netbox_devices,
     Target.NETBOX_INTERFACES: _netbox_interfaces,
     Target.NETBOX_CABLES: _netbox_cables,
+    Target.NAUTOBOT_DEVICES: _nautobot_devices,
+    Target.NAUTOBOT_INTERFACES: _nautobot_interfaces,
+    Target.NAUTOBOT_CABLES: _nautobot_cables,
     Target.CONTAINERLAB: _containerlab,
     Target.PTM: _ptm,
     Target.ASTRA_SIM: _astra_sim,
@@ -252,8 +276,8 @@ def export(
     ibsim: netlist in the format of ibnetdiscover. opensm-qos, opensm-conf: lanes for job and storage. slurm, slurm-
     block, slurm-yaml: its topology files. graphml, dot: graphs. hosts: compute hosts in the order of ranks. svg:
     drawing. cables: list from port to port, with lengths where the design has a floor. nccl: topology XML of the
-    compute server. kubernetes: labels of nodes. netbox-*: CSV. containerlab, ptm: labs and link checks. astra-sim,
-    simai, infragraph: simulators. docs/interop.md has a table.
+    compute server. kubernetes: labels of nodes. netbox-*, nautobot-*: CSV. containerlab, ptm: labs and link checks.
+    astra-sim, simai, infragraph: simulators. docs/interop.md has a table.
     """
     if share is not None and target is not Target.OPENSM_CONF:
         raise UsageError(f"ffplan export: --share goes with --to {Target.OPENSM_CONF.value}")

@@ -2,57 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-from io import StringIO
-from itertools import chain
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ffplan.base.visible import plain_cell
-from ffplan.fabric.wiring.cabling import cables as cables_of
-from ffplan.fabric.wiring.cabling import first_of_cables
-from ffplan.fabric.wiring.network import ROLES
+from ffplan.interop.inventory import SITE, cables_listed, csv_rows, devices_of, interface_kinds, ports_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from ffplan.interop.exported import Exported
-
-SITE = "ffplan"
-"""Site of the devices; it must exist, or be replaced."""
-INFINIBAND = {100: "infiniband-edr", 200: "infiniband-hdr", 400: "infiniband-ndr", 800: "infiniband-xdr"}
-ETHERNET = {
-    10: "10gbase-x-sfpp",
-    25: "25gbase-x-sfp28",
-    100: "100gbase-x-qsfp28",
-    200: "200gbase-x-qsfp56",
-    400: "400gbase-x-osfp",
-    800: "800gbase-x-osfp",
-}
-"""Types of interfaces by their rate [Gb/s]; NetBox 4.6.8, dcim/choices.py."""
-CABLES = {"dac": "dac-passive", "aoc": "aoc", "optics": "smf"}
-"""Types of cables by medium."""
-
-
-def _rows(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> Iterator[str]:
-    """Yield lines of CSV."""
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    for row in chain((head,), rows):
-        writer.writerow([plain_cell(item) if isinstance(item, str) else item for item in row])
-        yield text.getvalue()
-        text.seek(0)
-        text.truncate()
-
-
-def _hosts(wired: Exported) -> Iterator[tuple[str, str, str, str]]:
-    """Yield name, role, maker and model of every node."""
-    groups = wired.design.groups
-    e = wired.fabric.network.endpoints
-    for name, ports in wired.names.hosts().items():
-        group = groups[int(e.group[ports[0]])]
-        yield name, group.group.role, group.server.vendor, group.server.name
 
 
 def devices(wired: Exported) -> Iterator[str]:
@@ -61,45 +18,8 @@ def devices(wired: Exported) -> Iterator[str]:
     Args:
         wired: the design.
     """
-    rows, role = list(_hosts(wired)), wired.fabric.network.switches.role.tolist()
-    models = [wired.design.switch_of(name) for name in ROLES]
-    for number, name in enumerate(wired.names.switches()):
-        rows.append((name, "switch", models[role[number]].vendor, models[role[number]].name))
     head = ("name", "role", "manufacturer", "device_type", "status", "site")
-    return _rows(head, ((name, role, maker, kind, "planned", SITE) for name, role, maker, kind in rows))
-
-
-def _links(wired: Exported) -> Iterator[tuple[tuple[str, str], tuple[str, str], int]]:
-    """Yield both ends of every link as device and interface, and its tier."""
-    k, first = wired.fabric.network.links, len(wired.fabric.network.switches)
-    switches, endpoints = wired.names.switches(), wired.names.endpoints()
-    printed = wired.names.printed
-
-    def end(device: int, port: int) -> tuple[str, str]:
-        return endpoints[device - first] if device >= first else (switches[device], printed.name(device, port))
-
-    columns = ("a", "a_port", "b", "b_port", "tier")
-    for a, p, b, q, tier in k.rows(np.arange(len(k)), *columns):
-        yield end(a, p), end(b, q), tier
-
-
-def _ports(wired: Exported) -> Iterator[tuple[str, str, int]]:
-    """Yield device, interface and rate [Gb/s] of every port with a link, by the names of devices, then of ports."""
-    network, names = wired.fabric.network, wired.names
-    k, first = network.links, len(network.switches)
-    ends, ports, rates = (np.concatenate(pair) for pair in ((k.a, k.b), (k.a_port, k.b_port), (k.gbyte_s, k.gbyte_s)))
-    order = np.argsort(ends, kind="stable")
-    start = np.searchsorted(ends, np.arange(first + len(network.endpoints) + 1), sorter=order).tolist()
-    devices = [(name, [number]) for number, name in enumerate(names.switches())]
-    devices += [(name, [first + end for end in ends]) for name, ends in names.hosts().items()]
-    for device, numbers in sorted(devices):
-        found = {}
-        for number in numbers:
-            own = order[start[number] : start[number + 1]]
-            for port, rate in zip(ports[own].tolist(), rates[own].tolist(), strict=True):
-                name = names.endpoint(number - first)[1] if number >= first else names.printed.name(number, port)
-                found[name] = round(8 * rate)
-        yield from ((device, name, rate) for name, rate in sorted(found.items()))
+    return csv_rows(head, ((d.name, d.role, d.maker, d.model, "planned", SITE) for d in devices_of(wired)))
 
 
 def interfaces(wired: Exported) -> Iterator[str]:
@@ -108,9 +28,8 @@ def interfaces(wired: Exported) -> Iterator[str]:
     Args:
         wired: the design.
     """
-    kinds = INFINIBAND if wired.design.switch.fabric == "infiniband" else ETHERNET
-    head = ("device", "name", "type", "speed")
-    return _rows(head, ((*end, kinds.get(rate, "other"), rate * 1_000_000) for *end, rate in _ports(wired)))
+    kinds, head = interface_kinds(wired), ("device", "name", "type", "speed")
+    return csv_rows(head, ((*end, kinds.get(rate, "other"), rate * 1_000_000) for *end, rate in ports_of(wired)))
 
 
 def cables(wired: Exported) -> Iterator[str]:
@@ -122,19 +41,14 @@ def cables(wired: Exported) -> Iterator[str]:
     Raises:
         InputError: where something does not fit its rack, or no cable reaches.
     """
-    design = wired.design
-    kinds = [design.endpoint_link.medium, design.inter_switch_link.medium]
-    placed = cables_of(design, wired.fabric) if design.spec.floor is not None else None
-    _, of_link = first_of_cables(design, wired.fabric)
     side = ("side_{}_device", "side_{}_type", "side_{}_name")
     head = (*(name.format(end) for end in "ab" for name in side), "type", "status", "label", "length", "length_unit")
 
     def rows() -> Iterator[tuple[object, ...]]:
-        for number, (one, two, tier) in enumerate(_links(wired)):
-            at = int(of_link[number])
-            medium = kinds[tier > 0] if placed is None else placed.types[int(placed.kind[at])].medium
-            length = ("", "") if placed is None else (f"{float(placed.length_m[at]):g}", "m")
-            ends = (one[0], "dcim.interface", one[1], two[0], "dcim.interface", two[1])
-            yield (*ends, CABLES[medium], "planned", f"C{at + 1}", *length)
+        for cable in cables_listed(wired):
+            (a, a_port), (b, b_port) = cable.ends
+            length = ("", "") if cable.length_m is None else (f"{cable.length_m:g}", "m")
+            ends = (a, "dcim.interface", a_port, b, "dcim.interface", b_port)
+            yield (*ends, cable.kind, "planned", cable.label, *length)
 
-    return _rows(head, rows())
+    return csv_rows(head, rows())

@@ -13,11 +13,11 @@ from ffplan.base.errors import InputError
 from ffplan.interop import drawing, graph, ibsim, matrix, xml_tree
 from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES, link_rate
 from ffplan.interop.audit.sides import designed
+from ffplan.interop.inventory import ETHERNET
 from ffplan.interop.job_log import read_jobs
 from ffplan.interop.logs.bandwidth import read_stream
 from ffplan.interop.logs.nccl_tests import CLOSE, WIDTHS, _halves
 from ffplan.interop.logs.read import read_log
-from ffplan.interop.netbox import ETHERNET
 from ffplan.interop.racks import RackKind, rack_drawing
 from ffplan.interop.topology.pcie import CODING
 from tests.support import wired

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from typing import Any
+from uuid import UUID
 
 import pytest
 import yaml
@@ -15,6 +16,7 @@ from ffplan.interop.asbuilt.read import read_as_built
 from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import designed
 from ffplan.interop.ibsim import subnet
+from ffplan.interop.nautobot import _length
 from tests.support import ffplan, wired
 
 RACKS, POD, ZONES, SPLIT = "gb200-nvl72-16", "superpod-h100-4su", "fire-flyer-2", "mi355x-pod"
@@ -34,9 +36,9 @@ def nodes(design: str) -> list[str]:
     return [name for name in own.names.hosts() if name.startswith("compute")]
 
 
-def rows(design: str, kind: str) -> list[dict[str, str]]:
-    """Return the rows of a CSV file for NetBox."""
-    return list(csv.DictReader(io.StringIO(text(design, f"netbox-{kind}"))))
+def rows(design: str, kind: str, program: str = "netbox") -> list[dict[str, str]]:
+    """Return the rows of a CSV file for NetBox, or another inventory."""
+    return list(csv.DictReader(io.StringIO(text(design, f"{program}-{kind}"))))
 
 
 def test_blocks_are_scale_up_domains() -> None:
@@ -114,6 +116,73 @@ def test_files_for_netbox(design: str) -> None:
     assert all(
         (float(row["length"]) > 0 and row["length_unit"] == "m") if floor else not row["length"] for row in cables
     )
+
+
+NETBOX = {
+    "devices": (
+        "name role manufacturer device_type status site",
+        "location rack position face tenant platform serial asset_tag airflow comments tags",
+    ),
+    "interfaces": ("device name type", "label enabled parent bridge lag speed duplex mtu mgmt_only description"),
+    "cables": (
+        "side_a_device side_a_type side_a_name side_b_device side_b_type side_b_name",
+        "type status tenant label color length length_unit description comments tags",
+    ),
+}
+"""Headings that an import needs, and others that it takes; NetBox 4.6.8, dcim/forms/bulk_import.py."""
+NAUTOBOT = {
+    "devices": "name role__name device_type__manufacturer__name device_type__model status__name location__name",
+    "interfaces": "id device__name name type status__name speed",
+    "cables": "termination_a_type termination_a_id termination_b_type termination_b_id type status__name label length "
+    "length_unit",
+}
+"""Headings by the serializers of Nautobot 3.2.7, dcim/api/serializers.py."""
+
+
+@pytest.mark.parametrize("kind", list(NETBOX))
+def test_headings_are_those_that_an_import_takes(kind: str) -> None:
+    """An unknown heading is an error to NetBox; Nautobot would pass over it."""
+    needed, others = (set(words.split()) for words in NETBOX[kind])
+    head = set(rows(POD, kind)[0])
+    assert needed <= head <= needed | others
+    assert list(rows(POD, kind, "nautobot")[0]) == NAUTOBOT[kind].split()
+
+
+@pytest.mark.parametrize("design", [POD, SPLIT])
+def test_files_for_nautobot_are_those_for_netbox(design: str) -> None:
+    """Cables name interfaces by their ids, which are the same in every export; lengths are whole numbers."""
+    theirs, ours = rows(design, "devices"), rows(design, "devices", "nautobot")
+    assert [(row["name"], row["role"], row["device_type"]) for row in theirs] == [
+        (row["name"], row["role__name"], row["device_type__model"]) for row in ours
+    ]
+    assert {row["status__name"] for row in ours} == {"Planned"}
+    theirs, ours = rows(design, "interfaces"), rows(design, "interfaces", "nautobot")
+    assert [(row["device"], row["name"], row["type"], row["speed"]) for row in theirs] == [
+        (row["device__name"], row["name"], row["type"], row["speed"]) for row in ours
+    ]
+    place = {row["id"]: (row["device__name"], row["name"]) for row in ours}
+    assert len(place) == len(ours)
+    assert all(str(UUID(own)) == own for own in place)
+    theirs, ours = rows(design, "cables"), rows(design, "cables", "nautobot")
+    assert len(theirs) == len(ours)
+    for his, own in zip(theirs, ours, strict=True):
+        for side in "ab":
+            assert place[own[f"termination_{side}_id"]] == (his[f"side_{side}_device"], his[f"side_{side}_name"])
+            assert own[f"termination_{side}_type"] == "dcim.interface"
+        assert (own["type"], own["label"]) == (his["type"], his["label"])
+        if his["length"]:
+            assert own["length_unit"] == "cm"
+            assert int(own["length"]) == pytest.approx(100 * float(his["length"]), abs=1)
+        else:
+            assert own["length"] == own["length_unit"] == ""
+
+
+@pytest.mark.parametrize(
+    ("metres", "length"),
+    [(None, ("", "")), (6.5, (650, "cm")), (0.001, (1, "cm")), (327.67, (32767, "cm")), (327.671, (328, "m"))],
+)
+def test_lengths_of_nautobot_are_small_whole_numbers(metres: float | None, length: tuple[object, str]) -> None:
+    assert _length(metres) == length
 
 
 def test_a_lab_of_containers() -> None:

@@ -13,10 +13,10 @@ from ffplan.interop import graph, labs, simulators
 from ffplan.interop.drawing import MOST_PODS, _node_words, _Pod, _pod_width, _rails, _shown, _switches
 from ffplan.interop.exported import Exported
 from ffplan.interop.ibsim import netlist, subnet
+from ffplan.interop.inventory import csv_rows
 from ffplan.interop.kubernetes import node_labels
 from ffplan.interop.labs import containerlab
 from ffplan.interop.matrix import _ways
-from ffplan.interop.netbox import _rows
 from ffplan.interop.slurm import TreeSwitch
 from ffplan.interop.slurm_blocks import Block, sizes
 from tests.unit.interop.test_programs_by_hand import small
@@ -144,8 +144,8 @@ def test_labels_of_older_names_end_at_the_third_tier() -> None:
 
 
 def test_rows_of_csv_have_no_formulas() -> None:
-    assert list(_rows(("a", "b"), [(1, "x,y"), (2.5, "")])) == ["a,b\n", '1,"x,y"\n', "2.5,\n"]
-    (_, row) = _rows(("a",), [("=1+1",)])
+    assert list(csv_rows(("a", "b"), [(1, "x,y"), (2.5, "")])) == ["a,b\n", '1,"x,y"\n', "2.5,\n"]
+    (_, row) = csv_rows(("a",), [("=1+1",)])
     assert not row.startswith("=")
 
 
