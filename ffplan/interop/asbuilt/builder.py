@@ -53,7 +53,9 @@ class Builder:
         """Return the number of a device by its key."""
         return self.ids.setdefault(key, len(self.ids))
 
-    def device(self, key: str, name: str, kind: str, ports: int, line: int, *, seen: bool = True) -> int:
+    def device(
+        self, key: str, name: str, kind: str, ports: int, line: int, *, seen: bool = True, chassis: str = ""
+    ) -> int:
         """Add a device; the ports that follow are its.
 
         Raises:
@@ -67,7 +69,9 @@ class Builder:
             self.shared.append(name)
             name = f"{name} ({key})"
         self.names.add(name)
-        self.described[number] = BuiltDevice(name=name, kind=kind, ports=ports, line=line, key=key, seen=seen)
+        self.described[number] = BuiltDevice(
+            name=name, kind=kind, ports=ports, line=line, key=key, seen=seen, chassis=chassis
+        )
         self.current = number
         return number
 

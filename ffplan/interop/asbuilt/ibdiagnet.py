@@ -112,7 +112,8 @@ def read_db_csv(text: str, file: str) -> AsBuilt:
     for line, row in tables.get("NODES", []):
         guid, title = row.get("NodeGUID", ""), row.get("NodeDesc", "").strip()
         kind = _NODE_KINDS.get(row.get("NodeType", ""), "host")
-        builder.device(guid.lower(), title or guid, kind, _whole(row, "NumPorts"), line)
+        system = row.get("SystemImageGUID", "").lower()
+        builder.device(guid.lower(), title or guid, kind, _whole(row, "NumPorts"), line, chassis=system)
     rates: dict[tuple[str, int], tuple[int, float]] = {}
     for _, row in tables.get("PORTS", []):
         lanes, speed = WIDTH_CODES.get(_whole(row, "LinkWidthActv"), 0), SPEED_CODES.get(_whole(row, "LinkSpeedActv"))

@@ -22,6 +22,7 @@ _PORT = re.compile(
 )
 _BARE = re.compile(r"^\[[0-9]{1,6}\]\s*+(?:\(.*\))?\s*+(?:#.*)?$")
 _NAME = re.compile(r'"(.*)"')
+_SYSTEM = re.compile(r"^sysimgguid=(\w+)(?:\s*#\s*(Chassis [0-9]+))?", re.IGNORECASE)
 _LIDS = re.compile(r"\s(?:(?:enhanced|base) )?port 0\s.*|\slid [0-9].*")
 """What stands behind an old name, which has no quotes."""
 _ATTRIBUTE = re.compile(r"^[a-z_]{1,20}=")
@@ -86,7 +87,7 @@ def read_listing(text: str, file: str) -> AsBuilt:
     Raises:
         InputError: located, where a line cannot be read, a device appears twice, or the two ends of a link disagree.
     """
-    builder = Builder(file, "ibnetdiscover")
+    builder, chassis = Builder(file, "ibnetdiscover"), ""
     for number, line in _lines(text, builder, _FIRST):
         if found := _PORT.match(line):
             builder.port(int(found[1]), found[2], int(found[3]), number, link_rate(_behind(found[4])))
@@ -94,7 +95,11 @@ def read_listing(text: str, file: str) -> AsBuilt:
                 builder.hints[found[2]] = named[1].strip()
         elif found := _NODE.match(line):
             kind = _KINDS.get(found[1].lower(), "host")
-            builder.device(found[3], _described(found[4] or "") or found[3], kind, int(found[2]), number)
+            name = _described(found[4] or "") or found[3]
+            builder.device(found[3], name, kind, int(found[2]), number, chassis=chassis)
+            chassis = ""
+        elif found := _SYSTEM.match(line):
+            chassis = (found[2] or found[1]).lower()
         elif not _ATTRIBUTE.match(line) and not _BARE.match(line):
             raise fault(file, number, f"`{line.strip()[:50]}` is neither a device nor a port", _HOW)
     return builder.built()

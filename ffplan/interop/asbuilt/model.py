@@ -40,6 +40,8 @@ class BuiltDevice:
     """What the file tells it by: its GUID, or its name."""
     seen: bool = True
     """True where the file lists the links of this device itself, and not from their other ends alone."""
+    chassis: str = ""
+    """What the cards of one chassis share: its number, or the GUID of the system; empty where the file does not say."""
 
 
 @record
