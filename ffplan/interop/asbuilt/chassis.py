@@ -59,7 +59,7 @@ def _numbered(cards: list[int], built: AsBuilt) -> tuple[dict[int, int], int]:
     Line cards follow one another; a port leads out where on most of them no link of it stays inside.
     """
     own = np.isin(built.ends // PORTS, cards)
-    both: Bools = own.all(axis=1)
+    both: Bools = np.logical_and(own[:, 0], own[:, 1])
     out, within = built.ends[own & ~both[:, None]], built.ends[both].ravel()
     lines = _lines(cards, out, within, built)
     inside = within[np.isin(within // PORTS, lines)] % PORTS
@@ -67,11 +67,9 @@ def _numbered(cards: list[int], built: AsBuilt) -> tuple[dict[int, int], int]:
     inner = np.bincount(inside, minlength=most + 1)
     used = set((out % PORTS).tolist())
     outer = [port for port in range(1, len(inner)) if port in used or 2 * inner[port] < len(lines)]
-    ports = {
-        card * PORTS + port: place * len(outer) + rank
-        for place, card in enumerate(lines)
-        for rank, port in enumerate(outer, start=1)
-    }
+    place = {card: at for at, card in enumerate(lines)}
+    rank = {port: at for at, port in enumerate(outer, start=1)}
+    ports = {end: place[end // PORTS] * len(outer) + rank[end % PORTS] for end in out.tolist()}
     return ports, len(lines) * len(outer)
 
 
@@ -81,17 +79,17 @@ def joined(built: AsBuilt) -> AsBuilt:
     Args:
         built: the fabric.
     """
-    chassis = cards_of(built)
+    numbered = {name: (cards, *_numbered(cards, built)) for name, cards in cards_of(built).items()}
+    chassis = {name: found for name, found in numbered.items() if found[2] < PORTS}
     if not chassis:
         return built
-    first = {card: cards[0] for cards in chassis.values() for card in cards}
+    first = {card: cards[0] for cards, _, _ in chassis.values() for card in cards}
     kept = [number for number in range(len(built.devices)) if first.get(number, number) == number]
     place = {number: at for at, number in enumerate(kept)}
     devices: list[BuiltDevice] = [built.devices[number] for number in kept]
     moved: dict[int, int] = {}
     remarks = []
-    for cards in chassis.values():
-        ports, count = _numbered(cards, built)
+    for cards, ports, count in chassis.values():
         at = place[cards[0]]
         name = _CARD.sub("", built.devices[cards[0]].name)
         devices[at] = replace(built.devices[cards[0]], name=name, ports=count)

@@ -96,6 +96,16 @@ def test_switches_that_share_a_system_but_no_link_stay_apart() -> None:
     assert cards_of(apart) == {}
 
 
+def test_ports_of_no_switch_join_nothing() -> None:
+    """Ten thousand ports on each of 128 cards are more than any switch has."""
+    text = chassis({1: "a"}, lines=128, spines=1, out=2)
+    far = text.replace("Switch 3 ", "Switch 99999 ").replace('[1] "H-a"', '[9999] "H-a"').replace("[1]\t", "[9999]")
+    far = far.replace('"S-a001"[1] # lid', '"S-a001"[9999] # lid')
+    built = read(far)
+    assert len(cards_of(built)) == 1
+    assert joined(built) is built
+
+
 def test_an_audit_of_a_director(tmp_path: Path) -> None:
     """96 nodes of eight NICs on a chassis of 800 ports: 60 cards; then two cables swapped."""
     (tmp_path / "director.yaml").write_text(DESIGN)
