@@ -13,7 +13,7 @@ from ffplan.interop.topology.excerpt import excerpt
 from ffplan.interop.topology.model import PciDevice, RootPortFound, ServerTopology
 from ffplan.interop.topology.pcie import link_of
 from ffplan.interop.topology.scale_up import links_of, structure
-from ffplan.interop.topology.slower import repeated, slow_links, slow_ports
+from ffplan.interop.topology.slower import partitions, repeated, slow_links, slow_ports
 from ffplan.interop.topology.sockets import NumaNode, grouped
 from ffplan.interop.xml_tree import fault, parse
 
@@ -230,7 +230,8 @@ def read_server(data: bytes, file: str) -> ServerTopology:
         raise _no_gpu(root, file)
     sockets, assumed = grouped(nodes)
     scale_up = structure(walk.links, [gpu.bus for gpu in gpus])
-    odd = [*walk.unreadable.words(), *scale_up.faults, *slow_links(gpus), *slow_ports(nics), *repeated(gpus)]
+    odd = [*walk.unreadable.words(), *scale_up.faults, *slow_links(gpus), *slow_ports(nics)]
+    odd += [*repeated(gpus), *partitions(gpus)]
     return ServerTopology(
         sockets=sockets,
         scale_up=scale_up,

@@ -1,4 +1,4 @@
-"""What is odd of the devices of a topology file: links below those of others, ports above their link, equal bus ids."""
+"""What is odd of the devices of a topology file: slower links than others, ports above their link, shared bus ids."""
 
 from __future__ import annotations
 
@@ -44,3 +44,15 @@ def repeated(gpus: Iterable[PciDevice]) -> list[str]:
     buses = [gpu.bus for gpu in gpus if gpu.bus]
     twice = sorted({bus for bus in buses if buses.count(bus) > 1})
     return [f"several GPUs have the bus id {', '.join(twice)}: their links cannot be told apart"] if twice else []
+
+
+def partitions(gpus: Iterable[PciDevice]) -> list[str]:
+    """Return a warning where GPUs are functions of fewer devices, as partitions of a GPU are (CPX, MIG)."""
+    buses = [gpu.bus for gpu in gpus if "." in gpu.bus]
+    whole = {bus.rpartition(".")[0] for bus in buses}
+    if len(set(buses)) == len(whole):
+        return []
+    return [
+        f"{plural(len(buses), 'GPU')} are functions of {plural(len(whole), 'device')}, as partitions of a GPU are: a "
+        "part of the catalogue is a whole GPU"
+    ]

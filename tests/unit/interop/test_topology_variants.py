@@ -191,6 +191,12 @@ def test_devices_outside_of_a_cpu_and_several_gpus_of_one_device() -> None:
     found = read(parts)
     assert (len(found.sockets), len(found.gpus)) == (1, 2)
     assert any(f"several GPUs have the bus id {bus(1)}" in words for words in found.warnings)
+    split = "".join(f'<pci busid="0000:0{n}:00.{f}"><gpu dev="{2 * n + f}"/></pci>' for n in (1, 2) for f in (0, 1))
+    found = read(f"<cpu>{split}</cpu>")
+    assert len(found.gpus) == 4
+    assert found.warnings == (
+        "4 GPUs are functions of 2 devices, as partitions of a GPU are: a part of the catalogue is a whole GPU",
+    )
 
 
 def test_ports_without_a_card_are_as_many_nics_as_guids() -> None:
