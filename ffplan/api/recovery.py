@@ -24,15 +24,15 @@ def _job(given: Design, parts: Catalog, model: str | None, gpus: int | None, com
     """Return the job: of a model, or the design's workload; None where there is neither.
 
     Raises:
-        UsageError: where the model is no transformer, or the job too large.
+        UsageError: where goodput is asked of a model that is no transformer, or the job is too large.
     """
     from ffplan.catalog.models import Model
-    from ffplan.studies.goodput import JobError, goodput_job
+    from ffplan.studies.job_asked import JobError, goodput_job
 
     if model is not None:
         part_of(parts, Model, model, f"{command}: model")
     try:
-        return goodput_job(given.resolved, parts, model, gpus)
+        return goodput_job(given.resolved, parts, model, gpus, images=command == "storage")
     except JobError as error:
         raise UsageError(f"{command}: {error.field} {error}") from None
 
@@ -71,9 +71,11 @@ def storage(
 
     Args:
         design: what `load` takes.
-        model: catalogue id of a transformer; the design's workload, or no job, if omitted.
+        model: catalogue id of a transformer or of a convolutional network; the design's workload, or no job, if
+            omitted.
         gpus: accelerators of the job [1]; the most that it can span if omitted.
-        images: images a second that jobs read, each a file of its own [1/s].
+        images: images a second that all jobs read, each a file of its own; those of a convolutional network if
+            omitted [1/s].
 
     Raises:
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.

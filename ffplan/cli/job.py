@@ -33,7 +33,7 @@ JobGpusOption = Annotated[
 
 
 def job_asked(
-    command: str, design: ResolvedDesign, parts: Catalog, model: str | None, gpus: int | None
+    command: str, design: ResolvedDesign, parts: Catalog, model: str | None, gpus: int | None, *, images: bool = False
 ) -> GoodputJob | None:
     """Return the job with its fastest plan; None where there is none.
 
@@ -43,13 +43,14 @@ def job_asked(
         parts: its catalogue.
         model: catalogue id of the model; None for the design's workload.
         gpus: accelerators [1].
+        images: whether the command takes convolutional networks.
 
     Raises:
         UsageError: where the model is none, or the job too large.
     """
     from ffplan.catalog.models import Model
     from ffplan.catalog.named import part_of
-    from ffplan.studies.goodput import JobError, goodput_job
+    from ffplan.studies.job_asked import JobError, goodput_job
 
     work = design.workload
     if model is None and work is None:
@@ -61,7 +62,7 @@ def job_asked(
     progress = Progress(f"searching plans of {name}")
     progress.step(0, 1)
     try:
-        return goodput_job(design, parts, model, gpus)
+        return goodput_job(design, parts, model, gpus, images=images)
     except JobError as error:
         option = f"--{error.field} " if error.field else ""
         raise UsageError(f"ffplan {command}: {option}{error}") from None

@@ -20,7 +20,13 @@ def storage(
     gpus: JobGpusOption = None,
     images: Annotated[
         float | None,
-        typer.Option("--images", metavar="RATE", min=1, max=1e12, help="Images a second that jobs read, a file each."),
+        typer.Option(
+            "--images",
+            metavar="RATE",
+            min=1,
+            max=1e12,
+            help="Images a second that all jobs read, a file each; those of a convolutional --model if omitted.",
+        ),
     ] = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
@@ -31,8 +37,9 @@ def storage(
     from ffplan.studies.storage import NoStorageError, study_storage
 
     design, parts = resolved_design(file, catalog)
+    asked = job_asked("storage", design, parts, model, gpus, images=True)
     try:
-        report = study_storage(design, parts, job_asked("storage", design, parts, model, gpus), images)
+        report = study_storage(design, parts, asked, images)
     except NoStorageError as error:
         raise UsageError(f"ffplan storage: {error}; add a group with `role: storage`") from None
     emit(storage_document(report), form, output)

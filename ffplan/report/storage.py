@@ -8,7 +8,7 @@ from ffplan.base.formatting import number, percent, span
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks, recalled
 
 if TYPE_CHECKING:
-    from ffplan.results.storage import BurstReport, StorageReport, StorageTerm
+    from ffplan.results.storage import BurstReport, ImageReport, StorageReport, StorageTerm
 
 PIB, GIB = 2.0**50, 2.0**30
 
@@ -64,6 +64,26 @@ def _kept(b: BurstReport) -> str:
     return f"{text}; {number(b.kept_wanted)} kept take {number(b.kept_bytes / 1e12, 3)} TB, {share} of it"
 
 
+def _image_job(found: ImageReport) -> list[tuple[str, str]]:
+    """Return what a convolutional network reads."""
+    job = found.job
+    if job is None:
+        return []
+    low, high = (job.gbyte_s * end / found.image_bytes for end in (found.image_bytes_low, found.image_bytes_high))
+    ends = f"{number(found.image_bytes_low / 1e3, 3)} to {number(found.image_bytes_high / 1e3, 3)} kB"
+    return [
+        ("a step", f"{job.batch:,} images in {span(job.step_s)}, {number(job.step_bytes / 1e9, 3)} GB"),
+        (
+            "the job reads",
+            f"{_rate(job.gbyte_s)}, {number(low, 3)} to {number(high, 3)} for {ends}; {_rate(job.node_gbyte_s)} a node",
+        ),
+        (
+            "it can read",
+            f"{_rate(job.reach_gbyte_s)} by {job.binds}: {100 * job.reach_share:.2g} % of it is taken",
+        ),
+    ]
+
+
 def _files(r: StorageReport) -> list[Block]:
     """Return images and metadata servers."""
     found, own = r.images, r.metadata
@@ -72,8 +92,9 @@ def _files(r: StorageReport) -> list[Block]:
         each = f"{found.most_s:,.0f} a second of {number(found.image_bytes / 1e3, 3)} kB"
         lines.append(("images", f"{each}, {found.most_accelerator_s:,.0f} an accelerator"))
         if found.asked_s is not None and found.gbyte_s is not None and found.share is not None:
-            text = f"{number(found.asked_s)} a second read {_rate(found.gbyte_s)}, {percent(found.share)} of storage"
-            lines.append(("asked", text))
+            text = f"{found.asked_s:,.0f} a second read {_rate(found.gbyte_s)}, {100 * found.share:.2g} % of storage"
+            lines.append(("asked" if found.job is None else "taken", text))
+        lines += _image_job(found)
     planned = "none planned" if own.planned is None else f"{own.planned:,} management nodes planned"
     if own.opens_s:
         planned += f"; {own.opens_s:,.0f} files a second to open"
@@ -94,7 +115,7 @@ def _burst(r: StorageReport) -> list[Block]:
         ("checkpoint", f"{number(b.bytes / 1e12, 3)} TB of {b.model} on {b.gpus:,} accelerators"),
         ("saved in", f"{span(b.save_s)}, bound by {b.binds}; read in {span(b.load_s)}"),
         (
-            "a node writes",
+            "a node writes" if b.writers > 1 else "one node writes",
             f"{_rate(b.node_gbyte_s)}: {percent(b.nic_share)} of its NICs, "
             f"{100 * b.mean_nic_share:.2g} % over all time",
         ),

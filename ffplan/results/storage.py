@@ -87,8 +87,11 @@ class BurstReport:
     """What these take, without their copies [byte]; null as above."""
     kept_share: float | None
     """That over the usable capacity [1]; null as above."""
+    writers: int
+    """Nodes that write it: all of the job, or one where all ranks have the same state."""
     opens_s: float
-    """Files opened a second while a checkpoint is saved, one for each accelerator [1/s]."""
+    """Files opened a second while a checkpoint is saved: one for each accelerator, or one in all where one node writes
+    it [1/s]."""
 
 
 @record
@@ -108,21 +111,61 @@ class ReadReport:
 
 
 @record
+class ImageJob:
+    """What training a convolutional network reads."""
+
+    model: str
+    """Catalogue id of the model."""
+    gpus: int
+    """Accelerators of the job."""
+    micro_batch: int
+    """Images of a rank in a micro-batch: the largest power of two that fits into device memory."""
+    batch: int
+    """Images of a step over all ranks."""
+    step_s: float
+    """Time of a step, with its images there [s]."""
+    step_bytes: float
+    """Bytes that a step reads [byte]."""
+    images_s: float
+    """Images a second that it takes [1/s]."""
+    gbyte_s: float
+    """What these read [GB/s]."""
+    node_gbyte_s: float
+    """The same of one node [GB/s]."""
+    reach_gbyte_s: float
+    """What the job can read: of storage in its zones, through the NICs of its nodes [GB/s]."""
+    binds: str
+    """What binds that."""
+    reach_share: float
+    """What it reads over what it can read [1]."""
+    fed: float
+    """Part of the images a second that reading leaves [1]; 1 where storage keeps up."""
+
+
+@record
 class ImageReport:
     """Images of a data set, each a file of its own."""
 
     image_bytes: float
     """Bytes of an image [byte]."""
+    image_bytes_low: float
+    """Lower end of it [byte]."""
+    image_bytes_high: float
+    """Upper end of it [byte]."""
+    source: str
+    """Where it is from."""
     most_s: float
     """Images a second that the read rate of storage allows [1/s]."""
     most_accelerator_s: float
     """The same for an accelerator [1/s]."""
     asked_s: float | None
-    """Images a second that were asked for; null where none were."""
+    """Images a second that were asked for, or those of the job; null where there are none [1/s]."""
     gbyte_s: float | None
     """What these read [GB/s]; null as above."""
     share: float | None
     """Of what storage reads [1]; null as above."""
+    job: ImageJob | None
+    """What a convolutional network reads; null of other jobs."""
 
 
 @record

@@ -36,8 +36,6 @@ from ffplan.studies.goodput_parts import (
     size_rows,
 )
 from ffplan.studies.goodput_words import goodput_assumptions, goodput_headline
-from ffplan.studies.job_layout import most_gpus
-from ffplan.studies.workload import workload_gpus, workload_report
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
@@ -108,60 +106,6 @@ class GoodputStudy:
     basis: GoodputBasis
     job: JobCase
     inputs: tuple[Input, ...]
-
-
-class JobError(Exception):
-    """A job that cannot be asked for."""
-
-    def __init__(self, message: str, field: str = "") -> None:
-        """Name what is wrong.
-
-        Args:
-            message: what is wrong, for people.
-            field: what of the job, `model` or `gpus`; empty of neither.
-        """
-        super().__init__(message)
-        self.field = field
-
-
-def goodput_job(design: ResolvedDesign, catalog: Catalog, model: str | None, gpus: int | None) -> GoodputJob | None:
-    """Return a job with its fastest plan, or without where it cannot be timed; None where there is none.
-
-    Args:
-        design: the design.
-        catalog: its parts.
-        model: catalogue id of a transformer; None for the design's workload.
-        gpus: accelerators [1]; the workload's, or the most that a job can span, if None.
-
-    Raises:
-        InputError: where the workload's plan contradicts itself, or it is too large.
-        JobError: where the model is no transformer, or the job too large.
-        KeyError: where there is no such model.
-    """
-    from ffplan.catalog.models import Model
-    from ffplan.design.workload_schema import Workload
-    from ffplan.training.accelerator_rates import UncalibratedError
-    from ffplan.training.constraints import RefusedError
-
-    work = design.workload
-    if model is not None:
-        work = Workload.model_construct(model=model, tokens=None, batch=None, gpus=gpus, plan=None, search=False)
-    if work is None:
-        return None
-    part = catalog.entry(work.model).part
-    if not isinstance(part, Model) or part.transformer is None:
-        raise JobError(f"{work.model}: it is no transformer; a checkpoint is sized for transformers", "model")
-    most = most_gpus(design)
-    if not most:
-        raise JobError(f"`{design.spec.name}` has no accelerators")
-    if gpus is not None and not 0 < gpus <= most:
-        raise JobError(f"{gpus:,}: one job can span {most:,} of this design", "gpus")
-    work = work.model_copy(update={"gpus": gpus or work.gpus})
-    count = workload_gpus(design, work)
-    try:
-        return GoodputJob(part, count, workload_report(design, catalog, work), None)
-    except (RefusedError, UncalibratedError) as error:
-        return GoodputJob(part, count, None, str(error))
 
 
 def study_goodput(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob, money: Asked) -> GoodputStudy:

@@ -20,6 +20,7 @@ from ffplan.results.training import TrainReport
 from ffplan.studies.goodput_basis import GoodputBasis, goodput_basis, spares_of
 from ffplan.studies.job_layout import node_of
 from ffplan.studies.reliability_inputs import reliability_inputs
+from ffplan.training.conv_layers import gradient_bytes
 from ffplan.training.model_flops import parameters
 from ffplan.training.model_shape import shape_of
 
@@ -48,8 +49,9 @@ class GoodputJob:
 
 
 def model_parameters(model: Model) -> float:
-    """Return the parameters of a model; of a transformer by its shape [1]."""
-    assert model.transformer is not None
+    """Return the parameters of a model, by its shape or its layers [1]."""
+    if model.transformer is None:
+        return gradient_bytes(model.convolutions, 1.0)
     return float(parameters(shape_of(model.transformer)))
 
 
@@ -165,10 +167,17 @@ class JobRecovery:
     outcome: JobOutcome
 
 
-def recovery(basis: GoodputBasis, job: JobCase) -> JobRecovery:
-    """Return a job at its likely inputs."""
+def recovery(basis: GoodputBasis, job: JobCase, state: float | None = None) -> JobRecovery:
+    """Return a job at its likely inputs.
+
+    Args:
+        basis: the design with its hazards.
+        job: the job.
+        state: size of a checkpoint for each parameter, in place of the profile's, which is of transformers [byte].
+    """
     inputs = job_inputs(basis, int(job.gpus))
-    return JobRecovery(basis, job, inputs, job_outcome(job, likely(inputs)))
+    values = likely(inputs) if state is None else {**likely(inputs), "checkpoint_bytes": state}
+    return JobRecovery(basis, job, inputs, job_outcome(job, values))
 
 
 def job_recovery(design: ResolvedDesign, catalog: Catalog, gpus: int, parameters: float, replica: int) -> JobRecovery:

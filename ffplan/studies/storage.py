@@ -16,9 +16,10 @@ from ffplan.studies.design_assumptions import announced, recalled_figures
 from ffplan.studies.design_info import design_info
 from ffplan.studies.files_read import files_read
 from ffplan.studies.goodput_basis import goodput_basis
-from ffplan.studies.goodput_job import job_on, model_parameters, recovery
 from ffplan.studies.goodput_summary import expected_terms, service_efficiency, storage_summary
 from ffplan.studies.storage_basis import stood_in
+from ffplan.studies.storage_burst import checkpoint_burst
+from ffplan.studies.storage_files import file_assumptions, image_report, image_words, metadata_report
 from ffplan.training.memory import kv_bytes
 from ffplan.training.model_shape import shape_of
 
@@ -31,13 +32,9 @@ if TYPE_CHECKING:
     from ffplan.studies.goodput_job import GoodputJob
     from ffplan.studies.storage_basis import StorageBasis
 
-DAY = 86_400.0
-YEAR_DAYS = 365.0
 PIB = 2.0**50
 SENDERS = (1, 2, 4, 8, 16, 32, 64)
 """Servers that one client reads from, in the table of incast [1]."""
-LANE = 0.5
-"""Part of a NIC that each of two virtual lanes of equal weight has while both want it [1]."""
 
 
 class NoStorageError(Exception):
@@ -82,84 +79,6 @@ def incast_rows(requests: GrantedRequests, client: float, sender: float) -> tupl
     )
 
 
-def _burst(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJob) -> out.BurstReport:
-    found = recovery(basis, job_on(basis, asked.gpus, model_parameters(asked.model)))
-    job, one = found.job, found.outcome
-    size, save = float(one.checkpoint_bytes), float(one.persist_s)
-    interval = float(one.interval_s)
-    each = size / job.nodes / save / 1e9
-    share = each / storage.client_gbyte_s
-    lane = min(share, LANE)  # with equal weights storage takes no more than half of a NIC that allreduce wants
-    daily = size * storage.copies * DAY / (interval + float(one.save_s))
-    server = storage.groups[0].server
-    assert isinstance(server, StorageServer)
-    endurance, kept = server.drives.endurance, kept_checkpoints(basis)
-    life = endurance.value * storage.drives / daily / YEAR_DAYS if endurance else None
-    return out.BurstReport(
-        model=asked.model.id,
-        gpus=asked.gpus,
-        bytes=size,
-        save_s=save,
-        load_s=float(one.load_s),
-        binds=one.persist_binds,
-        interval_s=interval,
-        node_gbyte_s=each,
-        nic_share=share,
-        mean_nic_share=share * min(1.0, save / (interval + float(one.save_s))),
-        beside_allreduce_s=save * share / lane if storage.planned else None,
-        allreduce_left=1 - lane if storage.planned else None,
-        written_per_day=daily,
-        drive_life_years=life,
-        kept=storage.usable_bytes / size,
-        kept_wanted=kept,
-        kept_bytes=None if kept is None else kept * size,
-        kept_share=None if kept is None else kept * size / storage.usable_bytes,
-        opens_s=asked.gpus / save,
-    )
-
-
-def kept_checkpoints(basis: GoodputBasis) -> float | None:
-    """Return the checkpoints that storage keeps at a time [1]; None where nothing says it.
-
-    Args:
-        basis: the design with its hazards.
-    """
-    hazards = basis.hazards
-    found = hazards.section.checkpoints_kept or hazards.profile.checkpoints_kept
-    return None if found is None else float(found.value)
-
-
-def _images(basis: GoodputBasis, read: float, asked: float | None) -> out.ImageReport | None:
-    """Return what storage feeds of images at a read rate [GB/s]; None where their size is not known."""
-    figure = basis.hazards.section.image_bytes or basis.hazards.profile.image_bytes
-    if figure is None or not figure.value:
-        return None
-    size = float(figure.value)
-    wanted = None if asked is None else asked * size / 1e9
-    return out.ImageReport(
-        image_bytes=size,
-        most_s=read * 1e9 / size,
-        most_accelerator_s=read * 1e9 / size / max(basis.design.accelerators, 1),
-        asked_s=asked,
-        gbyte_s=wanted,
-        share=None if wanted is None else wanted / read,
-    )
-
-
-def _metadata(basis: GoodputBasis, images: float | None, burst: out.BurstReport | None) -> out.MetadataReport:
-    """Return what metadata servers have to open, where every image and every rank's part of a checkpoint is a file."""
-    planned = sum(group.group.count for group in basis.design.groups if group.group.role == "management")
-    opens = (images or 0.0) + (burst.opens_s if burst else 0.0)
-    figure = basis.hazards.section.metadata_opens
-    each = float(figure.value) if figure is not None and figure.value else None
-    return out.MetadataReport(
-        planned=planned or None,
-        opens_s=opens,
-        each_s=each,
-        needed=None if each is None else max(1, int(np.ceil(opens / each))),
-    )
-
-
 def _reads(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJob, read: float) -> out.ReadReport | None:
     if asked.report is None or asked.model.transformer is None:
         return None
@@ -201,7 +120,8 @@ def study_storage(
     read, write = expected_terms(storage.read, efficiency), expected_terms(storage.write, efficiency)
     nodes, zones = design.compute.group.count, design.spec.fabric.zones
     client = storage.client_gbyte_s * efficiency
-    burst = _burst(basis, storage, asked) if asked is not None and asked.model.transformer is not None else None
+    burst = checkpoint_burst(basis, storage, asked) if asked is not None else None
+    pictures = image_report(basis, summary.read_gbyte_s, asked, images)
     part = 1.0 if zones == 1 or design.side_by_side or not storage.planned else 1.0 / zones
     zone = expected_terms(storage.read, efficiency * part)[0].gbyte_s
     first = storage.groups[0]
@@ -212,7 +132,7 @@ def study_storage(
         tool=ToolInfo("ffplan", __version__),
         design=design_info(design),
         catalog=files_read(catalog),
-        headline=_headline(summary, burst, nodes, client),
+        headline=(*_headline(summary, burst, nodes, client), *image_words(pictures)),
         storage=summary,
         server=tuple(dict.fromkeys(group.server.id for group in storage.groups)),
         drives=storage.drives,
@@ -233,12 +153,19 @@ def study_storage(
         incast=incast_rows(basis.hazards.profile.requests, storage.client_gbyte_s, sender),
         burst=burst,
         reads=_reads(basis, storage, asked, summary.read_gbyte_s) if asked is not None else None,
-        images=_images(basis, summary.read_gbyte_s, images),
-        metadata=_metadata(basis, images, burst),
+        images=pictures,
+        metadata=metadata_report(basis, pictures, burst),
         metadata_servers=management or None,
-        assumptions=(*_assumptions(basis, storage, efficiency), *announced(catalog)),
+        assumptions=(*_assumptions(basis, storage, efficiency, pictures), *_untimed(asked), *announced(catalog)),
         unverified=recalled_figures(catalog),
     )
+
+
+def _untimed(asked: GoodputJob | None) -> tuple[str, ...]:
+    """Return why a job's reads are left out, in a sentence."""
+    if asked is None or asked.untimed is None:
+        return ()
+    return (f"What `{asked.model.id}` reads is left out, since it could not be timed: {asked.untimed}.",)
 
 
 def _headline(found: StorageSummary, burst: out.BurstReport | None, nodes: int, client: float) -> tuple[str, ...]:
@@ -255,9 +182,10 @@ def _headline(found: StorageSummary, burst: out.BurstReport | None, nodes: int, 
     if total < found.read_gbyte_s:
         lines.append(f"The {nodes:,} compute nodes together read no more than {number(total, 3)} GB/s.")
     if burst is not None:
+        whose = "each node's" if burst.writers > 1 else "one node's"
         lines.append(
             f"A checkpoint of {burst.model}, {number(burst.bytes / 1e12, 3)} TB, is saved in "
-            f"{span(burst.save_s)} and takes {percent(burst.nic_share)} of each node's NICs meanwhile."
+            f"{span(burst.save_s)} and takes {percent(burst.nic_share)} of {whose} NICs meanwhile."
         )
         if burst.kept_share is not None and burst.kept_share > 1 and burst.kept_wanted is not None:
             lines.append(
@@ -267,7 +195,9 @@ def _headline(found: StorageSummary, burst: out.BurstReport | None, nodes: int, 
     return tuple(lines)
 
 
-def _assumptions(basis: GoodputBasis, storage: StorageBasis, efficiency: float) -> tuple[str, ...]:
+def _assumptions(
+    basis: GoodputBasis, storage: StorageBasis, efficiency: float, images: out.ImageReport | None
+) -> tuple[str, ...]:
     asked = basis.hazards.profile.requests
     window, gap = number(float(asked.window.value)), number(float(asked.gap.value) * 1e6)
     transfer = data_size(float(asked.transfer.value))
@@ -278,11 +208,7 @@ def _assumptions(basis: GoodputBasis, storage: StorageBasis, efficiency: float) 
         "without grants, servers send first in, first out, to clients at random.",
         "Storage and allreduce have virtual lanes of equal weight where they share the fabric.",
     ]
-    if basis.hazards.section.metadata_opens is None:
-        found.append(
-            "How many files a second a metadata server opens is not published: `reliability.metadata_opens` states it. "
-            "Every image and each accelerator's part of a checkpoint is taken to be a file; packed data opens fewer."
-        )
+    found += file_assumptions(basis, images)
     found += stood_in(storage)
     if any(not isinstance(group.server, StorageServer) or group.server.drives.read is None for group in storage.groups):
         found.append("The rate of the drives is unknown: NICs alone bound it.")

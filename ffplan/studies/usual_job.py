@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import log2
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
 from ffplan.cost.account import RunJob
+from ffplan.design.training import PlanFields
 from ffplan.results.training import TrainReport
 from ffplan.studies.cluster import cluster_of
+from ffplan.studies.conv_rows import conv_run
 from ffplan.studies.job_layout import most_gpus
 from ffplan.studies.plan_search import search
 from ffplan.studies.train import train
 from ffplan.studies.train_remedies import TOKENS
-from ffplan.studies.train_setup import TrainRequest
+from ffplan.studies.train_setup import TrainRequest, cluster_for, software_for
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.constraints import RefusedError
+from ffplan.training.conv_step import conv_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +27,6 @@ if TYPE_CHECKING:
     from ffplan.catalog.models import Model
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.design.training import PlanFields
     from ffplan.training.group_collectives import Cluster
 
 
@@ -78,6 +82,29 @@ def job_report(
     if searching:
         return search(design, catalog, asked, 1, gains=gains)
     return train(design, catalog, asked, gains=gains)
+
+
+def image_job(design: ResolvedDesign, catalog: Catalog, model: Model, gpus: int) -> TrainReport:
+    """Return a convolutional network with the largest power of two of images a rank that fits.
+
+    Args:
+        design: the design.
+        catalog: its parts.
+        model: the network.
+        gpus: accelerators that the job holds [1].
+
+    Raises:
+        RefusedError: where no image fits, or the accelerators cannot run it.
+        UncalibratedError: where they have no training constants.
+    """
+    asked = TrainRequest(model=model, plan=PlanFields(), gpus=(gpus,))
+    part, limit, system = cluster_for(design, catalog, asked)
+    run = conv_run(model, asked.plan, part, system, software_for(design, catalog, part, asked.plan))
+    fixed, first = (sum(float(size) for size in conv_memory(run, images).values()) for images in (0.0, 1.0))
+    micro = 2 ** int(log2(max((limit - fixed) / (first - fixed), 1.0)))
+    plan = asked.plan.model_copy(update={"micro_batch": micro})
+    plan.model_fields_set.add("micro_batch")
+    return train(design, catalog, replace(asked, plan=plan, system=system), gains=False)
 
 
 @record

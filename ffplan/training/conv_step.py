@@ -51,6 +51,8 @@ BESIDE = {"gradients", "parameters"}
 """Overlaps that a plan may name; there are no parameters to gather."""
 WEIGHT, MOMENTUM = 4.0, 4.0
 """Bytes of a weight and of its momentum; GEMMs at 16 bits also need a copy of 2 bytes."""
+STATE_BYTES = WEIGHT + MOMENTUM
+"""Bytes of a parameter in a checkpoint: its weight and its momentum [byte]."""
 KERNELS = 3
 """GEMMs of a convolution: one forward, two backward."""
 

@@ -45,7 +45,7 @@ def check(examined: Examined) -> Iterator[Finding]:
 
 def _held(examined: Examined, found: JobRecovery) -> Iterator[Finding]:
     """Find storage without room for the checkpoints that are kept."""
-    from ffplan.studies.storage import kept_checkpoints
+    from ffplan.studies.storage_burst import kept_checkpoints
 
     storage, wanted = found.basis.storage, kept_checkpoints(found.basis)
     room = storage.usable_bytes / float(found.outcome.checkpoint_bytes) if storage is not None else 0.0

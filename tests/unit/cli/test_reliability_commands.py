@@ -215,7 +215,7 @@ def test_checkpoints_in_memory_are_simulated_and_agree() -> None:
     [
         (("fire-flyer-2",), "no job: name --model"),
         (("fire-flyer-2", "-m", "llama-13b", "-g", "20000"), "one job can span 10,000"),
-        (("fire-flyer-2", "-m", "resnet-50"), "sized for transformers"),
+        (("fire-flyer-2", "-m", "resnet-50"), "no transformer, and this counts tokens; `ffplan storage` takes"),
         (("fire-flyer-2", "-m", "llama-13b", "--interval", "soon"), "--interval"),
         (("fire-flyer-2", "-m", "llama-13b", "--restart", "standbye"), "did you mean `standby`"),
         (("fire-flyer-2", "-m", "llama-13b", "--days", "9"), "with --simulate only"),
@@ -281,6 +281,52 @@ def test_images_metadata_and_checkpoints_that_are_kept(tmp_path: Path) -> None:
     assert "1,000,000 are kept" in rules["storage-below-checkpoint"]
     bare = report("storage", "fire-flyer-2")
     assert (bare["burst"], bare["images"]["asked_s"], bare["metadata"]["opens_s"]) == (None, None, 0)
+
+
+def test_a_convolutional_network_reads_its_images() -> None:
+    """512 accelerators of ResNet-50: images a second of `train` times 110 kB, through 64 NICs of 25 GB/s at 88.9 %."""
+    network = ("fire-flyer-2", "-m", "resnet-50", "-g", "512")
+    found = report("storage", *network)
+    images, burst = found["images"], found["burst"]
+    job = images["job"]
+    micro = job["micro_batch"]
+    timed = report("train", *network, "--micro-batch", str(micro))["rows"][0]
+    assert ffplan("train", *network, "--micro-batch", str(2 * micro)).code == 1  # the largest that fits
+    assert job["images_s"] == images["asked_s"] == pytest.approx(timed["tokens_s"])
+    assert (job["batch"], job["step_s"]) == (512 * micro, pytest.approx(timed["step_s"]))
+    assert job["step_bytes"] == job["batch"] * 110_000
+    assert job["gbyte_s"] == images["gbyte_s"] == pytest.approx(timed["tokens_s"] * 110e3 / 1e9)
+    assert job["node_gbyte_s"] == pytest.approx(job["gbyte_s"] / 64)
+    assert (job["reach_gbyte_s"], job["binds"]) == (pytest.approx(64 * 25 * 0.889), "NICs of the nodes")
+    assert (job["reach_share"], job["fed"]) == (pytest.approx(job["gbyte_s"] / job["reach_gbyte_s"]), 1.0)
+    assert (images["image_bytes_low"], images["image_bytes_high"]) == (50_000, 600_000)
+    assert "ImageNet" in images["source"]
+    assert burst["bytes"] == pytest.approx(8 * 25.557e6, rel=1e-4)  # FP32 weights and momentum, one copy of all
+    assert (burst["writers"], burst["save_s"]) == (1, pytest.approx(burst["bytes"] / (25 * 0.889e9)))
+    assert burst["load_s"] == pytest.approx(64 * burst["bytes"] / (job["reach_gbyte_s"] * 1e9))
+    assert found["metadata"]["opens_s"] == pytest.approx(job["images_s"] + 1 / burst["save_s"])
+    assert found["reads"] is None  # of text
+    whole = report("storage", "fire-flyer-2", "-m", "resnet-50", "--images", "5e7")["images"]
+    assert whole["asked_s"] == 5e7
+    assert whole["job"]["binds"] == "NICs of the servers"
+
+
+def test_images_that_storage_cannot_feed_slow_the_steps(tmp_path: Path) -> None:
+    from tests.support import ROOT
+
+    text = (ROOT / "designs" / "mi355x-pod.yaml").read_text()
+    stated = tmp_path / "stated.yaml"
+    stated.write_text(f"{text}\nreliability: {{image_bytes: 600000, metadata_opens: 1000000}}\n")
+    small, large = (report("storage", name, "-m", "resnet-50") for name in ("mi355x-pod", str(stated)))
+    plain, job = small["images"]["job"], large["images"]["job"]
+    assert plain["fed"] == 1.0
+    assert job["gbyte_s"] == pytest.approx(plain["gbyte_s"] * 600 / 110)
+    assert job["fed"] == pytest.approx(job["reach_gbyte_s"] / job["gbyte_s"])
+    assert any("wait for their images" in words for words in large["headline"])
+    bound = 110 / plain["reach_share"]
+    assert any(f"Images above {bound:.0f} kB" in words for words in small["headline"])
+    assert large["metadata"]["needed"] == -(-large["metadata"]["opens_s"] // 1e6)
+    assert any("of the design" in words for words in large["assumptions"])
 
 
 def test_storage_that_stands_for_what_a_design_does_not_plan() -> None:
