@@ -12,7 +12,15 @@ from ffplan.base.elementary import log2
 from ffplan.base.formatting import percent, plural, span
 from ffplan.base.record import record
 from ffplan.catalog.reliability import JobMix
-from ffplan.reliability.scheduler import ClusterRules, JobTable, Shared, drawn_jobs, share_cluster
+from ffplan.reliability.scheduler import (
+    ClusterRules,
+    JobDraw,
+    JobTable,
+    Shared,
+    drawn_jobs,
+    share_cluster,
+    with_running,
+)
 from ffplan.reliability.simulate import mean_interval
 from ffplan.results import utilization as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
@@ -92,15 +100,13 @@ def job_table(design: ResolvedDesign, asked: UtilizationRequest, seed: int) -> J
     mix = asked.mix
     assert mix is not None
     seconds = asked.days * DAY
-    most = largest_job(design)
-    return drawn_jobs(
+    jobs = JobDraw(
         run=(float(mix.run_mean.value), float(mix.run_median.value), float(mix.run_max.value)),
         gpus=(float(mix.gpus_mean.value), float(mix.gpus_median.value), float(mix.gpus_max.value)),
-        most_gpus=most,
-        work_gpu_s=asked.load * design.accelerators * seconds,
-        seconds=seconds,
-        seed=seed,
+        most_gpus=largest_job(design),
     )
+    arriving = drawn_jobs(jobs, work_gpu_s=asked.load * design.accelerators * seconds, seconds=seconds, seed=seed)
+    return with_running(arriving, jobs, gpus=min(asked.load, 1.0) * design.accelerators, seed=seed)
 
 
 def largest_job(design: ResolvedDesign) -> int:
@@ -200,8 +206,9 @@ def study_utilization(
             raise
         stopped = True
     rows = tuple(_policy(policy, zones if zoned else 1, runs, asked.days) for (policy, zoned), runs in found.items())
-    within = first.arrival_s < seconds
-    offered = float((first.run_s * first.gpus)[within].sum()) / (design.accelerators * seconds)
+    work = (first.run_s * first.gpus)[first.running :]
+    within = first.arrival_s[first.running :] < seconds
+    offered = float(work[within].sum()) / (design.accelerators * seconds)
     report = out.UtilizationReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
@@ -252,7 +259,7 @@ def _assumptions(design: ResolvedDesign, asked: UtilizationRequest, zones: int) 
     if asked.mix is not None:
         found.append(
             f"Sizes and run times are lognormal with mean and median of `{asked.name}`; sizes are powers of two, "
-            "arrivals random."
+            "arrivals random. The cluster is full of running jobs at first, as far as the load fills it."
         )
     if zones > 1:
         joined = design.spec.fabric.inter_zone is not None

@@ -7,8 +7,17 @@ from math import factorial
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from ffplan.reliability.scheduler import ClusterRules, JobTable, drawn_jobs, lognormal_of, share_cluster
+from ffplan.reliability.scheduler import (
+    ClusterRules,
+    JobDraw,
+    JobTable,
+    drawn_jobs,
+    lognormal_of,
+    share_cluster,
+    with_running,
+)
 
 RULES = ClusterRules(
     zones=(4, 4), gpus_per_node=8, spanning=1, policy="fifo", quantum_s=100.0, save_s=10.0, load_s=20.0
@@ -29,12 +38,37 @@ def test_lognormal_parameters_of_the_traces() -> None:
 
 
 def test_drawn_jobs_bring_the_work() -> None:
-    found = drawn_jobs(
-        run=(1260, 124, 625740), gpus=(26.77, 1, 1024), most_gpus=1000, work_gpu_s=1e9, seconds=1000.0, seed=3
-    )
+    jobs = JobDraw(run=(1260, 124, 625740), gpus=(26.77, 1, 1024), most_gpus=1000)
+    found = drawn_jobs(jobs, work_gpu_s=1e9, seconds=1000.0, seed=3)
     assert float((found.run_s * found.gpus).sum()) == pytest.approx(1e9, rel=0.7)
     assert found.gpus.max() <= 512  # the largest power of two below 1,000
     assert (np.diff(found.arrival_s) >= 0).all()
+
+
+def test_a_cluster_is_as_full_at_first_as_it_stays() -> None:
+    """Jobs of 10 hours in the mean, watched for one: half of the work arrives, and half of the cluster is at work."""
+    jobs = JobDraw(run=(36_000, 18_000, 360_000), gpus=(1, 1, 1), most_gpus=1)
+    rules = replace(RULES, zones=(500,), policy="fifo")
+    full, empty, left = [], [], []
+    for seed in range(4):
+        arriving = drawn_jobs(jobs, work_gpu_s=0.5 * 4_000 * 3_600, seconds=3_600.0, seed=seed)
+        table = with_running(arriving, jobs, gpus=2_000.0, seed=seed)
+        assert (table.running, len(table.gpus)) == (2_000, 2_000 + len(arriving.gpus))
+        full.append(share_cluster(rules, table, 3_600.0, 0.0).utilisation)
+        empty.append(share_cluster(rules, arriving, 3_600.0, 0.0).utilisation)
+        left.append(table.run_s[: table.running].mean())
+    assert np.mean(full) == pytest.approx(0.5, abs=0.01)
+    assert np.mean(empty) < 0.05
+    # what is left of a job that is found at a random time: E[T^2] / (2 E[T]), of a lognormal cut at 100 hours
+    mu, sigma = lognormal_of(36_000, 18_000)
+
+    def moment(power: int) -> float:
+        at = (np.log(360_000) - mu) / sigma
+        below = np.exp(power * mu + (power * sigma) ** 2 / 2) * norm.cdf(at - power * sigma)
+        return float(below + 360_000.0**power * norm.sf(at))
+
+    assert moment(1) == pytest.approx(34_875, rel=1e-3)
+    assert np.mean(left) == pytest.approx(moment(2) / (2 * moment(1)), rel=0.05)
 
 
 def test_a_gang_keeps_to_a_zone_where_it_fits_and_one_may_span() -> None:
