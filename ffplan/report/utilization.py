@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 def _part(found: MeanInterval) -> str:
     if found.low is None or found.high is None:
         return f"{100 * found.mean:.2f}"
-    return f"{100 * found.mean:.2f} ± {100 * (found.high - found.mean):.2f}"
+    half = max(found.high - found.mean, found.mean - found.low)  # one end may be cut at 0 or 100 %
+    return f"{100 * found.mean:.2f} ± {100 * half:.2f}"
 
 
 def _body(r: UtilizationReport) -> Body:

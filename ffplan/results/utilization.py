@@ -53,6 +53,8 @@ class PolicyRow:
     """Mean wait of jobs that started [s]."""
     preemptions_per_day: float
     """Jobs that had to leave [1/day]."""
+    zone_cost: MeanInterval | None
+    """Utilisation of one pool less that of zones, on the same jobs [1]; null of one pool."""
     waiting: float
     """Jobs that wait at the end, in the mean [1]."""
     waits: tuple[WaitRow, ...]

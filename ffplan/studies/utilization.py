@@ -131,9 +131,19 @@ def expected_seconds(design: ResolvedDesign, asked: UtilizationRequest) -> float
     return (JOB_S * len(table.gpus) * len(asked.policies) + LOOK_S * looks) * asked.runs * zonings
 
 
-def _interval(values: list[float]) -> out.MeanInterval:
+def _interval(values: list[float], least: float = 0.0, most: float = 1.0) -> out.MeanInterval:
+    """Return a mean with its interval, as far as the values can lie."""
     mean, _, half = mean_interval(values)
-    return out.MeanInterval(mean, None, None) if len(values) < 2 else out.MeanInterval(mean, mean - half, mean + half)
+    if len(values) < 2:
+        return out.MeanInterval(mean, None, None)
+    return out.MeanInterval(mean, max(least, mean - half), min(most, mean + half))
+
+
+def _zone_cost(zoned: list[Shared], pool: list[Shared]) -> out.MeanInterval | None:
+    """Return what zones cost of utilisation; both have the same jobs, so that runs are set against each other."""
+    if not pool:
+        return None
+    return _interval([one.utilisation - own.utilisation for own, one in zip(zoned, pool, strict=False)], least=-1.0)
 
 
 def _waits(runs: list[Shared]) -> tuple[out.WaitRow, ...]:
@@ -157,14 +167,15 @@ def _waits(runs: list[Shared]) -> tuple[out.WaitRow, ...]:
     return tuple(rows)
 
 
-def _policy(policy: str, zones: int, runs: list[Shared], days: float) -> out.PolicyRow:
+def _policy(policy: str, zones: int, runs: list[Shared], pool: list[Shared], days: float) -> out.PolicyRow:
     return out.PolicyRow(
         policy=policy,
         zones=zones,
         utilisation=_interval([run.utilisation for run in runs]),
         occupied=_interval([run.occupied for run in runs]),
         fragmentation=_interval([run.fragmentation for run in runs]),
-        wait_s=_interval([float(run.wait_s.mean()) if len(run.wait_s) else 0.0 for run in runs]),
+        wait_s=_interval([float(run.wait_s.mean()) if len(run.wait_s) else 0.0 for run in runs], most=float("inf")),
+        zone_cost=_zone_cost(runs, pool) if zones > 1 else None,
         preemptions_per_day=sum(run.preemptions for run in runs) / len(runs) / days,
         waiting=sum(run.unfinished for run in runs) / len(runs),
         waits=_waits(runs),
@@ -205,7 +216,10 @@ def study_utilization(
         if not all(found.values()):
             raise
         stopped = True
-    rows = tuple(_policy(policy, zones if zoned else 1, runs, asked.days) for (policy, zoned), runs in found.items())
+    rows = tuple(
+        _policy(policy, zones if zoned else 1, runs, found.get((policy, False), []), asked.days)
+        for (policy, zoned), runs in found.items()
+    )
     work = (first.run_s * first.gpus)[first.running :]
     within = first.arrival_s[first.running :] < seconds
     offered = float(work[within].sum()) / (design.accelerators * seconds)
@@ -238,10 +252,10 @@ def _headline(report: out.UtilizationReport) -> tuple[str, ...]:
         f"{100 * first.utilisation.mean:.1f} % of its accelerators at work; a job waits {span(first.wait_s.mean)} in "
         "the mean."
     ]
-    pool = next((row for row in report.utilization if row.policy == first.policy and row.zones == 1), None)
-    if pool is not None and first.zones > 1:
-        lost = pool.utilisation.mean - first.utilisation.mean
-        lines.append(f"Keeping to {first.zones} zones costs {100 * lost:.2f} points of utilisation.")
+    if first.zone_cost is not None:
+        cost = first.zone_cost
+        ends = "" if cost.low is None or cost.high is None else f" ({100 * cost.low:.2f} to {100 * cost.high:.2f})"
+        lines.append(f"Keeping to {first.zones} zones costs {100 * cost.mean:.2f}{ends} points of utilisation.")
     best = max((row for row in report.utilization if row.zones == first.zones), key=lambda row: row.utilisation.mean)
     if best is not first:
         lines.append(f"{best.policy} would keep {100 * best.utilisation.mean:.1f} %.")

@@ -389,7 +389,18 @@ def test_utilization_with_time_sharing_and_zones() -> None:
     for row in rows.values():
         assert row["utilisation"]["mean"] <= row["occupied"]["mean"] + 1e-9 <= 1 + 1e-9
         assert row["occupied"]["mean"] + row["fragmentation"]["mean"] <= 1 + 1e-9
-        assert row["utilisation"]["low"] <= row["utilisation"]["mean"] <= row["utilisation"]["high"]
+        assert 0 <= row["utilisation"]["low"] <= row["utilisation"]["mean"] <= row["utilisation"]["high"] <= 1
+        assert (row["zone_cost"] is None) == (row["zones"] == 1)
+    # the Fire-Flyer paper claims 99 % of its time-sharing, without a trace
+    assert rows["time-sharing", 1]["occupied"]["mean"] == pytest.approx(0.99, abs=0.01)
+    assert shared["occupied"]["mean"] == pytest.approx(0.985, abs=0.01)
+    assert plain["occupied"]["mean"] < 0.95
+    cost = shared["zone_cost"]
+    assert cost["mean"] == pytest.approx(
+        rows["time-sharing", 1]["utilisation"]["mean"] - shared["utilisation"]["mean"], abs=1e-12
+    )
+    width = cost["high"] - cost["low"]
+    assert width < shared["utilisation"]["high"] - shared["utilisation"]["low"]  # of the same jobs
     assert found["offered"] == pytest.approx(1.1, rel=0.05)
 
 
