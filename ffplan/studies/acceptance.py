@@ -33,6 +33,12 @@ OPERATIONS = ("allreduce", "all-gather", "reduce-scatter", "all-to-all")
 PRECISIONS = ("tf32", "fp16", "bf16", "fp8")
 
 
+RECALLED = (
+    "The summary of `ibdiagnet2.log` is read in its recalled form, since no published log has it: see that every stage "
+    "is among the values."
+)
+
+
 TESTS = {"nccl": "nccl-tests", "rccl": "rccl-tests"}
 """Benchmarks of collectives by library."""
 
@@ -284,6 +290,7 @@ def study_acceptance(
             "A value above a peak or a line rate is in doubt: it was measured wrongly, or of another part.",
             "STREAM counts the triad with streaming stores; without them it prints three quarters of the traffic.",
             *(_gaps(design.compute.accelerator) if design.compute.accelerator else ()),
+            *([RECALLED] if ERRORS in seen else []),
             "Collectives have the fabric for themselves, with ranks in the order of leaves.",
             *announced(catalog),
         ),

@@ -137,6 +137,9 @@ def read_ibdiagnet_lst(text: str, file: str) -> list[Measured]:
 _SUMMARY = re.compile(r"^(?:-[A-Z]-)?[ \t]*Stage[ \t]+Warnings[ \t]+Errors[ \t]+Comment[ \t]*$", re.MULTILINE)
 _STAGE = re.compile(r"^(?:-[A-Z]-)?[ \t]*(\S[^\t]{0,79}?)(?:[ ]{2,}|\t+)([0-9]{1,9})[ \t]+([0-9]{1,9})(?:[ \t]|$)")
 
+_UNCOUNTED = re.compile(r"^(?:-[A-Z]-)?[ \t]*(\S[^\t]{0,79}?)(?:[ ]{2,}|\t+)(\S{1,12})[ \t]+(\S{1,12})(?:[ \t]|$)")
+"""A row whose counts are words, such as `NA` of a stage that did not run."""
+
 
 def is_ibdiagnet_log(text: str) -> bool:
     """Return whether a text has the summary of `ibdiagnet2.log`."""
@@ -144,7 +147,10 @@ def is_ibdiagnet_log(text: str) -> bool:
 
 
 def read_ibdiagnet_log(text: str, file: str) -> list[Measured]:
-    """Return the errors of every stage in the summary of `ibdiagnet2.log` [1]; warnings put a stage in doubt.
+    """Return the errors of every stage in the summary of `ibdiagnet2.log` [1].
+
+    Warnings put a stage in doubt, and so does a stage without counts: it did not run. The form of the table is recalled:
+    no published log has it.
 
     Args:
         text: the log.
@@ -158,20 +164,30 @@ def read_ibdiagnet_log(text: str, file: str) -> list[Measured]:
     first = text.count("\n", 0, head.end()) + 1
     rows: list[Measured] = []
     for line, words in enumerate(text.splitlines()[first:], first + 1):
-        found = _STAGE.match(words)
-        if found is None:
-            if rows:
-                break
-            continue
-        warnings, errors = int(found[2]), int(found[3])
-        doubt = f"{warnings:,} warning{'' if warnings == 1 else 's'}" if warnings else ""
-        row = Measured(
-            check="ibdiagnet-errors", value=float(errors), host=stem(file), part=found[1].strip(), file=file, line=line
-        )
-        rows.append(replace(row, doubt=doubt))
+        row = _stage(words, file, line)
+        if row is not None:
+            rows.append(row)
+        elif rows:
+            break
     if not rows:
         refuse(file, first, "the summary has no stage", "give the log as ibdiagnet wrote it")
     return rows
+
+
+def _stage(words: str, file: str, line: int) -> Measured | None:
+    """Return a row of the summary; None of a line that is none."""
+    found = _STAGE.match(words)
+    if found is not None:
+        warnings, errors = int(found[2]), int(found[3])
+        doubt = f"{warnings:,} warning{'' if warnings == 1 else 's'}" if warnings else ""
+    elif (found := _UNCOUNTED.match(words)) is not None:
+        errors, doubt = 0, f"no count of its errors, but `{found[3]}`"
+    else:
+        return None
+    row = Measured(
+        check="ibdiagnet-errors", value=float(errors), host=stem(file), part=found[1].strip(), file=file, line=line
+    )
+    return replace(row, doubt=doubt)
 
 
 def is_ibdiagnet_csv(text: str) -> bool:

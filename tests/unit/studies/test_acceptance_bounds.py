@@ -106,13 +106,22 @@ def test_the_summary_of_ibdiagnet(tmp_path: Path) -> None:
         ("ibdiagnet-errors", "Port Counters", 3.0, "12 warnings", 7),
         ("ibdiagnet-errors", "Routing", 0.0, "2 warnings", 8),
     ]
+    skipped = SUMMARY.replace(
+        "-I- Lids Check                0          0", "-W- Lids Check                NA         NA"
+    )
+    assert [(row.part, row.value, row.doubt) for row in read_log(skipped, "fabric.log")][1:3] == [
+        ("Lids Check", 0.0, "no count of its errors, but `NA`"),
+        ("Port Counters", 3.0, "12 warnings"),  # what stands behind it is read too
+    ]
     with pytest.raises(InputError, match="no stage"):
         read_log("-I- Stage  Warnings  Errors  Comment\n", "fabric.log")
     log = tmp_path / "ibdiagnet2.log"
     log.write_text(SUMMARY)
     run = ffplan("acceptance", "superpod-h100-4su", "--measured", str(log), "-f", "json")
     assert run.code == 1
-    found = json.loads(run.out)["judged"]
+    report = json.loads(run.out)
+    assert any("recalled form" in words for words in report["assumptions"])
+    found = report["judged"]
     assert [(row["measured"]["part"], row["verdict"], row["why"]) for row in found] == [
         ("Port Counters", "fail", "3 errors"),
         ("Routing", "doubt", "2 warnings"),
