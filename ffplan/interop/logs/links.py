@@ -149,7 +149,7 @@ def is_ibdiagnet_log(text: str) -> bool:
 def read_ibdiagnet_log(text: str, file: str) -> list[Measured]:
     """Return the errors of every stage in the summary of `ibdiagnet2.log` [1].
 
-    Warnings put a stage in doubt, and so does a stage without counts: it did not run. The form of the table is recalled:
+    Warnings put a stage in doubt, and so does a stage without counts, which did not run. The table's form is recalled:
     no published log has it.
 
     Args:
