@@ -9,6 +9,8 @@ import numpy as np
 
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
+from ffplan.calibration.collective_fit import of_collectives
+from ffplan.calibration.collective_overlay import calibrate_collectives
 from ffplan.calibration.fit import (
     LAUNCHES,
     NEEDED,
@@ -21,7 +23,7 @@ from ffplan.calibration.fit import (
     waits_for_host,
     wanted,
 )
-from ffplan.calibration.overlay import KEY, START, figure_text, source_line, training_block, with_training
+from ffplan.calibration.overlay import KEY, SECONDS, START, figure_text, source_line, training_block, with_training
 from ffplan.catalog.parts import Accelerator
 from ffplan.inputs.composer import compose
 from ffplan.inputs.document import Document, read_document
@@ -100,7 +102,7 @@ def _base(catalog: Catalog, query: CalibrationRequest) -> TrainingRates | None:
 def calibrate(
     catalog: Catalog, query: CalibrationRequest, progress: Callable[[int], None] | None = None
 ) -> Calibration:
-    """Fit the constants of one accelerator.
+    """Fit the constants of one accelerator: of training, or of its links where the files hold collectives.
 
     Args:
         catalog: the parts.
@@ -111,6 +113,8 @@ def calibrate(
         InputError: where a file is wrong.
         FitError: where no run has the accelerator, or the rows cannot tell the constants.
     """
+    if of_collectives(query.cases):
+        return Calibration(*calibrate_collectives(catalog, query, progress))
     mine = [item for item in runs(catalog, query.cases) if item.accelerator.id == query.accelerator]
     if not mine:
         raise FitError(
@@ -167,7 +171,12 @@ def _report(
         fitted.append(Fitted(source=name, n=len(after), before=before, after=mean, bias=float(after.mean())))
     constants = tuple(
         Constant(
-            name=name, before=_value(base, name), after=value, text=figure_text(name, value), note=made.notes.get(name)
+            name=name,
+            before=_value(base, name),
+            after=value,
+            text=figure_text(name, value),
+            note=made.notes.get(name),
+            unit="s" if name in SECONDS else "1",
         )
         for name, value in made.values.items()
     )

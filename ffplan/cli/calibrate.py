@@ -26,7 +26,8 @@ CasesOption = Annotated[
     typer.Option(
         "--cases",
         metavar="FILE",
-        help="Measured runs to fit on; see `ffplan schema training-cases`. May be repeated.",
+        help="Measured runs to fit on, or collectives; see `ffplan schema training-cases`, `communication-cases`. "
+        "May be repeated.",
     ),
 ]
 OnlyOption = Annotated[
@@ -34,7 +35,8 @@ OnlyOption = Annotated[
     typer.Option(
         "--only",
         metavar="NAMES",
-        help="Fit only these constants, such as matrix,memory; all that the runs determine if omitted.",
+        help="Fit only these constants, such as matrix,memory, or ring of collectives; all that the runs determine "
+        "if omitted.",
     ),
 ]
 LaunchesOption = Annotated[bool, typer.Option("--launches", help="Also fit the launch times of the host.")]
@@ -78,11 +80,12 @@ def calibrate(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Fit the training constants of an accelerator to your own runs: errors before and after, a catalogue file.
+    """Fit constants of an accelerator to your own runs or collectives: errors before and after, a catalogue file.
 
     Needs SciPy: install `ffplan[fit]`.
     """
     from ffplan.calibration.calibrate import CalibrationRequest, calibrate
+    from ffplan.calibration.collective_fit import RATES, of_collectives
     from ffplan.calibration.fit import BOUNDS, FitError
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
@@ -96,7 +99,13 @@ def calibrate(
         part_of(parts, Accelerator, start, "ffplan calibrate: --start")
     if only and launches:
         raise UsageError("ffplan calibrate: --launches has no effect with --only; name launch,launch_step there")
-    names = choices(only, tuple(BOUNDS), "--only") if only is not None else None
+    try:
+        links = of_collectives(tuple(cases))
+    except FitError as error:
+        raise UsageError(f"ffplan calibrate: {error}") from None
+    if links and (launches or start is not None or units is not None):
+        raise UsageError("ffplan calibrate: --launches, --start and --units have no effect on files of collectives")
+    names = choices(only, RATES if links else tuple(BOUNDS), "--only") if only is not None else None
     target = overlay_target(folder, accelerator, parts, "ffplan calibrate") if folder is not None else None
     progress = Progress("replaying")
     query = CalibrationRequest(

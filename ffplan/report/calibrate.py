@@ -11,19 +11,25 @@ if TYPE_CHECKING:
     from ffplan.results.training import CalibrationReport, LeaveOneOutReport
 
 
-def _text(name: str, value: float | None) -> str:
+def _text(unit: str, value: float | None) -> str:
     if value is None:
         return "-"
-    return f"{value * 1e6:,.4g} us" if name.startswith(("kernel", "launch")) else f"{value * 100:.4g} %"
+    if unit == "GB/s":
+        return f"{value:.4g} GB/s"
+    return f"{value * 1e6:,.4g} us" if unit == "s" else f"{value * 100:.4g} %"
 
 
 def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
 
 
+def _measured(report: CalibrationReport) -> str:
+    return "collectives" if any(item.unit == "GB/s" for item in report.constants) else "step time"
+
+
 def _calibrate(report: CalibrationReport) -> list[Grid]:
     constants = tuple(
-        (item.name, _text(item.name, item.before), _text(item.name, item.after), item.note or "")
+        (item.name, _text(item.unit, item.before), _text(item.unit, item.after), item.note or "")
         for item in report.constants
     )
     fitted = [
@@ -33,7 +39,7 @@ def _calibrate(report: CalibrationReport) -> list[Grid]:
     fitted.append(("all", str(report.rows), _percent(report.before), _percent(report.after), ""))
     return [
         Grid("Constants", constants, ("", "before", "after", "")),
-        Grid("Mean error of the step time, %", tuple(fitted), ("source", "n", "before", "after", "bias")),
+        Grid(f"Mean error of the {_measured(report)}, %", tuple(fitted), ("source", "n", "before", "after", "bias")),
     ]
 
 

@@ -208,15 +208,17 @@ class Constant:
     """A fitted constant."""
 
     name: str
-    """Its name under `training` of an accelerator."""
+    """Its name under `training` of an accelerator, or under `collectives` where collectives were fitted on."""
     before: float | None
-    """Value in the catalogue [1 or s]; null where it has none."""
+    """Value in the catalogue [1, s or GB/s]; null where it has none."""
     after: float
-    """Fitted value [1 or s]."""
+    """Fitted value [1, s or GB/s]."""
     text: str
     """Fitted value as written into the catalogue."""
     note: str | None
     """Caveat: the value is at the end of the range that the fit allows."""
+    unit: str = "1"
+    """Its unit: 1, s or GB/s."""
 
 
 @record

@@ -27,9 +27,17 @@ Path = tuple[str | int, ...]
 class CaseParts:
     """A catalogue and the file that asks it for parts."""
 
-    def __init__(self, catalog: Catalog, document: Document) -> None:
+    def __init__(self, catalog: Catalog, document: Document, instead: Accelerator | None = None) -> None:
+        """Take the parts.
+
+        Args:
+            catalog: where they are.
+            document: the file of cases.
+            instead: an accelerator with other constants, in place of the catalogue's of its id.
+        """
         self.catalog = catalog
         self.document = document
+        self.instead = instead
 
     def host(self, system: System, path: Path) -> Host:
         """Return the host that a case ran on.
@@ -60,6 +68,8 @@ class CaseParts:
             accelerator = part(Accelerator, system.accelerator, "accelerator")
         elif server.accelerator:
             accelerator = inner(Accelerator, server.accelerator, "accelerator")
+        if self.instead is not None and accelerator is not None and accelerator.id == self.instead.id:
+            accelerator = self.instead
         cpus = [
             part(Cpu, system.cpu, "cpu") if system.cpu else inner(Cpu, socket.cpu, "sockets", index, "cpu")
             for index, socket in enumerate(server.sockets)

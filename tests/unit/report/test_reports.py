@@ -85,7 +85,7 @@ def test_constants_before_and_after() -> None:
         rows=3,
         constants=(
             Constant(name="matrix", before=None, after=0.678, text="67.8 %", note=None),
-            Constant(name="kernel", before=2e-5, after=0.0001234, text="123.4 us", note="odd"),
+            Constant(name="kernel", before=2e-5, after=0.0001234, text="123.4 us", note="odd", unit="s"),
         ),
         sources=(Fitted(source="s", n=3, before=None, after=0.0312, bias=-0.01),),
         before=None,

@@ -1,0 +1,229 @@
+"""Rates of an accelerator's own links, fitted on measured collectives. Needs SciPy, an extra."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.array_math import Floats
+from ffplan.base.record import record
+from ffplan.calibration.fit import FitError, solver
+from ffplan.catalog.evidence import DurationFigure
+from ffplan.inputs.document import read_document
+from ffplan.inputs.validate import validate
+from ffplan.validation.communication_cases import CaseFile, Collective
+from ffplan.validation.communication_replay import CaseReplay, collective_rows
+from ffplan.validation.measured_system import CaseParts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.catalog.collectives import CollectiveRates
+    from ffplan.catalog.parts import Accelerator
+    from ffplan.catalog.store import Catalog
+    from ffplan.results.accuracy import AccuracyRow
+
+KIND = "communication-cases"
+"""Kind of a file of measured collectives."""
+RATES = ("ring", "alltoall", "nvls", "launch")
+"""Constants under `collectives` of an accelerator that measured collectives tell: rates [GB/s], and a time [s]."""
+SPAN = 4.0
+"""How far a rate may move from the catalogue's, either way [1]."""
+LAUNCH = (1e-7, 2e-4)
+"""Least and largest time from call to start [s]."""
+FIRST_LAUNCH = 5e-6
+"""Time from call to start that a fit begins at where the catalogue has none [s]."""
+STEP = 0.03
+"""Step of a constant's logarithm, over which a row shows whether it rests on it [1]."""
+SHOWS = 1e-4
+"""Change of a row's logarithm that shows it [1]."""
+EDGE = 1e-3
+"""Distance of a logarithm from the end of its range that counts as there [1]."""
+
+
+@record
+class CollectiveRun:
+    """A measured collective of a file."""
+
+    file: CaseFile
+    bench: CaseParts
+    case: Collective
+    position: int
+
+
+@record
+class CollectiveFit:
+    """Constants of an accelerator, with the errors of the rows before and after."""
+
+    runs: tuple[CollectiveRun, ...]
+    values: dict[str, float]
+    notes: dict[str, str]
+    before: Floats
+    """Signed errors of the rows with the catalogue's constants [1]."""
+    after: Floats
+    """The same with the fitted ones [1]."""
+    files: tuple[str, ...]
+    """Id of the file of each row."""
+
+
+def of_collectives(files: tuple[str, ...]) -> bool:
+    """Return whether files hold measured collectives, by their kinds.
+
+    Raises:
+        FitError: where some do and others do not.
+        InputError: where one cannot be read.
+    """
+    data = [read_document(Path(name), name).data for name in files]
+    kinds = [isinstance(item, dict) and item.get("kind") == KIND for item in data]
+    if any(kinds) and not all(kinds):
+        raise FitError(
+            "files of training runs and of collectives tell different constants: fit them one after the other"
+        )
+    return bool(kinds) and all(kinds)
+
+
+def collective_runs(catalog: Catalog, files: tuple[str, ...], accelerator: str) -> tuple[CollectiveRun, ...]:
+    """Return the collectives of files that ran on an accelerator; those of experts' tokens rest on other constants.
+
+    Raises:
+        InputError: where a file is wrong.
+    """
+    found = []
+    for name in files:
+        document = read_document(Path(name), name)
+        file, bench = validate(CaseFile, document), CaseParts(catalog, document)
+        for position, case in enumerate(file.collectives):
+            part = bench.host(case.system, ("collectives", position, "system")).accelerator
+            if case.scored and case.experts is None and part is not None and part.id == accelerator:
+                found.append(CollectiveRun(file=file, bench=bench, case=case, position=position))
+    return tuple(found)
+
+
+def _rows(runs: tuple[CollectiveRun, ...], part: Accelerator) -> list[AccuracyRow]:
+    """Return the rows of runs with an accelerator's constants in place of the catalogue's."""
+    found = []
+    for run in runs:
+        bench = CaseParts(run.bench.catalog, run.bench.document, instead=part)
+        found += collective_rows(CaseReplay(bench, run.file), run.case, ("collectives", run.position))
+    return found
+
+
+def _value(rates: CollectiveRates, name: str) -> float | None:
+    """Return a constant [GB/s, s]; None where the catalogue has none."""
+    figure = (rates.nvls.busbw if rates.nvls else None) if name == "nvls" else getattr(rates, name)
+    return None if figure is None else float(figure.value)
+
+
+def with_rates(part: Accelerator, values: dict[str, float]) -> Accelerator:
+    """Return an accelerator with other constants of collectives [GB/s, s]."""
+    rates = part.collectives
+    assert rates is not None
+    changed: dict[str, object] = {}
+    for name, value in values.items():
+        if name == "nvls":
+            assert rates.nvls is not None
+            busbw = rates.nvls.busbw.model_copy(update={"value": value})
+            changed[name] = rates.nvls.model_copy(update={"busbw": busbw})
+        else:
+            figure = getattr(rates, name)
+            if figure is None:  # the catalogue states no time from call to start
+                figure = DurationFigure.model_construct(value=value, source=name)
+            changed[name] = figure.model_copy(update={"value": value})
+    return part.model_copy(update={"collectives": rates.model_copy(update=changed)})
+
+
+def _range(name: str, before: float) -> tuple[float, float]:
+    return LAUNCH if name == "launch" else (before / SPAN, before * SPAN)
+
+
+def _told(part: Accelerator, runs: tuple[CollectiveRun, ...], first: dict[str, float]) -> dict[str, Floats]:
+    """Return how much each constant moves each row's logarithm [1]; those alone that move one."""
+    base = _logs(_rows(runs, with_rates(part, first)))
+    found = {}
+    for name, value in first.items():
+        moved = _logs(_rows(runs, with_rates(part, {**first, name: value * float(np.exp(STEP))})))
+        if np.abs(moved - base).max() > SHOWS:
+            found[name] = moved - base
+    return found
+
+
+def _logs(rows: list[AccuracyRow]) -> Floats:
+    found: Floats = np.log1p(np.array([row.error for row in rows]))
+    return found
+
+
+def fit_collectives(
+    part: Accelerator,
+    runs: tuple[CollectiveRun, ...],
+    names: tuple[str, ...] | None,
+    progress: Callable[[int], None] | None = None,
+) -> CollectiveFit:
+    """Fit the constants of an accelerator's collectives to measured ones.
+
+    Args:
+        part: the accelerator.
+        runs: collectives on it.
+        names: constants to fit; all that the rows tell if None.
+        progress: callback, called with the number of replays.
+
+    Raises:
+        FitError: where the rows tell none of them, or fewer than there are.
+
+    Equation:
+        least sum of squares of log(model / measured) over logarithms of the constants
+    """
+    rates = part.collectives
+    if not runs or rates is None:
+        raise FitError(f"no collective in these files ran on `{part.id}`, or the catalogue has no rates of its links")
+    wanted = names or RATES
+    known = {name: _value(rates, name) for name in wanted}
+    first = {
+        name: max(value or FIRST_LAUNCH, LAUNCH[0]) if name == "launch" else value
+        for name, value in known.items()
+        if value or name == "launch"
+    }
+    told = _told(part, runs, {name: float(value) for name, value in first.items() if value})
+    blind = [name for name in wanted if name not in told]
+    if not told or (names and blind):
+        raise FitError(f"these rows cannot tell {', '.join(blind)}: other parts bind them, such as NICs")
+    rows = _rows(runs, part)
+    if len(rows) < len(told) or np.linalg.matrix_rank(np.stack(list(told.values())), tol=SHOWS) < len(told):
+        raise FitError(
+            f"{len(rows)} rows cannot tell {', '.join(told)} apart: fit fewer with --only, or measure other sizes"
+        )
+    return _solved(part, runs, {name: float(first[name] or 0.0) for name in told}, progress)
+
+
+def _solved(
+    part: Accelerator,
+    runs: tuple[CollectiveRun, ...],
+    first: dict[str, float],
+    progress: Callable[[int], None] | None,
+) -> CollectiveFit:
+    names = tuple(first)
+    ends = np.log([_range(name, first[name]) for name in names]).T
+    count = 0
+
+    def residuals(logs: Floats) -> Floats:
+        nonlocal count
+        count += 1
+        if progress is not None:
+            progress(count)
+        return _logs(_rows(runs, with_rates(part, dict(zip(names, np.exp(logs).tolist(), strict=True)))))
+
+    begin = np.clip(np.log(list(first.values())), *ends)
+    found = solver()(residuals, begin, bounds=tuple(ends), diff_step=STEP / 3).x
+    values = dict(zip(names, np.exp(found).tolist(), strict=True))
+    edges = np.minimum(found - ends[0], ends[1] - found) < EDGE
+    notes = {name: "at the end of its range" for name, there in zip(names, edges, strict=True) if there}
+    before, after = (_rows(runs, item) for item in (part, with_rates(part, values)))
+    return CollectiveFit(
+        runs=runs,
+        values=values,
+        notes=notes,
+        before=np.array([row.error for row in before]),
+        after=np.array([row.error for row in after]),
+        files=tuple(row.source for row in after),
+    )

@@ -1,0 +1,148 @@
+"""Fitted rates of collectives as an accelerator's file of a catalogue: the part's own text with other `collectives`."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.errors import InputError
+from ffplan.calibration.collective_fit import CollectiveFit, collective_runs, fit_collectives
+from ffplan.calibration.fit import FitError
+from ffplan.calibration.measured_overlay import with_lines
+from ffplan.calibration.overlay import source_line
+from ffplan.catalog.parts import Accelerator
+from ffplan.inputs.composer import compose
+from ffplan.inputs.document import Document
+from ffplan.inputs.validate import validate
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.training import CalibrationReport, Constant, Fitted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.calibration.calibrate import CalibrationRequest
+    from ffplan.catalog.store import Catalog
+
+KEY = "collectives-measured"
+"""Key under `sources` of what was fitted."""
+
+
+def rate_text(name: str, value: float) -> str:
+    """Return a constant as people write it."""
+    return f"{value * 1e6:.4g} us" if name == "launch" else f"{value:.4g} GB/s"
+
+
+def _lines(text: str, values: dict[str, float]) -> dict[str, str]:
+    """Return the line of each constant; the rate with reduction in the switch keeps its block."""
+    found = {}
+    for name, value in values.items():
+        figure = f"{{value: {rate_text(name, value)}, source: {KEY}}}"
+        if name != "nvls":
+            found[name] = f"  {name}: {figure}"
+            continue
+        own = re.search(r"^  nvls:.*\n(?:   .*\n)*", text, flags=re.MULTILINE)
+        block = own[0] if own else ""
+        found[name] = re.sub(r"^    busbw:.*$", f"    busbw: {figure}", block, count=1, flags=re.MULTILINE).rstrip("\n")
+    return found
+
+
+def overlay_text(text: str, name: str, made: CollectiveFit) -> str:
+    """Return the text of an accelerator's file with fitted rates of collectives.
+
+    Args:
+        text: the file.
+        name: its name, for messages.
+        made: the fit.
+
+    Raises:
+        FitError: where the file is written in a way that cannot be edited.
+    """
+    titles = ", ".join(dict.fromkeys(run.file.name for run in made.runs))
+    date = max(run.file.source.date for run in made.runs)
+    error = float(np.abs(made.after).mean())
+    title = f"ffplan calibrate on {titles}: {len(made.after)} rows, mean error {error:.1%}"
+    lines = _lines(text, made.values)
+    changed = re.sub(rf"^  {KEY}: .*\n", "", with_lines(text, "collectives", lines), flags=re.MULTILINE)
+    source = source_line(KEY, title, date)
+    changed = re.sub(r"^sources:.*\n", lambda at: f"{at[0]}{source}\n", changed, count=1, flags=re.MULTILINE)
+    by_hand = FitError(
+        f"{name} is written in a way that cannot be edited; add these lines by hand:\n"
+        + "\n".join([source, *lines.values()])
+    )
+    try:
+        part = validate(Accelerator, Document(name, "0" * 64, compose(changed, name)))
+    except InputError:
+        raise by_hand from None
+    rates = part.collectives
+    for key, value in made.values.items():
+        figure = None if rates is None else rates.nvls.busbw if key == "nvls" and rates.nvls else getattr(rates, key)
+        if figure is None or getattr(figure, "source", "") != KEY or abs(float(figure.value) / value - 1) > 1e-3:
+            raise by_hand
+    return changed
+
+
+def calibrate_collectives(
+    catalog: Catalog, query: CalibrationRequest, progress: Callable[[int], None] | None = None
+) -> tuple[CalibrationReport, str]:
+    """Fit the rates of an accelerator's links to measured collectives.
+
+    Args:
+        catalog: the parts.
+        query: accelerator, files and the constants to fit.
+        progress: callback, called with the number of replays.
+
+    Returns:
+        The report, and the accelerator's file with the fitted constants.
+
+    Raises:
+        InputError: where a file is wrong.
+        FitError: where no collective ran on it, or the rows cannot tell the constants.
+    """
+    part = catalog.entry(query.accelerator).part
+    assert isinstance(part, Accelerator)
+    made = fit_collectives(part, collective_runs(catalog, query.cases, part.id), query.names, progress)
+    place = catalog.locate(part.id)
+    assert place is not None
+    text = overlay_text(place[0].read_text(encoding="utf-8"), place[1], made)
+    return _report(part, made), text
+
+
+def _report(part: Accelerator, made: CollectiveFit) -> CalibrationReport:
+    sources = []
+    for name in dict.fromkeys(made.files):
+        own = np.array([file == name for file in made.files])
+        before, after = made.before[own], made.after[own]
+        sources.append(
+            Fitted(
+                source=name,
+                n=int(own.sum()),
+                before=float(np.abs(before).mean()),
+                after=float(np.abs(after).mean()),
+                bias=float(after.mean()),
+            )
+        )
+    constants = []
+    for name, value in made.values.items():
+        rates = part.collectives
+        figure = None if rates is None else rates.nvls.busbw if name == "nvls" and rates.nvls else getattr(rates, name)
+        constants.append(
+            Constant(
+                name=name,
+                before=None if figure is None else float(figure.value),
+                after=value,
+                text=rate_text(name, value),
+                note=made.notes.get(name),
+                unit="s" if name == "launch" else "GB/s",
+            )
+        )
+    return CalibrationReport(
+        schema_version=SCHEMA_VERSION,
+        accelerator=part.id,
+        rows=len(made.after),
+        constants=tuple(constants),
+        sources=tuple(sources),
+        before=float(np.abs(made.before).mean()),
+        after=float(np.abs(made.after).mean()),
+    )

@@ -1,0 +1,150 @@
+"""Rates of an accelerator's links, fitted on collectives: known ones are found again, and what rows do not tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffplan.calibration.collective_fit import collective_runs, fit_collectives, of_collectives, with_rates
+from ffplan.calibration.collective_overlay import overlay_text
+from ffplan.calibration.fit import FitError
+from ffplan.catalog.parts import Accelerator
+from ffplan.catalog.store import Catalog
+from ffplan.validation.communication_replay import CaseReplay, collective_rows
+from ffplan.validation.measured_system import CaseParts
+from tests.support import ROOT, ffplan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAD = """kind: communication-cases
+id: ours
+name: our node
+source: {title: nccl-tests, date: "2026-11-22", grade: measured, status: V}
+collectives:
+"""
+SIZES = ("64 KiB", "1 MiB", "64 MiB", "1 GiB", "8 GiB")
+TRUE = {"ring": 320.0, "alltoall": 300.0, "nvls": 430.0, "launch": 20e-6}
+H100 = "h100-sxm-80gb"
+
+
+def h100() -> Accelerator:
+    part = Catalog().entry(H100).part
+    assert isinstance(part, Accelerator)
+    return part
+
+
+def written(path: Path, operations: tuple[str, ...], values: dict[str, list[float]] | None = None) -> Path:
+    """Write cases of eight H100 in a node."""
+    text = HEAD
+    for name in operations:
+        rates = ", ".join(f"{value:.6g}" for value in (values or {}).get(name, [100.0] * len(SIZES)))
+        text += f"  - {{id: {name}, system: {{server: hgx-h100-8nic}}, operation: {name}, gpus: [8], "
+        text += f"sizes: [{', '.join(SIZES)}], metric: busbw_gbyte_s, values: [[{rates}]]}}\n"
+    path.write_text(text)
+    return path
+
+
+def made_up(path: Path, operations: tuple[str, ...]) -> Path:
+    """Write cases as the model has them with other constants."""
+    written(path, operations)
+    runs = collective_runs(Catalog(), (str(path),), H100)
+    values: dict[str, list[float]] = {}
+    for run in runs:
+        bench = CaseParts(run.bench.catalog, run.bench.document, instead=with_rates(h100(), TRUE))
+        rows = collective_rows(CaseReplay(bench, run.file), run.case, ("collectives", run.position))
+        values[run.case.operation] = [row.model for row in rows]
+    return written(path, operations, values)
+
+
+def test_constants_that_made_the_rows_are_found_again(tmp_path: Path) -> None:
+    file = made_up(tmp_path / "ours.yaml", ("allreduce", "all-gather", "all-to-all"))
+    made = fit_collectives(h100(), collective_runs(Catalog(), (str(file),), H100), None)
+    assert made.values == pytest.approx(TRUE, rel=0.01)
+    assert not made.notes
+    assert abs(made.after).max() < 0.005 < 0.05 < abs(made.before).mean()
+
+
+def test_rows_tell_what_they_rest_on_alone(tmp_path: Path) -> None:
+    file = str(made_up(tmp_path / "ours.yaml", ("all-gather",)))
+    runs = collective_runs(Catalog(), (file,), H100)
+    found = fit_collectives(h100(), runs, None).values
+    assert set(found) == {"ring", "launch"}
+    assert found["ring"] == pytest.approx(320, rel=0.01)
+    with pytest.raises(FitError, match="cannot tell nvls"):
+        fit_collectives(h100(), runs, ("ring", "nvls"))
+    with pytest.raises(FitError, match="no collective in these files ran on `h100-sxm-80gb`"):
+        fit_collectives(h100(), (), None)
+    assert collective_runs(Catalog(), (file,), "a100-sxm-80gb") == ()
+
+
+def test_one_row_does_not_tell_two_constants(tmp_path: Path) -> None:
+    text = HEAD + "  - {id: a, system: {server: hgx-h100-8nic}, operation: all-gather, gpus: [8], sizes: [64 MiB], "
+    file = tmp_path / "one.yaml"
+    file.write_text(text + "metric: time_us, values: [[230]]}\n")
+    runs = collective_runs(Catalog(), (str(file),), H100)
+    with pytest.raises(FitError, match="1 rows cannot tell ring, launch apart"):
+        fit_collectives(h100(), runs, None)
+    made = fit_collectives(h100(), runs, ("launch",))
+    assert abs(made.after).max() < 0.01
+    far = HEAD + "  - {id: a, system: {server: hgx-h100-8nic}, operation: all-gather, gpus: [8], sizes: [8 GiB], "
+    file.write_text(far + "metric: busbw_gbyte_s, values: [[20]]}\n")
+    ended = fit_collectives(h100(), collective_runs(Catalog(), (str(file),), H100), ("ring",))
+    assert ended.values["ring"] == pytest.approx(370 / 4, rel=0.01)
+    assert ended.notes == {"ring": "at the end of its range"}
+
+
+def test_the_file_keeps_what_was_not_fitted(tmp_path: Path) -> None:
+    file = made_up(tmp_path / "ours.yaml", ("allreduce", "all-gather"))
+    made = fit_collectives(h100(), collective_runs(Catalog(), (str(file),), H100), None)
+    place = Catalog().locate(H100)
+    assert place is not None
+    text = place[0].read_text()
+    once = overlay_text(text, "a.yaml", made)
+    assert overlay_text(once, "a.yaml", made) == once  # a second fit takes the place of the first
+    gone = [line for line in text.splitlines() if line not in once.splitlines()]
+    assert [line.split(":")[0].strip() for line in gone] == ["ring", "busbw", "launch"]
+    assert 'title: "ffplan calibrate on our node: 10 rows, mean error 0.0%", date: "2026-11-22"' in once
+    with pytest.raises(FitError, match="add these lines by hand"):
+        overlay_text("kind: accelerator\n", "a.yaml", made)
+
+
+def test_what_acceptance_saves_is_what_calibrate_takes(tmp_path: Path) -> None:
+    """A log of nccl-tests over a node, saved as cases, fitted, written and replayed with the written catalogue."""
+    ranks = "".join(f"#  Rank {n} Group 0 Pid {n} on node00 device {n} [0000:0{n}:00] H100\n" for n in range(8))
+    log = ranks + "# size count type redop root time algbw busbw #wrong\n"
+    for size, busbw in ((2**20, 40.0), (2**26, 290.0), (2**30, 400.0), (2**33, 425.0)):
+        algbw = busbw / 1.75
+        log += f"{size} {size // 4} float sum -1 {size / algbw / 1e3:.1f} {algbw:.2f} {busbw:.2f} 0\n"
+    (tmp_path / "all_reduce_perf.txt").write_text(log)
+    cases, own = tmp_path / "cases.yaml", tmp_path / "own"
+    measured = ("--measured", str(tmp_path / "all_reduce_perf.txt"), "--save", str(cases), "--date", "2026-11-22")
+    assert ffplan("acceptance", "superpod-h100-4su", *measured).code in (0, 1)
+    run = ffplan("calibrate", H100, "--cases", str(cases), "--write", str(own))
+    assert run.code == 0, run.err
+    assert "Mean error of the collectives" in run.out
+    assert "nvls" in run.out
+    assert "wrote" in run.err
+    plain, fitted = (
+        ffplan("accuracy", "communication", "--cases", str(cases), "--max-mape", "3 %", *more)
+        for more in ((), ("--catalog", str(own)))
+    )
+    assert (plain.code, fitted.code) == (1, 0)
+
+
+def test_what_calibrate_refuses_of_collectives(tmp_path: Path) -> None:
+    file = str(written(tmp_path / "ours.yaml", ("all-gather",)))
+    runs = str(ROOT / "catalogs" / "measurements" / "training" / "bloom.yaml")
+    with pytest.raises(FitError, match="one after the other"):
+        of_collectives((file, runs))
+    for arguments, words in (
+        (("--cases", file, "--launches"), "no effect on files of collectives"),
+        (("--cases", file, "--units", "3"), "no effect on files of collectives"),
+        (("--cases", file, "--only", "matrix"), "no `matrix`; known choice: `alltoall`"),
+        (("--cases", file, "--cases", runs), "one after the other"),
+        (("--cases", file, "--only", "alltoall"), "cannot tell alltoall"),
+    ):
+        found = ffplan("calibrate", H100, *arguments)
+        assert (found.code, found.out) == (2, "")
+        assert words in " ".join(found.err.split())
