@@ -114,7 +114,7 @@ def calibrate(
         FitError: where no run has the accelerator, or the rows cannot tell the constants.
     """
     if of_collectives(query.cases):
-        return Calibration(*calibrate_collectives(catalog, query, progress))
+        return Calibration(*calibrate_collectives(catalog, query.accelerator, query.cases, query.names, progress))
     mine = [item for item in runs(catalog, query.cases) if item.accelerator.id == query.accelerator]
     if not mine:
         raise FitError(

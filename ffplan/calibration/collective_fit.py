@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 KIND = "communication-cases"
 """Kind of a file of measured collectives."""
-RATES = ("ring", "alltoall", "nvls", "launch")
+RATES = ("ring", "alltoall", "nvls", "pcie", "launch")
 """Constants under `collectives` of an accelerator that measured collectives tell: rates [GB/s], and a time [s]."""
 SPAN = 4.0
 """How far a rate may move from the catalogue's, either way [1]."""

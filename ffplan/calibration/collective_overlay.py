@@ -22,7 +22,6 @@ from ffplan.results.training import CalibrationReport, Constant, Fitted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ffplan.calibration.calibrate import CalibrationRequest
     from ffplan.catalog.store import Catalog
 
 KEY = "collectives-measured"
@@ -84,13 +83,19 @@ def overlay_text(text: str, name: str, made: CollectiveFit) -> str:
 
 
 def calibrate_collectives(
-    catalog: Catalog, query: CalibrationRequest, progress: Callable[[int], None] | None = None
+    catalog: Catalog,
+    accelerator: str,
+    cases: tuple[str, ...],
+    names: tuple[str, ...] | None,
+    progress: Callable[[int], None] | None = None,
 ) -> tuple[CalibrationReport, str]:
     """Fit the rates of an accelerator's links to measured collectives.
 
     Args:
         catalog: the parts.
-        query: accelerator, files and the constants to fit.
+        accelerator: its catalogue id.
+        cases: files of measured collectives.
+        names: constants to fit; all that the rows tell if None.
         progress: callback, called with the number of replays.
 
     Returns:
@@ -100,9 +105,9 @@ def calibrate_collectives(
         InputError: where a file is wrong.
         FitError: where no collective ran on it, or the rows cannot tell the constants.
     """
-    part = catalog.entry(query.accelerator).part
+    part = catalog.entry(accelerator).part
     assert isinstance(part, Accelerator)
-    made = fit_collectives(part, collective_runs(catalog, query.cases, part.id), query.names, progress)
+    made = fit_collectives(part, collective_runs(catalog, cases, part.id), names, progress)
     place = catalog.locate(part.id)
     assert place is not None
     text = overlay_text(place[0].read_text(encoding="utf-8"), place[1], made)
@@ -145,4 +150,5 @@ def _report(part: Accelerator, made: CollectiveFit) -> CalibrationReport:
         sources=tuple(sources),
         before=float(np.abs(made.before).mean()),
         after=float(np.abs(made.after).mean()),
+        measured="collectives",
     )

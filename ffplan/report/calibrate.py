@@ -23,10 +23,6 @@ def _percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
 
 
-def _measured(report: CalibrationReport) -> str:
-    return "collectives" if any(item.unit == "GB/s" for item in report.constants) else "step time"
-
-
 def _calibrate(report: CalibrationReport) -> list[Grid]:
     constants = tuple(
         (item.name, _text(item.unit, item.before), _text(item.unit, item.after), item.note or "")
@@ -39,7 +35,7 @@ def _calibrate(report: CalibrationReport) -> list[Grid]:
     fitted.append(("all", str(report.rows), _percent(report.before), _percent(report.after), ""))
     return [
         Grid("Constants", constants, ("", "before", "after", "")),
-        Grid(f"Mean error of the {_measured(report)}, %", tuple(fitted), ("source", "n", "before", "after", "bias")),
+        Grid(f"Mean error of the {report.measured}, %", tuple(fitted), ("source", "n", "before", "after", "bias")),
     ]
 
 

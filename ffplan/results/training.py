@@ -255,6 +255,8 @@ class CalibrationReport:
     """Mean of absolute errors over all rows with the catalogue's constants [1]."""
     after: float
     """Mean of absolute errors with the fitted constants [1]."""
+    measured: str = "step time"
+    """What the rows measured: `step time` of training, or `collectives`."""
 
 
 @record

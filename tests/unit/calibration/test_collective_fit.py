@@ -66,6 +66,15 @@ def test_constants_that_made_the_rows_are_found_again(tmp_path: Path) -> None:
     assert abs(made.after).max() < 0.005 < 0.05 < abs(made.before).mean()
 
 
+def test_a_time_from_call_to_start_is_found_where_the_catalogue_has_none(tmp_path: Path) -> None:
+    file = made_up(tmp_path / "ours.yaml", ("all-gather",))
+    part = h100()
+    assert part.collectives is not None
+    bare = part.model_copy(update={"collectives": part.collectives.model_copy(update={"launch": None})})
+    runs = collective_runs(Catalog(), (str(file),), H100)
+    assert fit_collectives(bare, runs, None).values == pytest.approx({"ring": 320.0, "launch": 20e-6}, rel=0.01)
+
+
 def test_rows_tell_what_they_rest_on_alone(tmp_path: Path) -> None:
     file = str(made_up(tmp_path / "ours.yaml", ("all-gather",)))
     runs = collective_runs(Catalog(), (file,), H100)
