@@ -14,6 +14,17 @@ Checkpointing = Literal["asynchronous", "synchronous", "in-memory"]
 Restart = Literal["requeue", "reschedule", "standby"]
 
 
+Positive = Annotated[float, Field(gt=0, le=1e9, strict=False)]
+
+
+class PositiveEstimate(PlainEstimate):
+    """A number above 0."""
+
+    value: Positive
+    low: Positive | None = None
+    high: Positive | None = None
+
+
 class Reliability(Frozen):
     """What the cluster is expected to lose to failures, and how jobs on it recover."""
 
@@ -33,11 +44,11 @@ class Reliability(Frozen):
     `in-memory`: as asynchronous, with a copy of every checkpoint in the memory of another node, and some in storage."""
     checkpoint_interval: Duration | None = None
     """Work between two checkpoints; the best for each job if omitted [s]."""
-    checkpoints_kept: PlainEstimate | None = None
+    checkpoints_kept: PositiveEstimate | None = None
     """Checkpoints that storage keeps at a time, in place of the profile's [1]."""
-    image_bytes: PlainEstimate | None = None
+    image_bytes: PositiveEstimate | None = None
     """Bytes that an image of a data set takes in storage, in place of the profile's [byte]."""
-    metadata_opens: PlainEstimate | None = None
+    metadata_opens: PositiveEstimate | None = None
     """Files that one metadata server opens a second [1/s]; no source publishes it, and without it the metadata servers
     that a data set needs are not told."""
     restart: Restart = "requeue"

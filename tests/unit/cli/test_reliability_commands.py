@@ -329,6 +329,25 @@ def test_images_that_storage_cannot_feed_slow_the_steps(tmp_path: Path) -> None:
     assert any("of the design" in words for words in large["assumptions"])
 
 
+@pytest.mark.parametrize("name", ["image_bytes", "metadata_opens", "checkpoints_kept"])
+def test_files_of_nothing_are_refused(name: str, tmp_path: Path) -> None:
+    from tests.support import ROOT
+
+    stated = tmp_path / "stated.yaml"
+    stated.write_text((ROOT / "designs" / "mi355x-pod.yaml").read_text() + f"\nreliability: {{{name}: 0}}\n")
+    run = ffplan("storage", str(stated))
+    assert (run.code, run.out) == (2, "")
+    assert "must be more than 0" in run.err
+    assert "stated.yaml:" in run.err
+
+
+def test_storage_on_its_own_network_takes_nothing_of_allreduce() -> None:
+    found = report("storage", "h100-1k-four-networks", "-m", "llama3-70b")
+    assert not found["shared"]
+    assert found["storage"]["planned"]
+    assert (found["burst"]["beside_allreduce_s"], found["burst"]["allreduce_left"]) == (None, None)
+
+
 def test_storage_that_stands_for_what_a_design_does_not_plan() -> None:
     run = ffplan("storage", "superpod-h100-4su")
     assert run.code == 0
