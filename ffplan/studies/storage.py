@@ -122,7 +122,7 @@ def study_storage(
     client = storage.client_gbyte_s * efficiency
     burst = checkpoint_burst(basis, storage, asked) if asked is not None else None
     pictures = image_report(basis, summary.read_gbyte_s, asked, images)
-    part = 1.0 if zones == 1 or design.side_by_side or not storage.planned else 1.0 / zones
+    part = 1.0 if zones == 1 or design.side_by_side or not storage.on_fabric else 1.0 / zones
     zone = expected_terms(storage.read, efficiency * part)[0].gbyte_s
     first = storage.groups[0]
     sender = sum(first.nics[slot].rate.value for slot in range(len(first.nics)))
@@ -212,7 +212,7 @@ def _assumptions(
     found += stood_in(storage)
     if any(not isinstance(group.server, StorageServer) or group.server.drives.read is None for group in storage.groups):
         found.append("The rate of the drives is unknown: NICs alone bound it.")
-    if basis.design.spec.fabric.zones > 1 and storage.planned:
+    if basis.design.spec.fabric.zones > 1 and storage.on_fabric:
         where = "one NIC in every zone" if storage.in_every_zone else "all its NICs in one zone"
         found.append(f"A storage server has {where}: a job within one zone reaches that zone's NICs.")
     found.append(f"GiB is {GIB:.0f} bytes; GB/s are 10^9 byte/s.")

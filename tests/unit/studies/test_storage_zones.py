@@ -31,3 +31,18 @@ def test_a_job_in_one_zone_reads_all_of_the_storage_beside_the_fabric(tmp_path: 
         assert basis.storage is not None
         job = job_on(basis, 1024, 70e9)
         assert job.read_gbyte_s[NICS_OF_SERVERS] == part * basis.storage.read[NICS_OF_SERVERS]
+
+
+def test_planned_storage_on_a_network_of_its_own_stands_in_no_zone(tmp_path: Path) -> None:
+    text = DESIGN.read_text().replace(", count: 135, zones: every}", ", count: 135}")
+    own = "fabric: {family: fat-tree, switch: qm8700, link: {endpoint: hdr-aoc, inter_switch: hdr-aoc}, tiers: 3}"
+    path = tmp_path / "own.yaml"
+    path.write_text(f"{text}\nnetworks:\n  - name: storage\n    ports: {{compute: 1, storage: 2}}\n    {own}\n")
+    design = ffplan.load(path)
+    found = ffplan.storage(design)
+    assert (found.storage.planned, found.shared, found.zones) == (True, False, 2)
+    assert found.zone_read_gbyte_s == found.storage.read_gbyte_s
+    assert not any("reaches that zone's NICs" in line for line in found.assumptions)
+    basis = goodput_basis(design.resolved, design.catalog)
+    assert basis.storage is not None
+    assert job_on(basis, 1024, 70e9).read_gbyte_s[NICS_OF_SERVERS] == basis.storage.read[NICS_OF_SERVERS]
