@@ -8,7 +8,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from ffplan.report.document import Grid, Lines, Matrix, Remarks
-from ffplan.report.formats.wrapping import LABELS, column_of, grid_columns, longest_piece, page_width, pieces
+from ffplan.report.formats.wrapping import LABELS, column_of, folds, grid_columns, longest_piece, page_width, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,22 +73,11 @@ def _narrow(text: str) -> str:
 
 
 def _folded(text: str, width: int) -> list[str]:
-    """Return a text in lines: broken between words, and within those that are longer than a line."""
+    """Return a sentence in lines."""
     text = _narrow(text)
     if len(text) <= width:
         return [text]
-    places, used = [], 0
-    for word in re.finditer(r"\s*\S+\s*", text):
-        start, length = word.start(), len(word[0].rstrip())
-        if length <= width - used:
-            used += len(word[0])
-        elif length > width:
-            whole = len(word[0])
-            places += [place for place in range(start, start + whole, width) if place]
-            used = (whole - 1) % width + 1
-        elif used and start:
-            places.append(start)
-            used = len(word[0])
+    places = folds(text, width)
     return [text[one:two] for one, two in zip((0, *places), (*places, len(text)), strict=True)]
 
 

@@ -17,6 +17,7 @@ from ffplan.report.formats.blocks import barred, sparked
 from ffplan.report.formats.wrapping import (
     LABELS,
     column_of,
+    folds,
     grid_columns,
     hanging,
     longest_piece,
@@ -146,14 +147,29 @@ def _columns(block: Matrix, first: int, last: int) -> Matrix:
     return Matrix(block.title, block.names[first:last], rows)
 
 
-def _head(body: Body) -> list[RenderableType]:
-    """Return the title; a matrix has the names over its columns, which is title enough."""
+def _sentence(text: Text, width: int) -> list[Text]:
+    """Return the lines of a sentence; one with letters of other widths is left to rich.
+
+    Args:
+        text: the sentence.
+        width: letters of a line [1].
+    """
+    if text.cell_len != len(text):
+        return [text]
+    lines = list(text.divide(folds(text.plain, width)))
+    for line in lines:
+        line.rstrip()
+    return lines
+
+
+def _head(body: Body, width: int) -> list[RenderableType]:
+    """Return the title in some width; a matrix has the names over its columns, which is title enough."""
     if not body.title or any(isinstance(block, Matrix) for block in body.blocks):
         return []
     head = Text(body.title, style="bold")
     if body.intro:
         head.append(f"  {' '.join(body.intro.split())}", style="not bold")
-    return [head]
+    return [*_sentence(head, width)]
 
 
 def render(body: Body, *, terminal: bool) -> str:
@@ -169,17 +185,17 @@ def render(body: Body, *, terminal: bool) -> str:
     names = matrices[0].names if matrices else ()
     width = page_width(body)
     room = max(LEAST, _real().width) if terminal else width
-    items = _head(body)
+    items = _head(body, room)
     for block in body.blocks:
         if isinstance(block, Remarks):
-            items += [Text(line) for line in block.lines]
+            items += [part for line in block.lines for part in _sentence(Text(line), room)]
         elif isinstance(block, Matrix):
             parts = _side_by_side(matrices, room) if terminal else [(0, len(names))]
             for first, last in parts:
                 items += [_matrix(_columns(block, first, last), None if terminal else width), Text("")]
         else:
             if block.title:
-                items.append(Text(block.title, style="bold cyan"))
+                items += _sentence(Text(block.title, style="bold cyan"), room)
             if isinstance(block, Lines):
                 items.append(_lines(block))
             else:

@@ -18,8 +18,8 @@ WIDTH = 80
 LABELS, CELL = 23, 18
 """Columns that the labels of a matrix take, and least of each of its columns."""
 _BREAK = re.compile(r"(?<=-)(?=[^\s-])")
-_GROUP = re.compile(r"\([+-]?\d[^()]{0,30}\)\S*\s*")
-"""Figures in brackets, such as a difference and a ratio, or a range."""
+_GROUP = re.compile(r"(?<!\S)(?:\([+-]?\d[^()]{0,30}\)|\[[^\[\]]{1,30}\])\S*\s*")
+"""Figures in brackets, such as a difference and a ratio, or a range; in square ones anything short, such as a unit."""
 
 
 def _words(text: str) -> list[str]:
@@ -80,6 +80,28 @@ def breaks(text: str, width: int) -> tuple[int, ...]:
                 found += range(place + width, place + length, width)
                 used = (length - 1) % width + 1 + len(piece) - length
             place += len(piece)
+    return tuple(found)
+
+
+@lru_cache(maxsize=4096)
+def folds(text: str, width: int) -> tuple[int, ...]:
+    """Return where to break a sentence: between words, and anywhere within those that are longer than a line.
+
+    What stands in brackets stays together as in a cell; a sentence has no hyphens to break at.
+
+    Args:
+        text: one line.
+        width: letters of a line [1].
+    """
+    found: list[int] = []
+    indent = place = len(text) - len(text.lstrip())
+    for word in _units(text, width):
+        length, used = len(word.rstrip()), place - (found[-1] if found else 0)
+        if used + length > width and used and place > indent:
+            found.append(place)
+            used = 0
+        found += range(place + width - used, place + length, width)
+        place += len(word)
     return tuple(found)
 
 

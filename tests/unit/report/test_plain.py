@@ -21,6 +21,8 @@ WORDS = st.sampled_from(
             "(+124,000, 125x)",
             "5.56 nccl (-0.4, 0.93x),",
             "(b 10 to 20)",
+            "[2 TB/s],",
+            "bytes[of 2]",
             "(1 " + "to 2 " * 5 + ")",
         ),
         *("1,433,982,976", "in-network", "superpod-h100-4su", "incomprehensible", "-" * 12, "rail-optimised"),

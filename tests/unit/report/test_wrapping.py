@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ffplan.base.formatting import amount, kilowatts
 from ffplan.report.document import Body, Document, Grid, Matrix
 from ffplan.report.formats import table
-from ffplan.report.formats.wrapping import breaks, column_widths, longest_piece
+from ffplan.report.formats.wrapping import breaks, column_widths, folds, longest_piece
 
 
 def split(text: str, width: int) -> list[str]:
@@ -31,6 +31,8 @@ def split(text: str, width: int) -> list[str]:
         ("125,000 (+124,000, 125x)", 17, ["125,000", "(+124,000, 125x)"]),
         ("5.56 nccl (-0.4, 0.93x), twice", 16, ["5.56 nccl", "(-0.4, 0.93x),", "twice"]),
         ("superpod-h100 (10 to 20)", 10, ["superpod-", "h100", "(10 to 20)"]),
+        ("reads at [2 TB/s], or", 12, ["reads at", "[2 TB/s], or"]),
+        ("a list[of 2] b", 8, ["a", "list[of", "2] b"]),
         ("a (b 10 to 20) c", 9, ["a (b 10", "to 20) c"]),
         ("from 2024-11-22", 9, ["from", "2024-11-22"]),
         ("in-network reduction", 10, ["in-network", "reduction"]),
@@ -40,6 +42,27 @@ def split(text: str, width: int) -> list[str]:
 )
 def test_lines(text: str, width: int, lines: list[str]) -> None:
     assert split(text, width) == lines
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("storage writes at [2 TB/s] in all", 22, ["storage writes at", "[2 TB/s] in all"]),
+        (
+            "costs 1,636,893 USD (1,329,435 to 2,295,116), 0.82",
+            40,
+            ["costs 1,636,893 USD", "(1,329,435 to 2,295,116), 0.82"],
+        ),
+        ("in-network reduction", 10, ["in-network", "reduction"]),
+        ("rail-optimised", 8, ["rail-opt", "imised"]),
+        ("  " + "y" * 12 + " and", 8, ["  yyyyyy", "yyyyyy", "and"]),
+        ("x" * 8 + " and", 8, ["xxxxxxxx", "and"]),
+        ("[" + "a b " * 3 + "c]", 6, ["[a b a", "b a b", "c]"]),
+    ],
+)
+def test_lines_of_sentences(text: str, width: int, lines: list[str]) -> None:
+    places = [0, *folds(text, width), len(text)]
+    assert [text[one:two].rstrip() for one, two in itertools.pairwise(places)] == lines
 
 
 @given(
