@@ -145,6 +145,30 @@ def test_tables_sort_by_key_and_click(browser: Browser, tmp_path: Path) -> None:
     assert browser.say("document.querySelectorAll('th[aria-sort=descending]').length") == 1
 
 
+def test_amounts_in_millions_sort_above_those_in_full(browser: Browser, tmp_path: Path) -> None:
+    browser.open(page(tmp_path, *PAGES["cost"]))
+    table = "#tables [aria-label='Bill of materials'] table"
+    head = f"document.querySelector(\"{table}\").querySelectorAll('thead button')[4]"
+    assert browser.say(f"{head}.textContent") == "total"
+    browser.say(f"{head}.click(), {head}.click()")
+    cells = browser.say(f'[...document.querySelector("{table}").tBodies[0].rows].map(row => row.cells[4].textContent)')
+    values = [float(text.split()[0].replace(",", "")) * (1e6 if "mn" in text else 1) for text in cells]
+    assert any("mn" in text for text in cells)
+    assert values == sorted(values, reverse=True)
+
+
+def test_labels_of_rows_keep_their_words(browser: Browser, tmp_path: Path) -> None:
+    """A label beside a long text is not squeezed until its words break."""
+    browser.open(page(tmp_path, *PAGES["train"]))
+    heights = browser.say(
+        "[...document.querySelectorAll('th[scope=row]')].filter(item => !item.textContent.includes(' ')"
+        " && item.textContent.length < 12).map(item => item.getClientRects().length && item.firstChild"
+        " ? (range => (range.selectNodeContents(item), range.getClientRects().length))(document.createRange()) : 1)"
+    )
+    assert len(heights) > 20
+    assert max(heights) == 1
+
+
 def test_paper_takes_a_page(browser: Browser, tmp_path: Path) -> None:
     browser.open(page(tmp_path, *PAGES["compare"]))
     pdf = b64decode(browser.call("Page.printToPDF", printBackground=True)["data"])

@@ -21,6 +21,7 @@ a{color:var(--mark)}
 table{border-collapse:collapse;font-size:.92rem;margin:.3rem 0}
 th,td{text-align:left;vertical-align:top;padding:.22rem .8rem .22rem 0;border-bottom:1px solid var(--line);
 font-variant-numeric:tabular-nums}
+th{overflow-wrap:break-word}
 th button{all:unset;cursor:pointer;font-weight:600}
 th[aria-sort=ascending] button::after{content:" \\25B2"}
 th[aria-sort=descending] button::after{content:" \\25BC"}
@@ -59,10 +60,15 @@ for (const table of document.querySelectorAll('table')) {
       head.setAttribute('aria-sort', up ? 'ascending' : 'descending');
       const body = table.tBodies[0];
       const value = row => (row.cells[column] || {textContent: ''}).textContent.trim();
-      const number = text => /^[-+]?[0-9]/.test(text) ? parseFloat(text.replace(/,/g, '')) : NaN;
+      const scales = {mn: 1e6, bn: 1e9, kW: 1e3, MW: 1e6, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, ms: 1e-3, us: 1e-6};
+      const number = text => {
+        const found = /^([-+]?[0-9][0-9,]*(?:[.][0-9]+)?(?:e[-+]?[0-9]+)?)(?: ([a-zA-Z]+)\\b)?/.exec(text);
+        return found ? parseFloat(found[1].replace(/,/g, '')) * (scales[found[2]] || 1) : NaN;
+      };
       [...body.rows].sort((a, b) => {
         const x = value(a), y = value(b), p = number(x), q = number(y);
-        const order = isNaN(p) || isNaN(q) ? x.localeCompare(y) : p - q;
+        if (isNaN(p) !== isNaN(q)) return isNaN(p) ? 1 : -1;
+        const order = isNaN(p) ? x.localeCompare(y) : p - q;
         return up ? order : -order;
       }).forEach(row => body.append(row));
     });
