@@ -18,6 +18,7 @@ class SchemaName(StrEnum):
     CATALOG = "catalog"
     ASSESSMENT = "assessment"
     COMPARISON = "comparison"
+    COST = "cost"
     FINDINGS = "findings"
     COMMUNICATION_CASES = "communication-cases"
     TRAINING_CASES = "training-cases"

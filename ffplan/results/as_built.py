@@ -52,9 +52,8 @@ class AuditCause:
     """What is wrong with a fabric as built, once for all links that it concerns."""
 
     kind: str
-    """absent-switch, absent-node, absent-nic, missing-cable, moved-cable, swapped-cables, shifted-cables,
-    permuted-cables, exchanged-devices, moved-device, slow-link, extra-cable, unknown-device or
-    shared-name."""
+    """absent-part, absent-switch, absent-node, absent-nic, missing-cable, moved-cable, swapped-cables, shifted-cables,
+    permuted-cables, exchanged-devices, moved-device, slow-link, extra-cable, unknown-device or shared-name."""
     severity: Literal["error", "warning", "info"]
     """Severity."""
     what: str

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
+from ffplan.cli.schema import SchemaName
 from ffplan.inputs.document import read_document
 from ffplan.schema.json_schema import DRAFT, OWNERS, json_schema
 from tests.support import ROOT
@@ -39,6 +40,10 @@ def test_every_schema_is_one_and_says_what_each_field_is(kind: str) -> None:
 
 def test_schemas_are_those_that_ship() -> None:
     assert {path.name.removesuffix(".schema.json") for path in (ROOT / "schema").iterdir()} == set(KINDS)
+
+
+def test_the_command_offers_every_schema() -> None:
+    assert {name.value for name in SchemaName} == set(KINDS)
 
 
 def test_no_schema_of_another_name() -> None:
