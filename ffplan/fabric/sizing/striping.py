@@ -54,8 +54,8 @@ def _uneven_tree(tree: Tree) -> str:
     if not rest and (run % spine == 0 or (spine % run == 0 and run % pods == 0)):
         return ""
     if tree.core % pod.spines == 0:
-        return f"the {up} uplinks of a spine cannot be dealt evenly over {tree.core // pod.spines} cores"
-    return f"{tree.core} cores cannot be dealt evenly over the {pod.spines} spines of a pod"
+        return f"the {up} uplinks of a spine cannot be dealt evenly over {plural(tree.core // pod.spines, 'core')}"
+    return f"{plural(tree.core, 'core')} cannot be dealt evenly over the {plural(pod.spines, 'spine')} of a pod"
 
 
 def _with(design: ResolvedDesign, **fields: object) -> ResolvedDesign:

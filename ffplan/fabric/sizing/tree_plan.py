@@ -198,9 +198,10 @@ def _spine_findings(design: ResolvedDesign, rule: TreeRule) -> list[Finding]:
     if rule.uplinks % count == 0 and count >= fewest:
         return []
     if rule.uplinks % count:
-        message = f"the {rule.uplinks} uplinks of a leaf cannot be dealt evenly over {count} spines"
+        message = f"the {plural(rule.uplinks, 'uplink')} of a leaf cannot be dealt evenly over {plural(count, 'spine')}"
     else:
-        message = f"{count} spines of {rule.spine_ports} ports do not hold a pod of {leaves} leaves"
+        spines, below = plural(count, "spine"), plural(leaves, "leaf", "leaves")
+        message = f"{spines} of {rule.spine_ports} ports cannot hold a pod of {below}"
     fits = [n for n in range(fewest, rule.uplinks + 1) if rule.uplinks % n == 0]
     remedy = f"use {' or '.join(str(n) for n in fits)}" if fits else "use fewer downlinks"
     return [design.document.finding("fabric-divisibility", ("fabric", "spine", "per_pod"), message, remedy)]
@@ -245,7 +246,8 @@ def plan_trees(design: ResolvedDesign) -> FabricPlan:
     sized = _sized(design)
     short = next((tree for tree in sized.trees if some(tree.spare_spine_ports < 0)), None)
     if short is not None:
-        message = f"{short.rule.spines} spines have fewer ports than the links of {short.leaf} leaves"
+        leaves = plural(int(short.leaf), "leaf", "leaves")
+        message = f"the ports of {plural(short.rule.spines or 0, 'spine')} are fewer than the links of {leaves}"
         raise InputError(
             design.document.finding("fabric-capacity", ("fabric", "spine", "per_pod"), message, "use more spines")
         )

@@ -169,9 +169,19 @@ def test_ports_of_other_switches_above() -> None:
             "6 downlinks at `oversubscription: 1:1` want 6 uplinks; 2 ports of `tiny-8x200g` are left for them",
             "use fewer downlinks",
         ),
-        (12, ("tiers: 2", "spine: {per_pod: 3}"), "the 4 uplinks of a leaf cannot be dealt evenly", "use 1 or 2 or 4"),
-        (12, ("tiers: 2", "spine: {per_pod: 1}"), "fewer ports than the links of 3 leaves", "use more spines"),
-        (24, ("tiers: 3", "spine: {per_pod: 1}"), "1 spines of 8 ports do not hold a pod of 4 leaves", "use 4"),
+        (
+            12,
+            ("tiers: 2", "spine: {per_pod: 3}"),
+            "the 4 uplinks of a leaf cannot be dealt evenly over 3 spines",
+            "use 1 or 2 or 4",
+        ),
+        (
+            12,
+            ("tiers: 2", "spine: {per_pod: 1}"),
+            "the ports of 1 spine are fewer than the links of 3 leaves",
+            "use more spines",
+        ),
+        (24, ("tiers: 3", "spine: {per_pod: 1}"), "1 spine of 8 ports cannot hold a pod of 4 leaves", "use 4"),
         (
             24,
             ("tiers: 3", "spine: {pod_leaves: 6}"),
