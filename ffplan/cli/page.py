@@ -45,7 +45,7 @@ def with_extras(
 def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema: str) -> Extras:
     from ffplan.catalog.store import Catalog
     from ffplan.cli.page_measured import measured_curves
-    from ffplan.cli.page_origins import origins
+    from ffplan.cli.page_origins import more_origins, origins
     from ffplan.design.resolve import resolve
     from ffplan.inputs.design_files import find_design
     from ffplan.inputs.document import read_bytes, read_document
@@ -70,13 +70,15 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
         sources |= found
         each.append(tuple(found[key] for key in sorted(found)))
         curves += measured_curves(at, design, _assessments(value)[at:], base)
+    sources |= _sources(_read(value, base.fresh()))
+    known = tuple(sources[key] for key in sorted(sources))
     return Extras(
         files=tuple(texts),
         drawings=tuple(drawings),
-        sources=tuple(sources[key] for key in sorted(sources)),
+        sources=known,
         meanings=_meanings(value, schema),
         measured=tuple(curves),
-        origins=origins(value, _assessments(value), each),
+        origins=(*origins(value, _assessments(value), each), *more_origins(value, known)),
     )
 
 
@@ -88,6 +90,13 @@ def _assessments(value: Any) -> tuple[Assessment, ...]:
     if isinstance(value, Comparison):
         return tuple(value.designs)
     return (value,) if isinstance(value, Assessment) else ()
+
+
+def _read(value: Any, catalog: Catalog) -> Catalog:
+    """Return a catalogue that has read the files that a result names."""
+    for file in getattr(value, "catalog", ()):
+        catalog.entry(file.id)
+    return catalog
 
 
 def _drawings(design: Any) -> list[Drawing]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.errors import UsageError
 from ffplan.base.formatting import number
 from ffplan.base.plain import number_at
+from ffplan.cli.page_figures import evidence, shortened
 from ffplan.inputs.changes import steps
 from ffplan.report.chart import Origin
 from ffplan.schema.described import described
@@ -74,8 +75,6 @@ ASSESSED = {
 """The same of the report on one design; its libraries have rows of their own."""
 FIGURES = {"fabric.": ("ports", "rate"), "power.": ("power",), "hardware.": ("gemm",)}
 """First names of the catalogue's figures behind paths, by how these begin."""
-MOST_PARTS = 16
-"""Parts of a figure that are named [1]."""
 
 
 def _valued(step: Derivation) -> str:
@@ -96,7 +95,7 @@ def _figures(path: str, sources: Iterable[Source]) -> Iterator[str]:
     names = next((names for start, names in FIGURES.items() if path.startswith(start)), ())
     for item in sources:
         if item.path.split(".")[0] in names and (names != ("gemm",) or item.path.endswith(path.rpartition(".")[2])):
-            yield f"{item.part}, {item.path}: {item.value} ({item.source}, {item.date}; {item.grade}, {item.status})"
+            yield evidence(item)
 
 
 def _origin(
@@ -121,7 +120,7 @@ def _origin(
         meaning=meanings.get(path, ""),
         formula=root.formula,
         source=root.source,
-        parts=(*_parts(root.steps), *_figures(path, sources))[:MOST_PARTS],
+        parts=shortened((*_parts(root.steps), *_figures(path, sources))),
     )
 
 
@@ -148,3 +147,34 @@ def origins(value: Any, assessments: tuple[Assessment, ...], sources: Sequence[I
         name = "" if own else value.labels[column]
         found += [replace(origin, design=name) for origin in made if origin is not None]
     return tuple(found)
+
+
+def more_origins(value: Any, sources: Sequence[Source]) -> tuple[Origin, ...]:
+    """Return where the other figures of a result come from.
+
+    Args:
+        value: the result.
+        sources: figures of the catalogue files behind it.
+    """
+    from ffplan.results.comparison import Comparison
+    from ffplan.results.cost import CostStudy
+    from ffplan.results.design import Assessment
+    from ffplan.results.training import TrainReport
+
+    if isinstance(value, Comparison):
+        from ffplan.cli.page_compared import compared_notes
+
+        return compared_notes(value, sources)
+    if isinstance(value, Assessment):
+        from ffplan.cli.page_design import design_notes
+
+        return design_notes(value, sources)
+    if isinstance(value, CostStudy):
+        from ffplan.cli.page_cost import cost_notes
+
+        return cost_notes(value, sources)
+    if isinstance(value, TrainReport):
+        from ffplan.cli.page_train import train_notes
+
+        return train_notes(value, sources)
+    return ()

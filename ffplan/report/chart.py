@@ -118,7 +118,7 @@ class Origin:
     """Where a headline figure comes from; tables show it beside the cell, and in a note."""
 
     table: str
-    """Start of the title of its table."""
+    """Start of the title of its table; empty where that has none."""
     row: str
     """Label of its row."""
     column: int
@@ -136,6 +136,10 @@ class Origin:
     """Source of the equation."""
     parts: tuple[str, ...]
     """What it is made of: values with source, grade or status."""
+    at: int | None = None
+    """Number of its row in the table, from 0, where labels repeat."""
+    nth: int | None = None
+    """Number of its table among those with that title, from 0, where there are several."""
 
 
 @record

@@ -50,7 +50,7 @@ class YearRow:
     label: str
     """For people."""
     amount: float
-    """[currency per year]"""
+    """Cost of it [currency per year]."""
     share: float
     """Part of the year's cost [1]."""
 

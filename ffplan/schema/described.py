@@ -10,6 +10,9 @@ from ffplan.schema.json_schema import json_schema
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+BAND = {"likely", "p10", "p90"}
+"""Fields of a figure with its quantiles."""
+
 
 def described(value: Any, name: str) -> Iterator[tuple[str, float, str]]:
     """Yield (path, number, description) of every number of a result.
@@ -38,7 +41,10 @@ def _described(
         for key, item in value.items():
             child = node.get("properties", {}).get(key) or (others if isinstance(others, dict) else {})
             full = f"{path}.{key}" if path else key
-            yield from _described(item, child, schema, full, child.get("description", words))
+            own = child.get("description", words)
+            if value.keys() >= BAND and words and own != words:
+                own = f"{words} {own}"  # a quantile says what it is of
+            yield from _described(item, child, schema, full, own)
     elif isinstance(value, list):
         items = node.get("items")
         for at, item in enumerate(value):

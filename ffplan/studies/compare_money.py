@@ -21,6 +21,7 @@ from ffplan.studies.cost import (
     band,
     evaluate,
     flip_row,
+    input_rows,
     inputs_for,
     ledger_for,
     run_report,
@@ -173,7 +174,7 @@ def _with_sizes(
 
 def _money_side(side: Side, asked: Asked) -> MoneySide:
     if not side.ledger.costed:
-        return MoneySide(label=side.label, hour=None, capex=None, partial=(), run=None, refused=side.refused)
+        return MoneySide(label=side.label, hour=None, capex=None, partial=(), run=None, refused=side.refused, inputs=())
     found = accounted(side.ledger, side.inputs, side.timed, asked)
     return MoneySide(
         label=side.label,
@@ -182,6 +183,7 @@ def _money_side(side: Side, asked: Asked) -> MoneySide:
         partial=side.ledger.left_out,
         run=run_report(side.ledger, side.timed, found),
         refused=side.refused,
+        inputs=input_rows(side.inputs),
     )
 
 

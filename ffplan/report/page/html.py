@@ -41,7 +41,8 @@ def _row(cells: Iterable[str], *, head: bool = False, tips: Sequence[str] = (), 
         heads = "".join(f'<th scope="col">{_text(cell)}</th>' for cell in cells)
         return f"<tr>{heads}</tr>"
     first, *rest = [_text(cell) for cell in cells]
-    said = [f' title="{_text_lines(tip)}"' if tip else "" for tip in (*tips, *[""] * (len(rest) - len(tips)))]
+    each = zip((*tips, *[""] * (len(rest) - len(tips))), rest, strict=True)
+    said = [f' title="{_text_lines(tip)}"' if tip and cell else "" for tip, cell in each]
     others = "".join(f"<td{tip}>{cell}</td>" for tip, cell in zip(said, rest, strict=True))
     return f'<tr><th scope="row">{first}{note}</th>{others}</tr>'
 
@@ -64,9 +65,10 @@ def _block(block: Block, notes: Notes) -> str:
     if not isinstance(found, Table):
         return _list(found)
     title = "" if isinstance(block, Remarks) else block.title
+    nth = notes.another(title)
     rows = []
-    for row in found.rows:
-        at = notes.find(title, row[0])
+    for place, row in enumerate(found.rows):
+        at = notes.find(title, row[0], place, nth)
         tips = [] if at is None else notes.tips(at, len(row) - 1)
         rows.append(_row(row, tips=tips, note="" if at is None else link_to(at)))
     return _table(found.header, rows, title)

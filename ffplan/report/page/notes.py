@@ -35,6 +35,16 @@ def _words(origin: Origin) -> list[str]:
     return [line for line in (*lines, *origin.parts) if line]
 
 
+Key = tuple[str, str, int | None, int | None]
+"""Start of a table's title, label of a row, and their numbers where labels or titles repeat."""
+
+
+def _fits(key: Key, title: str, at: int, nth: int) -> bool:
+    table, _, row, number = key
+    titled = title.startswith(table) if table else not title
+    return titled and row in (None, at) and number in (None, nth)
+
+
 TIP = 160
 """Letters of a line of what a cell says; the note has all [1]."""
 
@@ -52,25 +62,37 @@ class Notes:
         Args:
             origins: one for each figure of a table; figures of a row share a note.
         """
-        self.rows: dict[tuple[str, str], dict[int, Origin]] = {}
+        self.rows: dict[Key, dict[int, Origin]] = {}
+        self._of_row: dict[str, list[Key]] = {}
         for item in origins:
-            self.rows.setdefault((item.table, item.row), {})[item.column] = item
-        self.keys: list[tuple[str, str]] = []
+            key = (item.table, item.row, item.at, item.nth)
+            if key not in self.rows:
+                self._of_row.setdefault(item.row, []).append(key)
+            self.rows.setdefault(key, {})[item.column] = item
+        self._titles: dict[str, int] = {}
+        self.keys: list[Key] = []
         """Rows with a note, in the order in which they were found."""
 
-    def find(self, title: str, row: str) -> int | None:
+    def find(self, title: str, row: str, at: int = 0, nth: int = 0) -> int | None:
         """Return the number of a row's note, from 0; None where it has none. Notes count as they are found.
 
         Args:
             title: title of the table.
             row: label of the row.
+            at: number of the row in its table, from 0.
+            nth: number of the table among those with its title, from 0.
         """
-        key = next((key for key in self.rows if title.startswith(key[0]) and row == key[1]), None)
+        key = next((key for key in self._of_row.get(row, ()) if _fits(key, title, at, nth)), None)
         if key is None:
             return None
         if key not in self.keys:
             self.keys.append(key)
         return self.keys.index(key)
+
+    def another(self, title: str) -> int:
+        """Return how many tables with a title came before the next one [1]."""
+        self._titles[title] = self._titles.get(title, -1) + 1
+        return self._titles[title]
 
     def tips(self, at: int, columns: int) -> list[str]:
         """Return what each cell of a row says when it is pointed at.

@@ -58,7 +58,9 @@ def test_rows_of_a_report_have_the_figures_of_the_result(design: str) -> None:
     notes = set(re.findall(r'<th scope="row">([^<]*)<sup>', page))
     shown = set(re.findall(r'<th scope="row">([^<]*)<', page.partition('id="fabric"')[0]))
     named = {row for table in ASSESSED.values() for row in table} | {item.library for item in report.communication}
-    assert notes == named & shown
+    more = {"GEMM measured", "  bound", "storage node", "servers", "switches", "inter switch links", "endpoint links"}
+    scales = {f"{row.gpus:,}" for item in report.communication for row in item.scales}
+    assert notes == (named | more | scales) & shown
     assert len(notes) >= 14
 
 
@@ -84,7 +86,8 @@ def test_a_page_of_a_comparison_names_every_row() -> None:
     page = ffplan("compare superpod-h100-4su fire-flyer-2 -f html").out
     notes = re.findall(r'<th scope="row">([^<]*)<sup><a href="#note-([0-9]+)"', page)
     named = {row for table in COMPARED.values() for row in table}
-    assert {unescape(row) for row, _ in notes} == named - {"storage price"}
+    ratios = {"GEMM performance", "node relative price", "GEMM cost-performance"}
+    assert {unescape(row) for row, _ in notes} == (named - {"storage price"}) | ratios
     assert [int(number) for _, number in notes] == sorted(int(number) for _, number in notes)
     assert {f'id="note-{number}"' in page for _, number in notes} == {True}
     long = re.findall(r'<td title="([^"]*)"', page)

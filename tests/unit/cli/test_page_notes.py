@@ -1,0 +1,129 @@
+"""Every number of a page says where it comes from, and the note of a cell is that of its own figure."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from html import unescape
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support import ffplan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+JOB = "--model llama3-8b --gpus 64 --batch 1024"
+PAGES = {
+    "cost": f"cost superpod-h100-4su {JOB} --tokens 1T --draws 200",
+    "rent": "cost aws-p5-64 --draws 0",
+    "train": f"train superpod-h100-4su {JOB} --search --top 7",
+    "plan": "train superpod-h100-4su --model llama3-8b --tp 1 --zero 1 --grad-dtype bf16 --batch 1024 --gpus 64,128",
+    "compare": f"compare superpod-h100-4su superpod-b200-4su {JOB} --tokens 1T --draws 200",
+    "pair": "compare fire-flyer-2 dgx-a100-10k",
+    "design": "design fire-flyer-2",
+}
+NAMED = (
+    *("CPU", "memory", "accelerators", "NICs", "scale-up", "model", "batch", "plan", "compute node", "host"),
+    "topology",
+)
+"""Rows whose digits are names of parts, models and plans."""
+WORDS = ("Assumptions", "Findings")
+"""Lists of sentences."""
+ROW = re.compile(r'aria-label="([^"]*)"><table>|<tr><th scope="row">(.*?)</th>(.*?)</tr>', re.DOTALL)
+CELL = re.compile(r'<td(?: title="([^"]*)")?>(.*?)</td>', re.DOTALL)
+NUMBER = re.compile(r"[-+]?[0-9][0-9,]*(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?(?: (mn\b|bn\b|MW\b|%))?")
+SCALES = {"mn": 1e6, "bn": 1e9, "MW": 1e3, "%": 0.01}
+
+
+@cache
+def page_of(name: str) -> str:
+    done = ffplan(f"{PAGES[name]} -f html")
+    assert done.code == 0, done.err
+    return done.out
+
+
+def cells(page: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield (title of the table, label of the row, what the cell says when pointed at, its text) of a page."""
+    table = ""
+    for match in ROW.finditer(page.partition('id="tables"')[2].partition("<section")[0]):
+        if match[2] is None:
+            table = unescape(match[1])
+            continue
+        for tip, text in CELL.findall(match[3]):
+            yield table, unescape(match[2].partition("<")[0]), unescape(tip), unescape(text)
+
+
+def amounts(text: str) -> list[float]:
+    """Return the numbers of a text, in full."""
+    found = []
+    for match in NUMBER.finditer(text):
+        plain = match[0].partition(" ")[0].replace(",", "")
+        found.append(float(plain) * SCALES.get(match[1], 1.0))
+    return found
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_number_of_a_page_says_where_it_comes_from(name: str) -> None:
+    page = page_of(name)
+    bare = [
+        (table, row, text)
+        for table, row, tip, text in cells(page)
+        if re.search(r"(?<![a-z0-9-])[0-9]", text) and not tip and row not in NAMED and table not in WORDS
+    ]
+    assert not [item for item in bare if not said_elsewhere(*item)]
+
+
+def said_elsewhere(table: str, row: str, text: str) -> bool:
+    """Return True of a cell that is no figure of the result: names, dates, and parts that a step does not have."""
+    if table == "Bill of materials":  # a part, or status and date of a price
+        return re.match(r"([A-Z]+|given)( [0-9]{4}|$)|[0-9]+[a-z]|.*[a-z]", text) is not None
+    if table == "Owning against rent, USD/h (8 dearer offers in JSON)":
+        return text.endswith("-year")
+    return row in ("prices", "not priced", "sum") or text == "0.0"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_cell_shows_the_value_that_its_note_has(name: str) -> None:
+    """Notes are not one row, or one column, off: the value of the path is among the numbers of the cell."""
+    seen = 0
+    for table, row, tip, text in cells(page_of(name)):
+        if not tip or not amounts(text) or row in ("plan", "links") or table == "Why the others lost":
+            continue
+        path, _, rest = tip.splitlines()[0].rpartition(" = ")
+        if path.endswith("plan.gpus") or path.endswith("working_gib"):
+            continue
+        value = amounts(rest.split()[0])[0]
+        near = [
+            abs(shown - value * scale) <= max(6e-3 * abs(value * scale), 0.0501 if abs(shown) < 100 else 0.51)
+            or f"{value:.0f}" == f"{shown:.0f}"
+            for shown in amounts(text)
+            for scale in (1, 100, 1e-15)
+        ]
+        assert any(near), (table, row, tip.splitlines()[0], text)
+        seen += 1
+    assert seen > 20
+
+
+def test_notes_of_money_name_equation_source_grade_and_unit() -> None:
+    page = page_of("cost")
+    by_row = {(table, row): tip for table, row, tip, _ in reversed(list(cells(page)))}
+    token = by_row["table", "a million tokens [USD]"]
+    assert token.startswith("run.cost_per_million_tokens.likely = ")
+    assert "Formula: cost of the run / tokens * 1,000,000" in token
+    year = by_row["A year of ownership over 4 years", "electricity"]
+    assert "USD per year" in year.splitlines()[0]
+    assert re.search(r"electricity price: 0.0[0-9]+ USD per kWh", year)
+    assert re.search(r"PUE: 1.25, 1.1 to 1.5 triangular \(Uptime Institute.*", year)
+    bill = next(tip for table, row, tip, _ in cells(page) if table == "Bill of materials" and ".unit_price" in tip)
+    assert re.search(r"hgx-h100-8nic: .*Epoch AI.*2026-04-01; D", bill)
+
+
+def test_notes_of_training_name_the_constants_of_the_accelerator() -> None:
+    page = page_of("train")
+    found = [(row, tip) for table, row, tip, _ in cells(page) if table == "Where the step goes, %"]
+    gemm = [tip for row, tip in found if row == "GEMM"]
+    assert [tip.split(".parts")[0] for tip in gemm] == [f"rows[{at}]" for at in range(7)]
+    assert "h100-sxm-80gb, training.matrix: " in gemm[0]
+    assert "rows[0].step_s = " in gemm[0]
