@@ -259,7 +259,7 @@ def _body(c: Comparison) -> Body:
     if c.money is not None:
         first.append(Remarks(c.money.headline))
         blocks = [*_money(c, c.money), *blocks]
-    elif c.training is not None:
+    else:
         first.append(Remarks(c.verdicts))
     if c.training is not None:
         blocks += [_job(c, c.training), _batches(c, c.training)]

@@ -152,9 +152,22 @@ def _all_names(report: TrainReport) -> list[str]:
     return [f"{row.plan.gpus:,}" for row in report.rows]
 
 
-def _binds(row: TrainRow, *, alone: bool) -> str:
-    where = "" if alone else " (first plan)"
-    return f"{row.binding_label}{where}: 10 % more of it would be {100 * row.gains[0].faster:.1f} % faster"
+def _verdict(report: TrainReport) -> tuple[str, ...]:
+    """Return the answer in words: the fastest plan or the first, its speed, and what binds it."""
+    row, unit = report.rows[0], report.unit
+    every = row.plan.gpus + row.idle
+    count = f"{row.plan.gpus:,} of {every:,}" if row.idle else f"{every:,}"
+    speed = f"{_seconds(row.step_s)} s a step, {number(round(row.tokens_s))} {unit}/s, MFU {100 * row.mfu:.1f} %"
+    what = f"The fastest of {report.feasible:,} plans that can run is {plan_words(row.plan)}" if report.searched else ""
+    said = [f"{what or plan_words(row.plan)} on {count} accelerators: {speed}."]
+    if row.gains and row.gains[0].faster >= LEAST:
+        gain = f"10 % more of it would be {100 * row.gains[0].faster:.1f} % faster"
+        said.append(f"What binds it: {row.binding_label}; {gain}.")
+    last = max(report.rows, key=lambda item: item.plan.gpus)
+    if not report.searched and last.plan.gpus > row.plan.gpus:
+        kept = f"{100 * last.efficiency:.1f} % of the rate of an accelerator is left"
+        said.append(f"On {last.plan.gpus:,} accelerators {kept}: {number(round(last.tokens_s))} {unit}/s.")
+    return tuple(said)
 
 
 def _search(report: TrainReport) -> list[Grid]:
@@ -166,7 +179,7 @@ def _search(report: TrainReport) -> list[Grid]:
 
 
 def _train(report: TrainReport, *, chart: bool) -> list[Grid | Remarks]:
-    blocks: list[Grid | Remarks] = [Remarks((report.run.words,))] if report.run else []
+    blocks: list[Grid | Remarks] = [Remarks((*([report.run.words] if report.run else []), *_verdict(report)))]
     blocks.append(_steps(report))
     if report.skipped:
         rows = tuple((f"{item.gpus:,}", item.why) for item in report.skipped)
@@ -185,7 +198,6 @@ def _train(report: TrainReport, *, chart: bool) -> list[Grid | Remarks]:
     what = f"sequences of {first.plan.sequence:,} tokens" if report.unit == "tokens" else "images"
     lines = [
         ("step", f"{size} {what}, {first.plan.precision}"),
-        ("binds", _binds(first, alone=len(report.rows) == 1)),
         ("rates", report.calibration),
     ]
     lines.append(("MFU", _of_peak(report, first)))

@@ -227,7 +227,8 @@ class Comparison(Result):
     money: MoneyComparison | None
     """The run in money; null where no tokens were given."""
     verdicts: tuple[str, ...]
-    """When a token is cheaper on which design, a sentence for each design but the baseline."""
+    """When a token is cheaper on which design; without a job, in what each design has the advantage: sentences for each
+    design but the baseline."""
 
 
 SCHEMAS = {

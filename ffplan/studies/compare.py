@@ -11,6 +11,7 @@ from ffplan.cost.value import cost_performance, relative_performance
 from ffplan.fabric.sizing.striping import policy_words
 from ffplan.results.comparison import Comparison, Ratios
 from ffplan.results.design import SCHEMA_VERSION, Assessment
+from ffplan.studies.advantages import advantages
 from ffplan.studies.verdicts import verdicts
 
 if TYPE_CHECKING:
@@ -259,16 +260,18 @@ def compare(
         money: the same in money.
     """
     base = designs[baseline]
+    ratios = {label: _ratios(design, base) for label, design in zip(labels, designs, strict=True)}
+    said = advantages(designs, labels, baseline, ratios) if training is None else verdicts(training, labels, baseline)
     return Comparison(
         schema_version=SCHEMA_VERSION,
         tool=base.tool,
         baseline=labels[baseline],
         labels=labels,
         designs=designs,
-        ratios={label: _ratios(design, base) for label, design in zip(labels, designs, strict=True)},
+        ratios=ratios,
         incomparable=_incomparable(labels, designs, baseline),
         notes=_notes(labels, designs, baseline),
         training=training,
         money=money,
-        verdicts=() if training is None else verdicts(training, labels, baseline),
+        verdicts=said,
     )

@@ -162,8 +162,9 @@ def test_labels_of_rows_keep_their_words(browser: Browser, tmp_path: Path) -> No
     browser.open(page(tmp_path, *PAGES["train"]))
     heights = browser.say(
         "[...document.querySelectorAll('th[scope=row]')].filter(item => !item.textContent.includes(' ')"
-        " && item.textContent.length < 12).map(item => item.getClientRects().length && item.firstChild"
-        " ? (range => (range.selectNodeContents(item.firstChild), range.getClientRects().length))(document.createRange()) : 1)"
+        " && item.textContent.length < 12).map(item => {"
+        " const range = document.createRange(); range.selectNodeContents(item.firstChild || item);"
+        " return range.getClientRects().length; })"
     )
     assert len(heights) > 20
     assert max(heights) == 1

@@ -35,6 +35,7 @@ details{margin:.5rem 0}
 summary{cursor:pointer}
 pre{background:var(--card);padding:.8rem;overflow-x:auto;font-size:.85rem;border-radius:4px}
 .notes p{margin:.15rem 0 .6rem}
+sup{line-height:0}
 sup a{text-decoration:none;padding:0 .15rem}
 td[title]{text-decoration:underline dotted var(--soft);text-underline-offset:3px}
 @media print{:root{--ink:#000;--soft:#333;--paper:#fff;--card:#fff;--line:#999;--mark:#000}
@@ -59,7 +60,10 @@ for (const table of document.querySelectorAll('table')) {
       heads.forEach(other => other.removeAttribute('aria-sort'));
       head.setAttribute('aria-sort', up ? 'ascending' : 'descending');
       const body = table.tBodies[0];
-      const value = row => (row.cells[column] || {textContent: ''}).textContent.trim();
+      const value = row => {
+        const cell = row.cells[column];
+        return (cell && (cell.firstChild || cell).textContent || '').trim();
+      };
       const scales = {mn: 1e6, bn: 1e9, kW: 1e3, MW: 1e6, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, ms: 1e-3, us: 1e-6};
       const number = text => {
         const found = /^([-+]?[0-9][0-9,]*(?:[.][0-9]+)?(?:e[-+]?[0-9]+)?)(?: ([a-zA-Z]+)\\b)?/.exec(text);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -663,3 +664,22 @@ def test_the_host_refuses_what_it_cannot_hold(tmp_path: Path) -> None:
     assert "the nearest plan that runs: --pp 2 --zero 1 --recompute full" in refused.err
     file.write_text(plan + "offload: optimizer\nreducer: nccl\nzero: 1\n")
     assert ffplan(*job).code == 0
+
+
+def test_a_report_begins_with_the_answer() -> None:
+    job = "train superpod-h100-4su --model llama3-8b --batch 1024 --grad-dtype bf16"
+    found = " ".join(ffplan(f"{job} --search --gpus 96 --top 2").out.split())
+    report = json.loads(ffplan(f"{job} --search --gpus 96 --top 2 -f json").out)
+    first = report["rows"][0]
+    count = f"{first['plan']['gpus']} of 96" if first["idle"] else "96"
+    assert f"The fastest of {report['feasible']:,} plans that can run is" in found
+    assert f"on {count} accelerators: {first['step_s']:.3f} s a step, {first['tokens_s']:,.0f} tokens/s, MFU" in found
+    gain = 100 * first["gains"][0]["faster"]
+    assert f"What binds it: {first['binding_label']}; 10 % more of it would be {gain:.1f} % faster." in found
+    assert found.index("The fastest") < found.index("GPUs plan")
+    assert "is left" not in found
+    series = " ".join(ffplan(f"{job} --zero 1 --gpus 64,128").out.split())
+    assert re.search(
+        r"On 128 accelerators 99\.\d % of the rate of an accelerator is left: 1,\d\d\d,\d\d\d tokens/s", series
+    )
+    assert "The fastest of" not in series
