@@ -196,7 +196,7 @@ def _wished(wishes: Wishes, name: str | None, folder: str, form: ReportFormat, c
     from ffplan.report.first_designs import init_document
     from ffplan.results.design import SCHEMA_VERSION
     from ffplan.results.first_designs import InitReport
-    from ffplan.studies.first_designs import NoDesignError, first_designs
+    from ffplan.studies.first_designs import NoDesignError, first_designs, fitting
 
     parts = Catalog(catalogs or ())
     progress = Progress("sizing designs")
@@ -206,8 +206,10 @@ def _wished(wishes: Wishes, name: str | None, folder: str, form: ReportFormat, c
     except NoDesignError as error:
         raise UsageError(f"ffplan init: {error}") from None
     if not built:
+        fits = fitting(wishes, parts, name or wishes.accelerator) if wishes.gpus is not None else None
         progress.end()
-        typer.echo(f"ffplan init: no design meets the wishes: {'; '.join(left)}", err=True)
+        remedy = f"; --gpus {fits} meets the others" if fits is not None else ""
+        typer.echo(f"ffplan init: no design meets the wishes: {'; '.join(left)}{remedy}", err=True)
         raise typer.Exit(EXIT_FINDINGS)
     targets = [Path(folder) / f"{item.assessment.design.name}.yaml" for item in built]
     _refuse(targets)

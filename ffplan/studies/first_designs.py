@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
@@ -325,12 +326,13 @@ def builder(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[Builder, Ser
 
 
 def _why_not(built: Built, wishes: Wishes) -> str:
-    """Return which wish a design does not meet; an empty text where it meets all."""
+    """Return which wishes a design does not meet; an empty text where it meets all."""
+    found = []
     if wishes.budget is not None and built.cost > wishes.budget:
-        return f"costs {built.cost / 1e6:,.2f} of {wishes.budget / 1e6:,.2f} million"
+        found.append(f"costs {built.cost / 1e6:,.2f} of {wishes.budget / 1e6:,.2f} million")
     if wishes.watts is not None and built.watts > wishes.watts:
-        return f"draws {built.watts / 1e6:,.2f} of {wishes.watts / 1e6:,.2f} MW at its peak"
-    return ""
+        found.append(f"draws {built.watts / 1e6:,.2f} of {wishes.watts / 1e6:,.2f} MW at its peak")
+    return " and ".join(found)
 
 
 def _most(build: Callable[[int], Built | None], step: int, wishes: Wishes) -> Built | None:
@@ -345,6 +347,23 @@ def _most(build: Callable[[int], Built | None], step: int, wishes: Wishes) -> Bu
         else:
             high = middle - 1
     return best
+
+
+def fitting(wishes: Wishes, catalog: Catalog, prefix: str) -> int | None:
+    """Return a number of accelerators that the other wishes allow; None where nothing bounds them, or none fit.
+
+    Args:
+        wishes: what is wanted, with a number of accelerators.
+        catalog: the parts.
+        prefix: start of the names.
+
+    Raises:
+        NoDesignError: where no server has the accelerator.
+    """
+    if wishes.budget is None and wishes.watts is None:
+        return None
+    built, _, _ = first_designs(replace(wishes, gpus=None, model=None), catalog, prefix)
+    return max((item.assessment.accelerators for item in built), default=None)
 
 
 def _surplus(built: Built, first: Built) -> str:

@@ -104,6 +104,19 @@ def test_a_shipped_design_is_copied_under_another_name(tmp_path: Path) -> None:
     assert "exists already" in again.err
 
 
+def test_the_refusal_names_every_wish_and_a_number_that_works(tmp_path: Path) -> None:
+    """4,096 H100 need more than either wish; the remedy works when typed in."""
+    wishes = f"--accelerator h100-sxm-80gb --budget $160M --power 5MW --folder {tmp_path}"
+    done = ffplan("init", "--gpus", "4096", *wishes.split())
+    assert (done.code, done.out) == (1, "")
+    assert "full: costs 163.41 of 160.00 million and draws " in done.err
+    remedy = done.err.rstrip().rpartition("; ")[2]
+    option, count, *words = remedy.split()
+    assert (option, words) == ("--gpus", ["meets", "the", "others"])
+    assert 2_900 < int(count) < 3_000
+    assert ffplan("init", option, count, *wishes.split()).code == 0
+
+
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
