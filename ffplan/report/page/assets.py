@@ -32,6 +32,7 @@ figure svg{overflow:visible}
 #charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,430px),1fr));gap:0 2rem}
 #charts h2{grid-column:1/-1}
 details{margin:.5rem 0}
+code{display:inline-block;font-size:.92em;background:var(--card)}
 summary{cursor:pointer}
 pre{background:var(--card);padding:.8rem;overflow-x:auto;font-size:.85rem;border-radius:4px}
 .notes p{margin:.15rem 0 .6rem}
@@ -61,8 +62,8 @@ for (const table of document.querySelectorAll('table')) {
       head.setAttribute('aria-sort', up ? 'ascending' : 'descending');
       const body = table.tBodies[0];
       const value = row => {
-        const cell = row.cells[column];
-        return (cell && (cell.firstChild || cell).textContent || '').trim();
+        const parts = row.cells[column] ? [...row.cells[column].childNodes] : [];
+        return parts.map(part => part.nodeName === 'SUP' ? '' : part.textContent).join('').trim();
       };
       const scales = {mn: 1e6, bn: 1e9, kW: 1e3, MW: 1e6, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, ms: 1e-3, us: 1e-6};
       const number = text => {

@@ -153,10 +153,10 @@ def train_charts(found: TrainReport) -> list[Chart | None]:
         kind="bars",
         unit="%",
         points=tuple(Point(gain.label, 100 * gain.faster) for gain in first.gains),
-        note="The tallest binds.",
+        note="The longest binds.",
     )
     memory = [
-        Point(f"stage {stage.stage}", value, series=words)
+        Point(f"stage {stage.stage + 1}", value, series=words)
         for stage in first.stages
         for words, value in (
             ("weights", stage.weights_gib),

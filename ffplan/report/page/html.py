@@ -13,7 +13,7 @@ from ffplan.report.chart import Extras
 from ffplan.report.document import Remarks, Table, laid_out
 from ffplan.report.page.assets import SCRIPT, STYLE
 from ffplan.report.page.charts import charts_of
-from ffplan.report.page.notes import Notes, link_to, safe, safe_lines
+from ffplan.report.page.notes import Notes, link_to, safe, safe_lines, worded
 from ffplan.report.page.vega import to_svg
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _row(cells: Iterable[str], *, head: bool = False, tips: Sequence[str] = (), 
     if head:
         heads = "".join(f'<th scope="col">{_text(cell)}</th>' for cell in cells)
         return f"<tr>{heads}</tr>"
-    first, *rest = [_text(cell) for cell in cells]
+    first, *rest = [worded(cell) for cell in cells]
     each = zip((*tips, *[""] * (len(rest) - len(tips))), rest, strict=True)
     said = [f' title="{_text_lines(tip)}"' if tip and cell else "" for tip, cell in each]
     others = "".join(f"<td{tip}>{cell}</td>" for tip, cell in zip(said, rest, strict=True))
@@ -57,7 +57,7 @@ def _table(header: Sequence[str], rows: Sequence[str], title: str) -> str:
 
 
 def _list(texts: Iterable[str]) -> str:
-    return f"<ul>{''.join(f'<li>{_text(text)}</li>' for text in texts)}</ul>"
+    return f"<ul>{''.join(f'<li>{worded(text)}</li>' for text in texts)}</ul>"
 
 
 def _block(block: Block, notes: Notes) -> str:
@@ -97,7 +97,7 @@ def _figure(chart: Chart, at: int) -> str:
             row += [number(end, 5) if end is not None else "" for end in (point.low, point.high)]
         rows.append(_row([*row, *([point.source] if sourced else [])]))
     header += ["from", "to"] * ranged + ["source"] * sourced
-    note = f"<figcaption>{_text(chart.note)}</figcaption>" if chart.note else ""
+    note = f"<figcaption>{worded(chart.note)}</figcaption>" if chart.note else ""
     shown = chart.kind != "parallel"  # its values are parts of each axis; the points themselves are in the front's
     data = f"<details><summary>Numbers</summary>{_table(header, rows, chart.title)}</details>" if shown else ""
     return f"<figure><h3>{_text(chart.title)}</h3>{svg}{note}{data}</figure>"
@@ -168,7 +168,7 @@ def render(document: Document) -> str:
     shown = [item for item in sections if item[2]]
     links = "".join(f'<a href="#{name}">{_text(title)}</a>' for name, title, _ in shown)
     inside = "".join(f'<section id="{name}"><h2>{_text(title)}</h2>{part}</section>' for name, title, part in shown)
-    words = "".join(f"<p>{_text(line)}</p>" for line in verdict)
+    words = "".join(f"<p>{worded(line)}</p>" for line in verdict)
     said = f'<div class="verdict">{words}</div>' if verdict else ""
     script = b64encode(sha256(SCRIPT.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'; img-src data:"

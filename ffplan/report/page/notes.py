@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,14 @@ if TYPE_CHECKING:
 def safe(text: str) -> str:
     """Return a text for a page, its hidden characters visible."""
     return escape(visible(text), quote=True)
+
+
+_CODE = re.compile("`([^`]+)`")
+
+
+def worded(text: str) -> str:
+    """Return a sentence for a page, what stands between backticks as code."""
+    return _CODE.sub(r"<code>\1</code>", safe(text))
 
 
 def safe_lines(text: str) -> str:

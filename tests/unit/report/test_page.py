@@ -18,6 +18,7 @@ from ffplan.report.design import design_document
 from ffplan.report.document import Body, Document, Remarks
 from ffplan.report.page.charts import charts_of
 from ffplan.report.page.html import render
+from ffplan.report.page.notes import worded
 from ffplan.report.page.vega import specification, to_svg
 from tests.support import assess_file, ffplan
 
@@ -207,3 +208,10 @@ def test_charts_of_a_sweep() -> None:
 def test_a_sweep_along_one_axis_has_no_grid() -> None:
     report = sweep("pcie-a100-three-tier", {"nodes[0].count": [400, 500, 600]}).report
     assert [chart.kind for chart in charts_of(report)] == ["parallel"]
+
+
+def test_names_between_backticks_are_code_and_nothing_else_is() -> None:
+    assert worded("run `ffplan check` <b>`x`</b> and `") == (
+        "run <code>ffplan check</code> &lt;b&gt;<code>x</code>&lt;/b&gt; and `"
+    )
+    assert worded("`<script>`") == "<code>&lt;script&gt;</code>"
