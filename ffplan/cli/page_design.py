@@ -59,6 +59,6 @@ def _lines(cost: CostReport, figures: Figures) -> Iterator[Origin]:
         path = f"cost.lines[{at}]"
         price = f"price book {cost.price_book} of {cost.price_date}: {line.grade}, {line.status}"
         of = [*figures.named(*(f"{path}.{name}" for name in ("quantity", "unit_price", "low", "high"))), price]
-        of += figures.parts(cost.price_book, f"prices.{line.part}")
+        of += figures.parts(cost.price_book, f"items.{line.part}")
         spot = Spot("Cost", line.category.replace("-", " "), at=at + 1)
         yield from figures.note(spot, f"{path}.total", place="ffplan.cost.bom:line_total", parts=of)

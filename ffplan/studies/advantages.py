@@ -64,13 +64,13 @@ def _pair(one: tuple[str, Assessment], two: tuple[str, Assessment], measures: li
     both = " and ".join(f"{design.accelerators:,}" for _, design in (two, one))
     if one[1].accelerators != two[1].accelerators:
         yield f"{two[0]} and {one[0]} have {both} accelerators: what follows is for one accelerator of each."
-    for (name, mine), (_, theirs), wins in (
+    for (name, mine), (other, theirs), wins in (
         (two, one, [item for item, ratio in apart if (ratio < 1) is not item.low]),
         (one, two, [item for item, ratio in apart if (ratio < 1) is item.low]),
     ):
         words = [_words(item, mine is one[1], mine, theirs) for item in wins]
         if words:
-            yield f"{name} has the advantage in {listed(words)}."
+            yield f"{name} has the advantage over {other} in {listed(words)}."
     alike = [item.name for item, ratio in known if abs(ratio - 1) <= EVEN]
     if alike:
         yield f"{two[0]} and {one[0]} are alike in {listed(alike)}."

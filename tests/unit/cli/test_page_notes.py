@@ -127,3 +127,9 @@ def test_notes_of_training_name_the_constants_of_the_accelerator() -> None:
     assert [tip.split(".parts")[0] for tip in gemm] == [f"rows[{at}]" for at in range(7)]
     assert "h100-sxm-80gb, training.matrix: " in gemm[0]
     assert "rows[0].step_s = " in gemm[0]
+
+
+def test_notes_of_priced_lines_name_the_entry_of_the_price_book() -> None:
+    lines = {row: tip for table, row, tip, _ in cells(page_of("design")) if table == "Cost"}
+    assert "fire-flyer-2-relative, items.qm8700: " in lines["switches"]
+    assert "cost.lines[1].quantity = 122" in lines["switches"]
