@@ -34,7 +34,8 @@ def _numbers(value: Any, what: str, *, units: bool = True) -> tuple[float, ...]:
     Raises:
         UsageError: where something is no number above 0.
     """
-    from ffplan.inputs.quantities import DATA, parse_quantity
+    from ffplan.inputs.dimensions import DATA
+    from ffplan.inputs.quantities import parse_quantity
 
     given = plain_value(value)
     items = [given] if isinstance(given, str | int | float) else given

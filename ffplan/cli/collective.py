@@ -83,7 +83,8 @@ def collective(
     from ffplan.collectives.algorithms import NAMES
     from ffplan.collectives.expert_dispatch import DEEPSEEK_V3, Routing
     from ffplan.collectives.volumes import OF_TOKENS, OPERATIONS, PROTOCOLS
-    from ffplan.inputs.quantities import BANDWIDTH, parse_quantity
+    from ffplan.inputs.dimensions import BANDWIDTH
+    from ffplan.inputs.quantities import parse_quantity
     from ffplan.report.collective import collective_document
     from ffplan.studies.collective import CollectiveRequest, check_together, collective_table, operation_name
     from ffplan.studies.collective_rows import QueryError

@@ -39,7 +39,8 @@ def _with_options(
         UsageError: where an option is none.
     """
     from ffplan.design.reliability_schema import Checkpointing, Reliability, Restart
-    from ffplan.inputs.quantities import DURATION, parse_quantity
+    from ffplan.inputs.dimensions import DURATION
+    from ffplan.inputs.quantities import parse_quantity
 
     wanted: dict[str, object] = {}
     if interval is not None:

@@ -171,7 +171,8 @@ def _wishes(
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.cli.cost_options import money_of, require_transformer
-    from ffplan.inputs.quantities import POWER, parse_quantity
+    from ffplan.inputs.dimensions import POWER
+    from ffplan.inputs.quantities import parse_quantity
     from ffplan.studies.first_designs import Wishes
 
     parts = Catalog(catalogs or ())

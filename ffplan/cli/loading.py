@@ -123,7 +123,8 @@ def parsed(parse: Callable[[], T], option: str, command: str = "") -> T:
 
 def message_size(design: ResolvedDesign, text: str | None) -> float:
     """Return the bytes per node: those asked for, the design's message, or 1 GiB."""
-    from ffplan.inputs.quantities import DATA, parse_quantity
+    from ffplan.inputs.dimensions import DATA
+    from ffplan.inputs.quantities import parse_quantity
     from ffplan.studies.wired import message_bytes
 
     if text is not None:

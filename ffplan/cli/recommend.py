@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -42,6 +42,7 @@ from ffplan.cli.recommend_options import (
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
+    from ffplan.inputs.dimensions import Dimension
     from ffplan.results.recommendation import RecommendReport
     from ffplan.studies.recommend_target import SizedCluster, Stage, Target
 
@@ -71,7 +72,8 @@ def _time(
     """Return tokens, days, and the sustained rate [FLOP/s]; a rate alone is asked of a run of thirty days."""
     from ffplan.catalog.models import Model
     from ffplan.cli.cost_options import tokens_of
-    from ffplan.inputs.quantities import COMPUTE, parse_quantity
+    from ffplan.inputs.dimensions import COMPUTE
+    from ffplan.inputs.quantities import parse_quantity
     from ffplan.studies.recommend_target import USUAL_DAYS, days_for
     from ffplan.training.model_shape import shape_of
 
@@ -107,11 +109,20 @@ def _stages(most_days: float, later: list[str] | None, *, by_rate: bool) -> tupl
     return stages_of(most_days, pairs, "ffplan recommend: --later")
 
 
-def _area(text: str | None, option: str) -> float | None:
-    """Return an area [m2], where one is given."""
-    from ffplan.inputs.quantities import AREA, parse_quantity
+def _space(power: str | None, racks: int | None, floor: str | None, area_per_rack: str | None) -> dict[str, Any]:
+    """Return what the building can take, as fields of the target."""
+    from ffplan.inputs.dimensions import AREA, POWER
+    from ffplan.inputs.quantities import parse_quantity
 
-    return parsed(lambda: parse_quantity(text, AREA), option, "recommend") if text is not None else None
+    def quantity(text: str | None, dimension: Dimension, option: str) -> float | None:
+        return parsed(lambda: parse_quantity(text, dimension), option, "recommend") if text is not None else None
+
+    return {
+        "watts": quantity(power, POWER, "--power"),
+        "racks": racks,
+        "floor": quantity(floor, AREA, "--floor"),
+        "rack_area": quantity(area_per_rack, AREA, "--area-per-rack"),
+    }
 
 
 def _found(
@@ -161,6 +172,14 @@ def _written(chosen: list[SizedCluster], folder: str | None) -> list[str | None]
     return [str(file) for file in files]
 
 
+def _leave(report: RecommendReport, refused: UsageError | None) -> None:
+    """Leave with a code: 2 where the designs could not be written, 1 where there are none."""
+    if refused is not None:
+        raise refused
+    if not report.designs:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
 def recommend(
     model: ModelOption,
     tokens: TokensOption = None,
@@ -195,7 +214,6 @@ def recommend(
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.cli.cost_options import money_of, require_transformer
-    from ffplan.inputs.quantities import POWER, parse_quantity
     from ffplan.report.recommendation import recommendation_document
     from ffplan.studies.recommend_target import Target
 
@@ -213,21 +231,15 @@ def recommend(
         aim=aim.value,
         capex=money_of(capex, book, "--capex", "recommend"),
         tco=money_of(tco, book, "--tco", "recommend"),
-        watts=parsed(lambda: parse_quantity(power, POWER), "--power", "recommend") if power is not None else None,
-        racks=racks,
-        floor=_area(floor, "--floor"),
-        rack_area=_area(area_per_rack, "--area-per-rack"),
         allowed=tuple(part_of(parts, Accelerator, name, f"{us}--accelerator").id for name in accelerator or ()),
         switches=tuple(part_of(parts, Switch, name, f"{us}--switch").id for name in switch or ()),
         excluded=_bought(parts, exclude),
         slack=slack,
         sustained=rate,
         stages=stages,
+        **_space(power, racks, floor, area_per_rack),
     )
     _require_folder(folder)
     report, refused = _found(parts, target, book.currency, best, folder)
     emit(recommendation_document(report), form, output)
-    if refused is not None:
-        raise refused
-    if not report.designs:
-        raise typer.Exit(EXIT_FINDINGS)
+    _leave(report, refused)

@@ -23,7 +23,8 @@ def _whole(text: str, option: str) -> float:
 
 
 def _size(text: str, option: str) -> float:
-    from ffplan.inputs.quantities import DATA, parse_quantity
+    from ffplan.inputs.dimensions import DATA
+    from ffplan.inputs.quantities import parse_quantity
 
     short = SHORT.fullmatch(text.strip())
     whole = f"{short[1]} {short[2].upper()}iB" if short else text

@@ -258,7 +258,8 @@ def train(
     Exit code 1 where a plan does not fit the machine, or runs on some of the numbers of accelerators only.
     """
     from ffplan.design.plan_file import plan_document, plan_of
-    from ffplan.inputs.quantities import DATA, parse_quantity
+    from ffplan.inputs.dimensions import DATA
+    from ffplan.inputs.quantities import parse_quantity
     from ffplan.report.train import train_document
     from ffplan.studies.train_setup import TrainRequest
 

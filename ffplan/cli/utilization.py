@@ -31,7 +31,8 @@ MOST_BYTES = 256 * 2**20
 
 def _seconds(text: str, option: str) -> float:
     """Return a time given on the command line [s]."""
-    from ffplan.inputs.quantities import DURATION, parse_quantity
+    from ffplan.inputs.dimensions import DURATION
+    from ffplan.inputs.quantities import parse_quantity
 
     return parsed(lambda: parse_quantity(text, DURATION), option, "utilization")
 

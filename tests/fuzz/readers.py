@@ -102,12 +102,13 @@ def _traffic(chance: Random) -> Any:
 def _quantity(chance: Random) -> Any:
     from pydantic_core import PydanticCustomError
 
+    from ffplan.inputs import dimensions as d
     from ffplan.inputs import quantities as q
 
     unit = chance.choice((*files.UNITS, "", "mi", "GHz", "KiB", "MB/s", "€", "k", "bn"))
     number = "".join(chance.choices("0123456789.,eE+- ²٣", k=chance.randrange(1, 8)))
     text = chance.choice((f"{number} {unit}", f"{number}{unit}", f"{unit}{number}", f"{number}:{number}"))
-    dimension = chance.choice([item for item in vars(q).values() if isinstance(item, q.Dimension)])
+    dimension = chance.choice([item for item in vars(d).values() if isinstance(item, d.Dimension)])
     reader: Any = chance.choice(
         (lambda value: q.parse_quantity(value, dimension), q.parse_ratio, q.parse_fraction, q.parse_money)
     )

@@ -82,7 +82,7 @@ def test_ranges_of_numbers_beyond_numbers(values: str) -> None:
 
 def test_digits_are_digits() -> None:
     done = ffplan("sweep", POD, "--vary", "site.pue=1..٣")
-    assert (done.code, "1..٣" in done.out) == (1, True)  # a text, which is no PUE
+    assert (done.code, "`1..٣`, a text; a number is wanted" in done.err) == (2, True)
 
 
 def test_cells_of_points_are_no_formulas(tmp_path: Path) -> None:

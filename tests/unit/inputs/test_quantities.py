@@ -3,33 +3,34 @@ from __future__ import annotations
 import pytest
 from pydantic_core import PydanticCustomError
 
+from ffplan.inputs import dimensions as d
 from ffplan.inputs import quantities as q
 
 
 @pytest.mark.parametrize(
     ("text", "dimension", "expected"),
     [
-        ("200 Gb/s", q.BANDWIDTH, 25.0),
-        ("200Gb/s", q.BANDWIDTH, 25.0),
-        ("200 Gbps", q.BANDWIDTH, 25.0),
-        ("9 GiB/s", q.BANDWIDTH, 9.663676416),  # 9 * 1.024**3
-        ("1.8 TB/s", q.BANDWIDTH, 1800.0),
-        ("3.2 Tb/s", q.BANDWIDTH, 400.0),
-        ("2.5 kW", q.POWER, 2500.0),
-        ("0 W", q.POWER, 0.0),
-        ("4 MW", q.POWER, 4e6),
-        ("186 MiB", q.DATA, 186 * 2**20),
-        ("512 GB", q.DATA, 512e9),
-        ("15.36 TB", q.DATA, 15.36e12),
-        ("1 PFLOP/s", q.COMPUTE, 1000.0),
-        ("3200 MT/s", q.TRANSFERS, 3200.0),
-        ("30 m", q.LENGTH, 30.0),
-        ("2.8 m2", q.AREA, 2.8),
-        ("100ft2", q.AREA, 9.290304),
-        ("1,250 W", q.POWER, 1250.0),
+        ("200 Gb/s", d.BANDWIDTH, 25.0),
+        ("200Gb/s", d.BANDWIDTH, 25.0),
+        ("200 Gbps", d.BANDWIDTH, 25.0),
+        ("9 GiB/s", d.BANDWIDTH, 9.663676416),  # 9 * 1.024**3
+        ("1.8 TB/s", d.BANDWIDTH, 1800.0),
+        ("3.2 Tb/s", d.BANDWIDTH, 400.0),
+        ("2.5 kW", d.POWER, 2500.0),
+        ("0 W", d.POWER, 0.0),
+        ("4 MW", d.POWER, 4e6),
+        ("186 MiB", d.DATA, 186 * 2**20),
+        ("512 GB", d.DATA, 512e9),
+        ("15.36 TB", d.DATA, 15.36e12),
+        ("1 PFLOP/s", d.COMPUTE, 1000.0),
+        ("3200 MT/s", d.TRANSFERS, 3200.0),
+        ("30 m", d.LENGTH, 30.0),
+        ("2.8 m2", d.AREA, 2.8),
+        ("100ft2", d.AREA, 9.290304),
+        ("1,250 W", d.POWER, 1250.0),
     ],
 )
-def test_quantities_as_people_write_them(text: str, dimension: q.Dimension, expected: float) -> None:
+def test_quantities_as_people_write_them(text: str, dimension: d.Dimension, expected: float) -> None:
     assert q.parse_quantity(text, dimension) == pytest.approx(expected, rel=1e-12)
 
 
@@ -56,7 +57,7 @@ def test_quantities_as_people_write_them(text: str, dimension: q.Dimension, expe
 )
 def test_wrong_bandwidths_say_what_is_wrong(text: object, message: str) -> None:
     with pytest.raises(PydanticCustomError) as caught:
-        q.parse_quantity(text, q.BANDWIDTH)
+        q.parse_quantity(text, d.BANDWIDTH)
     assert caught.value.context is not None
     assert message in caught.value.context["message"]
     assert caught.value.context["remedy"]
