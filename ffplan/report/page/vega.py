@@ -33,6 +33,7 @@ CONFIG = {
         "labelLimit": 260,
         "titleFontWeight": "normal",
     },
+    "axisXQuantitative": {"labelOverlap": "greedy", "labelSeparation": 8},
     "legend": {
         "labelColor": "currentColor",
         "titleColor": "currentColor",
@@ -118,8 +119,7 @@ def _bars(chart: Chart) -> dict[str, Any]:
 
 def _lines(chart: Chart) -> dict[str, Any]:
     scale = {"type": "log" if chart.log else "linear", "nice": False}
-    axis = {"labelOverlap": "greedy", "labelSeparation": 8}
-    across = {"field": "x", "type": "quantitative", "title": chart.x_title, "scale": scale, "axis": axis}
+    across = {"field": "x", "type": "quantitative", "title": chart.x_title, "scale": scale}
     lines = {
         "transform": [{"filter": "datum.mark == ''"}],
         "mark": {"type": "line", "point": {"size": 45}},
