@@ -39,6 +39,9 @@ DROPPED = 1.0
 COPIED, SORTED = 2.0, 4.0
 """Numbers moved for each of a routed token's width, there and back: copies written and summed at home, sorted by
 expert where they arrive [4]."""
+PADDED = 4.0
+"""Numbers moved to fill up each expert's tokens to a multiple of 16 rows, as products at FP8 need, and to take the
+filling out again [4]."""
 SCORES = {(False, False): 5, (False, True): 6, (True, False): 9, (True, True): 10}
 """Numbers that an unfused score of attention moves next to its dropout mask, operation by operation or not, backward or
 not. Forward: written (1), softmax (2), dropout (2), and on their own scaling (2) and the causal mask (2); backward:
@@ -164,11 +167,13 @@ def routed_bytes(
     Equation:
         w (4 R h + n R f / t_e) with several ranks of experts, with all-to-all w (6 R h + 2 T h / t + n R f / t_e), and
         with one rank w (2 R h + 2 T h / t + n R f / t_e); n = 3 forward and 5 backward with a gate, 2 and 3 without. At
-        FP8 4 R (h + m f / t_e) more, m = 1, backward 2 with a gate; tokens sent at FP8 are cast at home, 4 T h / t
+        FP8 4 R (h + m f / t_e) + 4 w R h more, m = 1, backward 2 with a gate; tokens sent at FP8 are cast at home,
+        4 T h / t, and not filled up
 
     Source:
         [4]. Experts have scales of their own, so that kernels of their own cast their operands: tokens and activations
-        forward, gradients of results and of activations backward.
+        forward, gradients of results and of activations backward. Transformer Engine's kernels at FP8 take rows in
+        multiples of 16: Megatron-Core copies the tokens of each expert into filled-up rows, and the results out again.
     """
     import numpy as np
 
@@ -181,7 +186,8 @@ def routed_bytes(
     numbers = activation_numbers(shape, plans)[back]
     found = plans.width * (sorting * shape.hidden + numbers * routed * inner)
     if plans.precision == "fp8":
-        cast = routed if plans.dispatch_bytes >= plans.width else home
+        whole = plans.dispatch_bytes >= plans.width
         wide = 2.0 if back and shape.gated else 1.0
-        found = found + CAST_BYTES * (cast * shape.hidden + wide * routed * inner)
+        found = found + CAST_BYTES * ((routed if whole else home) * shape.hidden + wide * routed * inner)
+        found = found + (PADDED * plans.width * routed * shape.hidden if whole else 0.0)
     return found
