@@ -86,7 +86,10 @@ def test_units_of_a_job() -> None:
     assert units.counts["bridge"] == 2500
     assert units.counts["leaf-switch"] == 40  # half of the cluster, half of its 80 leaves
     assert units.counts["job"] == 1
+    assert units.counts["scale-up-domain"] == 0
     assert not units.survives
+    racks = resolve(read_document(ROOT / "designs" / "gb200-nvl72-16.yaml"), Catalog())
+    assert job_units(racks, plan_fabric(racks), 19).counts["scale-up-domain"] == 2  # 18 trays share a rack's switches
     dual = resolve(read_document(ROOT / "designs" / "hpn-dual-plane.yaml"), Catalog())
     assert set(job_units(dual, plan_fabric(dual), 8).survives) == {"endpoint-link", "leaf-switch"}
 

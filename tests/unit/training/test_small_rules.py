@@ -13,6 +13,7 @@ from ffplan.training.accelerator_rates import UncalibratedError, _curve
 from ffplan.training.axes import ParallelPlans, _inside, divisors
 from ffplan.training.constraints import violations
 from ffplan.training.memory_traffic import score_bytes
+from ffplan.training.model_flops import narrow_weights
 from ffplan.training.parallel_plan import _dispatched
 from tests.support import shape_named
 
@@ -49,6 +50,22 @@ def test_a_schedule_without_bubbles_needs_a_micro_batch_a_stage(batch: float, br
     """Four stages and four replicas: 3, 4 and 8 micro-batches."""
     plans = replace(BASE, schedule="zb-h1", batch=batch)
     assert bool(violations(shape_named("gpt3-175b"), plans, None)["schedule"]) is broken
+
+
+@pytest.mark.parametrize(("micro_batches", "broken"), [(6, True), (8, False), (9, True), (10, False)])
+def test_dualpipe_feeds_both_ends_alike(micro_batches: int, broken: bool) -> None:
+    """Four stages take at least eight micro-batches, and an even number: half of them enter at either end."""
+    plans = replace(BASE, schedule="dualpipe", batch=4.0 * micro_batches)
+    assert bool(violations(shape_named("gpt3-175b"), plans, None)["schedule"]) is broken
+
+
+def test_weights_of_latent_attention_without_a_latent_of_queries() -> None:
+    """DeepSeek-V2-Lite has none: h (512 + 64) weights are on every rank; with one of 1,536, h (1,536 + 512 + 64)."""
+    shape = shape_named("deepseek-v3")
+    assert shape.latent is not None
+    assert narrow_weights(shape) == 7168 * (1536 + 512 + 64)
+    plain = replace(shape, latent=shape.latent.model_copy(update={"query_rank": None}))
+    assert narrow_weights(plain) == 7168 * (512 + 64)
 
 
 @pytest.mark.parametrize(
