@@ -181,3 +181,20 @@ def test_zones_carry_what_their_planes_do_together(name: str, zones: tuple[float
     if zones is not None:
         assert left.zone_gbyte_s == zones
         assert left.bisection_gbyte_s == pytest.approx(sum(zones))
+
+
+def test_flows_of_an_endpoint_without_its_link_are_not_counted(pods: WiredFabric) -> None:
+    """Who counts flows takes out those of lost endpoints first: here endpoint 5 has lost its link, and 6 sends none."""
+    from ffplan.fabric.routing.static_traffic import StaticTraffic
+    from ffplan.fabric.routing.traffic import Flows
+    from ffplan.fabric.routing.tree_routing import TreeRouting
+
+    whole, src = TreeRouting(pods), np.array([0, 5])
+    traffic = StaticTraffic(whole, Flows(src, np.array([20, 40]), np.full(2, 1e6)))
+    without = [pods.network.links.tier >= 0 for _ in range(2)]
+    for alive, end in zip(without, (5, 6), strict=True):
+        alive[end] = False
+    with pytest.raises(ValueError, match="without its link"):
+        traffic.loads(whole.after(without[0]))
+    load, lost = traffic.loads(whole.after(without[1]))
+    assert (load[10], load[12], lost) == (1e6, 0.0, 0)
