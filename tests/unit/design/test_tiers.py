@@ -167,7 +167,12 @@ def test_a_switch_of_its_own_for_the_spines() -> None:
         ),
         (("leaf: {uplinks: 60}", "spine: {per_pod: 7}"), {}, "fabric-divisibility", "cannot be dealt evenly over 7"),
         (("leaf: {downlinks: 4, uplinks: 4}",), {"family": "top-of-rack"}, "fabric-divisibility", "with 8 NICs each"),
-        (("leaf: {downlinks: 8, uplinks: 64}", "spine: {per_pod: 2}"), {}, "fabric-capacity", "2 spines have fewer"),
+        (
+            ("leaf: {downlinks: 8, uplinks: 64}", "spine: {per_pod: 2}"),
+            {},
+            "fabric-capacity",
+            "the ports of 2 spines are fewer",
+        ),
         (("spine: {per_pod: 96}",), {"tiers": "3"}, "fabric-divisibility", "cannot be dealt evenly over 96 spines"),
         (
             ("spine: {pod_leaves: 2, uplinks: 48, per_pod: 96}",),
