@@ -37,6 +37,15 @@ def _stop(number: int, _frame: object) -> None:
     sys.exit(128 + number)
 
 
+def _in_utf_8() -> None:
+    """Begin anew in Python's UTF-8 mode where the locale cannot spell the folder that ffplan is in.
+
+    A C locale that is forced on Python, and a letter beyond ASCII in the path: compiled libraries fail on such names.
+    """
+    if not sys.flags.utf8_mode and any("\udc80" <= letter <= "\udcff" for letter in __file__):
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+
+
 def entry() -> None:
     """Run `main`, and leave at once.
 
@@ -45,6 +54,7 @@ def entry() -> None:
     """
     code: str | int | None = 0
     try:
+        _in_utf_8()
         main()
     except SystemExit as stop:
         code = stop.code

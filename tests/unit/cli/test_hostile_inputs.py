@@ -244,3 +244,25 @@ def test_losses_that_cannot_be(design: str, lose: str, words: str) -> None:
     assert done.code == 2
     assert words in done.err
     assert len(done.err) < 1000
+
+
+def test_a_locale_that_cannot_spell_our_folder(tmp_path: Path) -> None:
+    """Compiled libraries fail on such names: Python begins anew in its UTF-8 mode, once, with the same arguments."""
+    folder = tmp_path / "Größe"
+    folder.mkdir()
+    (folder / "ffplan").symlink_to(ROOT / "ffplan")
+    plain = {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONPATH": str(folder)}
+    shown = "import os, ffplan.__main__ as door; os.execv = lambda *a: print(a[1][1:]); door._in_utf_8()"
+
+    def run(*words: str, **more: str) -> str:
+        env = {**os.environ, **plain, **more}
+        done = subprocess.run(
+            [sys.executable, *words], env=env, cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    again = run("-c", shown, "design", "x")
+    assert again.startswith("['-X', 'utf8', '-c'")
+    assert again.endswith("'design', 'x']\n")
+    assert run("-c", shown, PYTHONUTF8="1") == run("-c", shown, PYTHONPATH=str(ROOT)) == ""
+    assert run("-m", "ffplan", "catalog", "list") == ffplan("catalog list").out
