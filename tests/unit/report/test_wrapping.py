@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffplan.base.formatting import amount, kilowatts
-from ffplan.report.document import Body, Document, Grid, Matrix
+from ffplan.report.document import Body, Document, Grid, Lines, Matrix, Remarks
 from ffplan.report.formats import table
 from ffplan.report.formats.wrapping import breaks, column_widths, folds, longest_piece
 
@@ -102,6 +102,21 @@ def test_a_comparison_wider_than_the_terminal_is_printed_in_parts(monkeypatch: p
     assert len(rows) > 1
     assert sum(line.count("1,433,982,976") for line in rows) == 8
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_long_document_is_laid_out_for_a_terminal_as_for_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From 2,001 lines on, which take rich seconds."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+
+    def both(count: int) -> tuple[str, str]:
+        groups = tuple((f"group {number}", "8 x H100") for number in range(count - 1))
+        document = Document(None, lambda: Body("groups", [Lines("Nodes", groups), Remarks(("end",))]))
+        return table.render(document, terminal=True), table.render(document, terminal=False)
+
+    short, long = both(2_000), both(2_001)
+    assert "\x1b" in short[0]
+    assert long[0] == long[1]
+    assert "\x1b" not in long[0]
 
 
 def test_the_rest_of_an_indented_label_is_indented_too() -> None:
