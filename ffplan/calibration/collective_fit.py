@@ -20,7 +20,7 @@ from ffplan.validation.measured_system import CaseParts
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ffplan.catalog.collectives import CollectiveRates
+    from ffplan.catalog.evidence import Figure
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
     from ffplan.results.accuracy import AccuracyRow
@@ -110,9 +110,18 @@ def _rows(runs: tuple[CollectiveRun, ...], part: Accelerator) -> list[AccuracyRo
     return found
 
 
-def _value(rates: CollectiveRates, name: str) -> float | None:
-    """Return a constant [GB/s, s]; None where the catalogue has none."""
-    figure = (rates.nvls.busbw if rates.nvls else None) if name == "nvls" else getattr(rates, name)
+def rate_figure(part: Accelerator, name: str) -> Figure | None:
+    """Return a constant of an accelerator's collectives; None where the catalogue has none."""
+    rates = part.collectives
+    if rates is None:
+        return None
+    found: Figure | None = (rates.nvls.busbw if rates.nvls else None) if name == "nvls" else getattr(rates, name)
+    return found
+
+
+def rate_value(part: Accelerator, name: str) -> float | None:
+    """Return a constant of an accelerator's collectives [GB/s, s]; None where the catalogue has none."""
+    figure = rate_figure(part, name)
     return None if figure is None else float(figure.value)
 
 
@@ -174,11 +183,10 @@ def fit_collectives(
     Equation:
         least sum of squares of log(model / measured) over logarithms of the constants
     """
-    rates = part.collectives
-    if not runs or rates is None:
+    if not runs or part.collectives is None:
         raise FitError(f"no collective in these files ran on `{part.id}`, or the catalogue has no rates of its links")
     wanted = names or RATES
-    known = {name: _value(rates, name) for name in wanted}
+    known = {name: rate_value(part, name) for name in wanted}
     first = {
         name: max(value or FIRST_LAUNCH, LAUNCH[0]) if name == "launch" else value
         for name, value in known.items()
@@ -188,10 +196,10 @@ def fit_collectives(
     blind = [name for name in wanted if name not in told]
     if not told or (names and blind):
         raise FitError(f"these rows cannot tell {', '.join(blind)}: other parts bind them, such as NICs")
-    rows = _rows(runs, part)
-    if len(rows) < len(told) or np.linalg.matrix_rank(np.stack(list(told.values())), tol=SHOWS) < len(told):
+    moved = np.stack(list(told.values()))
+    if np.linalg.matrix_rank(moved, tol=SHOWS) < len(told):
         raise FitError(
-            f"{len(rows)} rows cannot tell {', '.join(told)} apart: fit fewer with --only, or measure other sizes"
+            f"{moved.shape[1]} rows cannot tell {', '.join(told)} apart: fit fewer with --only, or measure other sizes"
         )
     return _solved(part, runs, {name: float(first[name] or 0.0) for name in told}, progress)
 

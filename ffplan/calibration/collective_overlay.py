@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.errors import InputError
-from ffplan.calibration.collective_fit import CollectiveFit, collective_runs, fit_collectives
+from ffplan.calibration.collective_fit import (
+    CollectiveFit,
+    collective_runs,
+    fit_collectives,
+    rate_figure,
+    rate_value,
+)
 from ffplan.calibration.fit import FitError
 from ffplan.calibration.measured_overlay import with_lines
 from ffplan.calibration.overlay import source_line
@@ -74,10 +80,9 @@ def overlay_text(text: str, name: str, made: CollectiveFit) -> str:
         part = validate(Accelerator, Document(name, "0" * 64, compose(changed, name)))
     except InputError:
         raise by_hand from None
-    rates = part.collectives
     for key, value in made.values.items():
-        figure = None if rates is None else rates.nvls.busbw if key == "nvls" and rates.nvls else getattr(rates, key)
-        if figure is None or getattr(figure, "source", "") != KEY or abs(float(figure.value) / value - 1) > 1e-3:
+        figure = rate_figure(part, key)
+        if figure is None or figure.source != KEY or abs(float(figure.value) / value - 1) > 1e-3:
             raise by_hand
     return changed
 
@@ -128,25 +133,22 @@ def _report(part: Accelerator, made: CollectiveFit) -> CalibrationReport:
                 bias=float(after.mean()),
             )
         )
-    constants = []
-    for name, value in made.values.items():
-        rates = part.collectives
-        figure = None if rates is None else rates.nvls.busbw if name == "nvls" and rates.nvls else getattr(rates, name)
-        constants.append(
-            Constant(
-                name=name,
-                before=None if figure is None else float(figure.value),
-                after=value,
-                text=rate_text(name, value),
-                note=made.notes.get(name),
-                unit="s" if name == "launch" else "GB/s",
-            )
+    constants = tuple(
+        Constant(
+            name=name,
+            before=rate_value(part, name),
+            after=value,
+            text=rate_text(name, value),
+            note=made.notes.get(name),
+            unit="s" if name == "launch" else "GB/s",
         )
+        for name, value in made.values.items()
+    )
     return CalibrationReport(
         schema_version=SCHEMA_VERSION,
         accelerator=part.id,
         rows=len(made.after),
-        constants=tuple(constants),
+        constants=constants,
         sources=tuple(sources),
         before=float(np.abs(made.before).mean()),
         after=float(np.abs(made.after).mean()),
