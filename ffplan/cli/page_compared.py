@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.cli.page_figures import Figures, Spot, said
-from ffplan.cli.page_run import FIGURES, HOUR, run_notes
+from ffplan.cli.page_run import FIGURES, HOUR, run_notes, swing_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -123,11 +123,7 @@ def _money(money: MoneyComparison, figures: Figures) -> Iterator[Origin]:
 
 def _differences(money: MoneyComparison, figures: Figures) -> Iterator[Origin]:
     stated = {row.label: [said(row, money.currency)] for side in money.sides for row in side.inputs}
-    moved = "the difference with this input at that value, all others likely"
-    how = ("10th percentile of the input", "90th percentile of the input", moved, moved)
     for at, item in enumerate(money.differences):
-        for number, swing in enumerate(item.tornado):
-            for column, field in enumerate(("low", "high", "at_low", "at_high")):
-                spot = Spot(f"{item.label} less ", swing.label, column)
-                path = f"money.differences[{at}].tornado[{number}].{field}"
-                yield from figures.note(spot, path, how=how[column], parts=stated.get(swing.label, []))
+        swings = [(swing.label, stated.get(swing.label, [])) for swing in item.tornado]
+        path = f"money.differences[{at}].tornado"
+        yield from swing_notes(figures, f"{item.label} less ", path, swings, of="the difference")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.cli.page_figures import Figures, Spot, evidence, said
-from ffplan.cli.page_run import CARBON, FIGURES, HOUR, POWER, SPEED, YEAR, run_notes
+from ffplan.cli.page_run import CARBON, FIGURES, HOUR, POWER, SPEED, YEAR, run_notes, swing_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -212,12 +212,8 @@ def _swings(study: CostStudy, figures: Figures, inputs: tuple[InputRow, ...]) ->
     if study.uncertainty is None:
         return
     stated = {row.input: [said(row, study.currency)] for row in inputs}
-    moved = "the figure with this input at that value, all others likely"
-    how = ("10th percentile of the input", "90th percentile of the input", moved, moved)
-    for at, swing in enumerate(study.uncertainty.tornado):
-        for column, field in enumerate(("low", "high", "at_low", "at_high")):
-            spot, path = Spot("What drives", swing.label, column), f"uncertainty.tornado[{at}].{field}"
-            yield from figures.note(spot, path, how=how[column], parts=stated.get(swing.input, []))
+    swings = [(swing.label, stated.get(swing.input, [])) for swing in study.uncertainty.tornado]
+    yield from swing_notes(figures, "What drives", "uncertainty.tornado", swings, of="the figure")
     for at, flip in enumerate(study.uncertainty.break_even):
         path, parts = f"uncertainty.break_even[{at}]", stated.get(flip.input, [])
         yield from figures.note(Spot("Owning costs", flip.label), f"{path}.likely", how="likely value", parts=parts)

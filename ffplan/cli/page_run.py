@@ -9,7 +9,7 @@ from ffplan.base.record import record
 from ffplan.cli.page_figures import QUANTILES, Spot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ffplan.cli.page_figures import Figures
     from ffplan.report.chart import Origin
@@ -102,3 +102,23 @@ def run_notes(
             cell = Spot(table=spot.table, row=spot.row, column=spot.column + at)
             how = f"{words} of {draws:,} draws of the inputs" if draws else "no draws: the likely value"
             yield from figures.note(cell, f"{path}.{item.field}.{name}", how=how, parts=figures.named(likely))
+
+
+def swing_notes(
+    figures: Figures, table: str, path: str, swings: Sequence[tuple[str, Sequence[str]]], *, of: str
+) -> Iterator[Origin]:
+    """Yield the notes of a tornado: each input at either end, and what it moves.
+
+    Args:
+        figures: the result.
+        table: start of the title of its table.
+        path: path of the tornado.
+        swings: label of each input, and what is said of it.
+        of: what moves, in words.
+    """
+    moved = f"{of} with this input at that value, all others likely"
+    low, high = (f"{QUANTILES[name]} of the input" for name in ("p10", "p90"))
+    how = {"low": low, "high": high, "at_low": moved, "at_high": moved}
+    for at, (label, parts) in enumerate(swings):
+        for column, (field, words) in enumerate(how.items()):
+            yield from figures.note(Spot(table, label, column), f"{path}[{at}].{field}", how=words, parts=parts)
