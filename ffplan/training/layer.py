@@ -199,6 +199,11 @@ def expert_rows(shape: ModelShape, plans: ParallelPlans) -> Number:
     return plans.imbalance * tokens * shape.experts.top_k * plans.expert_tensor / plans.tensor
 
 
+def sent_alone(plans: ParallelPlans, at: AcceleratorRates) -> bool:
+    """Return whether every copy of a token goes to its expert by itself, under the plan's dispatcher or the stack's."""
+    return (plans.dispatcher or at.dispatcher) == "alltoall"
+
+
 def expert_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> LayerTimes:
     """Return the times of a layer with experts, forward.
 
@@ -234,7 +239,7 @@ def expert_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) 
     single = [(name, both_ways(tokens, n, k, at, plans)) for name, (n, k) in plain]
     products, behind, again = _sum([*single, *several], shape, plans)
     attention, attention_back, scores = attention_time(shape, plans, at)
-    alone = (plans.dispatcher or at.dispatcher) == "alltoall"
+    alone = sent_alone(plans, at)
     moved, back = (
         tokens * moved_bytes(shape, shared, plans, back=way)
         + routed_bytes(shape, plans, routed, alltoall=alone, back=way)

@@ -208,7 +208,7 @@ def network_copies(run: TrainRun, nodes: Number) -> Number:
     """
     experts = run.shape.experts
     assert experts is not None
-    if (run.plans.dispatcher or run.speeds.dispatcher) == "alltoall":
+    if layer.sent_alone(run.plans, run.speeds):
         return 1.0
     domains = np.maximum(np.asarray(nodes, dtype=float), 1.0)
     limit = (experts.top_groups or 1) / (experts.groups or 1) if experts.top_groups else 1.0
