@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.catalog.reliability import FailureStudy, Hazard
 
+DAY_S = 86_400.0
+"""Seconds of a day [s]."""
 YEAR_DAYS = 365.0
-YEAR_S = YEAR_DAYS * 86_400.0
+YEAR_S = YEAR_DAYS * DAY_S
 """Seconds of a year [s]."""
 
 

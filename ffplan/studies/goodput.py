@@ -8,6 +8,7 @@ from ffplan import __version__
 from ffplan.base.record import record
 from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely, tornado
+from ffplan.reliability.hazards import DAY_S
 from ffplan.reliability.job import JobCase, job_outcome
 from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out
@@ -27,7 +28,6 @@ from ffplan.studies.goodput_job import (
 from ffplan.studies.goodput_levers import lever_rows
 from ffplan.studies.goodput_money import job_money
 from ffplan.studies.goodput_parts import (
-    DAY,
     HOUR,
     checkpoint_report,
     domain_report,
@@ -69,7 +69,7 @@ def _reliability(
         short_of_nodes=hazards.section.short_of_nodes,
         hazards=hazard_rows(basis, job, one, likely(inputs)),
         mtbf_hours=band(one.mtbf_s / HOUR, many.mtbf_s / HOUR),
-        interruptions_per_day=band(DAY / one.mtbf_s, DAY / many.mtbf_s),
+        interruptions_per_day=band(DAY_S / one.mtbf_s, DAY_S / many.mtbf_s),
         checkpoint=checkpoint_report(job, one),
         restart_s=band(one.restart_s, many.restart_s),
         interval_s=float(one.interval_s),

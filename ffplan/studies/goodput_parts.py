@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.cost.sensitivity import likely
 from ffplan.reliability.checkpoint import daly, young
 from ffplan.reliability.exposure import job_units
+from ffplan.reliability.hazards import DAY_S
 from ffplan.reliability.job import hazard_rates, job_outcome
 from ffplan.results import reliability as out
 from ffplan.studies.cost import band
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from ffplan.reliability.job import JobCase, JobOutcome
     from ffplan.studies.goodput_basis import GoodputBasis
 
-DAY = 86_400.0
 HOUR = 3_600.0
 SIZES = (512, 2_048, 8_192, 16_384, 32_768, 65_536, 100_000)
 """Accelerators at which goodput is shown beside the job's own [1]."""
@@ -50,7 +50,7 @@ def hazard_rows(
                 events=rate.rate.events,
                 exposure_years=rate.rate.exposure_years,
                 basis=rate.rate.basis,
-                interruptions_per_day=each * DAY,
+                interruptions_per_day=each * DAY_S,
                 share=each / total,
                 survives=survives.get(rate.unit),
             )

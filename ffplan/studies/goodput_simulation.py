@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
 from ffplan.cost.sensitivity import likely
-from ffplan.reliability.hazards import YEAR_S
+from ffplan.reliability.hazards import DAY_S, YEAR_S
 from ffplan.reliability.job import hazard_rates, job_outcome
 from ffplan.reliability.simulate import SimulatedJob, SimulatedMemory, mean_interval, simulate_run
 from ffplan.results.reliability import SimulatedEvent, SimulationReport
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ffplan.reliability.simulate import Interruption
     from ffplan.studies.reliability import Hazards
 
-DAY = 86_400.0
 EVENT_S = 1.5e-4
 """Time to simulate an interruption, measured on one core [s]."""
 ERRORS = 3.0
@@ -58,7 +57,7 @@ def expected_seconds(job: JobCase, inputs: tuple[Input, ...], asked: SimulationA
         asked: days and runs.
     """
     one = job_outcome(job, likely(inputs))
-    return EVENT_S * asked.runs * asked.days * DAY / float(one.mtbf_s)
+    return EVENT_S * asked.runs * asked.days * DAY_S / float(one.mtbf_s)
 
 
 def simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
@@ -166,7 +165,7 @@ def simulate(
         KeyboardInterrupt: in the first run.
     """
     found = simulated_job(job, inputs)
-    seconds = asked.days * DAY
+    seconds = asked.days * DAY_S
     runs, stopped = [], False
     for number in range(asked.runs):
         step(number, asked.runs)

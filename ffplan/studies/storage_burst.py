@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
 from ffplan.catalog.parts import StorageServer
+from ffplan.reliability.hazards import DAY_S, YEAR_DAYS
 from ffplan.reliability.storage import transfer_seconds, with_nics
 from ffplan.results import storage as out
 from ffplan.studies.goodput_job import job_on, model_parameters, recovery
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from ffplan.studies.goodput_job import GoodputJob
     from ffplan.studies.storage_basis import StorageBasis
 
-DAY = 86_400.0
-YEAR_DAYS = 365.0
 LANE = 0.5
 """Part of a NIC that each of two virtual lanes of equal weight has while both want it [1]."""
 
@@ -102,7 +101,7 @@ def checkpoint_burst(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJ
     share = each / storage.client_gbyte_s
     lane = min(share, LANE)  # with equal weights storage takes no more than half of a NIC that allreduce wants
     cycle = save.interval + save.stop
-    daily = save.size * storage.copies * DAY / cycle
+    daily = save.size * storage.copies * DAY_S / cycle
     server = storage.groups[0].server
     assert isinstance(server, StorageServer)
     endurance, kept = server.drives.endurance, kept_checkpoints(basis)

@@ -12,6 +12,7 @@ from ffplan.base.elementary import log2
 from ffplan.base.formatting import percent, plural, span
 from ffplan.base.record import record
 from ffplan.catalog.reliability import JobMix
+from ffplan.reliability.hazards import DAY_S
 from ffplan.reliability.scheduler import (
     ClusterRules,
     JobDraw,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
 
-DAY = 86_400.0
 WARM = 0.2
 """Part of the days at the start that no figure counts [1]."""
 JOB_S = 6e-5
@@ -99,7 +99,7 @@ def job_table(design: ResolvedDesign, asked: UtilizationRequest, seed: int) -> J
         return asked.table
     mix = asked.mix
     assert mix is not None
-    seconds = asked.days * DAY
+    seconds = asked.days * DAY_S
     jobs = JobDraw(
         run=(float(mix.run_mean.value), float(mix.run_median.value), float(mix.run_max.value)),
         gpus=(float(mix.gpus_mean.value), float(mix.gpus_median.value), float(mix.gpus_max.value)),
@@ -127,7 +127,7 @@ def expected_seconds(design: ResolvedDesign, asked: UtilizationRequest) -> float
     table = job_table(design, asked, asked.seed)
     zonings = 2 if design.spec.fabric.zones > 1 and not design.side_by_side else 1
     shared = "time-sharing" in asked.policies and table.gpus.sum() > design.accelerators
-    looks = asked.days * DAY / asked.quantum_s if shared else 0.0
+    looks = asked.days * DAY_S / asked.quantum_s if shared else 0.0
     return (JOB_S * len(table.gpus) * len(asked.policies) + LOOK_S * looks) * asked.runs * zonings
 
 
@@ -201,7 +201,7 @@ def study_utilization(
     zones = design.spec.fabric.zones if not design.side_by_side else 1
     settings = [(policy, zoned) for policy in asked.policies for zoned in ((True, False) if zones > 1 else (True,))]
     found: dict[tuple[str, bool], list[Shared]] = {setting: [] for setting in settings}
-    seconds, stopped, done = asked.days * DAY, False, 0
+    seconds, stopped, done = asked.days * DAY_S, False, 0
     warm = WARM if asked.table is None else 0.0  # a trace counts from its first job on
     first = job_table(design, asked, asked.seed)
     try:
