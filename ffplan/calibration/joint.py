@@ -18,7 +18,9 @@ import numpy as np
 from ffplan.base.record import record
 from ffplan.calibration.fit import BOUNDS, LAUNCHES, SOFT, relative_times, rows_of_sources, solver
 from ffplan.catalog.evidence import DurationFigure, EfficiencyFigure
+from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.stacks import StackRates
+from ffplan.studies.relatives import gemm_fraction, same_chip
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,12 +50,24 @@ class JointFit:
     """Constants by stack and name."""
     rows: int
     """Rows that they rest on."""
+    at: Accelerator | None = None
+    """The accelerator whose GEMMs they are of; those of the same chip at another power follow it."""
 
-    def rates(self, base: TrainingRates) -> TrainingRates:
-        """Return the accelerator's constants, the others as in `base`."""
-        own = {name: value for (stack, name), value in self.values.items() if not stack}
+    def rates(self, base: TrainingRates, part: Accelerator) -> TrainingRates:
+        """Return an accelerator's constants, the others as in `base`."""
+        own = {name: value for (stack, name), value in self.moved(part).values.items() if not stack}
         figures = {name: EfficiencyFigure.model_construct(value=value, source="fit") for name, value in own.items()}
         return base.model_copy(update=figures)
+
+    def moved(self, part: Accelerator) -> JointFit:
+        """Return the constants as they are on another accelerator of the set: GEMMs of one chip follow its power."""
+        if self.at is None or not same_chip(part, self.at):
+            return self
+        values = {
+            key: gemm_fraction(part, self.at, precision_of(key[1]), value) if key[1].startswith("matrix") else value
+            for key, value in self.values.items()
+        }
+        return JointFit(values, self.rows, part)
 
     def stack(self, name: str | None) -> StackRates:
         """Return the constants of a stack; the common ones of a stack that was not among the runs."""
@@ -62,6 +76,11 @@ class JointFit:
         built: dict[str, Any] = {item: DurationFigure.model_construct(value=own[item], source="fit") for item in own}
         built["memory"] = EfficiencyFigure.model_construct(value=memory, source="fit")
         return StackRates.model_construct(**{item: built.get(item) for item in StackRates.model_fields})
+
+
+def precision_of(name: str) -> str:
+    """Return the precision of the GEMMs that a constant is of: 16 for both kinds of 16 bits."""
+    return name.removeprefix("matrix").removeprefix("_") or "16"
 
 
 def stack_name(replay: TrainingReplay) -> str:
@@ -77,7 +96,7 @@ def joint_errors(replays: Sequence[TrainingReplay], found: JointFit) -> Floats:
 def _ratios(replay: TrainingReplay, found: JointFit) -> Floats:
     base = replay.accelerator.training
     assert base is not None
-    return relative_times(replay, found.rates(base), found.stack(stack_name(replay)))
+    return relative_times(replay, found.rates(base, replay.accelerator), found.stack(stack_name(replay)))
 
 
 def _names(replays: Sequence[TrainingReplay]) -> tuple[Key, ...]:
@@ -128,6 +147,7 @@ def joint_fit(replays: Sequence[TrainingReplay]) -> JointFit:
         [1].
     """
     least_squares, sizes, names = solver(), rows_of_sources(replays), _names(replays)
+    at = replays[0].accelerator
     low, high = (np.log([BOUNDS[name][at] for _, name in names]) for at in range(2))
     first = np.clip(np.log([_given(replays, *key) or BOUNDS[key[1]][2] for key in names]), low + 1e-6, high - 1e-6)
     common = names.index(("", "memory"))
@@ -135,11 +155,11 @@ def joint_fit(replays: Sequence[TrainingReplay]) -> JointFit:
     stacks = [at for at, (stack, name) in enumerate(names) if stack and name == "memory"]
 
     def residuals(logs: Floats) -> Floats:
-        found = JointFit(dict(zip(names, np.exp(logs).tolist(), strict=True)), 0)
+        found = JointFit(dict(zip(names, np.exp(logs).tolist(), strict=True)), 0, at)
         rows = [np.log(_ratios(replay, found)) * sizes[replay.file.id] ** WEIGHT for replay in replays]
         drawn = (logs[stacks] - logs[common]) * NOISE / SPREAD
         near = [(logs[at] - logs[names.index(("", "matrix"))] - np.log(FP8)) * NOISE / FP8_SPREAD for at in eight]
         return np.concatenate([*rows, drawn, near])
 
     result = least_squares(residuals, first, bounds=(low, high), loss="soft_l1", f_scale=SOFT, xtol=1e-6, ftol=1e-7)
-    return JointFit(dict(zip(names, np.exp(result.x).tolist(), strict=True)), sum(sizes.values()))
+    return JointFit(dict(zip(names, np.exp(result.x).tolist(), strict=True)), sum(sizes.values()), at)

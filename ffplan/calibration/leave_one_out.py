@@ -1,4 +1,4 @@
-"""Leave one source, stack or accelerator out: fit the constants without it, then score it."""
+"""Leave one source, stack, accelerator or chip out: fit the constants without it, then score it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
 from ffplan.calibration.fit import errors
-from ffplan.calibration.joint import FP8, JointFit, joint_errors, joint_fit, stack_name
+from ffplan.calibration.joint import FP8, JointFit, joint_errors, joint_fit, precision_of, stack_name
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.training import LeaveOneOutReport, LeftOut, LeftOutKind
-from ffplan.studies.relatives import distance, gemm_fraction
+from ffplan.studies.relatives import gemm_fraction, unlike
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator
     from ffplan.validation.training_replay import TrainingReplay
 
-    By = Literal["source", "stack", "accelerator"]
+    By = Literal["source", "stack", "accelerator", "chip"]
 
 
 def _set(replay: TrainingReplay) -> str:
@@ -30,16 +30,22 @@ def _set(replay: TrainingReplay) -> str:
 
 
 def _name(replay: TrainingReplay, by: By) -> str:
-    """Return what is left out with a run."""
-    return {"source": replay.file.id, "stack": stack_name(replay), "accelerator": _set(replay)}[by]
+    """Return what is left out with a run; accelerators of one set at several powers count one by one."""
+    part = replay.accelerator
+    kind = _set(replay) if part.chip is None or part.power is None else f"{_set(replay)} at {part.power.value:g} W"
+    return {
+        "source": replay.file.id,
+        "stack": stack_name(replay),
+        "accelerator": kind,
+        "chip": part.chip or _set(replay),
+    }[by]
 
 
-def _relatives(part: Accelerator, replays: Sequence[TrainingReplay], own: str) -> list[TrainingReplay]:
-    """Return the runs on the nearest accelerators of another set."""
-    others = [item for item in replays if _set(item) != own]
+def _relatives(part: Accelerator, others: Sequence[TrainingReplay]) -> list[TrainingReplay]:
+    """Return the runs on the nearest of other accelerators."""
     if not others:
         return []
-    nearest = min(others, key=lambda item: (distance(part, item.accelerator), _set(item)))
+    nearest = min(others, key=lambda item: (*unlike(part, item.accelerator), _set(item)))
     return [item for item in others if _set(item) == _set(nearest)]
 
 
@@ -69,7 +75,8 @@ def leave_one_out(
             progress(number, len(pairs), name)
         mine = [item for item in known if _set(item) == group and _name(item, by) == name]
         others = [item for item in known if _set(item) == group and _name(item, by) != name]
-        near = others or _relatives(mine[0].accelerator, known, group)
+        apart = [item for item in known if _set(item) != group and (by != "chip" or _name(item, by) != name)]
+        near = others or _relatives(mine[0].accelerator, apart)
         made = _given(mine, joint_fit(near)) if near else None
         if made is not None and not others:
             made = _on(mine[0].accelerator, near[0].accelerator, made)
@@ -114,7 +121,7 @@ def _given(mine: Sequence[TrainingReplay], made: JointFit) -> JointFit:
     for name, ratio in (("matrix_fp8", FP8), ("matrix_tf32", 1.0)):
         if name.removeprefix("matrix_") in kinds:
             values.setdefault(("", name), ratio * values["", "matrix"])
-    return JointFit(values, made.rows)
+    return JointFit(values, made.rows, made.at)
 
 
 def _on(part: Accelerator, relative: Accelerator, made: JointFit) -> JointFit:
@@ -122,13 +129,12 @@ def _on(part: Accelerator, relative: Accelerator, made: JointFit) -> JointFit:
     values = dict(made.values)
     for key, value in made.values.items():
         if key[1].startswith("matrix"):
-            precision = key[1].removeprefix("matrix").removeprefix("_") or "16"
-            values[key] = gemm_fraction(part, relative, precision, value)
-    return JointFit(values, made.rows)
+            values[key] = gemm_fraction(part, relative, precision_of(key[1]), value)
+    return JointFit(values, made.rows, part)
 
 
 def _left(name: str, group: str, mine: list[TrainingReplay], made: JointFit | None) -> LeftOut:
-    """Return one source, stack or accelerator scored; with reasons where nothing is there to fit on."""
+    """Return one source, stack, accelerator or chip scored; with reasons where nothing is there to fit on."""
     shipped = errors(mine)
     rows, before = len(shipped), float(np.abs(shipped).mean())
     if made is None:

@@ -68,6 +68,11 @@ def _tables(recording: Recording, at: AcceleratorRates) -> tuple[AttentionTable,
     return tuple(found)
 
 
+def _usual(name: AttentionKernel, measured: tuple[AttentionKernel, ...]) -> AttentionKernel:
+    """Return the usual kernel: the one measured here in place of another version of it."""
+    return next((item for item in measured if item.split("-")[0] == name.split("-")[0]), name)
+
+
 def measured_attention(
     recording: Recording,
     part: Accelerator,
@@ -110,7 +115,7 @@ def measured_attention(
     partial = tuple(name for name in names if name not in whole)
     if not whole:
         return MeasuredAttention(None, (), partial)
-    usual = own.usual if own is not None else whole[-1]
+    usual = _usual(own.usual, whole) if own is not None else whole[-1]
     tables = merged_tables(kept, (table for table in measured if table.kernel in whole))
     made = AttentionRates.model_validate({**fields, "usual": usual, "tables": tables})
     return MeasuredAttention(made, whole, partial)

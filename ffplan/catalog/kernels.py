@@ -11,8 +11,9 @@ from ffplan.catalog.evidence import ComputeFigure
 from ffplan.catalog.parts import Part
 from ffplan.inputs.model import Count, Frozen, Many
 
-AttentionKernel = Literal["fa1", "triton", "fa2", "fa3", "cudnn"]
-"""FlashAttention 1, its port to Triton, FlashAttention 2 and 3, and cuDNN."""
+AttentionKernel = Literal["fa1", "triton", "fa2", "fa3", "cudnn", "cudnn-9.19"]
+"""FlashAttention 1, its port to Triton, FlashAttention 2 and 3, cuDNN as it was first measured on a generation, and
+cuDNN 9.19 where that is newer."""
 Pass = Literal["forward", "backward", "both"]
 Rate = Annotated[float, Field(gt=0, le=1e6)]
 

@@ -116,6 +116,9 @@ class Accelerator(Part):
     """PCI ids it shows, as vendor:device."""
     power: PowerFigure | None = None
     """Thermal design power [W]; left out where unknown."""
+    chip: Identifier | None = None
+    """Kind of chip whose long GEMMs run at the limit of power: accelerators that name the same one run them in
+    proportion to `power`. Left out where GEMMs stay below the limit, or the limit feeds more than the accelerator."""
 
 
 class RootPortLimits(Frozen):

@@ -85,7 +85,9 @@ StackOption = Annotated[
 AttentionOption = Annotated[
     str | None,
     typer.Option(
-        "--attention", metavar="KERNEL", help="fused, unfused, fa1, triton, fa2, fa3 or cudnn; fused if omitted."
+        "--attention",
+        metavar="KERNEL",
+        help="fused, unfused, fa1, triton, fa2, fa3, cudnn or cudnn-9.19; fused if omitted.",
     ),
 ]
 PrecisionOption = Annotated[str | None, typer.Option("--precision", metavar="NAME", help="bf16, fp16, fp8 or tf32.")]

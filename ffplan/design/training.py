@@ -80,9 +80,9 @@ class PlanFields(Frozen):
     """Parts of every layer that are computed again in the backward pass: outputs of norms; queries, keys and values
     from the latents of latent attention; results of the activation function; or operators: the GEMM of queries, keys
     and values, the core of attention, its output GEMM, and the GEMMs into and out of the feed-forward network."""
-    attention: Literal["fused", "unfused", "fa1", "triton", "fa2", "fa3", "cudnn"] = "fused"
+    attention: Literal["fused", "unfused", "fa1", "triton", "fa2", "fa3", "cudnn", "cudnn-9.19"] = "fused"
     """Attention kernel: `unfused` passes the scores through memory, all others keep them on the chip: FlashAttention 1
-    to 3, the port of 1 to Triton, cuDNN; `fused` is the kernel of the software stack."""
+    to 3, the port of 1 to Triton, cuDNN of the first measurements and 9.19; `fused` is the kernel of the stack."""
     stack: Identifier | None = None
     """Catalogue id of the software stack; if omitted, the values that published stacks have in common, and of measured
     runs the stack that their source names, or that of most published runs on the accelerator."""

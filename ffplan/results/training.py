@@ -308,7 +308,7 @@ class LeaveOneOutReport:
     schema_version: str
     """Version of this format."""
     by: str
-    """What was left out at a time: source, stack or accelerator."""
+    """What was left out at a time: source, stack, accelerator, or chip, which are all accelerators of one chip."""
     mean: float | None
     """Mean of their mean absolute errors [1]; null where none could be scored."""
     rows: tuple[LeftOut, ...]

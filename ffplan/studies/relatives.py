@@ -49,7 +49,17 @@ def nearest_relative(part: Accelerator, catalog: Catalog) -> Accelerator | None:
     known = [seen.entry(name).part for name in seen.ids_of("accelerator") if name != part.id]
     found = [item for item in known if isinstance(item, Accelerator) and item.training is not None]
     near = [item for item in found if distance(part, item) < float("inf")]
-    return min(near, key=lambda item: (distance(part, item), item.id), default=None)
+    return min(near, key=lambda item: (*unlike(part, item), item.id), default=None)
+
+
+def unlike(one: Accelerator, two: Accelerator) -> tuple[bool, float]:
+    """Return what orders relatives: accelerators of the same chip first, then the `distance` [1]."""
+    return not same_chip(one, two), distance(one, two)
+
+
+def same_chip(one: Accelerator, two: Accelerator) -> bool:
+    """Return whether two accelerators have one kind of chip, whose long GEMMs are bound by power."""
+    return one.chip is not None and one.chip == two.chip
 
 
 def _best(part: Accelerator, precision: str) -> float | None:
@@ -58,6 +68,41 @@ def _best(part: Accelerator, precision: str) -> float | None:
         return next((found for name in SIXTEEN if (found := _best(part, name)) is not None), None)
     rate, peak = part.gemm.get(precision), part.peak.get(precision)  # type: ignore[call-overload]
     return rate.value / peak.value if rate is not None and peak is not None else None
+
+
+def _most(part: Accelerator, precision: str) -> float | None:
+    """Return the fraction of the peak that the best measured GEMM reaches, at 16 bits where none is at a precision."""
+    return _best(part, precision) or _best(part, "16")
+
+
+def power_ratio(part: Accelerator, relative: Accelerator, precision: str) -> float | None:
+    """Return the fraction of the peak that long GEMMs reach on one of two accelerators of one chip over the other's.
+
+    Args:
+        part: an accelerator.
+        relative: another.
+        precision: fp8, tf32, or 16 for both kinds of 16 bits.
+
+    Returns:
+        Ratio [1]; None where their chips differ, or a power or peak is unknown.
+
+    Equation:
+        P / P' x peak' / peak
+
+    Source:
+        Derived: the energy of an operation belongs to the chip, so that the rate follows the limit of power.
+    """
+    if not same_chip(part, relative) or part.power is None or relative.power is None:
+        return None
+    peaks = [_peak(item) if precision == "16" else _rate(item, precision) for item in (part, relative)]
+    if peaks[0] is None or peaks[1] is None:
+        return None
+    return part.power.value / relative.power.value * peaks[1] / peaks[0]
+
+
+def _rate(part: Accelerator, precision: str) -> float | None:
+    rate = part.peak.get(precision)  # type: ignore[call-overload]
+    return None if rate is None else float(rate.value)
 
 
 def gemm_fraction(part: Accelerator, relative: Accelerator, precision: str, fraction: float) -> float:
@@ -71,12 +116,17 @@ def gemm_fraction(part: Accelerator, relative: Accelerator, precision: str, frac
 
     Equation:
         fraction x best of the part / best of the relative, best the best measured GEMM over the peak, at 16 bits where
-        one of them has none at this precision; fraction where one has none at all; at most the best of the part
+        one of them has none at this precision; fraction where one has none at all; at most the best of the part.
+        Between accelerators of one chip fraction x P / P' x peak' / peak instead, P their powers
 
     Source:
         Derived: what a layer keeps of the best GEMM belongs to software and shapes, the best GEMM to the part. It is
-        51 % of the peak on MI300X and 80 % on H100 (MAMF finder of stas00/ml-engineering).
+        51 % of the peak on MI300X and 80 % on H100 (MAMF finder of stas00/ml-engineering). GEMMs that last are held by
+        power: on B200 short ones run at 1,300 to 1,470 TFLOP/s, long ones at 1,040 to 1,150 (MooreThreads/SimuMax,
+        b200_bf16_ceperm.json), so that one chip at two limits runs them as the limits are.
     """
+    if (paced := power_ratio(part, relative, precision)) is not None:
+        return min(fraction * paced, _most(part, precision) or _most(relative, precision) or 1.0)
     for name in (precision, "16"):
         own, other = _best(part, name), _best(relative, name)
         if own is not None and other is not None:

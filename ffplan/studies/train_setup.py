@@ -15,9 +15,9 @@ from ffplan.inputs.suggest import did_you_mean
 from ffplan.results.design import SCHEMA_VERSION, CatalogFile
 from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
 from ffplan.studies.cluster import cluster_of
-from ffplan.studies.error_bands import CALIBRATED, ESTIMATED, UNNAMED
+from ffplan.studies.error_bands import CALIBRATED, ESTIMATED, SIBLING, UNNAMED, ErrorBand
 from ffplan.studies.job_layout import most_gpus
-from ffplan.studies.relatives import with_relative
+from ffplan.studies.relatives import same_chip, with_relative
 from ffplan.studies.software import Software, software_of
 from ffplan.studies.train_assumptions import fsdp_assumption, training_assumptions
 from ffplan.training.constraints import WORDS, RefusedError
@@ -195,6 +195,14 @@ def _basis(part: Accelerator, precision: str, relative: str | None) -> str:
     return basis
 
 
+def _band(own: Accelerator, relative: str | None, catalog: Catalog, *, measured: bool) -> ErrorBand:
+    """Return the error of times on an accelerator: calibrated, or with the efficiencies of a relative."""
+    if relative is None:
+        return CALIBRATED if measured else UNNAMED
+    other = catalog.entry(relative).part
+    return SIBLING if isinstance(other, Accelerator) and same_chip(own, other) else ESTIMATED
+
+
 def train_report(
     design: ResolvedDesign,
     catalog: Catalog,
@@ -225,7 +233,7 @@ def train_report(
     assert own is not None
     relative = with_relative(own, catalog)[1]
     software = software_for(design, catalog, part, asked.plan)
-    band = ESTIMATED if relative is not None else CALIBRATED if software.measured_on(part) else UNNAMED
+    band = _band(own, relative, catalog, measured=software.measured_on(part))
     curve = software.rates(part, asked.plan).curve if asked.plan.attention != "unfused" else None
     refused = sorted(counts[2].items(), key=lambda item: -item[1])
     return TrainReport(

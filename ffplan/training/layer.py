@@ -138,6 +138,11 @@ def _operators(shapes: tuple[tuple[Number, Number], ...], last: str, others: str
     return [others] * (len(shapes) - 1) + [last]
 
 
+def moved_rate(plans: ParallelPlans, at: AcceleratorRates) -> float:
+    """Return the rate of kernels that move memory [byte/s]: one for every operation streams, few kernels do more."""
+    return at.stream if plans.eager else at.memory
+
+
 def dense_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> LayerTimes:
     """Return the times of a layer without experts, forward.
 
@@ -163,7 +168,8 @@ def dense_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -
     timed = [(name, both_ways(tokens, n, k, at, plans)) for name, (n, k) in zip(names, shapes, strict=True)]
     products, behind, again = _sum(timed, shape, plans)
     attention, attention_back, scores = attention_time(shape, plans, at)
-    moved, back = (tokens * moved_bytes(shape, shape.ffn, plans, back=way) / at.memory for way in (False, True))
+    rate = moved_rate(plans, at)
+    moved, back = (tokens * moved_bytes(shape, shape.ffn, plans, back=way) / rate for way in (False, True))
     return LayerTimes(
         products=products,
         products_back=behind,
@@ -241,8 +247,8 @@ def expert_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) 
     attention, attention_back, scores = attention_time(shape, plans, at)
     alone = sent_alone(plans, at)
     moved, back = (
-        tokens * moved_bytes(shape, shared, plans, back=way)
-        + routed_bytes(shape, plans, routed, alltoall=alone, back=way)
+        tokens * moved_bytes(shape, shared, plans, back=way) / moved_rate(plans, at)
+        + routed_bytes(shape, plans, routed, alltoall=alone, back=way) / at.memory
         for way in (False, True)
     )
     kernels = (len(plain) + len(together) + EXPERT_KERNELS) * at.kernel
@@ -253,8 +259,8 @@ def expert_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) 
         attention=attention,
         attention_back=attention_back,
         scores=scores,
-        moved=moved / at.memory,
-        back=back / at.memory,
+        moved=moved,
+        back=back,
         kernels=kernels,
     )
 
@@ -291,7 +297,7 @@ def output_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) 
         attention=0.0,
         attention_back=0.0,
         scores=0.0,
-        moved=moved * tokens * columns / at.memory,
+        moved=moved * tokens * columns / moved_rate(plans, at),
         back=0.0,
         kernels=3 * at.kernel,
     )

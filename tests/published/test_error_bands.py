@@ -10,11 +10,11 @@ import pytest
 from ffplan.calibration.calibrate import runs
 from ffplan.calibration.leave_one_out import leave_one_out
 from ffplan.catalog.store import Catalog
-from ffplan.studies.error_bands import CALIBRATED, ESTIMATED, UNNAMED
+from ffplan.studies.error_bands import CALIBRATED, ESTIMATED, SIBLING, UNNAMED
 from tests.left_out import case_paths, fingerprint, stored
 from tests.support import ffplan
 
-BANDS = {"source": CALIBRATED, "stack": UNNAMED, "accelerator": ESTIMATED}
+BANDS = {"source": CALIBRATED, "stack": UNNAMED, "accelerator": SIBLING, "chip": ESTIMATED}
 
 
 def replayed() -> list[dict[str, Any]]:
@@ -54,6 +54,6 @@ def test_a_part_of_the_errors_computed_anew() -> None:
     paths = tuple(path for path in case_paths() if any(f"/{name}.yaml" in path for name in few))
     report = leave_one_out(runs(Catalog(), paths), by="stack")
     stacks = {(row["source"], row["set"]): row["mape"] for row in stored()["stack"]["rows"]}
-    found = {(row.source, row.set): row.mape for row in report.rows if row.set in ("b200", "gb200")}
-    assert len(found) == 4
+    found = {(row.source, row.set): row.mape for row in report.rows if row.set == "blackwell"}
+    assert len(found) == 3
     assert found == pytest.approx({key: stacks[key] for key in found}, abs=0.003)

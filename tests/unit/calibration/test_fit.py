@@ -178,7 +178,7 @@ def test_a_joint_fit_finds_what_belongs_to_accelerator_and_stack() -> None:
         base = table.accelerator.training
         assert base is not None
         known = JointFit({("", "matrix"): 0.6, ("", "memory"): 0.4, (stack, "memory"): memory}, 0)
-        seconds = replayed_times(table, known.rates(base), known.stack(stack))[0]
+        seconds = replayed_times(table, known.rates(base, table.accelerator), known.stack(stack))[0]
         found[stack] = replace(table, columns={**table.columns, "seconds": seconds})
     made_of = joint_fit(list(found.values()))
     assert made_of.rows == 8

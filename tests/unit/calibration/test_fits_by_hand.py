@@ -17,6 +17,7 @@ from ffplan.calibration.joint import FP8, JointFit
 from ffplan.calibration.leave_one_out import Kinds
 from ffplan.calibration.overlay import KEY, START
 from ffplan.results.training import CalibrationReport, Constant
+from ffplan.studies import relatives
 from tests.support import ROOT
 
 if TYPE_CHECKING:
@@ -239,10 +240,26 @@ def test_constants_of_a_stack_that_was_not_there_are_the_common_ones() -> None:
     assert found.stack(None).launch is None
 
 
-def run_of(group: str, name: str, *rows: float, stack: str = "", experts: bool = False, precision: str = "bf16") -> Any:
+def run_of(
+    group: str,
+    name: str,
+    *rows: float,
+    stack: str = "",
+    experts: bool = False,
+    precision: str = "bf16",
+    chip: str | None = None,
+    power: float = 700.0,
+) -> Any:
     """Return runs with errors that are known before and after a fit: after is half."""
     return SimpleNamespace(
-        accelerator=SimpleNamespace(id=group, training=SimpleNamespace(set=group) if group else None, gemm={}, peak={}),
+        accelerator=SimpleNamespace(
+            id=group,
+            training=SimpleNamespace(set=group) if group else None,
+            gemm={},
+            peak={},
+            chip=chip,
+            power=SimpleNamespace(value=power),
+        ),
         file=SimpleNamespace(id=name),
         software=SimpleNamespace(stack=SimpleNamespace(id=stack) if stack else None),
         shape=SimpleNamespace(experts=object() if experts else None),
@@ -263,7 +280,7 @@ def halved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], ...]]:
     monkeypatch.setattr(leave_one_out, "joint_fit", made)
     monkeypatch.setattr(leave_one_out, "joint_errors", lambda items, _: np.concatenate([i.rows for i in items]) / 2)
     monkeypatch.setattr(leave_one_out, "errors", lambda items: np.concatenate([item.rows for item in items]))
-    monkeypatch.setattr(leave_one_out, "distance", lambda a, b: abs(len(a.id) - len(b.id)))
+    monkeypatch.setattr(relatives, "distance", lambda a, b: abs(len(a.id) - len(b.id)))
     return seen
 
 
@@ -296,6 +313,23 @@ def test_an_accelerator_alone_takes_constants_of_the_nearest(halved: list[list[s
     halved.clear()
     leave_one_out.leave_one_out([run_of("bb", "a", 0.1), run_of("aa", "c", 0.1), run_of("x", "d", 0.1)])
     assert halved == [["c"], ["a"], ["c"]]
+
+
+def test_accelerators_of_one_chip_stand_in_for_each_other(halved: list[list[str]]) -> None:
+    """x at 500 and 700 W, and xxxx, have one chip; y is nearer to xxxx. A chip is left out whole."""
+    runs = [
+        run_of("x", "a", 0.1, chip="c", power=500.0),
+        run_of("x", "b", 0.1, chip="c"),
+        run_of("xxxx", "d", 0.1, chip="c"),
+        run_of("yyy", "e", 0.1),
+    ]
+    found = leave_one_out.leave_one_out(runs, by="accelerator")
+    assert [row.source for row in found.rows] == ["x at 500 W", "x at 700 W", "xxxx at 700 W", "yyy"]
+    assert halved == [["b"], ["a"], ["a", "b"], ["d"]]
+    halved.clear()
+    found = leave_one_out.leave_one_out(runs, by="chip")
+    assert [(row.source, row.set, row.n) for row in found.rows] == [("c", "x", 2), ("c", "xxxx", 1), ("yyy", "yyy", 1)]
+    assert halved == [["e"], ["e"], ["d"]]
 
 
 def test_what_is_left_out_may_be_a_stack(halved: list[list[str]]) -> None:

@@ -169,10 +169,21 @@ def test_bytes_of_single_operations() -> None:
     assert eager_bytes(llama, f, wide) == pytest.approx((56 + 24) * 4096 + 8 * around + 4 * attended + 20 * f)
     split = plans(eager=True, tensor=2.0, sequence_parallel=1.0)
     assert eager_bytes(llama, f, split) == pytest.approx(forward / 2)
-    at, scores = speeds(memory=1e12), 8192 * 128256
+    at, scores = speeds(memory=1e12, stream=2e12), 8192 * 128256
     assert output_layer(llama, plans(), at).moved == pytest.approx(14 * scores / 1e12)
-    assert output_layer(llama, one, at).moved == pytest.approx(36 * scores / 1e12)
-    assert output_layer(llama, wide, at).moved == pytest.approx(24 * scores / 1e12)
+    assert output_layer(llama, one, at).moved == pytest.approx(36 * scores / 2e12)
+    assert output_layer(llama, wide, at).moved == pytest.approx(24 * scores / 2e12)
+
+
+def test_single_operations_stream() -> None:
+    """One kernel for every operation reaches the rate of streams; fewer kernels that of element-wise kernels."""
+    shape, at = shape_named("megatron-1.7b"), speeds(memory=1e12, stream=2e12)
+    for eager, rate in ((False, 1e12), (True, 2e12)):
+        plan = plans(eager=eager)
+        layer = dense_layer(shape, plan, at)
+        for moved, back in ((layer.moved, False), (layer.back, True)):
+            expected = plan.tokens(shape.sequence) * moved_bytes(shape, shape.ffn, plan, back=back) / rate
+            assert moved == pytest.approx(expected)
 
 
 def test_single_operations_as_pytorch_dispatches_them() -> None:
