@@ -73,6 +73,10 @@ def walk_figures(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tupl
 
 
 PciId = Annotated[str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{4}$")]
+Protocol = Literal["infiniband", "ethernet", "omni-path", "nvlink"]
+"""Protocol of a switch or a NIC; NVLink joins the accelerators of a scale-up domain and no fabric."""
+FABRICS: tuple[Protocol, ...] = ("infiniband", "ethernet")
+"""Protocols of a NIC that names none."""
 CpuId = Annotated[str, Field(pattern=r"^[A-Za-z]{2,12}:[0-9]{1,3}:[0-9]{1,3}$")]
 Precision = Literal["fp64", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"]
 
@@ -176,8 +180,10 @@ class Nic(Part):
     """Fraction of the line rate that payload reaches."""
     tree_efficiency: EfficiencyFigure | None = None
     """Fraction of the line rate under trees, where several flows meet; left out where equal."""
-    fabrics: Many[Literal["infiniband", "ethernet"]] = ()
-    """Protocols that it speaks; either if omitted."""
+    fabrics: Many[Protocol] = ()
+    """Protocols that it speaks; InfiniBand and Ethernet if omitted."""
+    built_in: bool = False
+    """True of a NIC inside the accelerator, such as Gaudi's: its traffic never crosses PCIe."""
     tuned: bool = False
     """True where its plugin for NCCL rates trees over two or three nodes at their actual speed; NCCL's own estimate
     rates them at half of it."""
@@ -195,8 +201,8 @@ class Switch(Part):
     kind_words: ClassVar[str] = "switch"
 
     kind: Literal["switch"]
-    fabric: Literal["infiniband", "ethernet"]
-    """Protocol."""
+    fabric: Protocol
+    """Protocol; `nvlink` of a switch of a scale-up domain, which no fabric takes."""
     ports: CountFigure
     """Ports (the radix) at `rate`."""
     rate: BandwidthFigure
@@ -232,10 +238,10 @@ class SocketMemory(Frozen):
     """Populated channels."""
     rate: TransfersFigure
     """Rate at which they run [MT/s]."""
-    dimms: CountFigure
-    """Memory modules."""
-    capacity: DataFigure
-    """Capacity [byte]."""
+    dimms: CountFigure | None = None
+    """Memory modules; left out where unknown."""
+    capacity: DataFigure | None = None
+    """Capacity [byte]; left out where unknown."""
     power_per_dimm: PowerFigure | None = None
     """Power of one module [W]; left out where unknown."""
 
@@ -332,8 +338,8 @@ class Server(Part):
     kind_words: ClassVar[str] = "server"
 
     kind: Literal["server"]
-    sockets: Annotated[Many[Socket], Field(min_length=1)]
-    """CPU sockets."""
+    sockets: Many[Socket] = ()
+    """CPU sockets; left out of an appliance whose inside is unknown, which has no accelerators."""
     accelerator: Identifier | None = None
     """Catalogue id of the accelerators; all of one kind."""
     accelerators: Many[AcceleratorSlot] = ()
@@ -394,12 +400,14 @@ class StorageServer(Part):
     """Power."""
 
 
-def memory_bytes(server: Server | StorageServer) -> float:
-    """Return the memory of all sockets of a server [byte]."""
-    return float(sum(socket.memory.capacity.value for socket in server.sockets))
+def memory_bytes(server: Server | StorageServer) -> float | None:
+    """Return the memory of all sockets of a server [byte]; None where that of a socket is unknown."""
+    known = [socket.memory.capacity for socket in server.sockets if socket.memory.capacity is not None]
+    return float(sum(figure.value for figure in known)) if len(known) == len(server.sockets) else None
 
 
 __all__ = [
+    "FABRICS",
     "Accelerator",
     "AcceleratorSlot",
     "Cpu",

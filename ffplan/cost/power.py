@@ -142,7 +142,11 @@ def _components(group: ResolvedGroup) -> Iterator[_Component]:
     for position, (socket, cpu) in enumerate(zip(server.sockets, group.cpus, strict=True)):
         yield _Component(cpu.id, "power", 1, cpu.power)
         path = f"sockets.{position}.memory.power_per_dimm"
-        yield _Component(server.id, path, socket.memory.dimms.value, socket.memory.power_per_dimm)
+        modules = socket.memory.dimms
+        if modules is None:  # what is missing of every socket is named once
+            yield _Component(server.id, "sockets.0.memory.dimms", 0, None)
+            continue
+        yield _Component(server.id, path, modules.value, socket.memory.power_per_dimm)
     if group.accelerator is not None:
         yield _Component(group.accelerator.id, "power", group.accelerators_per_node, group.accelerator.power)
     if isinstance(server, StorageServer):
@@ -191,7 +195,8 @@ def training_power(group: ResolvedGroup, fraction: Number) -> tuple[Number, str]
         Power [W] and grade: that of the measured figure, or the rule.
 
     Equation:
-        measured; else fraction x rated maximum; else fraction x component sum; without accelerators the component sum
+        measured; else fraction x rated maximum; else fraction x component sum; without accelerators the component sum,
+        or fraction x rated maximum of an appliance whose inside is unknown
 
     Source:
         Epoch AI, training-cost-trends (0.75 of rated power); a component sum lies near the power under full load.
@@ -199,7 +204,7 @@ def training_power(group: ResolvedGroup, fraction: Number) -> tuple[Number, str]
     power, total = group.server.power, component_sum(group)
     if power.training is not None:
         return power.training.value, power.training.grade or group.server.sources[power.training.source].grade
-    if group.accelerator is None:
+    if group.accelerator is None and (group.server.sockets or power.maximum is None):
         return total, COMPONENTS
     if power.maximum is not None:
         return fraction * power.maximum.value, f"{fraction:g} x rated"

@@ -17,7 +17,7 @@ from ffplan.design.money_sections import money_sections, reliability_section, wo
 from ffplan.design.networks import network_design, network_document, nic_faults
 from ffplan.design.resolved import FabricParts, ResolvedDesign, ResolvedGroup, ResolvedNetwork
 from ffplan.design.schema import Design, NodeGroup
-from ffplan.design.tier_faults import port_faults, tier_switch_faults
+from ffplan.design.tier_faults import port_faults, scale_up_faults, tier_switch_faults
 from ffplan.inputs.validate import validate
 
 if TYPE_CHECKING:
@@ -145,6 +145,7 @@ class _Resolver:
         if switch is None or endpoint is None or len(self.faults) > before:
             return None
         links: dict[str, Link | None] = {"endpoint": endpoint, "inter_switch": between or endpoint}
+        self.faults += scale_up_faults(document, switch, spine, core)
         self.faults += tier_switch_faults(spec, document, switch, spine, core)
         self.faults += breakout_faults(spec, document, switch, links, self.catalog)
         return FabricParts(

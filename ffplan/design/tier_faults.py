@@ -107,6 +107,22 @@ def _rate_faults(fabric: Fabric, document: Document, found: dict[str, Switch]) -
         below, words = switch, "a port of the spines"
 
 
+def scale_up_faults(document: Document, leaf: Switch, spine: Switch | None, core: Switch | None) -> Iterator[Finding]:
+    """Yield switches of a scale-up domain that a fabric names.
+
+    Args:
+        document: file of the design.
+        leaf: switch of the leaves.
+        spine: switch of the spines, where it is another.
+        core: switch of the cores, where it is another.
+    """
+    for switch, path in ((leaf, ("switch",)), (spine, ("spine", "switch")), (core, ("core", "switch"))):
+        if switch is not None and switch.fabric == "nvlink":
+            words = f"`{switch.id}` joins accelerators within a scale-up domain, not servers"
+            remedy = "name a switch of InfiniBand or Ethernet; servers with NVLink have such switches inside"
+            yield document.finding("reference-kind", ("fabric", *path), words, remedy)
+
+
 def tier_switch_faults(
     spec: Design, document: Document, leaf: Switch | None, spine: Switch | None, core: Switch | None
 ) -> Iterator[Finding]:

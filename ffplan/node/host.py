@@ -106,6 +106,11 @@ class Host:
     """True where NCCL reaches the NIC of another GPU over NVLink (PXN), as from 2.12 on."""
 
     @property
+    def nics_built_in(self) -> bool:
+        """True where every NIC on the fabric is inside a GPU, and a scale-up network joins the GPUs."""
+        return self.joined and bool(self.nics) and all(nic.built_in for nic in self.nics)
+
+    @property
     def domain_gpus(self) -> int:
         """GPUs that one scale-up switch joins, or the GPUs of one node."""
         return len(self.gpus) * self.domain_nodes

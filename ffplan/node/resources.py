@@ -89,7 +89,7 @@ def _of_gpus(host: Host) -> list[Resource]:
     if host.accelerator is not None:
         memory, shared = spread(host.accelerator.memory_bandwidth), (1.0, 1.0, 1.0)
         found += [Resource("hbm", gpu, "memory of a GPU", memory, both_ways=shared) for gpu in host.gpus]
-    if host.pcie is None:
+    if host.pcie is None or host.nics_built_in:  # what leaves such a GPU never crosses PCIe
         return found
     peer = _over_pcie(host, host.pcie)
     found += [Resource("pcie_link", gpu, "PCIe link of a GPU", host.pcie) for gpu in host.gpus]

@@ -30,9 +30,10 @@ def _nodes(a: Assessment) -> Lines:
         ("compute node", f"{h.accelerator}; {h.nics}; scale-up: {h.scale_up}"),
         ("host", f"{h.cpu}; {h.memory}"),
     ]
-    if h.gemm_tflops or h.missing:
+    rateless = tuple(item for item in h.missing if item.path.startswith("gemm."))
+    if h.gemm_tflops or rateless:
         rates = ", ".join(f"{p.upper()} {number(rate)}" for p, rate in h.gemm_tflops.items())
-        gaps = _no_rates(h.missing)
+        gaps = _no_rates(rateless)
         lines.append(("GEMM measured", f"{rates} TFLOP/s per accelerator{gaps and f'; {gaps}'}" if rates else gaps))
     return Lines("Nodes", tuple(lines + _own_parts(a)))
 

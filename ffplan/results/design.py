@@ -82,7 +82,7 @@ class Hardware:
     peak_tflops: dict[str, float]
     """Dense peak of one accelerator, by precision [TFLOP/s]."""
     missing: tuple[MissingFigure, ...]
-    """GEMM rates in TF32 and FP16, which comparisons use, that the catalogue lacks."""
+    """What the catalogue lacks of it: the capacity of host memory, GEMM rates in TF32 and FP16 for comparisons."""
 
 
 @record

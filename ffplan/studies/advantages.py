@@ -59,7 +59,7 @@ def advantages(
 
 def _pair(one: tuple[str, Assessment], two: tuple[str, Assessment], measures: list[Measure]) -> Iterator[str]:
     """Yield a sentence for each of two designs that has an advantage, and one for what they have alike."""
-    known = [(item, item.ratio) for item in measures if item.ratio is not None]
+    known = [(item, item.ratio) for item in measures if item.ratio]
     apart = [(item, ratio) for item, ratio in known if abs(ratio - 1) > EVEN]
     both = " and ".join(f"{design.accelerators:,}" for _, design in (two, one))
     if one[1].accelerators != two[1].accelerators:
@@ -74,7 +74,7 @@ def _pair(one: tuple[str, Assessment], two: tuple[str, Assessment], measures: li
     alike = [item.name for item, ratio in known if abs(ratio - 1) <= EVEN]
     if alike:
         yield f"{two[0]} and {one[0]} are alike in {listed(alike)}."
-    unknown = [item.name for item in measures if item.ratio is None]
+    unknown = [item.name for item in measures if not item.ratio]
     if unknown:
         yield f"{two[0]} and {one[0]} cannot be compared in {listed(unknown)}."
 

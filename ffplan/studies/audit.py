@@ -8,7 +8,7 @@ from ffplan.base.errors import InputError, UsageError
 from ffplan.base.formatting import number
 from ffplan.catalog.evidence import months_of
 from ffplan.catalog.ownership import plain_amount
-from ffplan.catalog.parts import Accelerator, Server, StorageServer
+from ffplan.catalog.parts import Accelerator, Nic, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
 from ffplan.results.catalog import AuditFinding, AuditReport, BrokenPart
 
@@ -123,7 +123,7 @@ def audit(catalog: Catalog, kind: str | None = None, months: int = MONTHS) -> Au
             found += _figure_findings(part, ".".join(map(str, path)), figure, newest, months)
         found += [*_power_findings(part, catalog), *_peak_findings(part)]
     books = [part for part in parts if isinstance(part, PriceBook)]
-    wanted = [part for part in parts if kind in (None, part.kind) and not _rented(part)]
+    wanted = [part for part in parts if kind in (None, part.kind) and not _not_sold(part)]
     found += [item for item in _price_findings(books, wanted) if kind in (None, "price-book") or item.path == ""]
     order = {name: at for at, name in enumerate(KINDS_OF_FINDING)}
     found.sort(key=lambda item: (order[item.kind], item.part, item.path))
@@ -131,8 +131,10 @@ def audit(catalog: Catalog, kind: str | None = None, months: int = MONTHS) -> Au
     return AuditReport(figures=figures, counts=counts, findings=tuple(found), broken=tuple(broken))
 
 
-def _rented(part: Part) -> bool:
-    """Return whether a server is rented out and not sold."""
+def _not_sold(part: Part) -> bool:
+    """Return whether a part is rented out, or sold inside another one, and has no price of its own."""
+    if (isinstance(part, Nic) and part.built_in) or (isinstance(part, Switch) and part.fabric == "nvlink"):
+        return True
     if not isinstance(part, Server | StorageServer) and part.kind != "nic":
         return False
     return part.vendor.split()[0] in CLOUDS

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan import __version__
 from ffplan.base.array_math import Number, maximum
+from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.cost.account import Account, RunJob, RunOutcome, YearAccount, account_run, account_year
 from ffplan.cost.draws import sample
@@ -47,7 +48,15 @@ QUANTILES = (0.1, 0.5, 0.9)
 
 
 def ledger_for(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> Ledger:
-    """Return a design with its account, over the years asked for."""
+    """Return a design with its account, over the years asked for.
+
+    Raises:
+        InputError: where it has no accelerators, by whose hours everything is counted.
+    """
+    if not design.compute.accelerators_per_node:
+        words = f"`{design.compute.server.id}` has no accelerators, by whose hours costs are counted"
+        path = ("nodes", design.compute.position, "server")
+        raise InputError(design.document.finding("reference-kind", path, words, "choose a server with accelerators"))
     ledger = ledger_of(design, catalog)
     if design.spec.phases:
         ledger = replace(ledger, account=replace(ledger.account, parts=priced_counts(ledger)))

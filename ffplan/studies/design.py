@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from ffplan.base.errors import Finding
-    from ffplan.catalog.parts import Accelerator, ScaleUp
+    from ffplan.catalog.parts import Accelerator, ScaleUp, StorageServer
     from ffplan.catalog.store import Catalog
     from ffplan.results.summaries import ReliabilitySummary, StorageSummary
 
@@ -43,13 +43,10 @@ def _hardware(design: ResolvedDesign) -> out.Hardware:
     group = design.compute
     server = group.server
     accelerator = group.accelerator
-    cores = group.cpus[0]
-    memory = memory_bytes(server)
-    channels = sum(socket.memory.channels.value for socket in server.sockets)
     return out.Hardware(
         server=server.name,
-        cpu=f"{len(group.cpus)} x {cores.name}",
-        memory=f"{memory / 1e9:g} GB, {channels} channels at {server.sockets[0].memory.rate.value:g} MT/s",
+        cpu=f"{len(group.cpus)} x {group.cpus[0].name}" if group.cpus else "unknown",
+        memory=_memory_words(server),
         accelerator=f"{group.accelerators_per_node} x {accelerator.name}" if accelerator else "none",
         nics=_nic_words(design),
         scale_up=_scale_up_words(design),
@@ -57,8 +54,27 @@ def _hardware(design: ResolvedDesign) -> out.Hardware:
         nics_on_fabric=len(group.fabric_nics),
         gemm_tflops={p: figure.value for p, figure in accelerator.gemm.items()} if accelerator else {},
         peak_tflops={p: figure.value for p, figure in accelerator.peak.items()} if accelerator else {},
-        missing=_missing_gemm(accelerator) if accelerator else (),
+        missing=_missing_memory(server) + (_missing_gemm(accelerator) if accelerator else ()),
     )
+
+
+def _memory_words(server: Server | StorageServer) -> str:
+    """Return the host memory of a server for people."""
+    if not server.sockets:
+        return "memory unknown"
+    held = memory_bytes(server)
+    size = "capacity unknown" if held is None else f"{held / 1e9:g} GB"
+    channels = sum(socket.memory.channels.value for socket in server.sockets)
+    return f"{size}, {channels} channels at {server.sockets[0].memory.rate.value:g} MT/s"
+
+
+def _missing_memory(server: Server | StorageServer) -> tuple[MissingFigure, ...]:
+    """Return the capacity of host memory where the catalogue lacks it, by the first socket without one."""
+    return tuple(
+        MissingFigure(server.id, f"sockets.{position}.memory.capacity")
+        for position, socket in enumerate(server.sockets)
+        if socket.memory.capacity is None
+    )[:1]
 
 
 def _missing_gemm(accelerator: Accelerator) -> tuple[MissingFigure, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
-from ffplan.catalog.parts import Link, Nic, NicSlot, Server, Switch
+from ffplan.catalog.parts import FABRICS, Link, Nic, NicSlot, Server, Switch
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
@@ -215,7 +215,7 @@ def _choices(catalog: Catalog, server: Server, book: PriceBook, wishes: Wishes) 
             continue
         switch = catalog.entry(name).part
         assert isinstance(switch, Switch)
-        if nic.fabrics and switch.fabric not in nic.fabrics:
+        if switch.fabric not in (nic.fabrics or FABRICS):
             continue
         breakout = round(switch.rate.value / nic.rate.value)
         most = switch.splits.value if switch.splits else 1

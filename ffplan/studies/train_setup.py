@@ -71,9 +71,10 @@ HOST_SHARE = 0.8
 
 
 def host_room(design: ResolvedDesign) -> float:
-    """Return the host memory that a rank may fill [byte]."""
+    """Return the host memory that a rank may fill [byte]; without limit where the catalogue lacks it."""
     node = design.compute
-    return HOST_SHARE * memory_bytes(node.server) / max(1, node.accelerators_per_node)
+    held = memory_bytes(node.server)
+    return float("inf") if held is None else HOST_SHARE * held / max(1, node.accelerators_per_node)
 
 
 def check_available(design: ResolvedDesign, count: int) -> None:
