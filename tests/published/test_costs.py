@@ -57,7 +57,7 @@ def test_deepseek_v3_on_its_own_cluster(tmp_path: Path) -> None:
 
 
 EPOCH = {
-    "GPT-4": (57.0e6, 14165, 0.400, 2.031, 1.25, 0.0832, 29.692, 6.965, 3.499),
+    "GPT-4": (57.0e6, 14165, 0.400, 2.031, 1.25, 0.0806, 29.692, 6.965, 3.499),
     "Llama-3.1-405B": (35.095e6, 30386, 0.700, 1.821, 1.10, 0.0771, 39.215, 9.199, 2.846),
     "Nemotron-4-340B": (13.517e6, 31506, 0.700, 1.821, 1.25, 0.0771, 15.661, 3.673, 1.246),
 }
@@ -72,8 +72,7 @@ def test_epoch_amortised_cost(name: str) -> None:
     assert mine == pytest.approx(chips, rel=0.002)
     assert mine * 0.19 / 0.81 == pytest.approx(network, rel=0.002)
     used = float(run_energy(hours, tdp * 1e3 * server * 0.75, pue)) * 1e3 * price / 1e6
-    rel = 0.002 if name != "GPT-4" else 0.04  # its year of publication has the price of 2023, 0.0806
-    assert used == pytest.approx(energy, rel=rel)
+    assert used == pytest.approx(energy, rel=0.002)
 
 
 def test_epoch_value_at_the_start_of_training() -> None:
