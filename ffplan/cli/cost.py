@@ -62,11 +62,12 @@ def _own_job(design: ResolvedDesign, parts: Catalog, tokens: str | None) -> Time
     Raises:
         UsageError: where there are tokens and no workload.
     """
+    if tokens is None and (design.workload is None or design.workload.tokens is None):
+        return None  # before the imports: a cluster without a job needs no model of training
+
     from ffplan.cli.workload import own_workload
     from ffplan.studies.workload import timed_workload, with_tokens
 
-    if tokens is None and (design.workload is None or design.workload.tokens is None):
-        return None
     own_workload("cost", [design])
     design = with_tokens(design, None if tokens is None else tokens_of(tokens, "cost"))
     return _shown(lambda: timed_workload(design, parts, design.workload), design.workload.model)

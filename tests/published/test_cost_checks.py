@@ -1,8 +1,8 @@
 """Published costs, energy and counts of reference builds, through the cost report and its functions.
 
-Each test prints the source's figure beside ours in its docstring or table. Left out, for their inputs are not stated: the
-hardware and cloud price of GPT-4 (Epoch AI), BLOOM's 50.5 t with embodied carbon, energy and water of a prompt (Google,
-Mistral), and the CloudMatrix.
+Each test prints the source's figure beside ours in its docstring or table. Left out, for their inputs are not stated:
+the hardware and cloud price of GPT-4 (Epoch AI), BLOOM's 50.5 t with embodied carbon, energy and water of a prompt
+(Google, Mistral), and the CloudMatrix.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def test_epoch_whole_cost_of_a_run(name: str) -> None:
 def test_llama_totals() -> None:
     """Model cards: 3,311,616 h and 539.00 t of Llama 2; 2,290 t of Llama 3; 11,390 t of Llama 3.1.
 
-    The card of Llama 2 leaves 34B out: its hours are the rest of the total, and its 153.90 t stand for 350 W, in the paper's
-    row, where the others have 400. The totals of 3 and 3.1 round each model: -0.3 % and +2.4 %, for 3.1 rests on 0.414
-    kg/kWh, not on 1.1 x 0.385.
+    The card of Llama 2 leaves 34B out: its hours are the rest of the total, and its 153.90 t stand for 350 W, in the
+    paper's row, where the others have 400. The totals of 3 and 3.1 round each model: -0.3 % and +2.4 %, for 3.1 rests
+    on 0.414 kg/kWh, not on 1.1 x 0.385.
     """
 
     def tonnes(hours: float, watts: float) -> float:
@@ -162,8 +162,8 @@ def test_colossus() -> None:
     assert float(found["bom"]["hardware"]) / found["accelerators"] == pytest.approx(40_000, rel=0.01)
     peak = found["power"]["facility_peak_kw"] / found["accelerators"]
     assert peak == pytest.approx(1.81, rel=0.03)
-    assert 1.81 / (10.2 / 8) - 1 == pytest.approx(0.42, abs=0.001)
-    assert 1.5e9 / 181e6 == pytest.approx(8.3, abs=0.02)  # within the 7 to 15.2 USD/W of the ownership profile
+    assert pytest.approx(0.42, abs=0.001) == 1.81 / (10.2 / 8) - 1
+    assert pytest.approx(8.3, abs=0.02) == 1.5e9 / 181e6  # within the 7 to 15.2 USD/W of the ownership profile
     assert facility_power(150.0, 1.21) * HOURS_PER_YEAR / 1e3 == pytest.approx(1590, rel=0.002)
 
 
@@ -184,11 +184,11 @@ cost: {{price_book: usd-2026}}
 
 @pytest.mark.parametrize(("server", "printed"), [("hgx-b200-8nic", 119.0), ("hgx-h100-8nic", 86.2)])
 def test_basepod_of_eight_nodes(server: str, printed: float, tmp_path: Path) -> None:
-    """RA-11127, Table 4.2: two QM9700 of 32 node links each; 119.0 kW with B200, 86.2 with H100, control nodes left out.
+    """RA-11127, Table 4.2: two QM9700 of 32 node links each; 119.0 kW with B200, 86.2 with H100, without control nodes.
 
     Two planes stand for its two leaves, whose 32 links to each other are left out. The source counts 32 fibres for 64
-    links, which are cages; we count links. Ours has one in-band and one out-of-band switch at their maxima, the source two
-    at typical power, and NICs' optics are ours alone: within 0.5 %.
+    links, which are cages; we count links. Ours has one in-band and one out-of-band switch at their maxima, the
+    source two at typical power, and NICs' optics are ours alone: within 0.5 %.
     """
     (tmp_path / "basepod.yaml").write_text(BASEPOD.format(server=server))
     found = study(str(tmp_path / "basepod.yaml"))
@@ -201,11 +201,11 @@ def test_basepod_of_eight_nodes(server: str, printed: float, tmp_path: Path) -> 
 
 
 def test_cables_of_a_superpod_h100() -> None:
-    """RA-11333, Table 8: 2,042 cables of the compute fabric, 548 of storage, 304 in band, 333 out of band, 3,227 in all.
+    """RA-11333, Table 8: 2,042 cables of the compute fabric, 548 of storage, 304 in band, 333 out of band; 3,227.
 
-    The compute fabric is ours to 0.1 % (the four cables to UFM are no part of the design). The other networks are sized by
-    the ownership profile, so that single rows differ by up to 37 % and the whole by 4 %. Every cage of its 48 switches is
-    filled, 1,536 modules; four twin ports of 127 systems are 508.
+    The compute fabric is ours to 0.1 % (the four cables to UFM are no part of the design). The other networks are
+    sized by the ownership profile, so that single rows differ by up to 37 % and the whole by 4 %. Every cage of its
+    48 switches is filled, 1,536 modules; four twin ports of 127 systems are 508.
     """
     lines = study("superpod-h100-4su")["bom"]["lines"]
 
@@ -221,7 +221,7 @@ def test_cables_of_a_superpod_h100() -> None:
 
 
 def test_superpod_b200_of_one_unit(tmp_path: Path) -> None:
-    """RA-11334: 31 nodes, 8 leaf and 4 spine switches, 252 cables to nodes and UFM, 256 between switches; 458 kW a unit."""
+    """RA-11334: 31 nodes, 8 leaf and 4 spine switches, 252 cables to nodes and UFM, 256 between switches; 458 kW."""
     design = tmp_path / "one.yaml"
     text = (ROOT / "designs" / "superpod-b200-4su.yaml").read_text().replace("count: 127", "count: 31")
     design.write_text(text)
