@@ -41,9 +41,9 @@ def triangular(uniform: Any, low: float, likely: float, high: float) -> Any:
 
     width = high - low
     mode = (likely - low) / width
-    below = low + np.sqrt(uniform * (width * (likely - low)))
-    above = high - np.sqrt((1 - uniform) * (width * (high - likely)))
-    return np.where(uniform < mode, below, above)
+    under = uniform < mode
+    away = np.sqrt(np.where(under, uniform * (width * (likely - low)), (1 - uniform) * (width * (high - likely))))
+    return np.where(under, low + away, high - away)
 
 
 def _generator(seed: int, key: str) -> Any:
