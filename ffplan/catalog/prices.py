@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import StringConstraints
+from pydantic import Field, StringConstraints
 
 from ffplan.catalog.evidence import PriceFigure
 from ffplan.catalog.parts import Part
@@ -31,6 +31,8 @@ class PriceBook(Part):
     """Date of the prices: year or year-month."""
     items: dict[str, PriceFigure]
     """Price of one piece, by catalogue id of the part."""
+    unpriced: dict[Identifier, Text] = Field(default_factory=dict)
+    """Parts on sale whose price is not known, with the reason, by catalogue id; the audit lists them."""
 
 
 Term = Literal["on-demand", "spot", "capacity-block", "1-year", "3-year"]

@@ -83,7 +83,9 @@ def _price_findings(books: list[PriceBook], parts: list[Part]) -> Iterator[Audit
     """Yield parts without a price, and parts that two books of one currency price apart."""
     for part in parts:
         if part.kind in SOLD and not any(part.id in book.items for book in books):
+            why = next((book.unpriced[part.id] for book in books if part.id in book.unpriced), "")
             words = "announced, and in no price book" if part.announced else "in no price book"
+            words += f": {why}" if why else ""
             yield _finding("unpriced", part, "", words)
     for at, one in enumerate(books):
         for two in books[at + 1 :]:
