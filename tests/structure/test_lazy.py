@@ -13,6 +13,7 @@ CASES = {
     ("design", "fire-flyer-2", "--format", "json"): {"numpy", "networkx", "rich"},
     ("design", "fire-flyer-2"): {"numpy", "networkx", "rich"},
     ("compare", "fire-flyer-2", "dgx-a100-10k"): {"numpy", "networkx", "rich"},
+    ("cost", "fire-flyer-2"): {"networkx", "rich", "ffplan.studies.plan_search", "ffplan.training.group_collectives"},
 }
 
 
