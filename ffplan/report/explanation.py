@@ -23,7 +23,7 @@ def _tree(step: Derivation, depth: int = 0) -> Iterator[tuple[str, str]]:
     mark = " <- binds" if step.binds else ""
     lines = [f"{value}{mark}"]
     lines += [f"= {step.formula}"] if step.formula else []
-    where = step.source or step.place
+    where = ", ".join(text for text in (step.source, step.place) if text)
     if where and not step.formula:
         lines.append(f"from {where}")
     yield f"{'  ' * depth}{step.label}", "; ".join(line for line in lines if line)
@@ -42,6 +42,12 @@ def _row(item: Influence) -> tuple[str, ...]:
     return item.input, item.value, less, more, item.status
 
 
+def _whence(item: Influence) -> tuple[str, str]:
+    """Return an input with its place, and its source where that is another file's."""
+    words = [item.place or "not stated: the default", *([item.source] if item.status != "given" else [])]
+    return item.input, f"{'; '.join(words)} ({', '.join(filter(None, (item.grade, item.status)))})"
+
+
 def explanation_document(found: Explanation) -> Document:
     """Return what `ffplan explain DESIGN PATH` prints."""
 
@@ -54,6 +60,7 @@ def explanation_document(found: Explanation) -> Document:
             rows = tuple(_row(item) for item in found.influences[:MOST])
             header = ("input", "value", "a tenth less", "a tenth more", "status")
             blocks.append(Grid("What moves it", rows, header, style="plain"))
+            blocks.append(Lines("Where these inputs stand", tuple(map(_whence, found.influences[:MOST]))))
         notes = [f"{found.idle:,} other inputs do not move it."] * bool(found.idle)
         if len(found.influences) > MOST:
             notes.insert(0, f"{len(found.influences) - MOST:,} more inputs move it less; --format json lists all.")

@@ -23,7 +23,7 @@ class Derivation:
     source: str
     """Where the equation, or the figure, is from."""
     place: str
-    """Function that holds the equation, or file of the figure."""
+    """Function that holds the equation, or file and line of the figure."""
     binds: bool
     """It alone decides the value above: the least rate, or the largest part."""
     steps: tuple[Derivation, ...] = field(default=())
@@ -39,9 +39,11 @@ class Influence:
     value: str
     """Its value."""
     place: str
-    """File, and line of a design's field."""
+    """File and line; the page on accuracy for errors of the model."""
     source: str
     """Where it is from."""
+    grade: str
+    """Grade of the figure; empty where the design states it, or the model does."""
     status: str
     """Status of the figure; `given` where the design states it."""
     at_less: str

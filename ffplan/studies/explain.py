@@ -18,6 +18,7 @@ from ffplan.design.resolved import ResolvedDesign
 from ffplan.inputs.document import Document, parse_document
 from ffplan.inputs.quantities import Money
 from ffplan.results.explanation import Derivation, Influence
+from ffplan.studies.input_places import figure_at, stated_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -98,7 +99,7 @@ def given(
         unit: its unit.
         how: how it follows.
         source: where it is from.
-        place: file of it.
+        place: file and line of it.
         binds: it alone decides the value above.
     """
     return Derivation(label=label, value=value, unit=unit, formula=how, source=source, place=place, binds=binds)
@@ -180,8 +181,9 @@ def _of_part(subject: Subject, entry: Entry, base: float) -> Iterator[tuple[Infl
             value=_shown(figure.value),
             at_less=tried[0],
             at_more=tried[1],
-            place=entry.document.file,
+            place=figure_at(entry, *path),
             source=source.title,
+            grade=str(figure.grade or source.grade),
             status=str(figure.status or source.status),
             less=changes[0],
             more=changes[1],
@@ -228,14 +230,14 @@ def _of_design(subject: Subject, base: float) -> Iterator[tuple[Influence, bool]
             text = json.dumps(_with(document.data, path, grown), ensure_ascii=False)
             made = parse_document(text.encode(), document.file)
             changes.append(_relative(_value(subject, made, subject.catalog.fresh()), base))
-        line, _ = document.place(path)
         influence = Influence(
             input=".".join(map(str, path)),
             value=_shown(value),
             at_less=tried[0],
             at_more=tried[1],
-            place=f"{document.file}:{line}",
+            place=stated_at(document, *path),
             source="the design",
+            grade="",
             status="given",
             less=changes[0],
             more=changes[1],
@@ -261,8 +263,9 @@ def influences(
     step(len(entries), len(entries) + 1)
     tried += list(_of_design(subject, base))
     moving = [item for item, moves in tried if moves]
-    return tuple(sorted(moving, key=_strength)), len(tried) - len(moving)
+    return tuple(sorted(moving, key=strength)), len(tried) - len(moving)
 
 
-def _strength(item: Influence) -> tuple[float, str]:
+def strength(item: Influence) -> tuple[float, str]:
+    """Return what influences are sorted by: the strongest first, those of one strength by name."""
     return -max(abs(change) for change in (item.less or 0.0, item.more or 0.0)), item.input

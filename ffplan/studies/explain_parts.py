@@ -9,12 +9,14 @@ from ffplan.studies.explain import derived, given
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ffplan.cost.inputs import Input
     from ffplan.results.collective import CollectiveReport
     from ffplan.results.cost import CostStudy
     from ffplan.results.design import Assessment, CostReport
     from ffplan.results.explanation import Derivation
     from ffplan.results.run import RunReport
     from ffplan.results.training import TrainReport
+    from ffplan.studies.input_places import Places
 
 SIZING = "ffplan.fabric.sizing.formulas"
 ROLES = {"leaf": f"{SIZING}:leaf_switches", "spine": f"{SIZING}:two_tier_spines", "core": f"{SIZING}:core_equal_stripe"}
@@ -25,7 +27,7 @@ POLICIES = {
 }
 
 
-def _lines(cost: CostReport, categories: tuple[str, ...] | None) -> tuple[Derivation, ...]:
+def _lines(cost: CostReport, categories: tuple[str, ...] | None, places: Places | None) -> tuple[Derivation, ...]:
     lines = [line for line in cost.lines if categories is None or line.category in categories]
     most = max((line.total for line in lines), default=0.0)
     return tuple(
@@ -40,7 +42,8 @@ def _lines(cost: CostReport, categories: tuple[str, ...] | None) -> tuple[Deriva
                     "unit price",
                     line.unit_price,
                     cost.currency,
-                    source=f"price book {cost.price_book} of {cost.price_date}, status {line.status}",
+                    source=f"price book {cost.price_book} of {cost.price_date}, {line.grade}, status {line.status}",
+                    place=places.price(cost.price_book, line.part) if places and cost.price_book else "",
                 ),
             ),
             binds=line.total == most,
@@ -59,15 +62,15 @@ COSTS = {
 }
 
 
-def cost_parts(found: Assessment, field: str) -> tuple[tuple[Derivation, ...], str]:
+def cost_parts(found: Assessment, field: str, places: Places | None) -> tuple[tuple[Derivation, ...], str]:
     """Return the lines of a sum of money, and how they make it."""
     if found.cost is None or field not in COSTS:
         return (), ""
     how = "sum of the lines"
-    return _lines(found.cost, COSTS[field]), f"{how} over accelerators" if field == "per_accelerator" else how
+    return _lines(found.cost, COSTS[field], places), f"{how} over accelerators" if field == "per_accelerator" else how
 
 
-def collective_parts(report: CollectiveReport) -> tuple[Derivation, ...]:
+def collective_parts(report: CollectiveReport, places: Places | None) -> tuple[Derivation, ...]:
     """Return the parts of an allreduce's time, and the terms of its bound."""
     row = next((row for row in report.scales if row.gpus == report.ranks), None)
     parts = []
@@ -80,7 +83,8 @@ def collective_parts(report: CollectiveReport) -> tuple[Derivation, ...]:
         longest = max(seconds for _, seconds, _ in pieces)
         steps = tuple(given(name, s, "s", how=how, binds=s == longest) for name, s, how in pieces)
         parts.append(derived("time", report.time_s, "s", "ffplan.collectives.latency:transfer_time", steps))
-    parts.append(given("message", report.message_bytes, "byte", source="`communication.message_size` of the design"))
+    size = "`communication.message_size` of the design"
+    parts.append(given("message", report.message_bytes, "byte", source=size, place=_at(places, *MESSAGE)))
     least = min(term.gbyte_s for term in report.bound.terms)
     terms = tuple(
         given(term.label, term.gbyte_s, "GB/s", how=term.derivation, binds=term.gbyte_s == least)
@@ -90,10 +94,18 @@ def collective_parts(report: CollectiveReport) -> tuple[Derivation, ...]:
     return tuple(parts)
 
 
-def switch_parts(found: Assessment) -> tuple[Derivation, ...]:
+MESSAGE = ("communication", "message_size")
+
+
+def _at(places: Places | None, *path: str) -> str:
+    """Return file and line of a value of the design; an empty text where nothing has them."""
+    return places.stated(*path) if places else ""
+
+
+def switch_parts(found: Assessment, places: Places | None) -> tuple[Derivation, ...]:
     """Return the switches by role with the rule of each."""
     fabric, parts = found.fabric, []
-    counts = fabric.switches
+    counts, at = fabric.switches, _at(places, "fabric", "inter_zone")
     for role in ("leaf", "spine", "core", "interzone", "router"):
         count = getattr(counts, role, 0)
         if not count:
@@ -108,11 +120,13 @@ def switch_parts(found: Assessment) -> tuple[Derivation, ...]:
         if place:
             parts.append(derived(f"{role} switches", float(count), "", place))
         else:
-            parts.append(given(f"{role} switches", float(count), "", source="`fabric.inter_zone` of the design"))
+            parts.append(
+                given(f"{role} switches", float(count), "", source="`fabric.inter_zone` of the design", place=at)
+            )
     return tuple(parts)
 
 
-def power_parts(found: Assessment) -> tuple[Derivation, ...]:
+def power_parts(found: Assessment, places: Places | None) -> tuple[Derivation, ...]:
     """Return the powers that a cluster's adds up to."""
     power = found.power
     nodes = [
@@ -128,7 +142,7 @@ def power_parts(found: Assessment) -> tuple[Derivation, ...]:
     return (
         *nodes,
         derived("switches and links", power.network_kw, "kW", "ffplan.cost.power:component_sum"),
-        given("PUE", power.pue, "", source="`site.pue` of the design"),
+        given("PUE", power.pue, "", source="`site.pue` of the design", place=_at(places, "site", "pue")),
     )
 
 
@@ -140,8 +154,19 @@ def training_parts(report: TrainReport) -> tuple[Derivation, ...]:
     return (*parts, *gains)
 
 
-def run_parts(run: RunReport, study: CostStudy) -> tuple[Derivation, ...]:
-    """Return what a run's cost is made of."""
+def run_parts(
+    run: RunReport, study: CostStudy, *, effective: tuple[Input, str], tokens_at: str
+) -> tuple[Derivation, ...]:
+    """Return what a run's cost is made of.
+
+    Args:
+        run: the run.
+        study: the cluster that it is on.
+        effective: the effective training time as an input of the account, and where it stands.
+        tokens_at: where the tokens stand.
+    """
+    share, share_at = effective
+    said = f"{share.source}, status {share.status}"
     parts: list[Derivation] = [
         derived(
             "accelerator-hours",
@@ -153,7 +178,7 @@ def run_parts(run: RunReport, study: CostStudy) -> tuple[Derivation, ...]:
                 given(
                     "tokens a second", run.tokens_s, "1/s", how=f"step {run.step_s:.4g} s, MFU {100 * run.mfu:.1f} %"
                 ),
-                given("effective training time", run.effective, ""),
+                given("effective training time", run.effective, "", source=said, place=share_at),
             ),
         )
     ]
@@ -165,7 +190,7 @@ def run_parts(run: RunReport, study: CostStudy) -> tuple[Derivation, ...]:
         hour = study.tco.per_accelerator_hour.likely
         place = "ffplan.cost.account:account_year"
         parts.append(derived("an accelerator-hour in use", hour, study.currency, place, rows))
-    parts.append(given("tokens", run.tokens, ""))
+    parts.append(given("tokens", run.tokens, "", place=tokens_at))
     return tuple(parts)
 
 
@@ -181,9 +206,9 @@ PLACES = {
 }
 """Function that states the equation of a path."""
 
-BY_PATH: dict[str, Callable[[Assessment], tuple[Derivation, ...]]] = {
+BY_PATH: dict[str, Callable[[Assessment, Places | None], tuple[Derivation, ...]]] = {
     "fabric.switches.total": switch_parts,
-    "power.it_kw": lambda found: power_parts(found)[:-1],
+    "power.it_kw": lambda found, places: power_parts(found, places)[:-1],
     "power.facility_kw": power_parts,
 }
 """Parts of assessed figures by their path."""

@@ -16,15 +16,12 @@ from ffplan.inputs.changes import steps
 from ffplan.inputs.document import Document
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.results.explanation import Derivation, Explanation, Influence
+from ffplan.results.explanation import Derivation, Explanation
 from ffplan.studies.derivation import derivation_of
 from ffplan.studies.design import LEFT_OUT, study_design
 from ffplan.studies.explain import Subject, derived, influences
-from ffplan.studies.explain_parts import (
-    PLACES,
-    run_parts,
-    training_parts,
-)
+from ffplan.studies.explain_parts import PLACES, training_parts
+from ffplan.studies.input_places import Places
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,18 +36,8 @@ TRAINING = {
     "training.tokens_s": ("tokens a second", "1/s", "Tokens trained in a second."),
     "training.mfu": ("MFU", "", "Model FLOP/s over the dense peak at the plan's precision."),
 }
-RUN = {
-    "run.cost": ("cost of the run", "", "Cost of the workload's run over its tokens."),
-    "run.cost_per_million_tokens": ("a million tokens", "", "Cost of a million tokens of the workload."),
-    "run.days": ("days of the run", "days", "Days of the workload's run over its tokens."),
-    "run.energy_mwh": ("energy of the run", "MWh", "Energy of the workload's run at the meter."),
-    "run.carbon_t": ("carbon of the run", "t CO2e", "Carbon of the workload's run, hardware included."),
-}
-HOW = {
-    "run.cost_per_million_tokens": "accelerator-hours * price of an hour / (tokens / 1,000,000)",
-    "run.carbon_t": "energy * carbon of the grid + accelerator-hours * embodied carbon over the life of the hardware",
-}
-"""How figures follow from their parts, where no one function has the whole equation."""
+RUN = ("run.cost", "run.cost_per_million_tokens", "run.days", "run.energy_mwh", "run.carbon_t")
+"""Paths of a run in money, which `explain_run` takes apart."""
 NOT_MOVED = ("measurement", "rent-book", "model")
 """Kinds of parts whose figures are no inputs of a design."""
 
@@ -141,7 +128,7 @@ def _of_assessment(
         hint = did_you_mean(question.path, known, what="figure")
         raise UsageError(f"ffplan explain: `{question.path}` is no figure of this design; {hint}")
     meaning = meanings(found, path)
-    root = derivation_of(found, path, value, meaning)
+    root = derivation_of(found, path, value, meaning, Places(design.document, catalog))
     every = "scales[" in path
     part = re.split(r"[.\[]", path)[0]
     without = LEFT_OUT - {"reliability" if part == "storage" else part}
@@ -240,62 +227,9 @@ def _of_training(
 
 
 def _of_run(question: Question) -> Explanation:
-    from ffplan.cost.sensitivity import likely
-    from ffplan.studies.asked import Asked
-    from ffplan.studies.cost import evaluate, inputs_for, ledger_for, study_cost
-    from ffplan.studies.explain import LEAST, TENTH
-    from ffplan.studies.usual_job import timed_job
-    from ffplan.studies.workload import workload_gpus
+    from ffplan.studies.explain_run import NOTE, explain_run
+    from ffplan.studies.explain_run import RUN as MEANINGS
 
     design, catalog, report = _timed(question)
-    tokens = design.workload.tokens
-    if tokens is None:
-        raise UsageError(f"ffplan explain: {question.path} needs tokens: add `tokens` to `workload`, or name --tokens")
-    timed = timed_job(report, workload_gpus(design, design.workload), tokens)
-    asked = Asked(draws=0)
-    study = study_cost(design, catalog, asked, timed)
-    field = question.path.partition(".")[2]
-    label, unit, meaning = RUN[question.path]
-    run = study.run
-    band = getattr(run, field) if run else None
-    if run is None or band is None:
-        raise UsageError(f"ffplan explain: {question.path}: the design has no prices")
-    unit = unit or run.currency
-    parts = run_parts(run, study)
-    if question.path in PLACES:
-        root = derived(label, band.likely, unit, PLACES[question.path], parts)
-    else:
-        how = HOW[question.path]
-        root = Derivation(
-            label=label, value=band.likely, unit=unit, formula=how, source="", place="", binds=False, steps=parts
-        )
-    ledger = ledger_for(design, catalog, asked)
-    inputs = inputs_for(ledger, timed, catalog)
-    base = likely(inputs)
-    name = {"cost_per_million_tokens": "per_million"}.get(field, field)
-
-    def outcome(values: dict[str, Any]) -> float:
-        _, found = evaluate(ledger.account, timed.job, values)
-        return float(getattr(found, name))
-
-    tried = []
-    for item in inputs:
-        ends = (outcome({**base, item.name: base[item.name] * factor}) for factor in (1 - TENTH, 1 + TENTH))
-        changes = [end / band.likely - 1 for end in ends]
-        tried.append(
-            Influence(
-                input=item.label,
-                value=f"{float(base[item.name]):.6g} {item.unit.replace('currency', study.currency)}".strip(),
-                at_less=f"{float(base[item.name]) * (1 - TENTH):.6g}",
-                at_more=f"{float(base[item.name]) * (1 + TENTH):.6g}",
-                place="",
-                source=item.source,
-                status=item.status,
-                less=changes[0],
-                more=changes[1],
-            )
-        )
-    moving = [item for item in tried if max(abs(item.less or 0.0), abs(item.more or 0.0)) > LEAST]
-    ordered = sorted(moving, key=lambda item: (-max(abs(item.less or 0.0), abs(item.more or 0.0)), item.input))
-    note = "Inputs are those of the account; `ffplan explain` of `training.step_s` takes the step apart."
-    return _explanation(question, design, meaning, root, (tuple(ordered), len(tried) - len(moving)), note)
+    found = explain_run(design, catalog, report, question.path)
+    return _explanation(question, design, MEANINGS[question.path][2], found.root, (found.influences, found.idle), NOTE)

@@ -91,7 +91,8 @@ def _print(items: list[RenderableType], *, terminal: bool, width: int) -> str:
 
 def _lines(block: Lines) -> Table:
     grid = Table.grid(padding=(0, 1))
-    grid.add_column(no_wrap=True, style="dim")
+    labels = max((Text(label).cell_len for label, _ in block.lines), default=0)
+    grid.add_column(no_wrap=True, style="dim", min_width=labels + 2)  # rich takes no indent for needed
     grid.add_column()
     for label, text in block.lines:
         grid.add_row(Text(f"  {label or '-'}"), Cell(text))

@@ -18,6 +18,7 @@ WIDTH = 80
 LABELS, CELL = 23, 18
 """Columns that the labels of a matrix take, and least of each of its columns."""
 _BREAK = re.compile(r"(?<=-)(?=[^\s-])")
+_BREAK_OF_PATH = re.compile(r"(?<=/)(?=[^\s/])")
 _GROUP = re.compile(r"(?<!\S)(?:\([+-]?\d[^()]{0,30}\)|\[[^\[\]]{1,30}\])\S*\s*")
 """Figures in brackets, such as a difference and a ratio, or a range; in square ones anything short, such as a unit."""
 
@@ -38,9 +39,12 @@ def _units(text: str, width: int) -> list[str]:
 
 
 def _pieces(word: str) -> list[str]:
-    """Return the parts of a word that stay whole: it is cut after hyphens that end a part with a letter in it."""
+    """Return the parts of a word that stay whole: it is cut after hyphens that end a part with a letter in it.
+
+    A path of a YAML file is cut after its slashes instead, so that a name and its line stay together.
+    """
     found, start = [], 0
-    for place in _BREAK.finditer(word):
+    for place in (_BREAK_OF_PATH if ".yaml" in word and "/" in word else _BREAK).finditer(word):
         if re.search("[A-Za-z]", word[start : place.start()]):
             found.append(word[start : place.start()])
             start = place.start()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ffplan.base.formatting import amount, kilowatts
 from ffplan.report.document import Body, Document, Grid, Lines, Matrix, Remarks
-from ffplan.report.formats import table
+from ffplan.report.formats import styled, table
 from ffplan.report.formats.wrapping import breaks, column_widths, folds, longest_piece
 
 
@@ -36,6 +36,8 @@ def split(text: str, width: int) -> list[str]:
         ("a (b 10 to 20) c", 9, ["a (b 10", "to 20) c"]),
         ("from 2024-11-22", 9, ["from", "2024-11-22"]),
         ("in-network reduction", 10, ["in-network", "reduction"]),
+        ("catalogs/nics/cx-6.yaml:12; x", 14, ["catalogs/nics/", "cx-6.yaml:12;", "x"]),
+        ("and/or-else", 8, ["and/or-", "else"]),
         ("incomprehensible", 6, ["incomp", "rehens", "ible"]),
         ("  indented text", 10, ["  indented", "text"]),
     ],
@@ -150,3 +152,9 @@ def test_large_amounts_are_scaled(value: float, text: str) -> None:
 
 def test_large_powers_are_megawatts() -> None:
     assert (kilowatts(3276.0), kilowatts(12_345.6)) == ("3,276 kW", "12.35 MW")
+
+
+def test_a_word_beside_an_indented_label_is_never_cut_off() -> None:
+    word = "letters:0123456789012345678901234567890123456789"
+    body = Body("t", [Lines("title", (("l" * 35, f"{word} and more"),))])
+    assert word in styled.render(body, terminal=False)

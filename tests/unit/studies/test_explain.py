@@ -10,7 +10,8 @@ import pytest
 from ffplan.catalog.store import Catalog
 from ffplan.studies.explain import formula, scaled
 from ffplan.studies.explain_parts import PLACES, POLICIES, ROLES
-from tests.support import assess_file, collective, ffplan, valid, vary_design
+from ffplan.studies.input_places import figure_at
+from tests.support import ROOT, assess_file, collective, ffplan, valid, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -107,6 +108,69 @@ def test_a_token_is_hours_times_their_price() -> None:
     assert influence(found, "PUE")["more"] > 0
     speed = next(row for row in found["influences"] if row["input"].startswith("effective"))
     assert speed["less"] == pytest.approx(1 / 0.9 - 1, rel=1e-6)
+
+
+def line_at(place: str) -> str:
+    file, _, line = place.partition(":")
+    return (ROOT / file).read_text(encoding="utf-8").splitlines()[int(line) - 1]
+
+
+def test_inputs_of_a_run_are_placed_and_graded() -> None:
+    found = explained("superpod-h100-4su", "run.cost_per_million_tokens", *JOB, "--tokens", "1T")
+    assert all(row["place"] for row in found["influences"])
+    rows = {row["input"]: row for row in found["influences"]}
+    assert line_at(rows["utilisation"]["place"]).startswith("utilisation: ")
+    assert line_at(rows["price of qm9700"]["place"]).strip().startswith("qm9700: ")
+    assert line_at(rows["PUE"]["place"]).strip().startswith("pue: ")
+    assert line_at(rows["electricity price"]["place"]).strip().startswith("electricity_price: ")
+    speed = next(row for name, row in rows.items() if name.startswith("model error"))
+    assert speed["place"] == "docs/accuracy.md"
+    assert (ROOT / speed["place"]).exists()
+    effective = next(row for name, row in rows.items() if name.startswith("effective"))
+    assert effective["place"] == "catalogs/reliability/reliability-2026.yaml"
+    assert effective["less"] > 0
+    assert effective["more"] is None  # no job gives more than all of its time
+    assert (rows["depreciation life"]["grade"], rows["PUE"]["grade"]) == ("estimate", "")
+    (share,) = [step for step in found["root"]["steps"][0]["steps"] if step["label"].startswith("effective")]
+    assert (share["place"], share["source"]) == (effective["place"], f"{effective['source']}, status D")
+
+
+def test_inputs_that_a_design_states_stand_in_the_design(tmp_path: Path) -> None:
+    own = (
+        "ownership: {life: 5 years, effective: 90 %}\nworkload: {model: llama3-8b, batch: 512, gpus: 64, tokens: 1T}\n"
+    )
+    design = vary_design(tmp_path, "superpod-h100-4su", ("site:\n", f"{own}site:\n"))
+    found = explained(str(design), "run.cost")
+    rows = {row["input"]: row for row in found["influences"]}
+    text = design.read_text(encoding="utf-8").splitlines()
+    for name, words in {"depreciation life": "ownership", "effective training time": "ownership"}.items():
+        file, _, line = rows[name]["place"].rpartition(":")
+        assert (file, rows[name]["status"], rows[name]["grade"]) == (str(design), "given", "")
+        assert text[int(line) - 1].startswith(words)
+
+
+def test_figures_of_parts_and_prices_have_their_line() -> None:
+    found = explained("fire-flyer-2", "cost.network")
+    price = influence(found, "fire-flyer-2-relative: items.qm8700")
+    assert line_at(price["place"]).strip().startswith("qm8700: ")
+    assert found["root"]["steps"][0]["steps"][1]["place"] == price["place"]
+    assert line_at(influence(found, "qm8700: ports")["place"]).startswith("ports: ")
+    text = ffplan("explain fire-flyer-2 cost.network").out
+    assert f"{price['place']};" in " ".join(text.split()).replace("- ", "-").replace("/ ", "/")
+    message = explained("fire-flyer-2", "communication.hfreduce")["root"]["steps"][1]
+    assert message["place"] == "" or "message_size" in line_at(message["place"])
+
+
+def test_a_price_of_an_extended_book_stands_in_that_book(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(
+        "kind: price-book\nid: own\nname: Own\nvendor: us\ncurrency: USD\ndate: 2026-10-01\nextends: usd-2026\n"
+        "sources:\n"
+        '  q: {title: "quote", date: "2026-10", grade: datasheet, status: V}\n'
+        "items:\n  400g-aoc: {value: 900, source: q}\n"
+    )
+    entry = Catalog([str(tmp_path)]).entry("own")
+    assert figure_at(entry, "items", "400g-aoc").endswith("own.yaml:11")
+    assert line_at(figure_at(entry, "items", "qm9700")).strip().startswith("qm9700: ")
 
 
 def test_a_workload_of_the_design_is_enough(tmp_path: Path) -> None:

@@ -1,0 +1,125 @@
+"""Where inputs stand: file and line of a part's figure, of a value of a design, and of an input of the account."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.record import record
+from ffplan.catalog.store import Catalog
+from ffplan.design.ownership_schema import Ownership
+from ffplan.inputs.document import Document
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Entry
+    from ffplan.cost.inputs import Input
+    from ffplan.design.resolved import ResolvedDesign
+
+ERRORS = "docs/accuracy.md"
+"""Page that lists the runs behind the model's errors."""
+SITE = {"pue": "pue", "electricity": "electricity_price"}
+"""Inputs that `site` of a design states, by the name in the account."""
+
+
+@record
+class Places:
+    """Files of a design and of its parts, by which figures are placed."""
+
+    document: Document
+    catalog: Catalog
+
+    def stated(self, *path: str | int) -> str:
+        """Return file and line of a value of the design; an empty text where it does not state it."""
+        return stated_at(self.document, *path)
+
+    def price(self, book: str, part: str) -> str:
+        """Return file and line of a part's price in a book."""
+        return figure_at(self.catalog.entry(book), "items", part)
+
+
+def _holds(data: Any, path: tuple[str | int, ...]) -> bool:
+    for step in path:
+        inside = step < len(data) if isinstance(data, list) and isinstance(step, int) else False
+        if not (inside or (isinstance(data, dict) and step in data)):
+            return False
+        data = data[step]
+    return True
+
+
+def stated_at(document: Document, *path: str | int) -> str:
+    """Return file and line of a value of a file; an empty text where the file does not state it.
+
+    Args:
+        document: the file.
+        path: field names and list positions from its root.
+    """
+    return f"{document.file}:{document.place(path)[0]}" if _holds(document.data, path) else ""
+
+
+def figure_at(entry: Entry, *path: str | int) -> str:
+    """Return file and line of a figure of a part; a price book's may stand in the book that it extends.
+
+    Args:
+        entry: the part.
+        path: field names and list positions from the root of its file.
+    """
+    here = stated_at(entry.document, *path)
+    if here:
+        return here
+    return figure_at(entry.base, *path) if entry.base is not None else entry.document.file
+
+
+def grade_of(entry: Entry, *path: str | int) -> str:
+    """Return the grade of a figure of a part, or of its source; an empty text where there is no such figure.
+
+    Args:
+        entry: the part.
+        path: field names and list positions from the root of its file.
+    """
+    part: Any = entry.part
+    for step in path:
+        part = part.get(step) if isinstance(part, dict) else getattr(part, str(step), None)
+    source = entry.part.sources.get(getattr(part, "source", None) or "")
+    return str(getattr(part, "grade", None) or (source.grade if source else ""))
+
+
+@record
+class Stand:
+    """Where an input stands."""
+
+    place: str
+    """File and line; the page on accuracy for errors of the model, the file of failures for a job's goodput."""
+    grade: str = ""
+    """Grade of the figure; empty where the design states it, or the model does."""
+
+
+def _stand(entry: Entry, *path: str | int) -> Stand:
+    return Stand(figure_at(entry, *path), grade_of(entry, *path))
+
+
+def account_at(item: Input, design: ResolvedDesign, catalog: Catalog) -> Stand:
+    """Return where an input of a design's account stands.
+
+    Args:
+        item: the input.
+        design: the design.
+        catalog: its parts.
+    """
+    document, name = design.document, item.name
+    if name.startswith("speed"):
+        return Stand(ERRORS)
+    if name.startswith("price."):
+        return _stand(catalog.entry(item.source.partition(": ")[0]), "items", name.removeprefix("price."))
+    if name == "rent":
+        rent = design.rent
+        own = stated_at(document, "rent", "price")
+        if own or rent is None:
+            return Stand(own)
+        return _stand(catalog.entry(rent.book), "offers", str(rent.offer), "price")
+    own = stated_at(document, "ownership", name) or stated_at(document, "site", SITE.get(name, name))
+    if own:
+        return Stand(own)
+    if name == "effective" and item.status == "D":
+        return Stand(catalog.entry(item.source.split("`")[-2]).document.file)
+    profile = catalog.entry((design.ownership or Ownership()).profile)
+    cooling = design.spec.site.cooling
+    return _stand(profile, *((name,) if name != "pue" or cooling is None else ("pue_by_cooling", cooling)))
