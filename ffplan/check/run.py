@@ -72,7 +72,7 @@ def findings_report(checked: Checked) -> Findings:
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
         designs=checked.files,
-        findings=checked.findings,
+        findings=checked.worst_first,
         waived=checked.waived,
         known=checked.known,
         fixed=checked.fixed,

@@ -13,7 +13,7 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, EXIT_INVALID, EXIT_OK, Severity, UsageError
 from ffplan.base.files import is_file, is_folder
 from ffplan.cli.options import CatalogOption, OutputOption, complete_design
-from ffplan.cli.output import Progress, write
+from ffplan.cli.output import Progress, terminal_width, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -165,7 +165,7 @@ def check(
     report = _report(files, results, every)
     if baseline is not None:
         report = _with_baseline(report, baseline, update=update_baseline, mandatory=_mandatory(results))
-    write(render(report, form.value), output)
+    write(render(report, form.value, width=terminal_width(output)), output)
     raise typer.Exit(EXIT_INVALID if not whole else _code(report.findings, fail_on, results))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,9 +21,18 @@ if TYPE_CHECKING:
     from ffplan.report.document import Document
 
 
+LEAST = 40
+"""Least width of a terminal that is used [1]."""
+
+
 def to_terminal(output: str | None) -> bool:
     """True where the report goes to a terminal."""
     return output is None and sys.stdout is not None and sys.stdout.isatty()
+
+
+def terminal_width(output: str | None) -> int | None:
+    """Return the letters of a line of the terminal that the report goes to [1]; None where it goes elsewhere."""
+    return max(LEAST, shutil.get_terminal_size().columns) if to_terminal(output) else None
 
 
 def write(text: str | Iterable[str], output: str | None, *, option: str = "--output") -> None:

@@ -246,7 +246,7 @@ class Findings(Result):
     designs: tuple[str, ...]
     """Files checked, as the user named them."""
     findings: tuple[Finding, ...]
-    """Findings, by place."""
+    """Findings, the worst first, then by place."""
     waived: int
     """Findings that a waiver accepts."""
     known: int

@@ -1,15 +1,25 @@
-"""Findings for a terminal: one a paragraph, by place, and a summary."""
+"""Findings for people: one a paragraph, the worst first, and a summary."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ffplan.base.visible import visible
+from ffplan.report.formats.wrapping import hung
 
 if TYPE_CHECKING:
     from ffplan.check.formats.checked import Checked
 
 
-def render(checked: Checked) -> str:
-    """Return findings as text."""
-    return visible("".join(f"{item}\n" for item in [*checked.findings, checked.summary]))
+def render(checked: Checked, width: int | None = None) -> str:
+    """Return findings as text.
+
+    Args:
+        checked: the files and their findings.
+        width: letters of a line of the terminal [1]; None keeps each message and each remedy in one line, which
+            programs and copies take as it is.
+    """
+    lines = visible("".join(f"{item}\n" for item in [*checked.worst_first, checked.summary])).splitlines()
+    if width is not None:
+        lines = [part for line in lines for part in hung(line, width)]
+    return "".join(f"{line}\n" for line in lines)

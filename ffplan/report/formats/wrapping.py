@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ffplan.report.document import Matrix
@@ -107,6 +108,27 @@ def folds(text: str, width: int) -> tuple[int, ...]:
         found += range(place + width - used, place + length, width)
         place += len(word)
     return tuple(found)
+
+
+def hung(text: str, width: int) -> list[str]:
+    """Return a line of a message in lines of a terminal; those after the first are indented by two more.
+
+    Args:
+        text: one line.
+        width: letters of a line [1].
+    """
+    if len(text) <= width:
+        return [text]
+    start = len(text) - len(text.lstrip())
+    more = " " * (start + 2)
+    words = text[start:]
+    first = (*folds(words, width - start), len(words))[0]
+    rest = words[first:]
+    places = (0, *folds(rest, width - len(more)), len(rest))
+    return [
+        text[: start + first].rstrip(),
+        *(more + rest[one:two].rstrip() for one, two in pairwise(places) if rest[one:two].strip()),
+    ]
 
 
 def column_widths(columns: list[list[str]], whole: int, width: int) -> list[int]:

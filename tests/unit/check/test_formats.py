@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
@@ -138,6 +141,72 @@ def test_gitlab() -> None:
     assert [item["severity"] for item in found] == ["critical", "minor", "info"]
     assert found[0]["location"] == {"path": "designs/a.yaml", "lines": {"begin": 3}}
     assert json.loads(render(checked(), "gitlab")) == []
+
+
+def test_text_and_json_put_the_worst_first() -> None:
+    lines = render(MANY, "text").splitlines()
+    assert [line.split(": ")[1] for line in lines if line.startswith("designs/")] == ["error", "warning", "info"]
+    assert [item["severity"] for item in json.loads(render(MANY, "json"))["findings"]] == ["error", "warning", "info"]
+
+
+LONG = finding(message="the spine is " + "far " * 30 + "too dear", remedy="spend " + "much " * 25 + "less")
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_terminal_gets_lines_that_fit(width: int) -> None:
+    folded = render(checked(LONG), "text", width=width).splitlines()
+    assert max(map(len, folded)) <= width
+    assert " ".join(" ".join(folded).split()) == " ".join(render(checked(LONG), "text").split())
+    assert render(checked(LONG), "gitlab", width=width) == render(checked(LONG), "gitlab")
+    remedy = next(at for at, line in enumerate(folded) if line.startswith("    spend"))
+    assert all(line.startswith("  ") and line[2] != " " for line in folded[1:remedy])
+    assert all(line.startswith("      ") for line in folded[remedy + 1 : -1])
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_terminal_is_asked_for_its_width_and_a_pipe_has_none(columns: int) -> None:
+    from pty import openpty
+
+    command = [sys.executable, "-m", "ffplan", "check", "designs/fire-flyer-2.yaml"]
+    main, other = openpty()
+    environment = {**os.environ, "COLUMNS": str(columns)}
+    subprocess.run(command, cwd=ROOT, env=environment, stdout=other, stderr=subprocess.DEVNULL, check=True)
+    shown = os.read(main, 65536).decode().replace("\r\n", "\n")
+    os.close(other)
+    os.close(main)
+    piped = ffplan("check designs/fire-flyer-2.yaml").out
+    assert max(map(len, shown.splitlines())) <= columns < max(map(len, piped.splitlines()))
+    assert shown.split() == piped.split()
+
+
+@pytest.mark.parametrize("found", [(), MANY.findings, STRANGE, (finding(file="./a/../b.yaml"), finding(file="b.yaml"))])
+def test_gitlab_takes_what_is_written(found: tuple[Finding, ...]) -> None:
+    """The rules of GitLab's help: a bare list without a byte order mark, each finding once, paths without `./`."""
+    text = render(checked(*found), "gitlab")
+    assert text.startswith("[")
+    rows = json.loads(text)
+    jsonschema.validate(rows, GITLAB)
+    assert len(rows) == len(found)
+    assert len({row["fingerprint"] for row in rows}) == len(rows)
+    assert not [row for row in rows if row["location"]["path"].startswith("./") or "\\" in row["location"]["path"]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"severity": "fatal"},
+        {"description": ""},
+        {"fingerprint": "1"},
+        {"location": {"path": "a.yaml"}},
+        {"location": {"path": "a.yaml", "lines": {"begin": 0}}},
+        {"engine": "x"},
+    ],
+)
+def test_the_rules_of_gitlab_refuse_what_is_wrong(change: dict[str, Any]) -> None:
+    (row,) = json.loads(render(checked(finding()), "gitlab"))
+    jsonschema.validate([row], GITLAB)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate([row | change], GITLAB)
 
 
 def test_fingerprints_outlive_lines_and_tell_repetitions_apart() -> None:
@@ -339,9 +408,9 @@ def test_paths_outside_the_folder_stay_absolute(tmp_path: Path, monkeypatch: pyt
     assert path_of("../a.yaml") == "../a.yaml"
 
 
-def test_text_is_by_place_and_no_other_format_is_known() -> None:
+def test_text_has_the_worst_first_and_no_other_format_is_known() -> None:
     lines = render(MANY, "text").splitlines()
-    assert [line.partition(" ")[0] for line in lines[:-1:2]] == [f"designs/a.yaml:{at}:3:" for at in (1, 2, 3)]
+    assert [line.partition(" ")[0] for line in lines[:-1:2]] == [f"designs/a.yaml:{at}:3:" for at in (3, 2, 1)]
     assert lines[-1] == MANY.summary
     with pytest.raises(KeyError, match="yaml"):
         render(MANY, "yaml")
