@@ -71,10 +71,12 @@ def _training(
         UsageError: where the batch is missing, or there is no such model.
     """
     from ffplan.catalog.models import Model
+    from ffplan.catalog.stacks import SoftwareStack
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.compare import comparable
     from ffplan.studies.compare_money import FRACTIONS, compare_money
     from ffplan.studies.compare_training import batches_of, compare_training
+    from ffplan.studies.files_read import files_of
     from ffplan.studies.job_layout import most_gpus
     from ffplan.studies.usual_job import JobReports, with_usual_batch
 
@@ -95,6 +97,8 @@ def _training(
     given = fields | {name: value for name, value in (("batch", job.batch), ("stack", job.stack)) if value}
     plan = with_usual_batch(read_plan(job.plan, given), part, gpus)
     assert plan.batch is not None
+    if plan.stack is not None:
+        part_of(resolved[0][1], SoftwareStack, plan.stack, f"ffplan compare: {'--stack' if job.stack else '--plan'}")
     progress = Progress(f"searching plans of {part.id}")
     searching = job.search
     batches = batches_of(plan.batch)
@@ -106,6 +110,7 @@ def _training(
     if job.tokens is not None:
         wanted = (gpus, plan.batch, job.tokens)
         money = compare_money(reports, labels, baseline, batches, wanted, job.money)
+        found = replace(found, catalog=files_of(parts for _, parts in resolved))
     progress.end()
     return found, money
 

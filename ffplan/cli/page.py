@@ -93,8 +93,8 @@ def _assessments(value: Any) -> tuple[Assessment, ...]:
 
 
 def _read(value: Any, catalog: Catalog) -> Catalog:
-    """Return a catalogue that has read the files that a result names."""
-    for file in getattr(value, "catalog", ()):
+    """Return a catalogue that has read the files that a result names, or the job of a comparison."""
+    for file in (*getattr(value, "catalog", ()), *getattr(getattr(value, "training", None), "catalog", ())):
         catalog.entry(file.id)
     return catalog
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.cli.page_figures import Figures, Spot, said
+from ffplan.cli.page_prose import prose_notes
 from ffplan.cli.page_run import FIGURES, HOUR, run_notes, swing_notes
 
 if TYPE_CHECKING:
@@ -45,11 +46,14 @@ def compared_notes(found: Comparison, sources: Iterable[Source]) -> tuple[Origin
     currency = found.money.currency if found.money else None
     if found.training is not None and currency is None:
         currency = found.training.currency
+    priced = {item.cost.currency for item in found.designs if item.cost}
+    if currency is None and len(priced) == 1:
+        (currency,) = priced
     figures = Figures(found, "comparison", currency, sources, found.labels)
     notes = list(_values(found, figures))
     notes += _job(found.training, figures) if found.training else []
     notes += _money(found.money, figures) if found.money else []
-    return tuple(notes)
+    return (*notes, *prose_notes(found, figures))
 
 
 def _values(found: Comparison, figures: Figures) -> Iterator[Origin]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.cli.page_figures import Figures, Spot, evidence, said
+from ffplan.cli.page_prose import prose_notes
 from ffplan.cli.page_run import CARBON, FIGURES, HOUR, POWER, SPEED, YEAR, run_notes, swing_notes
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def cost_notes(study: CostStudy, sources: Iterable[Source]) -> tuple[Origin, ...
         *_phases(study, figures),
         *_power(study, figures, inputs),
         *_swings(study, figures, inputs),
+        *prose_notes(study, figures),
     )
 
 

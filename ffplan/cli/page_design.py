@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import number
 from ffplan.cli.page_figures import Figures, Spot
+from ffplan.cli.page_prose import prose_notes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,7 +26,8 @@ def design_notes(found: Assessment, sources: Iterable[Source]) -> tuple[Origin, 
         sources: figures of the catalogue files behind it.
     """
     figures = Figures(found, "assessment", found.cost.currency if found.cost else None, sources)
-    return (*_nodes(found, figures), *_allreduce(found, figures), *(_lines(found.cost, figures) if found.cost else ()))
+    lines = _lines(found.cost, figures) if found.cost else ()
+    return (*_nodes(found, figures), *_allreduce(found, figures), *lines, *prose_notes(found, figures))
 
 
 def _nodes(found: Assessment, figures: Figures) -> Iterator[Origin]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.cli.page_figures import Figures, Spot
+from ffplan.cli.page_prose import prose_notes
 from ffplan.report.train import COLUMNS
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def train_notes(report: TrainReport, sources: Iterable[Source]) -> tuple[Origin,
         *_gains(report, figures),
         *_roofs(report, figures),
         *_memory(report, figures),
+        *prose_notes(report, figures),
     )
 
 

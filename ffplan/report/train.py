@@ -152,7 +152,7 @@ def _all_names(report: TrainReport) -> list[str]:
     return [f"{row.plan.gpus:,}" for row in report.rows]
 
 
-def _verdict(report: TrainReport) -> tuple[str, ...]:
+def verdict_words(report: TrainReport) -> tuple[str, ...]:
     """Return the answer in words: the fastest plan or the first, its speed, and what binds it."""
     row, unit = report.rows[0], report.unit
     every = row.plan.gpus + row.idle
@@ -179,7 +179,7 @@ def _search(report: TrainReport) -> list[Grid]:
 
 
 def _train(report: TrainReport, *, chart: bool) -> list[Grid | Remarks]:
-    blocks: list[Grid | Remarks] = [Remarks((*([report.run.words] if report.run else []), *_verdict(report)))]
+    blocks: list[Grid | Remarks] = [Remarks((*([report.run.words] if report.run else []), *verdict_words(report)))]
     blocks.append(_steps(report))
     if report.skipped:
         rows = tuple((f"{item.gpus:,}", item.why) for item in report.skipped)

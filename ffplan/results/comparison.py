@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ffplan.base.record import record
 from ffplan.results.cost import FlipRow, InputRow, SwingRow
-from ffplan.results.design import Assessment, ToolInfo
+from ffplan.results.design import Assessment, CatalogFile, ToolInfo
 from ffplan.results.plan import PlanRow
 from ffplan.results.result import Result
 from ffplan.results.run import Band, RunReport
@@ -114,6 +114,8 @@ class TrainingComparison:
     """Currency of the capital; null where the designs have several, or none."""
     sizes: tuple[JobSize, ...]
     """A quarter of the batch, the batch, four times the batch."""
+    catalog: tuple[CatalogFile, ...]
+    """Every catalogue file read for the job on any of the designs, and for its money where tokens are given."""
 
 
 @record

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.results.comparison import JobSide, JobSize, TrainingComparison
+from ffplan.studies.files_read import files_of
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.constraints import RefusedError
 
@@ -95,4 +96,5 @@ def compare_training(
         batch=batch,
         currency=next(iter(costs)) if len(costs) == 1 else None,
         sizes=tuple(sizes),
+        catalog=files_of(catalog for _, catalog in reports.designs),
     )

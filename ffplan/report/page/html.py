@@ -56,14 +56,23 @@ def _table(header: Sequence[str], rows: Sequence[str], title: str) -> str:
     return f"{start}<table>{top}<tbody>{body}</tbody></table></div>"
 
 
-def _list(texts: Iterable[str]) -> str:
-    return f"<ul>{''.join(f'<li>{worded(text)}</li>' for text in texts)}</ul>"
+def _sentence(text: str, tag: str, notes: Notes) -> str:
+    """Return a sentence with the note that names its figures; one without figures of the result has none."""
+    at = notes.find("", text)
+    if at is None:
+        return f"<{tag}>{worded(text)}</{tag}>"
+    tip = _text_lines(notes.tips(at, 1)[0])
+    return f'<{tag} title="{tip}">{worded(text)}{link_to(at)}</{tag}>'
+
+
+def _list(texts: Iterable[str], notes: Notes) -> str:
+    return f"<ul>{''.join(_sentence(text, 'li', notes) for text in texts)}</ul>"
 
 
 def _block(block: Block, notes: Notes) -> str:
     found = laid_out(block)
     if not isinstance(found, Table):
-        return _list(found)
+        return _list(found, notes)
     title = "" if isinstance(block, Remarks) else block.title
     nth = notes.another(title)
     rows = []
@@ -152,6 +161,7 @@ def render(document: Document) -> str:
             break
         verdict += block.lines
         blocks.remove(block)
+    words = "".join(_sentence(line, "p", notes) for line in verdict)
     tables = "".join(
         (f"<h3>{_text(block.title)}</h3>" if not isinstance(block, Remarks) and block.title else "")
         + _block(block, notes)
@@ -168,7 +178,6 @@ def render(document: Document) -> str:
     shown = [item for item in sections if item[2]]
     links = "".join(f'<a href="#{name}">{_text(title)}</a>' for name, title, _ in shown)
     inside = "".join(f'<section id="{name}"><h2>{_text(title)}</h2>{part}</section>' for name, title, part in shown)
-    words = "".join(f"<p>{worded(line)}</p>" for line in verdict)
     said = f'<div class="verdict">{words}</div>' if verdict else ""
     script = b64encode(sha256(SCRIPT.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'; img-src data:"

@@ -38,7 +38,8 @@ def link_to(at: int) -> str:
 def _words(origin: Origin) -> list[str]:
     """Return lines on a figure: path, value and meaning, its equation, and what it is made of."""
     whose = f"{origin.design}: " if origin.design else ""
-    lines = [f"{whose}{origin.path} = {origin.value}", origin.meaning]
+    value = f" = {origin.value}" if origin.value else ""
+    lines = [f"{whose}{origin.path}{value}", origin.meaning]
     if origin.formula:
         lines.append(f"Formula: {origin.formula}" + (f" Source: {origin.source}" if origin.source else ""))
     return [line for line in (*lines, *origin.parts) if line]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from html import unescape
@@ -12,7 +13,7 @@ import pytest
 from tests.support import ffplan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 JOB = "--model llama3-8b --gpus 64 --batch 1024"
 PAGES = {
@@ -21,6 +22,7 @@ PAGES = {
     "train": f"train superpod-h100-4su {JOB} --search --top 7",
     "plan": "train superpod-h100-4su --model llama3-8b --tp 1 --zero 1 --grad-dtype bf16 --batch 1024 --gpus 64,128",
     "compare": f"compare superpod-h100-4su superpod-b200-4su {JOB} --tokens 1T --draws 200",
+    "job": f"compare superpod-h100-4su superpod-b200-4su {JOB}",
     "pair": "compare fire-flyer-2 dgx-a100-10k",
     "design": "design fire-flyer-2",
 }
@@ -133,3 +135,64 @@ def test_notes_of_priced_lines_name_the_entry_of_the_price_book() -> None:
     lines = {row: tip for table, row, tip, _ in cells(page_of("design")) if table == "Cost"}
     assert "fire-flyer-2-relative, items.qm8700: " in lines["switches"]
     assert "cost.lines[1].quantity = 122" in lines["switches"]
+
+
+SENTENCE = re.compile(r'<p(?: title="([^"]*)")?>((?:(?!</p>).)*)</p>', re.DOTALL)
+FIGURE = re.compile(r"(?<![\w./-])[0-9][0-9,]*(?:\.[0-9]+)?(?![\w-])")
+UNSAID = re.compile(
+    r"`[^`]*`|NVIDIA [^)]* GB|10 % more of it|tp[0-9]+ [a-z0-9 ]*|of [0-9,]+ accelerators"
+    r"|costs [0-9]+ % (more|less) than|owning never pays for itself: .*"
+)
+"""What sentences say that is no figure of its own: commands, names of parts and plans, how much more of a resource is,
+the quotient of two figures that the note has, and the reason of a row."""
+SAME: tuple[Callable[[float], float], ...] = (
+    *(lambda v, scale=scale: v * scale for scale in (1, 100, 1e-12, 1e-6, 2**-20)),
+    *(lambda v: 100 * (1 - v), lambda v: 100 * (v - 1), lambda v: 100 * (1 - 1 / v), lambda v: 100 * (1 / v - 1)),
+    lambda v: 1 / v,
+)
+"""How a sentence may put a figure: as itself, in per cent, millions or MiB, as what is more or less, turned around."""
+
+
+def sentences(page: str) -> list[tuple[str, str]]:
+    """Return (what it says when pointed at, its text) of every sentence of the verdict."""
+    verdict = page.partition('<div class="verdict">')[2].partition("</div>")[0]
+    plain = [(tip, re.sub("<sup>.*?</sup>", "", text)) for tip, text in SENTENCE.findall(verdict)]
+    return [(unescape(tip), unescape(text.replace("<code>", "`").replace("</code>", "`"))) for tip, text in plain]
+
+
+@pytest.mark.parametrize("name", ["cost", "rent", "train", "plan", "compare", "pair", "job"])
+def test_every_number_of_a_verdict_is_a_figure_of_its_note(name: str) -> None:
+    page = page_of(name)
+    notes = unescape(re.sub("<[^>]*>", "\n", page.partition('<ol class="notes">')[2].partition("</ol>")[0]))
+    seen = 0
+    intro = {
+        "512 accelerators rented from AWS",
+        "1,016 H100 on a rail-optimised two-tier fabric, with floor plan and cabling",
+    }
+    for tip, text in sentences(page):
+        numbers = [found[0] for found in FIGURE.finditer(UNSAID.sub("", text))]
+        if not numbers or text in intro:
+            continue
+        assert tip, text
+        assert f"\n{tip.splitlines()[0]}\n" in notes
+        values = [amounts(line.partition(" = ")[2].split()[0])[0] for line in tip.splitlines() if " = " in line]
+        for shown in numbers:
+            digits = len(shown.partition(".")[2])
+            wanted = float(shown.replace(",", ""))
+            room = max(0.51 * 10**-digits, 6e-3 * wanted)
+            assert any(v and abs(abs(same(v)) - wanted) <= room for v in values for same in SAME), (shown, text)
+        seen += 1
+    assert seen
+
+
+def test_a_comparison_with_a_job_lists_the_files_that_the_job_read() -> None:
+    parts = set(re.findall(r'<th scope="row">([a-z0-9.-]+): ', page_of("compare").partition('id="provenance"')[2]))
+    assert {"llama3-8b", "attention-h100", "attention-b200", "owned-2026", "reliability-2026", "nccl"} <= parts
+    stacked = f"compare superpod-h100-4su superpod-b200-4su {JOB} --stack megatron-core-2026"
+    found = json.loads(ffplan(f"{stacked} -f json").out)["training"]["catalog"]
+    ids = [item["id"] for item in found]
+    assert ids == sorted(set(ids))
+    assert {"megatron-core-2026", "attention-h100", "llama3-8b"} <= set(ids)
+    assert "stack" in {item["kind"] for item in found}
+    page = ffplan(f"{stacked} -f html").out
+    assert re.search(r'<th scope="row">megatron-core-2026: ', page)

@@ -38,7 +38,7 @@ def test_a_figure_has_value_unit_equation_and_parts() -> None:
     assert bisection.parts == ("qm9700, ports: 64 (a sheet <1>, 2024; datasheet, V)",)
     total = of(found, "cost.total")
     assert (total.value, total.formula) == ("38,299,000 USD", "sum of the lines")
-    assert "48 x qm9700, unit price: 50,000 USD (price book usd-2026 of 2026, status V)" in total.parts
+    assert "48 x qm9700, unit price: 50,000 USD (price book usd-2026 of 2026, measured, status V)" in total.parts
     power = of(found, "power.it_kw")
     assert "127 compute nodes, hgx-h100-8nic, one node: 7,650 W (= 0.75 x rated)" in power.parts
     assert of(found, "power.electricity_per_year").value == "911,080 USD per year"

@@ -26,7 +26,7 @@ def side(ratio: float | None) -> JobSide:
 def training(*ratios: float | None) -> TrainingComparison:
     """Return a job on two designs at several batches."""
     sizes = tuple(JobSize(batch=2**at, sides=(side(ratio), side(1.0))) for at, ratio in enumerate(ratios))
-    return TrainingComparison(model="m", gpus=1024, batch=1, currency="USD", sizes=sizes)
+    return TrainingComparison(model="m", gpus=1024, batch=1, currency="USD", sizes=sizes, catalog=())
 
 
 def test_sentences() -> None:
@@ -80,3 +80,15 @@ def test_options_of_the_job_go_together() -> None:
     big = ffplan("compare fire-flyer-2 dgx-a100-10k --model llama-13b --batch 512 --gpus 100000")
     assert (big.code, "one job can span 10,000" in big.err) == (2, True)
     assert "with --model only" in ffplan("compare fire-flyer-2 dgx-a100-10k --batch 512").err
+
+
+def test_a_stack_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    pair = "compare superpod-h100-4su superpod-b200-4su --model llama3-8b --gpus 64 --batch 1024"
+    done = ffplan(f"{pair} --stack megatron-lm")
+    assert (done.code, done.out) == (2, "")
+    assert "ffplan compare: --stack: no software stack `megatron-lm`; did you mean" in done.err
+    plan = tmp_path / "plan.yaml"
+    plan.write_text("kind: training-plan\nbatch: 1024\nstack: megatron-lm\n")
+    done = ffplan(f"{pair} --plan", str(plan))
+    assert done.code == 2
+    assert "no software stack `megatron-lm`" in done.err
