@@ -24,7 +24,7 @@ def _job(given: Design, parts: Catalog, model: str | None, gpus: int | None, com
     """Return the job: of a model, or the design's workload; None where there is neither.
 
     Raises:
-        UsageError: where goodput is asked of a model that is no transformer, or the job is too large.
+        UsageError: where there is no such model, or the job is too large.
     """
     from ffplan.catalog.models import Model
     from ffplan.studies.job_asked import JobError, goodput_job
@@ -32,7 +32,7 @@ def _job(given: Design, parts: Catalog, model: str | None, gpus: int | None, com
     if model is not None:
         part_of(parts, Model, model, f"{command}: model")
     try:
-        return goodput_job(given.resolved, parts, model, gpus, images=command == "storage")
+        return goodput_job(given.resolved, parts, model, gpus)
     except JobError as error:
         raise UsageError(f"{command}: {error.field} {error}") from None
 
@@ -44,7 +44,7 @@ def goodput(
 
     Args:
         design: what `load` takes.
-        model: catalogue id of a transformer; the design's workload if omitted.
+        model: catalogue id of a model; the design's workload if omitted.
         gpus: accelerators of the job [1]; the most that it can span if omitted.
         draws: draws of the uncertain inputs [1]; 0 for none.
         seed: seed of the draws.

@@ -78,12 +78,23 @@ def times(value: float | None) -> str:
     return f"{value:.3g}x" if value < 100 else f"{value:,.0f}x"
 
 
+DECIMAL = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+"""Bytes of decimal units [byte]."""
+
+
 def data_size(count: float) -> str:
     """Return a number of bytes in the binary unit that suits it."""
     for unit, size in (("GiB", GIB), ("MiB", 2.0**20), ("KiB", 2.0**10)):
         if count >= size:
             return f"{number(count / size)} {unit}"
     return f"{number(count)} B"
+
+
+def stored(count: float) -> str:
+    """Return bytes of stored data in decimal units, such as 0.98 TB and 204 MB; from a tenth of a TB on in TB."""
+    least = {"TB": 0.1, "GB": 1.0, "MB": 1.0, "kB": 1.0}
+    unit = next((power for power, part in least.items() if count >= part * DECIMAL[power]), "B")
+    return f"{number(count / DECIMAL[unit], 3)} {unit}"
 
 
 def duration(seconds: float) -> str:

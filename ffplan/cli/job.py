@@ -1,4 +1,4 @@
-"""The job that `goodput` and `storage` look at: the options', or the design's workload."""
+"""The job that `goodput`, `storage` and `acceptance` look at: the options', or the design's workload."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ JobGpusOption = Annotated[
 
 
 def job_asked(
-    command: str, design: ResolvedDesign, parts: Catalog, model: str | None, gpus: int | None, *, images: bool = False
+    command: str, design: ResolvedDesign, parts: Catalog, model: str | None, gpus: int | None
 ) -> GoodputJob | None:
     """Return the job with its fastest plan; None where there is none.
 
@@ -43,7 +43,6 @@ def job_asked(
         parts: its catalogue.
         model: catalogue id of the model; None for the design's workload.
         gpus: accelerators [1].
-        images: whether the command takes convolutional networks.
 
     Raises:
         UsageError: where the model is none, or the job too large.
@@ -62,7 +61,7 @@ def job_asked(
     progress = Progress(f"searching plans of {name}")
     progress.step(0, 1)
     try:
-        return goodput_job(design, parts, model, gpus, images=images)
+        return goodput_job(design, parts, model, gpus)
     except JobError as error:
         option = f"--{error.field} " if error.field else ""
         raise UsageError(f"ffplan {command}: {option}{error}") from None

@@ -37,7 +37,7 @@ def storage(
     from ffplan.studies.storage import NoStorageError, study_storage
 
     design, parts = resolved_design(file, catalog)
-    asked = job_asked("storage", design, parts, model, gpus, images=True)
+    asked = job_asked("storage", design, parts, model, gpus)
     try:
         report = study_storage(design, parts, asked, images)
     except NoStorageError as error:

@@ -56,8 +56,22 @@ class JobCase:
     """Hazards that take a whole scale-up domain out."""
     domain_nodes: int = 1
     """Nodes of a scale-up domain [1]."""
+    state_bytes: float | None = None
+    """Bytes of a parameter in a checkpoint [byte]; those of the inputs if None."""
+    replicated: bool = False
+    """Every node has the whole state: one writes a checkpoint, and all of them read the whole."""
     swaps: bool = False
     """A spare node is carried into its domain before it stands in, unless a whole domain is spare."""
+
+    @property
+    def writers(self) -> float:
+        """Nodes that write a checkpoint [1]."""
+        return 1.0 if self.replicated else self.nodes
+
+    @property
+    def writers_gbyte_s(self) -> float:
+        """What the NICs of the nodes that write a checkpoint carry to storage together [GB/s]."""
+        return self.clients_gbyte_s * self.writers / self.nodes
 
 
 @record
@@ -227,10 +241,11 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     rates = hazard_rates(job, v)
     by_hazard = _interruptions(job, v, rates)
     mtbf = 1 / sum(by_hazard.values())
-    size = job.parameters * v["checkpoint_bytes"]
-    copy = size / (job.nodes * job.copy_gbyte_s * 1e9) if job.copy_gbyte_s else size * 0.0
-    persist, binds = _moved(job.write_gbyte_s, v["storage_efficiency"], job.clients_gbyte_s, size)
-    load, _ = _moved(job.read_gbyte_s, v["storage_efficiency"], job.clients_gbyte_s, size)
+    size = job.parameters * (v["checkpoint_bytes"] if job.state_bytes is None else job.state_bytes + 0.0 * v["pause"])
+    copy = size / (job.writers * job.copy_gbyte_s * 1e9) if job.copy_gbyte_s else size * 0.0
+    persist, binds = _moved(job.write_gbyte_s, v["storage_efficiency"], job.writers_gbyte_s, size)
+    read = size * (job.nodes / job.writers)
+    load, _ = _moved(job.read_gbyte_s, v["storage_efficiency"], job.clients_gbyte_s, read)
     synchronous = job.checkpoints == "synchronous"
     save = copy + v["pause"] + (persist if synchronous else 0.0)
     behind = persist * (0.0 if synchronous else 1.0)
@@ -240,7 +255,7 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     parts = losses(interval, save, mtbf, restart + behind)
     memory = None
     if job.checkpoints == "in-memory":
-        to_peer = size / (job.clients_gbyte_s * 1e9) if job.clients_gbyte_s else size * 0.0
+        to_peer = size / (job.writers_gbyte_s * 1e9) if job.clients_gbyte_s else size * 0.0
         memory = MemoryCopies(
             restart_s=restart - load + to_peer, behind_s=to_peer, storage_behind_s=persist, storage_restart_s=restart
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import listed, number, percent, plural, span
+from ffplan.base.formatting import listed, number, percent, plural, span, stored
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks, recalled
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _job(found: ReliabilityReport) -> list[Block]:
         ("restart", f"{span(found.restart_s.likely)}, {found.restart}"),
         (
             "checkpoint",
-            f"{number(saved.bytes / 1e12, 3)} TB {saved.mode}: stops {span(saved.stop_s)}, saved after "
+            f"{stored(saved.bytes)} {saved.mode}: stops {span(saved.stop_s)}, saved after "
             f"{span(saved.save_s)}, read in {span(saved.load_s)}; {saved.binds} bind",
         ),
         ("interval", f"{span(found.interval_s)} of work between two checkpoints"),
@@ -57,7 +57,7 @@ def _job(found: ReliabilityReport) -> list[Block]:
         ),
     ]
     if found.tokens_s is not None and found.tokens_s_kept is not None:
-        lines.append(("tokens/s", f"{found.tokens_s:,.0f}, kept {found.tokens_s_kept:,.0f}"))
+        lines.append((f"{found.unit}/s", f"{found.tokens_s:,.0f}, kept {found.tokens_s_kept:,.0f}"))
     if saved.memory_restart_s is not None and saved.storage_every is not None:
         which = "each copy goes" if saved.storage_every == 1 else f"one copy in {number(saved.storage_every)} goes"
         words = f"restart from another node's in {span(saved.memory_restart_s)}; {which} to storage too"
@@ -141,8 +141,10 @@ def _levers(found: ReliabilityReport) -> list[Block]:
         if money:
             cells += ["" if value is None else f"{value / size:,.0f}" for value in each]
         rows.append(tuple(cells))
-    header = ("change", "goodput", "tokens", *(("worth", "price", "net") if money else ()))
-    title = "What changes would give: goodput and tokens in %" + (f", {unit}{found.currency} a year" if money else "")
+    header = ("change", "goodput", found.unit, *(("worth", "price", "net") if money else ()))
+    title = f"What changes would give: goodput and {found.unit} in %" + (
+        f", {unit}{found.currency} a year" if money else ""
+    )
     why: dict[str, list[str]] = {}
     for row in found.levers:
         if money and row.unpriced is not None:

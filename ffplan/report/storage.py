@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import number, percent, span
+from ffplan.base.formatting import number, percent, plural, span, stored
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks, recalled
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _kept(b: BurstReport) -> str:
     if b.kept_wanted is None or b.kept_bytes is None or b.kept_share is None:
         return text
     share = f"{100 * b.kept_share:.2g} %"
-    return f"{text}; {number(b.kept_wanted)} kept take {number(b.kept_bytes / 1e12, 3)} TB, {share} of it"
+    return f"{text}; {number(b.kept_wanted)} kept take {stored(b.kept_bytes)}, {share} of it"
 
 
 def _image_job(found: ImageReport) -> list[tuple[str, str]]:
@@ -102,6 +102,10 @@ def _files(r: StorageReport) -> list[Block]:
         planned += f": {own.needed:,} of {number(own.each_s)} a second"
     elif own.opens_s:
         planned += "; what one opens is not published"
+    if own.open_s is not None and own.files is not None:
+        planned += f"; {plural(own.files, 'file')} of a checkpoint open in {span(own.open_s)}, before its transfer"
+    elif own.files is not None and own.files > 1:
+        planned += f"; a checkpoint's {own.files:,} are opened at once"
     lines.append(("metadata servers", planned))
     return [Lines("Files", tuple(lines))]
 
@@ -112,7 +116,7 @@ def _burst(r: StorageReport) -> list[Block]:
         return []
     life = "" if b.drive_life_years is None else f"; drives last {number(b.drive_life_years, 3)} years of it"
     lines = [
-        ("checkpoint", f"{number(b.bytes / 1e12, 3)} TB of {b.model} on {b.gpus:,} accelerators"),
+        ("checkpoint", f"{stored(b.bytes)} of {b.model} on {b.gpus:,} accelerators"),
         ("saved in", f"{span(b.save_s)}, bound by {b.binds}; read in {span(b.load_s)}"),
         (
             "a node writes" if b.writers > 1 else "one node writes",
@@ -120,7 +124,7 @@ def _burst(r: StorageReport) -> list[Block]:
             f"{100 * b.mean_nic_share:.2g} % over all time",
         ),
         *_beside(b),
-        ("every", f"{span(b.interval_s)}: {number(b.written_per_day / 1e12, 3)} TB a day with copies{life}"),
+        ("every", f"{span(b.interval_s)}: {stored(b.written_per_day)} a day with copies{life}"),
         ("room for", _kept(b)),
     ]
     if r.reads is not None:

@@ -235,8 +235,10 @@ class ReliabilityReport:
     """Silent corruptions a year of the job's accelerators that stress tests find [1/year]."""
     silent_undetected_per_year: float
     """The same that they do not find [1/year]."""
+    unit: str
+    """What a second is counted in: tokens, or images of a convolutional network."""
     tokens_s: float | None
-    """Tokens a second at the step time; null where the job was not timed [1/s]."""
+    """Tokens or images a second at the step time; null where the job was not timed [1/s]."""
     tokens_s_kept: float | None
     """The same times goodput [1/s]."""
     currency: str | None

@@ -89,9 +89,10 @@ class BurstReport:
     """That over the usable capacity [1]; null as above."""
     writers: int
     """Nodes that write it: all of the job, or one where all ranks have the same state."""
+    files: int
+    """Files of a checkpoint: one for each accelerator, or one in all where one node writes it."""
     opens_s: float
-    """Files opened a second while a checkpoint is saved: one for each accelerator, or one in all where one node writes
-    it [1/s]."""
+    """Files opened a second while a checkpoint is saved, so that opening keeps step with the transfer [1/s]."""
 
 
 @record
@@ -180,6 +181,11 @@ class MetadataReport:
     """Files that one server opens a second, as the design states it [1/s]; null where it does not: no source does."""
     needed: int | None
     """Servers that this needs; null as above."""
+    files: int | None
+    """Files of a checkpoint, which its writers open at once; null without a job."""
+    open_s: float | None
+    """Time that the planned servers take to open them, before the transfer [s]; null where the design states no rate,
+    or plans no server."""
 
 
 @record

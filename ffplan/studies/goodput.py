@@ -21,6 +21,7 @@ from ffplan.studies.goodput_basis import GoodputBasis
 from ffplan.studies.goodput_job import (
     GoodputJob,
     drawn_outcome,
+    is_replicated,
     job_recovery,
     model_parameters,
     replica_gpus,
@@ -91,6 +92,7 @@ def _reliability(
         spares_for_99=enough(float(one.in_repair), 0.99),
         silent_per_year=found,
         silent_undetected_per_year=found * (1 - share) / share,
+        unit=asked.report.unit if asked.report else ("images" if job.replicated else "tokens"),
         tokens_s=rate,
         tokens_s_kept=None if rate is None else rate * float(one.goodput),
         currency=money.currency if money else None,
@@ -121,7 +123,8 @@ def study_goodput(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob, m
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
     replica = replica_gpus(asked.report.rows[0].plan) if asked.report else 1
-    found = job_recovery(design, catalog, asked.gpus, model_parameters(asked.model), replica)
+    parameters, replicated = model_parameters(asked.model), is_replicated(asked.model)
+    found = job_recovery(design, catalog, asked.gpus, parameters, replica, replicated=replicated)
     basis, job, inputs = found.basis, found.job, found.inputs
     outcomes = found.outcome, drawn_outcome(found, money.draws, money.seed)
 
@@ -152,6 +155,8 @@ def _used(item: Input, job: JobCase) -> bool:
     kind, _, name = item.name.partition(".")
     if kind in ("rate", "stops", "removes"):
         return bool(job.units.get(name))
+    if item.name == "checkpoint_bytes":
+        return job.state_bytes is None
     if item.name == "tray_swap":
         return job.swaps and 0 < job.spares < job.domain_nodes
     return item.name not in ("reschedule", "standby") or item.name == job.restart

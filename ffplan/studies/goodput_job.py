@@ -21,6 +21,7 @@ from ffplan.studies.goodput_basis import GoodputBasis, goodput_basis, spares_of
 from ffplan.studies.job_layout import node_of
 from ffplan.studies.reliability_inputs import reliability_inputs
 from ffplan.training.conv_layers import gradient_bytes
+from ffplan.training.conv_step import STATE_BYTES
 from ffplan.training.model_flops import parameters
 from ffplan.training.model_shape import shape_of
 
@@ -60,7 +61,13 @@ def replica_gpus(plan: PlanRow) -> int:
     return plan.tensor * plan.pipeline * plan.context
 
 
-def job_on(basis: GoodputBasis, gpus: int, parameters: float, replica: int = 1) -> JobCase:
+def is_replicated(model: Model) -> bool:
+    """Return whether every rank of a model has its whole state: of a convolutional network, trained by data
+    parallelism alone."""
+    return model.transformer is None
+
+
+def job_on(basis: GoodputBasis, gpus: int, parameters: float, replica: int = 1, *, replicated: bool = False) -> JobCase:
     """Return a job on a design.
 
     Args:
@@ -68,6 +75,7 @@ def job_on(basis: GoodputBasis, gpus: int, parameters: float, replica: int = 1) 
         gpus: accelerators of the job; more than it has take its parts in proportion [1].
         parameters: parameters of the model [1].
         replica: accelerators of a data-parallel replica [1].
+        replicated: every rank has the whole state, weights and momentum: a convolutional network.
     """
     design, section = basis.design, basis.hazards.section
     each = design.compute.accelerators_per_node
@@ -101,6 +109,8 @@ def job_on(basis: GoodputBasis, gpus: int, parameters: float, replica: int = 1) 
         interval=section.checkpoint_interval,
         drains=frozenset(basis.hazards.drains),
         domain_nodes=domain,
+        state_bytes=STATE_BYTES if replicated else None,
+        replicated=replicated,
         swaps=domain > 1 and basis.hazards.profile.tray_swap is not None,
     )
 
@@ -167,20 +177,20 @@ class JobRecovery:
     outcome: JobOutcome
 
 
-def recovery(basis: GoodputBasis, job: JobCase, state: float | None = None) -> JobRecovery:
+def recovery(basis: GoodputBasis, job: JobCase) -> JobRecovery:
     """Return a job at its likely inputs.
 
     Args:
         basis: the design with its hazards.
         job: the job.
-        state: size of a checkpoint for each parameter, in place of the profile's, which is of transformers [byte].
     """
     inputs = job_inputs(basis, int(job.gpus))
-    values = likely(inputs) if state is None else {**likely(inputs), "checkpoint_bytes": state}
-    return JobRecovery(basis, job, inputs, job_outcome(job, values))
+    return JobRecovery(basis, job, inputs, job_outcome(job, likely(inputs)))
 
 
-def job_recovery(design: ResolvedDesign, catalog: Catalog, gpus: int, parameters: float, replica: int) -> JobRecovery:
+def job_recovery(
+    design: ResolvedDesign, catalog: Catalog, gpus: int, parameters: float, replica: int, *, replicated: bool = False
+) -> JobRecovery:
     """Return what failures and checkpoints leave of a job.
 
     Args:
@@ -189,12 +199,13 @@ def job_recovery(design: ResolvedDesign, catalog: Catalog, gpus: int, parameters
         gpus: accelerators that it holds [1].
         parameters: parameters of the model [1].
         replica: accelerators of a data-parallel replica [1].
+        replicated: every rank has the whole state.
 
     Raises:
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
     basis = goodput_basis(design, catalog)
-    found = recovery(basis, job_on(basis, gpus, parameters, replica))
+    found = recovery(basis, job_on(basis, gpus, parameters, replica, replicated=replicated))
     refuse_interval(design, found.job, found.inputs)
     return found
 

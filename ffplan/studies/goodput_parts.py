@@ -94,7 +94,7 @@ def checkpoint_report(job: JobCase, outcome: JobOutcome) -> out.CheckpointReport
     """Return a checkpoint of the job."""
     save = float(outcome.persist_s)
     size = float(outcome.checkpoint_bytes)
-    each = size / job.nodes / save / 1e9 if save else 0.0
+    each = size / job.writers / save / 1e9 if save else 0.0
     client = job.clients_gbyte_s / job.nodes if job.nodes else 0.0
     return out.CheckpointReport(
         parameters=job.parameters,
@@ -139,7 +139,7 @@ def size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed:
     wanted = sorted({int(job.gpus), *(-(-size // each) * each for size in SIZES)})
     rows = []
     for gpus in wanted:
-        own = job_on(basis, gpus, job.parameters, replica)
+        own = job_on(basis, gpus, job.parameters, replica, replicated=job.replicated)
         if gpus > most and basis.hazards.section.spare_nodes is None:  # a larger cluster buys spares for its own size
             own = replace(own, spares=round(basis.bought_spares * gpus / most))
         found = recovery(basis, own)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import listed, number, percent, plural, span
+from ffplan.base.formatting import listed, percent, plural, span, stored
 from ffplan.studies.storage_basis import stood_in
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def goodput_headline(found: ReliabilityReport) -> tuple[str, ...]:
     lines.append(f"{text}.")
     if saved.save_s:
         lines.append(
-            f"A checkpoint is {number(saved.bytes / 1e12, 3)} TB; storage has it after {span(saved.save_s)} "
+            f"A checkpoint is {stored(saved.bytes)}; storage has it after {span(saved.save_s)} "
             f"(bound by {saved.binds}), and the job stops for {span(saved.stop_s)}."
         )
     better = [row for row in found.levers if row.tokens > 0]
@@ -53,7 +53,7 @@ def goodput_headline(found: ReliabilityReport) -> tuple[str, ...]:
         worth = f", worth {row.worth_year:,.0f} {found.currency} a year" if row.worth_year is not None else ""
         if row.net_year is not None and row.price_year:
             worth += f" ({row.net_year:,.0f} less its price)"
-        lines.append(f"What would help most: {row.label}, {100 * row.tokens:+.1f} % tokens{worth}.")
+        lines.append(f"What would help most: {row.label}, {100 * row.tokens:+.1f} % {found.unit}{worth}.")
     if found.short_chance > 0.01 and found.domain is not None and found.spares_for_99 <= found.spares:
         lines.append(
             f"It lacks a node {percent(found.short_chance)} of the time, until a spare is in its place or a rack is "
@@ -117,6 +117,11 @@ def goodput_assumptions(basis: GoodputBasis, asked: GoodputJob, job: JobCase, on
         _stragglers(basis, asked.gpus),
         f"Restarts: {section.restart}; checkpoints: {section.checkpoints}.",
     ]
+    if job.replicated:
+        found.append(
+            "All ranks of a convolutional network have the same weights and momentum, 8 bytes a parameter: one node "
+            "writes a checkpoint, and every node reads the whole."
+        )
     if section.short_of_nodes == "shrink":
         nodes = plural(round(job.replica_nodes), "node")
         found.append(f"A job that lacks a node goes on without that replica ({nodes}) until repair.")
@@ -129,7 +134,8 @@ def goodput_assumptions(basis: GoodputBasis, asked: GoodputJob, job: JobCase, on
     else:
         found.append(f"Spares: {section.spare_nodes:,} as stated; its bill of materials buys as many.")
     found.append(
-        "Worth is what the tokens gained cost now, in a year of the job's accelerators; net is less the price of the "
+        f"Worth is what the {'images' if job.replicated else 'tokens'} gained cost now, in a year of the job's "
+        "accelerators; net is less the price of the "
         "parts a year, without their power, racks and labour. ByteRobust keeps 2 to 4 machines standing by."
     )
     if any(row in job.units and job.units[row] for row in ("bridge", "link")):

@@ -28,9 +28,7 @@ class JobError(Exception):
         self.field = field
 
 
-def goodput_job(
-    design: ResolvedDesign, catalog: Catalog, model: str | None, gpus: int | None, *, images: bool = False
-) -> GoodputJob | None:
+def goodput_job(design: ResolvedDesign, catalog: Catalog, model: str | None, gpus: int | None) -> GoodputJob | None:
     """Return a job with its fastest plan, or without where it cannot be timed; None where there is none.
 
     Args:
@@ -38,11 +36,10 @@ def goodput_job(
         catalog: its parts.
         model: catalogue id of a model; None for the design's workload.
         gpus: accelerators [1]; the workload's, or the most that a job can span, if None.
-        images: whether a convolutional network may be asked for, whose rate is counted in images.
 
     Raises:
         InputError: where the workload's plan contradicts itself, or it is too large.
-        JobError: where the model is none, or counted in images without `images`, or the job too large.
+        JobError: where the model is none, the design has no accelerators, or the job is too large.
         KeyError: where there is no such model.
     """
     from ffplan.catalog.models import Model
@@ -56,9 +53,8 @@ def goodput_job(
     if work is None:
         return None
     part = catalog.entry(work.model).part
-    if not isinstance(part, Model) or (part.transformer is None and not images):
-        message = "it is no transformer, and this counts tokens; `ffplan storage` takes convolutional networks"
-        raise JobError(f"{work.model}: {message}", "model")
+    if not isinstance(part, Model):
+        raise JobError(f"{work.model}: it is no model", "model")
     most = most_gpus(design)
     if not most:
         raise JobError(f"`{design.spec.name}` has no accelerators")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan import __version__
-from ffplan.base.formatting import GIB, data_size, number, percent, plural, span
+from ffplan.base.formatting import GIB, data_size, number, percent, plural, span, stored
 from ffplan.catalog.parts import StorageServer
 from ffplan.reliability.incast import blocked_rate, incast
 from ffplan.results import storage as out
@@ -184,7 +184,7 @@ def _headline(found: StorageSummary, burst: out.BurstReport | None, nodes: int, 
     if burst is not None:
         whose = "each node's" if burst.writers > 1 else "one node's"
         lines.append(
-            f"A checkpoint of {burst.model}, {number(burst.bytes / 1e12, 3)} TB, is saved in "
+            f"A checkpoint of {burst.model}, {stored(burst.bytes)}, is saved in "
             f"{span(burst.save_s)} and takes {percent(burst.nic_share)} of {whose} NICs meanwhile."
         )
         if burst.kept_share is not None and burst.kept_share > 1 and burst.kept_wanted is not None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
 from ffplan.catalog.parts import StorageServer
 from ffplan.reliability.hazards import DAY_S, YEAR_DAYS
-from ffplan.reliability.storage import transfer_seconds, with_nics
 from ffplan.results import storage as out
-from ffplan.studies.goodput_job import job_on, model_parameters, recovery
-from ffplan.studies.goodput_summary import service_efficiency
-from ffplan.training.conv_step import STATE_BYTES
+from ffplan.studies.goodput_job import is_replicated, job_on, model_parameters, recovery
 
 if TYPE_CHECKING:
     from ffplan.reliability.job import JobCase
@@ -44,41 +40,16 @@ class _Save:
     binds: str
 
 
-def _sharded(basis: GoodputBasis, job: JobCase) -> _Save:
-    """Return a checkpoint of which every accelerator writes and reads its own part."""
+def _save(basis: GoodputBasis, job: JobCase) -> _Save:
+    """Return a checkpoint: every accelerator writes and reads its own part, or one node a whole that all read."""
     one = recovery(basis, job).outcome
     return _Save(
         size=float(one.checkpoint_bytes),
-        writers=int(job.nodes),
-        files=int(job.gpus),
+        writers=int(job.writers),
+        files=1 if job.replicated else int(job.gpus),
         seconds=float(one.persist_s),
         stop=float(one.save_s),
         load=float(one.load_s),
-        interval=float(one.interval_s),
-        binds=one.persist_binds,
-    )
-
-
-def _replicated(basis: GoodputBasis, job: JobCase, client: float) -> _Save:
-    """Return a checkpoint that all ranks have alike: one node writes it, and every node reads the whole.
-
-    Args:
-        basis: the design with its storage.
-        job: the job.
-        client: what a node's NICs carry to storage [GB/s].
-    """
-    own = replace(job, nodes=1, clients_gbyte_s=client)
-    one = recovery(basis, own, STATE_BYTES).outcome
-    nodes, size = int(job.nodes), float(one.checkpoint_bytes)
-    terms = {"NICs of the nodes": job.clients_gbyte_s, **job.read_gbyte_s}
-    load, _ = transfer_seconds(nodes * size, with_nics(terms, service_efficiency(basis)))
-    return _Save(
-        size=size,
-        writers=1,
-        files=1,
-        seconds=float(one.persist_s),
-        stop=float(one.save_s),
-        load=float(load),
         interval=float(one.interval_s),
         binds=one.persist_binds,
     )
@@ -94,9 +65,8 @@ def checkpoint_burst(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJ
         storage: its storage.
         asked: the job.
     """
-    job = job_on(basis, asked.gpus, model_parameters(asked.model))
-    whole = asked.model.transformer is None
-    save = _replicated(basis, job, storage.client_gbyte_s) if whole else _sharded(basis, job)
+    job = job_on(basis, asked.gpus, model_parameters(asked.model), replicated=is_replicated(asked.model))
+    save = _save(basis, job)
     each = save.size / save.writers / save.seconds / 1e9
     share = each / storage.client_gbyte_s
     lane = min(share, LANE)  # with equal weights storage takes no more than half of a NIC that allreduce wants
@@ -126,6 +96,7 @@ def checkpoint_burst(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJ
         kept_bytes=None if kept is None else kept * save.size,
         kept_share=None if kept is None else kept * save.size / storage.usable_bytes,
         writers=save.writers,
+        files=save.files,
         opens_s=save.files / save.seconds,
     )
 

@@ -113,6 +113,8 @@ def metadata_report(
         opens_s=opens,
         each_s=each,
         needed=None if each is None else max(1, int(np.ceil(opens / each))),
+        files=burst.files if burst else None,
+        open_s=burst.files / (planned * each) if burst and planned and each else None,
     )
 
 

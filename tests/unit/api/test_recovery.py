@@ -30,7 +30,12 @@ def test_a_section_of_a_design_changes_it() -> None:
     assert quick > plain
 
 
-@pytest.mark.parametrize(("arguments", "words"), [(("resnet-50",), "no transformer"), ((None,), "no job")])
+def test_a_convolutional_network_has_a_goodput() -> None:
+    found = ffplan.goodput("superpod-h100-4su", "resnet-50", draws=0).reliability
+    assert (found.unit, found.model) == ("images", "resnet-50")
+
+
+@pytest.mark.parametrize(("arguments", "words"), [(("qm9700",), "is a switch, not a model"), ((None,), "no job")])
 def test_what_is_refused(arguments: tuple[str | None], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         ffplan.goodput("superpod-h100-4su", *arguments)

@@ -215,7 +215,6 @@ def test_checkpoints_in_memory_are_simulated_and_agree() -> None:
     [
         (("fire-flyer-2",), "no job: name --model"),
         (("fire-flyer-2", "-m", "llama-13b", "-g", "20000"), "one job can span 10,000"),
-        (("fire-flyer-2", "-m", "resnet-50"), "no transformer, and this counts tokens; `ffplan storage` takes"),
         (("fire-flyer-2", "-m", "llama-13b", "--interval", "soon"), "--interval"),
         (("fire-flyer-2", "-m", "llama-13b", "--restart", "standbye"), "did you mean `standby`"),
         (("fire-flyer-2", "-m", "llama-13b", "--days", "9"), "with --simulate only"),
@@ -309,6 +308,59 @@ def test_a_convolutional_network_reads_its_images() -> None:
     whole = report("storage", "fire-flyer-2", "-m", "resnet-50", "--images", "5e7")["images"]
     assert whole["asked_s"] == 5e7
     assert whole["job"]["binds"] == "NICs of the servers"
+
+
+def test_the_goodput_of_a_convolutional_network() -> None:
+    """Its state is in every rank: 8 bytes a parameter, one writer, all nodes read; the rate is in images."""
+    network = ("fire-flyer-2", "-m", "resnet-50", "-g", "512")
+    found, burst = report("goodput", *network)["reliability"], report("storage", *network)["burst"]
+    checkpoint = found["checkpoint"]
+    assert checkpoint["bytes"] == burst["bytes"] == pytest.approx(8 * 25.557e6, rel=1e-4)
+    assert (checkpoint["save_s"], checkpoint["load_s"]) == (burst["save_s"], burst["load_s"])
+    assert checkpoint["node_gbyte_s"] == pytest.approx(25 * 0.889)
+    assert found["interval_s"] == burst["interval_s"]
+    timed = report("train", *network, "--micro-batch", "512")["rows"][0]
+    assert found["unit"] == "images"
+    assert found["tokens_s"] == pytest.approx(timed["tokens_s"])
+    assert found["tokens_s_kept"] == pytest.approx(timed["tokens_s"] * found["goodput"]["likely"])
+    larger = report("goodput", "fire-flyer-2", "-m", "llama3-70b", "-g", "512")["reliability"]
+    assert found["goodput"]["likely"] > larger["goodput"]["likely"]  # a checkpoint of it is far larger
+    text = ffplan("goodput", *network, "--draws", "0").out
+    assert "images/s" in text
+    assert "tokens" not in text
+    assert "one node writes a checkpoint" in " ".join(text.split())
+    sizes = report("goodput", *network)["sizes"]
+    assert next(row for row in sizes if row["gpus"] == 512)["goodput"]["likely"] == found["goodput"]["likely"]
+    assert not [row for row in report("goodput", *network)["inputs"] if row["input"] == "checkpoint_bytes"]
+
+
+def test_a_convolutional_network_is_simulated() -> None:
+    done = ffplan("goodput fire-flyer-2 -m vgg16 -g 256 --simulate --runs 3 --days 60 -f json")
+    assert done.code == 0, done.err
+    simulated = json.loads(done.out)["simulation"]
+    assert simulated["goodput"] == pytest.approx(simulated["expected"], abs=0.01)
+    assert simulated["interruptions"] == pytest.approx(simulated["interruptions_expected"], rel=0.2)
+
+
+def test_files_of_a_checkpoint_are_opened_before_its_transfer(tmp_path: Path) -> None:
+    """512 files, by two servers of 1,000 a second: 0.256 s; without a stated rate only their number is known."""
+    from tests.support import ROOT
+
+    job = ("-m", "llama-13b", "-g", "512")
+    plain = report("storage", "fire-flyer-2", *job)
+    assert (plain["metadata"]["files"], plain["metadata"]["open_s"], plain["burst"]["files"]) == (512, None, 512)
+    assert "a checkpoint's 512 are opened at once" in " ".join(ffplan("storage fire-flyer-2", *job).out.split())
+    text = (ROOT / "designs" / "fire-flyer-2.yaml").read_text()
+    storage = "  - {role: storage,"
+    assert storage in text
+    manager = "  - {role: management, server: fire-flyer-2-node, count: 2}\n"
+    stated = tmp_path / "stated.yaml"
+    stated.write_text(text.replace("count: 1250", "count: 1240").replace(storage, f"{manager}{storage}") + "\nreliability: {metadata_opens: 1000}\n")
+    found = report("storage", str(stated), *job)["metadata"]
+    assert (found["planned"], found["files"], found["open_s"]) == (2, 512, pytest.approx(0.256))
+    assert "512 files of a checkpoint open in" in " ".join(ffplan("storage", str(stated), *job).out.split())
+    one = report("storage", "fire-flyer-2", "-m", "resnet-50", "-g", "512")
+    assert one["metadata"]["files"] == 1
 
 
 def test_images_that_storage_cannot_feed_slow_the_steps(tmp_path: Path) -> None:
