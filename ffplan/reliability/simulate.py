@@ -353,16 +353,30 @@ def mean_interval(values: list[float]) -> tuple[float, float, float]:
         Mean, standard error and half width [same unit]; infinite ones from a single run.
 
     Equation:
-        s / sqrt(n); that times t(n - 1), from the table for few runs, otherwise by its expansion around 1.96
+        s / sqrt(n); that times `student`
 
     Source:
-        Student's distribution; Cornish and Fisher's expansion, within 0.5 % from nine runs on.
+        Student's distribution; its expansion is within 0.5 % from nine runs on.
     """
     found = np.asarray(values, dtype=float)
     if len(found) < 2:
         return float(found.mean()), float("inf"), float("inf")
     error = float(found.std(ddof=1) / np.sqrt(len(found)))
-    free, z = len(found) - 1, 1.959964
+    return float(found.mean()), error, student(len(found)) * error
+
+
+def student(runs: int) -> float:
+    """Return the standard errors that the 95 % confidence interval of a mean reaches to either side.
+
+    Args:
+        runs: values of the mean; at least two [1].
+
+    Equation:
+        t(n - 1), from the table for few runs, otherwise by its expansion around 1.96
+
+    Source:
+        Student's distribution; Cornish and Fisher's expansion.
+    """
+    free, z = runs - 1, 1.959964
     t = z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
-    t = FEW_RUNS.get(free, t)
-    return float(found.mean()), error, t * error
+    return FEW_RUNS.get(free, t)

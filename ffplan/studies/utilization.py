@@ -9,7 +9,7 @@ import numpy as np
 
 from ffplan import __version__
 from ffplan.base.elementary import log2
-from ffplan.base.formatting import percent, plural, span
+from ffplan.base.formatting import number, percent, plural, span
 from ffplan.base.record import record
 from ffplan.catalog.reliability import JobMix
 from ffplan.reliability.hazards import DAY_S
@@ -22,7 +22,7 @@ from ffplan.reliability.scheduler import (
     share_cluster,
     with_running,
 )
-from ffplan.reliability.simulate import mean_interval
+from ffplan.reliability.simulate import mean_interval, student
 from ffplan.results import utilization as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.studies.design_info import design_info
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
 
+ENOUGH = 6
+"""Runs from which the interval of a mean takes less than three standard errors [1]."""
 WARM = 0.2
 """Part of the days at the start that no figure counts [1]."""
 JOB_S = 6e-5
@@ -240,9 +242,21 @@ def study_utilization(
         quantum_s=asked.quantum_s,
         utilization=rows,
         stopped=stopped,
-        assumptions=_assumptions(design, asked, zones),
+        assumptions=(*_assumptions(design, asked, zones), *_few_runs(len(next(iter(found.values()))), asked)),
     )
     return replace(report, headline=_headline(report))
+
+
+def _few_runs(runs: int, asked: UtilizationRequest) -> tuple[str, ...]:
+    """Return how wide intervals of few runs are, and what narrows them."""
+    if asked.table is not None or runs >= ENOUGH:
+        return ()
+    narrow = (
+        f"`--runs {ENOUGH}` takes {number(student(ENOUGH), 3)}, and about {number(ENOUGH / runs, 2)} times as long."
+    )
+    if runs < 2:
+        return (f"A single run has no interval; {narrow}",)
+    return (f"Intervals (±, 95 %) are of {runs} runs: {number(student(runs), 3)} standard errors; {narrow}",)
 
 
 def _headline(report: out.UtilizationReport) -> tuple[str, ...]:

@@ -355,7 +355,10 @@ def test_files_of_a_checkpoint_are_opened_before_its_transfer(tmp_path: Path) ->
     assert storage in text
     manager = "  - {role: management, server: fire-flyer-2-node, count: 2}\n"
     stated = tmp_path / "stated.yaml"
-    stated.write_text(text.replace("count: 1250", "count: 1240").replace(storage, f"{manager}{storage}") + "\nreliability: {metadata_opens: 1000}\n")
+    stated.write_text(
+        text.replace("count: 1250", "count: 1240").replace(storage, f"{manager}{storage}")
+        + "\nreliability: {metadata_opens: 1000}\n"
+    )
     found = report("storage", str(stated), *job)["metadata"]
     assert (found["planned"], found["files"], found["open_s"]) == (2, 512, pytest.approx(0.256))
     assert "512 files of a checkpoint open in" in " ".join(ffplan("storage", str(stated), *job).out.split())
@@ -448,6 +451,14 @@ def test_what_acceptance_refuses(tmp_path: Path) -> None:
 
 
 JOBS = ("utilization", "fire-flyer-2", "--days", "0.5", "--runs", "3")
+
+
+def test_utilization_says_how_wide_intervals_of_few_runs_are() -> None:
+    short = ("utilization", "superpod-h100-4su", "--days", "0.1", "--policy", "fifo")
+    said = {runs: " ".join(report(*short, "--runs", runs)["assumptions"]) for runs in ("1", "2", "6")}
+    assert "A single run has no interval; `--runs 6` takes 2.57, and about 6 times as long." in said["1"]
+    assert "are of 2 runs: 12.7 standard errors; `--runs 6` takes 2.57, and about 3 times as long." in said["2"]
+    assert "standard errors" not in said["6"]
 
 
 def test_utilization_with_time_sharing_and_zones() -> None:
