@@ -143,10 +143,17 @@ def read_policy(path: Path, file: str) -> Policy:
                 _fault(file, _line_of(text, ("ffplan",)), "`tool.ffplan` is no table", "write [tool.ffplan]")
             )
         data = own
+    own_names = tuple(data)
     data = {name.replace("-", "_"): value for name, value in data.items()}
     fields = policy_fields(data)
     if not isinstance(fields, PolicyFields):
-        raise InputError(*(_fault(file, _line_of(text, where), message, remedy) for where, message, remedy in fields))
+        written = {name.replace("-", "_"): name for name in own_names}  # a message names a field as the file does
+        faults = []
+        for where, message, remedy in fields:
+            first = written.get(str(where[0]), where[0]) if where else ""
+            said = message.replace(f"`{where[0]}`", f"`{first}`") if where else message
+            faults.append(_fault(file, _line_of(text, (first, *where[1:]) if where else where), said, remedy))
+        raise InputError(*faults)
     wrong = list(_unknown_rules(fields, text, file))
     if wrong:
         raise InputError(*wrong)

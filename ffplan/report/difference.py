@@ -59,7 +59,7 @@ def _figures(rows: tuple[FigureChange, ...]) -> Grid:
         )
         for row in rows
     )
-    return Grid("Figures", cells, ("", "before", "after", "change", "", ""))
+    return Grid("Figures", cells, ("", "before", "after", "change", "", ""), style="plain")
 
 
 def _move(row: FigureChange) -> str:

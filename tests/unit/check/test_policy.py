@@ -453,3 +453,10 @@ def test_a_policy_judges_figures_and_changes_none(tmp_path: Path) -> None:
     policy(tmp_path, '[limits]\npower_per_rack = "10 kW"\n')
     assert said() == before
     assert "[limit-power-per-rack]" in check(tmp_path).out
+
+
+def test_a_fault_names_the_field_as_the_policy_writes_it(tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text("\n\nfail-on = 3\n")
+    done = ffplan("check fire-flyer-2 --policy", str(tmp_path / "own.toml"))
+    assert done.code == 2
+    assert "own.toml:3:1: error: `fail-on`: " in done.out
