@@ -101,7 +101,7 @@ def _compared(found: Comparison) -> Iterator[Said]:
     else:
         for at, sentence in enumerate(found.verdicts):
             paths = [path for words, paths in MEASURES.items() if words in sentence for path in paths]
-            yield sentence, f"verdicts[{at}]", paths
+            yield sentence, f"verdicts[{at}]", [*paths, *(["designs[*].accelerators"] if paths else [])]
     for at, sentence in enumerate(found.notes):
         for place, label in enumerate(found.labels):
             if sentence.startswith(f"{label}: ") and "`core_policy" in sentence:

@@ -43,6 +43,13 @@ CONFIG = {
     },
     "range": {"category": list(COLOURS)},
 }
+MILLION = 1e6
+"""Value from which an axis counts in millions [1]."""
+LARGE = (
+    "abs(datum.value) >= 1e9 ? format(datum.value / 1e9, ',~r') + ' bn' : "
+    "abs(datum.value) >= 1e6 ? format(datum.value / 1e6, ',~r') + ' mn' : format(datum.value, ',~r')"
+)
+"""Numbers of such an axis, as tables write them; whole ones would touch each other."""
 _SYMBOL = re.compile(
     r'<(?P<tag>\w+)(?P<rest>[^>]*?aria-label="(?P<words>[^"]*)"[^>]*?graphics-symbol[^>]*?)(?P<end>/?)>'
 )
@@ -82,6 +89,8 @@ def _colour(chart: Chart) -> dict[str, Any]:
 
 def _value(chart: Chart, field: str = "value", *, zero: bool = True, stack: bool = False) -> dict[str, Any]:
     found: dict[str, Any] = {"field": field, "type": "quantitative", "title": chart.unit, "scale": {"zero": zero}}
+    if max((abs(point.value) for point in chart.points), default=0.0) >= MILLION:
+        found["axis"] = {"labelExpr": LARGE}
     return {**found, "stack": "zero" if stack else None}
 
 

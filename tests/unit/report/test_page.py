@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -215,3 +216,12 @@ def test_names_between_backticks_are_code_and_nothing_else_is() -> None:
         "run <code>ffplan check</code> &lt;b&gt;<code>x</code>&lt;/b&gt; and `"
     )
     assert worded("`<script>`") == "<code>&lt;script&gt;</code>"
+
+
+def test_large_numbers_of_an_axis_are_short() -> None:
+    points = (Point("a", 612e6, series="servers"), Point("b", 1.5e9, series="servers"))
+    svg = to_svg(Chart(title="t", kind="stack", unit="USD", points=points))
+    shown = re.sub(r'aria-label="[^"]*"', "", svg)
+    assert re.search(r">[0-9]00 mn<", shown)
+    assert re.search(r">1(\.[0-9]+)? bn<", shown)
+    assert "000,000<" not in shown
