@@ -371,6 +371,9 @@ def student(runs: int) -> float:
     Args:
         runs: values of the mean; at least two [1].
 
+    Returns:
+        Standard errors [1].
+
     Equation:
         t(n - 1), from the table for few runs, otherwise by its expansion around 1.96
 

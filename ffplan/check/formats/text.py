@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.visible import visible
-from ffplan.report.formats.wrapping import hung
 
 if TYPE_CHECKING:
     from ffplan.check.formats.checked import Checked
@@ -21,5 +20,7 @@ def render(checked: Checked, width: int | None = None) -> str:
     """
     lines = visible("".join(f"{item}\n" for item in [*checked.worst_first, checked.summary])).splitlines()
     if width is not None:
+        from ffplan.report.formats.wrapping import hung  # what a pipe gets needs no report
+
         lines = [part for line in lines for part in hung(line, width)]
     return "".join(f"{line}\n" for line in lines)

@@ -14,6 +14,7 @@ from ffplan.reliability.simulate import (
     kept_work,
     mean_interval,
     simulate_run,
+    student,
 )
 from ffplan.reliability.spares import domain_shortage, kept_rate, nodes_in_repair, shortage, swapped
 
@@ -157,3 +158,11 @@ def test_the_confidence_interval_is_students() -> None:
     assert mean_interval([0.9])[1] == float("inf")
     mean, error, half = mean_interval(values[:2])  # where the expansion would give 10.8 for 12.7
     assert half == pytest.approx(stats.t.ppf(0.975, 1) * error, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("runs", "errors"), [(2, 12.706), (3, 4.303), (6, 2.571), (11, 2.228), (31, 2.042), (1001, 1.962)]
+)
+def test_intervals_of_few_runs_are_wide(runs: int, errors: float) -> None:
+    """Student's table, two-sided at 95 %."""
+    assert student(runs) == pytest.approx(errors, rel=5e-3)
