@@ -137,6 +137,8 @@ def test_the_summary_of_ibdiagnet(tmp_path: Path) -> None:
     [
         ("deepseek-v3", "all-to-all", 16, ("experts",)),
         ("llama3-70b", "nic-link", 0, ("gradients", "parameters", "sends")),
+        ("vgg16", "nic-link", 0, ("gradients", "parameters", "sends")),
+        ("resnet-50", "gemm-bf16", 0, ("products", "attention", "recompute", "output")),
     ],
 )
 def test_what_a_slow_nic_or_exchange_costs_a_step(
