@@ -92,7 +92,7 @@ def joined(built: AsBuilt) -> AsBuilt:
     for cards, ports, count in chassis.values():
         at = place[cards[0]]
         name = _CARD.sub("", built.devices[cards[0]].name)
-        devices[at] = replace(built.devices[cards[0]], name=name, ports=count)
+        devices[at] = replace(built.devices[cards[0]], name=name, ports=count, cards=len(cards))
         moved |= {end: at * PORTS + port for end, port in ports.items()}
         remarks.append(f"{plural(len(cards), 'card')} of the chassis `{name[:60]}` are taken as one switch")
     group = np.arange(len(built.devices))

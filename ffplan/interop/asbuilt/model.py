@@ -42,6 +42,8 @@ class BuiltDevice:
     """True where the file lists the links of this device itself, and not from their other ends alone."""
     chassis: str = ""
     """What the cards of one chassis share: its number, or the GUID of the system; empty where the file does not say."""
+    cards: int = 0
+    """Cards of a chassis that is taken as one switch; 0 of other devices."""
 
 
 @record

@@ -104,6 +104,45 @@ def shift_of(group: CableGroup) -> tuple[int, int] | None:
     return None
 
 
+def exchangeable(group: CableGroup) -> list[tuple[int, int]]:
+    """Return the pairs of ports, one of each link, whose exchange makes two swapped links right again.
+
+    Args:
+        group: two links of the design, and two cables between their four ports.
+    """
+    first, second = group.lost
+    crossed = {frozenset(pair) for pair in group.stray}
+    return [(one, two) for one in first for two in second if frozenset((one, two)) not in crossed]
+
+
+def swapped_alike(
+    found: Sides, swapped: list[CableGroup], least: int
+) -> list[tuple[tuple[int, ...], list[CableGroup]]]:
+    """Return pairs of swapped cables by the one or two switches at which many of them are; those of none stand last.
+
+    Uplinks of two leaves to the same spines are exchanged between the leaves, whichever spines these are.
+
+    Args:
+        found: both fabrics.
+        swapped: pairs of swapped cables.
+        least: fewest pairs of cables that go together.
+    """
+    left, made = list(swapped), list[tuple[tuple[int, ...], list[CableGroup]]]()
+    while left:
+        at: dict[tuple[int, ...], list[CableGroup]] = {}
+        for group in left:
+            for one, two in exchangeable(group):
+                if found.roles_of(one) == found.roles_of(two) > 0:
+                    at.setdefault(tuple(sorted({one // PORTS, two // PORTS})), []).append(group)
+        switches, alike = max(at.items(), key=lambda item: (len(item[1]), -len(item[0])), default=((), left))
+        if not switches or len(alike) < least:
+            return [*made, ((), left)]
+        made.append((switches, alike))
+        held = {id(group) for group in alike}
+        left = [group for group in left if id(group) not in held]
+    return made
+
+
 def sharing(pairs: Iterable[tuple[int, int]], least: int) -> list[tuple[int, list[tuple[int, int]]]]:
     """Return links in groups by the device that most of them share; -1 stands for links of their own.
 

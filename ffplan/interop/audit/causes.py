@@ -11,27 +11,28 @@ import numpy as np
 from ffplan.base.formatting import first_few, plural
 from ffplan.base.record import record
 from ffplan.interop.asbuilt.model import PORTS
-from ffplan.interop.asbuilt.speeds import rate_words
-from ffplan.interop.audit.cables import CableGroup, groups, kind_of, pairs_apart_from, sharing, shift_of
+from ffplan.interop.audit.cables import (
+    CableGroup,
+    exchangeable,
+    groups,
+    kind_of,
+    pairs_apart_from,
+    sharing,
+    shift_of,
+    swapped_alike,
+)
 from ffplan.interop.audit.effects import capacity, of_losses, of_miswiring
 from ffplan.interop.audit.exchanged import exchanged, title_of
-from ffplan.interop.audit.places import absent, exchanges, links_of, shared_names, unknown
+from ffplan.interop.audit.places import absent, exchanges, links_of, other_models, ports_used, shared_names, unknown
 from ffplan.interop.audit.sides import Differences, Sides, compare, slow_links
+from ffplan.interop.audit.slow import LISTED, SHARED, between, slow
 from ffplan.results.as_built import AuditCause
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from ffplan.interop.audit.effects import Capacity
 
-SHARED = 3
-"""Fewest links of one device that make one finding."""
-WHOLE = 0.5
-"""Part of all links from which slow ones that run alike are one finding [1]."""
-LANES = 4
-"""Lanes of a link of InfiniBand in a fabric."""
-LISTED = 4
-"""Most ports that a finding names in its sentence."""
 NAMED = 12
 """Most steps that a finding lists."""
 
@@ -39,18 +40,17 @@ NAMED = 12
 def cables(found: Sides, differences: Differences, have: Capacity, explained: set[int]) -> Iterator[AuditCause]:
     """Yield a finding for every mistake in cables: missing, extra, moved, swapped, shifted or permuted."""
     alone: dict[str, list[tuple[int, int]]] = {"missing": [], "extra": []}
-    swapped: dict[tuple[int, ...], list[CableGroup]] = {}
+    swapped: list[CableGroup] = []
     for group in groups(found, differences, explained):
         kind = kind_of(group)
         if kind in alone:
             alone[kind] += group.lost or group.stray
         elif kind == "swapped":
-            ends = {end // PORTS for pair in group.lost for end in pair}
-            swapped.setdefault(tuple(sorted(end for end in ends if found.roles[end])), []).append(group)
+            swapped.append(group)
         else:
             yield _rewired(found, have, group, kind)
-    for switches, alike in swapped.items():
-        if len(alike) >= SHARED and len(switches) <= 2:
+    for switches, alike in swapped_alike(found, swapped, SHARED):
+        if switches:
             yield _swapped_rows(found, have, switches, alike)
         else:
             yield from (_rewired(found, have, group, "swapped") for group in alike)
@@ -58,7 +58,7 @@ def cables(found: Sides, differences: Differences, have: Capacity, explained: se
         yield _missing(found, have, device, pairs)
     for device, pairs in sharing(alone["extra"], SHARED):
         at = f" at {found.names[device]}" if device >= 0 else ""
-        shown = first_few((_between(found, pair) for pair in pairs), LISTED)
+        shown = first_few((between(found, pair) for pair in pairs), LISTED)
         yield AuditCause(
             kind="extra-cable",
             what=f"{plural(len(pairs), 'cable')}{at} that the design has not: {shown}",
@@ -70,17 +70,13 @@ def cables(found: Sides, differences: Differences, have: Capacity, explained: se
         )
 
 
-def _between(found: Sides, pair: tuple[int, int]) -> str:
-    return f"{found.port(pair[0])} to {found.port(pair[1])}"
-
-
 def _steps(do: list[str]) -> tuple[str, ...]:
     """Return the first steps, and how many more there are."""
     return tuple(do[:NAMED]) + ((f"and {len(do) - NAMED} more",) if len(do) > NAMED else ())
 
 
 def _missing(found: Sides, have: Capacity, device: int, pairs: list[tuple[int, int]]) -> AuditCause:
-    shown = first_few((_between(found, pair) for pair in pairs), LISTED)
+    shown = first_few((between(found, pair) for pair in pairs), LISTED)
     at = f" at {found.names[device]}" if device >= 0 else ""
     every = device >= 0 and len(pairs) == len(links_of(found, {device}))
     return AuditCause(
@@ -89,7 +85,7 @@ def _missing(found: Sides, have: Capacity, device: int, pairs: list[tuple[int, i
         where=tuple(found.full(end) for pair in pairs for end in pair),
         do=(f"check {found.names[device]} itself: no link of it is up",)
         if every
-        else _steps([f"lay, reseat or replace the cable from {_between(found, pair)}" for pair in pairs]),
+        else _steps([f"lay, reseat or replace the cable from {between(found, pair)}" for pair in pairs]),
         effect=of_losses(have, [(pair, 1.0) for pair in pairs]),
         links=len(pairs),
         severity="error",
@@ -124,9 +120,9 @@ def _rewired(found: Sides, have: Capacity, group: CableGroup, kind: str) -> Audi
             kept, right = (one, two) if found.roles_of(one) <= found.roles_of(two) else (two, one)
             if kept in there:
                 do.append(f"move the cable of {found.port(kept)} from {found.port(there[kept])} to {found.port(right)}")
-    do += [f"lay, reseat or replace the cable from {_between(found, pair)}" for pair in bare]
+    do += [f"lay, reseat or replace the cable from {between(found, pair)}" for pair in bare]
     more = (
-        f"; {plural(len(bare), 'cable')} not found: {first_few((_between(found, p) for p in bare), LISTED)}"
+        f"; {plural(len(bare), 'cable')} not found: {first_few((between(found, p) for p in bare), LISTED)}"
         if bare
         else ""
     )
@@ -147,8 +143,10 @@ def _swapped_rows(found: Sides, have: Capacity, switches: tuple[int, ...], alike
     where = f"between {names[0]} and {names[1]}" if len(names) == 2 else f"at {names[0]}"
     lost = [pair for group in alike for pair in group.lost]
     stray = [pair for group in alike for pair in group.stray]
-    steps = [f"exchange {' and '.join(found.port(end) for end in _swapped(group))}" for group in alike]
-    if len(names) == 2 and not all(found.roles_of(end) for pair in lost for end in pair):
+    uplinks = all(found.roles_of(end) for pair in lost for end in pair)
+    ports = [_swapped(group, switches if uplinks else ()) for group in alike]
+    steps = [f"exchange {found.port(one)} and {found.port(two)}" for one, two in ports]
+    if len(names) == 2 and not uplinks:
         steps.insert(0, "see whether these nodes count their adapters the other way, and name them by a map; else")
     return AuditCause(
         kind="swapped-cables",
@@ -199,67 +197,17 @@ def _moved(group: CableGroup) -> tuple[int, int, int]:
     return kept, wrong, right
 
 
-def _swapped(group: CableGroup) -> tuple[int, int]:
-    """Return the two ports to exchange: those of one device where there are such, else the first of each link."""
-    first, second = group.lost
-    for one in first:
-        for two in second:
-            if one // PORTS == two // PORTS:
-                return one, two
-    crossed = {frozenset(pair) for pair in group.stray}
-    return next((one, two) for one in first for two in second if frozenset((one, two)) not in crossed)
+def _swapped(group: CableGroup, switches: tuple[int, ...] = ()) -> tuple[int, int]:
+    """Return the two ports to exchange: those of given switches or of one device where there are such, else the first.
 
-
-def slow(found: Sides, differences: Differences, have: Capacity) -> Iterator[AuditCause]:
-    """Yield a finding for links below their designed width or speed.
-
-    Those that run alike at one device go together, and all that run alike where they are most of the fabric.
+    Args:
+        group: two links that are exchanged.
+        switches: switches of which both ports should be.
     """
-    alike: dict[tuple[int, float, float], list[tuple[int, int]]] = {}
-    for link in slow_links(found, differences):
-        alike.setdefault((link.lanes, link.gbit_s, link.wanted_gbit_s), []).append(link.ends)
-    for (width, seen, meant), pairs in alike.items():
-        whole = len(pairs) > WHOLE * differences.same.sum() and len(pairs) >= SHARED
-        parts = [(-1, pairs)] if whole else sharing(pairs, SHARED)
-        for device, held in parts:
-            yield _slow(found, have, device, held, (width, seen, meant))
-
-
-def _kept(seen: float, meant: float) -> float:
-    """Return the part of its designed rate that a slow link keeps [1]; one lane where its rate is unknown."""
-    return seen / meant if seen else 1 / LANES
-
-
-def _slow(
-    found: Sides, have: Capacity, device: int, pairs: list[tuple[int, int]], rates: tuple[int, float, float]
-) -> AuditCause:
-    """Return the finding of links that run alike, below their design."""
-    lanes, seen, meant = rates
-    kept = _kept(seen, meant)
-    where = f"at {found.names[device]} " if device >= 0 else ""
-    shown = first_few((_between(found, pair) for pair in pairs), LISTED)
-    cables = "the cable" if len(pairs) == 1 else "the cables"
-    why = (
-        "lanes are dead, or it is a split port"
-        if 0 < lanes < LANES
-        else "it trained at less"
-        if len(pairs) == 1
-        else "they trained at less"
-    )
-    do = [f"reseat or replace {cables}: {why}"]
-    if device >= 0:
-        do.insert(0, f"check the speed that {found.names[device]} is set to, and its firmware")
-    elif len(pairs) >= SHARED:
-        do = ["check the speed that the fabric is set to, or whether the files are of another fabric"]
-    return AuditCause(
-        kind="slow-link",
-        severity="error",
-        what=f"{plural(len(pairs), 'link')} {where}at {rate_words(lanes, seen)} in place of {meant:g} Gb/s: {shown}",
-        where=tuple(found.full(end) for pair in pairs for end in pair),
-        do=tuple(do),
-        effect=of_losses(have, [(pair, 1 - kept) for pair in pairs]),
-        links=len(pairs),
-    )
+    pairs = exchangeable(group)
+    wanted = [pair for pair in pairs if {end // PORTS for end in pair} == set(switches)]
+    own = [(one, two) for one, two in pairs if one // PORTS == two // PORTS]
+    return (wanted or own or pairs)[0]
 
 
 @record
@@ -276,12 +224,13 @@ class Audited:
     """What all findings cost together; empty of one alone."""
 
 
-def causes(found: Sides, shared: tuple[str, ...] = ()) -> Audited:
+def causes(found: Sides, shared: tuple[str, ...] = (), ports: Mapping[int, int] | None = None) -> Audited:
     """Return the findings of a fabric.
 
     Args:
         found: both fabrics.
         shared: descriptions that several devices have.
+        ports: ports that devices as built have [1], of those of which the files say it.
     """
     have = capacity(found)
     moved = exchanged(found)
@@ -292,21 +241,46 @@ def causes(found: Sides, shared: tuple[str, ...] = ()) -> Audited:
     gone = set(np.flatnonzero(~held.present).tolist())
     strangers = set(range(found.devices, len(found.names)))
     explained = gone | left | (strangers - set(moved))
+    small = _too_small(placed, {moved.get(device, device): count for device, count in (ports or {}).items()})
+    others = _apart_from(placed, differences, small)
     made = [
         *exchanges(found, moved, have),
         *absent(held, have),
-        *cables(placed, differences, have, explained),
-        *slow(placed, differences, have),
+        *other_models(placed, have, small, slow_links(placed, differences)),
+        *cables(placed, others, have, explained),
+        *slow(placed, others, have),
         *unknown(placed, set(moved)),
         *shared_names(shared),
     ]
     rows = (placed.ours[differences.lost], placed.theirs[differences.stray])
     whole = CableGroup(*(pairs_apart_from(strangers, part) for part in rows))
     lost = [(pair, 1.0) for pair in _without_cable(placed, whole)]
-    slower = [(link.ends, 1 - _kept(link.gbit_s, link.wanted_gbit_s)) for link in slow_links(placed, differences)]
+    slower = [(link.ends, link.lost) for link in slow_links(placed, differences)]
     effect = of_losses(have, [*lost, *slower]) if len(made) > 1 else ""
     rank = {"error": 0, "warning": 1, "info": 2}
     return Audited(sorted(made, key=lambda cause: (rank[cause.severity], -cause.links)), placed, differences, effect)
+
+
+def _too_small(found: Sides, ports: Mapping[int, int]) -> dict[int, int]:
+    """Return the switches that have fewer ports than the design uses of them, with how many they have."""
+    used = ports_used(found)
+    return {
+        device: count
+        for device, count in sorted(ports.items())
+        if device < found.devices and found.roles[device] and 0 < count < used[device]
+    }
+
+
+def _apart_from(found: Sides, differences: Differences, small: dict[int, int]) -> Differences:
+    """Return what differs but for what follows from switches with too few ports: links beyond these, and slow ones."""
+    if not small:
+        return differences
+    most = np.full(len(found.names), PORTS)
+    most[list(small)] = list(small.values())
+    beyond = (found.ours % PORTS > most[found.ours // PORTS]).any(axis=1)
+    near = np.isin(found.ours // PORTS, list(small)).any(axis=1)
+    lost = differences.lost
+    return replace(differences, same=differences.same & ~near, lost=lost[~beyond[lost]])
 
 
 def _held(found: Sides, moved: dict[int, int]) -> Sides:

@@ -16,8 +16,9 @@ from ffplan.results.as_built import AuditCause
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ffplan.base.array_math import Ints
     from ffplan.interop.audit.effects import Capacity
-    from ffplan.interop.audit.sides import Sides
+    from ffplan.interop.audit.sides import Sides, SlowCable
 
 
 def links_of(found: Sides, devices: set[int]) -> list[tuple[int, int]]:
@@ -93,6 +94,44 @@ def _absent_host(found: Sides, have: Capacity, host: str, own: list[int]) -> Aud
         links=len(near),
         severity="error",
     )
+
+
+def ports_used(found: Sides) -> Ints:
+    """Return the highest port that the design uses of every device; 0 of those that it has not."""
+    used = np.zeros(len(found.names), np.int64)
+    ends = found.ours.ravel()
+    np.maximum.at(used, ends // PORTS, ends % PORTS)
+    return used
+
+
+def other_models(found: Sides, have: Capacity, small: dict[int, int], slow: list[SlowCable]) -> Iterator[AuditCause]:
+    """Yield a finding for every switch that has fewer ports than the design uses of it.
+
+    Args:
+        found: both fabrics.
+        have: the links of the design.
+        small: ports of such switches [1].
+        slow: links that run below their design.
+    """
+    used = ports_used(found)
+    for device, count in small.items():
+        beyond = [
+            pair
+            for pair in links_of(found, {device})
+            if any(end > device * PORTS + count for end in pair if end // PORTS == device)
+        ]
+        slower = [link for link in slow if device in (link.ends[0] // PORTS, link.ends[1] // PORTS)]
+        name = found.names[device]
+        rate = f"; {plural(len(slower), 'link')} of it run slower than designed" if slower else ""
+        yield AuditCause(
+            kind="other-model",
+            what=f"switch {name} has {count} ports, and the design uses {used[device]}{rate}",
+            where=(name,),
+            do=(f"put the model of the design in the place of {name}, or split its ports as the design has them",),
+            effect=of_losses(have, [*((pair, 1.0) for pair in beyond), *((link.ends, link.lost) for link in slower)]),
+            links=len(beyond) + len(slower),
+            severity="error",
+        )
 
 
 def unknown(found: Sides, placed: set[int]) -> Iterator[AuditCause]:

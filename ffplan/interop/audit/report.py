@@ -54,7 +54,7 @@ def audit(wanted: Designed, built: AsBuilt, where: Matched, design: str) -> Diff
         design: name of the design.
     """
     found = sides(wanted, built, where)
-    made = causes(found, built.shared)
+    made = causes(found, built.shared, _ports(wanted, built, where))
     there, differences = made.placed, made.differences
     missing, extra, miswired = _rows(there, differences)
     return DiffReport(
@@ -74,6 +74,17 @@ def audit(wanted: Designed, built: AsBuilt, where: Matched, design: str) -> Diff
         slow=_slow(there, differences),
         remarks=(*built.remarks, *_open(built)),
     )
+
+
+def _ports(wanted: Designed, built: AsBuilt, where: Matched) -> dict[int, int]:
+    """Return the ports that devices as built have, of those in the design of which the file says it.
+
+    A chassis that is taken as one switch has the ports of the cards that are in it, which may be fewer than it takes.
+    """
+    rows = zip(built.devices, where.place.tolist(), strict=True)
+    return {
+        at: device.ports for device, at in rows if 0 <= at < len(wanted.names) and device.ports and not device.cards
+    }
 
 
 def _visible(found: Sides) -> np.ndarray:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 IBSIM_GBIT_S = 10.0
 """Rate of ibsim's links without a speed: four lanes of SDR [Gb/s]."""
 
+LANES = 4
+"""Lanes of a link of InfiniBand in a fabric."""
 SLOWER = 0.95
 """Part of the designed rate below which a link is slow [1]; FDR10 and QDR, and rates with their coding, count alike."""
 
@@ -210,6 +212,11 @@ class SlowCable:
     """Rate as built [Gb/s]; 0 where unknown."""
     wanted_gbit_s: float
     """Rate of the design [Gb/s]."""
+
+    @property
+    def lost(self) -> float:
+        """The part of its designed rate that it loses [1]; all lanes but one where its rate is unknown."""
+        return 1 - (self.gbit_s / self.wanted_gbit_s if self.gbit_s else 1 / LANES)
 
 
 def slow_links(found: Sides, differences: Differences) -> list[SlowCable]:
