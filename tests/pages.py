@@ -214,6 +214,7 @@ def paths_page() -> str:
         ("audit", "`ffplan audit --format json`"),
         ("diff", "`ffplan diff --format json`"),
         ("as-built", "`ffplan import ibnetdiscover`"),
+        ("slurm-topology", "`ffplan import slurm`"),
         ("reproduction", "`ffplan reproduce --format json`"),
     ):
         schema = json_schema(kind)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from itertools import product
+from math import prod
 
 _NUMBERED = re.compile(r"^(.*?)(\d+)$")
 
@@ -36,25 +38,43 @@ def _runs(numbers: list[int]) -> list[tuple[int, int]]:
     return found
 
 
-def unfold(text: str) -> list[str]:
+def unfold(text: str, most: int | None = None) -> list[str]:
     """Return the names of a host list.
 
+    Args:
+        text: names with runs in brackets; several brackets count like the digits of a number, the last one fastest.
+        most: most names that it may stand for.
+
     Raises:
-        ValueError: where brackets do not close or a run is not of numbers.
+        ValueError: where brackets do not close, a run is not of numbers, or there are more names.
     """
     names: list[str] = []
     parts = re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text)
     if ",".join(parts) != text:
         raise ValueError(f"`{text[:60]}` is no host list")
     for part in parts:
-        match = re.fullmatch(r"(.*?)\[([^\]]*)\]", part)
-        if match is None:
-            names.append(part)
-            continue
-        for run in match.group(2).split(","):
-            low, _, high = run.partition("-")
-            last = high or low
-            if not (low.isdigit() and last.isdigit()):
-                raise ValueError(f"`{run}` is no run of numbers")
-            names += [f"{match.group(1)}{number:0{len(low)}}" for number in range(int(low), int(last) + 1)]
+        pieces = re.split(r"\[([^\]]*)\]", part)
+        runs = [_numbers(run, most) for run in pieces[1::2]]
+        if most is not None and prod(map(len, runs)) + len(names) > most:
+            raise ValueError(f"`{part[:60]}` stands for more than {most:,} names")
+        rows = (zip(pieces[::2], (*chosen, ""), strict=True) for chosen in product(*runs))
+        names += ["".join(text for pair in row for text in pair) for row in rows]
     return names
+
+
+def _numbers(runs: str, most: int | None) -> list[str]:
+    """Return the numbers of the inside of brackets, such as `001-018,020`.
+
+    Raises:
+        ValueError: where a run is not of numbers, or there are more than `most`.
+    """
+    found: list[str] = []
+    for run in runs.split(","):
+        low, _, high = run.partition("-")
+        last = high or low
+        if not (low.isdecimal() and last.isdecimal() and len(last) <= 18):
+            raise ValueError(f"`{run[:60]}` is no run of numbers")
+        if most is not None and int(last) - int(low) >= most:
+            raise ValueError(f"`{run}` stands for more than {most:,} names")
+        found += [f"{number:0{len(low)}}" for number in range(int(low), int(last) + 1)]
+    return found

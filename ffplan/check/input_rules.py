@@ -266,6 +266,13 @@ _ROWS = (
         "Give the output as it is.",
     ),
     (
+        "file-slurm",
+        "A topology file of Slurm cannot be read",
+        "Some of its switches or blocks would be missing.",
+        "SwitchName=leaf-1 Nodes=n[1-",
+        "Give the file as slurmctld reads it.",
+    ),
+    (
         "file-traffic-matrix",
         "A traffic matrix cannot be read",
         "Some traffic would be missing.",

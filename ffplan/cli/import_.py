@@ -112,3 +112,15 @@ def import_ibnetdiscover(
     write(to_json(as_built_report(found, file[0])), output)
     for words in found.remarks:
         print(f"ffplan import: {words}", file=sys.stderr)
+
+
+@app.command("slurm")
+def import_slurm(file: FileArgument, output: OutputOption = None) -> None:
+    """Turn a topology file of Slurm into JSON: switches, blocks, and what Slurm would refuse of them."""
+    from ffplan.interop.slurm_files import MOST_BYTES, read_slurm
+    from ffplan.report.formats.json import to_json
+
+    found = read_slurm(read_bytes(file, MOST_BYTES), file)
+    write(to_json(found), output)
+    for words in found.remarks:
+        print(f"ffplan import: {words}", file=sys.stderr)

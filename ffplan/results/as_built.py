@@ -53,7 +53,8 @@ class AuditCause:
 
     kind: str
     """absent-part, absent-switch, absent-node, absent-nic, missing-cable, moved-cable, swapped-cables, shifted-cables,
-    permuted-cables, exchanged-devices, moved-device, slow-link, extra-cable, unknown-device or shared-name."""
+    permuted-cables, exchanged-devices, moved-device, other-model, slow-link, extra-cable, unknown-device or
+    shared-name."""
     severity: Literal["error", "warning", "info"]
     """Severity."""
     what: str

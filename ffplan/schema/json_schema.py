@@ -27,6 +27,7 @@ from ffplan.results import (
     first_designs,
     reliability,
     reproduction,
+    slurm_topology,
     summaries,
 )
 from ffplan.results import accuracy as accuracies
@@ -58,6 +59,7 @@ OWNERS = (
     trainings,
     results,
     as_built,
+    slurm_topology,
     reproduction,
     difference,
     first_designs,

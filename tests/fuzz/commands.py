@@ -215,6 +215,8 @@ def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[s
         return [_file(folder, "run.json", files.recording(chance))]
     if command == "import nccl":
         return [_file(folder, "in.xml", files.nccl(chance))]
+    if command == "import slurm":
+        return [_file(folder, "topology.conf", files.slurm(chance))]
     if name == "report":
         return [_file(folder, "report.json", files.report(chance))]
     if name == "as_built" and chance.random() < 0.7:

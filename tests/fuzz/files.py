@@ -229,6 +229,18 @@ def nccl(chance: Random) -> bytes:
     return noise(raw, chance) if chance.random() < 0.15 else raw
 
 
+def slurm(chance: Random) -> bytes:
+    """Return a topology file of Slurm."""
+    runs = ("n[01-04]", "n[05-08]", "n1", "n[1-2]m[0-1]", "n[1-", "n[2-1]", "n[0-999999999]", "²", "")
+    lines = [f"SwitchName=s{n} Nodes={chance.choice(runs)}" for n in range(chance.randrange(4))]
+    lines += [f"SwitchName=top Switches={chance.choice(('s[0-2]', 's0', 'top', 's9'))}"]
+    blocks = [f"BlockName=b{n} Nodes={chance.choice(runs)}" for n in range(3)] + ["BlockSizes=4,8,x"]
+    rows = chance.choice((lines, blocks, [*lines, *blocks]))
+    form = chance.choice(("tree: {switches: [{switch: s0, nodes: 'n[1-2]'}]}", "block: {blocks: []}", "flat: true"))
+    raw = "\n".join(rows if chance.random() < 0.7 else [f"- {{topology: a, {form}}}"]).encode()
+    return noise(raw, chance) if chance.random() < 0.5 else raw
+
+
 def ibnetdiscover(chance: Random) -> bytes:
     """Return what `ibnetdiscover` prints of a small fabric."""
     hosts, switches = chance.randrange(1, 7), chance.randrange(1, 4)

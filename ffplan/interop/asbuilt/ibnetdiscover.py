@@ -40,6 +40,7 @@ _BETWEEN = {"'": re.compile(r"'\s+-\s+'"), "": re.compile(r"(?<!\s)\s+-\s+")}
 """What stands between the two names of a line of the report, with quotes or without."""
 _KINDS = {"switch": "switch", "rt": "router", "sw": "switch"}
 _FIRST = re.compile(rf"{_NODE.pattern}|{_PORT.pattern}|{_ATTRIBUTE.pattern}", re.IGNORECASE)
+_SLURM = re.compile(r"(Switch|Block)Name=", re.IGNORECASE)
 _HOW = "give the output of `ibnetdiscover` as it is"
 
 
@@ -101,7 +102,8 @@ def read_listing(text: str, file: str) -> AsBuilt:
         elif found := _SYSTEM.match(line):
             chassis = (found[2] or found[1]).lower()
         elif not _ATTRIBUTE.match(line) and not _BARE.match(line):
-            raise fault(file, number, f"`{line.strip()[:50]}` is neither a device nor a port", _HOW)
+            how = "`ffplan import slurm` reads topology files of Slurm" if _SLURM.match(line) else _HOW
+            raise fault(file, number, f"`{line.strip()[:50]}` is neither a device nor a port", how)
     return builder.built()
 
 

@@ -1,0 +1,171 @@
+"""Topology files of Slurm as sites and tools write them: what is read, and what slurmctld would refuse."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffplan.base.errors import InputError
+from ffplan.base.hostlist import unfold
+from ffplan.interop.slurm_files import read_slurm
+from tests.support import ffplan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ffplan.results.slurm_topology import SlurmTopology, SlurmTopologyReport
+
+TREE = """\
+# topology.conf
+SwitchName=top Switches=leaf[1-2]   # the root
+SwitchName=leaf1 Nodes=n[001-002,4] LinkSpeed=200
+switchname=leaf2 \\
+  nodes=m[0-1]r[07-08]
+"""
+BLOCKS = "BlockName=b1 Nodes=n[01-18]\nBlockName=b2 Nodes=n[19-36]\nBlockSizes=18,36\n"
+YAML = """\
+---
+- topology: racks
+  cluster_default: true
+  tree:
+    switches:
+      - {switch: top, children: "s[1-2]"}
+      - {switch: s1, nodes: "n[1-2]"}
+      - {switch: s2, nodes: "n[3-4]"}
+- topology: nvl
+  block:
+    block_sizes: [2, 4]
+    blocks: [{block: b1, nodes: "n[1-2]"}, {block: b2, nodes: "n[3-4]"}]
+- {topology: plain, flat: true}
+"""
+
+
+def read(text: str) -> SlurmTopologyReport:
+    """Return what a file says."""
+    return read_slurm(text.encode(), "topology.conf")
+
+
+def one(text: str) -> SlurmTopology:
+    """Return the topology of a file that has one, and of which nothing is remarked."""
+    found = read(text)
+    (topology,) = found.topologies
+    assert found.remarks == ()
+    return topology
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_tree_with_comments_long_lines_and_other_cases(ends: str, mark: str) -> None:
+    found = one(mark + TREE.replace("\n", ends))
+    assert (found.kind, found.nodes, found.roots) == ("tree", 7, ("top",))
+    assert [(switch.name, switch.level) for switch in found.switches] == [("top", 1), ("leaf1", 0), ("leaf2", 0)]
+    assert found.switches[1].nodes == ("n001", "n002", "n4")
+    assert found.switches[2].nodes == ("m0r07", "m0r08", "m1r07", "m1r08")
+
+
+@pytest.mark.parametrize("sizes", ["BlockSizes=18,36", "BlockLevels=18,36", "BLOCKSIZES = 18,36"])
+def test_blocks(sizes: str) -> None:
+    found = one(BLOCKS.replace("BlockSizes=18,36", sizes))
+    assert (found.kind, found.nodes, found.block_sizes, found.roots) == ("block", 36, (18, 36), ())
+    assert [(block.name, len(block.nodes)) for block in found.blocks] == [("b1", 18), ("b2", 18)]
+
+
+def test_several_topologies_in_yaml() -> None:
+    report = read(YAML)
+    tree, blocks, flat = report.topologies
+    assert [topology.name for topology in report.topologies] == ["racks", "nvl", "plain"]
+    assert (tree.kind, tree.nodes, [switch.level for switch in tree.switches]) == ("tree", 4, [1, 0, 0])
+    assert (blocks.kind, blocks.nodes, blocks.block_sizes) == ("block", 4, (2, 4))
+    assert (flat.kind, flat.nodes) == ("flat", 0)
+    assert report.remarks == ()
+
+
+@pytest.mark.parametrize(("name", "text", "count"), [("topology.conf", TREE, 1), ("topology.yaml", YAML, 3)])
+def test_a_config_map_holds_either(name: str, text: str, count: int) -> None:
+    held = json.dumps({"kind": "ConfigMap", "data": {name: text.removeprefix("---\n")}}, indent=1)
+    head = f"apiVersion: v1\ndata:\n  {name}: |\n"
+    block = head + "".join(f"    {line}\n" for line in text.removeprefix("---\n").splitlines())
+    for written in (held.replace("{", "---\n{", 1), block):
+        found = read(written)
+        assert len(found.topologies) == count
+        assert "ConfigMap" in found.remarks[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("SwitchName=a Switches=b[1-2]\nSwitchName=b1 Nodes=n1\n", "`b2` are below a switch, and are not in the file"),
+        ("SwitchName=a Nodes=n1 Switches=b\nSwitchName=b Nodes=n2\n", "`a` have nodes and switches below them"),
+        ("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\n", "2 switches are at the top: no job spans them"),
+        ("SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n2\nSwitchName=c Switches=a,b\n", "`n2` are nodes of several"),
+        ("SwitchName=a Nodes=n1\nSwitchName=[b-c] Nodes=n2\n".replace("[b-c]", "a"), "`a` stand twice"),
+        ("SwitchName=a\n", "`a` have neither nodes nor switches"),
+        ("SwitchName=a Nodes=n1\nSwitchName=b Switches=a\nSwitchName=c Switches=a\n", "`a` are below several"),
+        ("SwitchName=a Nodes=n1 Colour=red\n", "line 1: `colour` is not known here"),
+        ("Include /etc/slurm/more.conf\nSwitchName=a Nodes=n1\n", "line 1: another file is included"),
+        ("BlockName=a Nodes=n[1-4]\n", "no sizes of blocks are given"),
+        ("BlockName=a Nodes=n[1-4]\nBlockSizes=4,12\n", "the size 12 is no power of two times the first, 4"),
+        ("BlockName=a Nodes=n[1-4]\nBlockSizes=4,16,8\n", "the sizes of blocks do not grow"),
+        ("BlockName=a Nodes=n[1-3]\nBlockSizes=4\n", "`a` has fewer than 4 nodes"),
+        ("- {topology: a, flat: true, block: {blocks: [{block: b, nodes: n1}], block_sizes: [1]}}\n", "several kinds"),
+    ],
+)
+def test_what_slurm_refuses_or_places_badly_is_said(text: str, words: str) -> None:
+    assert any(words in remark for remark in read(text).remarks)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("", 1, "names no switch and no block"),
+        ("# nothing\n", 1, "names no switch and no block"),
+        ("SwitchName=a Nodes=n[1-\n", 1, "is no host list"),
+        ("\nSwitchName=a Nodes=n[x-y]\n", 2, "`x-y` is no run of numbers"),
+        ("SwitchName=a Nodes=n[0-9999999999]\n", 1, "stands for more than 1,000,000 names"),
+        ("SwitchName=a Nodes=n[0-99999]m[0-99999]\n", 1, "stands for more than 1,000,000 names"),
+        ("SwitchName=a Switches=b\nSwitchName=b Switches=a\n", 1, "some switches are below themselves"),
+        ("BlockName=a Nodes=n1\nBlockSizes=four\n", 2, "are no sizes of blocks"),
+        ("NodeName=n1 CPUs=4\n", 1, "is no line of a topology"),
+        ("- {topology: a, tree: {}}\n", 1, "`tree` of `a` has no list of switches"),
+        ("- {topology: a}\n", 1, "this YAML has no topologies"),
+        ("kind: ConfigMap\ndata: {other: x}\n", 1, "the ConfigMap holds no topology.conf"),
+    ],
+)
+def test_what_cannot_be_read_is_told_with_its_line(text: str, line: int, words: str) -> None:
+    with pytest.raises(InputError) as raised:
+        read(text)
+    assert str(raised.value).startswith(f"topology.conf:{line}:1: error: ")
+    assert words in str(raised.value)
+
+
+def test_a_long_chain_of_switches_takes_no_time() -> None:
+    rows = [f"SwitchName=s{n} Switches=s{n + 1}" for n in range(20_000)]
+    found = one("\n".join([*rows, "SwitchName=s20000 Nodes=n1"]))
+    assert found.switches[0].level == 20_000
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [("a[1-2]b[3,5]", ["a1b3", "a1b5", "a2b3", "a2b5"]), ("x", ["x"]), ("x[08-10]y", ["x08y", "x09y", "x10y"])],
+)
+def test_host_lists_of_several_brackets(text: str, names: list[str]) -> None:
+    assert unfold(text) == names
+
+
+def test_what_ffplan_exports_is_read_back(tmp_path: Path) -> None:
+    for target, kinds in (("slurm", ["tree"]), ("slurm-block", ["block"]), ("slurm-yaml", ["tree", "block"])):
+        (tmp_path / "t").write_text(ffplan("export", "gb200-nvl72-16", "--to", target).out)
+        run = ffplan("import", "slurm", str(tmp_path / "t"))
+        found = json.loads(run.out)
+        assert (run.code, run.err) == (0, "")
+        assert [topology["kind"] for topology in found["topologies"]] == kinds
+        assert {topology["nodes"] for topology in found["topologies"]} == {288}
+
+
+def test_a_fabric_as_built_is_no_topology_of_slurm(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text(TREE)
+    run = ffplan("import", "ibnetdiscover", str(tmp_path / "t"))
+    assert run.code == 2
+    assert "`ffplan import slurm` reads topology files of Slurm" in run.err
