@@ -67,6 +67,12 @@ def import_nccl(
             autocompletion=complete_part("server"),
         ),
     ] = None,
+    gpus: Annotated[
+        str | None, typer.Option("--gpus", metavar="BUS,...", help="Bus ids of GPUs, where the file does not say.")
+    ] = None,
+    nics: Annotated[
+        str | None, typer.Option("--nics", metavar="BUS,...", help="Bus ids of NICs, where the file does not say.")
+    ] = None,
     date: Annotated[
         str | None, typer.Option("--date", metavar="DAY", help="Day of the reading, 2026-08-31; today if omitted.")
     ] = None,
@@ -89,7 +95,8 @@ def import_nccl(
     if cpu:
         part_of(own, Cpu, cpu, "ffplan import nccl: --cpu")
     basis = _basis(own, like)
-    found = read_server(read_bytes(file, MOST_BYTES), file)
+    named = [bus.split(",") if bus else [] for bus in (gpus, nics)]
+    found = read_server(read_bytes(file, MOST_BYTES), file, *named)
     made = server_file(found, known_parts(own), name=name, file=Path(file).name, date=day, cpu=cpu, basis=basis)
     write(made.text, output)
     for words in made.warnings:

@@ -89,6 +89,11 @@ def pci_id(element: Element, unreadable: Unreadable) -> str:
     return "" if parts[0] in ("0000", "ffff") else ":".join(parts)
 
 
+def place_of(element: Element) -> str:
+    """Return the bus id of an element in small letters; empty where the file does not say."""
+    return element.attributes.get("busid", "").lower()
+
+
 def _vendor(element: Element) -> str:
     return _hex(element.attributes.get("vendor", ""))
 

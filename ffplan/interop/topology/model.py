@@ -23,7 +23,16 @@ class PciDevice:
     """Its own PCIe link, to the switch or the CPU; None where the file does not say."""
     gbyte_s: float | None = None
     """Rate of a NIC's fastest port [GB/s]; None of GPUs, and where the file does not say."""
+    ports: int = 1
+    """Ports of a NIC that run at this rate [1]."""
     line: int = 0
+
+    @property
+    def rate_words(self) -> str:
+        """Rate of its ports in words; empty where the file does not say."""
+        if not self.gbyte_s:
+            return ""
+        return f"{f'{self.ports} ports of ' if self.ports > 1 else ''}{8 * self.gbyte_s:,.0f} Gb/s"
 
 
 @record

@@ -55,11 +55,17 @@ def of_gpu(parts: KnownParts, gpu: PciDevice) -> list[Accelerator]:
 
 
 def of_nic(parts: KnownParts, nic: PciDevice) -> list[Nic]:
-    """Return the NICs that a card may be: those of its PCI id, of which the rate of its port may single one out."""
+    """Return the NICs that a card may be: those of its PCI id, of which the rate of its ports may single one out.
+
+    A card of two ports of 200 Gb/s is one of 400 Gb/s, where there is such a part.
+    """
     found = parts.nics.get(nic.pci_id, [])
     if nic.gbyte_s is None:
         return found
-    return [part for part in found if abs(part.rate.value - nic.gbyte_s) < 0.05 * nic.gbyte_s] or found
+    for rate in (nic.ports * nic.gbyte_s, nic.gbyte_s):
+        if of_rate := [part for part in found if abs(part.rate.value - rate) < 0.05 * rate]:
+            return of_rate
+    return found
 
 
 def of_socket(parts: KnownParts, socket: SocketFound) -> list[Cpu]:

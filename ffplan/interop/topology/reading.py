@@ -6,18 +6,19 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan.base.errors import InputError
 from ffplan.base.whole import whole
-from ffplan.interop.topology.devices import Unreadable, has_graphics, is_gpu, is_nic, pci_id
-from ffplan.interop.topology.excerpt import excerpt
+from ffplan.interop.topology.devices import Unreadable, has_graphics, is_gpu, is_nic, pci_id, place_of
 from ffplan.interop.topology.model import PciDevice, RootPortFound, ServerTopology
 from ffplan.interop.topology.pcie import link_of
 from ffplan.interop.topology.scale_up import links_of, structure
 from ffplan.interop.topology.slower import partitions, repeated, slow_links, slow_ports
 from ffplan.interop.topology.sockets import NumaNode, grouped
-from ffplan.interop.xml_tree import fault, parse
+from ffplan.interop.topology.whole_file import named_devices, no_gpu, system_of
+from ffplan.interop.xml_tree import fault
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ffplan.interop.topology.pcie import PcieRate
     from ffplan.interop.topology.scale_up import ScaleUpLink
     from ffplan.interop.xml_tree import Element
@@ -28,16 +29,14 @@ MANAGEMENT_GBYTE_S = 10 / 8
 """Rate up to which a NIC is taken for management, not for the fabric [GB/s]."""
 _SPEED = re.compile(r"-[0-9]{1,9}|[0-9]{1,9}(?:\.[0-9]{1,6})?")
 _DEVICES = ("pci", "gpu", "nic")
-_NOT_THIS = {
-    "graphs": "these are the rings and trees of NCCL (NCCL_GRAPH_DUMP_FILE), not the topology",
-    "testset": "this is a list of tests",
-}
 
 
 class _Walk:
     """What the elements so far describe."""
 
-    def __init__(self, root: Element) -> None:
+    def __init__(self, root: Element, gpus: frozenset[str], nics: frozenset[str]) -> None:
+        self.gpus, self.nics = gpus, nics
+        """Bus ids that the caller knows as those of GPUs and of NICs."""
         tags = {element.tag for element in root.below()}
         self.listed = "gpu" in tags
         """True where GPUs are elements of their own; without them PCI classes tell."""
@@ -66,15 +65,19 @@ class _Walk:
         if element.tag != "pci":
             return
         here = link_of(element, self.unreadable)
-        own_gpus, own_nics = element.named("gpu"), element.named("nic")
+        own_gpus = element.named("gpu")
+        own_nics = element.named("nic") or ([element] if element.named("net") else [])
         if own_gpus:
             gpus += [self._gpu(element, gpu, here) for gpu in own_gpus]
-        elif not self.listed and not own_nics and is_gpu(element, graphics=self.graphics):
+        elif place_of(element) in self.gpus or (
+            not self.listed and not own_nics and is_gpu(element, graphics=self.graphics)
+        ):
             gpus.append(self._gpu(element, None, here))
         elif own_nics:
+            card = None if element.named("pci") else element  # NCCL hangs NICs that it fuses at the switch above them
             for nic in own_nics:
-                nics += self._nic(nic, element, here)
-        elif not self.netted and is_nic(element):
+                nics += self._nic(nic, card, here)
+        elif place_of(element) in self.nics or (not self.netted and is_nic(element)):
             nics.append(self._device(element, here))
         for child in element.named("pci"):
             self._collect(child, gpus, nics)
@@ -100,7 +103,8 @@ class _Walk:
     def _nic(self, nic: Element, card: Element | None, link: PcieRate | None) -> list[PciDevice]:
         """Return the card of a NIC with the rate of its fastest port; nothing where it serves management alone.
 
-        Ports without a card, as virtual machines have them, are as many NICs as they have guids.
+        Ports without a card, as virtual machines have them, are as many NICs as they have guids; one that NCCL fuses of
+        several is as many as its name joins.
         """
         found = (
             self._device(card, link)
@@ -120,9 +124,13 @@ class _Walk:
                 name=first.attributes.get("name", ""),
                 number=whole(first.attributes.get("dev", "")),
                 gbyte_s=max(known) if known else None,
+                ports=_equal_ports(ports, max(known, default=None)),
             )
             slow = bool(known) and max(known) <= MANAGEMENT_GBYTE_S
-            (self.management if slow or (card is None and not known) else kept).append(device)
+            fused = device.name.split("+") if card is None else [device.name]
+            rate = device.gbyte_s / len(fused) if device.gbyte_s else None
+            made = [replace(device, name=name, gbyte_s=rate) for name in fused]
+            (self.management if slow or (card is None and not known) else kept).extend(made)
         return kept
 
     def _rate(self, net: Element) -> float | None:
@@ -135,6 +143,14 @@ class _Walk:
         return rate if rate > 0 else None
 
 
+def _equal_ports(ports: list[tuple[float | None, Element]], rate: float | None) -> int:
+    """Return the ports that run at the rate of the fastest [1]; one that the file lists twice, as for SHARP, is one."""
+    fastest = [
+        net.attributes for own, net in ports if rate is not None and own == rate and "coll" not in net.attributes
+    ]
+    return max(1, len({(net.get("guid"), net["port"]) for net in fastest if net.get("port")}))
+
+
 def _cpu_words(cpu: Element) -> tuple[str, str]:
     """Return vendor, family and model of a CPU in words, and as catalogued CPUs list them."""
     vendor, family, model = (cpu.attributes.get(name, "") for name in ("vendor", "familyid", "modelid"))
@@ -142,28 +158,6 @@ def _cpu_words(cpu: Element) -> tuple[str, str]:
     told = (("", vendor), ("family", family), ("model", model), ("", arch))
     words = " ".join(f"{name} {text}".strip() for name, text in told if text)
     return words[:80], f"{vendor}:{family}:{model}" if vendor and family and model else ""
-
-
-def _system(data: bytes, file: str) -> tuple[Element, tuple[str, ...]]:
-    """Return the `system` element of a file, and what was passed over, in words.
-
-    Raises:
-        InputError: located, where it is no XML, or another.
-    """
-    remarks: tuple[str, ...] = ()
-    try:
-        root = parse(data, file)
-    except InputError:
-        found = excerpt(data)
-        if found is None:
-            raise
-        cut, remarks = found
-        root = parse(cut, file)
-    inside = [element for element in root.below() if element.tag == "system"]
-    if not inside or root.tag in _NOT_THIS:
-        what = _NOT_THIS.get(root.tag, f"the first element is `{root.tag[:40]}`, not `system`")
-        raise fault(file, root, what, "give a file that NCCL reads or writes (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE)")
-    return inside[0], remarks
 
 
 def _first_host(root: Element) -> tuple[list[Element], int, list[str]]:
@@ -200,15 +194,7 @@ def _numa(cpu: Element, position: int, walk: _Walk, file: str) -> NumaNode:
     )
 
 
-def _no_gpu(root: Element, file: str) -> InputError:
-    devices = [element for element in root.below() if element.tag == "pci"]
-    bare = bool(devices) and not any("class" in child.attributes for child in devices)
-    what = "PCI devices have bus ids alone: nothing tells which are GPUs" if bare else "no GPU is listed"
-    remedy = "give the file that NCCL writes on the server itself (NCCL_TOPO_DUMP_FILE)"
-    return fault(file, root, what, remedy)
-
-
-def read_server(data: bytes, file: str) -> ServerTopology:
+def read_server(data: bytes, file: str, gpus: Iterable[str] = (), nics: Iterable[str] = ()) -> ServerTopology:
     """Return the inside of a server from a topology file.
 
     A value that cannot be read is taken as unknown, with a warning, as NCCL does.
@@ -216,22 +202,24 @@ def read_server(data: bytes, file: str) -> ServerTopology:
     Args:
         data: the file.
         file: its name in messages.
+        gpus: bus ids of devices that are GPUs, where the file does not say.
+        nics: bus ids of devices that are NICs, where the file does not say.
 
     Raises:
-        InputError: located, where it is no such file, or tells of no GPU.
+        InputError: located, where it is no such file, tells of no GPU, or has no device of a bus id.
     """
-    root, remarks = _system(data, file)
-    walk = _Walk(root)
+    root, remarks = system_of(data, file)
+    walk = _Walk(root, named_devices(root, gpus, file), named_devices(root, nics, file))
     cpus, hosts, joined = _first_host(root)
     nodes = [_numa(cpu, position, walk, file) for position, cpu in enumerate(cpus)]
-    gpus = [gpu for node in nodes for port in node.ports for gpu in port.gpus]
-    nics = [nic for node in nodes for port in node.ports for nic in port.nics]
-    if not gpus:
-        raise _no_gpu(root, file)
+    all_gpus = [gpu for node in nodes for port in node.ports for gpu in port.gpus]
+    all_nics = [nic for node in nodes for port in node.ports for nic in port.nics]
+    if not all_gpus:
+        raise no_gpu(root, file)
     sockets, assumed = grouped(nodes)
-    scale_up = structure(walk.links, [gpu.bus for gpu in gpus])
-    odd = [*walk.unreadable.words(), *scale_up.faults, *slow_links(gpus), *slow_ports(nics)]
-    odd += [*repeated(gpus), *partitions(gpus)]
+    scale_up = structure(walk.links, [gpu.bus for gpu in all_gpus])
+    odd = [*walk.unreadable.words(), *scale_up.faults, *slow_links(all_gpus), *slow_ports(all_nics)]
+    odd += [*repeated(all_gpus), *partitions(all_gpus)]
     return ServerTopology(
         sockets=sockets,
         scale_up=scale_up,

@@ -87,7 +87,7 @@ def links_of(gpu: Element, bus: str) -> list[ScaleUpLink]:
     ]
 
 
-def _place(bus: str) -> tuple[int, ...] | str:
+def place(bus: str) -> tuple[int, ...] | str:
     """Return domain, bus, device and function of a bus id, which files write with two to eight digits of a domain."""
     found = _BUS.fullmatch(bus)
     return tuple(int(part or "0", 16) for part in found.groups()) if found else bus
@@ -98,8 +98,8 @@ def _resolved(links: Iterable[ScaleUpLink], gpus: list[str]) -> list[ScaleUpLink
 
     A target without a class that several GPUs lead to, and that is no GPU, is a switch.
     """
-    own = {_place(bus): bus for bus in gpus}
-    given = [replace(link, target=own.get(_place(link.target), link.target)) for link in links]
+    own = {place(bus): bus for bus in gpus}
+    given = [replace(link, target=own.get(place(link.target), link.target)) for link in links]
     led: dict[str, set[str]] = defaultdict(set)
     for link in given:
         led[link.target].add(link.gpu)

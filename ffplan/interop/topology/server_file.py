@@ -180,7 +180,7 @@ class _Writer:
         apart = beside and len(beside) < len(self.found.nics)
         for name, port, nic in self.placed("nic"):
             network = "both" if not apart else "compute" if id(nic) in beside else "storage"
-            rate = f", {8 * nic.gbyte_s:,.0f} Gb/s" if nic.gbyte_s else ""
+            rate = f", {nic.rate_words}" if nic.gbyte_s else ""
             words = comment(f"{nic.name or nic.bus}{rate}")
             lines.append(
                 f"  - {{id: {name}, part: {self.nic_part(nic)}, root_port: {port}, network: {network}}}  # {words}"
@@ -197,9 +197,10 @@ class _Writer:
         may = of_nic(self.parts, nic)
         if len(may) == 1:
             part = may[0]
-            if nic.gbyte_s and abs(part.rate.value - nic.gbyte_s) > 0.05 * nic.gbyte_s:
+            rates = [nic.gbyte_s, nic.ports * nic.gbyte_s] if nic.gbyte_s else []
+            if rates and all(abs(part.rate.value - rate) > 0.05 * rate for rate in rates):
                 self.warn(
-                    f"the port of {nic.name or nic.bus} runs at {8 * nic.gbyte_s:,.0f} Gb/s, `{part.id}` has "
+                    f"the port of {nic.name or nic.bus} runs at {nic.rate_words}, `{part.id}` has "
                     f"{8 * part.rate.value:,.0f} Gb/s: name a part of the rate that is used"
                 )
             return scalar(part.id)
@@ -207,7 +208,7 @@ class _Writer:
             self.warn(f"the file has no PCI ids of NICs: they are taken for `{self.basis.server.nics[0].part}`")
             return scalar(self.basis.server.nics[0].part)
         words = f"PCI id {nic.pci_id}" if nic.pci_id else "no PCI id in the file"
-        rate = f", port of {8 * nic.gbyte_s:,.0f} Gb/s" if nic.gbyte_s else ""
+        rate = f", {'port of ' if nic.ports == 1 else ''}{nic.rate_words}" if nic.gbyte_s else ""
         known = f": one of {', '.join(part.id for part in may)}" if may else ""
         return self.fill("nics[].part", f"catalogue id of the NIC ({words}{rate}){known}")
 

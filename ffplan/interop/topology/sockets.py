@@ -58,7 +58,7 @@ def grouped(nodes: list[NumaNode]) -> tuple[tuple[SocketFound, ...], list[str]]:
         SocketFound(
             cpu=nodes[0].cpu if not inside else inside[0].cpu,
             cpuid=nodes[0].cpuid if not inside else inside[0].cpuid,
-            numa=tuple(sorted(node.number for node in inside)),
+            numa=tuple(sorted({node.number for node in inside})),
             ports=tuple(port for node in inside for port in node.ports),
         )
         for inside in held

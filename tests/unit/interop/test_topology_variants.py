@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 import yaml
 
 from ffplan.base.errors import InputError
 from ffplan.interop.topology.excerpt import excerpt
 from ffplan.interop.topology.reading import read_server
+from tests.support import ffplan
 from tests.unit.interop.test_topology import file_of, gpu, net, nic, read
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SWITCHED = '<nvlink target="0000:c4:00.0" count="18" tclass="0x068000"/>'
 TWO = "".join(gpu(f"0000:0{n}:00.0", inside=SWITCHED) for n in (1, 2))
@@ -220,3 +226,64 @@ def test_a_domain_over_several_hosts_is_read_by_its_first() -> None:
     assert found.warnings[0].startswith("the file joins 3 hosts")
     assert yaml.safe_load(file_of(found).text)["nvlink"] == {"switched": True, "nodes": 3}
     assert read(hosts[0], hosts[0]).hosts == 1
+
+
+BARE = "".join(f'<pci busid="0000:00:{n:02x}.0"/>' for n in range(0x16, 0x1A))
+"""Bus ids alone, as a file of a cloud has them: NCCL looks the rest up on the machine."""
+
+
+def test_gpus_and_nics_of_bare_bus_ids_are_named_by_the_caller(tmp_path: Path) -> None:
+    """Bus ids count alike with and without a domain, in either case."""
+    text = f'<system version="1"><cpu numaid="0">{BARE}</cpu></system>'
+    with pytest.raises(InputError, match=r"say which are: --gpus 0000:00:16.0,0000:00:17.0,...; lspci lists them"):
+        read_server(text.encode(), "x.xml")
+    found = read_server(text.encode(), "x.xml", ["00:16.0", "0000:00:17.0"], ["00000000:00:18.0"])
+    assert [device.bus for device in found.gpus] == ["0000:00:16.0", "0000:00:17.0"]
+    assert [device.bus for device in found.nics] == ["0000:00:18.0"]
+    with pytest.raises(InputError, match=r"no device has the bus id `00:99.0`"):
+        read_server(text.encode(), "x.xml", ["00:99.0"])
+    (tmp_path / "x.xml").write_text(text)
+    run = ffplan("import", "nccl", str(tmp_path / "x.xml"), "--gpus", "00:16.0,00:17.0", "--nics", "00:19.0")
+    assert run.code == 0
+    data = yaml.safe_load(run.out)
+    assert (len(data["accelerators"]), len(data["nics"])) == (2, 1)
+
+
+def test_ports_of_one_card_add_up_where_there_is_such_a_part() -> None:
+    """Two ports of 200 Gb/s are a card of 400 Gb/s; a port that stands twice, for SHARP, is one."""
+
+    def card(*ports: str) -> str:
+        ids = 'class="0x020000" vendor="0x15b3" device="0x1021"'
+        return f"<cpu>{gpu(bus(1))}{nic(bus(2), *ports, more=ids)}</cpu>"
+
+    def port(number: int, speed: int = 200_000, more: str = "") -> str:
+        return f'<net name="mlx5_{number}" dev="0" speed="{speed}" port="{number}" guid="0x1" {more}/>'
+
+    both = read(card(port(1), port(2)))
+    assert [(item.ports, item.gbyte_s, item.rate_words) for item in both.nics] == [(2, 25.0, "2 ports of 200 Gb/s")]
+    made = file_of(both)
+    assert yaml.safe_load(made.text)["nics"][0]["part"] == "connectx-7-400g"
+    assert not any("name a part of the rate" in words for words in made.warnings)
+    for text in (card(port(1)), card(port(1), port(1, more='coll="1"')), card(port(1), port(2, 100_000))):
+        (one,) = read(text).nics
+        assert (one.ports, one.gbyte_s, one.rate_words) == (1, 25.0, "200 Gb/s")
+        assert any("runs at 200 Gb/s" in words for words in file_of(read(text)).warnings)
+
+
+def test_ports_without_a_nic_element_and_nics_that_are_fused() -> None:
+    """NCCL hangs a NIC that it fuses of two at the switch above both."""
+    plain = read(f'<cpu>{gpu(bus(1))}<pci busid="{bus(2)}" class="0x020700">{net(400000)}</pci></cpu>')
+    assert [(item.bus, item.name, item.gbyte_s) for item in plain.nics] == [(bus(2), "mlx5_0", 50.0)]
+    fused = '<nic><net name="mlx5_0+mlx5_1" dev="8" speed="800000" port="1" guid="0x77"/></nic>'
+    switch = f'<pci busid="{bus(9)}" class="0x060400" vendor="0x1000" device="0xc030">{gpu(bus(1))}{fused}</pci>'
+    found = read(f"<cpu>{switch}</cpu>")
+    assert [(item.name, item.gbyte_s, item.pci_id) for item in found.nics] == [
+        ("mlx5_0", 50.0, ""),
+        ("mlx5_1", 50.0, ""),
+    ]
+    assert found.sockets[0].ports[0].switched
+
+
+def test_two_cpus_of_one_numa_node_are_one_socket() -> None:
+    found = read(*(f'<cpu numaid="0" arch="x86_64">{gpu(bus(n))}</cpu>' for n in (1, 2)))
+    assert [(socket.numa, len(socket.ports)) for socket in found.sockets] == [((0,), 2)]
