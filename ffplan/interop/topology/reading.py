@@ -17,7 +17,7 @@ from ffplan.interop.topology.whole_file import named_devices, no_gpu, system_of
 from ffplan.interop.xml_tree import fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ffplan.interop.topology.pcie import PcieRate
     from ffplan.interop.topology.scale_up import ScaleUpLink
@@ -143,7 +143,7 @@ class _Walk:
         return rate if rate > 0 else None
 
 
-def _equal_ports(ports: list[tuple[float | None, Element]], rate: float | None) -> int:
+def _equal_ports(ports: Sequence[tuple[float | None, Element]], rate: float | None) -> int:
     """Return the ports that run at the rate of the fastest [1]; one that the file lists twice, as for SHARP, is one."""
     fastest = [
         net.attributes for own, net in ports if rate is not None and own == rate and "coll" not in net.attributes
