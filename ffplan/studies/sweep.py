@@ -212,7 +212,7 @@ class Sweep:
         """Refuse a path that no design has, and values of another kind, before any point is tried."""
         if item.path in self.of_parts:
             return
-        for at in range(len(item) if item.texts is not None else 1):
+        for at in _telling(item):
             text = self._text({item.path: item.value(at)})
             try:
                 resolve(parse_document(text.encode(), self.query.file), self.catalog.fresh())
@@ -313,6 +313,15 @@ class Sweep:
                 continue
             column = into.columns.setdefault(name, np.full(len(into.reason), np.nan))
             column[rows] = values[name]
+
+
+def _telling(item: SweptAxis) -> list[int]:
+    """Return the values of an axis that tell whether a path takes them: all of a list; of a range its ends and the
+    first fraction, which a whole number may not be."""
+    if item.texts is not None:
+        return list(range(len(item)))
+    fractions = np.flatnonzero(item.numbers % 1 != 0)[:1].tolist()
+    return sorted({0, len(item) - 1, *fractions})
 
 
 def _reason(error: Exception) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,12 @@ from ffplan.studies.sweep_rows import Kept, kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Executor
 
 AHEAD = 2
 """Chunks that are under way for each worker [1]."""
+HELD = 16
+"""Most chunks that wait for one before them, as while workers start [1]."""
 
 
 @record
@@ -83,9 +86,39 @@ def _in_order(submit: Callable[[int], Any], first: int, chunks: int, ahead: int)
 
 
 def on_cores(job: SweepJob, sweep: Sweep, first: int, workers: int) -> Iterator[Kept]:
-    """Yield the chunks from `first` on, evaluated on several cores."""
-    with worker_pool(workers) as pool:
-        yield from _in_order(lambda number: pool.submit(work, job, number), first, sweep.chunks, AHEAD * workers)
+    """Yield the chunks from `first` on, evaluated on several cores; this process is one of the workers.
+
+    It begins while the others start, and takes a chunk whenever none that is done waits: so no core is idle, and only
+    what the others evaluate goes from process to process.
+
+    Args:
+        job: the sweep.
+        sweep: the sweep, read.
+        first: number of the first chunk.
+        workers: processes, with this one [1].
+    """
+    keep_freed_memory()
+    with worker_pool(workers - 1) as pool:
+        yield from _shared(pool, job, sweep, first, AHEAD * (workers - 1))
+
+
+def _shared(pool: Executor, job: SweepJob, sweep: Sweep, first: int, ahead: int) -> Iterator[Kept]:
+    """Yield the chunks from `first` on in their order, some from the pool and some evaluated here."""
+    waiting: deque[Future[Kept] | Kept] = deque()
+    number = first
+    while number < sweep.chunks or waiting:
+        under_way = sum(isinstance(item, Future) and not item.done() for item in waiting)
+        room = min(ahead - under_way, sweep.chunks - number, HELD + ahead - len(waiting))
+        waiting.extend(pool.submit(work, job, at) for at in range(number, number + max(0, room)))
+        number += max(0, room)
+        head = waiting[0] if waiting else None
+        ready = isinstance(head, Kept) or (head is not None and head.done())
+        if not ready and number < sweep.chunks and len(waiting) < HELD + ahead:
+            waiting.append(kept(sweep, sweep.chunk(number), sweep.names, job.form, job.directions))
+            number += 1
+        elif head is not None:
+            waiting.popleft()
+            yield head if isinstance(head, Kept) else head.result()
 
 
 def _client(address: str, security: dict[str, str], workers: int) -> Any:

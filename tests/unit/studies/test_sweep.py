@@ -5,20 +5,25 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from typing import TYPE_CHECKING
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from ffplan import __version__
 from ffplan.base.errors import UsageError
+from ffplan.studies import sweep_run
 from ffplan.studies.pareto import front, knee
 from ffplan.studies.sweep import Sweep, SweepQuery
 from ffplan.studies.sweep_axes import Points, axis
-from ffplan.studies.sweep_run import job_key, refuse_versions
+from ffplan.studies.sweep_rows import Kept
+from ffplan.studies.sweep_run import SweepJob, job_key, refuse_versions, work
 from tests.support import ROOT, assess_file, ffplan, overlay_part, valid, vary_design
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -164,6 +169,52 @@ def test_the_points_are_the_same_however_many_work(tmp_path: Path) -> None:
     assert not (tmp_path / "one.csv.resume").exists()
 
 
+class _Busy(Future[Kept]):
+    """A chunk of a worker that is done only once somebody waits for it."""
+
+    def __init__(self, job: SweepJob, number: int) -> None:
+        super().__init__()
+        self.job, self.number = job, number
+
+    def result(self, timeout: float | None = None) -> Kept:
+        del timeout
+        return work(self.job, self.number)
+
+
+class _Pool(Executor):
+    """Workers that never finish by themselves, with what they were given."""
+
+    def __init__(self) -> None:
+        self.given: list[int] = []
+
+    def submit(self, call: Any, /, *arguments: Any, **_: Any) -> Future[Any]:
+        assert call is work
+        self.given.append(arguments[1])
+        return _Busy(*arguments)
+
+
+def test_this_process_is_one_of_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes chunks while the others are busy, no more than may wait, and gives all in their order."""
+    sweep = swept("nodes[0].count=100..1199", "site.pue=1.1..1.5#1000")
+    job, pools = SweepJob(sweep.query, "key", None, {}), list[int]()
+
+    @contextmanager
+    def pool(workers: int) -> Iterator[_Pool]:
+        pools.append(workers)
+        yield busy
+
+    busy = _Pool()
+    monkeypatch.setattr(sweep_run, "worker_pool", pool)
+    chunks = sweep_run.on_cores(job, sweep, 3, 2)
+    first = next(chunks)
+    assert (pools, busy.given) == ([1], [3, 4])
+    found = [first, *chunks]
+    assert [part.first for part in found] == [20_000 * number for number in range(3, sweep.chunks)]
+    alone = list(sweep_run.here(job, sweep, 3))
+    assert [part.stats for part in found] == [part.stats for part in alone]
+    assert len(busy.given) < len(found) / 2  # most were evaluated here, since the others never came back by themselves
+
+
 def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     whole, part = tmp_path / "whole.csv", tmp_path / "part.csv"
     summary = ffplan(*ARGUMENTS, "--points", str(whole), "-j", "1", "-f", "json")
@@ -243,6 +294,7 @@ ALL_TLS = ",".join(f"{name}={ROOT}/LICENSE" for name in ("ca", "cert", "key"))
         (("--vary", "fabric.switch=qm8700,connectx-6-200g"), "is a NIC; a switch is wanted here"),
         (("--vary", "nodes=1,2"), "a list is wanted"),
         (("--vary", "nodes[0].count=100,many"), "a whole number is wanted"),
+        (("--vary", "fabric.tiers=2..3#3"), "`tiers` is `2.5`; a whole number is wanted"),
         (("--vary", "nodes.0.count=1,2", "--vary", "nodes[0].count=1,2"), "the path is varied twice"),
         (("--points", "/nowhere/p.csv"), "ffplan sweep: --points /nowhere/p.csv: cannot be written"),
         (("--vary", "nodes[7].count=1,2"), "the design has no place [7] there"),
