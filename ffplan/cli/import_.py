@@ -68,10 +68,10 @@ def import_nccl(
         ),
     ] = None,
     gpus: Annotated[
-        str | None, typer.Option("--gpus", metavar="BUS,...", help="Bus ids of GPUs, where the file does not say.")
+        str | None, typer.Option("--gpu-bus", metavar="BUS,...", help="Bus ids of GPUs, where the file does not say.")
     ] = None,
     nics: Annotated[
-        str | None, typer.Option("--nics", metavar="BUS,...", help="Bus ids of NICs, where the file does not say.")
+        str | None, typer.Option("--nic-bus", metavar="BUS,...", help="Bus ids of NICs, where the file does not say.")
     ] = None,
     date: Annotated[
         str | None, typer.Option("--date", metavar="DAY", help="Day of the reading, 2026-08-31; today if omitted.")

@@ -33,6 +33,7 @@ from ffplan.cli.recommend_options import (
     PricesOption,
     PueOption,
     RacksOption,
+    ServeOption,
     SlackOption,
     SustainedOption,
     SwitchOption,
@@ -201,13 +202,14 @@ def recommend(
     pue: PueOption = 1.25,
     best: BestOption = 5,
     folder: FolderOption = None,
+    serve: ServeOption = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
     """Find the best purchase that trains a model in a given time: accelerators, size, NICs, fabric, plan.
 
-    Exit code 1 where nothing meets the target within the limits.
+    Serving a model is no target yet. Exit code 1 where nothing meets the target within the limits.
     """
     from ffplan.catalog.named import part_of
     from ffplan.catalog.parts import Accelerator, Switch
@@ -218,6 +220,9 @@ def recommend(
     from ffplan.studies.recommend_target import Target
 
     parts, us = Catalog(catalog or ()), "ffplan recommend: "
+    if serve is not None:
+        words = "latency, batching and the KV cache of serving are not modelled; size for a training run"
+        raise UsageError(f"{us}--serve: {words}: --tokens and --days, or --sustained")
     book = part_of(parts, PriceBook, prices, f"{us}--prices")
     require_transformer(parts, model, "recommend")
     count, most_days, rate = _time(parts, model, tokens, days, sustained)

@@ -56,6 +56,10 @@ TokensOption = Annotated[str | None, typer.Option("--tokens", metavar="N", help=
 DaysOption = Annotated[
     float | None, typer.Option("--days", min=0.01, max=MOST_DAYS, help="Days that the run may take, restarts included.")
 ]
+ServeOption = Annotated[
+    str | None,
+    typer.Option("--serve", metavar="TOKENS", hidden=True, help="Tokens to serve a day: refused, with the reason."),
+]
 AimOption = Annotated[Aim, typer.Option("--aim", help="What is to be least.")]
 CapexOption = Annotated[
     str | None, typer.Option("--capex", metavar="MONEY", help="Most that the purchase may come to, such as '$40M'.")

@@ -212,14 +212,21 @@ class Sweep:
         """Refuse a path that no design has, and values of another kind, before any point is tried."""
         if item.path in self.of_parts:
             return
-        for at in _telling(item):
-            text = self._text({item.path: item.value(at)})
-            try:
-                resolve(parse_document(text.encode(), self.query.file), self.catalog.fresh())
-            except InputError as error:
-                for fault in error.findings:
-                    if fault.rule in NO_VALUE:
-                        raise UsageError(f"--vary {item.path}: {fault.message}; {fault.remedy}") from None
+        faults = [self._kind_fault(item, at) for at in _telling(item)]
+        told = [fault for fault in faults if fault is not None]
+        if told and (item.texts is not None or len(told) == len(faults)):
+            raise told[0]
+
+    def _kind_fault(self, item: SweptAxis, at: int) -> UsageError | None:
+        """Return why no design has a path, or none a value of this kind there; None where the value may do."""
+        text = self._text({item.path: item.value(at)})
+        try:
+            resolve(parse_document(text.encode(), self.query.file), self.catalog.fresh())
+        except InputError as error:
+            for fault in error.findings:
+                if fault.rule in NO_VALUE:
+                    return UsageError(f"--vary {item.path}: {fault.message}; {fault.remedy}")
+        return None
 
     def _text(self, values: dict[str, Any]) -> str:
         """Return the design with some values replaced, as a file."""
@@ -316,12 +323,13 @@ class Sweep:
 
 
 def _telling(item: SweptAxis) -> list[int]:
-    """Return the values of an axis that tell whether a path takes them: all of a list; of a range its ends and the
-    first fraction, which a whole number may not be."""
+    """Return the values of an axis that tell whether a path takes its kind: all of a list; of a range the ends, and the
+    first whole number and the first fraction, of which some paths take one alone."""
     if item.texts is not None:
         return list(range(len(item)))
-    fractions = np.flatnonzero(item.numbers % 1 != 0)[:1].tolist()
-    return sorted({0, len(item) - 1, *fractions})
+    whole = item.numbers % 1 == 0
+    firsts = [np.flatnonzero(kind)[:1].tolist() for kind in (whole, ~whole)]
+    return sorted({0, len(item) - 1, *firsts[0], *firsts[1]})
 
 
 def _reason(error: Exception) -> str:

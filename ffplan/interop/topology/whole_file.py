@@ -58,7 +58,7 @@ def no_gpu(root: Element, file: str) -> InputError:
     leaves = [child.attributes["busid"] for child in devices if "busid" in child.attributes and not child.named("pci")]
     if bare and leaves:
         remedy += (
-            f", or say which are: --gpus {','.join(leaves[:2])}{',...' if len(leaves) > 2 else ''}; lspci lists them"
+            f", or say which are: --gpu-bus {','.join(leaves[:2])}{',...' if len(leaves) > 2 else ''}; lspci lists them"
         )
     return fault(file, root, what, remedy)
 

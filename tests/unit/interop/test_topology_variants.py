@@ -235,7 +235,7 @@ BARE = "".join(f'<pci busid="0000:00:{n:02x}.0"/>' for n in range(0x16, 0x1A))
 def test_gpus_and_nics_of_bare_bus_ids_are_named_by_the_caller(tmp_path: Path) -> None:
     """Bus ids count alike with and without a domain, in either case."""
     text = f'<system version="1"><cpu numaid="0">{BARE}</cpu></system>'
-    with pytest.raises(InputError, match=r"say which are: --gpus 0000:00:16.0,0000:00:17.0,...; lspci lists them"):
+    with pytest.raises(InputError, match=r"say which are: --gpu-bus 0000:00:16.0,0000:00:17.0,...; lspci lists them"):
         read_server(text.encode(), "x.xml")
     found = read_server(text.encode(), "x.xml", ["00:16.0", "0000:00:17.0"], ["00000000:00:18.0"])
     assert [device.bus for device in found.gpus] == ["0000:00:16.0", "0000:00:17.0"]
@@ -243,7 +243,7 @@ def test_gpus_and_nics_of_bare_bus_ids_are_named_by_the_caller(tmp_path: Path) -
     with pytest.raises(InputError, match=r"no device has the bus id `00:99.0`"):
         read_server(text.encode(), "x.xml", ["00:99.0"])
     (tmp_path / "x.xml").write_text(text)
-    run = ffplan("import", "nccl", str(tmp_path / "x.xml"), "--gpus", "00:16.0,00:17.0", "--nics", "00:19.0")
+    run = ffplan("import", "nccl", str(tmp_path / "x.xml"), "--gpu-bus", "00:16.0,00:17.0", "--nic-bus", "00:19.0")
     assert run.code == 0
     data = yaml.safe_load(run.out)
     assert (len(data["accelerators"]), len(data["nics"])) == (2, 1)

@@ -294,7 +294,8 @@ ALL_TLS = ",".join(f"{name}={ROOT}/LICENSE" for name in ("ca", "cert", "key"))
         (("--vary", "fabric.switch=qm8700,connectx-6-200g"), "is a NIC; a switch is wanted here"),
         (("--vary", "nodes=1,2"), "a list is wanted"),
         (("--vary", "nodes[0].count=100,many"), "a whole number is wanted"),
-        (("--vary", "fabric.tiers=2..3#3"), "`tiers` is `2.5`; a whole number is wanted"),
+        (("--vary", "fabric.tiers=2.5..4.5"), "`tiers` is `2.5`; a whole number is wanted"),
+        (("--vary", "fabric.switch=1..3"), "`switch` is `1`; text is wanted"),
         (("--vary", "nodes.0.count=1,2", "--vary", "nodes[0].count=1,2"), "the path is varied twice"),
         (("--points", "/nowhere/p.csv"), "ffplan sweep: --points /nowhere/p.csv: cannot be written"),
         (("--vary", "nodes[7].count=1,2"), "the design has no place [7] there"),
@@ -335,6 +336,9 @@ def test_fractions_between_whole_counts() -> None:
     """101, 103.25, 105.5, 107.75, 110: the first and the last can be built."""
     found = swept("nodes[0].count=101..110#5", metrics=("accelerators",)).chunk(0)
     assert [reason == "" for reason in found.reason] == [True, False, False, False, True]
+    tiers = swept("fabric.tiers=1.5..3#4", metrics=("accelerators",)).chunk(0)  # 1.5, 2, 2.5 and 3
+    assert [reason == "" for reason in tiers.reason] == [False, False, False, True]
+    assert tiers.reason[0] == "`tiers` is `1.5`; a whole number is wanted"
 
 
 def test_numbers_of_a_section_that_the_design_has_not() -> None:
