@@ -52,6 +52,7 @@ SCHEMAS = (
     "audit",
     "diff",
     "as-built",
+    "slurm-topology",
     "reproduction",
     "init",
     "acceptance",

@@ -48,6 +48,7 @@ class SchemaName(StrEnum):
     AUDIT = "audit"
     DIFF = "diff"
     AS_BUILT = "as-built"
+    SLURM_TOPOLOGY = "slurm-topology"
     REPRODUCTION = "reproduction"
 
 
