@@ -202,7 +202,7 @@ def recommend(
     pue: PueOption = 1.25,
     best: BestOption = 5,
     folder: FolderOption = None,
-    serve: ServeOption = None,
+    _serve: ServeOption = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
@@ -220,9 +220,6 @@ def recommend(
     from ffplan.studies.recommend_target import Target
 
     parts, us = Catalog(catalog or ()), "ffplan recommend: "
-    if serve is not None:
-        words = "latency, batching and the KV cache of serving are not modelled; size for a training run"
-        raise UsageError(f"{us}--serve: {words}: --tokens and --days, or --sustained")
     book = part_of(parts, PriceBook, prices, f"{us}--prices")
     require_transformer(parts, model, "recommend")
     count, most_days, rate = _time(parts, model, tokens, days, sustained)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ffplan.base.errors import UsageError
 from ffplan.cli.options import complete_part
 
 MOST_DAYS = 3650.0
@@ -20,6 +21,17 @@ class Aim(StrEnum):
     TOKEN = "token"
     POWER = "power"
     ACCELERATORS = "accelerators"
+
+
+def _refuse_serving(tokens: str | None) -> None:
+    """Refuse tokens to serve.
+
+    Raises:
+        UsageError: where some are given.
+    """
+    if tokens is not None:
+        words = "latency, batching and the KV cache of serving are not modelled; size for a training run"
+        raise UsageError(f"ffplan recommend: --serve: {words}: --tokens and --days, or --sustained")
 
 
 AllowedOption = Annotated[
@@ -58,7 +70,13 @@ DaysOption = Annotated[
 ]
 ServeOption = Annotated[
     str | None,
-    typer.Option("--serve", metavar="TOKENS", hidden=True, help="Tokens to serve a day: refused, with the reason."),
+    typer.Option(
+        "--serve",
+        metavar="TOKENS",
+        hidden=True,
+        callback=_refuse_serving,
+        help="Tokens to serve a day: refused, with the reason.",
+    ),
 ]
 AimOption = Annotated[Aim, typer.Option("--aim", help="What is to be least.")]
 CapexOption = Annotated[
