@@ -73,9 +73,8 @@ ServeOption = Annotated[
     typer.Option(
         "--serve",
         metavar="TOKENS",
-        hidden=True,
         callback=_refuse_serving,
-        help="Tokens to serve a day: refused, with the reason.",
+        help="Tokens to serve a day: not modelled; refused with the reason.",
     ),
 ]
 AimOption = Annotated[Aim, typer.Option("--aim", help="What is to be least.")]
