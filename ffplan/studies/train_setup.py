@@ -17,7 +17,7 @@ from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
 from ffplan.studies.cluster import cluster_of
 from ffplan.studies.error_bands import CALIBRATED, ESTIMATED, SIBLING, UNNAMED, ErrorBand
 from ffplan.studies.job_layout import most_gpus
-from ffplan.studies.relatives import same_chip, with_relative
+from ffplan.studies.relatives import power_ratio, same_chip, with_relative
 from ffplan.studies.software import Software, software_of
 from ffplan.studies.train_assumptions import fsdp_assumption, training_assumptions
 from ffplan.training.constraints import WORDS, RefusedError
@@ -182,12 +182,17 @@ def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:
     )
 
 
-def _basis(part: Accelerator, precision: str, relative: str | None) -> str:
+def _basis(part: Accelerator, precision: str, relative: str | None, catalog: Catalog) -> str:
     """Return what the constants of an accelerator rest on, in words."""
     rates = part.training
     assert rates is not None
     if relative is not None:
         measured = ", scaled by the best measured GEMMs of both" if part.gemm else ""
+        other = catalog.entry(relative).part
+        if isinstance(other, Accelerator) and power_ratio(part, other, "16") is not None:
+            assert part.power is not None
+            assert other.power is not None
+            measured = f" of its chip, at {part.power.value:g} W where it has {other.power.value:g}"
         words = f"estimated: efficiencies of {relative}, the nearest calibrated relative{measured}, "
         return words + "at its own peak and bandwidth"
     basis, reached = f"{rates.set}: {part.sources[rates.matrix.source].title}", rates.reached(precision)
@@ -250,7 +255,7 @@ def train_report(
         stack=software.stack.id if software.stack else None,
         stack_named=asked.plan.stack is not None,
         attention_kernel=curve.kernel if curve is not None and asked.model.transformer is not None else None,
-        calibration=_basis(part, asked.plan.precision, relative),
+        calibration=_basis(part, asked.plan.precision, relative, catalog),
         estimated_from=relative,
         error_band=band.mean,
         error_within=band.within,
