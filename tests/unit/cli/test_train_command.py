@@ -253,7 +253,11 @@ def test_a_batch_is_needed_and_uncalibrated_accelerators_are_estimated(tmp_path:
     named = tmp_path / "plan.yaml"
     named.write_text("kind: training-plan\ntensor: 8\npipeline: 4\nbatch: 512\nstack: megatron-bridge-2025\n")
     told = valid(ffplan(f"{LLAMA} --gpus 128 --plan {named} --format json").out, "train")
-    assert (told["error_band"], told["stack"], told["attention_kernel"]) == (0.076, "megatron-bridge-2025", "cudnn-9.19")
+    assert (told["error_band"], told["stack"], told["attention_kernel"]) == (
+        0.076,
+        "megatron-bridge-2025",
+        "cudnn-9.19",
+    )
 
 
 def test_a_table_keeps_what_runs() -> None:
