@@ -61,12 +61,15 @@ class JointFit:
 
     def moved(self, part: Accelerator) -> JointFit:
         """Return the constants as they are on another accelerator of the set: GEMMs of one chip follow its power."""
-        if self.at is None or not same_chip(part, self.at):
-            return self
-        values = {
-            key: gemm_fraction(part, self.at, precision_of(key[1]), value) if key[1].startswith("matrix") else value
-            for key, value in self.values.items()
-        }
+        return self if self.at is None or not same_chip(part, self.at) else self.scaled(part, self.at)
+
+    def scaled(self, part: Accelerator, relative: Accelerator) -> JointFit:
+        """Return the constants, found on a relative, as an accelerator without its own takes them."""
+        values = dict(self.values)
+        for stack, name in self.values:
+            if name.startswith("matrix"):
+                precision = name.removeprefix("matrix").removeprefix("_") or "16"
+                values[stack, name] = gemm_fraction(part, relative, precision, values[stack, name])
         return JointFit(values, self.rows, part)
 
     def stack(self, name: str | None) -> StackRates:
@@ -76,11 +79,6 @@ class JointFit:
         built: dict[str, Any] = {item: DurationFigure.model_construct(value=own[item], source="fit") for item in own}
         built["memory"] = EfficiencyFigure.model_construct(value=memory, source="fit")
         return StackRates.model_construct(**{item: built.get(item) for item in StackRates.model_fields})
-
-
-def precision_of(name: str) -> str:
-    """Return the precision of the GEMMs that a constant is of: 16 for both kinds of 16 bits."""
-    return name.removeprefix("matrix").removeprefix("_") or "16"
 
 
 def stack_name(replay: TrainingReplay) -> str:
@@ -147,7 +145,7 @@ def joint_fit(replays: Sequence[TrainingReplay]) -> JointFit:
         [1].
     """
     least_squares, sizes, names = solver(), rows_of_sources(replays), _names(replays)
-    at = replays[0].accelerator
+    part = replays[0].accelerator
     low, high = (np.log([BOUNDS[name][at] for _, name in names]) for at in range(2))
     first = np.clip(np.log([_given(replays, *key) or BOUNDS[key[1]][2] for key in names]), low + 1e-6, high - 1e-6)
     common = names.index(("", "memory"))
@@ -155,11 +153,11 @@ def joint_fit(replays: Sequence[TrainingReplay]) -> JointFit:
     stacks = [at for at, (stack, name) in enumerate(names) if stack and name == "memory"]
 
     def residuals(logs: Floats) -> Floats:
-        found = JointFit(dict(zip(names, np.exp(logs).tolist(), strict=True)), 0, at)
+        found = JointFit(dict(zip(names, np.exp(logs).tolist(), strict=True)), 0, part)
         rows = [np.log(_ratios(replay, found)) * sizes[replay.file.id] ** WEIGHT for replay in replays]
         drawn = (logs[stacks] - logs[common]) * NOISE / SPREAD
         near = [(logs[at] - logs[names.index(("", "matrix"))] - np.log(FP8)) * NOISE / FP8_SPREAD for at in eight]
         return np.concatenate([*rows, drawn, near])
 
     result = least_squares(residuals, first, bounds=(low, high), loss="soft_l1", f_scale=SOFT, xtol=1e-6, ftol=1e-7)
-    return JointFit(dict(zip(names, np.exp(result.x).tolist(), strict=True)), sum(sizes.values()), at)
+    return JointFit(dict(zip(names, np.exp(result.x).tolist(), strict=True)), sum(sizes.values()), part)

@@ -9,10 +9,10 @@ import numpy as np
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
 from ffplan.calibration.fit import errors
-from ffplan.calibration.joint import FP8, JointFit, joint_errors, joint_fit, precision_of, stack_name
+from ffplan.calibration.joint import FP8, JointFit, joint_errors, joint_fit, stack_name
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.training import LeaveOneOutReport, LeftOut, LeftOutKind
-from ffplan.studies.relatives import gemm_fraction, unlike
+from ffplan.studies.relatives import unlike
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -79,7 +79,7 @@ def leave_one_out(
         near = others or _relatives(mine[0].accelerator, apart)
         made = _given(mine, joint_fit(near)) if near else None
         if made is not None and not others:
-            made = _on(mine[0].accelerator, near[0].accelerator, made)
+            made = made.scaled(mine[0].accelerator, near[0].accelerator)
         if made is not None:
             kinds.add(mine, made)
         found.append(_left(name, group, mine, made))
@@ -122,15 +122,6 @@ def _given(mine: Sequence[TrainingReplay], made: JointFit) -> JointFit:
         if name.removeprefix("matrix_") in kinds:
             values.setdefault(("", name), ratio * values["", "matrix"])
     return JointFit(values, made.rows, made.at)
-
-
-def _on(part: Accelerator, relative: Accelerator, made: JointFit) -> JointFit:
-    """Return a fit on a relative as an accelerator without constants takes it: by the best measured GEMMs of both."""
-    values = dict(made.values)
-    for key, value in made.values.items():
-        if key[1].startswith("matrix"):
-            values[key] = gemm_fraction(part, relative, precision_of(key[1]), value)
-    return JointFit(values, made.rows, part)
 
 
 def _left(name: str, group: str, mine: list[TrainingReplay], made: JointFit | None) -> LeftOut:

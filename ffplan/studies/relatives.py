@@ -15,8 +15,11 @@ SIXTEEN = ("bf16", "fp16")
 """Precisions of 16 bits, the first that a part has counts."""
 
 
-def _peak(part: Accelerator) -> float | None:
-    return next((part.peak[name].value for name in SIXTEEN if name in part.peak), None)
+def _peak(part: Accelerator, precision: str = "16") -> float | None:
+    """Return the dense peak at a precision, 16 for both kinds of 16 bits [TFLOP/s]; None where it has none."""
+    names = SIXTEEN if precision == "16" else (precision,)
+    known = {str(name): rate.value for name, rate in part.peak.items()}
+    return next((known[name] for name in names if name in known), None)
 
 
 def distance(one: Accelerator, two: Accelerator) -> float:
@@ -94,15 +97,10 @@ def power_ratio(part: Accelerator, relative: Accelerator, precision: str) -> flo
     """
     if not same_chip(part, relative) or part.power is None or relative.power is None:
         return None
-    peaks = [_peak(item) if precision == "16" else _rate(item, precision) for item in (part, relative)]
-    if peaks[0] is None or peaks[1] is None:
+    own, other = _peak(part, precision), _peak(relative, precision)
+    if own is None or other is None:
         return None
-    return part.power.value / relative.power.value * peaks[1] / peaks[0]
-
-
-def _rate(part: Accelerator, precision: str) -> float | None:
-    rate = part.peak.get(precision)  # type: ignore[call-overload]
-    return None if rate is None else float(rate.value)
+    return part.power.value / relative.power.value * other / own
 
 
 def gemm_fraction(part: Accelerator, relative: Accelerator, precision: str, fraction: float) -> float:

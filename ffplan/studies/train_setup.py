@@ -182,18 +182,15 @@ def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:
     )
 
 
-def _basis(part: Accelerator, precision: str, relative: str | None, catalog: Catalog) -> str:
-    """Return what the constants of an accelerator rest on, in words."""
+def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
+    """Return what the constants of an accelerator rest on, in words: its own runs, or those of a relative."""
     rates = part.training
     assert rates is not None
-    if relative is not None:
+    if near is not None:
         measured = ", scaled by the best measured GEMMs of both" if part.gemm else ""
-        other = catalog.entry(relative).part
-        if isinstance(other, Accelerator) and power_ratio(part, other, "16") is not None:
-            assert part.power is not None
-            assert other.power is not None
-            measured = f" of its chip, at {part.power.value:g} W where it has {other.power.value:g}"
-        words = f"estimated: efficiencies of {relative}, the nearest calibrated relative{measured}, "
+        if part.power and near.power and power_ratio(part, near, "16") is not None:
+            measured = f" of its chip, at {part.power.value:g} W where it has {near.power.value:g}"
+        words = f"estimated: efficiencies of {near.id}, the nearest calibrated relative{measured}, "
         return words + "at its own peak and bandwidth"
     basis, reached = f"{rates.set}: {part.sources[rates.matrix.source].title}", rates.reached(precision)
     if reached is not None and reached.source != rates.matrix.source:
@@ -201,12 +198,11 @@ def _basis(part: Accelerator, precision: str, relative: str | None, catalog: Cat
     return basis
 
 
-def _band(own: Accelerator, relative: str | None, catalog: Catalog, *, measured: bool) -> ErrorBand:
+def _band(own: Accelerator, near: Accelerator | None, *, measured: bool) -> ErrorBand:
     """Return the error of times on an accelerator: calibrated, or with the efficiencies of a relative."""
-    if relative is None:
+    if near is None:
         return CALIBRATED if measured else UNNAMED
-    other = catalog.entry(relative).part
-    return SIBLING if isinstance(other, Accelerator) and same_chip(own, other) else ESTIMATED
+    return SIBLING if same_chip(own, near) else ESTIMATED
 
 
 def train_report(
@@ -239,7 +235,9 @@ def train_report(
     assert own is not None
     relative = with_relative(own, catalog)[1]
     software = software_for(design, catalog, part, asked.plan)
-    band = _band(own, relative, catalog, measured=software.measured_on(part))
+    near = catalog.entry(relative).part if relative is not None else None
+    assert near is None or isinstance(near, Accelerator)
+    band = _band(own, near, measured=software.measured_on(part))
     curve = software.rates(part, asked.plan).curve if asked.plan.attention != "unfused" else None
     refused = sorted(counts[2].items(), key=lambda item: -item[1])
     return TrainReport(
@@ -255,7 +253,7 @@ def train_report(
         stack=software.stack.id if software.stack else None,
         stack_named=asked.plan.stack is not None,
         attention_kernel=curve.kernel if curve is not None and asked.model.transformer is not None else None,
-        calibration=_basis(part, asked.plan.precision, relative, catalog),
+        calibration=_basis(part, asked.plan.precision, near),
         estimated_from=relative,
         error_band=band.mean,
         error_within=band.within,
