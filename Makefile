@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: bands demo test lint types check bench coverage mutate fuzz compat docs site generated schema integration wheel lock clean
+.PHONY: bands demo test lint types check bench coverage mutate fuzz compat docs site generated schema integration netbox wheel lock clean
 
 demo: $(READY)  ## Set up, and compare Fire-Flyer 2 with a DGX A100 cluster
 	$(BIN)/ffplan compare designs/fire-flyer-2.yaml designs/dgx-a100-10k.yaml --baseline dgx-a100-10k \
@@ -30,7 +30,10 @@ types: $(READY)  ## Types
 check: lint types test  ## Everything a commit must pass
 
 integration: $(READY)  ## Tests against real programs; nothing may skip
-	FFPLAN_NO_SKIP=1 $(BIN)/python -m pytest -m "integration and not wheel"
+	FFPLAN_NO_SKIP=1 $(BIN)/python -m pytest -m "integration and not wheel and not netbox"
+
+netbox: $(READY)  ## NetBox judges what is exported for it; FFPLAN_NETBOX names its program
+	FFPLAN_NO_SKIP=1 $(BIN)/python -m pytest -m netbox
 
 wheel: $(READY)  ## Build the wheel and use it from a fresh environment
 	FFPLAN_NO_SKIP=1 $(BIN)/python -m pytest -m wheel

@@ -18,7 +18,7 @@ from tests.support import ffplan, vary_design
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.netbox]
 NETBOX = os.environ.get("FFPLAN_NETBOX", "")
 SCRIPT = """
 import csv, json
