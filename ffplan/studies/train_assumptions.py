@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.training.group_collectives import overlap_cost
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -11,7 +13,6 @@ if TYPE_CHECKING:
     from ffplan.collectives.timing import CollectiveQuery
     from ffplan.design.training import PlanFields
     from ffplan.results.training import TrainRow
-    from ffplan.training.accelerator_rates import AcceleratorRates
     from ffplan.training.conv_step import ConvRun
     from ffplan.training.microbatch import TrainRun
 
@@ -64,10 +65,10 @@ def collective_assumptions(query: CollectiveQuery, job: RankLayout) -> tuple[str
     return tuple(found)
 
 
-def _cost(speeds: AcceleratorRates) -> str:
+def _cost(share: float) -> str:
     """Return the cost of overlap, in words."""
-    if speeds.overlap:
-        return f"Hidden NCCL collectives slow computing by {speeds.overlap * 100:.0f} % of their own time."
+    if share:
+        return f"Hidden NCCL collectives slow computing by {share * 100:.0f} % of their own time."
     return "Overlap does not slow computing."
 
 
@@ -120,7 +121,7 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
     within = "" if reducer.method == "nccl" else " where groups fill nodes, by NCCL elsewhere"
     by = "" if plan.zero == 3 else f" by {reducer.id}{within}"
     found = [
-        f"Overlapped with computing: {hidden}." + (f" {_cost(run.speeds)}" if plan.overlap else ""),
+        f"Overlapped with computing: {hidden}." + (f" {_cost(run.hiding)}" if plan.overlap else ""),
         "FLOPs count attention in full, without the halving of a causal mask, and the output layer.",
         _attention(run, plan),
         f"Gradients are kept at {plan.kept_bytes} bytes and reduced at {plan.reduced_bytes}{by}; the optimizer is Adam "
@@ -177,7 +178,7 @@ def conv_assumptions(run: ConvRun, plan: PlanFields, *, given: bool) -> tuple[st
         f"Gradients are reduced at {plan.reduced_bytes} bytes by {run.system.reducer.id} "
         f"{'during' if hidden else 'after'} the backward pass, in buckets of whole layers of {plan.bucket_mib:g} MiB "
         "or more.",
-        *((_cost(run.speeds),) if hidden else ()),
+        *((_cost(overlap_cost(run.system, run.speeds.overlap)),) if hidden else ()),
         "The optimizer is SGD with momentum at 32 bits; ReLUs, norms, additions and poolings run unfused.",
         "Convolutions reach the GEMM rate fitted on transformers; the host's launches are left out.",
         "No stragglers, no failures, no input stalls.",

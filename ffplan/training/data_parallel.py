@@ -57,7 +57,7 @@ def _reduced(run: TrainRun, each: MicroBatch, count: Number, extra: Number) -> E
     again = np.where(zero == 2, m, 1.0)  # ZeRO 2 keeps no gradients but its own: it reduces every time
     once, across = found.scatter, found.across
     gather: Number = np.where(zero > 0, found.gather, 0.0)
-    share = run.speeds.overlap
+    share = run.hiding
     if "gradients" in p.overlap:
         reducing = hidden_fraction(run.system, placement_of(run, p.reducing, stride), share)
         once, across = overlap.exposed(once, back, pieces, reducing), overlap.exposed(across, back, pieces, share)

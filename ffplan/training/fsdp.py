@@ -145,7 +145,7 @@ def fsdp_exposed(run: TrainRun, each: MicroBatch, count: Number, extra: Number) 
     if run.shape.experts is not None:
         unit = unit.plus(unit_collectives(run, layers * parts.experts, p.expert_data, stride * p.expert))
     root, v, m = unit_collectives(run, extra, p.reducing, stride), p.chunks, p.micro_batches
-    ahead, behind, share = count * each.ahead / v, count * each.behind / v, run.speeds.overlap
+    ahead, behind, share = count * each.ahead / v, count * each.behind / v, run.hiding
     hide_gathers, hide_gradients = "parameters" in p.overlap, "gradients" in p.overlap
     gathers = units * unit.gather
     forward = root.gather + v * gathers

@@ -147,7 +147,7 @@ def around_attention(shape: ModelShape, tensor: Number) -> tuple[tuple[Number, N
     Source:
         [1]; DeepSeek-V2, arXiv 2405.04434, section 2.1: the narrow matrices are not split.
     """
-    width, hidden, latent = attention_widths(shape), shape.hidden, shape.latent
+    width, hidden, latent = attention_widths(shape, tensor), shape.hidden, shape.latent
     out = (hidden, attention_out(shape) / tensor)
     if latent is None:
         return ((width.query + width.key + width.value) / tensor, hidden), out

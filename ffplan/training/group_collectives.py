@@ -114,6 +114,19 @@ def hidden_fraction(system: Cluster, placement: GroupPlacement, share: float) ->
     return np.where(on_host, 0.0, share)
 
 
+def overlap_cost(system: Cluster, share: float) -> float:
+    """Return the fraction of a hidden collective's time by which computing slows down [1].
+
+    None where no fabric joins the accelerators of a node: channels that wait for PCIe occupy few multiprocessors, and
+    GPT-2 under FSDP on Fire-Flyer 2 shows none (An et al., arXiv 2408.14158, Fig. 9).
+
+    Args:
+        system: the machine.
+        share: the fraction where a fabric joins them [1].
+    """
+    return share if system.host.joined else 0.0
+
+
 def contention(gpus: Number, nics: Number, per_node: Number, nodes: Number) -> Number:
     """Return how many groups share a NIC if each is counted with at least one.
 

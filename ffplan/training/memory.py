@@ -17,7 +17,13 @@ from ffplan.base.record import record
 from ffplan.training.axes import RECOMPUTE
 from ffplan.training.layer import expert_rows
 from ffplan.training.memory_traffic import DROPPED
-from ffplan.training.model_flops import attention_widths, feed_forward_weights, layer_weights, narrow_weights
+from ffplan.training.model_flops import (
+    attention_widths,
+    copied_weights,
+    feed_forward_weights,
+    layer_weights,
+    narrow_weights,
+)
 from ffplan.training.model_shape import attention_out, moe_fraction, shared_width
 from ffplan.training.parallel_plan import layers_of, units_of
 from ffplan.training.recompute import fraction_again
@@ -64,18 +70,19 @@ def rank_parameters(shape: ModelShape, plans: ParallelPlans, share: Number) -> R
         Parameters [1] before ZeRO.
 
     Equation:
-        layer / t without routed experts, but routers and the narrow matrices of latent attention whole; experts
-        E x 3 h f_e / (e t_e); V h / t
+        layer / t without routed experts, but routers and the narrow matrices of latent attention whole, and one head of
+        keys and values where t exceeds their heads; experts E x 3 h f_e / (e t_e); V h / t
 
     Source:
         Megatron-LM's mapping; norms and biases are counted as split, which they are not: they are small.
     """
-    common, whole = layer_weights(shape), narrow_weights(shape)
+    common, whole = layer_weights(shape) + copied_weights(shape, plans.tensor), narrow_weights(shape)
     routed: Number = 0.0
     if shape.experts is not None:
         each = shape.experts.routed * feed_forward_weights(shape, shape.experts.ffn)
         routed = share * each / (plans.expert * plans.expert_tensor)
-        common = (1 - share) * common + share * (layer_weights(shape, dense=False) - each)
+        mixed = layer_weights(shape, dense=False) + copied_weights(shape, plans.tensor)
+        common = (1 - share) * common + share * (mixed - each)
         whole = whole + share * shape.hidden * shape.experts.routed
     return RankParameters(
         (common - whole) / plans.tensor + whole, routed, shape.vocabulary * shape.hidden / plans.tensor
@@ -125,7 +132,7 @@ def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0.
     Source:
         [1]: 34 + 5 a s / h for a plain layer with f = 4 h.
     """
-    width, hidden = attention_widths(shape), shape.hidden
+    width, hidden = attention_widths(shape, plans.tensor), shape.hidden
     tokens = plans.tokens(shape.sequence)
     between = plans.between
     wide = 3 if shape.gated else 2
@@ -184,7 +191,7 @@ def policy_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0
         that experts were sent, and their results, are kept by keep-products; by every second GEMM the results with a
         gate, without one the tokens sent. It keeps unfused scores too.
     """
-    width, tokens = attention_widths(shape), plans.tokens(shape.sequence)
+    width, tokens = attention_widths(shape, plans.tensor), plans.tokens(shape.sequence)
     between, t = shape.hidden / plans.between, plans.tensor
     inner = shape.ffn / t
     if shape.experts is not None:

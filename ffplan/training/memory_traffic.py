@@ -95,7 +95,7 @@ def eager_bytes(shape: ModelShape, inner: Number, plans: ParallelPlans, *, back:
     Source:
         [3]. Layer norms are one kernel, and models with biases have two dropouts.
     """
-    w, width, out = plans.width, attention_widths(shape), attention_out(shape)
+    w, width, out = plans.width, attention_widths(shape, plans.tensor), attention_out(shape)
     casts = 2 * (w + SINGLE) if w < SINGLE else 0.0
     around = width.query + width.key
     summed: Number = 0.0
@@ -135,7 +135,7 @@ def moved_bytes(shape: ModelShape, inner: Number, plans: ParallelPlans, *, back:
         and activations write FP8 themselves, twice, in place of 16 bits; what attention and residual additions make is
         cast by a kernel of its own.
     """
-    width, out = attention_widths(shape), attention_out(shape)
+    width, out = attention_widths(shape, plans.tensor), attention_out(shape)
     between, around = plans.between, width.query + width.key
     if plans.eager:
         found = eager_bytes(shape, inner, plans, back=back)

@@ -12,7 +12,7 @@ from ffplan.collectives.expert_dispatch import expected_hits
 from ffplan.training import layer, overlap
 from ffplan.training.accelerator_rates import AcceleratorRates
 from ffplan.training.axes import ParallelPlans
-from ffplan.training.group_collectives import Cluster, GroupPlacement, group_time, place_group
+from ffplan.training.group_collectives import Cluster, GroupPlacement, group_time, overlap_cost, place_group
 from ffplan.training.layer import LayerTimes
 from ffplan.training.memory_traffic import score_bytes
 from ffplan.training.model_flops import attention_widths
@@ -33,6 +33,11 @@ class TrainRun:
     plans: ParallelPlans
     speeds: AcceleratorRates
     system: Cluster
+
+    @property
+    def hiding(self) -> float:
+        """Fraction of a hidden collective's time by which computing slows down [1]."""
+        return overlap_cost(self.system, self.speeds.overlap)
 
 
 def placement_of(run: TrainRun, size: Number, inside: Number) -> GroupPlacement:
@@ -120,13 +125,18 @@ def _again(shape: ModelShape, plans: ParallelPlans, forward: LayerTimes) -> Laye
 
 
 def _tensor(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
-    """Return the exposed time of tensor parallelism's collectives in a layer [s]."""
+    """Return the exposed time of tensor parallelism's collectives in a layer [s].
+
+    Products at FP8 gather operands that are cast already, one byte a number (Transformer Engine and torchao, recalled);
+    sums of parts stay at 16 bits.
+    """
     p, system = run.plans, run.system
     placement = placement_of(run, p.tensor, strides(p)["tensor"])
     size = p.width * p.tokens(run.shape.sequence) * run.shape.hidden
     out, down = (fraction_again(run.shape, p, name) for name in ("out", "down"))
     reduce = group_time(system, "allreduce", placement, size)
-    gather = group_time(system, "all-gather", placement, size)
+    cast = 1.0 / p.width if p.precision == "fp8" else 1.0
+    gather = group_time(system, "all-gather", placement, cast * size)
     scatter = group_time(system, "reduce-scatter", placement, size)
     split = p.sequence_parallel * 1.0
     # two forward, two backward, those of GEMMs that run again; inputs are gathered anew for the backward pass, once for
@@ -135,12 +145,12 @@ def _tensor(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
     whole: Number = (1 - split) * pairs * reduce + split * (6 * gather + pairs * scatter)
     if "tensor" not in p.overlap:
         return whole
-    return overlap.exposed(whole, 3 * forward.products + forward.products_again, p.tensor, run.speeds.overlap)
+    return overlap.exposed(whole, 3 * forward.products + forward.products_again, p.tensor, run.hiding)
 
 
 def _context(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
     """Return the exposed time of passing keys and values around in a layer [s], or of exchanging heads."""
-    p, width = run.plans, attention_widths(run.shape)
+    p, width = run.plans, attention_widths(run.shape, run.plans.tensor)
     placement = placement_of(run, p.context, strides(p)["context"])
     if p.by_heads:  # queries, keys and values there, the result back; their gradients the other way
         token = p.width * p.tokens(run.shape.sequence) / p.tensor
@@ -150,7 +160,7 @@ def _context(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
         return (2 + fraction_again(run.shape, p, "attention")) * once
     keys = p.width * p.micro * run.shape.sequence * (width.key + width.value) / p.tensor
     gather = group_time(run.system, "all-gather", placement, keys)
-    share = run.speeds.overlap
+    share = run.hiding
     ahead = overlap.exposed(gather, forward.attention, p.context, share)
     again = fraction_again(run.shape, p, "attention")
     return (1 + again) * ahead + overlap.exposed(2 * gather, forward.attention_back, p.context, share)
@@ -186,7 +196,7 @@ def _experts(run: TrainRun, forward: LayerTimes, back: LayerTimes) -> Number:
     both: Number = pace_fraction(shape, p) * (4 + 2 * full) * (there + 0.5 * joined)
     if "experts" not in p.overlap:
         return both
-    return overlap.exposed(both, pass_time(forward) + pass_time(back), 4, run.speeds.overlap)
+    return overlap.exposed(both, pass_time(forward) + pass_time(back), 4, run.hiding)
 
 
 def network_copies(run: TrainRun, nodes: Number) -> Number:

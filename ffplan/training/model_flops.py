@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import Number
+from ffplan.base.array_math import Number, maximum
 from ffplan.base.record import record
 from ffplan.training.model_shape import moe_layers, shared_width
 
@@ -32,13 +32,28 @@ class AttentionWidths:
     """All heads of the values that a query's head meets; the attention's output."""
 
 
-def attention_widths(shape: ModelShape) -> AttentionWidths:
-    """Return the widths of queries, keys and values."""
+def attention_widths(shape: ModelShape, tensor: Number = 1.0) -> AttentionWidths:
+    """Return the widths of queries, keys and values.
+
+    Args:
+        shape: the model.
+        tensor: TP size t [1].
+
+    Returns:
+        Widths over all ranks [1].
+
+    Equation:
+        heads x d, and n d for keys and values, n the larger of their heads and t
+
+    Source:
+        A rank has a head of keys and values at least: where there are fewer heads than ranks, ranks hold copies, as
+        NeuronX Distributed's replicated keys and values do (recalled).
+    """
     if shape.latent is not None:
         query = shape.heads * (shape.latent.rope_dim + shape.latent.nope_dim)
         return AttentionWidths(query, query, shape.heads * shape.latent.value_dim)
     assert shape.head_dim is not None
-    narrow = shape.kv_heads * shape.head_dim
+    narrow = maximum(shape.kv_heads, tensor) * shape.head_dim
     return AttentionWidths(shape.heads * shape.head_dim, narrow, narrow)
 
 
@@ -66,6 +81,26 @@ def attention_weights(shape: ModelShape) -> Number:
     narrow = hidden * (latent.key_value_rank + latent.rope_dim)
     wide = latent.key_value_rank * shape.heads * (latent.nope_dim + latent.value_dim)
     return queries + narrow + wide + width.value * hidden
+
+
+def copied_weights(shape: ModelShape, tensor: Number) -> Number:
+    """Return the weights of copied heads of keys and values in one layer, over all ranks.
+
+    Args:
+        shape: the model.
+        tensor: TP size t [1].
+
+    Returns:
+        Weights [1] beyond those of the model; 0 where t does not exceed the heads of keys and values.
+
+    Equation:
+        2 h d max(0, t - heads of keys and values)
+
+    Source:
+        As for `attention_widths`.
+    """
+    own, held = attention_widths(shape), attention_widths(shape, tensor)
+    return shape.hidden * (held.key - own.key + held.value - own.value)
 
 
 def narrow_weights(shape: ModelShape) -> Number:

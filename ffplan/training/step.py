@@ -79,7 +79,7 @@ def _point_to_point(run: TrainRun, send: Number) -> tuple[Number, Number]:
     their time.
     """
     p = run.plans
-    cost = run.speeds.overlap if "pipeline" in p.overlap else 1.0
+    cost = run.hiding if "pipeline" in p.overlap else 1.0
     at_end = (2.0 * p.chunks - 1.0) * cost * send
     return at_end, np.where(np.asarray(p.pipeline) > 2, 2.0 * p.chunks * cost * send, at_end)
 

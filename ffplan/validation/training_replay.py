@@ -227,6 +227,9 @@ def _checked(bench: CaseParts, shape: ModelShape, plans: ParallelPlans, path: Pa
     found = {name: at for name, at in violations(shape, plans, None).items() if name not in BELIEVED}
     alone = (np.asarray(plans.chunks) > 1) & (np.asarray(plans.pipeline) == 1)
     found["chunks"] = alone | (plans.pipeline * plans.chunks > shape.layers + COUNTED)
+    found["batch"] = plans.micro_batches < 1  # the last of them may be smaller
+    copied = (shape.heads % plans.tensor == 0) & (plans.tensor % shape.kv_heads == 0) & (not plans.by_heads)
+    found["heads"] = found["heads"] & ~np.asarray(copied)  # ranks may hold copies of keys and values
     code = np.broadcast_to(reason_codes(found), (count,))
     if not code.any():
         return

@@ -41,7 +41,7 @@ def test_deepseek_v3_on_2048_h800(tmp_path: Path) -> None:
     assert row["mfu"] == pytest.approx(row["mfu_16_bit"] / 2, rel=0.01)
     job = "--model deepseek-v3 --gpus 2048 --batch 15360 --sequence 4096"
     best = first_row(design, f"{job} --preset deepseek --search")
-    assert 0.94 < best["step_s"] / 19.926 < 1.0  # a search with the run's software finds one about as fast as the run
+    assert 0.93 < best["step_s"] / 19.926 < 1.0  # a search with the run's software finds one about as fast as the run
     usual = first_row(design, f"{job} --precision fp8 --search")
     assert 1.15 < usual["step_s"] / 19.926 < 1.25  # usual software sends tokens at 16 bits, and fills up rows for FP8
 

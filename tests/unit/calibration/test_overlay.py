@@ -59,7 +59,7 @@ def test_sources_of_what_was_kept() -> None:
     assert (own.memory.source, own.units.source) == ("calibration-start", "chapter")
     assert other.units.source == "calibration-start"
     assert own.overlap is not None
-    assert str(own.overlap.note).endswith("range 1 % to 37 %")
+    assert str(own.overlap.note).endswith("range 37 % to 65 %")
     assert "range" not in str(own.memory.note)
     assert part(overlaid()).sources["calibration"].title == "ours"
 

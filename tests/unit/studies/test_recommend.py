@@ -140,13 +140,13 @@ def test_every_way_to_build_it() -> None:
 
 
 def test_what_a_limit_costs() -> None:
-    """A power limit just below the best design's rules it out; a tenth more brings it back. Five nodes: 29.8 days."""
+    """A power limit just below the best's rules it out; a tenth more brings it back. Five nodes: 28 days, four: 35."""
     catalog = Catalog()
-    free = recommend(target(days=28.5), catalog, quiet)
+    free = recommend(target(days=33), catalog, quiet)
     best = free.meet[0]
-    tight = recommend(target(days=28.5, watts=best.built.watts * 0.99), catalog, quiet)
+    tight = recommend(target(days=33, watts=best.built.watts * 0.99), catalog, quiet)
     assert best.built.watts not in [item.built.watts for item in tight.meet]
-    assert set(broken(best, target(days=28.5, watts=best.built.watts * 0.99))) == {"power"}
+    assert set(broken(best, target(days=33, watts=best.built.watts * 0.99))) == {"power"}
     looser = {item.limit.name: item.best for item in tight.looser}
     assert set(looser) == {"days", "power"}
     assert looser["power"] is not None
@@ -233,7 +233,7 @@ def test_a_sustained_rate_is_kept_up() -> None:
     found = json.loads(run.out)
     assert found["sustained_pflops"] == pytest.approx(20.0)
     assert all(item["sustained_pflops"] >= 20.0 for item in found["designs"])
-    assert found["designs"][0]["sustained_pflops"] < 23.0
+    assert found["designs"][0]["sustained_pflops"] < 24.0  # five nodes; four keep up 19
 
 
 def test_parts_to_choose_from() -> None:
@@ -246,17 +246,17 @@ def test_parts_to_choose_from() -> None:
 
 
 def test_round_sizes_below_one_that_divides_badly() -> None:
-    """Days of DeepSeek-V3 on B200 by size: 75 are held by 160 nodes, and not by 187 and 212 between."""
-    wanted = target(model="deepseek-v3", tokens=15e12, days=75.0, allowed=("b200",))
+    """Days of DeepSeek-V3 on B200 by size: 85 are held by 192 nodes, and not by 200 and 212 between."""
+    wanted = target(model="deepseek-v3", tokens=15e12, days=85.0, allowed=("b200",))
     search = ClusterSearch(wanted, Catalog(), "b200", quiet)
     large = search.tried(IDEAS[0], 216)
     assert large is not None
     smaller = search.rounder(large)
     assert smaller is not None
-    assert (smaller.nodes, smaller.days <= 75) == (160, True)
-    between = search.tried(IDEAS[0], 187)
+    assert (smaller.nodes, smaller.days <= 85) == (192, True)
+    between = search.tried(IDEAS[0], 212)
     assert between is not None
-    assert between.days > 75
+    assert between.days > 85
 
 
 def test_a_speed_without_runs_is_said_to_be_estimated() -> None:

@@ -13,6 +13,7 @@ from ffplan.training.model_flops import (
     attention_widths,
     convolution_flops,
     convolution_parameters,
+    copied_weights,
     feed_forward_weights,
     layer_matrix_weights,
     layer_weights,
@@ -32,6 +33,14 @@ def transformer(name: str) -> ModelShape:
     found = model(name).transformer
     assert found is not None
     return shape_of(found)
+
+
+def test_a_rank_holds_a_head_of_keys_and_values_at_least() -> None:
+    """Llama 3 70B: 8 heads of 128 for keys and values; 32 ranks hold 32 of them, 2 x 8192 x 128 x 24 weights more."""
+    shape = transformer("llama3-70b")
+    assert [attention_widths(shape, t).key for t in (1, 8, 32)] == [1024, 1024, 4096]
+    assert [copied_weights(shape, t) for t in (1, 8, 32)] == [0, 0, 2 * 8192 * 128 * 24]
+    assert copied_weights(transformer("deepseek-v3"), 32) == 0
 
 
 NAMES = Catalog().ids_of("model")

@@ -80,7 +80,7 @@ def test_overlap_leaves_a_piece_or_the_rest() -> None:
 
 
 def test_hidden_collectives_cost_computing_but_where_the_host_reduces() -> None:
-    """A fifth of what NCCL hides; HFReduce adds on the host."""
+    """A fifth of what NCCL hides where a fabric joins the accelerators of a node; HFReduce adds on the host."""
     item = run("llama-13b", "fire-flyer-2-node", "hfreduce", overlap=frozenset({"gradients"}), tensor=1.0, data=16.0)
     slower = replace(item, speeds=replace(item.speeds, overlap=0.2))
     assert seconds(slower) == pytest.approx(seconds(item))
@@ -88,10 +88,12 @@ def test_hidden_collectives_cost_computing_but_where_the_host_reduces() -> None:
     pairs = replace(slower, plans=replace(slower.plans, tensor=2.0, data=8.0, expert_tensor=2.0))  # groups fill no node
     on_nccl = replace(pairs, system=ncclled.system)
     assert float(step_parts(pairs)["gradients"]) == pytest.approx(float(step_parts(on_nccl)["gradients"]))
-    hidden = replace(ncclled, plans=replace(item.plans, overlap=frozenset()))
-    alone, beside = (float(step_parts(one)["gradients"]) for one in (hidden, ncclled))
-    found = float(step_parts(replace(ncclled, speeds=slower.speeds))["gradients"])
-    assert found == pytest.approx(beside + 0.2 * (alone - beside))
+    for server, cost in (("fire-flyer-2-node", 0.0), ("dgx-a100-320gb", 0.2)):
+        placed = replace(item, system=system(server))
+        hidden = replace(placed, plans=replace(item.plans, overlap=frozenset()))
+        alone, beside = (float(step_parts(one)["gradients"]) for one in (hidden, placed))
+        found = float(step_parts(replace(placed, speeds=slower.speeds))["gradients"])
+        assert found == pytest.approx(beside + cost * (alone - beside))
 
 
 def test_a_host_that_launches_slowly() -> None:
@@ -322,6 +324,18 @@ def test_recompute_costs_what_it_repeats() -> None:
     none, some, full = (step_parts(run(recompute=way))["recompute"] for way in (0.0, 1.0, 2.0))
     assert float(none) == 0
     assert 0 < float(some) < float(full)
+
+
+def test_tensor_parallelism_at_fp8_gathers_one_byte_a_number_and_reduces_two() -> None:
+    """Six gathers and four scatters of a layer: at FP8 the gathers are of operands that are cast already."""
+    item: dict[str, Any] = {"tensor": 8.0, "expert_tensor": 8.0, "pipeline": 1.0, "data": 8.0, "overlap": frozenset()}
+    half, cast = (run(precision=name, sequence_parallel=1, **item) for name in ("bf16", "fp8"))
+    placement = placement_of(half, 8.0, 1)
+    size = 2.0 * half.shape.sequence * half.shape.hidden
+    whole, byte = (group_time(half.system, "all-gather", placement, part) for part in (size, size / 2))
+    scatters = 4 * group_time(half.system, "reduce-scatter", placement, size)
+    assert float(micro_batch(half).exposed["tensor"]) == pytest.approx(float(6 * whole + scatters))
+    assert float(micro_batch(cast).exposed["tensor"]) == pytest.approx(float(6 * byte + scatters))
 
 
 def test_zero_gathers_and_reduces() -> None:

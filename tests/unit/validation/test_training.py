@@ -41,6 +41,12 @@ tables:
 """
 
 
+SHAPE_OF = """\
+    shape:
+      {{layers: 24, hidden: 2304, heads: 24, kv_heads: {heads}, ffn: 9216, vocabulary: 51200, sequence: 2048}}
+"""
+
+
 def prepared(text: str = RUNS) -> TrainingReplay:
     """Return the first table of a file, made ready."""
     source = document(text)
@@ -117,11 +123,28 @@ def test_rows_say_what_they_are() -> None:
         assert rows_of(RUNS.replace("  - id: gpt", f"  - id: gpt\n    {field}: true"))[0].kind == kind
 
 
+def test_the_last_of_the_micro_batches_of_a_run_may_be_smaller() -> None:
+    """64 sequences on two ranks in micro-batches of 3 and of 4: ten and two thirds in place of eight."""
+    three, four = (rows_of(RUNS.replace("[8, 64, 2,", f"[8, 64, {micro},"))[0].model for micro in (3, 4))
+    assert three == pytest.approx(four, rel=0.1)
+
+
+def test_a_run_may_hold_copies_of_keys_and_values() -> None:
+    """Two heads of keys and values over four ranks are held twice: each rank does what it does with four."""
+    text = RUNS.replace("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 4, 1, 2, 2.5]")
+    few, own = (
+        rows_of(text.replace("    model: megatron-1.7b\n", SHAPE_OF.format(heads=heads)))[0].model for heads in (2, 4)
+    )
+    assert few == pytest.approx(own, rel=1e-6)
+    with pytest.raises(InputError, match="does not divide"):
+        rows_of(text.replace("    model: megatron-1.7b\n", SHAPE_OF.format(heads=3)))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
         ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2, 1, 2.5]", "is not 8 accelerators"),
-        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 3, 2, 2, 2, 2.5]", "no whole number of micro-batches"),
+        ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 64, 2, 2, 2, 2.5]", "no whole number of micro-batches"),
         ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2, 2]", "6 value(s) for 7 columns"),
         ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, 2.5, 2, 2.5]", "`data` is no whole number"),
         ("[8, 64, 2, 2, 2, 2, 2.5]", "[8, 64, 2, 2, null, 2, 2.5]", "`data` is no whole number"),
