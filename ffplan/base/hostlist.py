@@ -66,7 +66,7 @@ def _numbers(runs: str, most: int | None) -> list[str]:
     """Return the numbers of the inside of brackets, such as `001-018,020`.
 
     Raises:
-        ValueError: where a run is not of numbers, or there are more than `most`.
+        ValueError: where a run is not of numbers or runs backwards, or there are more than `most`.
     """
     found: list[str] = []
     for run in runs.split(","):
@@ -74,6 +74,8 @@ def _numbers(runs: str, most: int | None) -> list[str]:
         last = high or low
         if not (low.isdecimal() and last.isdecimal() and len(last) <= 18):
             raise ValueError(f"`{run[:60]}` is no run of numbers")
+        if int(last) < int(low):
+            raise ValueError(f"`{run[:60]}` runs backwards")
         if most is not None and int(last) - int(low) >= most:
             raise ValueError(f"`{run}` stands for more than {most:,} names")
         found += [f"{number:0{len(low)}}" for number in range(int(low), int(last) + 1)]

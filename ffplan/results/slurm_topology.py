@@ -38,7 +38,7 @@ class SlurmTopology:
     name: str
     """Its name in `topology.yaml`; empty in `topology.conf`, which has one."""
     kind: Literal["tree", "block", "flat", "ring", "torus3d"]
-    """How Slurm places jobs with it; of rings and tori the kind alone is read."""
+    """How Slurm places jobs with it; of rings and tori the kind and the nodes are read."""
     nodes: int
     """Different nodes that it names [1]."""
     roots: tuple[str, ...]

@@ -93,6 +93,55 @@ def test_a_config_map_holds_either(name: str, text: str, count: int) -> None:
         assert "ConfigMap" in found.remarks[0]
 
 
+@pytest.mark.parametrize("head", ["", "# made by a program\n", "---\n", "# one\n---\n# two\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- topology: t\n  tree:\n    switches:\n    - switch: s\n      nodes: n[1-4]\n",
+        "topology: t\ntree:\n  switches:\n  - switch: s\n    nodes: [n1, 'n[2-3]', n4]\n",
+        '[{"topology": "t", "tree": {"switches": [{"switch": "s", "nodes": "n[1-4]"}]}}]\n',
+        "SwitchName=s Nodes=n[1-3],n4#four\n",
+    ],
+)
+def test_a_file_and_what_a_config_map_holds_are_told_apart_alike(head: str, text: str) -> None:
+    text = text if "=" in text and "-" in head else head + text
+    alone = read(text)
+    for name in ("topology.yaml", "topology.conf"):
+        held = read(
+            "kind: ConfigMap\ndata:\n" + f"  {name}: |\n" + "".join(f"    {row}\n" for row in text.splitlines())
+        )
+        assert repr(held.topologies) == repr(alone.topologies)
+    assert [(found.kind, found.nodes) for found in alone.topologies] == [("tree", 4)]
+    assert alone.remarks == ()
+
+
+def test_what_scontrol_prints_of_a_tree_and_of_blocks() -> None:
+    """It repeats the nodes of a switch at every switch above it, and adds sums of blocks."""
+    tree = one(
+        "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[1-4]\nSwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[5-8]\n"
+        "SwitchName=s2 Level=1 LinkSpeed=1 Nodes=n[1-8] Switches=s[0-1]\n"
+    )
+    assert [(switch.name, switch.level, len(switch.nodes)) for switch in tree.switches] == [
+        ("s0", 0, 4),
+        ("s1", 0, 4),
+        ("s2", 1, 0),
+    ]
+    blocks = one(
+        "BlockName=b1 BlockIndex=0 Nodes=n[1-4] BlockSize=4\nBlockName=b2 BlockIndex=1 Nodes=n[5-8] BlockSize=4\n"
+        "AggregatedBlock=b[1-2] BlockIndex=2 Nodes=n[1-8] BlockSize=8\n"
+    )
+    assert (len(blocks.blocks), blocks.nodes, blocks.block_sizes) == (2, 8, (4, 8))
+
+
+@pytest.mark.parametrize("kind", ["ring", "torus3d"])
+def test_nodes_of_rings_and_tori_are_counted(kind: str) -> None:
+    found = read(
+        f"- topology: t\n  {kind}:\n    parts:\n    - {{name: a, nodes: 'n[1-4]'}}\n    - {{nodes: [n5, n6]}}\n"
+    )
+    assert [(topology.kind, topology.nodes) for topology in found.topologies] == [(kind, 6)]
+    assert found.remarks == (f"`t`: of a {kind} the nodes are counted, and their places are not read",)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -103,8 +152,13 @@ def test_a_config_map_holds_either(name: str, text: str, count: int) -> None:
         ("SwitchName=a Nodes=n1\nSwitchName=[b-c] Nodes=n2\n".replace("[b-c]", "a"), "`a` stand twice"),
         ("SwitchName=a\n", "`a` have neither nodes nor switches"),
         ("SwitchName=a Nodes=n1\nSwitchName=b Switches=a\nSwitchName=c Switches=a\n", "`a` are below several"),
+        ("SwitchName=a Nodes=ALL\n", "`ALL` stands for every node of slurm.conf"),
+        ("SwitchName=a Nodes=n1, n2\n".replace("1,", "1"), "line 1: `n2` is no `key=value`"),
         ("SwitchName=a Nodes=n1 Colour=red\n", "line 1: `colour` is not known here"),
-        ("Include /etc/slurm/more.conf\nSwitchName=a Nodes=n1\n", "line 1: another file is included"),
+        (
+            "Include /etc/slurm/more.conf\nSwitchName=a Nodes=n1\n",
+            "line 1: `/etc/slurm/more.conf` is included and not read",
+        ),
         ("BlockName=a Nodes=n[1-4]\n", "no sizes of blocks are given"),
         ("BlockName=a Nodes=n[1-4]\nBlockSizes=4,12\n", "the size 12 is no power of two times the first, 4"),
         ("BlockName=a Nodes=n[1-4]\nBlockSizes=4,16,8\n", "the sizes of blocks do not grow"),
@@ -123,6 +177,10 @@ def test_what_slurm_refuses_or_places_badly_is_said(text: str, words: str) -> No
         ("# nothing\n", 1, "names no switch and no block"),
         ("SwitchName=a Nodes=n[1-\n", 1, "is no host list"),
         ("\nSwitchName=a Nodes=n[x-y]\n", 2, "`x-y` is no run of numbers"),
+        ("SwitchName=a Nodes=n[9-1]\n", 1, "`9-1` runs backwards"),
+        ("SwitchName=a Nodes=n[1-4];n5\n", 1, "`n1;n5` is no name"),
+        ("SwitchName=a Nodes=n1 SwitchName=b Nodes=n2\n", 1, "`switchname` stands twice in a line"),
+        ("Include a.conf\n", 1, "names no switch and no block"),
         ("SwitchName=a Nodes=n[0-9999999999]\n", 1, "stands for more than 1,000,000 names"),
         ("SwitchName=a Nodes=n[0-99999]m[0-99999]\n", 1, "stands for more than 1,000,000 names"),
         ("SwitchName=a Switches=b\nSwitchName=b Switches=a\n", 1, "some switches are below themselves"),

@@ -1,0 +1,184 @@
+"""Lines of Slurm's `topology.conf`, and of what `scontrol show topology` prints of it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.errors import InputError, located
+from ffplan.base.hostlist import unfold
+from ffplan.base.record import record
+from ffplan.interop.slurm_faults import faults_of, levels_of, roots_of
+from ffplan.results.slurm_topology import SlurmBlock, SlurmSwitch, SlurmTopology
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_NAMES = 1_000_000
+"""Most names that the host lists of a file may stand for [1]."""
+_WORD = re.compile(r'(\w+)\s*=\s*("[^"]*"|\S+)')
+_PRINTED = ("level", "blockindex", "blocksize")
+"""Keys that `scontrol show topology` adds."""
+_KEYS = (
+    *("switchname", "nodes", "switches", "linkspeed", "blockname", "blocksizes", "blocklevels", "children"),
+    *_PRINTED,
+)
+_NAME = re.compile(r"[\w.-]+")
+HOW = "give topology.conf or topology.yaml as slurmctld reads it"
+
+
+@record
+class Row:
+    """A line of the file, or an item of the YAML."""
+
+    line: int
+    name: str
+    nodes: tuple[str, ...]
+    switches: tuple[str, ...]
+
+
+def fault(file: str, line: int, message: str, remedy: str = HOW) -> InputError:
+    """Return a located fault of a topology file."""
+    return located("file-slurm", file, (line, 1), message, remedy)
+
+
+class Reader:
+    """Names of a file so far."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.names = 0
+        self.remarks: list[str] = []
+
+    def hosts(self, given: object, line: int) -> tuple[str, ...]:
+        """Return the names of a host list, or of a list of them.
+
+        Raises:
+            InputError: located, where it is none, or a file names more than any cluster has.
+        """
+        parts = given if isinstance(given, list) else [given if given is not None else ""]
+        shown = ",".join(str(part).strip().strip('"') for part in parts)
+        try:
+            found = unfold(shown.replace(" ", ""), MOST_NAMES - self.names)
+        except ValueError as error:
+            raise fault(self.file, line, str(error), "write names as n[001-018,020]") from None
+        if odd := next((name for name in found if not _NAME.fullmatch(name)), None):
+            raise fault(self.file, line, f"`{odd[:60]}` is no name", "write names as n[001-018,020], with commas")
+        self.names += len(found)
+        return tuple(found)
+
+    def sizes(self, text: object, line: int) -> tuple[int, ...]:
+        """Return the sizes of blocks.
+
+        Raises:
+            InputError: located, where one is no number.
+        """
+        parts = text if isinstance(text, list) else str(text).split(",")
+        digits = [str(part).strip() for part in parts]
+        if not all(re.fullmatch("[0-9]{1,9}", part) for part in digits):
+            raise fault(self.file, line, f"`{str(text)[:40]}` are no sizes of blocks", "write them as 18,36,72")
+        return tuple(map(int, digits))
+
+    def topology(self, name: str, kind: Any, rows: list[Row], sizes: tuple[int, ...] = ()) -> SlurmTopology:
+        """Return a topology; what Slurm would refuse of it is remarked.
+
+        Raises:
+            InputError: located, where switches are below themselves.
+        """
+        levels = levels_of({row.name: row.switches for row in rows}) if kind == "tree" else {}
+        if levels is None:
+            raise fault(self.file, rows[0].line, "some switches are below themselves", "correct `Switches`")
+        switches = tuple(SlurmSwitch(row.name, levels[row.name], row.nodes, row.switches) for row in rows if levels)
+        blocks = tuple(SlurmBlock(row.name, row.nodes) for row in rows if kind == "block")
+        named = {node for row in rows for node in row.nodes}
+        if "ALL" in named:
+            self.remarks.append("`ALL` stands for every node of slurm.conf, and counts as one here")
+        made = SlurmTopology(
+            name=name,
+            kind=kind,
+            nodes=len(named),
+            roots=roots_of(switches),
+            switches=switches,
+            blocks=blocks,
+            block_sizes=sizes,
+        )
+        self.remarks += faults_of(made)
+        return made
+
+
+def _lines(text: str, first: int) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a configuration without comments, joined where one goes on in the next."""
+    held, start = "", first
+    for number, line in enumerate(text.splitlines(), start=first):
+        start = start if held else number
+        own = re.sub(r"(?<!\\)#.*", "", line).rstrip()
+        if own.endswith("\\"):
+            held += own[:-1]
+            continue
+        if (whole := (held + own).strip()) != "":
+            yield start, whole
+        held = ""
+    if held.strip():
+        yield start, held.strip()
+
+
+def _fields(reader: Reader, line: int, row: str) -> dict[str, str]:
+    """Return the values of a line by their keys in lower case.
+
+    Raises:
+        InputError: located, where it is no line of a topology, or a key stands twice.
+    """
+    words = [(name.lower(), value) for name, value in _WORD.findall(row)]
+    fields = dict(words)
+    if not set(fields) & {"switchname", "blockname", "blocksizes", "blocklevels"}:
+        raise fault(reader.file, line, f"`{row[:60]}` is no line of a topology")
+    twice = [name for name, count in Counter(name for name, _ in words).items() if count > 1]
+    if twice:
+        raise fault(reader.file, line, f"`{twice[0]}` stands twice in a line", "write each switch or block on its own")
+    if odd := sorted(set(fields) - set(_KEYS)):
+        reader.remarks.append(f"line {line}: `{odd[0]}` is not known here, and is passed over")
+    if loose := _WORD.sub("", row).split():
+        reader.remarks.append(f"line {line}: `{loose[0][:40]}` is no `key=value`, and is passed over")
+    return fields
+
+
+def topologies_of_conf(reader: Reader, text: str, first: int) -> list[SlurmTopology]:
+    """Return the topologies of a `topology.conf`: a tree, or blocks.
+
+    Args:
+        reader: takes names and remarks.
+        text: the file.
+        first: number of its first line.
+
+    Raises:
+        InputError: located, at a line that is of neither.
+    """
+    switches: list[Row] = []
+    blocks: list[Row] = []
+    sizes: tuple[int, ...] = ()
+    printed: set[int] = set()
+    """Sizes of blocks that scontrol prints with each block, and with each sum of blocks."""
+    for line, row in _lines(text, first):
+        printed.update(int(size) for size in re.findall(r"\bBlockSize=([0-9]{1,9})", row))
+        if re.match(r"include\s", row, re.IGNORECASE):
+            words = f"line {line}: `{row.split(None, 1)[1][:60]}` is included and not read: what it names is missing"
+            reader.remarks.append(words)
+            continue
+        if re.match(r"aggregatedblock\s*=", row, re.IGNORECASE):  # sums of blocks, printed by scontrol
+            continue
+        fields = _fields(reader, line, row)
+        below = reader.hosts(fields.get("switches", fields.get("children")), line)
+        repeated = below and "level" in fields  # scontrol prints the nodes of all switches below
+        nodes = () if repeated else reader.hosts(fields.get("nodes"), line)
+        if "blockname" in fields:
+            blocks += [Row(line, name, nodes, ()) for name in reader.hosts(fields["blockname"], line)]
+        elif "switchname" in fields:
+            switches += [Row(line, name, nodes, below) for name in reader.hosts(fields["switchname"], line)]
+        if said := fields.get("blocksizes", fields.get("blocklevels")):
+            sizes = reader.sizes(said, line)
+    made = [reader.topology("", "tree", switches)] if switches else []
+    made += [reader.topology("", "block", blocks, sizes or tuple(sorted(printed)))] if blocks else []
+    if not made:
+        raise fault(reader.file, first, "this file names no switch and no block")
+    return made
