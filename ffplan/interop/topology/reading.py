@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.whole import whole
-from ffplan.interop.topology.devices import Unreadable, has_graphics, is_gpu, is_nic, pci_id, place_of
+from ffplan.interop.topology.devices import Unreadable, has_graphics, is_gpu, is_nic, pci_class, pci_id, place_of
 from ffplan.interop.topology.model import PciDevice, RootPortFound, ServerTopology
 from ffplan.interop.topology.pcie import link_of
 from ffplan.interop.topology.scale_up import links_of, structure
-from ffplan.interop.topology.slower import partitions, repeated, slow_links, slow_ports
+from ffplan.interop.topology.slower import partitions, repeated, slow_links, slow_ports, unused
 from ffplan.interop.topology.sockets import NumaNode, grouped
 from ffplan.interop.topology.whole_file import named_devices, no_gpu, system_of
 from ffplan.interop.xml_tree import fault
@@ -47,6 +47,8 @@ class _Walk:
         self.links: list[ScaleUpLink] = []
         self.coherent = False
         self.management: list[PciDevice] = []
+        self.unused: dict[str, list[Element]] = {"gpu": [], "net": []}
+        """PCI devices of a GPU's or a NIC's class without an element of this name, in a file that has such elements."""
 
     def port(self, element: Element) -> RootPortFound:
         """Return the devices at and below an element that hangs at a CPU."""
@@ -79,6 +81,9 @@ class _Walk:
                 nics += self._nic(nic, card, here)
         elif place_of(element) in self.nics or (not self.netted and is_nic(element)):
             nics.append(self._device(element, here))
+        elif pci_class(element):
+            for name, of_class in (("gpu", is_gpu(element, graphics=False)), ("net", is_nic(element))):
+                self.unused[name] += [element] if of_class else []
         for child in element.named("pci"):
             self._collect(child, gpus, nics)
 
@@ -219,7 +224,7 @@ def read_server(data: bytes, file: str, gpus: Iterable[str] = (), nics: Iterable
     sockets, assumed = grouped(nodes)
     scale_up = structure(walk.links, [gpu.bus for gpu in all_gpus])
     odd = [*walk.unreadable.words(), *scale_up.faults, *slow_links(all_gpus), *slow_ports(all_nics)]
-    odd += [*repeated(all_gpus), *partitions(all_gpus)]
+    odd += [*repeated(all_gpus), *partitions(all_gpus), *unused(walk.unused)]
     return ServerTopology(
         sockets=sockets,
         scale_up=scale_up,

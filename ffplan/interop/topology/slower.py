@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import first_few, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ffplan.interop.topology.model import PciDevice
+    from ffplan.interop.xml_tree import Element
 
 
 def slow_links(gpus: Iterable[PciDevice]) -> list[str]:
@@ -55,4 +56,20 @@ def partitions(gpus: Iterable[PciDevice]) -> list[str]:
     return [
         f"{plural(len(buses), 'GPU')} are functions of {plural(len(whole), 'device')}, as partitions of a GPU are: a "
         "part of the catalogue is a whole GPU"
+    ]
+
+
+def unused(found: Mapping[str, Sequence[Element]]) -> list[str]:
+    """Return a warning for the PCI devices that a file lists without saying that NCCL uses them.
+
+    Args:
+        found: devices of the class of a GPU or a NIC, by the element that they lack: `gpu` or `net`.
+    """
+    titles = {"gpu": "GPU", "net": "NIC"}
+    return [
+        f"line {devices[0].line}: {plural(len(devices), 'device')} of the class of a {titles[name]} "
+        f"({first_few(device.attributes.get('busid', '?')[:20] for device in devices)}) without a `{name}` element, "
+        "which others have: NCCL did not use them, and they are left out"
+        for name, devices in found.items()
+        if devices
     ]

@@ -11,8 +11,9 @@ SOCKETS = 2
 GPU servers with four sockets of Intel are rare; recalled."""
 NODES = 4
 """Most NUMA nodes of a socket with AMD EPYC (NPS4), for Rome and later; AMD's tuning guides."""
-APU = ("AuthenticAMD:25:144",)
-"""CPUs that are one package with a GPU, MI300A, of which a server has up to four; recalled."""
+APU = ("AuthenticAMD:175:144", "AuthenticAMD:25:144")
+"""CPUs that are one package with a GPU, MI300A, of which a server has up to four; recalled. NCCL adds 16 times the
+extended family to the base family, and so writes family 25 as 175."""
 CLUSTERED = 2
 """NUMA nodes from which a server may have clusters within a socket."""
 _X86 = ("AMD", "Genuine", "x86")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
@@ -20,6 +21,13 @@ _NOT_THIS = {
     "graphs": "these are the rings and trees of NCCL (NCCL_GRAPH_DUMP_FILE), not the topology",
     "testset": "this is a list of tests",
 }
+_TYPES = {
+    "nvidia_smi_log": "this is the log of `nvidia-smi -q -x`, which lists no links between devices",
+    "topology": "this is a topology of hwloc (lstopo), not of NCCL",
+}
+"""Files of other programs by their document type, which is refused anyway."""
+_GIVE = "give a file that NCCL reads or writes (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE)"
+_TYPED = re.compile(rb"<!DOCTYPE\s+(nvidia_smi_log|topology)\b")
 
 
 def system_of(data: bytes, file: str) -> tuple[Element, tuple[str, ...]]:
@@ -28,6 +36,9 @@ def system_of(data: bytes, file: str) -> tuple[Element, tuple[str, ...]]:
     Raises:
         InputError: located, where it is no XML, or another.
     """
+    if (other := _TYPED.search(data[:2000])) is not None:
+        line = data[: other.start()].count(b"\n") + 1
+        raise fault(file, (line, 1), _TYPES[other[1].decode()], _GIVE)
     remarks: tuple[str, ...] = ()
     try:
         root = parse(data, file)
@@ -40,7 +51,7 @@ def system_of(data: bytes, file: str) -> tuple[Element, tuple[str, ...]]:
     inside = [element for element in root.below() if element.tag == "system"]
     if not inside or root.tag in _NOT_THIS:
         what = _NOT_THIS.get(root.tag, f"the first element is `{root.tag[:40]}`, not `system`")
-        raise fault(file, root, what, "give a file that NCCL reads or writes (NCCL_TOPO_FILE, NCCL_TOPO_DUMP_FILE)")
+        raise fault(file, root, what, _GIVE)
     return inside[0], remarks
 
 

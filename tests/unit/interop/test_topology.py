@@ -135,7 +135,7 @@ def test_elements_count_before_classes() -> None:
         ("<graphs></graphs>", "rings and trees"),
         ("<topology></topology>", "the first element is `topology`"),
         ('<system><cpu numaid="3000000"/></system>', "a server has fewer than 64"),
-        ("<system><cpu>", "no XML"),
+        ("<system><cpu>", "it is cut off"),
         ("", "no XML"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from typing import TYPE_CHECKING
 
 import pytest
@@ -288,3 +289,51 @@ def test_ports_without_a_nic_element_and_nics_that_are_fused() -> None:
 def test_two_cpus_of_one_numa_node_are_one_socket() -> None:
     found = read(*(f'<cpu numaid="0" arch="x86_64">{gpu(bus(n))}</cpu>' for n in (1, 2)))
     assert [(socket.numa, len(socket.ports)) for socket in found.sockets] == [((0,), 2)]
+
+
+def test_devices_that_nccl_did_not_use_are_named() -> None:
+    """A dump of two of four GPUs, and of one NIC whose link is up: what is left out is said."""
+    bare = "".join(f'<pci busid="{bus(n)}" class="0x030200"/>' for n in (3, 4))
+    card = '<pci busid="0000:0b:00.0" class="0x020700"/><pci busid="0000:0c:00.0" class="0x010802"/>'
+    switch = '<pci busid="0000:0d:00.0" class="0x068000" vendor="0x10de" device="0x22a3"/>'
+    found = read(f"<cpu>{TWO}{bare}{nic('0000:0a:00.0', net(400000))}{card}{switch}</cpu>")
+    assert (len(found.gpus), len(found.nics)) == (2, 1)
+    assert [words.partition(": ")[2] for words in found.warnings] == [
+        f"2 devices of the class of a GPU ({bus(3)} and {bus(4)}) without a `gpu` element, which others have: NCCL did "
+        "not use them, and they are left out",
+        "1 device of the class of a NIC (0000:0b:00.0) without a `net` element, which others have: NCCL did not use "
+        "them, and they are left out",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (SERVER[:150].encode(), r"^x:3:[0-9]+: error: the file ends inside of `[cg]pu`: it is cut off"),
+        (SERVER.rpartition("</cpu>")[0].encode(), "the file ends inside of `[cg]pu`: it is cut off"),
+        (gzip.compress(SERVER.encode()), "this is no XML: it is packed"),
+        (b"", "this is no XML: no element found"),
+        (
+            b'<?xml version="1.0"?>\n<!DOCTYPE nvidia_smi_log SYSTEM "x.dtd">\n<nvidia_smi_log/>',
+            "^x:2:1: .* log of `nvid",
+        ),
+        (b'<!DOCTYPE topology SYSTEM "hwloc2.dtd"><topology/>', "a topology of hwloc"),
+        (b"<!DOCTYPE system><system/>", "a document type is declared"),
+    ],
+)
+def test_what_is_cut_off_packed_or_of_another_program(data: bytes, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        read_server(data, "x")
+
+
+@pytest.mark.parametrize("family", ["175", "25"])
+def test_each_mi300a_is_a_socket(family: str) -> None:
+    """NCCL writes the extended family times 16, as in real files of EPYC: 143 of Rome, 175 of Milan."""
+    found = read(
+        *(
+            f'<cpu numaid="{n}" vendor="AuthenticAMD" familyid="{family}" modelid="144">{gpu(bus(n))}</cpu>'
+            for n in range(4)
+        )
+    )
+    assert [socket.numa for socket in found.sockets] == [(0,), (1,), (2,), (3,)]
+    assert found.warnings == ()
