@@ -41,6 +41,7 @@ _BETWEEN = {"'": re.compile(r"'\s+-\s+'"), "": re.compile(r"(?<!\s)\s+-\s+")}
 _KINDS = {"switch": "switch", "rt": "router", "sw": "switch"}
 _FIRST = re.compile(rf"{_NODE.pattern}|{_PORT.pattern}|{_ATTRIBUTE.pattern}", re.IGNORECASE)
 _SLURM = re.compile(r"(Switch|Block)Name=", re.IGNORECASE)
+_FENCE = "```"
 _HOW = "give the output of `ibnetdiscover` as it is"
 
 
@@ -60,7 +61,7 @@ def _lines(text: str, builder: Builder, known: re.Pattern[str]) -> Iterator[tupl
     Raises:
         InputError: where a tool gave up, or the listing is one without links.
     """
-    begun = False
+    begun = closed = False
     for number, line in enumerate(StringIO(text), start=1):
         line = line.strip()
         if not line or line.startswith("#") or _HEADS.match(line):
@@ -71,8 +72,9 @@ def _lines(text: str, builder: Builder, known: re.Pattern[str]) -> Iterator[tupl
         if _LISTS.match(line):
             words = "this is a list of nodes (-l, -S, -H or -R), without links"
             raise fault(builder.file, number, words, "run `ibnetdiscover` without these options")
+        closed = closed or (begun and line.startswith(_FENCE))  # behind a listing in Markdown comes prose
         begun = begun or bool(known.match(line))
-        if not begun or _NOISE.match(line):
+        if not begun or _NOISE.match(line) or (closed and not known.match(line)):
             builder.skip(line, number)
             continue
         yield number, line
@@ -103,7 +105,9 @@ def read_listing(text: str, file: str) -> AsBuilt:
             chassis = (found[2] or found[1]).lower()
         elif not _ATTRIBUTE.match(line) and not _BARE.match(line):
             how = "`ffplan import slurm` reads topology files of Slurm" if _SLURM.match(line) else _HOW
-            raise fault(file, number, f"`{line.strip()[:50]}` is neither a device nor a port", how)
+            last = number > 1 and number == len(text.rstrip().splitlines())
+            cut = "; it is the last line: the file may be cut off" if last else ""
+            raise fault(file, number, f"`{line.strip()[:50]}` is neither a device nor a port{cut}", how)
     return builder.built()
 
 

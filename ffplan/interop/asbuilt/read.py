@@ -27,6 +27,8 @@ LONGEST_LINE = 8_000
 """Longest line of a file that is no JSON or XML [1]."""
 _MARKED = re.compile(r"\{|\[\s*[\[{\]]|<[?!A-Za-z]")
 """Start of JSON or XML; `[1]` starts a port, `[root@host]` a prompt, and `< ` a line of a comparison."""
+_COLOUR = re.compile("\x1b\\[[0-9;?]{0,20}[A-Za-z]")
+"""Codes for colours and cursors, which a recorded terminal holds."""
 _WHOLE: tuple[tuple[Callable[[str], bool], Callable[[str, str], AsBuilt]], ...] = (
     (is_db_csv, read_db_csv),
     (is_linkinfo, read_linkinfo),
@@ -61,7 +63,7 @@ def _read(files: Sequence[tuple[str, str]]) -> AsBuilt:
     Raises:
         InputError: located, where a file cannot be read, or several are not of single devices.
     """
-    files = [(name, content.removeprefix("\ufeff")) for name, content in files]
+    files = [(name, _COLOUR.sub("", content.removeprefix("\ufeff")).replace("\0", "")) for name, content in files]
     first, text = files[0]
     if len(files) == 1 and not _of_device(text):
         _refuse_long_lines(text, first)

@@ -58,6 +58,8 @@ def names(built: AsBuilt) -> list[tuple[str, str]]:
         ("$ sudo ibnetdiscover\n" + LISTING, 1),
         ("Last login: Mon\n\n" + LISTING, 1),
         (f"```\n{LISTING}```\n", 2),
+        (f"# Our fabric\n\nAs it was found:\n\n```\n{LISTING}```\n\nIt has one leaf.\n", 4),
+        (LISTING.replace("Switch\t", "\x1b[1;32mSwitch\x1b[0m\t") + "\0\0", 0),
         (LISTING.replace("\nCa", "\nibwarn: [3] _do_madrpc: recv failed\nWARNING: slow\nCa", 1), 2),
         ("libibverbs: Warning: no userspace driver\n" + LISTING, 1),
         ("\n".join(f"    {line}" for line in LISTING.splitlines()), 0),
@@ -143,7 +145,8 @@ def test_a_part_of_an_output_will_do_for_an_import_alone(tmp_path: Path) -> None
     [
         ("all is well\n", "no device is described; line 1: `all is well` is none"),
         ("< " + LISTING.replace("\n", "\n< "), "no device is described"),
-        (LISTING[:-60], "is neither a device nor a port"),
+        (LISTING[:-60], "is neither a device nor a port; it is the last line: the file may be cut off"),
+        (LISTING.replace("caguid=", "what ", 1), r"`what 0x10` is neither a device nor a port \["),
         (LISTING + LISTING, "is described twice"),
         (LISTING + "no such file\n", "`no such file` is neither a device nor a port"),
         (LISTING.replace("ibpanic", "") + "ibpanic: [7] main: can't open\n", "the tool gave up here"),
