@@ -15,6 +15,7 @@ from ffplan.cli.output import write
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.interop.exported import Exported
     from ffplan.studies.wired import WiredDesign
 
@@ -64,9 +65,11 @@ def _opensm_qos(wired: WiredDesign, plane: int | None, zone: int | None) -> Iter
     return policy(network, wired.names, subnet(network, plane, zone))
 
 
-def _opensm_conf(share: float | None) -> str:
-    from ffplan.interop.qos import options
+def _opensm_conf(design: ResolvedDesign, share: float | None) -> str:
+    from ffplan.interop.qos import NO_STORAGE, options
 
+    if not any(group.group.role == "storage" for group in design.groups):
+        raise UsageError(NO_STORAGE)
     return options(0.5 if share is None else share)
 
 
@@ -283,8 +286,8 @@ def export(
         raise UsageError(f"ffplan export: --share goes with --to {Target.OPENSM_CONF.value}")
     if target is Target.OPENSM_CONF:  # the options are those of every fabric: the design is read, not wired
         _whole(plane, zone, "the options are those of every subnet")
-        resolved_design(file, catalog)
-        write(_opensm_conf(share), output)
+        design, _ = resolved_design(file, catalog)
+        write(_opensm_conf(design, share), output)
         return
     wired = wired_design(file, catalog)
     for name, value, most in (("--plane", plane, wired.fabric.planes), ("--zone", zone, wired.fabric.zones)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
@@ -63,14 +64,20 @@ def graphml(network: Network, names: Names, inside: Bools) -> Iterator[str]:
     yield "  </graph>\n</graphml>\n"
 
 
-MOST_DRAWN = 150
+MOST_DRAWN = 100
 """Most switches that are drawn one by one; more are drawn in groups, which graphviz lays out in a second."""
+MOST_LABELS = 60
+"""Edges up to which each has its own number of links: graphviz gives each label room between the tiers, and 512 of them
+make a page of 17,000 points."""
+ACROSS = 10
+"""Boxes of the widest tier for each inch between tiers, so that edges do not lie flat [1]."""
 
 
 def dot(network: Network, names: Names, inside: Bools) -> str:
     """Return the switches that are inside as DOT, parallel links as one edge with their number; endpoints are counted.
 
-    Of a large fabric, the switches of a tier of a pod, or of a zone or plane above pods, stand as one.
+    Of a large fabric, the switches of a tier of a pod, or of a zone or plane above pods, stand as one. Where many edges
+    stand for equally many links, the drawing says so once, and edges that differ have their own number.
 
     Args:
         network: the fabric.
@@ -82,18 +89,38 @@ def dot(network: Network, names: Names, inside: Bools) -> str:
     shown = np.flatnonzero(inside[:first])
     group, titles = _grouped(network, names, shown)
     hosts = np.bincount(group[k.b[kept & (k.a >= first)]], minlength=len(titles))
-    lines = ["graph fabric {", "  rankdir=BT;", "  node [shape=box];"]
+    between = kept & (k.a < first)
+    s = network.switches
+    flat = bool((s.role[k.a[between]] == s.role[k.b[between]]).any())
+    lines = ["graph fabric {", f"  {_layout(titles, flat=flat)}", "  node [shape=box];"]
     for number, (title, role) in enumerate(titles):
         note = f"\\n{hosts[number]} endpoints" if hosts[number] else ""
-        lines.append(f'  "{title}" [label="{title}{note}" group={role}];')
-    between = kept & (k.a < first)
+        lines.append(f'  "{title}" [label="{title}{note}"{"" if flat else f" group={role}"}];')
     ends = np.sort(np.column_stack([group[k.a[between]], group[k.b[between]]]), axis=1)
     pairs = ends[:, 0].astype(np.int64) * len(titles) + ends[:, 1]
-    for pair, count in zip(*(column.tolist() for column in np.unique(pairs, return_counts=True)), strict=True):
+    edges = list(zip(*(column.tolist() for column in np.unique(pairs, return_counts=True)), strict=True))
+    usual = Counter(count for _, count in edges).most_common(1)[0][0] if len(edges) > MOST_LABELS else 1
+    if usual > 1:
+        lines.append(f'  label="{usual} links between two switches, unless an edge says otherwise";')
+    for pair, count in edges:
         a, b = divmod(pair, len(titles))
-        label = f' [label="{count}"]' if count > 1 else ""
+        label = f' [label="{count}"]' if count != usual else ""
         lines.append(f'  "{titles[a][0]}" -- "{titles[b][0]}"{label};')
     return "\n".join([*lines, "}"]) + "\n"
+
+
+def _layout(titles: list[tuple[str, str]], *, flat: bool) -> str:
+    """Return the attributes that let graphviz draw tiers above each other, or a fabric without tiers in a plane.
+
+    Args:
+        titles: name and role of every box.
+        flat: whether links join switches of one role, as in a Dragonfly: `dot` would set 50 of them in a row, and take
+            more than a minute.
+    """
+    if flat:
+        return "layout=neato; overlap=false; splines=line;"
+    widest = max(Counter(role for _, role in titles).values(), default=1)
+    return f"rankdir=BT; nodesep=0.1; ranksep={max(0.5, widest / ACROSS):.1f};"
 
 
 def _grouped(network: Network, names: Names, shown: Ints) -> tuple[Ints, list[tuple[str, str]]]:

@@ -11,8 +11,8 @@ import numpy as np
 
 from ffplan.base.record import record
 from ffplan.base.visible import plain_cell
+from ffplan.fabric.wiring.cabling import cable_label, first_of_cables
 from ffplan.fabric.wiring.cabling import cables as cables_of
-from ffplan.fabric.wiring.cabling import first_of_cables
 from ffplan.fabric.wiring.network import ROLES
 
 if TYPE_CHECKING:
@@ -145,9 +145,9 @@ def cables_listed(wired: Exported) -> Iterator[ListedCable]:
     design = wired.design
     kinds = [design.endpoint_link.medium, design.inter_switch_link.medium]
     placed = cables_of(design, wired.fabric) if design.spec.floor is not None else None
-    _, of_link = first_of_cables(design, wired.fabric)
+    first, of_link = first_of_cables(design, wired.fabric)
     for number, (one, two, tier) in enumerate(_links(wired)):
         at = int(of_link[number])
         medium = kinds[tier > 0] if placed is None else placed.types[int(placed.kind[at])].medium
         length = None if placed is None else float(placed.length_m[at])
-        yield ListedCable(ends=(one, two), kind=CABLES[medium], label=f"C{at + 1}", length_m=length)
+        yield ListedCable(ends=(one, two), kind=CABLES[medium], label=cable_label(at, len(first)), length_m=length)

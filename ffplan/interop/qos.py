@@ -26,6 +26,7 @@ LEVELS = 16
 """Service levels of InfiniBand [1]."""
 LINE = 8
 """Ports in a line of the policy [1]."""
+NO_STORAGE = "ffplan export: no storage server has a port here, so that one class needs no lanes"
 POLICY = """
 qos-levels
     qos-level
@@ -70,7 +71,7 @@ def policy(network: Network, names: Names, inside: Bools) -> Iterator[str]:
     storage = np.array([role == "storage" for role in names.roles])[ends.group] & inside[len(network.switches) :]
     found = np.flatnonzero(storage).tolist()
     if not found:
-        raise UsageError("ffplan export: no storage server has a port here, so that one class needs no lanes")
+        raise UsageError(NO_STORAGE)
     yield "# Names are descriptions of nodes: `host/port` for each NIC, port 1 of it.\n"
     yield "port-groups\n    port-group\n        name: storage\n        use: storage servers\n"
     ports = ["{}/{}/P1".format(*names.endpoint(number)) for number in found]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.errors import InputError
-from ffplan.fabric.wiring.cabling import CableTable, cables, first_of_cables
+from ffplan.fabric.wiring.cabling import CableTable, cable_label, cables, first_of_cables
 from ffplan.fabric.wiring.network import TIERS
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import CableKind, CableRow, CablingReport, PlainCable
@@ -49,7 +49,7 @@ def _plain(wired: WiredDesign, links: Ints, kinds: list[str]) -> Iterator[tuple[
     """
     k, first = wired.fabric.network.links, len(wired.fabric.network.switches)
     switches, endpoints = wired.names.switches(), wired.names.endpoints()
-    printed, width = wired.names.printed, len(str(len(links)))
+    printed = wired.names.printed
 
     def end(device: int, port: int) -> tuple[str, str]:
         return endpoints[device - first] if device >= first else (switches[device], str(printed.place(device, port)[0]))
@@ -57,7 +57,7 @@ def _plain(wired: WiredDesign, links: Ints, kinds: list[str]) -> Iterator[tuple[
     for number, (a, a_port, b, b_port) in enumerate(k.rows(links, "a", "a_port", "b", "b_port")):
         lower, upper = end(a, a_port), end(b, b_port)
         cable = PlainCable(
-            label=f"C{number + 1:0{width}}",
+            label=cable_label(number, len(links)),
             from_device=lower[0],
             from_port=lower[1],
             to_device=upper[0],

@@ -111,6 +111,16 @@ def _paired(fabric: WiredFabric, split: int) -> NDArray[np.bool_]:
     return paired
 
 
+def cable_label(number: int, count: int) -> str:
+    """Return what stands on both ends of a cable, in every list and inventory, such as `C0041`.
+
+    Args:
+        number: number of the cable, from 0 [1].
+        count: cables of the fabric [1].
+    """
+    return f"C{number + 1:0{len(str(count))}}"
+
+
 def first_of_cables(design: ResolvedDesign, fabric: WiredFabric) -> tuple[Ints, Ints]:
     """Return the number of the first link of each cable, and the cable of each link.
 

@@ -184,8 +184,23 @@ def test_edges_of_graphml_join_the_ports_of_the_cable_list(tmp_path: Path) -> No
     assert {node["zone"] for _, node in graph.nodes(data=True)} == {0}
 
 
+def test_dot_keeps_to_a_page() -> None:
+    """Graphviz sets every label of an edge between the tiers, and would set a fabric without tiers in a row."""
+    wide = ffplan("export", "superpod-h100-4su", "--to", "dot").out
+    assert "rankdir=BT; nodesep=0.1; ranksep=3.2;" in wide  # 32 leaves
+    assert 'label="2 links between two switches, unless an edge says otherwise";' in wide
+    assert wide.count('" -- "') == 512
+    assert re.findall(r'" -- "[^"]*" \[label', wide) == []
+    flat = ffplan("export", "dragonfly-a100", "--to", "dot").out
+    assert "layout=neato;" in flat
+    assert "group=" not in flat
+    assert flat.count('[label="190"]') == 50  # 20 routers of a group, each joined to each
+    zones = ffplan("export", "fire-flyer-2", "--to", "dot").out
+    assert [int(count) for count in re.findall(r" x (\d+)\\n", zones)] == [40, 40]
+
+
 def test_dot_counts_every_endpoint(tmp_path: Path) -> None:
-    for design, count in (("fire-flyer-2", 1520), ("superpod-h100-4su", 1016)):
+    for design, count in (("gb200-nvl72-16", 1152), ("superpod-h100-4su", 1016)):
         dot = ffplan("export", design, "--to", "dot").out
         found = [int(number) for number in re.findall(r"\\n(\d+) endpoints", dot)]
         assert sum(found) == count

@@ -52,6 +52,7 @@ def test_the_options_name_a_lane_for_each_level() -> None:
     ("arguments", "words"),
     [
         (("superpod-h100-4su", "--to", "opensm-qos"), "no storage server has a port here"),
+        (("superpod-h100-4su", "--to", "opensm-conf"), "no storage server has a port here"),
         (("fire-flyer-2", "--to", "opensm-qos", "--share", "0.5"), "--share goes with --to opensm-conf"),
         (("fire-flyer-2", "--to", "opensm-conf", "--zone", "1"), "leave out --plane and --zone"),
         (("fire-flyer-2", "--to", "opensm-conf", "--share", "1"), "--share"),
