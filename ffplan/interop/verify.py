@@ -131,7 +131,8 @@ def _subnet(
 
 def _fat_tree(title: str, seen: opensm.Subnet, ranks: tuple[int, ...]) -> list[Check]:
     """Return what OpenSM's fat-tree engine says of the tiers."""
-    routed = f"{seen.rank} tiers, by {'ftree' if seen.engine == 'ftree' else f'{seen.engine}: {seen.reason}'}"
+    why = f": {seen.reason}" if seen.reason and seen.engine != "ftree" else ""
+    routed = f"{seen.rank} tiers, by {seen.engine}{why}"
     wanted = f"{len(ranks)} tiers, by ftree"
     found_ranks, ours = " + ".join(map(str, seen.switches_by_rank)), " + ".join(map(str, ranks))
     chain = max(ranks) == 1  # one switch above the other: OpenSM cannot tell a leaf from a spine there
@@ -215,7 +216,7 @@ def verify_opensm(
         version=version,
         passed=passed,
         checks=tuple(checks),
-        notes=(*striping_notes(design), *_root_notes(fabric, reasons)),
+        notes=(*striping_notes(design), *_root_notes(fabric, reasons), *_chain_notes(checks)),
     )
 
 
@@ -230,6 +231,16 @@ def _root_notes(fabric: WiredFabric, reasons: Iterable[str]) -> Iterator[str]:
         )
     if bare := len(network.bare_leaves()):
         yield f"{plural(bare, 'leaf has', 'leaves have')} no host; ftree counts tiers from the hosts."
+
+
+def _chain_notes(checks: Iterable[Check]) -> Iterator[str]:
+    """Yield what becomes of a tree of one switch in each tier, which OpenSM's ftree engine refuses even with roots."""
+    chained = [item for item in checks if item.check == "fat tree" and item.passed is None]
+    if any(item.found != item.expected for item in chained):
+        yield (
+            "OpenSM's ftree engine takes a tree of one switch in each tier for none, and routes it by minhop: packets "
+            "pass the same switches."
+        )
 
 
 def _parts(fabric: WiredFabric, engine: str) -> list[tuple[int, int | None]]:

@@ -6,6 +6,7 @@ import os
 import sys
 import tempfile
 import time
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -247,6 +248,20 @@ def test_trees_that_are_not_pure_are_tried_with_named_roots(monkeypatch: pytest.
     runs = answer(monkeypatch, {}, {})
     assert not [words for words in report("ftree", "floor").notes if "root_guid_file" in words]
     assert runs == [False, False]
+
+
+def test_what_becomes_of_a_chain_of_switches_is_said() -> None:
+    """One switch in each tier is no fat tree to OpenSM; routed by ftree, or as a tree, it needs no word."""
+    seen = SimpleNamespace(engine="minhop", reason="", rank=0, switches_by_rank=())
+    chain = verify._fat_tree("fabric", seen, (1, 1))  # type: ignore[arg-type]
+    assert [(item.found, item.passed) for item in chain] == [("0 tiers, by minhop", None), ("", None)]
+    (words,) = verify._chain_notes(chain)
+    assert "routes it by minhop" in words
+    tree = verify._fat_tree("fabric", seen, (1, 2))  # type: ignore[arg-type]
+    assert [item.passed for item in tree] == [False, False]
+    assert list(verify._chain_notes(tree)) == []
+    seen = SimpleNamespace(engine="ftree", reason="", rank=2, switches_by_rank=(1, 1))
+    assert list(verify._chain_notes(verify._fat_tree("fabric", seen, (1, 1)))) == []  # type: ignore[arg-type]
 
 
 def test_a_log_and_a_dump_of_opensm(tmp_path: Path) -> None:
