@@ -23,7 +23,8 @@ _FLAT = re.compile(r"^Ethernet([0-9]{1,5})$")
 _ALIAS = re.compile(r"^etp([0-9]{1,4})([a-h])?$", re.IGNORECASE)
 _NUMBERED = re.compile(r"^(?:port|p)[ -]?([0-9]{1,4})$", re.IGNORECASE)
 _SWITCHED = (_SWP, _SLOTTED, _FLAT, _ALIAS)
-_ADDRESS = re.compile(r"^([0-9a-f]{2}[:.-]){5}[0-9a-f]{2}$", re.IGNORECASE)
+ADDRESS = re.compile(r"^([0-9a-f]{2}[:.-]){5}[0-9a-f]{2}$", re.IGNORECASE)
+"""Address of a network card."""
 
 
 @record
@@ -57,7 +58,7 @@ def is_switch_port(name: str) -> bool:
 def plain_name(name: str) -> str:
     """Return a device's name without its domain; addresses and names with dots inside brackets stay."""
     text = name.strip()
-    return text if _ADDRESS.match(text) or text.replace(".", "").isdigit() else text.split(".")[0]
+    return text if ADDRESS.match(text) or text.replace(".", "").isdigit() else text.split(".")[0]
 
 
 class _Ports:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from ffplan.interop.asbuilt.ethernet import EthernetDevice, EthernetLink, plain_name
@@ -153,8 +154,15 @@ def read_lldp(data: Any, file: str) -> tuple[list[EthernetLink], EthernetDevice,
     return links, EthernetDevice(own, None), forwarding
 
 
+def _neighbours(pairs: list[tuple[str, Any]]) -> Any:
+    """Return an object of JSON; one that repeats a port, as lldpcli writes of two neighbours at it, as a list."""
+    found = dict(pairs)
+    twice = len(found) < len(pairs) and all(isinstance(value, dict) and "port" in value for _, value in pairs)
+    return [{name: value} for name, value in pairs] if twice else found
+
+
 def parsed(text: str, file: str) -> Any:
-    """Return JSON behind whatever prompt stands before it.
+    """Return JSON between whatever prompts stand before and behind it.
 
     Raises:
         InputError: located, where it is no JSON.
@@ -163,9 +171,12 @@ def parsed(text: str, file: str) -> Any:
     if start < 0:
         return None
     try:
-        return json.loads(text[start:])
+        found, end = json.JSONDecoder(object_pairs_hook=_neighbours).raw_decode(text, start)
+        if behind := re.search(r"[{}\[\]\"]", text[end:]):
+            raise json.JSONDecodeError("another value follows", text, end + behind.start())
+        return found
     except (ValueError, RecursionError) as error:
-        line = text[:start].count("\n") + getattr(error, "lineno", 1)
+        line = getattr(error, "lineno", 1)
         raise fault(
             file, line, f"this is no JSON: {getattr(error, 'msg', 'nested too deeply')}", "give it whole"
         ) from None

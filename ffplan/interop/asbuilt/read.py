@@ -7,11 +7,13 @@ from dataclasses import replace
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from ffplan.base.formatting import plural
 from ffplan.interop.asbuilt.ethernet import EthernetDevice, EthernetLink, built_of
 from ffplan.interop.asbuilt.ibdiagnet import is_db_csv, is_lst, read_db_csv, read_lst
 from ffplan.interop.asbuilt.ibnetdiscover import is_report, read_listing, read_report
 from ffplan.interop.asbuilt.linkinfo import is_linkinfo, read_linkinfo
 from ffplan.interop.asbuilt.lldp import is_lldp, parsed, read_lldp
+from ffplan.interop.asbuilt.lldp_table import is_lldp_table, read_lldp_table
 from ffplan.interop.asbuilt.model import fault
 from ffplan.interop.asbuilt.ptm import is_dot, read_dot
 from ffplan.interop.asbuilt.sonic import is_config_db, read_config_db, read_minigraph
@@ -83,7 +85,8 @@ def _read(files: Sequence[tuple[str, str]]) -> AsBuilt:
     devices = [replace(device, switch=True) if name in forwarding else device for name, device in told.items()]
     devices += [EthernetDevice(name, switch=True, listed=False) for name in sorted(forwarding - told.keys())]
     where = first if len(files) == 1 else f"{first} and {len(files) - 1} more"
-    return built_of(where, "files of Ethernet devices", _once(links), devices)
+    built = built_of(where, "files of Ethernet devices", _once(links), devices)
+    return replace(built, remarks=(*built.remarks, *_several(links)))
 
 
 def _refuse_long_lines(text: str, file: str) -> None:
@@ -105,12 +108,27 @@ def _once(links: list[EthernetLink]) -> list[EthernetLink]:
     return list({(link.device, link.port): link for link in links}.values())
 
 
+def _several(links: list[EthernetLink]) -> list[str]:
+    """Return a remark on ports that see several neighbours, such as a NIC that speaks LLDP beside its host."""
+    seen: dict[tuple[str, str], dict[str, None]] = {}
+    for link in links:
+        seen.setdefault((link.device, link.port), {})[link.peer] = None
+    odd = [(*port, *peers) for port, peers in seen.items() if len(peers) > 1]
+    if not odd:
+        return []
+    device, port, *peers = odd[0]
+    count = plural(len(odd), "port sees", "ports see")
+    return [f"{count} several neighbours, the last of which is read, first `{device}` {port}: {', '.join(peers)}"]
+
+
 def _of_device(text: str) -> bool:
     """Return whether a file is one of Ethernet: JSON, XML or DOT."""
     head = text.lstrip()
     if is_lst(text):
         return False
-    return bool(_MARKED.match(head)) or is_dot(text) or '"lldp"' in text[:4000] or "lldpNeighbors" in text[:4000]
+    if bool(_MARKED.match(head)) or is_dot(text) or is_lldp_table(text):
+        return True
+    return any(key in text[:4000] for key in ('"lldp"', '"lldpNeighbors"', '"TABLE_nbor"'))  # behind a prompt
 
 
 def _device_file(name: str, text: str) -> tuple[list[EthernetLink], list[EthernetDevice], set[str]]:
@@ -122,6 +140,10 @@ def _device_file(name: str, text: str) -> tuple[list[EthernetLink], list[Etherne
     if is_dot(text):
         _refuse_long_lines(text, name)
         return read_dot(text, name), [], set()
+    if is_lldp_table(text):
+        _refuse_long_lines(text, name)
+        links, device, forwarding = read_lldp_table(text, name)
+        return links, [device], forwarding
     if text.lstrip().startswith("<"):
         root = parse(text.encode(), name, rule="file-as-built", what="the minigraph of one switch")
         links, devices = read_minigraph(root, name)

@@ -88,7 +88,7 @@ def read_ndt(text: str, file: str) -> AsBuilt:
     """
     builder = Builder(file, "UFM's topology table")
     rows = rows_of(text, file)
-    heads = [head.strip() for head in next(rows)[1]]
+    heads = [head.strip().removeprefix("#Fields:") for head in next(rows)[1]]
     names = ("StartDevice", "StartPort", "EndDevice", "EndPort")
     if missing := [name for name in names if name not in heads]:
         raise fault(file, 1, f"the column {missing[0]} is missing", "give the table as UFM writes it")

@@ -97,7 +97,7 @@ def ndt(built: Listing) -> str:
     """UFM's table."""
     head = "rack #,U height,#Fields:StartDevice,StartPort,StartDeviceLocation,EndDevice,EndPort,EndDeviceLocation,Speed"
     rows = [f"#,,{a},Port {p},,{built.title(b)},Port {q},," for a, p, b, q in links(built)]
-    return "\n".join([head.replace("#Fields:", ""), *rows]) + "\n"
+    return "\n".join([head, *rows]) + "\n"
 
 
 def dot(built: Listing) -> str:

@@ -318,3 +318,67 @@ def test_files_of_managers() -> None:
     kinds |= {"CX7": "host", "BF3": "host", "box": "host", "QUANTUM": "switch"}
     for kind, wanted in kinds.items():
         assert read_topo(f"{kind} a\n", "x").devices[0].kind == wanted, kind
+
+
+TABLE = """\
+admin@leaf01:~$ show lldp table
+Capability codes: (R) Router, (B) Bridge, (O) Other
+LocalPort    RemoteDevice    RemotePortID       Capability    RemotePortDescr
+-----------  --------------  -----------------  ------------  -----------------
+Ethernet0    node01          b8:ce:f6:00:00:01  O             eth0
+Ethernet8    node02.dc1      eth0               O
+Ethernet16   spine01         Ethernet0          BR            etp1
+--------------------------------------------------
+Total entries displayed:  3
+admin@leaf01:~$
+"""
+
+
+def test_the_table_that_sonic_prints() -> None:
+    built = read_as_built([("x/leaf01.txt", TABLE)])
+    assert sorted((device.name, device.kind) for device in built.devices) == [
+        ("leaf01", "switch"),
+        ("node01 eth0", "host"),
+        ("node02 eth0", "host"),
+        ("spine01", "switch"),
+    ]
+    assert len(built.ends) == 3
+    cut = TABLE.replace("Ethernet8    node02.dc1      eth0               O\n", "")
+    with pytest.raises(InputError, match="the table has 2 rows, and says 3"):
+        read_as_built([("leaf01.txt", cut)])
+    with pytest.raises(InputError, match=r"leaf01.txt:6:1: .*a row without a port and a neighbour"):
+        read_as_built([("leaf01.txt", TABLE.replace("node02.dc1", "          "))])
+
+
+def test_a_port_that_sees_several_neighbours_is_said() -> None:
+    """lldpcli repeats the port, as a key of one object or as items of a list; JSON would keep the last in silence."""
+
+    def port(name: str) -> str:
+        return f'"swp1": {{"chassis": {{"{name}": {{}}}}, "port": {{"id": {{"type": "ifname", "value": "e0"}}}}}}'
+
+    for inside in (f"{{{port('nic')}, {port('host')}}}", f"[{{{port('nic')}}}, {{{port('host')}}}]"):
+        built = read_as_built([("leaf01.json", f'{{"lldp": {{"interface": {inside}}}}}')])
+        assert [device.name for device in built.devices] == ["leaf01", "host e0"]
+        assert built.remarks == (
+            "1 port sees several neighbours, the last of which is read, first `leaf01` swp1: nic, host",
+        )
+
+
+def test_prompts_before_and_behind_json() -> None:
+    """What follows may be a prompt, and no other value."""
+    text = '{"lldpNeighbors": [{"port": "Ethernet1", "neighborDevice": "n", "neighborPort": "eth0"}]}'
+    assert parsed(f"leaf01#show lldp neighbors | json\n{text}\nleaf01#\n", "x") == parsed(text, "x")
+    row = '{"TABLE_nbor": {"ROW_nbor": {"chassis_id": "n", "l_port_id": "Eth1/1", "port_id": "eth0"}}}'
+    built = read_as_built([("leaf01.txt", f"leaf01# show lldp neighbors | json\n{row}\nleaf01#\n")])
+    assert [device.name for device in built.devices] == ["leaf01", "n eth0"]
+    with pytest.raises(InputError, match=r"^x:2:1: error: this is no JSON: another value follows"):
+        parsed(f"{text}\n{text}", "x")
+
+
+def test_the_heading_that_ufm_writes() -> None:
+    head = "rack #,U height,#Fields:StartDevice,StartPort,StartDeviceLocation,EndDevice,EndPort,State,Domain\n"
+    built = read_ndt(f"{head}#,,leaf01,Port 26,,r-ufm64 mlx5_0,Port 1,Active,In-Scope\n", "x")
+    assert [(device.name, device.kind) for device in built.devices] == [
+        ("leaf01", "switch"),
+        ("r-ufm64 mlx5_0", "host"),
+    ]
