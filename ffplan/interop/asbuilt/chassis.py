@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.formatting import plural
+from ffplan.base.formatting import first_few, plural
 from ffplan.interop.asbuilt.model import PORTS
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def _lines(cards: list[int], out: Ints, within: Ints, built: AsBuilt) -> list[in
     return sorted(found, key=lambda card: (_in_order(built.devices[card].name), built.devices[card].key))
 
 
-def _numbered(cards: list[int], built: AsBuilt) -> tuple[dict[int, int], int]:
-    """Return the port of the chassis for every port that leads out of it, and how many ports the chassis has.
+def _numbered(cards: list[int], built: AsBuilt) -> tuple[dict[int, int], int, str]:
+    """Return the port of the chassis for every port that leads out of it, how many ports it has, and whose they are.
 
     Line cards follow one another; a port leads out where on most of them no link of it stays inside.
     """
@@ -70,7 +70,27 @@ def _numbered(cards: list[int], built: AsBuilt) -> tuple[dict[int, int], int]:
     place = {card: at for at, card in enumerate(lines)}
     rank = {port: at for at, port in enumerate(outer, start=1)}
     ports = {end: place[end // PORTS] * len(outer) + rank[end % PORTS] for end in out.tolist()}
-    return ports, len(lines) * len(outer)
+    return ports, len(lines) * len(outer), _whose([built.devices[card].name for card in lines], outer)
+
+
+def _whose(names: list[str], outer: list[int]) -> str:
+    """Return whose ports those of a chassis are, in words: an installer finds a port by its card.
+
+    Args:
+        names: descriptions of the line cards, in the order in which their ports are counted.
+        outer: ports of a card that lead out.
+    """
+    each = len(outer)
+    if not each:
+        return ""
+    labels = [found[0].removeprefix("/") if (found := _CARD.search(name)) else name[:40] for name in names]
+    if outer == list(range(1, each + 1)):
+        own = f"its ports 1 to {each} are 1 to {each} of `{labels[0]}`"
+    else:
+        own = f"its ports 1 to {each} are {first_few(map(str, outer))} of `{labels[0]}`"
+    following = f", the next {each} those of `{labels[1]}`" if len(labels) > 1 else ""
+    last = f", and so on to `{labels[-1]}`" if len(labels) > 2 else ""
+    return f": {own}{following}{last}"
 
 
 def joined(built: AsBuilt) -> AsBuilt:
@@ -83,18 +103,18 @@ def joined(built: AsBuilt) -> AsBuilt:
     chassis = {name: found for name, found in numbered.items() if found[2] < PORTS}
     if not chassis:
         return built
-    first = {card: cards[0] for cards, _, _ in chassis.values() for card in cards}
+    first = {card: cards[0] for cards, _, _, _ in chassis.values() for card in cards}
     kept = [number for number in range(len(built.devices)) if first.get(number, number) == number]
     place = {number: at for at, number in enumerate(kept)}
     devices: list[BuiltDevice] = [built.devices[number] for number in kept]
     moved: dict[int, int] = {}
     remarks = []
-    for cards, ports, count in chassis.values():
+    for cards, ports, count, whose in chassis.values():
         at = place[cards[0]]
         name = _CARD.sub("", built.devices[cards[0]].name)
         devices[at] = replace(built.devices[cards[0]], name=name, ports=count, cards=len(cards))
         moved |= {end: at * PORTS + port for end, port in ports.items()}
-        remarks.append(f"{plural(len(cards), 'card')} of the chassis `{name[:60]}` are taken as one switch")
+        remarks.append(f"{plural(len(cards), 'card')} of the chassis `{name[:60]}` are taken as one switch{whose}")
     group = np.arange(len(built.devices))
     group[list(first)] = list(first.values())
     same = group[built.ends[:, 0] // PORTS] == group[built.ends[:, 1] // PORTS]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.interop.asbuilt.chassis import cards_of, joined
+from ffplan.interop.asbuilt.chassis import _whose, cards_of, joined
 from ffplan.interop.asbuilt.model import PORTS
 from ffplan.interop.asbuilt.read import read_as_built
 from tests.support import ffplan
@@ -73,7 +73,8 @@ def test_cards_become_ports_of_one_switch(note: str) -> None:
     ends = {found.devices[two // PORTS].name: one % PORTS for one, two in found.ends.tolist()}
     assert ends == {host: port for port, host in hosts.items()}
     assert found.gbit_s.tolist() == [200.0] * 4
-    assert found.remarks[-1] == "5 cards of the chassis `MF0;leaf-1:CS8500` are taken as one switch"
+    words = "5 cards of the chassis `MF0;leaf-1:CS8500` are taken as one switch: its ports 1 to 4 are 1 to 4 of `L1/U1`"
+    assert found.remarks[-1] == f"{words}, the next 4 those of `L2/U1`, and so on to `L3/U1`"
 
 
 def test_line_cards_are_in_the_order_of_their_numbers() -> None:
@@ -81,6 +82,12 @@ def test_line_cards_are_in_the_order_of_their_numbers() -> None:
     found = joined(read(chassis(hosts, lines=11, spines=2, out=4)))
     ends = {found.devices[two // PORTS].name: one % PORTS for one, two in found.ends.tolist()}
     assert ends == {"j": 40, "b": 5}
+
+
+def test_an_installer_is_told_whose_ports_those_of_a_chassis_are() -> None:
+    assert _whose(["core/L01/U1"], [1, 2]) == ": its ports 1 to 2 are 1 to 2 of `L01/U1`"
+    assert _whose(["a", "b"], [21, 22]) == ": its ports 1 to 2 are 21 and 22 of `a`, the next 2 those of `b`"
+    assert _whose(["a", "b"], []) == ""
 
 
 def test_switches_that_share_a_system_but_no_link_stay_apart() -> None:
