@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.errors import UsageError
-from ffplan.base.formatting import percent, plural
+from ffplan.base.formatting import percent
 from ffplan.fabric.routing.all_to_all import all_to_all_loads
 from ffplan.fabric.routing.forwarding import Tracer
 from ffplan.fabric.routing.job_loads import JobNodes, flows_of, pick_job
 from ffplan.fabric.routing.link_loads import flow_loads, outcome
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.sizing.striping import striping_notes
-from ffplan.fabric.wiring.network import CORE, ROLES
 from ffplan.interop import opensm, slurm, slurmctld
 from ffplan.interop.ibsim import subnet
+from ffplan.interop.verify_notes import chain_notes, engine_notes, root_notes
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import Check, VerifyReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -216,31 +216,13 @@ def verify_opensm(
         version=version,
         passed=passed,
         checks=tuple(checks),
-        notes=(*striping_notes(design), *_root_notes(fabric, reasons), *_chain_notes(checks)),
+        notes=(
+            *striping_notes(design),
+            *root_notes(fabric, reasons),
+            *chain_notes(checks),
+            *engine_notes(fabric, checks),
+        ),
     )
-
-
-def _root_notes(fabric: WiredFabric, reasons: Iterable[str]) -> Iterator[str]:
-    """Yield what OpenSM must be told of a fabric whose trees its ftree engine refused for some reasons."""
-    network = fabric.network
-    for reason in reasons:
-        top = ROLES[int(network.switches.role[network.switches.role <= CORE].max())]
-        yield (
-            f"OpenSM's ftree engine takes this tree for none, or for another ({reason}), unless its option "
-            f"`root_guid_file` names the {top} switches: these checks are with it."
-        )
-    if bare := len(network.bare_leaves()):
-        yield f"{plural(bare, 'leaf has', 'leaves have')} no host; ftree counts tiers from the hosts."
-
-
-def _chain_notes(checks: Iterable[Check]) -> Iterator[str]:
-    """Yield what becomes of a tree of one switch in each tier, which OpenSM's ftree engine refuses even with roots."""
-    chained = [item for item in checks if item.check == "fat tree" and item.passed is None]
-    if any(item.found != item.expected for item in chained):
-        yield (
-            "OpenSM's ftree engine takes a tree of one switch in each tier for none, and routes it by minhop: packets "
-            "pass the same switches."
-        )
 
 
 def _parts(fabric: WiredFabric, engine: str) -> list[tuple[int, int | None]]:

@@ -15,7 +15,7 @@ import pytest
 from ffplan.base.errors import UsageError
 from ffplan.fabric.family import routing_of
 from ffplan.fabric.routing.forwarding import Forwarding
-from ffplan.interop import opensm, simgrid, slurmctld, verify, verify_simgrid
+from ffplan.interop import opensm, simgrid, slurmctld, verify, verify_notes, verify_simgrid
 from ffplan.interop.ibsim import subnet
 from ffplan.interop.opensm import read_tables
 from ffplan.interop.programs import ProgramError, running, wait_for
@@ -196,6 +196,10 @@ def test_another_engine_that_routed_fails(monkeypatch: pytest.MonkeyPatch) -> No
     assert failed(own) == []
     answer(monkeypatch, {"engine": "minhop"}, {})
     assert failed(report("nue", "floor").checks) == [("routed by", "nue", "minhop")] * 2
+    (words,) = [words for words in report("nue", "floor").notes if "does not take" in words]
+    assert words == "OpenSM's nue engine does not take this fabric, and routes it by minhop."
+    joined = [words for words in report("updn", "joined").notes if "does not take" in words]
+    assert joined == [f"OpenSM's updn engine does not take this fabric, and routes it by minhop.{verify_notes.UPDN}"]
 
 
 def test_an_entry_that_leads_nowhere_loses_its_flows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,13 +259,13 @@ def test_what_becomes_of_a_chain_of_switches_is_said() -> None:
     seen = SimpleNamespace(engine="minhop", reason="", rank=0, switches_by_rank=())
     chain = verify._fat_tree("fabric", seen, (1, 1))  # type: ignore[arg-type]
     assert [(item.found, item.passed) for item in chain] == [("0 tiers, by minhop", None), ("", None)]
-    (words,) = verify._chain_notes(chain)
+    (words,) = verify_notes.chain_notes(chain)
     assert "routes it by minhop" in words
     tree = verify._fat_tree("fabric", seen, (1, 2))  # type: ignore[arg-type]
     assert [item.passed for item in tree] == [False, False]
-    assert list(verify._chain_notes(tree)) == []
+    assert list(verify_notes.chain_notes(tree)) == []
     seen = SimpleNamespace(engine="ftree", reason="", rank=2, switches_by_rank=(1, 1))
-    assert list(verify._chain_notes(verify._fat_tree("fabric", seen, (1, 1)))) == []  # type: ignore[arg-type]
+    assert list(verify_notes.chain_notes(verify._fat_tree("fabric", seen, (1, 1)))) == []  # type: ignore[arg-type]
 
 
 def test_a_log_and_a_dump_of_opensm(tmp_path: Path) -> None:
