@@ -80,6 +80,7 @@ def audit(
 
     Devices are told by name, else by what they are wired to. Exit code 1 where they differ.
     """
+    from ffplan.interop.asbuilt.adapters import apart
     from ffplan.interop.asbuilt.chassis import joined
     from ffplan.interop.asbuilt.model import MOST_BYTES
     from ffplan.interop.asbuilt.names import read_map
@@ -98,6 +99,7 @@ def audit(
     found, wanted = read_files(as_built, "audit"), designed(network, wired.names, inside)
     if network.radix > max((device.ports for device in found.devices if device.kind == "switch"), default=0) > 0:
         found = joined(found)  # the design has switches that are larger than any one found: chassis of cards
+    found = apart(found, wanted.kinds.count("host"))
     where = placed(wanted, found, rules, names or "")
     if not where.known and (where.place >= 0).sum() < len(wanted.names) / 2:
         raise UsageError(
