@@ -100,7 +100,9 @@ def read_minigraph(root: Element, file: str) -> tuple[list[EthernetLink], list[E
         )
         links.append(link)
     if not links:
-        raise fault(file, 1, "no link between interfaces is listed", "give a minigraph with DeviceInterfaceLinks")
+        nccl = "; `ffplan import nccl` reads topologies of servers" if root.tag == "system" else ""
+        words = f"no link between interfaces is listed; the first element is `{_local(root.tag)[:40]}`"
+        raise fault(file, 1, words, f"give SONiC's minigraph, with DeviceInterfaceLinks{nccl}")
     local = {plain_name(child.text) for child in root.children if _local(child.tag) == "Hostname"}
     devices = []
     for item in _found(root, "Device"):

@@ -382,3 +382,19 @@ def test_the_heading_that_ufm_writes() -> None:
         ("leaf01", "switch"),
         ("r-ufm64 mlx5_0", "host"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('<?xml version="1.0"?>\n<Report date="x"><LinkSummary/></Report>', "the first element is `Report`"),
+        (
+            '<system version="1"><cpu numaid="0"/></system>',
+            "the first element is `system`(.|\n)*`ffplan import nccl` reads",
+        ),
+        ('<a:DeviceMiniGraph xmlns:a="u"/>', "the first element is `a:DeviceMiniGraph`|`DeviceMiniGraph`"),
+    ],
+)
+def test_xml_of_others_is_named(text: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        read_as_built([("x.xml", text)])
