@@ -14,7 +14,7 @@ from ffplan.interop.asbuilt.model import PORTS, peer_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Set
 
-    from ffplan.interop.asbuilt.model import AsBuilt
+    from ffplan.interop.asbuilt.model import AsBuilt, BuiltDevice
 
 MOST_PORTS = 8
 """More ports than an adapter has [1]."""
@@ -40,7 +40,8 @@ def apart(built: AsBuilt, endpoints: int) -> AsBuilt:
         return _from_one(built, linked)
     several = {n for n in hosts if 1 < built.devices[n].ports <= MOST_PORTS or len(linked.get(n, ())) > 1}
     full = sum(len(linked.get(number, ())) >= built.devices[number].ports for number in several)
-    devices, first = [], np.zeros(len(built.devices), np.int64)
+    devices: list[BuiltDevice] = []
+    first = np.zeros(len(built.devices), np.int64)
     place: dict[int, int] = {}
     for number, device in enumerate(built.devices):
         first[number] = len(devices)
