@@ -76,7 +76,7 @@ class JobCase:
 
 @record
 class MemoryCopies:
-    """Checkpoints in the memory of other nodes; every number has the shape of the inputs."""
+    """Checkpoints in the memory of other nodes; every number broadcasts to the shape of the inputs."""
 
     restart_s: Number
     """From an interruption that leaves a copy to the first new step [s]."""
@@ -92,7 +92,7 @@ class MemoryCopies:
 
 @record
 class JobOutcome:
-    """What is left of a job; every number has the shape of the inputs."""
+    """What is left of a job; every number broadcasts to the shape of the inputs."""
 
     mtbf_s: Number
     by_hazard: dict[str, Number]
@@ -228,7 +228,7 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
         v: inputs by name: rates, parts and times.
 
     Returns:
-        Numbers in the shape of the inputs: times [s], sizes [byte], parts of the time [1].
+        Numbers that broadcast to the shape of the inputs: times [s], sizes [byte], parts of the time [1].
 
     Equation:
         goodput = ETTR(tau, d, M, R + what a save in flight leaves behind) * rate kept beside missing nodes * (1 -
@@ -241,7 +241,7 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     rates = hazard_rates(job, v)
     by_hazard = _interruptions(job, v, rates)
     mtbf = 1 / sum(by_hazard.values())
-    size = job.parameters * (v["checkpoint_bytes"] if job.state_bytes is None else job.state_bytes + 0.0 * v["pause"])
+    size = job.parameters * (v["checkpoint_bytes"] if job.state_bytes is None else job.state_bytes)
     copy = size / (job.writers * job.copy_gbyte_s * 1e9) if job.copy_gbyte_s else size * 0.0
     persist, binds = _moved(job.write_gbyte_s, v["storage_efficiency"], job.writers_gbyte_s, size)
     read = size * (job.nodes / job.writers)
