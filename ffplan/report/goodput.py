@@ -48,7 +48,7 @@ def _job(found: ReliabilityReport) -> list[Block]:
         ("interval", f"{span(found.interval_s)} of work between two checkpoints"),
         (
             "nodes",
-            f"{number(found.nodes_in_repair, 3)} in repair, {found.spares:,} spares "
+            f"{number(found.nodes_in_repair, 3)} in repair, {plural(found.spares, 'spare')} "
             f"({found.spares_for_99:,} for 99 %); one lacks {100 * found.short_chance:.1f} % of the time",
         ),
         (

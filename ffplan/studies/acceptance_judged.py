@@ -232,7 +232,7 @@ def words(rows: tuple[CheckRow, ...], judged: tuple[JudgedRow, ...], slow: tuple
     counts = {verdict: sum(item.verdict == verdict for item in judged) for verdict in ORDER}
     lines = [
         f"Of {plural(len(judged), 'measured value')}, {counts['pass']:,} pass and {counts['fail']:,} fail"
-        + (f"; {counts['doubt']:,} are in doubt" if counts["doubt"] else "")
+        + (f"; {counts['doubt']:,} {'is' if counts['doubt'] == 1 else 'are'} in doubt" if counts["doubt"] else "")
         + (f"; {counts['not judged']:,} are not judged" if counts["not judged"] else "")
         + "."
     ]

@@ -12,10 +12,10 @@ from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES,
 from ffplan.interop.logs.measured import refuse, stem
 from ffplan.results.acceptance import Measured
 
-_LST = re.compile(
-    r"\{\s*(CA|SW)\b([^}]{0,600}?)\}\s*\{\s*(CA|SW)\b([^}]{0,600}?)\}\s*"
-    r"PHY=([0-9]{1,3})x\s+LOG=(\w+)\s+SPD=([0-9.]{1,12})"
-)
+_END = r"\{\s*(CA|SW)\b((?:[^{}]|\{[^{}]{0,200}\}){0,600})\}"
+"""An end of a link: newer versions put the node's name in braces of its own between the GUIDs and `LID`."""
+_LST = re.compile(rf"{_END}\s*{_END}\s*PHY=([0-9]{{1,3}})x\s+LOG=(\w+)\s+SPD=([0-9.]{{1,12}})")
+_NAME = re.compile(r"\{\s*([^{}]{1,200}?)\s*\}")
 _GUID = re.compile(r"NodeGUID:(?:0x)?([0-9a-fA-F]+)")
 _PORT = re.compile(r"\bPN:([0-9A-Fa-f]{1,8})\b")
 GBYTE = 8.0
@@ -124,8 +124,8 @@ def read_ibdiagnet_lst(text: str, file: str) -> list[Measured]:
         if not rate:
             refuse(file, line, f"no lane runs at `SPD={found[7]}`", "give the file as ibdiagnet wrote it")
         side = found[4] if found[3] == "CA" else found[2]
-        guid, port = _GUID.search(side), _PORT.search(side)
-        host = guid[1] if guid else "unknown"
+        name, port = _NAME.search(side) or _GUID.search(side), _PORT.search(side)
+        host = name[1] if name else "unknown"
         part = f"port {int(port[1], 16)}" if port else ""
         check = "switch-link" if found[1] == found[3] == "SW" else "nic-link"
         rows.append(

@@ -228,6 +228,16 @@ def test_the_adapter_s_side_of_a_link_is_named() -> None:
     assert (found.check, found.host, found.part, found.value) == ("nic-link", "bbbb0002", "port 1", 25.0)
 
 
+def test_newer_ibdiagnet_names_the_ends_of_a_link() -> None:
+    line = (
+        "{ CA Ports:01 NodeGUID:0xbbbb0002 VenID:000002c9 DevID:1021 Rev:0 {node01 mlx5_0} LID:0005 PN:01 } "
+        "{ SW Ports:41 NodeGUID:0xaaaa0001 Rev:0 {MF0;leaf-01:MQM9700/U1} LID:0002 PN:14 } PHY=4x LOG=ACT SPD=100\n"
+    )
+    (found,) = read_log(f"# links\n{line}", "ibdiagnet2.lst")
+    assert (found.check, found.host, found.part, found.value) == ("nic-link", "node01 mlx5_0", "port 1", 50.0)
+    assert found.line == 2
+
+
 @pytest.mark.parametrize(
     "text",
     [
