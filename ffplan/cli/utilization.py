@@ -94,7 +94,7 @@ def utilization(
         float | None,
         typer.Option("--days", min=0.1, max=3650, help="Days of a simulated run; 3, or those of the CSV, if omitted."),
     ] = None,
-    runs: Annotated[int, typer.Option("--runs", min=1, max=1000, help="Simulated runs.")] = 2,
+    runs: Annotated[int, typer.Option("--runs", min=1, max=1000, help="Simulated runs.")] = 3,
     quantum: Annotated[
         str, typer.Option("--quantum", metavar="TIME", help="Time that a job keeps its nodes at least.")
     ] = "2 h",

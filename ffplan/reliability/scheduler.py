@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.base.array_math import Floats, Ints
-from ffplan.base.elementary import log2
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
 
 
 POLICIES = ("fifo", "backfill", "time-sharing")
-CHUNK = 20_000
-"""Jobs that are drawn at a time [1]."""
 DEPTH = 200
 """Waiting jobs that a placement looks at [1]."""
 
@@ -67,111 +64,6 @@ class Shared:
     preemptions: int
     unfinished: int
     """Jobs that wait at the end."""
-
-
-def lognormal_of(mean: float, middle: float) -> tuple[float, float]:
-    """Return the parameters of a lognormal distribution.
-
-    Args:
-        mean: its mean [any unit].
-        middle: its median [same unit]; at most the mean.
-
-    Returns:
-        mu and sigma [1] of the logarithm.
-
-    Equation:
-        mu = ln(median), sigma = sqrt(2 ln(mean / median))
-
-    Source:
-        Moments of the lognormal distribution.
-    """
-    return float(np.log(middle)), float(np.sqrt(2 * np.log(max(mean / middle, 1.0))))
-
-
-@record
-class JobDraw:
-    """Distribution of jobs: mean, median and largest of run times and sizes."""
-
-    run: tuple[float, float, float]
-    """Mean, median and longest run time [s]."""
-    gpus: tuple[float, float, float]
-    """Mean, median and most accelerators [1]."""
-    most_gpus: int
-    """Accelerators of the cluster: no job is larger [1]."""
-
-    def draw(self, random: np.random.Generator, count: int) -> tuple[Floats, Ints]:
-        """Return run times [s] and sizes [1] of some jobs; sizes are powers of two."""
-        (run_mu, run_sigma), (gpu_mu, gpu_sigma) = lognormal_of(*self.run[:2]), lognormal_of(*self.gpus[:2])
-        most = min(self.gpus[2], float(self.most_gpus))
-        runs = np.minimum(random.lognormal(run_mu, run_sigma, count), self.run[2])
-        sizes = np.minimum(random.lognormal(gpu_mu, gpu_sigma, count), most)
-        powers = 2 ** np.round(log2(np.maximum(sizes, 1.0)))
-        return np.maximum(runs, 1.0), np.minimum(powers, 2 ** np.floor(log2(most))).astype(int)
-
-
-def drawn_jobs(jobs: JobDraw, *, work_gpu_s: float, seconds: float, seed: int) -> JobTable:
-    """Return jobs drawn from means, medians and maxima, arriving at random.
-
-    Args:
-        jobs: their distribution.
-        work_gpu_s: accelerator-seconds that should arrive in all [s].
-        seconds: time over which they arrive [s].
-        seed: seed of everything.
-
-    Returns:
-        Jobs by arrival.
-
-    Equation:
-        lognormal run times and sizes, cut at their maxima, until they bring the work; arrivals at random
-
-    Source:
-        `lognormal_of`; two moments are what the traces publish.
-    """
-    random = np.random.Generator(np.random.PCG64(seed))
-    found: list[tuple[Any, Any]] = []
-    missing = work_gpu_s
-    while missing > 0:
-        runs, sizes = jobs.draw(random, CHUNK)
-        done = np.cumsum(runs * sizes)
-        count = min(CHUNK, int(np.searchsorted(done, missing)) + 1)
-        found.append((runs[:count], sizes[:count]))
-        missing -= float(done[count - 1])
-    every = [np.concatenate([part[at] for part in found]) for at in (0, 1)]
-    return JobTable(np.sort(random.uniform(0, seconds, len(every[0]))), every[0], every[1])
-
-
-def with_running(table: JobTable, jobs: JobDraw, *, gpus: float, seed: int) -> JobTable:
-    """Return jobs with those that run already when the time begins.
-
-    An empty cluster takes as long to fill as its longest jobs run, and until then is used less than it will be.
-
-    Args:
-        table: jobs that arrive.
-        jobs: their distribution.
-        gpus: accelerators that running jobs hold [1].
-        seed: seed of the draw.
-
-    Returns:
-        Jobs by arrival, the running ones first.
-
-    Equation:
-        jobs with chances in proportion to their run times, of which a part at random is left, until they hold `gpus`
-
-    Source:
-        Renewal theory: who looks at a random time finds long jobs as often as they are long, at a random age.
-    """
-    random = np.random.Generator(np.random.PCG64([seed, 1]))
-    runs, sizes = jobs.draw(random, max(CHUNK, len(table.gpus)))
-    order = random.choice(len(runs), size=len(runs), p=runs / runs.sum())
-    count = int(np.searchsorted(np.cumsum(sizes[order]), gpus, side="right"))
-    chosen = order[:count]
-    left = np.maximum(runs[chosen] * random.uniform(0, 1, count), 1.0)
-    return JobTable(
-        arrival_s=np.concatenate([np.zeros(count), table.arrival_s]),
-        run_s=np.concatenate([left, table.run_s]),
-        gpus=np.concatenate([sizes[chosen], table.gpus]),
-        running=count,
-    )
 
 
 class _Job:

@@ -78,7 +78,7 @@ class UtilizationReport(Result):
     jobs: str
     """Catalogue id of the job mix, or the file of the jobs."""
     offered: float
-    """Work that arrives over what the cluster can do [1]."""
+    """Work that arrives over what the cluster can do, of a mix in the mean [1]."""
     days: float
     """Days simulated, each time."""
     warm_days: float

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import floor
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan import __version__
 from ffplan.base.elementary import log2
+from ffplan.base.errors import UsageError
 from ffplan.base.formatting import number, percent, plural, span
 from ffplan.base.record import record
 from ffplan.catalog.reliability import JobMix
 from ffplan.reliability.hazards import DAY_S
-from ffplan.reliability.scheduler import (
-    ClusterRules,
-    JobDraw,
-    JobTable,
-    Shared,
-    drawn_jobs,
-    share_cluster,
-    with_running,
-)
+from ffplan.reliability.job_mix import JobDraw, drawn_jobs, job_count, with_running
+from ffplan.reliability.scheduler import ClusterRules, JobTable, Shared, share_cluster
 from ffplan.reliability.simulate import mean_interval, student
 from ffplan.results import utilization as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
@@ -40,6 +35,8 @@ WARM = 0.2
 """Part of the days at the start that no figure counts [1]."""
 JOB_S = 6e-5
 """Time to simulate a job, measured on one core [s]."""
+MOST_JOBS = 20_000_000
+"""Jobs of a run that memory holds in less than a gigabyte [1]."""
 LOOK_S = 4e-6
 """Time of a look at the queue, which time-sharing takes once a quantum, measured on one core [s]."""
 
@@ -99,16 +96,44 @@ def job_table(design: ResolvedDesign, asked: UtilizationRequest, seed: int) -> J
     """
     if asked.table is not None:
         return asked.table
+    jobs = _draw(design, asked)
+    arriving = drawn_jobs(jobs, work_gpu_s=_work(design, asked), seconds=asked.days * DAY_S, seed=seed)
+    return with_running(arriving, jobs, gpus=min(asked.load, 1.0) * design.accelerators, seed=seed)
+
+
+def _draw(design: ResolvedDesign, asked: UtilizationRequest) -> JobDraw:
     mix = asked.mix
     assert mix is not None
-    seconds = asked.days * DAY_S
-    jobs = JobDraw(
+    return JobDraw(
         run=(float(mix.run_mean.value), float(mix.run_median.value), float(mix.run_max.value)),
         gpus=(float(mix.gpus_mean.value), float(mix.gpus_median.value), float(mix.gpus_max.value)),
         most_gpus=largest_job(design),
     )
-    arriving = drawn_jobs(jobs, work_gpu_s=asked.load * design.accelerators * seconds, seconds=seconds, seed=seed)
-    return with_running(arriving, jobs, gpus=min(asked.load, 1.0) * design.accelerators, seed=seed)
+
+
+def _work(design: ResolvedDesign, asked: UtilizationRequest) -> float:
+    """Return the work that arrives in a run, in the mean, in accelerators times time [s]."""
+    return asked.load * design.accelerators * asked.days * DAY_S
+
+
+def jobs_of_a_run(design: ResolvedDesign, asked: UtilizationRequest) -> int:
+    """Return the jobs that arrive in a run [1].
+
+    Args:
+        design: the design.
+        asked: what to simulate.
+
+    Raises:
+        UsageError: where a mix has more than memory can hold.
+    """
+    if asked.table is not None:
+        return len(asked.table.gpus)
+    count = job_count(_draw(design, asked), _work(design, asked))
+    if count > MOST_JOBS:
+        days = floor(10 * asked.days * MOST_JOBS / count) / 10
+        message = f"--days {asked.days:g} is {count:,} jobs a run of `{asked.name}` on this design"
+        raise UsageError(f"ffplan utilization: {message}, above {MOST_JOBS:,}; `--days {days:g}` and more `--runs` do")
+    return count
 
 
 def largest_job(design: ResolvedDesign) -> int:
@@ -125,12 +150,14 @@ def expected_seconds(design: ResolvedDesign, asked: UtilizationRequest) -> float
     Args:
         design: the design.
         asked: what to simulate.
+
+    Raises:
+        UsageError: where a mix has more jobs than memory can hold.
     """
-    table = job_table(design, asked, asked.seed)
     zonings = 2 if design.spec.fabric.zones > 1 and not design.side_by_side else 1
-    shared = "time-sharing" in asked.policies and table.gpus.sum() > design.accelerators
-    looks = asked.days * DAY_S / asked.quantum_s if shared else 0.0
-    return (JOB_S * len(table.gpus) * len(asked.policies) + LOOK_S * looks) * asked.runs * zonings
+    crowded = asked.table is None or asked.table.gpus.sum() > design.accelerators
+    looks = asked.days * DAY_S / asked.quantum_s if crowded and "time-sharing" in asked.policies else 0.0
+    return (JOB_S * jobs_of_a_run(design, asked) * len(asked.policies) + LOOK_S * looks) * asked.runs * zonings
 
 
 def _interval(values: list[float], least: float = 0.0, most: float = 1.0) -> out.MeanInterval:
@@ -222,9 +249,10 @@ def study_utilization(
         _policy(policy, zones if zoned else 1, runs, found.get((policy, False), []), asked.days)
         for (policy, zoned), runs in found.items()
     )
-    work = (first.run_s * first.gpus)[first.running :]
-    within = first.arrival_s[first.running :] < seconds
-    offered = float(work[within].sum()) / (design.accelerators * seconds)
+    offered = asked.load
+    if asked.table is not None:
+        within = first.arrival_s < seconds
+        offered = float((first.run_s * first.gpus)[within].sum()) / (design.accelerators * seconds)
     report = out.UtilizationReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
@@ -266,6 +294,10 @@ def _headline(report: out.UtilizationReport) -> tuple[str, ...]:
         f"{100 * first.utilisation.mean:.1f} % of its accelerators at work; a job waits {span(first.wait_s.mean)} in "
         "the mean."
     ]
+    wanted = first.occupied.mean + first.fragmentation.mean
+    if wanted > 0:
+        held = 100 * first.occupied.mean / wanted
+        lines.append(f"Jobs hold {held:.1f} % of the accelerators that are not idle for want of jobs.")
     if first.zone_cost is not None:
         cost = first.zone_cost
         ends = "" if cost.low is None or cost.high is None else f" ({100 * cost.low:.2f} to {100 * cost.high:.2f})"
@@ -289,6 +321,8 @@ def _assumptions(design: ResolvedDesign, asked: UtilizationRequest, zones: int) 
             f"Sizes and run times are lognormal with mean and median of `{asked.name}`; sizes are powers of two, "
             "arrivals random. The cluster is full of running jobs at first, as far as the load fills it."
         )
+        if asked.load >= 1:
+            found.append(f"At such a load the queue grows from day to day: waits are those of {asked.days:g} days.")
     if zones > 1:
         joined = design.spec.fabric.inter_zone is not None
         found.append("A job keeps to one zone where it fits" + ("; one at a time may span zones." if joined else "."))
