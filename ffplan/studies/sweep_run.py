@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from concurrent.futures import CancelledError, Future
 from importlib import import_module
+from logging import CRITICAL, getLogger
 from typing import TYPE_CHECKING, Any
 
 from ffplan import __version__
@@ -23,6 +24,8 @@ AHEAD = 2
 """Chunks that are under way for each worker [1]."""
 HELD = 16
 """Most chunks that wait for one before them, as while workers start [1]."""
+KEPT = "the chunks so far are kept: with --points FILE, `--resume` continues them"
+"""What a sweep that ends too early has left."""
 
 
 @record
@@ -182,9 +185,13 @@ def on_cluster(
         workers: workers of a local cluster [1].
 
     Raises:
-        UsageError: where the cluster cannot be reached, is lost, has no workers, or workers with another version.
+        UsageError: where the cluster cannot be reached, is lost, has no workers, workers with another version, or
+            workers that die one after another.
     """
     client = _client(address, security, workers)
+    log = getLogger("distributed.client")
+    before = log.level
+    log.setLevel(CRITICAL)  # a lost scheduler is told in a line, not in Dask's tracebacks
     try:
         refuse_versions(client, address)
         ahead = AHEAD * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
@@ -193,9 +200,13 @@ def on_cluster(
         )
     except (CancelledError, OSError, TimeoutError) as error:  # what Dask raises where its scheduler goes away
         words = str(error).splitlines()[0] if str(error) else type(error).__name__
-        remedy = "the chunks so far are kept: with --points FILE, `--resume` continues them"
-        raise UsageError(f"--cluster {address}: the connection to the scheduler was lost ({words}); {remedy}") from None
+        message = f"the connection to the scheduler was lost ({words})"
+        raise UsageError(f"--cluster {address}: {message}; {KEPT}") from None
+    except import_module("distributed").KilledWorker:
+        message = "all workers that took one of the chunks died; their logs say of what, such as memory"
+        raise UsageError(f"--cluster {address}: {message}; {KEPT}") from None
     finally:
         client.close()
         if address == "local" and client.cluster is not None:
             client.cluster.close()
+        log.setLevel(before)

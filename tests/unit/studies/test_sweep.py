@@ -396,6 +396,30 @@ def test_a_cluster_that_loses_a_worker_loses_no_point(tmp_path: Path) -> None:
     assert found == [(first, 20_000) for first in range(0, 400_000, 20_000)]
 
 
+def test_workers_that_die_one_after_another_end_the_sweep() -> None:
+    """Dask gives up a chunk after some deaths, here after the first: a located error, not a fault of ours."""
+    distributed = pytest.importorskip("distributed")
+    import dask
+
+    from ffplan.studies.sweep_run import SweepJob, on_cluster
+
+    points = Points((axis("nodes[0].count=1..200000"), axis("site.pue=1.1,1.2")))
+    text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
+    query = SweepQuery(text=text, file="x", overlays=(), points=points, metrics=("accelerators",))
+    job = SweepJob(query, query.key, "csv", {})
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=":0", worker_dashboard_address=None
+        ) as cluster,
+    ):
+        parts = on_cluster(job, Sweep(query), 0, address=cluster.scheduler_address, security={}, workers=1)
+        assert next(parts).count == 20_000
+        next(iter(cluster.workers.values())).process.process.kill()
+        with pytest.raises(UsageError, match=r"all workers that took one of the chunks died; .* `--resume` continues"):
+            list(parts)
+
+
 def test_a_lost_scheduler_leaves_what_was_done(tmp_path: Path) -> None:
     """The scheduler goes away in the midst: a located error; then the sweep goes on to the same bytes as without it."""
     distributed = pytest.importorskip("distributed")
