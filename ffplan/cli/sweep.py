@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -206,7 +207,8 @@ def sweep(
         path, name = find_design(file)
         metrics = tuple(dict.fromkeys([*(metric or ()), *directions]))
         text = read_bytes(path, name).decode("utf-8-sig", "replace")
-        query = SweepQuery(text=text, file=name, overlays=tuple(catalog or ()), points=spanned, metrics=metrics)
+        folders = tuple(str(Path(folder).absolute()) for folder in catalog or ())  # workers stand elsewhere
+        query = SweepQuery(text=text, file=name, overlays=folders, points=spanned, metrics=metrics)
         where = _Where(jobs=jobs or cores(), cluster=cluster, security=security)
         own, total, stopped = _swept(query, directions, points, where, resume=resume)
     except UsageError as error:

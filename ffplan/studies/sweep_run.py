@@ -171,6 +171,34 @@ def refuse_versions(client: Any, address: str) -> None:
             )
 
 
+def parts_seen(query: SweepQuery) -> str:
+    """Return the key of a sweep as this process sees the user's parts; an empty text where it cannot read a folder."""
+    try:
+        return query.key
+    except UsageError:
+        return ""
+
+
+def refuse_parts(client: Any, address: str, query: SweepQuery) -> None:
+    """Refuse workers that do not see the user's parts as this process does.
+
+    Args:
+        client: a client of the cluster.
+        address: the scheduler's, for messages.
+        query: the sweep.
+
+    Raises:
+        UsageError: where a worker cannot read a folder, or has other files there.
+    """
+    if not query.overlays:
+        return
+    folders, remedy = ", ".join(query.overlays), "put the same files there on every machine, or on a shared file system"
+    for worker, seen in sorted(client.run(parts_seen, query).items()):
+        if seen != query.key:
+            what = "other files in" if seen else "no such folder as"
+            raise UsageError(f"--cluster {address}: worker {worker} has {what} --catalog {folders}; {remedy}")
+
+
 def on_cluster(
     job: SweepJob, sweep: Sweep, first: int, *, address: str, security: dict[str, str], workers: int
 ) -> Iterator[Kept]:
@@ -185,8 +213,8 @@ def on_cluster(
         workers: workers of a local cluster [1].
 
     Raises:
-        UsageError: where the cluster cannot be reached, is lost, has no workers, workers with another version, or
-            workers that die one after another.
+        UsageError: where the cluster cannot be reached, is lost, has no workers, workers with another version or other
+            parts, or workers that die one after another.
     """
     client = _client(address, security, workers)
     log = getLogger("distributed.client")
@@ -194,6 +222,7 @@ def on_cluster(
     log.setLevel(CRITICAL)  # a lost scheduler is told in a line, not in Dask's tracebacks
     try:
         refuse_versions(client, address)
+        refuse_parts(client, address, job.query)
         ahead = AHEAD * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
         yield from _in_order(
             lambda number: client.submit(work, job, number, pure=False, retries=3), first, sweep.chunks, ahead

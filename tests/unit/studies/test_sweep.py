@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import shutil
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -19,11 +20,11 @@ from ffplan.studies.pareto import front, knee
 from ffplan.studies.sweep import Sweep, SweepQuery
 from ffplan.studies.sweep_axes import Points, axis
 from ffplan.studies.sweep_rows import Kept
-from ffplan.studies.sweep_run import SweepJob, job_key, refuse_versions, work
+from ffplan.studies.sweep_run import SweepJob, job_key, refuse_parts, refuse_versions, work
 from tests.support import ROOT, assess_file, ffplan, overlay_part, valid, vary_design
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -330,6 +331,34 @@ def test_workers_of_another_version(found: dict[str, str], words: str) -> None:
 
     with pytest.raises(UsageError, match=words):
         refuse_versions(Client(), "tcp://s")
+
+
+def test_workers_that_see_other_parts(tmp_path: Path) -> None:
+    """A worker is asked what it sees: here this process, after the folder has changed, and after it has gone."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    source = ROOT / "catalogs/switches/nvidia/qm9700.yaml"
+    (folder / "mine.yaml").write_text(source.read_text(encoding="utf-8").replace("id: qm9700", "id: mine"))
+    points = Points((axis("fabric.switch=mine"),))
+    query = SweepQuery(text="", file="x", overlays=(str(folder),), points=points, metrics=())
+
+    class Client:
+        def __init__(self, change: Callable[[], object]) -> None:
+            self.change = change
+
+        def run(self, asked: Callable[[SweepQuery], str], query: SweepQuery) -> dict[str, str]:
+            own, kept = asked(query), folder.rename(tmp_path / "kept")
+            self.change()
+            seen = asked(query)
+            shutil.rmtree(folder, ignore_errors=True)
+            kept.rename(folder)
+            return {"tcp://w1": own, "tcp://w2": seen}
+
+    refuse_parts(Client(lambda: shutil.copytree(tmp_path / "kept", folder)), "tcp://s", query)
+    with pytest.raises(UsageError, match="worker tcp://w2 has other files in --catalog"):
+        refuse_parts(Client(folder.mkdir), "tcp://s", query)
+    with pytest.raises(UsageError, match="worker tcp://w2 has no such folder as --catalog"):
+        refuse_parts(Client(lambda: None), "tcp://s", query)
 
 
 def test_fractions_between_whole_counts() -> None:
