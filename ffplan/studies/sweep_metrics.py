@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
 
+DRAWN = (".p10", ".p50", ".p90")
+"""Ends of the paths of quantiles, which a sweep does not draw."""
+
 
 def studied(
     design: ResolvedDesign, catalog: Catalog, metrics: tuple[str, ...]
@@ -60,17 +63,24 @@ def _money(design: ResolvedDesign, catalog: Catalog, *, run: bool, priced: bool)
 
 
 def _workload(design: ResolvedDesign, catalog: Catalog, *, goodput: bool) -> dict[str, float]:
-    """Return the numbers of the design's workload: the row of its plan under `train`, and its goodput."""
+    """Return the numbers of the design's workload: the row of its plan under `train`, and those of `ffplan goodput`."""
     from ffplan.studies.workload import workload_report
 
     if design.workload is None:
         raise UsageError("`train` and `goodput` metrics are of the design's `workload`, which it does not have")
-    report = workload_report(design, catalog, design.workload)
-    found = {f"train.{path}": value for path, value in numbers(plain(report.rows[0])).items()}
-    if goodput:
-        from ffplan.studies.goodput_basis import goodput_basis
-        from ffplan.studies.goodput_summary import reliability_summary
+    if not goodput:
+        report = workload_report(design, catalog, design.workload)
+        return {f"train.{path}": value for path, value in numbers(plain(report.rows[0])).items()}
+    from ffplan.studies.asked import Asked
+    from ffplan.studies.goodput import study_goodput
+    from ffplan.studies.goodput_basis import goodput_basis
+    from ffplan.studies.goodput_summary import reliability_summary
+    from ffplan.studies.job_asked import goodput_job
 
-        summary = reliability_summary(goodput_basis(design, catalog))
-        found |= {f"goodput.{path}": value for path, value in numbers(plain(summary)).items()}
-    return found
+    job = goodput_job(design, catalog, None, None)
+    assert job is not None
+    found = {} if job.report is None else numbers(plain(job.report.rows[0]))
+    found = {f"train.{path}": value for path, value in found.items()}
+    left = numbers(plain(reliability_summary(goodput_basis(design, catalog))))
+    left |= numbers(plain(study_goodput(design, catalog, job, Asked(draws=0)).report.reliability))
+    return found | {f"goodput.{path}": value for path, value in left.items() if not path.endswith(DRAWN)}

@@ -637,6 +637,21 @@ def test_metrics_of_a_run() -> None:
     assert (refused.code, "`workload` with its `tokens`" in refused.err) == (2, True), refused.err
 
 
+def test_metrics_of_goodput() -> None:
+    """What failures leave of a workload is what `goodput` says of it, of the same accelerators."""
+    axes = ("workload.model=llama3-8b", "workload.gpus=64,128")
+    names = ("goodput.goodput.likely", "goodput.ettr.likely", "goodput.interval_s", "goodput.checkpoint.stop_s")
+    found = swept(*axes, design="superpod-b200-4su", metrics=(*names, "train.mfu")).chunk(0).columns
+    asked = ("--model", "llama3-8b", "--gpus", "128", "--draws", "0", "-f", "json")
+    one = json.loads(ffplan("goodput", "superpod-b200-4su", *asked).out)["reliability"]
+    wanted = (one["goodput"]["likely"], one["ettr"]["likely"], one["interval_s"], one["checkpoint"]["stop_s"])
+    assert [found[name][1] for name in names] == pytest.approx(wanted)
+    assert found["goodput.goodput.likely"][0] > found["goodput.goodput.likely"][1]
+    assert (found["train.mfu"] > 0.2).all()
+    drawn = ffplan("sweep", "superpod-b200-4su", "--vary", "workload.model=llama3-8b", "--metric", "goodput.ettr.p10")
+    assert (drawn.code, "did you mean `goodput.ettr.likely`" in drawn.err) == (2, True), drawn.err
+
+
 def test_figures_of_other_networks_vary_too() -> None:
     """A switch that the front-end network alone has, three leaves and a spine: 1 kW more of each."""
     sweep = swept("sn4600c.power=1000,2000", design="h100-1k-four-networks", metrics=("power.it_kw",))
