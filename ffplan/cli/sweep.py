@@ -106,7 +106,9 @@ def _chunks(job: SweepJob, sweep: Sweep, first: int, where: _Where) -> Iterator[
     left = sweep.chunks - first
     if where.cluster is not None:
         how: Any = {"address": where.cluster, "security": where.security, "workers": where.jobs}
-        return sweep_run.on_cluster(job, sweep, first, **how)
+        from ffplan.studies.sweep_cluster import on_cluster
+
+        return on_cluster(job, sweep, first, **how)
     if where.jobs == 1 or left <= FEW_CHUNKS:
         return sweep_run.here(job, sweep, first)
     return sweep_run.on_cores(job, sweep, first, min(where.jobs, left))

@@ -31,6 +31,8 @@ from ffplan.studies.allreduce_bound import bound_faults, bound_ledgers
 from ffplan.studies.job_layout import job_layout, most_gpus, node_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from ffplan.catalog.parts import Link
     from ffplan.collectives.rank_layout import RankLayout
     from ffplan.design.resolved import FabricParts, ResolvedDesign
@@ -41,6 +43,8 @@ FABRIC_FIELDS = ("switch", "spine_switch", "core_switch", "endpoint_link", "inte
 """Fields of a design, and of a network beside its fabric, that hold switches and links."""
 WORDS = np.array([*REASONS, "fewer than two accelerators to communicate"])
 """Words of the reasons why a design of a grid cannot be built."""
+COMMUNICATION = ("time_s", "algbw_gbyte_s", "bound.algbw_gbyte_s")
+"""Columns of an allreduce with a library: its time, its rate, and the bound of that."""
 
 
 @record
@@ -83,19 +87,26 @@ def _can_communicate(design: ResolvedDesign) -> Truth:
     return design.compute.accelerators_per_node * reachable_nodes(design) >= 2
 
 
-def _communication(design: ResolvedDesign, plan: FabricPlan) -> dict[str, Number]:
-    wanted = design.spec.communication
-    if wanted is None:
+def _communication(design: ResolvedDesign, plan: FabricPlan, wanted: Collection[str] | None) -> dict[str, Number]:
+    """Return the columns of communication; of libraries, and of their bounds, only where any of them is wanted."""
+    asked = design.spec.communication
+    if asked is None:
         return {}
-    node, size, ranks = node_of(design), wanted.message_size, most_gpus(design)
+    node, size, ranks = node_of(design), asked.message_size, most_gpus(design)
     found: dict[str, Number] = {}
-    for position, (name, library) in enumerate(zip(wanted.libraries, design.libraries, strict=True)):
+    for position, (name, library) in enumerate(zip(asked.libraries, design.libraries, strict=True)):
+        time, rate, bound = (f"communication[{position}].{path}" for path in COMMUNICATION)
+        timed = wanted is None or time in wanted or rate in wanted
+        bounded = wanted is None or bound in wanted
+        if not (timed or bounded):
+            continue
         query = allreduce_query(design, library, name)
         job = job_layout(design, plan, node, ranks, by_domain=library.method != "hfreduce")
-        time = chosen_time(query, job, size)
-        found[f"communication[{position}].time_s"] = time
-        found[f"communication[{position}].algbw_gbyte_s"] = size / time / 1e9
-        found[f"communication[{position}].bound.algbw_gbyte_s"] = _bound(query, job)
+        if timed:
+            found[time] = chosen_time(query, job, size)
+            found[rate] = size / found[time] / 1e9
+        if bounded:
+            found[bound] = _bound(query, job)
     return found
 
 
@@ -128,7 +139,7 @@ def _power(design: ResolvedDesign, plan: FabricPlan, links: list[tuple[str, Link
     return found | ({"power.electricity_per_year": energy * 1e3 * tariff.amount} if tariff else {})
 
 
-def _evaluated(varied: ResolvedDesign) -> tuple[dict[str, Any], Any, tuple[str, ...]]:
+def _evaluated(varied: ResolvedDesign, wanted: Collection[str] | None) -> tuple[dict[str, Any], Any, tuple[str, ...]]:
     """Return the results of a design with arrays by path, the numbers of the reasons why some cannot be built, and
     parts without a price."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -148,7 +159,9 @@ def _evaluated(varied: ResolvedDesign) -> tuple[dict[str, Any], Any, tuple[str, 
         why = np.where((why == 0) & ~np.asarray(_can_communicate(varied)), len(REASONS), why)
         links = cable_items(varied, plan)
         cost = price(varied, plan, links)
-        columns |= _communication(varied, plan) | _cost(cost, varied) | _power(varied, plan, links)
+        columns |= _communication(varied, plan, wanted) | _cost(cost, varied) | _power(varied, plan, links)
+    if wanted is not None:
+        columns = {path: values for path, values in columns.items() if path in wanted}
     return columns, why, tuple(item.part for item in cost.missing) if cost is not None else ()
 
 
@@ -163,12 +176,13 @@ def gridded(design: ResolvedDesign) -> bool:
     return design.spec.fabric.family != "dragonfly" and design.spec.floor is None and not design.networks
 
 
-def design_grid(design: ResolvedDesign, axes: dict[str, Any]) -> DesignGrid:
+def design_grid(design: ResolvedDesign, axes: dict[str, Any], wanted: Collection[str] | None = None) -> DesignGrid:
     """Return many designs.
 
     Args:
         design: the design that they vary.
         axes: arrays by path, see `with_arrays`; they broadcast against each other.
+        wanted: columns to return; all if None. Communication costs most, and is left out where it is not wanted.
 
     Raises:
         UsageError: for a dragonfly, a floor plan, or a path that is no number.
@@ -188,7 +202,7 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any]) -> DesignGrid:
     for own in _alike(varied, count):
         part = varied if len(own) == count else with_arrays(design, {path: array[own] for path, array in given.items()})
         check_divisible(part)
-        columns, why, lacking = _evaluated(part)
+        columns, why, lacking = _evaluated(part, wanted)
         unpriced |= dict.fromkeys(lacking)
         reasons[own] = why
         for path, values in columns.items():

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 DRAWS = 2_000
 """Draws behind the goodput that a cost takes [1]."""
+ROUNDED_UP = 1.006
+"""What a number that is written with three digits is raised by, so that it is never below [1]."""
 ENDS = (0.05, 0.95)
 """Quantiles that a cost takes as the ends of goodput [1]."""
 
@@ -162,7 +164,7 @@ def refuse_interval(design: ResolvedDesign, job: JobCase, inputs: tuple[Input, .
     if job.interval >= least:
         return
     message = f"checkpoints every {job.interval:.4g} s, where a save takes {least:.4g} s"
-    remedy = f"write {least:.3g} s or more, or leave it out: the best is found"
+    remedy = f"write {least * ROUNDED_UP:.3g} s or more, or leave it out: the best is found"
     path = ("reliability", "checkpoint_interval")
     raise InputError(design.document.finding("design-reliability", path, message, remedy))
 

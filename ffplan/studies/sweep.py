@@ -295,7 +295,7 @@ class Sweep:
         try:
             if carried:
                 axes = {self.points.axes[at].path: self.points.axes[at].numbers[indices[at][rows]] for at in carried}
-                grid = design_grid(found[0], axes)
+                grid = design_grid(found[0], axes, self.names)
                 values: dict[str, Any] = grid.columns
                 refused = np.asarray(grid.why)
                 for row in np.flatnonzero(refused != "").tolist():

@@ -1,15 +1,11 @@
-"""The chunks of a sweep, one after the other, on this process, on all cores, or on a Dask cluster."""
+"""The chunks of a sweep, one after the other, on this process or on all cores."""
 
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import CancelledError, Future
-from importlib import import_module
-from logging import CRITICAL, getLogger
-from typing import TYPE_CHECKING, Any
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
 
-from ffplan import __version__
-from ffplan.base.errors import UsageError
 from ffplan.base.heap import keep_freed_memory
 from ffplan.base.record import record
 from ffplan.base.workers import worker_pool
@@ -17,15 +13,13 @@ from ffplan.studies.sweep import Sweep, SweepQuery
 from ffplan.studies.sweep_rows import Kept, kept
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from concurrent.futures import Executor
 
 AHEAD = 2
 """Chunks that are under way for each worker [1]."""
 HELD = 16
 """Most chunks that wait for one before them, as while workers start [1]."""
-KEPT = "the chunks so far are kept: with --points FILE, `--resume` continues them"
-"""What a sweep that ends too early has left."""
 
 
 @record
@@ -77,17 +71,6 @@ def here(job: SweepJob, sweep: Sweep, first: int) -> Iterator[Kept]:
         yield kept(sweep, sweep.chunk(number), sweep.names, job.form, job.directions)
 
 
-def _in_order(submit: Callable[[int], Any], first: int, chunks: int, ahead: int) -> Iterator[Kept]:
-    """Yield results in the order of the chunks, a few of them under way."""
-    waiting: deque[Any] = deque()
-    number = first
-    while number < chunks or waiting:
-        while number < chunks and len(waiting) < ahead:
-            waiting.append(submit(number))
-            number += 1
-        yield waiting.popleft().result()
-
-
 def on_cores(job: SweepJob, sweep: Sweep, first: int, workers: int) -> Iterator[Kept]:
     """Yield the chunks from `first` on, evaluated on several cores; this process is one of the workers.
 
@@ -122,120 +105,3 @@ def _shared(pool: Executor, job: SweepJob, sweep: Sweep, first: int, ahead: int)
         elif head is not None:
             waiting.popleft()
             yield head if isinstance(head, Kept) else head.result()
-
-
-def _client(address: str, security: dict[str, str], workers: int) -> Any:
-    """Return a client of a Dask cluster.
-
-    Raises:
-        UsageError: where Dask is missing, or the scheduler cannot be reached.
-    """
-    try:
-        dask: Any = import_module("distributed")
-    except ImportError:
-        raise UsageError("--cluster needs Dask: `pip install 'ffplan[cluster]'`") from None
-    if address == "local":
-        return dask.Client(dask.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0"))
-    try:
-        return dask.Client(address, security=dask.Security(**security) if security else None, timeout=10)
-    except (OSError, TypeError, ValueError, TimeoutError) as error:  # TypeError where TLS has no certificate
-        words = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UsageError(f"--cluster {address}: the scheduler cannot be reached: {words}") from None
-
-
-def refuse_versions(client: Any, address: str) -> None:
-    """Refuse a cluster without workers, workers without ffplan, and workers with another version of it.
-
-    Args:
-        client: a client of the cluster.
-        address: the scheduler's, for messages.
-
-    Raises:
-        UsageError: where it has any.
-    """
-
-    def version() -> str:
-        try:
-            from ffplan import __version__ as found
-        except ImportError:
-            return "none"
-        return found
-
-    found = client.run(version)
-    if not found:
-        raise UsageError(f"--cluster {address}: the cluster has no workers; start some, then run again")
-    for worker, other in sorted(found.items()):
-        if other != __version__:
-            raise UsageError(
-                f"--cluster {address}: worker {worker} has ffplan {other}, this is {__version__}; install one version"
-            )
-
-
-def parts_seen(query: SweepQuery) -> str:
-    """Return the key of a sweep as this process sees the user's parts; an empty text where it cannot read a folder."""
-    try:
-        return query.key
-    except UsageError:
-        return ""
-
-
-def refuse_parts(client: Any, address: str, query: SweepQuery) -> None:
-    """Refuse workers that do not see the user's parts as this process does.
-
-    Args:
-        client: a client of the cluster.
-        address: the scheduler's, for messages.
-        query: the sweep.
-
-    Raises:
-        UsageError: where a worker cannot read a folder, or has other files there.
-    """
-    if not query.overlays:
-        return
-    folders, remedy = ", ".join(query.overlays), "put the same files there on every machine, or on a shared file system"
-    for worker, seen in sorted(client.run(parts_seen, query).items()):
-        if seen != query.key:
-            what = "other files in" if seen else "no such folder as"
-            raise UsageError(f"--cluster {address}: worker {worker} has {what} --catalog {folders}; {remedy}")
-
-
-def on_cluster(
-    job: SweepJob, sweep: Sweep, first: int, *, address: str, security: dict[str, str], workers: int
-) -> Iterator[Kept]:
-    """Yield the chunks from `first` on, evaluated on a Dask cluster; a chunk whose worker dies runs again elsewhere.
-
-    Args:
-        job: the sweep.
-        sweep: the sweep, read.
-        first: number of the first chunk.
-        address: `local`, or the scheduler's, such as tcp://host:8786.
-        security: files of TLS, by the name that Dask has for them.
-        workers: workers of a local cluster [1].
-
-    Raises:
-        UsageError: where the cluster cannot be reached, is lost, has no workers, workers with another version or other
-            parts, or workers that die one after another.
-    """
-    client = _client(address, security, workers)
-    log = getLogger("distributed.client")
-    before = log.level
-    log.setLevel(CRITICAL)  # a lost scheduler is told in a line, not in Dask's tracebacks
-    try:
-        refuse_versions(client, address)
-        refuse_parts(client, address, job.query)
-        ahead = AHEAD * max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
-        yield from _in_order(
-            lambda number: client.submit(work, job, number, pure=False, retries=3), first, sweep.chunks, ahead
-        )
-    except (CancelledError, OSError, TimeoutError) as error:  # what Dask raises where its scheduler goes away
-        words = str(error).splitlines()[0] if str(error) else type(error).__name__
-        message = f"the connection to the scheduler was lost ({words})"
-        raise UsageError(f"--cluster {address}: {message}; {KEPT}") from None
-    except import_module("distributed").KilledWorker:
-        message = "all workers that took one of the chunks died; their logs say of what, such as memory"
-        raise UsageError(f"--cluster {address}: {message}; {KEPT}") from None
-    finally:
-        client.close()
-        if address == "local" and client.cluster is not None:
-            client.cluster.close()
-        log.setLevel(before)

@@ -16,11 +16,13 @@ import pytest
 from ffplan import __version__
 from ffplan.base.errors import UsageError
 from ffplan.studies import sweep_run
+from ffplan.studies.design_grid import design_grid
 from ffplan.studies.pareto import front, knee
 from ffplan.studies.sweep import Sweep, SweepQuery
 from ffplan.studies.sweep_axes import Points, axis
+from ffplan.studies.sweep_cluster import in_tasks, refuse_parts, refuse_versions
 from ffplan.studies.sweep_rows import Kept
-from ffplan.studies.sweep_run import SweepJob, job_key, refuse_parts, refuse_versions, work
+from ffplan.studies.sweep_run import SweepJob, job_key, work
 from tests.support import ROOT, assess_file, ffplan, overlay_part, valid, vary_design
 
 if TYPE_CHECKING:
@@ -333,6 +335,32 @@ def test_workers_of_another_version(found: dict[str, str], words: str) -> None:
         refuse_versions(Client(), "tcp://s")
 
 
+def test_tasks_of_a_cluster_have_every_chunk_once() -> None:
+    """Fast chunks five at a time while each worker has four tasks or more; slow ones one by one."""
+    fast = swept("nodes[0].count=100..1099", "site.pue=1.1..1.5#1000")
+    for first, workers, most in ((0, 1, 5), (0, 4, 3), (7, 2, 5), (48, 1, 1), (0, 64, 1)):
+        tasks = list(in_tasks(fast, first, workers))
+        assert [number for task in tasks for number in task] == list(range(first, 50))
+        assert max(len(task) for task in tasks) == most
+    slow = swept("fabric.tiers=2,3", "site.pue=1.1..1.5#400", metrics=("tco.total",))
+    assert [len(task) for task in in_tasks(slow, 0, 1)] == [1] * slow.chunks
+
+
+def test_columns_that_are_wanted_are_those_of_all() -> None:
+    """Communication is left out where it is not wanted; the others, and the reasons, are as they were."""
+    design = swept("site.pue=1.1").design
+    axes = {"nodes[0].count": np.arange(1.0, 3_000.0, 7.0), "site.pue": np.array(1.2)}
+    whole = design_grid(design, axes)
+    rate, bound = "communication[1].algbw_gbyte_s", "communication[0].bound.algbw_gbyte_s"
+    for wanted in ((), ("accelerators",), ("cost.total", rate), (bound, "power.it_kw")):
+        some = design_grid(design, axes, wanted)
+        assert set(some.columns) == set(wanted)
+        for name in wanted:
+            assert np.array_equal(some.columns[name], whole.columns[name], equal_nan=True)
+        assert np.array_equal(some.why, whole.why)
+        assert not some.feasible.all()
+
+
 def test_workers_that_see_other_parts(tmp_path: Path) -> None:
     """A worker is asked what it sees: here this process, after the folder has changed, and after it has gone."""
     folder = tmp_path / "parts"
@@ -406,7 +434,8 @@ def test_the_report(tmp_path: Path) -> None:
 def test_a_cluster_that_loses_a_worker_loses_no_point(tmp_path: Path) -> None:
     """A worker is killed in the midst; its chunks run again, and no point is lost or twice."""
     distributed = pytest.importorskip("distributed")
-    from ffplan.studies.sweep_run import SweepJob, on_cluster
+    from ffplan.studies.sweep_cluster import on_cluster
+    from ffplan.studies.sweep_run import SweepJob
 
     points = Points((axis("nodes[0].count=1..200000"), axis("site.pue=1.1,1.2")))
     text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
@@ -430,7 +459,8 @@ def test_workers_that_die_one_after_another_end_the_sweep() -> None:
     distributed = pytest.importorskip("distributed")
     import dask
 
-    from ffplan.studies.sweep_run import SweepJob, on_cluster
+    from ffplan.studies.sweep_cluster import on_cluster
+    from ffplan.studies.sweep_run import SweepJob
 
     points = Points((axis("nodes[0].count=1..200000"), axis("site.pue=1.1,1.2")))
     text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
@@ -453,8 +483,9 @@ def test_a_lost_scheduler_leaves_what_was_done(tmp_path: Path) -> None:
     """The scheduler goes away in the midst: a located error; then the sweep goes on to the same bytes as without it."""
     distributed = pytest.importorskip("distributed")
     from ffplan.cli.sweep_file import PointsFile
+    from ffplan.studies.sweep_cluster import on_cluster
     from ffplan.studies.sweep_rows import header
-    from ffplan.studies.sweep_run import SweepJob, here, on_cluster
+    from ffplan.studies.sweep_run import SweepJob, here
     from ffplan.studies.sweep_total import Total
 
     points = Points((axis("nodes[0].count=1..200000"), axis("site.pue=1.1,1.2")))
