@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ffplan.studies.goodput import GoodputStudy
     from ffplan.studies.goodput_simulation import FabricLosses, SimulationAsked
 
-MOST_ENDPOINTS = 20_000
+MOST_ENDPOINTS = 600_000
 """Endpoints of a fabric whose losses a simulation joins [1]."""
 DAYS = 365.0
 DRAWS = 2_000

@@ -108,7 +108,9 @@ def _part(event: Interruption, job: JobCase, hazards: Hazards, losses: FabricLos
         pool = [(kind, name) for kind in kinds for name in losses.names.get(kind, ())]
         if pool:
             kind, name = pool[int(event.pick * len(pool))]
-            return name, losses.rate_left.get(kind)
+            # `faults` leaves the nodes of a lost leaf out; a job that survives keeps them, on their other ports
+            kept = kind == "leaf" and event.hazard in job.survives
+            return name, None if kept else losses.rate_left.get(kind)
         if event.hazard == "upper-link":
             number = int(event.pick * max(job.units[event.hazard], 1)) + 1
             return f"link {number:,}", losses.rate_left.get("link")

@@ -455,6 +455,21 @@ def test_what_acceptance_refuses(tmp_path: Path) -> None:
         assert words in run.err
 
 
+def test_a_simulation_names_switches_of_a_large_fabric() -> None:
+    """30,720 endpoints on two planes: a leaf slows the job through the ports left, of which `faults` says nothing."""
+    words = ("--model", "llama3-8b", "--draws", "0", "--simulate", "--runs", "1", "--days", "1000")
+    found = report("goodput", "hpn-dual-plane", *words)["simulation"]["timeline"]
+    leaves = [row for row in found if row["hazard"] == "leaf switch"]
+    spines = [row for row in found if row["hazard"] == "spine or core switch"]
+    links = [row for row in found if row["hazard"] == "link between switches"]
+    assert leaves
+    assert spines
+    assert {(row["rate_left"], row["down_s"]) for row in leaves} == {(None, 0.0)}
+    assert all("leaf-" in row["part"] for row in leaves)
+    assert {row["rate_left"] for row in (*spines, *links)} == {1.0}
+    assert all("spine-" in row["part"] for row in spines)
+
+
 JOBS = ("utilization", "fire-flyer-2", "--days", "0.5", "--runs", "3")
 
 
