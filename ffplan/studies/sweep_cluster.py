@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ffplan.studies.sweep_rows import Kept
     from ffplan.studies.sweep_run import SweepJob
 
-TOGETHER, TASKS = 5, 4
+TOGETHER, TASKS = 10, 4
 """Most chunks of a task of a cluster, and tasks that each worker has at least where there are as many chunks [1]."""
 LOCAL = {"DASK_LOGGING__DISTRIBUTED": "critical", "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
 """Environment of local workers: a heartbeat too late at the end is no error, and nobody asks for a profile."""

@@ -336,9 +336,9 @@ def test_workers_of_another_version(found: dict[str, str], words: str) -> None:
 
 
 def test_tasks_of_a_cluster_have_every_chunk_once() -> None:
-    """Fast chunks five at a time while each worker has four tasks or more; slow ones one by one."""
+    """Fast chunks ten at a time while each worker has four tasks or more; slow ones one by one."""
     fast = swept("nodes[0].count=100..1099", "site.pue=1.1..1.5#1000")
-    for first, workers, most in ((0, 1, 5), (0, 4, 3), (7, 2, 5), (48, 1, 1), (0, 64, 1)):
+    for first, workers, most in ((0, 1, 10), (0, 4, 3), (7, 2, 5), (48, 1, 1), (0, 64, 1)):
         tasks = list(in_tasks(fast, first, workers))
         assert [number for task in tasks for number in task] == list(range(first, 50))
         assert max(len(task) for task in tasks) == most
