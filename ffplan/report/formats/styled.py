@@ -12,7 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from ffplan.report.document import Lines, Matrix, Remarks
+from ffplan.report.document import Grid, Lines, Matrix, Remarks
 from ffplan.report.formats.blocks import barred, sparked
 from ffplan.report.formats.wrapping import (
     LABELS,
@@ -29,7 +29,7 @@ from ffplan.report.formats.wrapping import (
 if TYPE_CHECKING:
     from rich.console import ConsoleOptions, RenderableType
 
-    from ffplan.report.document import Body, Grid
+    from ffplan.report.document import Body
 
 LEAST, MOST = 60, 10_000
 """Least width of a terminal that is used, and more than any table needs."""
@@ -89,9 +89,13 @@ def _print(items: list[RenderableType], *, terminal: bool, width: int) -> str:
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
-def _lines(block: Lines) -> Table:
-    grid = Table.grid(padding=(0, 1))
+def _lines(block: Lines, width: int) -> Table:
+    """Return labelled lines; a label wraps where it would leave its text too little room."""
     labels = max((Text(label).cell_len for label, _ in block.lines), default=0)
+    if labels + 3 + max((longest_piece(text) for _, text in block.lines), default=0) > width:
+        rows = tuple((f"  {label or '-'}", text) for label, text in block.lines)
+        return _grid(Grid(block.title, rows, style="plain"), width)
+    grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True, style="dim", min_width=labels + 2)  # rich takes no indent for needed
     grid.add_column()
     for label, text in block.lines:
@@ -198,7 +202,7 @@ def render(body: Body, *, terminal: bool) -> str:
             if block.title:
                 items += _sentence(Text(block.title, style="bold cyan"), room)
             if isinstance(block, Lines):
-                items.append(_lines(block))
+                items.append(_lines(block, room))
             else:
                 items.append(_grid(barred(block, room) if terminal and block.bars else block, room))
     return _print(items, terminal=terminal, width=width)

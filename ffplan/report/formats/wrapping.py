@@ -216,4 +216,8 @@ def grid_columns(block: Grid, width: int) -> tuple[list[list[str]], list[int], i
     rows = [[f"  {row[0]}", *row[1:]] if indented else list(row) for row in (block.header, *block.rows) if row]
     count = max(map(len, rows), default=0)
     columns = [[row[number] for row in rows if number < len(row)] for number in range(count)]
-    return rows, column_widths(columns, fixed, width - 2 * (count - 1)), fixed
+    room = width - 2 * (count - 1)
+    widths = column_widths(columns, fixed, room)
+    if sum(widths) > room:  # labels give way last
+        fixed, widths = 0, column_widths(columns, 0, room)
+    return rows, widths, fixed
