@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,9 +21,32 @@ from ffplan.cli.series import MOST
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.results.first_designs import FirstDesign
-    from ffplan.studies.first_designs import Built, Wishes
+    from ffplan.studies.first_designs import Built
+    from ffplan.studies.wishes import Wishes
 
 DEFAULT_BOOK = "usd-2026"
+
+
+class PowerOf(StrEnum):
+    """What a wished power bounds."""
+
+    FACILITY_PEAK = "facility-peak"
+    FACILITY_TRAINING = "facility-training"
+    IT_PEAK = "it-peak"
+    IT_TRAINING = "it-training"
+
+
+PowerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--power",
+        metavar="POWER",
+        help="Most power, such as 5MW: of the facility with everything at its rated maximum, PUE included.",
+    ),
+]
+PowerOfOption = Annotated[
+    PowerOf, typer.Option("--power-of", help="What --power bounds, where it is not the facility's peak.")
+]
 
 
 def _row(built: Built, file: str | None, wishes: Wishes, catalog: Catalog) -> FirstDesign:
@@ -106,9 +130,8 @@ def init(
     budget: Annotated[
         str | None, typer.Option("--budget", metavar="MONEY", help="Most to spend on the cluster, such as '$160M'.")
     ] = None,
-    power: Annotated[
-        str | None, typer.Option("--power", metavar="POWER", help="Most that the facility may draw, such as 5MW.")
-    ] = None,
+    power: PowerOption = None,
+    power_of: PowerOfOption = PowerOf.FACILITY_PEAK,
     model: Annotated[
         str | None,
         typer.Option("--model", "-m", metavar="ID", help="Model to train.", autocompletion=complete_part("model")),
@@ -128,7 +151,7 @@ def init(
 ) -> None:
     """Write designs to start from: three for a few wishes, costed, or a copy of a shipped one.
 
-    Exit code 1 where no design meets the wishes.
+    Exit code 1 where no design meets the wishes: then the largest that meet budget and power are written.
     """
     from ffplan.inputs.model import IDENTIFIER
 
@@ -146,6 +169,7 @@ def init(
         gpus=gpus,
         budget=budget,
         power=power,
+        power_of=power_of,
         model=model,
         prices=prices,
         pue=pue,
@@ -160,6 +184,7 @@ def _wishes(
     gpus: int | None,
     budget: str | None,
     power: str | None,
+    power_of: PowerOf,
     model: str | None,
     prices: str,
     pue: float,
@@ -173,7 +198,7 @@ def _wishes(
     from ffplan.cli.cost_options import money_of, require_transformer
     from ffplan.inputs.dimensions import POWER
     from ffplan.inputs.quantities import parse_quantity
-    from ffplan.studies.first_designs import Wishes
+    from ffplan.studies.wishes import Wishes
 
     parts = Catalog(catalogs or ())
     part_of(parts, Accelerator, accelerator, "ffplan init: --accelerator")
@@ -188,30 +213,31 @@ def _wishes(
         model=model,
         book=prices,
         pue=pue,
+        power_of=power_of.value,
     )
 
 
 def _wished(wishes: Wishes, name: str | None, folder: str, form: ReportFormat, catalogs: list[str] | None) -> None:
-    """Write the designs that meet some wishes, and print their figures."""
+    """Write the designs that meet some wishes, or that are nearest, and print their figures."""
     from ffplan.catalog.store import Catalog
     from ffplan.report.first_designs import init_document
     from ffplan.results.design import SCHEMA_VERSION
     from ffplan.results.first_designs import InitReport
-    from ffplan.studies.first_designs import NoDesignError, first_designs, fitting
+    from ffplan.studies.first_designs import NoDesignError, first_designs
+    from ffplan.studies.near_wishes import NearSearch
 
-    parts = Catalog(catalogs or ())
+    parts, prefix, unmet = Catalog(catalogs or ()), name or wishes.accelerator, None
     progress = Progress("sizing designs")
     progress.step(0, 3)
     try:
-        built, left, fewer = first_designs(wishes, parts, name or wishes.accelerator)
+        built, left, fewer = first_designs(wishes, parts, prefix)
+        if not built:
+            search = NearSearch(wishes, parts, prefix)
+            near = search.smaller()
+            unmet = search.unmet(near)
+            built, left = (near[1], near[2]) if near else ([], left)
     except NoDesignError as error:
         raise UsageError(f"ffplan init: {error}") from None
-    if not built:
-        fits = fitting(wishes, parts, name or wishes.accelerator) if wishes.gpus is not None else None
-        progress.end()
-        remedy = f"; --gpus {fits} meets the others" if fits is not None else ""
-        typer.echo(f"ffplan init: no design meets the wishes: {'; '.join(left)}{remedy}", err=True)
-        raise typer.Exit(EXIT_FINDINGS)
     targets = [Path(folder) / f"{item.assessment.design.name}.yaml" for item in built]
     _refuse(targets)
     rows = []
@@ -220,4 +246,8 @@ def _wished(wishes: Wishes, name: str | None, folder: str, form: ReportFormat, c
         write(item.text, str(target), option="--folder")
         rows.append(replace(_row(item, str(target), wishes, parts), fewer=fewer.get(item.assessment.design.name)))
     progress.end()
-    emit(init_document(InitReport(SCHEMA_VERSION, tuple(rows), tuple(left))), form, None)
+    emit(init_document(InitReport(SCHEMA_VERSION, tuple(rows), tuple(left), unmet)), form, None)
+    if unmet is not None:
+        size = f"; those written have {rows[0].accelerators:,} accelerators" if rows else ""
+        typer.echo(f"ffplan init: no design meets the wishes{size}", err=True)
+        raise typer.Exit(EXIT_FINDINGS)

@@ -41,15 +41,83 @@ class FirstDesign:
 
 
 @record
+class WishedDesign:
+    """What a way to build the cluster takes at the wished size."""
+
+    idea: str
+    """Name of the idea."""
+    accelerators: int
+    """Accelerators."""
+    nodes: int
+    """Compute nodes."""
+    currency: str
+    """Currency of the amount."""
+    cost: float
+    """Bill of materials [currency]."""
+    node_kw: float
+    """Rated maximum of a compute node [kW]."""
+    compute_kw: float
+    """Compute nodes at their rated maximum [kW]."""
+    storage_kw: float
+    """Storage at its rated maximum [kW]."""
+    network_kw: float
+    """Fabric and side networks at their rated maximum [kW]."""
+    it_rated_kw: float
+    """Their sum: IT power at the rated maximum [kW]."""
+    facility_peak_kw: float
+    """The same times PUE [kW]."""
+    it_training_kw: float
+    """IT power in training [kW]."""
+    facility_kw: float
+    """The same times PUE [kW]."""
+    unmet: str
+    """Which wishes it does not meet."""
+
+
+@record
+class NearWishes:
+    """Other wishes, which designs meet."""
+
+    options: str
+    """Options to type in place of those given."""
+    keeps: str
+    """Wishes that stay as they were."""
+    designs: int
+    """Designs that meet them."""
+
+
+@record
+class UnmetWishes:
+    """Wishes that no design meets, what they take, and which are near."""
+
+    accelerators: int | None
+    """Accelerators that were wished for."""
+    budget: float | None
+    """Budget that was wished for [currency]."""
+    power_kw: float | None
+    """Power that was wished for [kW]."""
+    power_of: str
+    """What it bounds: facility-peak, facility-training, it-peak or it-training."""
+    pue: float
+    """Power usage effectiveness [1]."""
+    designs: tuple[WishedDesign, ...]
+    """Each idea at the wished size, or at its smallest."""
+    near: tuple[NearWishes, ...]
+    """Wishes that can be met, each tried."""
+
+
+@record
 class InitReport(Result):
     """Output of `ffplan init`."""
 
     schema_version: str
     """Version of this format."""
     designs: tuple[FirstDesign, ...]
-    """Designs that meet the wishes."""
+    """Designs that meet the wishes; where none does, those of the largest size that meets budget and power."""
     left_out: tuple[str, ...]
     """Designs that do not, with the reason."""
+    unmet: UnmetWishes | None
+    """What the wishes take, where no design meets them."""
 
 
 SCHEMAS = {

@@ -13,10 +13,11 @@ from ffplan.catalog.named import part_of
 from ffplan.design.training import PlanFields
 from ffplan.studies.asked import Asked
 from ffplan.studies.cost import study_cost
-from ffplan.studies.first_designs import IDEAS, Wishes, builder, fabric_slots
+from ffplan.studies.first_designs import builder, fabric_slots
 from ffplan.studies.recommend_target import SizedCluster, aim_of
 from ffplan.studies.size_search import Sizes, rounder, smallest
 from ffplan.studies.usual_job import timed_on
+from ffplan.studies.wishes import IDEAS, Wishes
 from ffplan.training.constraints import RefusedError
 
 if TYPE_CHECKING:
@@ -24,9 +25,10 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.results.cost import CostStudy
-    from ffplan.studies.first_designs import Built, Idea
+    from ffplan.studies.first_designs import Built
     from ffplan.studies.recommend_target import Target
     from ffplan.studies.usual_job import TimedJob
+    from ffplan.studies.wishes import Idea
 
 MOST_NODES = 20_000
 

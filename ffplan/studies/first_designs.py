@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
@@ -19,6 +18,7 @@ from ffplan.studies.asked import Asked
 from ffplan.studies.cost import study_cost
 from ffplan.studies.design import study_design
 from ffplan.studies.round_nodes import rounder
+from ffplan.studies.wishes import IDEAS, MOST_DESIGNS, POWERS, Idea, Wishes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,79 +35,6 @@ MESSAGE = "1 GiB"
 RACK_REACH, HALL_REACH = 20.0, 50.0
 """Reach that a cable to a leaf, and between switches, has at least where there is no floor plan [m]."""
 MOST_NODES = 20_000
-
-
-@record
-class Wishes:
-    """What a cluster is wanted for."""
-
-    accelerator: str
-    gpus: int | None
-    """Accelerators; as many as budget and power allow if omitted."""
-    budget: float | None
-    """Most that the bill of materials may come to [currency of the book]."""
-    watts: float | None
-    """Most that the facility may draw at its peak [W]."""
-    model: str | None
-    book: str
-    pue: float
-    excluded: tuple[str, ...] = ()
-    """Servers, switches and links that are not bought."""
-    switches: tuple[str, ...] = ()
-    """Switches to choose from; all with a price if empty."""
-    rack_area: float | None = None
-    """Floor of a rack with its share of aisles; the ownership profile's if None [m2]."""
-
-
-@record
-class Idea:
-    """A way to build the fabric."""
-
-    name: str
-    words: str
-    family: str
-    oversubscription: str
-    other: bool = False
-    """Another protocol than the first idea's: InfiniBand where that is Ethernet, or the other way round."""
-    nics: int | None = None
-    """NICs of a node on the fabric; all that the server has if None [1]."""
-
-
-IDEAS = (
-    Idea(
-        name="full",
-        words="every accelerator can use its whole NIC at once: the DGX-style reference",
-        family="rail-optimised",
-        oversubscription="1:1",
-    ),
-    Idea(
-        name="lean",
-        words="two downlinks for each uplink: fewer switches, for jobs that stay near or are dense",
-        family="rail-optimised",
-        oversubscription="2:1",
-    ),
-    Idea(
-        name="rails",
-        words="each rail is a network of its own: traffic between rails passes the scale-up network first",
-        family="rail-only",
-        oversubscription="1:1",
-    ),
-    Idea(
-        name="other",
-        words="as the first, with the other protocol: InfiniBand against Ethernet",
-        family="rail-optimised",
-        oversubscription="1:1",
-        other=True,
-    ),
-    Idea(
-        name="thin",
-        words="three downlinks for each uplink: for jobs that stay within a leaf, or exchange little",
-        family="rail-optimised",
-        oversubscription="3:1",
-    ),
-)
-MOST_DESIGNS = 3
-"""Designs that are kept, in the order of the ideas [1]."""
 
 
 @record
@@ -129,7 +56,22 @@ class Built:
     @property
     def watts(self) -> float:
         """Facility power with everything at its maximum [W]."""
-        return 1e3 * self.study.power.facility_peak_kw
+        return self.drawn("facility-peak")
+
+    def drawn(self, power_of: str) -> float:
+        """Return a power [W].
+
+        Args:
+            power_of: which one, a name of `POWERS`.
+        """
+        power = self.study.power
+        kilowatts = {
+            "facility-peak": power.facility_peak_kw,
+            "facility-training": power.facility_kw,
+            "it-peak": power.it_rated_kw,
+            "it-training": power.it_training_kw,
+        }
+        return 1e3 * kilowatts[power_of]
 
 
 class NoDesignError(Exception):
@@ -217,6 +159,8 @@ def _choices(catalog: Catalog, server: Server, book: PriceBook, wishes: Wishes) 
         assert isinstance(switch, Switch)
         if switch.fabric not in (nic.fabrics or FABRICS):
             continue
+        if wishes.watts is not None and switch.power is None:
+            continue  # what it draws cannot be held against the wish
         breakout = round(switch.rate.value / nic.rate.value)
         most = switch.splits.value if switch.splits else 1
         if breakout < 1 or switch.rate.value != breakout * nic.rate.value or breakout > max(1, most):
@@ -224,6 +168,13 @@ def _choices(catalog: Catalog, server: Server, book: PriceBook, wishes: Wishes) 
         links = _links(catalog, book, switch.rate.value, wishes.excluded)
         if links is not None:
             yield _Parts(server=server, switch=switch, breakout=breakout, endpoint=links[0], between=links[1])
+
+
+def _limit(watts: float, power_of: str) -> str:
+    """Return the limit of a design file that holds a wished power; limits are of training."""
+    field = "it_power" if power_of.startswith("it-") else "facility_power"
+    words = "in training" + ("; the peak was sized to it" if power_of.endswith("-peak") else "")
+    return f"  {field}: {watts / 1e6:g} MW  # {words}"
 
 
 def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str:
@@ -235,9 +186,10 @@ def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str
     family = idea.family if rails > 1 else "fat-tree"
     limits = []
     if wishes.watts is not None:
-        limits.append(f"  facility_power: {wishes.watts / 1e6:g} MW  # in training; the peak was sized to it")
+        limits.append(_limit(wishes.watts, wishes.power_of))
     lines = [
         f"# {nodes * per:,} accelerators; {idea.words}.",
+        *([f"# {wishes.note}"] if wishes.note else []),
         "# A start: set prices, PUE, floor plan and storage to yours, then `ffplan check`, `compare` and `cost` it.",
         f"name: {name}",
         f"description: {nodes * per:,} {wishes.accelerator}, {idea.name}",
@@ -325,45 +277,41 @@ def builder(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[Builder, Ser
     return build, server
 
 
-def _why_not(built: Built, wishes: Wishes) -> str:
-    """Return which wishes a design does not meet; an empty text where it meets all."""
+def why_not(built: Built, wishes: Wishes) -> str:
+    """Return which wishes a design does not meet; an empty text where it meets all.
+
+    Args:
+        built: the design.
+        wishes: what is wanted.
+    """
     found = []
     if wishes.budget is not None and built.cost > wishes.budget:
         found.append(f"costs {built.cost / 1e6:,.2f} of {wishes.budget / 1e6:,.2f} million")
-    if wishes.watts is not None and built.watts > wishes.watts:
-        found.append(f"draws {built.watts / 1e6:,.2f} of {wishes.watts / 1e6:,.2f} MW at its peak")
+    drawn = built.drawn(wishes.power_of)
+    if wishes.watts is not None and drawn > wishes.watts:
+        found.append(f"draws {drawn / 1e6:,.2f} of {wishes.watts / 1e6:,.2f} MW {POWERS[wishes.power_of]}")
     return " and ".join(found)
 
 
-def _most(build: Callable[[int], Built | None], step: int, wishes: Wishes) -> Built | None:
-    """Return an idea with the most nodes that budget and power allow; None where not even the fewest fit."""
+def largest(build: Callable[[int], Built | None], step: int, wishes: Wishes, most: int = MOST_NODES) -> Built | None:
+    """Return an idea with the most nodes that budget and power allow; None where not even the fewest fit.
+
+    Args:
+        build: builds the idea with some nodes.
+        step: nodes that stay together.
+        wishes: what is wanted.
+        most: nodes that it has at most.
+    """
     best: Built | None = None
-    low, high = 0, MOST_NODES // step
+    low, high = 0, most // step
     while low < high:
         middle = (low + high + 1) // 2
         built = build(middle * step)
-        if built is not None and not _why_not(built, wishes):
+        if built is not None and not why_not(built, wishes):
             best, low = built, middle
         else:
             high = middle - 1
     return best
-
-
-def fitting(wishes: Wishes, catalog: Catalog, prefix: str) -> int | None:
-    """Return a number of accelerators that the other wishes allow; None where nothing bounds them, or none fit.
-
-    Args:
-        wishes: what is wanted, with a number of accelerators.
-        catalog: the parts.
-        prefix: start of the names.
-
-    Raises:
-        NoDesignError: where no server has the accelerator.
-    """
-    if wishes.budget is None and wishes.watts is None:
-        return None
-    built, _, _ = first_designs(replace(wishes, gpus=None, model=None), catalog, prefix)
-    return max((item.assessment.accelerators for item in built), default=None)
 
 
 def _surplus(built: Built, first: Built) -> str:
@@ -413,14 +361,14 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
             return _cheapest(idea, nodes, site, first)
 
         if wishes.gpus is None:
-            built = _most(build, step, wishes)
+            built = largest(build, step, wishes)
             why = "not even the smallest cluster fits" if built is None else ""
             if built is not None and wishes.model is not None:
                 built, words = rounder(built, build, step, catalog)
                 rounded |= {built.assessment.design.name: words} if words else {}
         else:
             built = build(-(-wishes.gpus // (len(server.accelerators) * step)) * step)
-            why = "no switch and cable of the price book hold it" if built is None else _why_not(built, wishes)
+            why = "no switch and cable of the price book hold it" if built is None else why_not(built, wishes)
         if built is not None and first is not None and not why:
             why = _surplus(built, first)
         if built is None or why:

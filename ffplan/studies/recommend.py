@@ -9,9 +9,10 @@ from ffplan.base.record import record
 from ffplan.catalog.parts import Accelerator, Server
 from ffplan.catalog.prices import PriceBook
 from ffplan.studies.cluster_search import ClusterSearch
-from ffplan.studies.first_designs import IDEAS, NoDesignError, priced_server
+from ffplan.studies.first_designs import NoDesignError, priced_server
 from ffplan.studies.recommend_growth import grown
 from ffplan.studies.recommend_target import KeptLimit, SizedCluster, Target, aim_of, broken
+from ffplan.studies.wishes import IDEAS
 from ffplan.training.accelerator_rates import UncalibratedError
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -104,17 +105,81 @@ def test_a_shipped_design_is_copied_under_another_name(tmp_path: Path) -> None:
     assert "exists already" in again.err
 
 
-def test_the_refusal_names_every_wish_and_a_number_that_works(tmp_path: Path) -> None:
-    """4,096 H100 need more than either wish; the remedy works when typed in."""
-    wishes = f"--accelerator h100-sxm-80gb --budget $160M --power 5MW --folder {tmp_path}"
-    done = ffplan("init", "--gpus", "4096", *wishes.split())
-    assert (done.code, done.out) == (1, "")
-    assert "full: costs 163.41 of 160.00 million and draws " in done.err
-    remedy = done.err.rstrip().rpartition("; ")[2]
-    option, count, *words = remedy.split()
-    assert (option, words) == ("--gpus", ["meets", "the", "others"])
-    assert 2_900 < int(count) < 3_000
-    assert ffplan("init", option, count, *wishes.split()).code == 0
+WISHES = ("--accelerator", "h100-sxm-80gb", "--budget", "$160M", "--power", "5MW", "--prices", "usd-2026")
+
+
+def test_wishes_out_of_reach_get_the_sums_and_the_nearest_three_designs(tmp_path: Path) -> None:
+    """4,096 H100 need more than either wish: 512 nodes of 10.2 kW alone draw 5.22 MW before any PUE."""
+    done = ffplan(f"init --gpus 4096 --folder {tmp_path} -f json", *WISHES)
+    assert done.code == 1
+    assert "no design meets the wishes; those written have 2,936 accelerators" in done.err
+    found = valid(done.out, "init")
+    unmet = found["unmet"]
+    for item in unmet["designs"]:
+        parts = item["compute_kw"] + item["storage_kw"] + item["network_kw"]
+        assert item["compute_kw"] == pytest.approx(512 * 10.2)
+        assert item["it_rated_kw"] == pytest.approx(parts)
+        assert item["facility_peak_kw"] == pytest.approx(1.25 * parts)
+        assert item["facility_kw"] == pytest.approx(1.25 * item["it_training_kw"])
+        assert "of 5.00 MW at its peak" in item["unmet"]
+    assert len(found["designs"]) == 3
+    for item in found["designs"]:
+        assert item["accelerators"] == 2936
+        assert item["cost"] <= 160e6
+        assert item["facility_peak_kw"] <= 5000
+        assert (
+            "# 4,096 were asked for; 160 mn USD and 5,000 kW at its peak allows 2,936."
+            in (tmp_path / item["file"]).read_text()
+        )
+    assert ffplan("check", str(tmp_path)).code == 0
+    more = ffplan(f"init --gpus 2944 --folder {tmp_path} --name more -f json", *WISHES)
+    assert len(valid(more.out, "init")["designs"]) < 3  # one node more is too many for three designs
+
+
+@pytest.mark.parametrize("at", range(3))
+def test_wishes_that_are_near_can_be_met(at: int, tmp_path: Path) -> None:
+    """Each is typed in after the wishes, and gives as many designs as it says."""
+    from ffplan.catalog.store import Catalog
+    from ffplan.studies.near_wishes import NearSearch
+    from ffplan.studies.wishes import Wishes
+
+    wishes = Wishes(
+        accelerator="h100-sxm-80gb", gpus=4096, budget=160e6, watts=5e6, model=None, book="usd-2026", pue=1.25
+    )
+    search = NearSearch(wishes, Catalog(), "near")
+    near = search.unmet((2936, [], [])).near[at]
+    asked = ["--gpus", "4096", *WISHES, *shlex.split(near.options), "--folder", str(tmp_path), "-f", "json"]
+    done = ffplan("init", *asked)
+    assert done.code == 0
+    designs = valid(done.out, "init")["designs"]
+    assert len(designs) == (near.designs or 3)
+    assert ("accelerators" in near.keeps) == (designs[0]["accelerators"] == 4096)
+
+
+@pytest.mark.parametrize(
+    ("power_of", "field"),
+    [("facility-training", "facility_power"), ("it-peak", "it_power"), ("it-training", "it_power")],
+)
+def test_a_power_bounds_what_it_is_said_to_be(power_of: str, field: str, tmp_path: Path) -> None:
+    designs = started(tmp_path, f"--accelerator b200 --power 1MW --power-of {power_of}")
+    first = json.loads(ffplan("cost", designs[0]["file"], "--draws", "0", "-f", "json").out)["power"]
+    name = {"facility-training": "facility_kw", "it-peak": "it_rated_kw", "it-training": "it_training_kw"}[power_of]
+    assert 900 < first[name] <= 1000
+    assert f"  {field}: 1 MW" in (tmp_path / designs[0]["file"]).read_text()
+    assert ffplan("check", str(tmp_path)).code == 0
+
+
+def test_a_budget_below_the_smallest_cluster_names_one_that_is_enough(tmp_path: Path) -> None:
+    """Eight GPUs are the smallest; nothing is written."""
+    done = ffplan(f"init --accelerator b200 --budget $1k --folder {tmp_path} -f json")
+    assert (done.code, done.err.rstrip()) == (1, "ffplan init: no design meets the wishes")
+    assert list(tmp_path.iterdir()) == []
+    (near,) = valid(done.out, "init")["unmet"]["near"]
+    budget = shlex.split(near["options"])
+    again = ffplan("init", "--accelerator", "b200", *budget, "--folder", str(tmp_path))
+    assert (again.code, budget[0]) == (0, "--budget")
+    done = ffplan(f"init --gpus 64 --accelerator b200 --budget $1M --folder {tmp_path} --name more")
+    assert "full  costs 3.78 of 1.00 million" in done.out
 
 
 @pytest.mark.parametrize(
@@ -128,7 +193,6 @@ def test_the_refusal_names_every_wish_and_a_number_that_works(tmp_path: Path) ->
         ("--gpus 64 --accelerator b200 --budget 5EUR", 2, "--budget is in EUR, the price book `usd-2026` in USD"),
         ("--gpus 64 --accelerator b200 --power 5", 2, "--power: `5` is not a power"),
         ("--gpus 64 --accelerator b200 --model resnet-50", 2, "name a transformer"),
-        ("--gpus 64 --accelerator b200 --budget $1M", 1, "no design meets the wishes: full: costs 3.78"),
         ("--gpus 64 --accelerator b200 --name A/b", 2, "`A/b` is no name"),
         ("--gpus 64 --from fire-flyer-2", 2, "--from copies a design as it is"),
         ("--gpus 64 --accelerator b200 --folder nowhere", 2, "there is no folder nowhere"),

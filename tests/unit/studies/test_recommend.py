@@ -17,13 +17,13 @@ from ffplan.design.training import PlanFields
 from ffplan.studies.asked import Asked
 from ffplan.studies.cluster_search import ClusterSearch, with_nics
 from ffplan.studies.cost import evaluate, inputs_for, ledger_for, study_cost, whole_life
-from ffplan.studies.first_designs import IDEAS
 from ffplan.studies.recommend import Recommendation, recommend
 from ffplan.studies.recommend_choice import differs, distance, kept
 from ffplan.studies.recommend_shares import chances
 from ffplan.studies.recommend_target import Stage, Target, aim_of, broken, days_for
 from ffplan.studies.recommendation import purchases
 from ffplan.studies.usual_job import timed_on
+from ffplan.studies.wishes import IDEAS
 from ffplan.training.model_shape import shape_of
 from tests.support import ffplan, valid
 
