@@ -32,7 +32,8 @@ class Derivation:
 
 @record
 class Influence:
-    """What a tenth more and a tenth less of one input does to the value; small whole numbers change by one."""
+    """What a tenth more and a tenth less of one input does to the value; small whole numbers change by one,
+    batches by whole rounds of the pipeline, sequences by 128 tokens."""
 
     input: str
     """Part and field of the catalogue, field of the design, or input of the account."""

@@ -43,6 +43,7 @@ def derivation_of(found: Assessment, path: str, value: float, meaning: str, plac
     else:
         make = BY_PATH.get(path)
         inner = make(found, places) if make else ()
+        how = "sum of the parts" if inner else ""
     place = PLACES.get(path, "")
     if path == "fabric.bisection_gbyte_s" and found.fabric.family == "dragonfly":
         place = "ffplan.fabric.sizing.dragonfly:dragonfly_bisection"

@@ -155,13 +155,23 @@ def _shown(value: Any) -> str:
     return f"{number(value.amount, 6)} {value.currency}" if isinstance(value, Money) else number(value, 6)
 
 
-def _moves(changes: list[float | None]) -> bool:
-    """True where one of two changes moves the value; a design that cannot stand says nothing of it."""
+def moves_it(changes: list[float | None]) -> bool:
+    """True where one of two changes moves the value; a design that cannot stand says nothing of it.
+
+    Args:
+        changes: relative changes [1]; None where the design cannot stand.
+    """
     return any(change is not None and abs(change) > LEAST for change in changes)
 
 
-def _of_part(subject: Subject, entry: Entry, base: float) -> Iterator[tuple[Influence, bool]]:
-    """Yield what every figure of a part does."""
+def of_part(subject: Subject, entry: Entry, base: float) -> Iterator[tuple[Influence, bool]]:
+    """Yield what every figure of a part does, and whether it does anything.
+
+    Args:
+        subject: what is explained.
+        entry: the part.
+        base: the value.
+    """
     part: Part = entry.part
     for path, figure in part.figures():
         changes: list[float | None] = []
@@ -188,7 +198,7 @@ def _of_part(subject: Subject, entry: Entry, base: float) -> Iterator[tuple[Infl
             less=changes[0],
             more=changes[1],
         )
-        yield influence, _moves(changes)
+        yield influence, moves_it(changes)
 
 
 def _numbers(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], float]]:
@@ -214,12 +224,18 @@ def _with(data: Any, path: tuple[str | int, ...], value: float) -> Any:
     return [*data[:at], _with(data[at], path[1:], value), *data[at + 1 :]]
 
 
-def _of_design(subject: Subject, base: float) -> Iterator[tuple[Influence, bool]]:
-    """Yield what every number of the design file does."""
+def of_design(subject: Subject, base: float, without: tuple[str, ...] = ()) -> Iterator[tuple[Influence, bool]]:
+    """Yield what every number of the design file does, and whether it does anything.
+
+    Args:
+        subject: what is explained.
+        base: the value.
+        without: sections of the file that are left out.
+    """
     document = subject.document
     for path, value in _numbers(document.data):
-        if not value:
-            continue  # a tenth of nothing is nothing
+        if not value or path[0] in without:  # a tenth of nothing is nothing
+            continue
         changes: list[float | None] = []
         tried: list[str] = []
         for factor in (1 - TENTH, 1 + TENTH):
@@ -242,7 +258,7 @@ def _of_design(subject: Subject, base: float) -> Iterator[tuple[Influence, bool]
             less=changes[0],
             more=changes[1],
         )
-        yield influence, _moves(changes)
+        yield influence, moves_it(changes)
 
 
 def influences(
@@ -259,9 +275,18 @@ def influences(
     tried = []
     for at, entry in enumerate(entries):
         step(at, len(entries) + 1)
-        tried += list(_of_part(subject, entry, base))
+        tried += list(of_part(subject, entry, base))
     step(len(entries), len(entries) + 1)
-    tried += list(_of_design(subject, base))
+    tried += list(of_design(subject, base))
+    return sorted_out(tried)
+
+
+def sorted_out(tried: list[tuple[Influence, bool]]) -> tuple[tuple[Influence, ...], int]:
+    """Return the inputs that move a value, the strongest first, and how many do not.
+
+    Args:
+        tried: inputs, and whether they move it.
+    """
     moving = [item for item, moves in tried if moves]
     return tuple(sorted(moving, key=strength)), len(tried) - len(moving)
 

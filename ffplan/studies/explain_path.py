@@ -19,9 +19,10 @@ from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.explanation import Derivation, Explanation
 from ffplan.studies.derivation import derivation_of
 from ffplan.studies.design import LEFT_OUT, study_design
-from ffplan.studies.explain import Subject, derived, influences
+from ffplan.studies.explain import TENTH, Subject, derived, influences, of_design, sorted_out
 from ffplan.studies.explain_parts import PLACES, training_parts
 from ffplan.studies.input_places import Places
+from ffplan.studies.step_inputs import Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +41,8 @@ RUN = ("run.cost", "run.cost_per_million_tokens", "run.days", "run.energy_mwh", 
 """Paths of a run in money, which `explain_run` takes apart."""
 NOT_MOVED = ("measurement", "rent-book", "model")
 """Kinds of parts whose figures are no inputs of a design."""
+KEPT = f"Inputs are changed by {100 * TENTH:.0f} % with the plan kept; another plan may then be faster."
+"""What a reader should know of changed inputs of a step."""
 
 
 @record
@@ -97,7 +100,7 @@ def explain(
     if question.path in TRAINING:
         return _of_training(question, keep, step)
     if question.path in RUN:
-        return _of_run(question)
+        return _of_run(question, keep, step)
     return _of_assessment(question, meanings, step)
 
 
@@ -186,20 +189,35 @@ def _timed(question: Question) -> tuple[ResolvedDesign, Catalog, TrainReport]:
         raise UsageError(f"ffplan explain: {error}") from None
 
 
+def _step(question: Question, keep: Callable[[TrainReport], PlanFields]) -> Step:
+    """Return the workload's step, to be timed again with inputs changed.
+
+    Raises:
+        UsageError: where it cannot run.
+    """
+    from ffplan.studies.workload import workload_gpus
+
+    design, catalog, report = _timed(question)
+    return Step(
+        document=question.document,
+        catalog=question.catalog,
+        design=design,
+        used=catalog,
+        report=report,
+        plan=keep(report),
+        gpus=workload_gpus(design, design.workload),
+        batch_given=question.workload is not None and question.workload.batch is not None,
+    )
+
+
 def _of_training(
     question: Question, keep: Callable[[TrainReport], PlanFields], step: Callable[[int, int], None]
 ) -> Explanation:
-    from ffplan.catalog.models import Model
-    from ffplan.studies.explain import TENTH
-    from ffplan.studies.usual_job import job_report
-    from ffplan.studies.workload import workload_gpus
-    from ffplan.training.constraints import RefusedError
-
-    design, catalog, report = _timed(question)
+    timed = _step(question, keep)
     field = question.path.partition(".")[2]
     label, unit, meaning = TRAINING[question.path]
-    value = float(getattr(report.rows[0], field))
-    inner = training_parts(report)
+    row, inner = timed.report.rows[0], training_parts(timed.report)
+    value = float(getattr(row, field))
     if question.path in PLACES:
         root = derived(label, value, unit, PLACES[question.path], inner)
     else:
@@ -207,29 +225,26 @@ def _of_training(
         root = Derivation(
             label=label, value=value, unit=unit, formula=how, source="", place="", binds=False, steps=inner
         )
-    plan = keep(report)
-    gpus = workload_gpus(design, design.workload)
+
+    def figure(report: TrainReport) -> float:
+        return float(getattr(report.rows[0], field))
 
     def evaluate(changed: ResolvedDesign, parts: Catalog) -> float | None:
-        model = parts.get(Model, report.model, question.document, ("workload", "model"))
-        try:
-            again = job_report(changed, parts, model, plan, gpus, searching=False)
-        except RefusedError:
-            return None
-        return float(getattr(again.rows[0], field))
+        again = timed.again(changed, parts)
+        return None if again is None else figure(again)
 
     subject = Subject(document=question.document, catalog=question.catalog, evaluate=evaluate)
-    base = evaluate(design, catalog) or value
-    entries = [entry for entry in _entries(catalog) if entry.part.kind not in ("price-book", "ownership")]
-    moved = influences(subject, base, entries, step)
-    note = f"Inputs are changed by {100 * TENTH:.0f} % with the plan kept; another plan may then be faster."
-    return _explanation(question, design, meaning, root, moved, note)
+    tried = [*timed.of_parts(figure, step), *of_design(subject, value, ("workload",)), *timed.of_job(figure)]
+    return _explanation(question, timed.design, meaning, root, sorted_out(tried), KEPT)
 
 
-def _of_run(question: Question) -> Explanation:
+def _of_run(
+    question: Question, keep: Callable[[TrainReport], PlanFields], step: Callable[[int, int], None]
+) -> Explanation:
     from ffplan.studies.explain_run import NOTE, explain_run
     from ffplan.studies.explain_run import RUN as MEANINGS
 
-    design, catalog, report = _timed(question)
-    found = explain_run(design, catalog, report, question.path)
-    return _explanation(question, design, MEANINGS[question.path][2], found.root, (found.influences, found.idle), NOTE)
+    timed = _step(question, keep)
+    found = explain_run(timed, question.path, step)
+    moved = (found.influences, found.idle)
+    return _explanation(question, timed.design, MEANINGS[question.path][2], found.root, moved, NOTE, KEPT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import UsageError
@@ -11,20 +12,21 @@ from ffplan.cost.sensitivity import likely
 from ffplan.results.explanation import Derivation, Influence
 from ffplan.studies.asked import Asked
 from ffplan.studies.cost import evaluate, inputs_for, ledger_for, study_cost
-from ffplan.studies.explain import LEAST, TENTH, derived, strength
+from ffplan.studies.explain import TENTH, Subject, derived, moves_it, of_design, sorted_out
 from ffplan.studies.explain_parts import PLACES, run_parts
 from ffplan.studies.input_places import account_at, stated_at
 from ffplan.studies.usual_job import timed_job
-from ffplan.studies.workload import workload_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ffplan.catalog.store import Catalog
+    from ffplan.cost.account import RunJob
     from ffplan.cost.inputs import Input
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.training import TrainReport
     from ffplan.studies.input_places import Stand
+    from ffplan.studies.step_inputs import Step
 
 RUN = {
     "run.cost": ("cost of the run", "", "Cost of the workload's run over its tokens."),
@@ -39,7 +41,9 @@ HOW = {
     "run.carbon_t": "energy * carbon of the grid + accelerator-hours * embodied carbon over the life of the hardware",
 }
 """How figures follow from their parts, where no one function has the whole equation."""
-NOTE = "Inputs are those of the account; `ffplan explain` of `training.step_s` takes the step apart."
+NOTE = "Inputs of the account and of the step; `ffplan explain` of `training.step_s` takes the step apart."
+OF_ACCOUNT = ("site", "ownership", "rent", "cost", "workload")
+"""Sections of a design whose numbers are inputs of the account, or of the job."""
 
 
 @record
@@ -53,22 +57,22 @@ class RunExplained:
     """Inputs that do not [1]."""
 
 
-def explain_run(design: ResolvedDesign, catalog: Catalog, report: TrainReport, path: str) -> RunExplained:
+def explain_run(step: Step, path: str, tell: Callable[[int, int], None]) -> RunExplained:
     """Return a figure of a design's run, taken apart.
 
     Args:
-        design: the design, with its workload and tokens.
-        catalog: its parts.
-        report: the workload, timed.
+        step: the design with its workload, timed.
         path: one of `RUN`.
+        tell: called after every part whose figures were tried, with how many are done and in all.
 
     Raises:
         UsageError: where the workload has no tokens, or the design no prices.
     """
+    design, catalog = step.design, step.used
     tokens = design.workload.tokens if design.workload else None
     if tokens is None:
         raise UsageError(f"ffplan explain: {path} needs tokens: add `tokens` to `workload`, or name --tokens")
-    timed = timed_job(report, workload_gpus(design, design.workload), tokens)
+    timed = timed_job(step.report, step.gpus, tokens)
     asked = Asked(draws=0)
     study = study_cost(design, catalog, asked, timed)
     field = path.partition(".")[2]
@@ -91,20 +95,44 @@ def explain_run(design: ResolvedDesign, catalog: Catalog, report: TrainReport, p
             label=label, value=band.likely, unit=unit, formula=HOW[path], source="", place="", binds=False, steps=parts
         )
     name = {"cost_per_million_tokens": "per_million"}.get(field, field)
-
-    def outcome(values: dict[str, Any]) -> float:
-        _, found = evaluate(ledger.account, timed.job, values)
-        return float(getattr(found, name))
-
     base = likely(inputs)
+
+    def changed(values: dict[str, Any], job: RunJob = timed.job) -> float:
+        _, found = evaluate(ledger.account, job, {**base, **values})
+        return float(getattr(found, name)) / band.likely - 1
+
+    def faster(change: float | None) -> float | None:
+        """Return what a step of another rate does to the figure [1]."""
+        return None if change is None else changed({"speed": base.get("speed", 1.0) * (1 + change)})
+
+    def whole(other: ResolvedDesign, parts: Catalog) -> float | None:
+        """Return the figure of a changed design, step and account."""
+        again = step.again(other, parts)
+        if again is None:
+            return None
+        found = study_cost(other, parts, asked, timed_job(again, step.gpus, tokens)).run
+        return float(getattr(found, field).likely)
+
     tried = [
-        _influence(
-            item, places[item.name], study.currency, lambda values: outcome({**base, **values}) / band.likely - 1
-        )
-        for item in inputs
+        (item, _moves(item))
+        for item in (_influence(item, places[item.name], study.currency, changed) for item in inputs)
     ]
-    moving = [item for item in tried if max(abs(item.less or 0.0), abs(item.more or 0.0)) > LEAST]
-    return RunExplained(root=root, influences=tuple(sorted(moving, key=strength)), idle=len(tried) - len(moving))
+    for item, _ in (*step.of_parts(_rate, tell), *step.of_job(_rate)):
+        moved = replace(item, less=faster(item.less), more=faster(item.more))
+        tried.append((moved, _moves(moved)))
+    subject = Subject(document=step.document, catalog=step.catalog, evaluate=whole)
+    tried += of_design(subject, band.likely, OF_ACCOUNT)
+    found, idle = sorted_out(tried)
+    return RunExplained(root=root, influences=found, idle=idle)
+
+
+def _rate(report: TrainReport) -> float:
+    """Return the tokens that a job trains in a second [1/s]."""
+    return report.rows[0].tokens_s
+
+
+def _moves(item: Influence) -> bool:
+    return moves_it([item.less, item.more])
 
 
 def _influence(item: Input, at: Stand, currency: str, change: Callable[[dict[str, Any]], float]) -> Influence:

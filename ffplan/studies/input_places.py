@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.paths import data_folder
 from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
 from ffplan.design.ownership_schema import Ownership
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
     from ffplan.cost.inputs import Input
     from ffplan.design.resolved import ResolvedDesign
 
-ERRORS = "docs/accuracy.md"
-"""Page that lists the runs behind the model's errors."""
+ERRORS, TABLE = "accuracy.md", "| stack left out |"
+"""Page that lists the runs behind the model's errors, and the start of the table that they are in."""
 SITE = {"pue": "pue", "electricity": "electricity_price"}
 """Inputs that `site` of a design states, by the name in the account."""
 
@@ -96,6 +97,12 @@ def _stand(entry: Entry, *path: str | int) -> Stand:
     return Stand(figure_at(entry, *path), grade_of(entry, *path))
 
 
+def _errors_at() -> str:
+    """Return page and line of the errors of software that no constant was fitted to."""
+    lines = (data_folder("docs") / ERRORS).read_text(encoding="utf-8").splitlines()
+    return f"docs/{ERRORS}:{next(at for at, line in enumerate(lines, 1) if line.startswith(TABLE))}"
+
+
 def account_at(item: Input, design: ResolvedDesign, catalog: Catalog) -> Stand:
     """Return where an input of a design's account stands.
 
@@ -106,7 +113,7 @@ def account_at(item: Input, design: ResolvedDesign, catalog: Catalog) -> Stand:
     """
     document, name = design.document, item.name
     if name.startswith("speed"):
-        return Stand(ERRORS)
+        return Stand(_errors_at())
     if name.startswith("price."):
         return _stand(catalog.entry(item.source.partition(": ")[0]), "items", name.removeprefix("price."))
     if name == "rent":
@@ -119,7 +126,7 @@ def account_at(item: Input, design: ResolvedDesign, catalog: Catalog) -> Stand:
     if own:
         return Stand(own)
     if name == "effective" and item.status == "D":
-        return Stand(catalog.entry(item.source.split("`")[-2]).document.file)
+        return Stand(stated_at(catalog.entry(item.source.split("`")[-2]).document, "hazards"))
     profile = catalog.entry((design.ownership or Ownership()).profile)
     cooling = design.spec.site.cooling
     return _stand(profile, *((name,) if name != "pue" or cooling is None else ("pue_by_cooling", cooling)))

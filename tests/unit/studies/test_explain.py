@@ -124,15 +124,31 @@ def test_inputs_of_a_run_are_placed_and_graded() -> None:
     assert line_at(rows["PUE"]["place"]).strip().startswith("pue: ")
     assert line_at(rows["electricity price"]["place"]).strip().startswith("electricity_price: ")
     speed = next(row for name, row in rows.items() if name.startswith("model error"))
-    assert speed["place"] == "docs/accuracy.md"
-    assert (ROOT / speed["place"]).exists()
+    assert line_at(speed["place"]).startswith("| stack left out |")
     effective = next(row for name, row in rows.items() if name.startswith("effective"))
-    assert effective["place"] == "catalogs/reliability/reliability-2026.yaml"
+    assert line_at(effective["place"]) == "  accelerator:"  # the first of its hazards
     assert effective["less"] > 0
     assert effective["more"] is None  # no job gives more than all of its time
     assert (rows["depreciation life"]["grade"], rows["PUE"]["grade"]) == ("estimate", "")
     (share,) = [step for step in found["root"]["steps"][0]["steps"] if step["label"].startswith("effective")]
     assert (share["place"], share["source"]) == (effective["place"], f"{effective['source']}, status D")
+
+
+def test_inputs_of_the_step_move_a_run() -> None:
+    """A figure of the step does to a token's cost what it does to the time of a step: hours are paid alike."""
+    run = explained("superpod-h100-4su", "run.cost_per_million_tokens", *JOB, "--tokens", "1T")
+    step = explained("superpod-h100-4su", "training.step_s", *JOB)
+    for name in ("h100-sxm-80gb: training.matrix", "h100-sxm-80gb: memory_bandwidth"):
+        one, two = influence(run, name), influence(step, name)
+        assert one["place"] == two["place"]
+        assert one["less"] == pytest.approx(two["less"], rel=1e-6)
+    assert influence(step, "h100-sxm-80gb: training.matrix")["less"] > 0.01
+    batch = influence(step, "batch")
+    assert batch["place"] == "the command line"
+    assert batch["value"] == "512"
+    assert batch["more"] > 0.05  # a step of more sequences takes longer
+    count = influence(run, "nodes.0.count")  # the account and the step change with it
+    assert line_at(count["place"]).strip().startswith("- {role: compute")
 
 
 def test_inputs_that_a_design_states_stand_in_the_design(tmp_path: Path) -> None:
