@@ -102,6 +102,20 @@ def test_a_page_fits_phones_and_has_contrast(width: int, dark: bool, browser: Br
     assert ratio > 4.5
 
 
+def test_charts_keep_their_letters_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+    """They scroll in their place, and are drawn whole on a wide screen."""
+    least = "Math.min(...[...document.querySelectorAll('#charts svg text')].map(text => %s))"
+    size = "text.getBoundingClientRect().height || 99"
+    name = page(tmp_path, *PAGES["design"])
+    browser.open(name, width=390)
+    assert browser.say(least % size) > 9
+    assert browser.say("document.documentElement.scrollWidth <= innerWidth") is True
+    assert browser.say("document.querySelector('.picture').tabIndex") == 0
+    browser.open(name, width=1200)
+    wide = "[...document.querySelectorAll('.picture')].every(item => item.scrollWidth <= item.clientWidth + 1)"
+    assert browser.say(wide) is True
+
+
 CONTRAST = """(() => {
   const light = words => {
     const [r, g, b] = words.match(/[0-9.]+/g).map(Number).map(v => v / 255)

@@ -13,7 +13,7 @@ h1{font-size:1.5rem;line-height:1.25;margin:.4rem 0}
 h2{font-size:1.15rem;margin:2rem 0 .5rem}
 nav{display:flex;flex-wrap:wrap;gap:.2rem 1rem;font-size:.9rem}
 a{color:var(--mark)}
-:is(a,button,summary,.scroll):focus-visible{outline:3px solid var(--mark);outline-offset:2px}
+:is(a,button,summary,.scroll,.picture):focus-visible{outline:3px solid var(--mark);outline-offset:2px}
 .verdict{background:var(--card);border-left:4px solid var(--mark);padding:.7rem 1rem;border-radius:4px}
 .verdict p{margin:.3rem 0}
 .soft,figcaption,footer{color:var(--soft);font-size:.9rem}
@@ -42,7 +42,8 @@ td[title]{text-decoration:underline dotted var(--soft);text-underline-offset:3px
 @media print{:root{--ink:#000;--soft:#333;--paper:#fff;--card:#fff;--line:#999;--mark:#000}
 nav,th button::after{display:none}
 body{max-width:none;font-size:11px}h2{break-after:avoid}.scroll{overflow:visible}}
-@media(max-width:600px){body{font-size:15px;padding:.8rem .6rem 3rem}th,td{padding-right:.5rem}}
+@media(max-width:600px){body{font-size:15px;padding:.8rem .6rem 3rem}th,td{padding-right:.5rem}
+.picture{overflow-x:auto}figure :is(svg,img){max-width:none}}
 """
 
 SCRIPT = """

@@ -52,8 +52,12 @@ def _table(header: Sequence[str], rows: Sequence[str], title: str) -> str:
         return ""
     top = f"<thead>{_row(header, head=True)}</thead>" if any(header) else ""
     body = "".join(rows)
-    start = f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(title or "table")}">'
-    return f"{start}<table>{top}<tbody>{body}</tbody></table></div>"
+    return _region("scroll", f"<table>{top}<tbody>{body}</tbody></table>", title or "table")
+
+
+def _region(kind: str, inside: str, title: str) -> str:
+    """Return what may be wider than a screen in a region that scrolls, by key too."""
+    return f'<div class="{kind}" tabindex="0" role="region" aria-label="{_text(title)}">{inside}</div>'
 
 
 def _sentence(text: str, tag: str, notes: Notes) -> str:
@@ -109,7 +113,8 @@ def _figure(chart: Chart, at: int) -> str:
     note = f"<figcaption>{worded(chart.note)}</figcaption>" if chart.note else ""
     shown = chart.kind != "parallel"  # its values are parts of each axis; the points themselves are in the front's
     data = f"<details><summary>Numbers</summary>{_table(header, rows, chart.title)}</details>" if shown else ""
-    return f"<figure><h3>{_text(chart.title)}</h3>{svg}{note}{data}</figure>"
+    picture = _region("picture", svg, f"{chart.title}, chart")
+    return f"<figure><h3>{_text(chart.title)}</h3>{picture}{note}{data}</figure>"
 
 
 def _folded(summary: str, inside: str) -> str:
@@ -121,7 +126,7 @@ def _drawings(extras: Extras) -> str:
     for item in extras.drawings:
         data = b64encode(item.svg.encode()).decode()
         picture = f'<img alt="{_text(item.title)}" src="data:image/svg+xml;base64,{data}">'
-        found.append(f"<figure><h3>{_text(item.title)}</h3>{picture}</figure>")
+        found.append(f"<figure><h3>{_text(item.title)}</h3>{_region('picture', picture, item.title)}</figure>")
     return "".join(found)
 
 
