@@ -101,7 +101,8 @@ def _rule(rule: Rule) -> str:
             f"### `{rule.id}`",
             f"{rule.title}. Severity: {rule.severity}.",
             f"*Why:* {rule.why}",
-            f"```text\n{rule.example}\n```",
+            f"Breaks it:\n\n```text\n{rule.example}\n```",
+            f"Keeps it:\n\n```text\n{rule.good}\n```",
             f"*Fix:* {rule.fix}",
         ]
     )

@@ -10,6 +10,7 @@ _ROWS = (
         "The file cannot be read",
         "An assessment needs the file.",
         "ffplan design no-such-file.yaml",
+        "ffplan design fire-flyer-2",
         "Check the path and its permissions.",
     ),
     (
@@ -17,6 +18,7 @@ _ROWS = (
         "The file is not UTF-8 text",
         "YAML is text.",
         "ffplan design photo.png",
+        "ffplan design designs/fire-flyer-2.yaml",
         "Name a YAML file, saved as UTF-8.",
     ),
     (
@@ -24,6 +26,7 @@ _ROWS = (
         "The file holds no data",
         "A design needs at least a name, nodes, a fabric and a site.",
         "# only a comment",
+        "name: mine\nnodes: [...]\nfabric: {...}\nsite: {...}",
         "Copy a shipped design and change it.",
     ),
     (
@@ -31,6 +34,7 @@ _ROWS = (
         "The file is not YAML 1.2",
         "An ambiguous file is refused, not guessed at.",
         "name: [unclosed",
+        "name: closed",
         "Check quotes, colons, brackets and indentation at the place named.",
     ),
     (
@@ -38,6 +42,7 @@ _ROWS = (
         "A field is written twice",
         "Most YAML readers silently keep the last one.",
         "tiers: 2\ntiers: 3",
+        "tiers: 3",
         "Keep one.",
     ),
     (
@@ -45,6 +50,7 @@ _ROWS = (
         "A value carries a YAML tag",
         "Tags can create arbitrary objects and are never needed here.",
         "count: !!int 5",
+        "count: 5",
         "Write the plain value.",
     ),
     (
@@ -52,6 +58,7 @@ _ROWS = (
         "The merge key `<<` is used",
         "It is not part of YAML 1.2.",
         "fabric: {<<: *base}",
+        "fabric: {family: fat-tree, tiers: 2, ...}",
         "Write the fields out. Aliases of whole values are fine.",
     ),
     (
@@ -59,6 +66,7 @@ _ROWS = (
         "The file exceeds a limit of size, depth or alias expansion",
         "Such a file is a mistake or an attack.",
         "a: &a [x, x]\nb: &b [*a, *a]\n...",
+        "a: &a [x, x]\nb: *a",
         "Stay below 1 MiB, 40 levels and 100,000 values.",
     ),
     (
@@ -66,6 +74,7 @@ _ROWS = (
         "A field is unknown",
         "A misspelt field would silently have no effect.",
         "fabric: {tier: 2}",
+        "fabric: {tiers: 2}",
         "Use the name that the finding suggests; `ffplan schema design` lists all.",
     ),
     (
@@ -73,6 +82,7 @@ _ROWS = (
         "A required field is missing",
         "There is no safe default for it.",
         "nodes: [{role: compute, count: 4}]",
+        "nodes: [{role: compute, server: dgx-a100-320gb, count: 4}]",
         "Add the field.",
     ),
     (
@@ -80,6 +90,7 @@ _ROWS = (
         "A value has the wrong form",
         "`3:1` is not a count, and `yes` is not a number.",
         "nodes: [{role: compute, server: dgx-a100-320gb, count: 3:1}]",
+        "nodes: [{role: compute, server: dgx-a100-320gb, count: 3}]",
         "Write what the finding asks for.",
     ),
     (
@@ -87,6 +98,7 @@ _ROWS = (
         "A value is not one of the choices",
         "Only these are modelled.",
         "fabric: {family: torus}",
+        "fabric: {family: fat-tree}",
         "Use one of the choices that the finding lists.",
     ),
     (
@@ -94,6 +106,7 @@ _ROWS = (
         "A quantity has no unit, or the unit of another quantity",
         "`200 GB` is an amount of data; `200 Gb/s` and `200 GB/s` differ by eight.",
         "limits: {allreduce_bandwidth: 200 GB}",
+        "limits: {allreduce_bandwidth: 200 GB/s}",
         "Write number and unit, such as `25 GB/s`.",
     ),
     (
@@ -101,6 +114,7 @@ _ROWS = (
         "A number is negative, zero, infinite, or outside its range",
         "It would give a nonsensical result.",
         "site: {pue: 0.8}",
+        "site: {pue: 1.25}",
         "Write a number in the range given.",
     ),
     (
@@ -108,6 +122,7 @@ _ROWS = (
         "A catalogue id does not exist",
         "The catalogue has no figures for the part.",
         "fabric: {switch: qm8701}",
+        "fabric: {switch: qm8700}",
         "Use the id suggested, or add the part to a folder named with `--catalog`.",
     ),
     (
@@ -115,6 +130,7 @@ _ROWS = (
         "A catalogue id names a part of another kind",
         "A NIC cannot serve as a switch.",
         "fabric: {switch: connectx-6-200g}",
+        "fabric: {switch: qm8700}",
         "Name a part of the kind wanted.",
     ),
     (
@@ -122,6 +138,7 @@ _ROWS = (
         "The id of a part differs from its file name",
         "Parts are found by file name.",
         "id: qm8700  # in qm8790.yaml",
+        "id: qm8700  # in qm8700.yaml",
         "Name the file after the id.",
     ),
     (
@@ -129,6 +146,7 @@ _ROWS = (
         "A figure names a source that its file does not list",
         "Every number has a source.",
         "power: {value: 20 W, source: datashet}",
+        "power: {value: 20 W, source: datasheet}  # a key of `sources`",
         "Add the source under `sources`, or correct the key.",
     ),
     (
@@ -136,6 +154,7 @@ _ROWS = (
         "Price books extend each other in a circle",
         "No book of the circle has prices of its own to begin with.",
         "extends: quotes-b  # in quotes-a.yaml; quotes-b.yaml has `extends: quotes-a`",
+        "extends: quotes-b  # in quotes-a.yaml; quotes-b.yaml extends nothing",
         "Remove `extends` from one of them. A book may extend the one of its own id in the next catalogue folder.",
     ),
     (
@@ -143,6 +162,7 @@ _ROWS = (
         "A recalled figure claims a grade other than `estimate`",
         "A recalled number is never presented as fact.",
         "power: {value: 20 W, source: x, status: R, grade: datasheet}",
+        "power: {value: 20 W, source: x, status: R, grade: estimate}",
         "Grade it `estimate`, or follow it to its source.",
     ),
     (
@@ -150,6 +170,7 @@ _ROWS = (
         "The parts inside a server contradict each other",
         "A GPU on a root port that does not exist has no bandwidth.",
         "accelerators: [{id: gpu0, root_port: cpu9-rp0}]",
+        "accelerators: [{id: gpu0, root_port: cpu0-rp0}]",
         "Name a root port, an accelerator or a pair that exists.",
     ),
     (
@@ -157,6 +178,7 @@ _ROWS = (
         "No group of nodes has the role compute",
         "A plan needs compute nodes.",
         "nodes: [{role: storage, server: fire-flyer-3fs-node, count: 4}]",
+        "nodes: [{role: compute, server: fire-flyer-2-node, count: 100}, ...]",
         "Add compute nodes.",
     ),
     (
@@ -164,6 +186,7 @@ _ROWS = (
         "A field refers to a tier that the fabric does not have",
         "It would have no effect.",
         "fabric: {tiers: 1, oversubscription: 3:1}",
+        "fabric: {tiers: 2, oversubscription: 3:1}",
         "Remove the field, or add the tier.",
     ),
     (
@@ -171,6 +194,7 @@ _ROWS = (
         "A field refers to several zones, but there is only one",
         "It would have no effect.",
         "fabric: {zones: 1, inter_zone: {switches: 2, links_per_zone: 40}}",
+        "fabric: {zones: 2, inter_zone: {switches: 2, links_per_zone: 40}}",
         "Remove `inter_zone`, or use more zones.",
     ),
     (
@@ -178,6 +202,7 @@ _ROWS = (
         "A field does not belong to the fabric's family",
         "It would have no effect, or contradict it.",
         "fabric: {family: rail-only, planes: 2}",
+        "fabric: {family: rail-only}",
         "Remove the field, or choose another family.",
     ),
     (
@@ -185,6 +210,7 @@ _ROWS = (
         "Nodes have no height for the floor plan, or a height and no floor",
         "Racks cannot be filled.",
         "floor: {...}  # nodes without `rack_units`",
+        "nodes: [{rack_units: 8, ...}]\nfloor: {...}",
         "Add `rack_units` to the nodes, or remove it.",
     ),
     (
@@ -192,6 +218,7 @@ _ROWS = (
         "A rented fleet has a price book, or no price of its rent",
         "Nothing of it is bought, and its rent is one offer or one price.",
         "rent: {price: $2/hour}  # without `term`",
+        "rent: {price: $2/hour, term: on-demand}",
         "Name an `offer` of a rent book, or give a `price` with its `term`; remove `cost`.",
     ),
     (
@@ -199,6 +226,7 @@ _ROWS = (
         "The workload contradicts itself, or is too large for the design",
         "Limits on step, tokens and their cost are held against it.",
         "workload: {model: resnet-50}  # no transformer",
+        "workload: {model: llama3-70b}",
         "Name a transformer, and as many accelerators as one job can span.",
     ),
     (
@@ -206,6 +234,7 @@ _ROWS = (
         "Phases shrink, come in the wrong order, or do not end at the whole design",
         "Each phase adds to the one before, and the last is the design.",
         "phases:\n  - {name: one, after: 6 months, nodes: [64]}\n  - {name: two, after: 0 months, nodes: [32]}",
+        "phases:\n  - {name: one, after: 0 months, nodes: [32]}\n  - {name: two, after: 6 months, nodes: [64]}",
         "Give the nodes that stand after each phase, in the order of their orders.",
     ),
     (
@@ -213,6 +242,7 @@ _ROWS = (
         "Two currencies meet in one design",
         "Two currencies are never added.",
         "site: {currency: EUR}\ncost: {price_book: usd-2024}",
+        "site: {currency: USD}\ncost: {price_book: usd-2024}",
         "Give every price in one currency.",
     ),
     (
@@ -220,6 +250,7 @@ _ROWS = (
         "NICs do not divide evenly over planes or zones",
         "Some planes or zones would carry more than others.",
         "fabric: {planes: 3}  # with 8 NICs per node",
+        "fabric: {planes: 2}  # with 8 NICs per node",
         "Use a number of planes and zones that divides the NICs.",
     ),
     (
@@ -228,6 +259,7 @@ _ROWS = (
         "A link is the cable of a whole port. The rate of a link that names the split rate would be divided a second "
         "time, and bisection halved.",
         "fabric: {switch: qm9700, breakout: 2, link: {endpoint: hdr-dac, ...}}  # 200 Gb/s on a port of 400 Gb/s",
+        "fabric: {switch: qm9700, link: {endpoint: 400g-dac, ...}}",
         "Name a link of the rate of the whole port, or remove `breakout`.",
     ),
     (
@@ -235,6 +267,7 @@ _ROWS = (
         "The fabric has too few ports",
         "The design cannot be built.",
         "625 compute and 180 storage endpoints in a zone of 800 ports",
+        "625 compute and 135 storage endpoints in a zone of 800 ports",
         "Use fewer endpoints, more tiers, more zones or a larger switch; the finding says what would hold them.",
     ),
     (
@@ -242,6 +275,7 @@ _ROWS = (
         "Nodes or switches do not fit their racks",
         "The floor cannot be built.",
         "nodes: [{rack_units: 8, ...}]\nfloor: {power_per_rack: 10 kW, ...}  # of nodes that draw 10.2 kW",
+        "nodes: [{rack_units: 8, ...}]\nfloor: {power_per_rack: 45 kW, ...}  # of nodes that draw 10.2 kW",
         "Use fewer nodes per rack, larger racks, or more racks for switches.",
     ),
     (
@@ -249,6 +283,7 @@ _ROWS = (
         "A cable is longer than any link type reaches",
         "It cannot be bought.",
         "floor: {links: [hdr-dac], ...}  # 2 m of copper across the floor",
+        "floor: {links: [hdr-dac, hdr-aoc], ...}",
         "Add a link that reaches further.",
     ),
     (
@@ -256,6 +291,7 @@ _ROWS = (
         "A topology file of NCCL cannot be read",
         "The server's topology is unknown without it.",
         "<system version='1'><cpu>",
+        "<system version='1'><cpu numaid='0'></cpu></system>",
         "Give the file as NCCL wrote it.",
     ),
     (
@@ -263,6 +299,7 @@ _ROWS = (
         "A file of a fabric as built cannot be read",
         "A part of the fabric would be missing.",
         '[1] "S-1"[2]  # a port before any device',
+        'Switch 40 "S-1"  # leaf-1\n[1] "H-2"[1]  # host-1',
         "Give the output as it is.",
     ),
     (
@@ -270,6 +307,7 @@ _ROWS = (
         "A topology file of Slurm cannot be read",
         "Some of its switches or blocks would be missing.",
         "SwitchName=leaf-1 Nodes=n[1-",
+        "SwitchName=leaf-1 Nodes=n[1-19]",
         "Give the file as slurmctld reads it.",
     ),
     (
@@ -277,6 +315,7 @@ _ROWS = (
         "A traffic matrix cannot be read",
         "Some traffic would be missing.",
         "src,dst,bytes\ncompute-1,compute-2,many",
+        "src,dst,bytes\ncompute-1,compute-2,1048576",
         "Name hosts of the design, and numbers of bytes.",
     ),
     (
@@ -284,6 +323,7 @@ _ROWS = (
         "Fewer than two accelerators communicate",
         "An allreduce needs at least two ranks.",
         "communication: {...}  # on a server without accelerators",
+        "communication: {...}  # on fire-flyer-2-node, which has eight",
         "Remove `communication`, or add accelerators.",
     ),
     (
@@ -291,6 +331,7 @@ _ROWS = (
         "A communication library works in another way than its name says",
         "NCCL passes messages between accelerators, HFReduce reduces in host memory: their times have other terms.",
         "id: nccl, method: hfreduce",
+        "id: nccl, method: nccl",
         "Give the library the method of its name.",
     ),
     (
@@ -298,6 +339,7 @@ _ROWS = (
         "A failure study and what counts on it disagree",
         "A rate needs events that were counted, and an exposure; a study's classes make the sums that it prints.",
         "counted: {study: llama3-2024, events: [meteorite], over: accelerator}",
+        "counted: {study: llama3-2024, events: [faulty-gpu], over: accelerator}",
         "Name classes and units that the study has; correct the count that differs from the source.",
     ),
     (
@@ -305,6 +347,7 @@ _ROWS = (
         "Checkpoints, spare nodes or failures of racks cannot be as the design has them",
         "A save must end before the next begins; goodput and bill rest on one number of spares; only racks fail whole.",
         "reliability: {checkpoint_interval: 1 ms}",
+        "reliability: {checkpoint_interval: 10 min}",
         "Write a longer interval, or leave it out: the best is found. State spare nodes in one place.",
     ),
     (
@@ -312,6 +355,7 @@ _ROWS = (
         "A log of a benchmark or a diagnostic cannot be read",
         "Measured values are judged only where the log says what was measured, and agrees with itself.",
         "ffplan acceptance fire-flyer-2 --measured notes.txt",
+        "ffplan acceptance fire-flyer-2 --measured all_reduce_perf.log",
         "Give the whole output of the program, as it wrote it.",
     ),
     (
@@ -319,6 +363,7 @@ _ROWS = (
         "A recording of kernels says nothing of the accelerator",
         "Constants are fitted to the device that was measured; a CPU, or another device, tells nothing of it.",
         "ffplan measure fit run.json --accelerator a100-sxm-80gb  # the device is an H100",
+        "ffplan measure fit run.json --accelerator h100-sxm-80gb",
         "Name the accelerator that was measured, or measure again.",
     ),
     (
@@ -326,6 +371,7 @@ _ROWS = (
         "A library does not run on the accelerators",
         "NCCL is NVIDIA's, RCCL is AMD's.",
         "communication: {libraries: [nccl], ...}  # on mi300x-8nic",
+        "communication: {libraries: [rccl], ...}  # on mi300x-8nic",
         "Use the library that the accelerator names.",
     ),
     (
@@ -333,6 +379,7 @@ _ROWS = (
         "Nothing in the catalogue bounds a collective",
         "A bound needs at least one term.",
         "communication: {libraries: [nccl]}  # one node, accelerators without `pcie` or `nvlink`",
+        "communication: {libraries: [nccl]}  # accelerators with `pcie`",
         "Add the bandwidth of `pcie` or `nvlink` to the accelerator.",
     ),
     (
@@ -340,6 +387,7 @@ _ROWS = (
         "HFReduce with NVLink is requested on GPUs without NVLink",
         "It cannot run there.",
         "communication: {libraries: [hfreduce-nvlink], ...}  # on fire-flyer-2-node",
+        "communication: {libraries: [hfreduce-nvlink], ...}  # on fire-flyer-2-node-nvlink",
         "Use `hfreduce`, or a server with NVLink.",
     ),
     (
@@ -347,6 +395,7 @@ _ROWS = (
         "A file of measured cases contradicts itself",
         "Only a case that can be replayed tests the model.",
         "gpus: [8, 17]  # on nodes of eight",
+        "gpus: [8, 16]  # on nodes of eight",
         "Write values that fit `gpus` and `sizes`, on a system that can run them.",
     ),
     (
@@ -354,6 +403,7 @@ _ROWS = (
         "A training plan contradicts itself",
         "A contradictory plan has no step time.",
         "chunks: 4  # with one pipeline stage",
+        "pipeline: 2\nchunks: 4",
         "Follow the hint; `ffplan schema training-plan` describes the format.",
     ),
     (
@@ -361,11 +411,13 @@ _ROWS = (
         "A file of measured training runs contradicts itself",
         "A contradictory plan cannot be replayed.",
         "rows: [[8, 16, 1, 2, 2, 1, 0.5]]  # 2 x 2 x 1 is not 8",
+        "rows: [[8, 16, 1, 2, 2, 2, 0.5]]  # 2 x 2 x 2 is 8",
         "Write plans that multiply out, on a calibrated system.",
     ),
 )
 
 INPUT_RULES: tuple[Rule, ...] = tuple(
-    Rule(id=name, title=title, why=why, example=example, fix=fix) for name, title, why, example, fix in _ROWS
+    Rule(id=name, title=title, why=why, example=example, good=good, fix=fix)
+    for name, title, why, example, good, fix in _ROWS
 )
 """Every rule that reading enforces; breaking one is an error and exit code 2."""

@@ -21,6 +21,8 @@ class Rule:
     """The reason."""
     example: str
     """A design, or part of one, that breaks it."""
+    good: str
+    """The same, as it keeps the rule."""
     fix: str
     """The remedy."""
     severity: Severity = Severity.ERROR

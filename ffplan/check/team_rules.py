@@ -11,6 +11,7 @@ _ROWS = (
         "A part is not filled in yet",
         "Its figures are examples of another part.",
         'name: "TODO: name as its maker writes it"',
+        'name: "NVIDIA Quantum QM8700"',
         "Put the part's own figures, and where they are from, in place of the examples.",
     ),
     (
@@ -18,6 +19,7 @@ _ROWS = (
         "A policy file is wrong",
         "A misspelt rule or limit would silently hold nothing.",
         'rules = {recalled-price = "off"}  # in ffplan.toml',
+        'rules = {recalled-prices = "off"}',
         "Use the name that the finding suggests; docs/ci.md lists the fields.",
     ),
     (
@@ -25,6 +27,7 @@ _ROWS = (
         "A limit of the policy is in another currency than the design",
         "Two currencies are never compared.",
         'limits = {cost_per_accelerator = "$40,000"}  # over a design in paper-unit',
+        'limits = {cost_per_accelerator = "2 paper-unit"}',
         "Price the design in that currency.",
     ),
     (
@@ -32,6 +35,7 @@ _ROWS = (
         "A comment that waives lacks its rule or its reason",
         "A waiver without a reason is a finding switched off.",
         "tiers: 2  # ffplan: waive fewer-tiers",
+        "tiers: 2  # ffplan: waive fewer-tiers: kept for growth",
         "Write `# ffplan: waive RULE until 2027-03-31: reason`; the day may be left out.",
     ),
     (
@@ -39,6 +43,7 @@ _ROWS = (
         "A waiver has expired",
         "Its day was agreed on so that somebody looks again.",
         "tiers: 2  # ffplan: waive fewer-tiers until 2020-01-01: until phase 2",
+        "tiers: 2  # ffplan: waive fewer-tiers until 2099-12-31: until phase 2",
         "Mend what it covers, or agree on a new day.",
     ),
     (
@@ -46,6 +51,7 @@ _ROWS = (
         "A waiver accepts nothing",
         "It would hide the next finding.",
         "tiers: 1  # ffplan: waive fewer-tiers: kept for growth",
+        "tiers: 1",
         "Remove it.",
     ),
     (
@@ -53,6 +59,7 @@ _ROWS = (
         "A design is worse than the revision it is checked against",
         "A change that costs bandwidth or money should be seen before it is merged.",
         "ffplan check design.yaml --against main  # with oversubscription 2:1 in place of 1:1",
+        "ffplan check design.yaml --against main  # nothing is worse",
         "`ffplan diff main.. design.yaml` says which change did it; `regressions` of the policy sets what is allowed.",
     ),
 )
@@ -64,9 +71,10 @@ TEAM_RULES: tuple[Rule, ...] = tuple(
         title=title,
         why=why,
         example=example,
+        good=good,
         fix=fix,
         severity=Severity.WARNING if name in _WARNINGS else Severity.ERROR,
     )
-    for name, title, why, example, fix in _ROWS
+    for name, title, why, example, good, fix in _ROWS
 )
 """Every rule of `ffplan check` that needs a policy, a waiver or a reference."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,31 +20,35 @@ if TYPE_CHECKING:
 
 
 def _rule_text(rule: Rule) -> str:
-    example = "\n".join(f"    {line}" for line in rule.example.splitlines())
-    return (
-        f"{rule.id} ({rule.severity})\n{rule.title}.\n\nWhy: {rule.why}\n\nBreaks it:\n{example}\n\nFix: {rule.fix}\n"
-    )
+    bad, good = ("\n".join(f"    {line}" for line in text.splitlines()) for text in (rule.example, rule.good))
+    head = f"{rule.id} ({rule.severity})\n{rule.title}.\n\nWhy: {rule.why}\n\n"
+    return f"{head}Breaks it:\n{bad}\n\nKeeps it:\n{good}\n\nFix: {rule.fix}\n"
 
 
-def _glossary() -> dict[str, tuple[str, str]]:
-    """Return every term and symbol with its definition and the title of its table."""
+def _glossary() -> dict[str, list[tuple[str, str]]]:
+    """Return every term and symbol with its rows and the titles of their tables, terms before symbols."""
     from ffplan.base.paths import data_folder
 
-    found: dict[str, tuple[str, str]] = {}
+    found: dict[str, list[tuple[str, str]]] = {}
     title = ""
     for line in (data_folder("docs") / "nomenclature.md").read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
             title = line.removeprefix("## ")
         cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("| ") else []
-        if len(cells) >= 2 and cells[0] not in ("term", "symbol", "grade", "status") and not cells[0].startswith("-"):
+        if len(cells) >= 2 and cells[1] not in ("definition", "meaning") and not cells[0].startswith("-"):
             meaning = cells[1] + (f" [{cells[2]}]" if len(cells) > 2 and cells[2] else "")
             for name in cells[0].split(", "):
-                found.setdefault(name.strip("`"), (meaning, title))
-    return found
+                found.setdefault(name.strip("`"), []).append((f"{cells[0]}: {meaning}", title))
+    return {name: sorted(each, key=lambda item: item[1].startswith("Symbols")) for name, each in found.items()}
+
+
+def _bare(name: str) -> str:
+    """Return a term without its case, its hyphens, blanks, and the `s` of several."""
+    return re.sub("[ -]", "", name.lower()).removesuffix("s")
 
 
 def _word(name: str) -> str:
-    """Return the page of a rule, or the definition of a term.
+    """Return the page of a rule, or the definitions of a term.
 
     Raises:
         UsageError: where there is neither.
@@ -55,10 +60,9 @@ def _word(name: str) -> str:
     if name in rules:
         return _rule_text(rules[name])
     terms = _glossary()
-    key = name if name in terms else next((term for term in terms if term.lower() == name.lower()), None)
+    key = name if name in terms else next((term for term in terms if _bare(term) == _bare(name)), None)
     if key is not None:
-        meaning, title = terms[key]
-        return f"{key}: {meaning}\n({title})\n"
+        return "".join(f"{row}\n({title})\n" for row, title in terms[key])
     hint = did_you_mean(name, sorted([*rules, *terms]), what="rule or term")
     raise UsageError(f"ffplan explain: no rule and no term `{name}`; {hint}; a design needs a PATH, such as cost.total")
 

@@ -22,11 +22,12 @@ MOST_RESULTS = 25_000
 
 def _rule(rule: Rule) -> dict[str, Any]:
     help_ = f"{rule.why} {rule.fix}"
+    examples = f"Refused:\n\n```yaml\n{rule.example}\n```\n\nAccepted:\n\n```yaml\n{rule.good}\n```"
     return {
         "id": rule.id,
         "shortDescription": {"text": rule.title},
         "fullDescription": {"text": rule.why},
-        "help": {"text": help_, "markdown": f"{help_}\n\nRefused:\n\n```yaml\n{rule.example}\n```"},
+        "help": {"text": help_, "markdown": f"{help_}\n\n{examples}"},
         "defaultConfiguration": {"level": LEVELS[rule.severity]},
     }
 

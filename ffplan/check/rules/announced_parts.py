@@ -33,6 +33,7 @@ RULE = Rule(
     title="A part is announced and not yet sold",
     why="Figures and prices of announced parts are their makers' and analysts', and change.",
     example="nodes: [{server: a server of announced accelerators, ...}]",
+    good="nodes: [{server: hgx-h100-8nic, ...}]  # sold",
     fix="Plan with parts that are sold, or check again later.",
     severity=Severity.WARNING,
     check=check,

@@ -38,6 +38,7 @@ RULE = Rule(
     title="A dragonfly has a group that no endpoint needs",
     why="A dragonfly has two groups at least. Where one holds every endpoint, the other is bought for nothing.",
     example="nodes: [{role: compute, server: dgx-a100-320gb, count: 20}]\nfabric: {family: dragonfly, switch: qm8700}",
+    good="nodes: [{role: compute, server: dgx-a100-320gb, count: 1250}]\nfabric: {family: dragonfly, switch: qm8700}",
     fix="Use a fat tree, or build the ports of the growth that is planned.",
     severity=Severity.WARNING,
     check=check,

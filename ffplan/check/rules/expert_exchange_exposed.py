@@ -43,6 +43,7 @@ RULE = Rule(
     title="The exchange between experts takes much of a step",
     why="Expert parallelism sends every token over the fabric twice a layer; accelerators that share a NIC wait.",
     example="nodes: [{server: fire-flyer-2-node, ...}]  # 8 GPUs, 1 NIC\nworkload: {model: deepseek-v3}",
+    good="nodes: [{server: fire-flyer-2-node, ...}]\nworkload: {model: llama3-8b}  # dense",
     fix="More NIC bandwidth for each accelerator, a larger scale-up domain, or a dense model.",
     severity=Severity.WARNING,
     check=check,

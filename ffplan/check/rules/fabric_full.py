@@ -34,6 +34,7 @@ RULE = Rule(
     title="No leaf port is free",
     why="A failed port cannot be replaced by another, and no node or management host can be added.",
     example="nodes: [{role: compute, server: fire-flyer-2-node, count: 800}]\nfabric: {tiers: 2, switch: qm8700}",
+    good="nodes: [{role: compute, server: fire-flyer-2-node, count: 750}]\nfabric: {tiers: 2, switch: qm8700}",
     fix="Keep some ports free.",
     severity=Severity.INFO,
     check=check,

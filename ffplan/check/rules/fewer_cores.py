@@ -41,6 +41,7 @@ RULE = Rule(
     why="OpenSM's ftree engine needs as many links from a spine to each of its cores, unless its roots are named. "
     "Fabrics with another routing engine can do with fewer cores.",
     example="fabric: {tiers: 3, switch: qm8700, core_policy: equal-stripe, ...}  # 10,000 endpoints, 400 cores",
+    good="fabric: {tiers: 3, switch: qm8700, core_policy: minimal, ...}",
     fix="Keep even striping for even loads, or name another policy.",
     severity=Severity.INFO,
     check=check,

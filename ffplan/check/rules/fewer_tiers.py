@@ -56,6 +56,7 @@ RULE = Rule(
     title="A smaller number of tiers would hold the endpoints",
     why="Each tier adds two switch ports and a cable per endpoint, and latency.",
     example="nodes: [{role: compute, server: fire-flyer-2-node, count: 700}]\nfabric: {tiers: 3, switch: qm8700}",
+    good="nodes: [{role: compute, server: fire-flyer-2-node, count: 700}]\nfabric: {tiers: 2, switch: qm8700}",
     fix="Drop a tier, or keep it knowingly for growth.",
     severity=Severity.WARNING,
     check=check,

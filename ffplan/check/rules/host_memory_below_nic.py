@@ -42,6 +42,7 @@ RULE = Rule(
     why="A library that reduces in host memory passes each byte through it many times, 24 in HFReduce on eight GPUs; "
     "what the NICs could carry beyond it is paid for and not used.",
     example="nodes: [{server: fire-flyer-2-node, ...}]  # with half of its memory channels populated",
+    good="nodes: [{server: fire-flyer-2-node, ...}]  # with all of its memory channels populated",
     fix="Use more or faster memory channels, a library that leaves host memory alone, or slower NICs.",
     severity=Severity.WARNING,
     check=check,

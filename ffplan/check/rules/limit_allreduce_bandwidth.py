@@ -39,6 +39,7 @@ RULE = Rule(
     title="The allreduce falls short of `limits.allreduce_bandwidth`",
     why="The design declares the algorithm bandwidth that its training needs, at its message size over all nodes.",
     example="limits: {allreduce_bandwidth: 8 GB/s}  # HFReduce on fire-flyer-2 reaches 5.6, its bound is 8.1",
+    good="limits: {allreduce_bandwidth: 5 GB/s}",
     fix="Relieve the resource that binds, which the finding names, or lower the limit.",
     check=check,
 )

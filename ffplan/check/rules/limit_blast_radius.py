@@ -35,7 +35,8 @@ RULE = Rule(
     id="limit-blast-radius",
     title="The loss of one switch cuts off more accelerators than `limits.blast_radius`",
     why="A node whose ports all hang on one switch is lost with it, and so is every job that runs on it.",
-    example="limits: {blast_radius: 1 %}  # fire-flyer-2 loses 152 of 10,000, 1.5 %",
+    example="limits: {blast_radius: 1 %}  # fire-flyer-2 loses 152 accelerators, 1.52 % of them",
+    good="limits: {blast_radius: 2 %}",
     fix="Join each node to several leaf switches, use smaller switches, or raise the limit.",
     check=check,
 )

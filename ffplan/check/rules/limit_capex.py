@@ -32,6 +32,7 @@ RULE = Rule(
     title="The priced scope costs more than `limits.capex`",
     why="The design declares the most that it may cost to buy.",
     example="limits: {capex: 11000 paper-unit}  # fire-flyer-2 costs 11,606",
+    good="limits: {capex: 12000 paper-unit}",
     fix="Change the design, or the limit. A limit without a price book, or with a price missing, cannot be checked and "
     "is reported too.",
     check=check,

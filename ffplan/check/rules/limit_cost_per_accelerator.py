@@ -32,6 +32,7 @@ RULE = Rule(
     title="An accelerator costs more than `limits.cost_per_accelerator`",
     why="The design declares the most that an accelerator may cost, servers and network included.",
     example="limits: {cost_per_accelerator: 1 paper-unit}  # fire-flyer-2 costs 1.161",
+    good="limits: {cost_per_accelerator: 2 paper-unit}",
     fix="Change the design, or the limit.",
     check=check,
 )

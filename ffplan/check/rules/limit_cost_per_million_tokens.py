@@ -43,6 +43,7 @@ RULE = Rule(
     title="A million tokens cost more than `limits.cost_per_million_tokens`",
     why="The design declares what a token may cost, ownership or rent included.",
     example="workload: {model: llama3-70b, tokens: 15T}\nlimits: {cost_per_million_tokens: $0.01}",
+    good="workload: {model: llama3-70b, tokens: 15T}\nlimits: {cost_per_million_tokens: $1}",
     fix="See what decides the cost with `ffplan cost`, or change the limit.",
     check=check,
 )

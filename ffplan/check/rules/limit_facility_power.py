@@ -33,6 +33,7 @@ RULE = Rule(
     title="The facility power in training exceeds `limits.facility_power`",
     why="A site's power contract limits what it draws at the meter: IT power times PUE.",
     example="limits: {facility_power: 4 MW}  # fire-flyer-2 draws 4,095 kW at PUE 1.25",
+    good="limits: {facility_power: 5 MW}",
     fix="Change the design, lower the PUE, or raise the limit. Servers and network alone are `limits.it_power`.",
     check=check,
 )

@@ -60,6 +60,7 @@ RULE = Rule(
     why="Failures, checkpoints and restarts cost tokens that are paid for. The likely value is judged, which `goodput` "
     "prints first and `cost` takes; where the median over the uncertain inputs alone lies below, it is a warning.",
     example="workload: {model: llama3-70b, batch: 1024}\nlimits: {goodput: 99.9 %}",
+    good="workload: {model: llama3-70b, batch: 1024}\nlimits: {goodput: 90 %}",
     fix="Restart faster, plan spares, or change the limit.",
     check=check,
 )

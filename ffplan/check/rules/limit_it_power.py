@@ -33,6 +33,7 @@ RULE = Rule(
     title="The IT power in training exceeds `limits.it_power`",
     why="A hall's power distribution is built for a load of servers, switches and storage.",
     example="limits: {it_power: 3 MW}  # fire-flyer-2 draws 3,276 kW",
+    good="limits: {it_power: 4 MW}",
     fix="Change the design, or the limit. What the site draws at the meter is `limits.facility_power`.",
     check=check,
 )

@@ -33,6 +33,7 @@ RULE = Rule(
     title="A leaf switch is oversubscribed beyond `limits.oversubscription`",
     why="Oversubscription divides the bandwidth of every job that leaves its leaf.",
     example="fabric: {oversubscription: 3:1}\nlimits: {oversubscription: 1:1}",
+    good="fabric: {oversubscription: 1:1}\nlimits: {oversubscription: 1:1}",
     fix="Lower the oversubscription of the fabric, or raise the limit. Links between zones are not held to it.",
     check=check,
 )

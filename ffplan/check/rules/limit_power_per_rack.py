@@ -35,6 +35,7 @@ RULE = Rule(
     title="A rack draws more than `limits.power_per_rack`",
     why="Power and cooling are built per rack, for the rated maximum and not for the average.",
     example="limits: {power_per_rack: 25 kW}  # with per_rack: 4 on DGX A100, 26 kW",
+    good="limits: {power_per_rack: 30 kW}",
     fix="Lower `per_rack`, or raise the limit. A group without `per_rack` cannot be checked and is reported too.",
     check=check,
 )

@@ -41,6 +41,7 @@ RULE = Rule(
     title="A price is older than `limits.price_age`",
     why="Prices of accelerators and optics move by tens of percent a year.",
     example="cost: {price_book: usd-2024}\nlimits: {price_age: 6 months}",
+    good="cost: {price_book: usd-2026}\nlimits: {price_age: 36 months}",
     fix="Overlay a price book of newer quotes with `--catalog`.",
     check=check,
 )

@@ -32,6 +32,7 @@ RULE = Rule(
     title="The run of the workload takes longer than `limits.run_days`",
     why="The design declares by when its tokens must be trained.",
     example="workload: {model: llama3-70b, tokens: 15T}\nlimits: {run_days: 10}",
+    good="workload: {model: llama3-70b, tokens: 15T}\nlimits: {run_days: 365}",
     fix="Change what binds the step, or the limit.",
     check=check,
 )

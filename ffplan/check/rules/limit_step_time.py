@@ -31,6 +31,7 @@ RULE = Rule(
     title="A step of the workload takes longer than `limits.step_time`",
     why="The design declares the longest step, for the job that it is bought for.",
     example="workload: {model: llama3-70b, batch: 1024}\nlimits: {step_time: 1 s}",
+    good="workload: {model: llama3-70b, batch: 1024}\nlimits: {step_time: 60 s}",
     fix="Change what binds the step, or the limit.",
     check=check,
 )

@@ -32,6 +32,7 @@ RULE = Rule(
     title="The workload trains fewer tokens a second than `limits.tokens_per_second`",
     why="The design declares the least rate, for the job that it is bought for.",
     example="workload: {model: llama3-70b, batch: 1024}\nlimits: {tokens_per_second: 1e9}",
+    good="workload: {model: llama3-70b, batch: 1024}\nlimits: {tokens_per_second: 1e5}",
     fix="Change what binds the step, or the limit.",
     check=check,
 )

@@ -38,6 +38,7 @@ RULE = Rule(
     title="Compute nodes have one path into the fabric",
     why="Where a node has one port, its NIC, its cable and its leaf switch are each a single point of failure.",
     example="nodes: [{server: fire-flyer-2-node, ...}]  # one NIC",
+    good="nodes: [{server: hgx-h100-8nic, ...}]  # eight NICs, on a leaf each",
     fix="Accept it knowingly, with spares and checkpoints, or use two NICs on separate planes.",
     severity=Severity.INFO,
     check=check,

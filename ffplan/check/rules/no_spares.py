@@ -48,6 +48,7 @@ RULE = Rule(
     title="The ownership plans no spares",
     why="Of 10,000 accelerators several fail each week; without spares a job waits for their repair.",
     example="ownership: {spare_nodes: 0 %}",
+    good="ownership: {spare_nodes: 2 %}",
     fix="Plan spares, such as 2 % of nodes, switches and links.",
     severity=Severity.WARNING,
     check=check,

@@ -36,6 +36,7 @@ RULE = Rule(
     title="The price book lacks a part of the cost scope",
     why="The total leaves the part out and is too low; the report marks it as partial.",
     example="cost: {price_book: fire-flyer-2-relative}  # with storage nodes in scope",
+    good="cost: {price_book: fire-flyer-2-relative, exclude: [storage, endpoint-links]}",
     fix="Add the price in a book that extends this one, or exclude the category.",
     severity=Severity.WARNING,
     check=check,

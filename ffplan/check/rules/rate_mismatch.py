@@ -101,6 +101,7 @@ RULE = Rule(
     title="A NIC or a link runs at another rate than the switch port",
     why="The slower end sets the rate; the faster end is paid for and not used, and some pairs do not link up at all.",
     example="fabric: {switch: qm9700, link: {endpoint: hdr-dac, inter_switch: 400g-dr4}, ...}",
+    good="fabric: {switch: qm9700, link: {endpoint: 400g-dr4, inter_switch: 400g-dr4}, ...}",
     fix="Choose parts of one rate.",
     severity=Severity.WARNING,
     check=check,

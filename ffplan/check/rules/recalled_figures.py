@@ -45,6 +45,7 @@ RULE = Rule(
     title="Figures that the headline rests on are recalled",
     why="A figure of status R was not seen in a source.",
     example="fabric: {switch: a switch whose power is recalled, ...}",
+    good="fabric: {switch: a switch whose power is measured, ...}",
     fix="Follow the figures to a source and overlay the part with `--catalog`.",
     severity=Severity.INFO,
     check=check,

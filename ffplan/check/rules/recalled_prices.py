@@ -39,6 +39,7 @@ RULE = Rule(
     title="Part of the cost rests on recalled prices",
     why="A price of status R was not seen in a source; it is a default until you have a quote.",
     example="cost: {price_book: usd-2024}",
+    good="cost: {price_book: quotes}  # every price with status V",
     fix="Put your quotes in a price book of your own and name its folder with `--catalog`.",
     severity=Severity.INFO,
     check=check,

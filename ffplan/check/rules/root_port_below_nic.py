@@ -45,6 +45,7 @@ RULE = Rule(
     title="A root port carries less than the NICs behind it",
     why="The NIC, its port and its cable are paid for and not used.",
     example="nodes: [{server: fire-flyer-2-node, ...}]  # with a 400 Gb/s NIC on a root port of 37.5 GB/s",
+    good="nodes: [{server: fire-flyer-2-node, ...}]  # with a 200 Gb/s NIC on a root port of 37.5 GB/s",
     fix="Use slower NICs, or a server with faster root ports.",
     severity=Severity.WARNING,
     check=check,

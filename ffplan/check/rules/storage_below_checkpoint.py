@@ -67,6 +67,7 @@ RULE = Rule(
     title="Storage saves checkpoints more slowly than they should follow each other, or cannot hold those kept",
     why="A save must end before the next begins: slow storage makes every failure cost more work.",
     example="nodes: [..., {role: storage, server: nvme-16x15tb-2x200g, count: 1}]\nworkload: {model: deepseek-v3}",
+    good="nodes: [..., {role: storage, server: nvme-16x15tb-2x200g, count: 32}]\nworkload: {model: deepseek-v3}",
     fix="Plan more storage servers, or faster NICs in them.",
     severity=Severity.WARNING,
     check=check,

@@ -47,6 +47,7 @@ RULE = Rule(
     title="The planned storage is below the vendor's least guidance for as many accelerators",
     why="NVIDIA's SuperPOD guidance has three tiers of storage; below the least, data that misses caches starves jobs.",
     example="nodes: [..., {role: storage, server: nvme-16x15tb-2x200g, count: 1}]",
+    good="nodes: [..., {role: storage, server: nvme-16x15tb-2x200g, count: 32}]",
     fix="Plan more storage servers, or accept it where the data set fits into the nodes' caches.",
     severity=Severity.INFO,
     check=check,

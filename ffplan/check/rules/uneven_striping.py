@@ -40,6 +40,7 @@ RULE = Rule(
     why="Fat-tree routing needs the same number of links from a spine to each of its cores. Without that, some "
     "links carry more, and OpenSM falls back to another engine unless its `root_guid_file` names the top switches.",
     example="fabric: {tiers: 3, switch: qm8700, core_policy: minimal, ...}  # 10,000 endpoints, 12.5 cores a group",
+    good="fabric: {tiers: 3, switch: qm8700, core_policy: equal-stripe, ...}",
     fix="Stripe evenly and fill whole pods, or accept it knowingly.",
     severity=Severity.INFO,
     check=check,

@@ -32,6 +32,7 @@ RULE = Rule(
     title="The workload cannot run on the design",
     why="The design is bought for a job that does not fit its memory, or whose plan is not possible.",
     example="workload: {model: llama3-405b, gpus: 8}",
+    good="workload: {model: llama3-405b, gpus: 512}",
     fix="Follow the message; `ffplan train --search` lists why plans are refused.",
     check=check,
 )

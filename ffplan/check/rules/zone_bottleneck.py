@@ -47,6 +47,7 @@ RULE = Rule(
     title="Traffic between zones meets a bottleneck",
     why="The links between zones set the bisection of the cluster, not the trees inside them.",
     example="fabric: {zones: 2, inter_zone: {switches: 2, links_per_zone: 40}, ...}",
+    good="fabric: {zones: 1, ...}",
     fix="Let the scheduler keep jobs inside a zone, or let only one pair of nodes of a job cross.",
     severity=Severity.INFO,
     check=check,

@@ -39,6 +39,7 @@ RULE = Rule(
     title="A group of nodes does not divide evenly over the zones",
     why="Unequal zones are sized for the fuller one and make placement harder.",
     example="nodes: [{role: compute, server: fire-flyer-2-node, count: 1251}]\nfabric: {zones: 2}",
+    good="nodes: [{role: compute, server: fire-flyer-2-node, count: 1250}]\nfabric: {zones: 2}",
     fix="Use a multiple of the number of zones.",
     severity=Severity.WARNING,
     check=check,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ffplan.catalog.store import Catalog
+from ffplan.check.every_rule import every_rule
 from ffplan.check.examined import Examined
 from ffplan.check.rules import RULES
 from ffplan.design.resolve import resolve
@@ -160,6 +162,46 @@ def test_a_rule_fires_and_is_silent(rule: str, tmp_path: Path) -> None:
         found = findings(folder, design, changes, rule)
         assert bool(found) == fires, (fires, found)
         assert all(item.rule == rule and item.severity is severity and item.remedy for item in found)
+
+
+def test_every_rule_shows_what_keeps_it() -> None:
+    rules = every_rule()
+    assert len(rules) == len({rule.id for rule in rules})
+    assert [rule.id for rule in rules if not rule.good or rule.good == rule.example] == []
+
+
+FLYER = ("allreduce-bandwidth", "blast-radius", "capex", "cost-per-accelerator", "facility-power", "it-power")
+RUNS = ("cost-per-million-tokens", "goodput", "run-days", "step-time", "tokens-per-second")
+
+
+def _shown(text: str, design: str) -> tuple[Change, ...]:
+    """Return the changes that put an example of a limit into a design, in place of its own limits."""
+    limits = re.search(r"limits: \{(.*)\}", text)
+    assert limits is not None
+    if design == FF2:
+        return (("  allreduce_bandwidth: 5 GB/s  # Fig. 7", "  # Fig. 7"), (POWER, f"  {limits[1]}"))
+    work = re.search(r"workload: \{(.*)\}", text)
+    assert work is not None
+    return (job(work[1], limits[1]),)
+
+
+@pytest.mark.parametrize("name", [*FLYER, *RUNS])
+def test_examples_of_limits_are_true(name: str, tmp_path: Path) -> None:
+    """What the page of a rule says of fire-flyer-2 is what the finding says; the other example is kept."""
+    rule = next(item for item in RULES if item.id == f"limit-{name}")
+    design = FF2 if name in FLYER else H100
+    for text, fires in ((rule.example, True), (rule.good, False)):
+        folder = tmp_path / str(fires)
+        folder.mkdir()
+        found = findings(folder, design, _shown(text, design), rule.id)
+        assert bool(found) == fires, found
+        if fires:
+            words = found[0].message + found[0].remedy
+            said = [float(item.replace(",", "")) for item in re.findall(r"\d[\d,]*\.?\d*", words)]
+            comment = text.partition("#")[2].replace("fire-flyer-2", "")
+            for item in re.findall(r"\d[\d,]*\.?\d*", comment):
+                number = float(item.rstrip(",.").replace(",", ""))
+                assert any(abs(number - other) <= 0.02 * other for other in said), (item, words)
 
 
 def test_a_root_port_slower_than_its_nic(tmp_path: Path) -> None:

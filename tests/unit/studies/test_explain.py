@@ -236,3 +236,19 @@ def test_words_are_explained() -> None:
     assert ffplan("explain mfu").out == ffplan("explain MFU").out
     assert "Fix: Plan spares" in ffplan("explain no-spares").out
     assert "ports of a switch, after breakout (radix)" in ffplan("explain k").out
+    assert ffplan("explain no-spares").out.index("Breaks it:") < ffplan("explain no-spares").out.index("Keeps it:")
+
+
+@pytest.mark.parametrize(
+    ("word", "first"),
+    [
+        ("rail", "rail: NIC r of every compute node"),  # the term, before the symbol of that name
+        ("V", "V: seen in the source itself"),
+        ("micro-batch", "microbatch: the sequences that pass the model together"),
+        ("Fat-Trees", "fat tree: a tree of switches"),
+        ("status", "status: how closely the source of a figure was seen"),
+        ("opex", "opex: what running the cluster costs in a year"),
+    ],
+)
+def test_terms_come_before_symbols_and_forgive_spelling(word: str, first: str) -> None:
+    assert ffplan("explain", word).out.startswith(first)
