@@ -203,7 +203,10 @@ def test_hostile_text_stays_text(browser: Browser, tmp_path: Path) -> None:
     parts.mkdir()
     from tests.support import overlay_part
 
-    overlay_part(parts, "fire-flyer-2-node", ("name: ", "name: \"</td><img src=x onerror='window.hit=1'>\"  # "))
+    overlay_part(parts, "fire-flyer-2-node", ("name: ", "name: \"</td>\\u202e<img src=x onerror='window.hit=1'>\"  # "))
+    overlay_part(
+        parts, "connectx-7-400g", ("name: ", "name: \"</title>\\u202e<img src=x onerror='window.hit=1'>\"  # ")
+    )
     browser.open(page(tmp_path, "design", str(design), "--catalog", str(parts)))
     quiet(browser)
     assert browser.say("window.hit === undefined") is True
@@ -212,7 +215,11 @@ def test_hostile_text_stays_text(browser: Browser, tmp_path: Path) -> None:
         browser.say("[...document.images].every(image => image.src.startsWith('data:image/svg+xml;base64,'))") is True
     )
     assert "<script>window.hit=1</script>" in browser.say("document.querySelector('.verdict').textContent")
-    assert "\u202e" not in browser.say("document.body.textContent")
+    assert "\u202e" not in browser.say("document.documentElement.outerHTML")
+    browser.open(page(tmp_path, "design", "superpod-h100-4su", "--catalog", str(parts)))
+    assert "</title>\\u202e<img" in browser.say("document.querySelector('#charts svg').textContent")
+    assert "\u202e" not in browser.say("document.documentElement.outerHTML")  # tooltips of charts too
+    assert browser.say("window.hit === undefined") is True
     blocked = "new Promise(done => { const s = document.createElement('script'); s.textContent = 'window.hit=2';"
     browser.say(f"{blocked} document.body.append(s); setTimeout(done, 50); }})")
     assert browser.say("window.hit === undefined") is True  # the policy of the page

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import UsageError
+from ffplan.base.visible import visible
 
 if TYPE_CHECKING:
     from ffplan.report.chart import Chart, Point
@@ -304,7 +305,7 @@ def specification(chart: Chart) -> dict[str, Any]:
 
 
 def to_svg(chart: Chart) -> str:
-    """Return a chart as SVG, with a tooltip on every mark.
+    """Return a chart as SVG, with a tooltip on every mark, hidden characters of its texts visible.
 
     Args:
         chart: what is shown.
@@ -317,7 +318,7 @@ def to_svg(chart: Chart) -> str:
     except ImportError:
         raise UsageError("ffplan: --format html draws charts with vl-convert; `pip install ffplan[report]`") from None
     svg = str(vl_convert.vegalite_to_svg(specification(chart)))
-    return _SYMBOL.sub(_with_tip, svg)
+    return visible(_SYMBOL.sub(_with_tip, svg))
 
 
 def _with_tip(found: re.Match[str]) -> str:
