@@ -59,7 +59,12 @@ class Question:
 
 
 def _explanation(
-    question: Question, design: ResolvedDesign, meaning: str, root: Derivation, found: tuple[Any, int], *notes: str
+    question: Question,
+    design: ResolvedDesign,
+    meaning: str,
+    root: Derivation,
+    found: tuple[Any, int],
+    notes: tuple[str, ...] = (),
 ) -> Explanation:
     return Explanation(
         schema_version=SCHEMA_VERSION,
@@ -235,7 +240,7 @@ def _of_training(
 
     subject = Subject(document=question.document, catalog=question.catalog, evaluate=evaluate)
     tried = [*timed.of_parts(figure, step), *of_design(subject, value, ("workload",)), *timed.of_job(figure)]
-    return _explanation(question, timed.design, meaning, root, sorted_out(tried), KEPT)
+    return _explanation(question, timed.design, meaning, root, sorted_out(tried), (KEPT,))
 
 
 def _of_run(
@@ -246,5 +251,5 @@ def _of_run(
 
     timed = _step(question, keep)
     found = explain_run(timed, question.path, step)
-    moved = (found.influences, found.idle)
-    return _explanation(question, timed.design, MEANINGS[question.path][2], found.root, moved, NOTE, KEPT)
+    moved, notes = (found.influences, found.idle), (NOTE, KEPT)
+    return _explanation(question, timed.design, MEANINGS[question.path][2], found.root, moved, notes)

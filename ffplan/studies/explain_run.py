@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.errors import UsageError
 from ffplan.base.formatting import number
 from ffplan.base.record import record
+from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely
 from ffplan.results.explanation import Derivation, Influence
 from ffplan.studies.asked import Asked
@@ -15,14 +16,13 @@ from ffplan.studies.cost import evaluate, inputs_for, ledger_for, study_cost
 from ffplan.studies.explain import TENTH, Subject, derived, moves_it, of_design, sorted_out
 from ffplan.studies.explain_parts import PLACES, run_parts
 from ffplan.studies.input_places import account_at, stated_at
-from ffplan.studies.usual_job import timed_job
+from ffplan.studies.ledger import Ledger
+from ffplan.studies.usual_job import TimedJob, timed_job
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ffplan.catalog.store import Catalog
-    from ffplan.cost.account import RunJob
-    from ffplan.cost.inputs import Input
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.training import TrainReport
     from ffplan.studies.input_places import Stand
@@ -94,45 +94,50 @@ def explain_run(step: Step, path: str, tell: Callable[[int, int], None]) -> RunE
         root = Derivation(
             label=label, value=band.likely, unit=unit, formula=HOW[path], source="", place="", binds=False, steps=parts
         )
-    name = {"cost_per_million_tokens": "per_million"}.get(field, field)
-    base = likely(inputs)
-
-    def changed(values: dict[str, Any], job: RunJob = timed.job) -> float:
-        _, found = evaluate(ledger.account, job, {**base, **values})
-        return float(getattr(found, name)) / band.likely - 1
-
-    def faster(change: float | None) -> float | None:
-        """Return what a step of another rate does to the figure [1]."""
-        return None if change is None else changed({"speed": base.get("speed", 1.0) * (1 + change)})
-
-    def whole(other: ResolvedDesign, parts: Catalog) -> float | None:
-        """Return the figure of a changed design, step and account."""
-        again = step.again(other, parts)
-        if again is None:
-            return None
-        found = study_cost(other, parts, asked, timed_job(again, step.gpus, tokens)).run
-        return float(getattr(found, field).likely)
-
-    tried = [
-        (item, _moves(item))
-        for item in (_influence(item, places[item.name], study.currency, changed) for item in inputs)
-    ]
+    account = _Account(ledger=ledger, timed=timed, inputs=inputs, field=field, likely=float(band.likely))
+    tried = [_influence(item, places[item.name], study.currency, account.changed) for item in inputs]
     for item, _ in (*step.of_parts(_rate, tell), *step.of_job(_rate)):
-        moved = replace(item, less=faster(item.less), more=faster(item.more))
-        tried.append((moved, _moves(moved)))
+        tried.append(replace(item, less=account.faster(item.less), more=account.faster(item.more)))
+
+    def whole(other: ResolvedDesign, others: Catalog) -> float | None:
+        """Return the figure of a changed design, step and account."""
+        again = step.again(other, others)
+        found = study_cost(other, others, asked, timed_job(again, step.gpus, tokens)).run if again else None
+        return float(getattr(found, field).likely) if found else None
+
     subject = Subject(document=step.document, catalog=step.catalog, evaluate=whole)
-    tried += of_design(subject, band.likely, OF_ACCOUNT)
-    found, idle = sorted_out(tried)
+    of_file = of_design(subject, account.likely, OF_ACCOUNT)
+    found, idle = sorted_out([*((item, moves_it([item.less, item.more])) for item in tried), *of_file])
     return RunExplained(root=root, influences=found, idle=idle)
+
+
+@record
+class _Account:
+    """A design's account with a job, one figure of which is looked at."""
+
+    ledger: Ledger
+    timed: TimedJob
+    inputs: tuple[Input, ...]
+    field: str
+    """The figure."""
+    likely: float
+    """Its value."""
+
+    def changed(self, values: dict[str, Any]) -> float:
+        """Return the relative change of the figure with some inputs at other values [1]."""
+        _, found = evaluate(self.ledger.account, self.timed.job, {**likely(self.inputs), **values})
+        value: float = getattr(found, {"cost_per_million_tokens": "per_million"}.get(self.field, self.field))
+        return value / self.likely - 1
+
+    def faster(self, change: float | None) -> float | None:
+        """Return the relative change of the figure with a step of another rate [1]."""
+        speed = likely(self.inputs).get("speed", 1.0)
+        return None if change is None else self.changed({"speed": speed * (1 + change)})
 
 
 def _rate(report: TrainReport) -> float:
     """Return the tokens that a job trains in a second [1/s]."""
     return report.rows[0].tokens_s
-
-
-def _moves(item: Influence) -> bool:
-    return moves_it([item.less, item.more])
 
 
 def _influence(item: Input, at: Stand, currency: str, change: Callable[[dict[str, Any]], float]) -> Influence:

@@ -154,8 +154,8 @@ class NearSearch:
         kept = "gpus" if self.wishes.gpus is not None else ""
         if sized.watts is None or drawn <= sized.watts:
             return [self._tried(sized, options, kept, "watts")]
-        raised = replace(sized, watts=_rounded_up(drawn))
-        found = [self._tried(raised, [*options, f"--power {raised.watts / 1e6:g}MW"], kept)]
+        power = _rounded_up(drawn)
+        found = [self._tried(replace(sized, watts=power), [*options, f"--power {power / 1e6:g}MW"], kept)]
         for power_of in POWERS:
             if max(item.drawn(power_of) for item in free) <= sized.watts:
                 meant = replace(sized, power_of=power_of)
