@@ -13,7 +13,7 @@ from ffplan.results.comparison import Ratios
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ffplan.results.comparison import Comparison, MoneyComparison, TrainingComparison
+    from ffplan.results.comparison import Comparison, JobSize, MoneyComparison, TrainingComparison
     from ffplan.results.design import Assessment, CostReport
     from ffplan.results.run import Band
 
@@ -341,6 +341,17 @@ def _two(value: float) -> str:
     return f"{value:,.2f}" if abs(value) >= 1 or not value else number(value, 3)
 
 
+def _capital(c: Comparison, job: TrainingComparison, size: JobSize) -> tuple[str, ...]:
+    """Return the capital that a token a second takes, with its currency where the designs have several."""
+    currencies = [d.cost.currency if d.cost else "" for d in c.designs]
+    cells = [_cell(side.capital_per_token_s, number, side.capital_ratio) for side in size.sides]
+    if job.currency is not None:
+        return tuple(cells)
+    return tuple(
+        cell if cell == "-" else f"{cell} {currency}" for cell, currency in zip(cells, currencies, strict=True)
+    )
+
+
 def _job(c: Comparison, job: TrainingComparison) -> Matrix:
     """Return the job at the batch that was asked for, a column for each design."""
     size = next(item for item in job.sizes if item.batch == job.batch)
@@ -352,10 +363,7 @@ def _job(c: Comparison, job: TrainingComparison) -> Matrix:
         ("tokens/s", tuple(_cell(side.tokens_s, number, side.speed_ratio) for side in size.sides)),
         ("tokens/s/GPU", tuple(_cell(side.tokens_s_gpu, number) for side in size.sides)),
         ("MFU", tuple(_cell(side.mfu, percent) for side in size.sides)),
-        (
-            "capital a token/s",
-            tuple(_cell(side.capital_per_token_s, number, side.capital_ratio) for side in size.sides),
-        ),
+        ("capital a token/s", _capital(c, job, size)),
     )
     return Matrix("Training", tuple(c.labels), (("model", (job.model,) * len(c.labels)), *rows))
 

@@ -57,6 +57,14 @@ def test_a_job_on_two_designs() -> None:
     assert job["sizes"][1]["sides"][0]["tokens_s"] == pytest.approx(alone["rows"][0]["tokens_s"])
 
 
+def test_capital_in_two_currencies_names_them() -> None:
+    """11,606 units over 10,000 accelerators, and some 38 million dollars over 1,016, are no row of one unit."""
+    job = "--model llama3-8b --batch 512 --gpus 64"
+    found = ffplan(f"compare superpod-h100-4su fire-flyer-2 {job}").out
+    (row,) = [line.split() for line in found.splitlines() if line.startswith("capital a token/s")]
+    assert row[4::2] == ["USD", "paper-unit"]
+
+
 def test_a_job_that_cannot_run_and_prices_that_cannot_be_compared(tmp_path: Path) -> None:
     unpriced = vary_design(
         tmp_path,
