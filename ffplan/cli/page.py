@@ -73,6 +73,7 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
     sources |= _sources(_read(value, base.fresh()))
     known = tuple(sources[key] for key in sorted(sources))
     return Extras(
+        verdict=_verdict(value),
         files=tuple(texts),
         drawings=tuple(drawings),
         sources=known,
@@ -80,6 +81,14 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
         measured=tuple(curves),
         origins=(*origins(value, _assessments(value), each), *more_origins(value, known)),
     )
+
+
+def _verdict(value: Any) -> tuple[str, ...]:
+    """Return an assessment in sentences; other results have them in their text."""
+    from ffplan.report.design import design_words
+    from ffplan.results.design import Assessment
+
+    return design_words(value) if isinstance(value, Assessment) else ()
 
 
 def _assessments(value: Any) -> tuple[Assessment, ...]:

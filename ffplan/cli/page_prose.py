@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ffplan.report.chart import Origin
+from ffplan.report.design import design_words
 from ffplan.report.train import verdict_words
 from ffplan.results.comparison import Comparison
 from ffplan.results.cost import CostStudy
@@ -185,6 +186,14 @@ def _trained(report: TrainReport) -> Iterator[Said]:
 
 
 def _assessed(found: Assessment) -> Iterator[Said]:
+    starts = {
+        "An allreduce": [f"communication[0].{name}" for name in ("message_bytes", "time_s", "algbw_gbyte_s")],
+        "What binds it": ["communication[0].bound.algbw_gbyte_s"],
+        "What is priced": ["cost.total", "cost.per_accelerator"],
+    }
+    size = ["accelerators", "fabric.switches.total", "power.it_kw", "power.facility_kw"]
+    for sentence in design_words(found):
+        yield sentence, "", next((of for start, of in starts.items() if sentence.startswith(start)), size)
     for at, sentence in enumerate(found.assumptions):
         nodes = [n for n, node in enumerate(found.power.nodes) if f"`{node.server}`" in sentence]
         paths = [f"power.nodes[{n}].training_w" for n in nodes if "power" in sentence]

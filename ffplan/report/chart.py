@@ -146,6 +146,8 @@ class Origin:
 class Extras:
     """What a page has beside the result itself."""
 
+    verdict: tuple[str, ...] = ()
+    """Sentences under the title, where the text of the result has none."""
     files: tuple[tuple[str, str], ...] = ()
     """Name and text of each design file."""
     drawings: tuple[Drawing, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
-from ffplan.base.formatting import data_size, duration, listed, number, plural, span
+from ffplan.base.formatting import amount, data_size, duration, kilowatts, listed, number, plural, span
 from ffplan.base.plain import plain
 from ffplan.report.document import Body, Document, Grid, Lines
 from ffplan.results.fabric_counts import RouterSwitches
@@ -368,6 +368,33 @@ def _body(a: Assessment) -> Body:
         intro=a.design.description,
         footer=f"ffplan {a.tool.version}, design SHA-256 {a.design.sha256}",
     )
+
+
+def design_words(a: Assessment) -> tuple[str, ...]:
+    """Return an assessment in a few sentences: size and power, the allreduce and what binds it, and the price.
+
+    Args:
+        a: the assessment.
+    """
+    gpus, switches = plural(a.accelerators, "accelerator"), plural(a.fabric.switches.total, "switch", "switches")
+    power = f"{kilowatts(a.power.it_kw)} in training, {kilowatts(a.power.facility_kw)} at the meter"
+    least = "at least " if a.power.missing else ""
+    said = [f"{gpus} on {switches} draw {least}{power}."]
+    if a.communication:
+        first = a.communication[0]
+        rate = f"{number(first.algbw_gbyte_s, 3)} GB/s with {first.library}"
+        said.append(
+            f"An allreduce of {data_size(first.message_bytes)} over all takes {duration(first.time_s)}, {rate}."
+        )
+        bound = (
+            f"{first.bound.limited_by_label}: long messages reach {number(first.bound.algbw_gbyte_s, 3)} GB/s at most"
+        )
+        said.append(f"What binds it: {bound}.")
+    if a.cost:
+        each = a.cost.per_accelerator
+        per = f", {amount(each)} for each accelerator" if each is not None else ""
+        said.append(f"What is priced costs {amount(a.cost.total)} {a.cost.currency}{per}.")
+    return tuple(said)
 
 
 def design_document(assessment: Assessment) -> Document:

@@ -160,7 +160,7 @@ def render(document: Document) -> str:
     """
     body, extras = document.body(), document.extras() if document.extras else Extras()
     blocks, notes = list(body.blocks), Notes(extras.origins)
-    verdict = [body.intro] if body.intro else []
+    verdict = [*([body.intro] if body.intro else []), *extras.verdict]
     for block in body.blocks:
         if not isinstance(block, Remarks):
             break

@@ -146,11 +146,11 @@ UNSAID = re.compile(
 """What sentences say that is no figure of its own: commands, names of parts and plans, how much more of a resource is,
 the quotient of two figures that the note has, and the reason of a row."""
 SAME: tuple[Callable[[float], float], ...] = (
-    *(lambda v, scale=scale: v * scale for scale in (1, 100, 1e-12, 1e-6, 2**-20)),
+    *(lambda v, scale=scale: v * scale for scale in (1, 100, 1e3, 1e-12, 1e-6, 2**-20)),
     *(lambda v: 100 * (1 - v), lambda v: 100 * (v - 1), lambda v: 100 * (1 - 1 / v), lambda v: 100 * (1 / v - 1)),
     lambda v: 1 / v,
 )
-"""How a sentence may put a figure: as itself, in per cent, millions or MiB, as what is more or less, turned around."""
+"""How a sentence may put a figure: as itself, in per cent, milliseconds, millions or MiB, as what is more or less, turned around."""
 
 
 def sentences(page: str) -> list[tuple[str, str]]:
@@ -160,13 +160,14 @@ def sentences(page: str) -> list[tuple[str, str]]:
     return [(unescape(tip), unescape(text.replace("<code>", "`").replace("</code>", "`"))) for tip, text in plain]
 
 
-@pytest.mark.parametrize("name", ["cost", "rent", "train", "plan", "compare", "pair", "job"])
+@pytest.mark.parametrize("name", ["cost", "rent", "train", "plan", "compare", "pair", "job", "design"])
 def test_every_number_of_a_verdict_is_a_figure_of_its_note(name: str) -> None:
     page = page_of(name)
     notes = unescape(re.sub("<[^>]*>", "\n", page.partition('<ol class="notes">')[2].partition("</ol>")[0]))
     seen = 0
     intro = {
         "512 accelerators rented from AWS",
+        "10,000 PCIe A100 on two 800-port zones, 1 NIC a node",
         "1,016 H100 on a rail-optimised two-tier fabric, with floor plan and cabling",
     }
     for tip, text in sentences(page):
