@@ -43,7 +43,7 @@ td[title]{text-decoration:underline dotted var(--soft);text-underline-offset:3px
 nav,th button::after{display:none}
 body{max-width:none;font-size:11px}h2{break-after:avoid}.scroll{overflow:visible}}
 @media(max-width:600px){body{font-size:15px;padding:.8rem .6rem 3rem}th,td{padding-right:.5rem}
-.picture{overflow-x:auto}figure :is(svg,img){max-width:none}}
+.picture{overflow-x:auto}figure img{max-width:none}}
 """
 
 SCRIPT = """

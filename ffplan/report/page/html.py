@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from ffplan.report.chart import Chart
     from ffplan.report.document import Block, Document
 
+LEAST = 0.85
+"""Part of its width that a chart keeps on a narrow screen, where it scrolls from there on [1]."""
+_WIDTH = re.compile(r'<svg [^>]*?width="([0-9.]+)"')
 _ID = re.compile(r'\bid="([^"]+)"|url\(#([^)]+)\)')
 
 
@@ -97,7 +100,10 @@ def _own_ids(svg: str, prefix: str) -> str:
 
 
 def _figure(chart: Chart, at: int) -> str:
-    svg = _own_ids(to_svg(chart), f"c{at}-").replace("<svg ", f'<svg role="img" aria-label="{_text(chart.title)}" ', 1)
+    svg = _own_ids(to_svg(chart), f"c{at}-")
+    width = _WIDTH.search(svg)
+    least = f' style="min-width:{LEAST * float(width[1]):.0f}px"' if width else ""
+    svg = svg.replace("<svg ", f'<svg role="img" aria-label="{_text(chart.title)}"{least} ', 1)
     ranged = any(point.low is not None for point in chart.points)
     sourced = any(point.source for point in chart.points)
     across = [chart.x_title] if chart.kind == "scatter" else []

@@ -18,7 +18,7 @@ COLOURS = (
 """Colours that eyes of every kind tell apart (Okabe and Ito), then more of the same lightness."""
 SHAPES = ("diamond", "triangle-up", "square", "cross", "triangle-down")
 """Shapes of marks beside lines, by series."""
-WIDTH, ROW = 430, 28
+WIDTH, ROW = 300, 28
 LONG = 30
 """Letters of a legend's entry from which two do not fit side by side [1]."""
 CONFIG = {
@@ -34,7 +34,7 @@ CONFIG = {
         "labelLimit": 260,
         "titleFontWeight": "normal",
     },
-    "axisXQuantitative": {"labelOverlap": "greedy", "labelSeparation": 8},
+    "axisXQuantitative": {"labelOverlap": "greedy", "labelSeparation": 8, "tickCount": 6},
     "legend": {
         "labelColor": "currentColor",
         "titleColor": "currentColor",
