@@ -150,7 +150,8 @@ SAME: tuple[Callable[[float], float], ...] = (
     *(lambda v: 100 * (1 - v), lambda v: 100 * (v - 1), lambda v: 100 * (1 - 1 / v), lambda v: 100 * (1 / v - 1)),
     lambda v: 1 / v,
 )
-"""How a sentence may put a figure: as itself, in per cent, milliseconds, millions or MiB, as what is more or less, turned around."""
+"""How a sentence may put a figure: as itself, in per cent, milliseconds, millions or MiB, as what is more or less,
+turned around."""
 
 
 def sentences(page: str) -> list[tuple[str, str]]:
