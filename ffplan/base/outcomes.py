@@ -99,6 +99,8 @@ class BomLine:
     """Date of the price."""
     status: str
     """Status of the price; `given` where the design states it."""
+    currency: str
+    """Currency of its amounts."""
 
 
 @record

@@ -113,6 +113,11 @@ def _money(money: MoneyComparison, figures: Figures) -> Iterator[Origin]:
         spot, how = Spot(table, "first job after", column, side=column), "lead time + commissioning"
         parts = figures.inputs(side.inputs, "lead_time", "commissioning")
         yield from figures.note(spot, f"{path}.run.ready_months", how=how, parts=parts)
+        spot, how = (
+            Spot(table, "cost of that wait", column, side=column),
+            "the design's `delay`, or the rent by the hour",
+        )
+        yield from figures.note(spot, f"{path}.waiting.value", how=how, parts=parts)
     yield from _differences(money, figures)
     how = "cost of the run / tokens * 1,000,000, with the fastest plan at that size"
     for at, row in enumerate(money.scales):

@@ -121,7 +121,8 @@ def _rents(study: CostStudy, figures: Figures, inputs: tuple[InputRow, ...]) -> 
         for column, field, name in (
             (2, "hour", "rented_hour"),
             (3, "break_even_months", "break_even_months"),
-            (4, "break_even_utilisation", "break_even_utilisation"),
+            (4, "break_even_months_from_order", "break_even_months"),
+            (5, "break_even_utilisation", "break_even_utilisation"),
         ):
             parts = [*figures.named(f"{path}.price", "tco.capex", f"{path}.owned_hour"), *stated, *owned]
             spot = Spot(table, row.offer, column, at=at)

@@ -134,6 +134,8 @@ def _money(found: MoneyComparison, training: TrainingComparison | None) -> Itera
             rows = enumerate(found.differences[pair].break_even)
             named = [n for n, row in rows if f"{row.label} at " in sentence]
             yield sentence, path, [f"{of}.break_even[{n}].{end}" for n in named for end in ("likely", "break_even")]
+        elif sentence.startswith("The first job runs after"):
+            yield sentence, path, [f"money.sides[*].waiting.{name}" for name in ("months", "value")]
         elif " tried" in sentence:
             yield sentence, path, [f"money.scales[*].{name}" for name in ("gpus", "batch", "cost_per_million_tokens")]
 
@@ -146,9 +148,11 @@ def _costed(study: CostStudy) -> Iterator[Said]:
         "What decides": [f"uncertainty.tornado[{n}].{end}" for n in range(3) for end in ("at_low", "at_high")],
         "An hour in use owned": [
             *(f"tco.rents[{offer}].{name}" for name in ("price", "hour", "owned_hour", "break_even_months")),
+            f"tco.rents[{offer}].break_even_months_from_order",
             "tco.years",
         ],
         "The first job runs": [f"tco.waiting.{name}" for name in ("months", "lead_months", "value")],
+        "Recalled and unverified": ["bom.recalled_share"],
         "The run takes": ["run.days.likely", "tco.years"],
     }
     for at, sentence in enumerate(study.headline):

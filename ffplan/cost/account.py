@@ -60,6 +60,9 @@ class Account:
     """Whether the rent is for every hour of a year."""
     extras_month: float
     """What a provider bills apart [currency per month]."""
+    within: tuple[tuple[str, float, float], ...] = ()
+    """Parts that the prices of others hold, how many of them, and at which price [currency]: one that is dearer makes
+    those dearer."""
 
 
 @record
@@ -133,8 +136,9 @@ def purchase(account: Account, v: Values) -> dict[str, Number]:
         [currency], broadcast shape of the inputs.
 
     Equation:
-        hardware = sum of quantity * price; freight, installation = share * hardware after discount; cabling = labour *
-        cables; racks * (rack + 2 PDUs); liquid cooling = price * W
+        hardware = sum of quantity * price + sum over parts within others of quantity * (price - price that the others
+        hold); freight, installation = share * hardware after discount; cabling = labour * cables; racks * (rack + 2
+        PDUs); liquid cooling = price * W
 
     Source:
         Definition.
@@ -142,6 +146,8 @@ def purchase(account: Account, v: Values) -> dict[str, Number]:
     listed: Number = 0.0
     for part, quantity in account.parts:
         listed = listed + line_total(quantity, v[f"price.{part}"])
+    for part, quantity, price in account.within:
+        listed = listed + line_total(quantity, v[f"price.{part}"] - price)
     discount = -v.get("discount", 0.0) * listed
     hardware = listed + discount
     return {

@@ -49,7 +49,7 @@ def cents(value: Decimal) -> Decimal:
     return value.quantize(CENT, rounding=ROUND_HALF_EVEN)
 
 
-def _line(kind: str, part: str | None, description: str, quantity: float, price: Input) -> BomLine:
+def _line(kind: str, part: str | None, description: str, quantity: float, price: Input, currency: str) -> BomLine:
     pieces = decimal(quantity)
     unit, low, high = (decimal(value) for value in (price.likely, price.low, price.high))
     return BomLine(
@@ -65,25 +65,27 @@ def _line(kind: str, part: str | None, description: str, quantity: float, price:
         source=price.source,
         date=price.date,
         status=price.status,
+        currency=currency,
     )
 
 
-def part_lines(items: Iterable[Item], prices: dict[str, Input], names: dict[str, str]) -> list[BomLine]:
+def part_lines(items: Iterable[Item], prices: dict[str, Input], names: dict[str, str], currency: str) -> list[BomLine]:
     """Return a line for every part with a price.
 
     Args:
         items: parts and their numbers.
         prices: price of a part, by catalogue id.
         names: name of a part, by catalogue id.
+        currency: currency of the prices.
     """
     return [
-        _line(item.category, item.part, names.get(item.part, item.part), item.quantity, prices[item.part])
+        _line(item.category, item.part, names.get(item.part, item.part), item.quantity, prices[item.part], currency)
         for item in items
         if item.part in prices and item.quantity
     ]
 
 
-def _share_lines(lines: list[BomLine], inputs: dict[str, Input]) -> Iterator[BomLine]:
+def _share_lines(lines: list[BomLine], inputs: dict[str, Input], currency: str) -> Iterator[BomLine]:
     """Yield discount, and what is a part of the hardware after it."""
     hardware = sum((decimal(line.total) for line in lines), Decimal(0))
     for name, words, sign in SHARES:
@@ -107,10 +109,11 @@ def _share_lines(lines: list[BomLine], inputs: dict[str, Input]) -> Iterator[Bom
             source=found.source,
             date=found.date,
             status=found.status,
+            currency=currency,
         )
 
 
-def _phase_lines(account: Account, lines: list[BomLine], prices: dict[str, Input]) -> list[BomLine]:
+def _phase_lines(account: Account, lines: list[BomLine], prices: dict[str, Input], currency: str) -> list[BomLine]:
     """Return what prices of later phases differ from the book's; nothing where they do not."""
     ends = [
         sum(
@@ -137,6 +140,7 @@ def _phase_lines(account: Account, lines: list[BomLine], prices: dict[str, Input
             source="the design",
             date=None,
             status="given",
+            currency=currency,
         )
     ]
 
@@ -148,6 +152,7 @@ def bill(
     prices: dict[str, Input],
     inputs: dict[str, Input],
     names: dict[str, str],
+    currency: str,
 ) -> Bill:
     """Return the bill of materials.
 
@@ -158,11 +163,12 @@ def bill(
         prices: price of a part, by catalogue id.
         inputs: inputs of the ownership profile, by name.
         names: name of a part, by catalogue id.
+        currency: currency of prices and inputs.
     """
-    own = part_lines(planned, prices, names)
-    lines = own + part_lines(around, prices, names)
-    lines += _phase_lines(account, lines, prices)
-    lines += list(_share_lines(lines, inputs))
+    own = part_lines(planned, prices, names, currency)
+    lines = own + part_lines(around, prices, names, currency)
+    lines += _phase_lines(account, lines, prices, currency)
+    lines += list(_share_lines(lines, inputs, currency))
     rules = (
         ("cabling", "labour of a cable", account.links, "cabling_labour"),
         ("racks", "rack cabinet", account.racks, "rack"),
@@ -170,7 +176,9 @@ def bill(
         ("cooling", "coolant distribution, per W of liquid-cooled load", account.liquid_w, "liquid_cooling"),
     )
     lines += [
-        _line(kind, None, words, count, inputs[name]) for kind, words, count, name in rules if count and name in inputs
+        _line(kind, None, words, count, inputs[name], currency)
+        for kind, words, count, name in rules
+        if count and name in inputs
     ]
     total, low, high = (
         sum((decimal(getattr(line, field)) for line in lines), Decimal(0)) for field in ("total", "low", "high")

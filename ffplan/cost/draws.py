@@ -5,6 +5,8 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.input_values import OWN
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -13,8 +15,6 @@ if TYPE_CHECKING:
 
 P95 = 1.6449
 """Standard deviations from the median to P95 of a normal distribution."""
-OWN = "@"
-"""What follows it in a key tells apart the figures of two designs; their draws stay at one quantile."""
 GRID = 2001
 """Points of the density of a beta distribution [1]."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.input_values import SHARES
 from ffplan.base.record import record
 from ffplan.design.ownership import LEAST, booked
 
@@ -111,8 +112,6 @@ MEAN_ABSOLUTE = 1.2533
 """Standard deviation of a normal distribution over its mean absolute deviation: sqrt(pi / 2)."""
 
 
-SHARES = ("discount", "freight", "installation", "support", "residual", "capital", "idle")
-"""Inputs that are parts of a whole, from nothing on."""
 BOUNDS: dict[str, tuple[float, float]] = {
     **{name: (least, INFINITE) for name, least in LEAST.items()},
     **dict.fromkeys(SHARES, (0.0, 1.0)),

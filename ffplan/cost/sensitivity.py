@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.input_values import OWN, SHARES, input_value
 from ffplan.base.record import record
-from ffplan.cost.draws import OWN, ends
-from ffplan.cost.inputs import BOUNDS, INFINITE, SHARES, Input
+from ffplan.cost.draws import ends
+from ffplan.cost.inputs import BOUNDS, INFINITE, Input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -115,12 +116,13 @@ def domain(found: Input) -> tuple[float, float]:
     return (least, most) if most < INFINITE else (max(low, least), high)
 
 
-def flips(metric: Metric, inputs: Sequence[Input]) -> tuple[Flip, ...]:
+def flips(metric: Metric, inputs: Sequence[Input], currency: str) -> tuple[Flip, ...]:
     """Return for each input the value nearest to its likely one at which a difference is zero.
 
     Args:
         metric: the difference from inputs by name; it broadcasts [any unit].
         inputs: the inputs.
+        currency: currency of their amounts, for people.
 
     Equation:
         metric(..., x, ...) = 0, all other inputs at their likely value; bracketed on a grid that is narrowed
@@ -154,7 +156,13 @@ def flips(metric: Metric, inputs: Sequence[Input]) -> tuple[Flip, ...]:
         low, high = grid[rows, at], grid[rows, at + 1]
     values = (low + high) / 2
     return tuple(
-        _flip(item, crossing=bool(crossing[at]), still=bool(still[at]), value=float(values[at]), span=spans[at])
+        Flip(
+            input=item,
+            value=float(values[at]) if crossing[at] else None,
+            why=None if crossing[at] else _never(item, spans[at], currency, still=bool(still[at])),
+            lowest=float(spans[at, 0]),
+            highest=float(spans[at, 1]),
+        )
         for at, item in enumerate(inputs)
     )
 
@@ -171,9 +179,9 @@ def _on_grid(metric: Metric, inputs: Sequence[Input], base: dict[str, Number], g
     return np.broadcast_to(np.asarray(metric(values), dtype=float), grid.shape)
 
 
-def _flip(item: Input, *, crossing: bool, still: bool, value: float, span: Any) -> Flip:
-    lowest, highest = float(span[0]), float(span[1])
-    if crossing:
-        return Flip(input=item, value=value, why=None, lowest=lowest, highest=highest)
-    why = "it acts on both sides alike, or on neither" if still else f"never from {lowest:.4g} to {highest:.4g}"
-    return Flip(input=item, value=None, why=why, lowest=lowest, highest=highest)
+def _never(item: Input, span: Any, currency: str, *, still: bool) -> str:
+    """Return why an input has no break-even."""
+    if still:
+        return "it acts on both sides alike, or on neither"
+    lowest, highest = (input_value(item.name, float(end), item.unit, currency) for end in span)
+    return f"never from {lowest} to {highest}"

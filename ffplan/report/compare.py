@@ -6,6 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import LARGE, amount, kilowatts, number, percent, short, times
+from ffplan.base.input_values import input_value
 from ffplan.report.document import Body, Document, Grid, Matrix, Remarks
 from ffplan.report.train import plan_words
 from ffplan.results.comparison import Ratios
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ffplan.results.comparison import Comparison, JobSize, MoneyComparison, TrainingComparison
+    from ffplan.results.cost import Waiting
     from ffplan.results.design import Assessment, CostReport
     from ffplan.results.run import Band
 
@@ -206,6 +208,10 @@ def _remarks(c: Comparison) -> list[str]:
         out.append("Under tokens/s/GPU they are those of the capital that a token a second takes; below 1x is cheaper.")
     if c.money is not None:
         out.append("`to buy` is the whole bill of materials; `total price` is what each design's cost scope holds.")
+        out.append(
+            "`energy` and `electricity a year` of a cluster are 8,760 hours of training with what its design plans; a "
+            "run pays for energy at the utilisation."
+        )
     out += c.notes
     named = {d.cost.currency: d.cost.currency_note for d in c.designs if d.cost and d.cost.currency_note}
     out += [f"{currency}: {note}" for currency, note in sorted(named.items())]
@@ -311,11 +317,18 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
             "first job after",
             tuple(f"{run.ready_months:.0f} months" if run else "-" for run in runs),
         ),
+        ("cost of that wait", tuple(_wait(side.waiting) for side in money.sides)),
     ]
     found: list[Matrix | Grid] = [Matrix(f"Run, {unit}, P10 to P90", tuple(c.labels), tuple(rows))]
     for item in money.differences:
         swings = tuple(
-            (row.label, short(row.low), short(row.high), _two(row.at_low), _two(row.at_high))
+            (
+                row.label,
+                input_value(row.input, row.low, row.unit, unit),
+                input_value(row.input, row.high, row.unit, unit),
+                _two(row.at_low),
+                _two(row.at_high),
+            )
             for row in item.tornado[:SWINGS]
         )
         title = f"{item.label} less {c.baseline}, {unit} for a million tokens: what drives it"
@@ -330,6 +343,11 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
     )
     found.append(Grid(f"A million tokens by size, {unit}", sizes, ("GPUs", "batch", *c.labels)))
     return found
+
+
+def _wait(found: Waiting | None) -> str:
+    """Return what the months to the first job cost; a dash where that is not known."""
+    return "-" if found is None or found.value is None else amount(found.value)
 
 
 SWINGS = 6

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, kilowatts, number, percent, short
+from ffplan.base.input_values import input_value
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks
 from ffplan.report.train import plan_words
 
@@ -126,13 +127,14 @@ def _rents(tco: Tco) -> Grid:
             _amount(row.price),
             _amount(row.hour),
             f"{row.break_even_months:.0f}" if row.break_even_months is not None else "never",
+            f"{row.break_even_months_from_order:.0f}" if row.break_even_months_from_order is not None else "-",
             percent(row.break_even_utilisation) if row.break_even_utilisation is not None else "-",
         )
         for row in tco.rents[:OFFERS]
     )
     more = len(tco.rents) - len(rows)
     title = f"Owning against rent, {tco.currency}/h" + (f" ({more} dearer offers in JSON)" if more > 0 else "")
-    return Grid(title, rows, ("offer", "term", "paid", "in use", "months", "above use"))
+    return Grid(title, rows, ("offer", "term", "paid", "in use", "months from job", "months from order", "above use"))
 
 
 def _cash(tco: Tco) -> Grid:
@@ -189,8 +191,8 @@ def _uncertainty(u: Uncertainty, currency: str) -> list[Block]:
         swings = tuple(
             (
                 row.label,
-                _value(row.low, row.unit),
-                _value(row.high, row.unit),
+                input_value(row.input, row.low, row.unit, currency),
+                input_value(row.input, row.high, row.unit, currency),
                 _amount(row.at_low),
                 _amount(row.at_high),
             )
@@ -201,7 +203,7 @@ def _uncertainty(u: Uncertainty, currency: str) -> list[Block]:
         found.append(Grid(title, swings, ("input", "P10", "P90", "at P10", "at P90")))
     if u.against:
         rows = tuple(
-            (row.label, _value(row.likely, row.unit), _value(row.break_even, row.unit))
+            (row.label, *(input_value(row.input, value, row.unit, currency) for value in (row.likely, row.break_even)))
             for row in u.break_even
             if row.break_even is not None
         )
@@ -213,15 +215,6 @@ def _uncertainty(u: Uncertainty, currency: str) -> list[Block]:
             words = f"{never} other inputs alone never make owning and {u.against} even; JSON says why."
             found.append(Remarks((words,)))
     return found
-
-
-def _value(value: float | None, unit: str) -> str:
-    """Return an input in its unit; parts of a whole as percentages."""
-    if value is None:
-        return "-"
-    if unit == "1 per year" or (unit == "1" and 0 <= value <= 1.0):
-        return f"{100 * value:.1f} %"
-    return f"{short(value)} {unit}".removesuffix(" 1") if unit == "year" else short(value)
 
 
 def _phases(study: CostStudy) -> list[Block]:

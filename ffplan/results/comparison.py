@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ffplan.base.record import record
-from ffplan.results.cost import FlipRow, InputRow, SwingRow
+from ffplan.results.cost import FlipRow, InputRow, SwingRow, Waiting
 from ffplan.results.design import Assessment, CatalogFile, ToolInfo
 from ffplan.results.plan import PlanRow
 from ffplan.results.result import Result
@@ -134,6 +134,8 @@ class MoneySide:
     """The run; null where it cannot run or be priced."""
     refused: str | None
     """Reason why it cannot."""
+    waiting: Waiting | None
+    """Time to production, and what it costs; in no figure of the run. Null without prices or rent."""
     inputs: tuple[InputRow, ...]
     """Every input of its account, with its evidence; empty without prices or rent."""
 

@@ -33,6 +33,8 @@ class Bom:
     """Every line at the high end of its range [currency]."""
     per_accelerator: float | None
     """Total over accelerators [currency]."""
+    recalled_share: float | None
+    """Part of the total whose prices are recalled and unverified [1]; null of a total of nothing."""
     missing: tuple[MissingPrice, ...]
     """Parts without a price, which the sums leave out."""
     priced_elsewhere: tuple[str, ...]
@@ -90,8 +92,11 @@ class RentRow:
     owned_hour: float
     """An accelerator-hour in use, owned [currency]."""
     break_even_months: float | None
-    """Months in production after which owning has cost less; null where running costs as much as the rent, or after
-    the life of the hardware."""
+    """Months in production after which owning has cost less, cost of capital and resale left out; null where running
+    costs as much as the rent, or after the life of the hardware."""
+    break_even_months_from_order: float | None
+    """Months from the order after which owning has cost less: until the first job its side pays what bridges the wait,
+    the other this rent; null where there are no such months in production, or the wait has no price."""
     break_even_utilisation: float | None
     """Utilisation above which an owned hour is cheaper than this one; null where it is cheaper at none."""
     why: str | None
@@ -131,7 +136,7 @@ class Tco:
     """What the costs leave out: categories outside the design's scope, and parts without a price. Nothing is set
     against rent where there is any."""
     facility: str
-    """colocation, own, power or rented."""
+    """colocation, racks, own, power or rented."""
     years: float
     """Life that the hardware is written off over, or the years asked for [year]."""
     capex: float
@@ -151,7 +156,7 @@ class Tco:
     utilisation: float
     """Hours in use over all hours [1]."""
     waiting: Waiting
-    """Time to production; zero of a rented fleet."""
+    """Time to production; zero of a rented fleet, unless the design states its own."""
     rents: tuple[RentRow, ...]
     """Owning against every offer of the same accelerator; empty of a rented fleet."""
     cash_flow: tuple[CashRow, ...]

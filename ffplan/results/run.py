@@ -43,7 +43,7 @@ class RunReport:
     mfu: float
     """Model FLOP/s over the dense peak [1]."""
     effective: float
-    """Progress over time, as the ownership profile has it [1]."""
+    """Progress over time: the job's goodput, unless the design states its effective training time [1]."""
     days: Band
     """Days of the run."""
     accelerator_hours: Band
@@ -69,7 +69,7 @@ class RunReport:
     water_m3: float
     """Water that the site evaporates, likely [m3]."""
     ready_months: float
-    """From the order to the first job [month]; 0 of a rented fleet."""
+    """From the order to the first job [month]; 0 of a rented fleet, unless the design states its own."""
     error_band: float
     """Mean of absolute errors of the speed, which the draws include [1]."""
     estimated_from: str | None

@@ -7,9 +7,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import UsageError
+from ffplan.base.input_values import OWN
 from ffplan.base.record import record
 from ffplan.cost.account import account_run, account_year
-from ffplan.cost.draws import OWN, sample
+from ffplan.cost.draws import sample
 from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import flips, likely, tornado
 from ffplan.results.comparison import MoneyComparison, MoneyDifference, MoneySide, ScaleRow, ScaleSide
@@ -27,7 +28,9 @@ from ffplan.studies.cost import (
     run_report,
     swing_row,
 )
+from ffplan.studies.cost_parts import waiting
 from ffplan.studies.ledger import Ledger
+from ffplan.studies.nic_prices import with_nic_prices
 from ffplan.studies.usual_job import TimedJob, timed_job
 
 if TYPE_CHECKING:
@@ -110,6 +113,24 @@ def _apart(sides: list[Side]) -> list[Side]:
     ]
 
 
+def _flip_rows(side: Side, base: Side) -> tuple[FlipRow, ...]:
+    """Return the value of each input, NICs within servers included, at which two designs cost the same."""
+    mine, theirs = _apart([_with_nic_prices(side), _with_nic_prices(base)])
+
+    def gap(values: dict[str, Number]) -> Number:
+        found: Number = mine.run(values).per_million - theirs.run(values).per_million
+        return found
+
+    found = flips(gap, _by_key([theirs, mine]), side.ledger.owned.currency)
+    return tuple(flip_row(flip) for flip in found)
+
+
+def _with_nic_prices(side: Side) -> Side:
+    """Return a side whose servers follow the prices of their NICs."""
+    wide = with_nic_prices(side.ledger)
+    return replace(side, ledger=wide, inputs=(*side.inputs, *wide.inputs[len(side.ledger.inputs) :]))
+
+
 def _difference(side: Side, base: Side, asked: Asked) -> MoneyDifference:
     """Return one design against the baseline."""
     inputs = _by_key([base, side])
@@ -131,7 +152,7 @@ def _difference(side: Side, base: Side, asked: Asked) -> MoneyDifference:
         difference=band(one - two, mine - theirs),
         ratio=band(one / two, mine / theirs),
         tornado=tuple(swing_row(swing) for swing in tornado(gap, inputs) if swing.width),
-        break_even=tuple(flip_row(flip) for flip in flips(gap, inputs)),
+        break_even=_flip_rows(side, base),
     )
 
 
@@ -174,7 +195,16 @@ def _with_sizes(
 
 def _money_side(side: Side, asked: Asked) -> MoneySide:
     if not side.ledger.costed:
-        return MoneySide(label=side.label, hour=None, capex=None, partial=(), run=None, refused=side.refused, inputs=())
+        return MoneySide(
+            label=side.label,
+            hour=None,
+            capex=None,
+            partial=(),
+            run=None,
+            refused=side.refused,
+            waiting=None,
+            inputs=(),
+        )
     found = accounted(side.ledger, side.inputs, side.timed, asked)
     return MoneySide(
         label=side.label,
@@ -183,6 +213,7 @@ def _money_side(side: Side, asked: Asked) -> MoneySide:
         partial=side.ledger.left_out,
         run=run_report(side.ledger, side.timed, found),
         refused=side.refused,
+        waiting=waiting(side.ledger, found.v),
         inputs=input_rows(side.inputs),
     )
 

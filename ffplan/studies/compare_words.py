@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import listed, number, percent, short
-from ffplan.cost.inputs import SHARES
-from ffplan.studies.cost_words import DRIVERS, money
+from ffplan.base.formatting import listed, number, percent, plural
+from ffplan.base.input_values import input_value
+from ffplan.studies.cost_words import DRIVERS, money, recalled_drivers
 
 if TYPE_CHECKING:
-    from ffplan.results.comparison import MoneyComparison, MoneyDifference, ScaleRow
+    from ffplan.results.comparison import MoneyComparison, MoneyDifference, MoneySide, ScaleRow
     from ffplan.results.cost import FlipRow
     from ffplan.results.training import StepPart
 
@@ -20,8 +20,6 @@ SURE = 0.8
 """Part of the draws from which a verdict is called likely [1]."""
 FAR = 3.0
 """Factor from the likely value within which a break-even is named [1]."""
-PARTS = (*SHARES, "utilisation", "effective")
-"""Inputs that are parts of a whole."""
 FLIPS = 4
 """Break-evens that the headline names [1]."""
 
@@ -74,6 +72,12 @@ def _decides(found: MoneyDifference) -> str:
     return f"What decides the difference most: {listed(row.label for row in found.tornado[:DRIVERS])}."
 
 
+def _recalled(found: MoneyDifference, sides: tuple[MoneySide, ...]) -> str:
+    """Return which of the inputs that move the difference most are recalled; nothing where none is."""
+    names = recalled_drivers(found.tornado, [row for side in sides for row in side.inputs])
+    return f"Recalled and unverified among what decides it: {listed(names)}." if names else ""
+
+
 def _near(row: FlipRow) -> float:
     """Return how far a break-even is from the likely value, as a factor."""
     assert row.break_even is not None
@@ -82,23 +86,17 @@ def _near(row: FlipRow) -> float:
     return max(row.break_even / row.likely, row.likely / row.break_even)
 
 
-def _shown(row: FlipRow, value: float) -> str:
-    """Return an input in its unit; parts of a whole as percentages."""
-    if row.unit in ("1", "1 per year") and 0 <= value <= 1 and row.input.partition("@")[0] in PARTS:
-        return f"{100 * value:.1f} %"
-    return short(value)
-
-
-def _flips(found: MoneyDifference) -> str:
+def _flips(found: MoneyDifference, currency: str) -> str:
     """Return at which value of an input the verdict flips, the nearest first."""
+
+    def shown(row: FlipRow, value: float | None) -> str:
+        return input_value(row.input, value, row.unit, currency)
+
     rows = sorted((row for row in found.break_even if row.break_even is not None), key=_near)
     rows = [row for row in rows if not row.input.startswith("speed") and _near(row) <= FAR]
     if not rows:
         return f"No single input flips the verdict within a factor of {FAR:g}."
-    words = [
-        f"{row.label} at {_shown(row, row.break_even or 0.0)} (likely {_shown(row, row.likely)})"
-        for row in rows[:FLIPS]
-    ]
+    words = [f"{row.label} at {shown(row, row.break_even)} (likely {shown(row, row.likely)})" for row in rows[:FLIPS]]
     return f"The verdict flips with {'; '.join(words)}."
 
 
@@ -138,6 +136,21 @@ def _scale_words(rows: tuple[ScaleRow, ...], labels: tuple[str, ...]) -> str:
     return f"The size of the job decides as well: {listed(words)}; {others}."
 
 
+def _waits(sides: tuple[MoneySide, ...], currency: str) -> str:
+    """Return how long each design takes to its first job, and what that costs; nothing where all take as long."""
+    waits = [(side.label, side.waiting) for side in sides if side.waiting is not None]
+    if len({wait.months for _, wait in waits}) < 2:
+        return ""
+    months = [f"{plural(round(wait.months), 'month')} on {label}" for label, wait in waits]
+    costs = [
+        f"{money(wait.value, currency)} on {label} ({wait.basis})"
+        for label, wait in waits
+        if wait.value and wait.months
+    ]
+    beside = f"; these months cost {listed(costs)}, which no figure above holds" if costs else ""
+    return f"The first job runs after {listed(months)}{beside}."
+
+
 def money_headline(found: MoneyComparison, labels: tuple[str, ...], base: str, parts: Parts) -> MoneyComparison:
     """Return a comparison in money with its answer in words.
 
@@ -159,9 +172,9 @@ def money_headline(found: MoneyComparison, labels: tuple[str, ...], base: str, p
         if item.against != base:
             lines.append(f"{base}, the baseline, has no run; {item.against} stands in for it.")
         lines += [_verdict(item, found.currency), _why(item, parts)]
-        lines += [text for text in (_decides(item), _flips(item)) if text]
+        lines += [text for text in (_decides(item), _recalled(item, found.sides), _flips(item, found.currency)) if text]
     if len({side.partial for side in found.sides if side.run is not None}) > 1:
         lines.append("Their costs leave out different things: no design is called cheaper.")
     else:
-        lines.append(_scale_words(found.scales, labels))
+        lines += [_scale_words(found.scales, labels), _waits(found.sides, found.currency)]
     return replace(found, headline=tuple(line for line in lines if line))

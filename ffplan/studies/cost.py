@@ -34,6 +34,7 @@ from ffplan.studies.design_assumptions import announced, recalled_figures
 from ffplan.studies.design_info import design_info
 from ffplan.studies.files_read import files_read
 from ffplan.studies.ledger import Ledger, ledger_of, speed_inputs
+from ffplan.studies.nic_prices import with_nic_prices
 from ffplan.studies.phases import phase_reports, priced_counts, purchases
 
 if TYPE_CHECKING:
@@ -190,24 +191,23 @@ def input_rows(inputs: tuple[Input, ...]) -> tuple[out.InputRow, ...]:
     )
 
 
-def _flips(
-    ledger: Ledger, inputs: tuple[Input, ...], rents: tuple[out.RentRow, ...]
-) -> tuple[str | None, tuple[out.FlipRow, ...]]:
+def _flips(ledger: Ledger, rents: tuple[out.RentRow, ...]) -> tuple[str | None, tuple[out.FlipRow, ...]]:
     """Return at which value of each input owning costs as much as the cheapest offer."""
     row = next((row for row in rents if row.term != "spot"), None)
     if row is None:
         return None, ()
     committed = row.term in COMMITTED
     rent = rent_input(given(row.price), row.offer)
-    base = likely(inputs)
+    wide = with_nic_prices(ledger)
+    base = likely(wide.inputs)
 
     def difference(v: dict[str, Number]) -> Number:
-        hour = account_year(ledger.account, {**base, **v}).hour
+        hour = account_year(wide.account, {**base, **v}).hour
         found: Number = hour - rented_hour(v["rent"], v["utilisation"], committed=committed)
         return found
 
-    wanted = tuple(item for item in inputs if item.name not in _NO_MONEY)
-    return row.offer, tuple(flip_row(flip) for flip in flips(difference, (*wanted, rent)))
+    wanted = (*(item for item in wide.inputs if item.name not in _NO_MONEY), rent)
+    return row.offer, tuple(flip_row(flip) for flip in flips(difference, wanted, ledger.owned.currency))
 
 
 _NO_MONEY = (
@@ -236,7 +236,7 @@ def _uncertainty(
         year, run = evaluate(ledger.account, job, v)
         return run.per_million if run else year.hour
 
-    against, rows = _flips(ledger, ledger.inputs, rents)
+    against, rows = _flips(ledger, rents)
     swings = [swing for swing in tornado(figure, inputs) if swing.width]
     return out.Uncertainty(
         draws=asked.draws,

@@ -37,6 +37,8 @@ YEAR_LABELS = {
     "extras": "storage, egress and support of the provider",
 }
 """Kinds of yearly cost for people."""
+RECALLED = "R"
+"""Status of a figure that is recalled and unverified."""
 NETWORKS = ("switches", "endpoint-links", "inter-switch-links", "storage-network", "in-band", "out-of-band")
 COOLANT_L_MIN_PER_KW = 14.3
 """Water at a rise of 1 K that carries 1 kW, c_p 4.19 kJ/kg/K [l/min]."""
@@ -51,22 +53,26 @@ def bom_report(ledger: Ledger) -> out.Bom | None:
     if book is None or ledger.owned.rent is not None:
         return None
     inputs: dict[str, Input] = {found.name: found for found in ledger.inputs}
-    made = bill(ledger.account, ledger.planned, ledger.around, ledger.prices, inputs, ledger.names)
+    currency = ledger.owned.currency
+    made = bill(ledger.account, ledger.planned, ledger.around, ledger.prices, inputs, ledger.names, currency=currency)
     rate = ledger.owned.rate_of(book.currency)
     scope = ledger.design.spec.cost
     side = ledger.owned.side_prices.items if ledger.owned.side_prices else {}
     count = ledger.account.accelerators
     return out.Bom(
-        currency=ledger.owned.currency,
+        currency=currency,
         price_book=book.id,
         price_date=book.date,
-        exchange_rate=None if book.currency == ledger.owned.currency else rate,
+        exchange_rate=None if book.currency == currency else rate,
         lines=made.lines,
         hardware=made.hardware,
         total=made.total,
         total_low=made.low,
         total_high=made.high,
         per_accelerator=made.total / count if count and made.lines else None,
+        recalled_share=sum(line.total for line in made.lines if line.status == RECALLED) / made.total
+        if made.total
+        else None,
         missing=ledger.missing,
         priced_elsewhere=tuple(dict.fromkeys(item.part for item in ledger.missing if item.part in side)),
         excluded=tuple(scope.exclude) if scope else (),
@@ -186,6 +192,11 @@ def rent_row(ledger: Ledger, name: str, found: Assumed, v: Values, year: YearAcc
     running = running_month(year) + year.yearly.get("building", 0.0) / MONTHS
     months = float(break_even_months(year.capex, running, rent))
     life = float(v["life"]) * MONTHS
+    wait = waiting(ledger, v)
+    from_order: float | None = None
+    if wait.value is not None and months <= life:
+        paid = wait.value - float(rent) * wait.months
+        from_order = wait.months + float(break_even_months(year.capex + paid, running, rent))
     why = None
     if months == NEVER:
         why = "running costs as much as the rent"
@@ -206,6 +217,7 @@ def rent_row(ledger: Ledger, name: str, found: Assumed, v: Values, year: YearAcc
         hour=hour,
         owned_hour=float(year.hour),
         break_even_months=None if why else months,
+        break_even_months_from_order=from_order,
         break_even_utilisation=utilisation,
         why=why,
         utilisation_why=no_use,
@@ -224,9 +236,9 @@ def rent_rows(ledger: Ledger, v: Values, year: YearAccount) -> tuple[out.RentRow
 
 def waiting(ledger: Ledger, v: Values) -> out.Waiting:
     """Return the months from the order to the first job, and what they cost."""
-    if ledger.owned.rent is not None:
+    lead, commissioning = ledger.to_production(v)
+    if ledger.owned.rent is not None and not lead + commissioning:
         return _waiting(0.0, 0.0, 0.0, "a rented fleet is taken as ready")
-    lead, commissioning = (float(v.get(name, 0.0)) * MONTHS for name in ("lead_time", "commissioning"))
     first = ledger.design.spec.phases[0] if ledger.design.spec.phases else None
     if first is not None and first.lead_time is not None:
         lead, commissioning = first.lead_time * MONTHS, 0.0

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, listed, number, percent, plural, short
 from ffplan.cost.inputs import SIZING
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.site import rack_limit
+from ffplan.studies.cost_parts import RECALLED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ffplan.catalog.ownership import OwnershipProfile
-    from ffplan.results.cost import CostStudy, Tco, Uncertainty
+    from ffplan.results.cost import CostStudy, InputRow, SwingRow, Tco, Uncertainty
     from ffplan.results.run import Band, RunReport
     from ffplan.studies.ledger import Ledger
 
 DRIVERS = 3
 """Inputs named as what decides a figure [1]."""
+LOOKED_AT = 8
+"""Inputs, of those that move a figure most, among which recalled ones are named [1]."""
+LEAST_SHARE = 0.005
+"""Recalled part of a bill from which it is named [1]."""
 TRILLION, BILLION = 1e12, 1e9
 
 
@@ -73,6 +79,29 @@ def driver_words(found: Uncertainty) -> str:
     return f"What decides {of} most: {names}."
 
 
+def recalled_drivers(tornado: Iterable[SwingRow], inputs: Iterable[InputRow]) -> list[str]:
+    """Return which of the inputs that move a figure most are recalled, the largest first.
+
+    Args:
+        tornado: what each input does, the largest first.
+        inputs: the inputs with their evidence.
+    """
+    status = {row.label: row.status for row in inputs}
+    return [row.label for row in islice(tornado, LOOKED_AT) if status.get(row.label) == RECALLED]
+
+
+def _recalled_words(study: CostStudy) -> str:
+    """Return what of the answer rests on recalled figures; nothing where nothing does."""
+    found = []
+    share = study.bom.recalled_share if study.bom is not None else None
+    if share is not None and share >= LEAST_SHARE:
+        found.append(f"{percent(share)} of the bill of materials")
+    if study.uncertainty is not None:
+        names = recalled_drivers(study.uncertainty.tornado, study.uncertainty.inputs)
+        found += [f"of the inputs that move the cost most, {listed(names)}"] if names else []
+    return f"Recalled and unverified are {' and, '.join(found)}." if found else ""
+
+
 def _months(value: float) -> str:
     return plural(round(value), "month")
 
@@ -88,7 +117,11 @@ def _rent_words(tco: Tco) -> str:
     if percent(abs(gap)) == "0 %":
         lead = f"An hour in use owned costs as much as {than}"
     if row.break_even_months is not None:
-        return f"{lead}; owning has paid for itself after {_months(row.break_even_months)} in production."
+        months = f"after {_months(row.break_even_months)} in production"
+        order = row.break_even_months_from_order
+        if order is not None and tco.waiting.months:
+            months += f", {_months(order)} after the order"
+        return f"{lead}; cost of capital and resale left out, owning has paid for itself {months}."
     return f"{lead}; owning never pays for itself: {row.why}."
 
 
@@ -140,7 +173,7 @@ def headline(study: CostStudy) -> tuple[str, ...]:
     drivers = driver_words(study.uncertainty) if study.uncertainty else ""
     run = study.run.words if study.run else ""
     outlives = _outlives(study.run, tco) if study.run else ""
-    found = (partial, run, outlives, base, drivers, _rent_words(tco), _waiting_words(tco))
+    found = (partial, run, outlives, base, drivers, _rent_words(tco), _waiting_words(tco), _recalled_words(study))
     return tuple(text for text in found if text)
 
 
@@ -194,7 +227,10 @@ def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[s
         }
         found.append(facility[owned.facility])
         found += [*_sizing(ledger), *_racks(ledger)]
-        found.append("Break-evens against rent count no resale, and start with the first job.")
+        found.append(
+            "Months to break even against rent count neither cost of capital nor resale; those from the order hold "
+            "what bridges the wait."
+        )
     else:
         found.append("The rent holds server, network, storage within the machine, space and power.")
     found.append(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
 from ffplan.base.outcomes import MissingFigure, MissingPrice
@@ -21,6 +21,7 @@ from ffplan.cost.inputs import (
     rent_input,
 )
 from ffplan.cost.power import NodePower, PowerPlan, node_power, plan_power
+from ffplan.cost.rent import MONTHS
 from ffplan.cost.site import SitePlan, plan_site
 from ffplan.design.ownership import ResolvedOwnership, resolve_ownership
 from ffplan.design.resolved import ResolvedDesign
@@ -29,6 +30,8 @@ from ffplan.fabric.networks import links_of, plan_networks
 from ffplan.fabric.sizing.plan import FabricPlan
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ffplan.catalog.store import Catalog
 
 
@@ -66,6 +69,21 @@ class Ledger:
             return ()
         excluded = [name.replace("-", " ") for name in scope.exclude]
         return (*excluded, *dict.fromkeys(f"`{item.part}`" for item in self.missing))
+
+    def to_production(self, v: Mapping[str, Any]) -> tuple[float, float]:
+        """Return the months from order to delivery, and from there to the first job [month].
+
+        A rented fleet is ready at once, unless the design states its own.
+
+        Args:
+            v: inputs by name, at their likely values.
+        """
+        names = ("lead_time", "commissioning")
+        if self.owned.rent is not None:
+            stated = {name for name in names if name in self.owned.inputs and self.owned.inputs[name].status == "given"}
+            v = {name: v[name] for name in stated}
+        lead, commissioning = (float(v.get(name, 0.0)) * MONTHS for name in names)
+        return lead, commissioning
 
     @property
     def costed(self) -> bool:

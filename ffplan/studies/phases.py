@@ -90,7 +90,7 @@ def _lines(ledger: Ledger, phase: Phase, before: dict[tuple[str, str], int]) -> 
         part: replace(price, likely=price.likely * scale, low=price.low * scale, high=price.high * scale)
         for part, price in ledger.prices.items()
     }
-    lines = part_lines([item for item in items if item.quantity], prices, ledger.names)
+    lines = part_lines([item for item in items if item.quantity], prices, ledger.names, ledger.owned.currency)
     total = sum(line.total for line in lines)
     return [replace(line, share=line.total / total if total else 0.0) for line in lines]
 
@@ -188,9 +188,9 @@ def purchases(ledger: Ledger, v: Values, year: YearAccount) -> list[Purchase]:
         v: inputs by name, at their likely values.
         year: the cluster's year.
     """
-    lead, commissioning = (float(v.get(name, 0.0)) * MONTHS for name in ("lead_time", "commissioning"))
+    lead, commissioning = ledger.to_production(v)
     if ledger.owned.rent is not None:
-        return [(0.0, 0.0, 1.0, 0.0)]
+        return [(0.0, lead + commissioning, 1.0, 0.0)]
     if not ledger.design.spec.phases:
         return [(lead, lead + commissioning, 1.0, float(year.capex + year.building))]
     found: list[Purchase] = []

@@ -81,7 +81,7 @@ def test_every_break_even_makes_both_sides_even(factors: dict[str, float], rent:
     def gap(found: dict[str, object]) -> object:
         return account_year(ACCOUNT, found).hour - rent  # type: ignore[arg-type]
 
-    for flip in flips(gap, inputs):  # type: ignore[arg-type]
+    for flip in flips(gap, inputs, "USD"):  # type: ignore[arg-type]
         if flip.value is not None:
             found = account_year(ACCOUNT, {**v, flip.input.name: flip.value}).hour
             assert found == pytest.approx(rent, rel=1e-4)

@@ -62,7 +62,15 @@ def test_lines_by_hand() -> None:
     price = wide("price.server", 250_000.10, 300_000.10, 350_000.10)
     inputs = {"discount": wide("discount", 0.0, 0.1, 0.2), "freight": wide("freight", 0.01, 0.01, 0.01)}
     three = replace(ACCOUNT, parts=(("server", 3),))
-    made = bill(three, [Item("servers", "server", 2)], [Item("spares", "server", 1)], {"server": price}, inputs, {})
+    made = bill(
+        three,
+        [Item("servers", "server", 2)],
+        [Item("spares", "server", 1)],
+        {"server": price},
+        inputs,
+        {},
+        currency="USD",
+    )
     assert [(line.kind, line.total) for line in made.lines] == [
         ("servers", 600_000.20),
         ("spares", 300_000.10),
@@ -76,7 +84,7 @@ def test_lines_by_hand() -> None:
 
 
 def test_a_part_without_a_price_has_no_line() -> None:
-    assert part_lines([Item("servers", "server", 2)], {}, {}) == []
+    assert part_lines([Item("servers", "server", 2)], {}, {}, "USD") == []
 
 
 def test_rounding_is_decimal() -> None:
@@ -125,14 +133,22 @@ def test_a_side_network_by_hand(ports: int, wanted: tuple[int, int]) -> None:
 
 def test_an_account_without_racks_or_liquid_has_no_such_lines() -> None:
     inputs = {"rack": wide("rack", 1, 1, 1), "liquid_cooling": wide("liquid_cooling", 1, 1, 1)}
-    made = bill(replace(ACCOUNT, racks=0, liquid_w=0.0), [], [], {}, inputs, {})
+    made = bill(replace(ACCOUNT, racks=0, liquid_w=0.0), [], [], {}, inputs, {}, currency="USD")
     assert (made.lines, made.total) == ((), 0.0)
 
 
 def test_a_share_that_is_missing_hides_no_other() -> None:
     inputs = {"installation": wide("installation", 0.1, 0.1, 0.1), "discount": wide("discount", 0.0, 0.0, 0.0)}
     one = replace(ACCOUNT, parts=(("server", 1),))
-    made = bill(one, [Item("servers", "server", 1)], [], {"server": wide("price.server", 100, 100, 100)}, inputs, {})
+    made = bill(
+        one,
+        [Item("servers", "server", 1)],
+        [],
+        {"server": wide("price.server", 100, 100, 100)},
+        inputs,
+        {},
+        currency="USD",
+    )
     assert [(line.kind, line.total) for line in made.lines] == [("servers", 100.0), ("installation", 10.0)]
     assert [line.share for line in made.lines] == pytest.approx([100 / 110, 10 / 110])
 
@@ -141,7 +157,7 @@ def test_prices_of_later_phases_are_a_line() -> None:
     """Two servers of 100, one of them bought at 80: the bill is 180."""
     half = replace(ACCOUNT, parts=(("server", 1.8),))
     price = wide("price.server", 50, 100, 200)
-    made = bill(half, [Item("servers", "server", 2)], [], {"server": price}, {}, {})
+    made = bill(half, [Item("servers", "server", 2)], [], {"server": price}, {}, {}, currency="USD")
     assert [(line.kind, line.total, line.low, line.high) for line in made.lines] == [
         ("servers", 200.0, 100.0, 400.0),
         ("phases", -20.0, -40.0, -10.0),

@@ -108,20 +108,20 @@ def test_a_tornado_is_ordered_by_width() -> None:
 def test_break_evens_by_hand() -> None:
     """a - 2 b is even at a = 6 and at b = 0.5, with a = 1, b = 3; c acts on nothing."""
     inputs = (wide("a", 1, 1, 1), wide("b", 3, 3, 3), wide("c", 2, 2, 2))
-    one, two, three = flips(lambda v: v["a"] - 2 * v["b"] + 0 * v["c"], inputs)
+    one, two, three = flips(lambda v: v["a"] - 2 * v["b"] + 0 * v["c"], inputs, "USD")
     assert one.value == pytest.approx(6.0, rel=1e-6)
     assert two.value == pytest.approx(0.5, rel=1e-6)
     assert (three.value, three.why) == (None, "it acts on both sides alike, or on neither")
-    (never,) = flips(lambda v: v["a"] + 100, (wide("a", 1, 1, 1),))
+    (never,) = flips(lambda v: v["a"] + 100, (wide("a", 1, 1, 1),), "USD")
     assert never.value is None
     assert never.why is not None
     assert "never from 0.1 to 10" in never.why
-    assert flips(lambda v: v["a"], ()) == ()
+    assert flips(lambda v: v["a"], (), "USD") == ()
     assert likely(inputs) == {"a": 1, "b": 3, "c": 2}
 
 
 def test_the_nearest_of_two_break_evens_is_found() -> None:
-    (found,) = flips(lambda v: (v["a"] - 1.5) * (v["a"] - 8.0), (wide("a", 2, 2, 2),))
+    (found,) = flips(lambda v: (v["a"] - 1.5) * (v["a"] - 8.0), (wide("a", 2, 2, 2),), "USD")
     assert found.value == pytest.approx(1.5, rel=1e-6)
 
 

@@ -260,6 +260,53 @@ def test_own_against_rent_by_hand() -> None:
     assert yearly["break_even_utilisation"] is None
 
 
+def test_months_from_the_order_hold_the_wait_by_hand() -> None:
+    """Owning pays the bridge for 7 months and runs from then on; renting pays its rent from the order on."""
+    tco = cost(f"{POD} --draws 0")["tco"]
+    rows = {row["offer"]: row for row in tco["rents"]}
+    bridge, dearer = rows["cudo-h100-on-demand"], rows["lambda-h100-on-demand"]
+    months = tco["waiting"]["months"]
+    assert months == pytest.approx(7)
+    assert bridge["break_even_months_from_order"] == pytest.approx(bridge["break_even_months"] + months)
+    running = sum(item["amount"] for item in tco["yearly"] if item["name"] not in ("hardware", "installation")) / 12
+    rent = dearer["price"] * 1016 * 8760 * 0.85 / 12
+    after = dearer["break_even_months_from_order"]
+    owned = tco["capex"] + tco["waiting"]["value"] + running * (after - months)
+    assert owned == pytest.approx(rent * after)
+    assert rows["market-h100-3-year"]["break_even_months_from_order"] is None
+    head = " ".join(cost("superpod-b200-4su --draws 0")["headline"])
+    assert re.search(
+        r"cost of capital and resale left out, .* after 44 months in production, 57 months after the", head
+    )
+
+
+def test_a_rented_fleet_may_have_to_be_waited_for(tmp_path: Path) -> None:
+    new = "ownership: {lead_time: 2 months, delay: $100000/month}\n\nrent:\n"
+    file = changed(tmp_path, "aws-p5-64", ("rent:\n", new))
+    tco = cost(f"{file} --draws 0")["tco"]
+    assert tco["waiting"]["months"] == pytest.approx(2)
+    assert tco["waiting"]["value"] == pytest.approx(200_000)
+    assert next(row["month"] for row in tco["cash_flow"] if row["opex"]) == 3
+    run = json.loads(ffplan(f"compare {POD} {file} {JOB} --draws 0 --format json").out)["money"]
+    assert [side["waiting"]["months"] for side in run["sides"]] == pytest.approx([7, 2])
+    words = next(line for line in run["headline"] if line.startswith("The first job runs after"))
+    assert f"7 months on {POD} and 2 months on aws-p5-64; these months cost 10.8 mn USD on {POD}" in words
+    assert "200,000 USD on aws-p5-64 (the design's `delay`), which no figure above holds" in words
+
+
+def test_recalled_figures_behind_the_answer_are_named() -> None:
+    found = cost(f"{POD} {JOB} --draws 0")
+    bom = found["bom"]
+    share = sum(line["total"] for line in bom["lines"] if line["status"] == "R") / bom["total"]
+    words = next(line for line in found["headline"] if line.startswith("Recalled"))
+    assert bom["recalled_share"] == pytest.approx(share)
+    assert f"{100 * share:.0f} % of the bill of materials" in words
+    status = {row["label"]: row["status"] for row in found["uncertainty"]["inputs"]}
+    top = [row["label"] for row in found["uncertainty"]["tornado"][:8]]
+    for label in top:
+        assert (label in words) == (status[label] == "R"), label
+
+
 def test_the_break_even_utilisation_is_one(tmp_path: Path) -> None:
     """At the utilisation that the report names, owning and renting cost the same."""
     tco = cost(f"{POD} --draws 0")["tco"]
@@ -365,6 +412,7 @@ def test_csv_is_the_bill_of_materials() -> None:
     lines = ffplan(f"cost {POD} --draws 0 --format csv").out.splitlines()
     assert lines[0].startswith("kind,part,description,quantity,unit_price,total")
     rows = list(csv.DictReader(lines))
+    assert {row["currency"] for row in rows} == {"USD"}
     bom = cost(f"{POD} --draws 0")["bom"]
     assert sum(Decimal(row["total"]) for row in rows) == Decimal(str(bom["total"]))
 
