@@ -292,7 +292,7 @@ def run_report(ledger: Ledger, timed: TimedJob | None, found: Accounted) -> RunR
         error_band=report.error_band,
         estimated_from=report.estimated_from,
     )
-    return replace(made, words=run_words(made))
+    return replace(made, words=run_words(made, ledger.missing_power))
 
 
 def _tco(ledger: Ledger, v: Values, year: YearAccount, drawn: YearAccount, bom: out.Bom | None) -> out.Tco:

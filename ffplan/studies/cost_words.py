@@ -14,6 +14,7 @@ from ffplan.studies.cost_parts import RECALLED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from ffplan.base.outcomes import MissingFigure
     from ffplan.catalog.ownership import OwnershipProfile
     from ffplan.results.cost import CostStudy, InputRow, SwingRow, Tco, Uncertainty
     from ffplan.results.run import Band, RunReport
@@ -56,8 +57,15 @@ def _plain(currency: str) -> object:
     return lambda value: money(value, currency).removesuffix(f" {currency}")
 
 
-def run_words(run: RunReport) -> str:
-    """Return a run in a sentence."""
+def run_words(run: RunReport, missing: Iterable[MissingFigure]) -> str:
+    """Return a run in a sentence.
+
+    Args:
+        run: the run.
+        missing: powers that its energy leaves out.
+    """
+    parts = listed(f"`{item.part}`" for item in missing)
+    without = f", without the power of {parts}, which is unknown" if parts else ""
     plain, unit = _plain(run.currency), f" {run.currency}"
     costs = ""
     if run.cost is not None and run.cost_per_million_tokens is not None:
@@ -66,7 +74,7 @@ def run_words(run: RunReport) -> str:
     return (
         f"{run.model} on {tokens_words(run.tokens)} with {run.gpus:,} accelerators takes "
         f"{band_words(run.days, short, ' days')}{costs} and uses "
-        f"{band_words(run.energy_mwh, short, ' MWh')} and {band_words(run.carbon_t, short, ' t CO2e')}."
+        f"{band_words(run.energy_mwh, short, ' MWh')} and {band_words(run.carbon_t, short, ' t CO2e')}{without}."
     )
 
 
@@ -98,8 +106,8 @@ def _recalled_words(study: CostStudy) -> str:
         found.append(f"{percent(share)} of the bill of materials")
     if study.uncertainty is not None:
         names = recalled_drivers(study.uncertainty.tornado, study.uncertainty.inputs)
-        found += [f"of the inputs that move the cost most, {listed(names)}"] if names else []
-    return f"Recalled and unverified are {' and, '.join(found)}." if found else ""
+        found += [f"among the inputs that move the cost most, {listed(names)}"] if names else []
+    return f"Recalled and unverified behind this: {'; '.join(found)}." if found else ""
 
 
 def _months(value: float) -> str:
@@ -129,8 +137,11 @@ def _waiting_words(tco: Tco) -> str:
     wait = tco.waiting
     if not wait.months:
         return ""
-    cost = f"; these months cost {money(wait.value, tco.currency)} ({wait.basis})" if wait.value is not None else ""
-    return f"The first job runs {_months(wait.months)} after the order{cost}."
+    if wait.value is None:
+        cost = f"have no price: {wait.basis}, and the design states no `delay`"
+    else:
+        cost = f"cost {money(wait.value, tco.currency)} ({wait.basis})"
+    return f"The first job runs {_months(wait.months)} after the order; these months {cost}."
 
 
 def _outlives(run: RunReport, tco: Tco) -> str:

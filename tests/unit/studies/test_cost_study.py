@@ -307,6 +307,18 @@ def test_recalled_figures_behind_the_answer_are_named() -> None:
         assert (label in words) == (status[label] == "R"), label
 
 
+def test_gaps_of_power_and_of_the_wait_are_on_the_first_screen() -> None:
+    words = cost("tpu-v6e-pod --model llama3-70b --tokens 2T --draws 0")["headline"]
+    assert words[0].endswith("t CO2e, without the power of `tpu-v6e`, which is unknown.")
+    assert words[-1] == "Recalled and unverified behind this: among the inputs that move the cost most, utilisation."
+    assert any(
+        line
+        == "The first job runs 7 months after the order; these months have no price: no rent by the hour is known for "
+        "the accelerator, and the design states no `delay`."
+        for line in cost("deepseek-v3-2048 --draws 0")["headline"]
+    )
+
+
 def test_the_break_even_utilisation_is_one(tmp_path: Path) -> None:
     """At the utilisation that the report names, owning and renting cost the same."""
     tco = cost(f"{POD} --draws 0")["tco"]
