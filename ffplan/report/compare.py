@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import LARGE, amount, kilowatts, number, percent, short, times
 from ffplan.base.input_values import input_value
+from ffplan.report.compare_rows import comparison_rows
 from ffplan.report.document import Body, Document, Grid, Matrix, Remarks
 from ffplan.report.train import plan_words
-from ffplan.results.comparison import Ratios
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -222,38 +221,6 @@ def _remarks(c: Comparison) -> list[str]:
     return out
 
 
-def _rows(c: Comparison) -> list[dict[str, object]]:
-    """Return design, metric, value and ratio to the baseline, in raw numbers."""
-    found: list[dict[str, object]] = []
-    for name, design in zip(c.labels, c.designs, strict=True):
-        cost = design.cost
-        values: dict[str, object] = {
-            "accelerators": design.accelerators,
-            "switches": design.fabric.switches.total,
-            "links": design.fabric.links.total,
-            "bisection": design.fabric.bisection_gbyte_s,
-            "allreduce": design.communication[0].algbw_gbyte_s if design.communication else None,
-            "allreduce_bound": design.communication[0].bound.algbw_gbyte_s if design.communication else None,
-            "gemm_tf32": design.hardware.gemm_tflops.get("tf32"),
-            "gemm_fp16": design.hardware.gemm_tflops.get("fp16"),
-            "node_price": cost and cost.node_price,
-            "node_price_low": cost and cost.node_price_low,
-            "node_price_high": cost and cost.node_price_high,
-            "node_power": design.power.per_node_w,
-            "it_power": design.power.it_kw,
-            "cost_servers": cost and cost.servers,
-            "cost_network": cost and cost.network,
-            "cost_total": cost and cost.total,
-            "cost_per_accelerator": cost and cost.per_accelerator,
-        }
-        ratios = c.ratios[name]
-        found += [
-            {"design": name, "metric": item.name, "value": values.get(item.name), "ratio": getattr(ratios, item.name)}
-            for item in fields(Ratios)
-        ]
-    return found
-
-
 def _body(c: Comparison) -> Body:
     names = tuple(c.labels)
     sparks = {CLUSTER: _scaling(c)}
@@ -404,4 +371,4 @@ def compare_document(comparison: Comparison) -> Document:
     Args:
         comparison: designs side by side.
     """
-    return Document(comparison, lambda: _body(comparison), lambda: _rows(comparison))
+    return Document(comparison, lambda: _body(comparison), lambda: comparison_rows(comparison))

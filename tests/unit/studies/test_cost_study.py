@@ -429,6 +429,29 @@ def test_csv_is_the_bill_of_materials() -> None:
     assert sum(Decimal(row["total"]) for row in rows) == Decimal(str(bom["total"]))
 
 
+def test_csv_of_a_comparison_has_the_run_in_money_with_units() -> None:
+    words = f"compare {POD} aws-p5-64 {JOB} --draws 500"
+    rows = list(csv.DictReader(ffplan(f"{words} --format csv").out.splitlines()))
+    by = {(row["design"], row["metric"]): row for row in rows}
+    money = json.loads(ffplan(f"{words} --format json").out)["money"]
+    for side in money["sides"]:
+        for name, band, unit in (
+            ("run_cost", "cost", "USD"),
+            ("run_days", "days", "d"),
+            ("run_energy", "energy_mwh", "MWh"),
+        ):
+            for end, key in (("", "likely"), ("_p10", "p10"), ("_p90", "p90")):
+                row = by[side["label"], f"{name}{end}"]
+                assert (float(row["value"]), row["unit"]) == (side["run"][band][key], unit)
+        assert float(by[side["label"], "cost_of_wait"]["value"]) == side["waiting"]["value"]
+    (found,) = money["differences"]
+    assert float(by["aws-p5-64", "cheaper_share"]["value"]) == found["cheaper_share"]
+    assert float(by["aws-p5-64", "cost_per_million_tokens"]["ratio"]) == found["ratio"]["likely"]
+    assert by[POD, "cost_per_million_tokens"]["ratio"] == "1.0"
+    assert (by[POD, "cost_total"]["unit"], by[POD, "bisection"]["unit"]) == ("USD", "GB/s")
+    assert by["aws-p5-64", "cost_total"]["unit"] == ""
+
+
 def test_the_size_of_the_side_networks_by_hand() -> None:
     """127 nodes and 19 storage servers; in-band takes two ports of each: 292 ports are 7 leaves and 2 above."""
     catalog = Catalog()
