@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, kilowatts, number, percent, short
+from ffplan.base.formatting import amount, kilowatts, listed, number, percent, short
 from ffplan.base.input_values import input_value
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks
 from ffplan.report.train import plan_words
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ffplan.base.outcomes import BomLine
-    from ffplan.results.cost import Bom, CostStudy, SitePower, Tco, Uncertainty
+    from ffplan.results.cost import Bom, CostStudy, PhaseReport, SitePower, Tco, Uncertainty
     from ffplan.results.run import Band, RunReport
 
 SWINGS = 8
@@ -217,6 +217,15 @@ def _uncertainty(u: Uncertainty, currency: str) -> list[Block]:
     return found
 
 
+def _bought(phase: PhaseReport) -> str:
+    """Return what a phase buys, each part once, spares included."""
+    pieces: dict[str, float] = {}
+    for line in phase.lines:
+        name = line.part or line.description
+        pieces[name] = pieces.get(name, 0.0) + line.quantity
+    return listed(f"{number(count)} {name}" for name, count in pieces.items())
+
+
 def _phases(study: CostStudy) -> list[Block]:
     if not study.phases:
         return []
@@ -235,7 +244,11 @@ def _phases(study: CostStudy) -> list[Block]:
         for phase in study.phases
     )
     header = ("phase", "order", "ready", "acc.", study.currency, "switches", "free ports", "racks", "kW rated")
-    lines = [(phase.name, "leaves free " + "; ".join(phase.reserve)) for phase in study.phases if phase.reserve]
+    lines = []
+    for phase in study.phases:
+        lines.append((phase.name, f"buys {_bought(phase)}"))
+        if phase.reserve:
+            lines.append((phase.name, "leaves free " + "; ".join(phase.reserve)))
     return [Grid("Phases, months from the first order", rows, header), Lines("", tuple(lines))]
 
 
