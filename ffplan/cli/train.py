@@ -153,6 +153,35 @@ def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, 
     )
 
 
+STRUCTURE = frozenset({*(axis.field for axis in AXES), "zero", "recompute", "schedule", "sequence_parallel", "preset"})
+"""Fields that make a plan one of its own."""
+
+
+def _as_cost(design: ResolvedDesign, parts: Catalog, document: Document | None, job: WantedJob) -> WantedJob:
+    """Return a job of so many tokens as `ffplan cost` takes it: a usual batch, the fastest plan where none is given.
+
+    Args:
+        design: the design.
+        parts: its catalogue.
+        document: the file of a plan.
+        job: the command line, with a model.
+
+    Raises:
+        UsageError: where there is no such model.
+    """
+    from ffplan.catalog.models import Model
+    from ffplan.studies.job_layout import most_gpus
+    from ffplan.studies.usual_job import with_usual_batch
+
+    numbers = _numbers(job.gpus, search=False)
+    part = part_of(parts, Model, job.model, "ffplan train: --model")
+    if job.tokens is None or part.transformer is None or len(numbers) > 1:
+        return job
+    gpus = numbers[0] if numbers else most_gpus(design)
+    free = document is None and not job.plan.model_fields_set & STRUCTURE
+    return replace(job, plan=with_usual_batch(job.plan, part, gpus), search=job.search or free)
+
+
 def _as_run(read: tuple[ResolvedDesign, Catalog], report: TrainReport, tokens: float | None) -> TrainReport:
     """Return a report with its first row as a training run, where tokens are given.
 
@@ -255,6 +284,8 @@ def train(
 ) -> None:
     """Time training on a design: seconds per step and their parts, memory, limiting resource; or search plans.
 
+    With --tokens, a usual batch and the fastest plan stand in for those that are not given, as in `ffplan cost`.
+
     Exit code 1 where a plan does not fit the machine, or runs on some of the numbers of accelerators only.
     """
     from ffplan.design.plan_file import plan_document, plan_of
@@ -277,7 +308,7 @@ def train(
     read = resolved_design(file, catalog)
     wished = None if tokens is None else tokens_of(tokens, "train")
     job = WantedJob(model=model or "", plan=wanted, gpus=gpus, tokens=wished, search=search)
-    job = job if model else _own_job(*read, document, job)
+    job = _as_cost(*read, document, job) if model else _own_job(*read, document, job)
     _refuse_options(save, top, search=job.search)
     numbers, fixed = _numbers(job.gpus, search=job.search), frozenset(job.plan.model_fields_set)
     request = partial(TrainRequest, plan=job.plan, gpus=numbers, memory=limit, fixed=fixed)

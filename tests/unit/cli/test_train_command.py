@@ -19,6 +19,18 @@ LLAMA = "train superpod-h100-4su --model llama3-70b"
 TRAIN = f"{LLAMA} --batch 256"
 
 
+def test_a_run_of_tokens_is_that_of_cost() -> None:
+    """The same batch, plan, days and money, from the model and its tokens alone; a plan of one's own stays."""
+    asked = ("superpod-h100-4su", "--model", "llama3-70b", "--tokens", "2T", "--gpus", "512", "-f", "json")
+    train, cost = (json.loads(ffplan(command, *asked).out)["run"] for command in ("train", "cost"))
+    assert train == cost
+    own = json.loads(ffplan("train", *asked, "--tp", "8", "--pp", "4").out)
+    assert [(row["plan"]["tensor"], row["plan"]["pipeline"]) for row in own["rows"]] == [(8, 4)]
+    assert own["run"]["days"]["likely"] > train["days"]["likely"]
+    several = ffplan("train", *asked[:5], "--gpus", "128,256")
+    assert (several.code, "no batch" in several.err) == (2, True)
+
+
 def test_a_plan_on_several_scales() -> None:
     run = ffplan(f"{TRAIN} --tp 8 --pp 2 --gpus 64..256 --format json")
     assert run.code == 0
