@@ -72,7 +72,7 @@ generated: $(READY)
 	$(BIN)/python -m tests.generate
 
 site: $(READY)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 lock: $(READY)  ## Pin every dependency anew
 	$(BIN)/python -m pip install --quiet uv

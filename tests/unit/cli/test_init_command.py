@@ -113,7 +113,7 @@ def test_wishes_out_of_reach_get_the_sums_and_the_nearest_three_designs(tmp_path
     done = ffplan(f"init --gpus 4096 --folder {tmp_path} -f json", *WISHES)
     assert done.code == 1
     assert "no design meets the wishes; those written have 2,936 accelerators" in done.err
-    found = valid(done.out, "init")
+    found: Any = valid(done.out, "init")
     unmet = found["unmet"]
     for item in unmet["designs"]:
         parts = item["compute_kw"] + item["storage_kw"] + item["network_kw"]
@@ -132,8 +132,8 @@ def test_wishes_out_of_reach_get_the_sums_and_the_nearest_three_designs(tmp_path
             in (tmp_path / item["file"]).read_text()
         )
     assert ffplan("check", str(tmp_path)).code == 0
-    more = ffplan(f"init --gpus 2944 --folder {tmp_path} --name more -f json", *WISHES)
-    assert len(valid(more.out, "init")["designs"]) < 3  # one node more is too many for three designs
+    more: Any = valid(ffplan(f"init --gpus 2944 --folder {tmp_path} --name more -f json", *WISHES).out, "init")
+    assert len(more["designs"]) < 3  # one node more is too many for three designs
 
 
 @pytest.mark.parametrize("at", range(3))
@@ -151,7 +151,8 @@ def test_wishes_that_are_near_can_be_met(at: int, tmp_path: Path) -> None:
     asked = ["--gpus", "4096", *WISHES, *shlex.split(near.options), "--folder", str(tmp_path), "-f", "json"]
     done = ffplan("init", *asked)
     assert done.code == 0
-    designs = valid(done.out, "init")["designs"]
+    found: Any = valid(done.out, "init")
+    designs = found["designs"]
     assert len(designs) == (near.designs or 3)
     assert ("accelerators" in near.keeps) == (designs[0]["accelerators"] == 4096)
 
@@ -174,7 +175,8 @@ def test_a_budget_below_the_smallest_cluster_names_one_that_is_enough(tmp_path: 
     done = ffplan(f"init --accelerator b200 --budget $1k --folder {tmp_path} -f json")
     assert (done.code, done.err.rstrip()) == (1, "ffplan init: no design meets the wishes")
     assert list(tmp_path.iterdir()) == []
-    (near,) = valid(done.out, "init")["unmet"]["near"]
+    found: Any = valid(done.out, "init")
+    (near,) = found["unmet"]["near"]
     budget = shlex.split(near["options"])
     again = ffplan("init", "--accelerator", "b200", *budget, "--folder", str(tmp_path))
     assert (again.code, budget[0]) == (0, "--budget")
