@@ -57,6 +57,11 @@ def in_tasks(sweep: Sweep, first: int, workers: int) -> Iterator[range]:
         yield range(number, min(number + each, sweep.chunks))
 
 
+def _told(error: BaseException) -> str:
+    """Return the first line of what an error says, or its name."""
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
 def _client(address: str, security: dict[str, str], workers: int) -> Any:
     """Return a client of a Dask cluster.
 
@@ -74,8 +79,7 @@ def _client(address: str, security: dict[str, str], workers: int) -> Any:
     try:
         return dask.Client(address, security=dask.Security(**security) if security else None, timeout=10)
     except (OSError, TypeError, ValueError, TimeoutError) as error:  # TypeError where TLS has no certificate
-        words = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise UsageError(f"--cluster {address}: the scheduler cannot be reached: {words}") from None
+        raise UsageError(f"--cluster {address}: the scheduler cannot be reached: {_told(error)}") from None
 
 
 def refuse_versions(client: Any, address: str) -> None:
@@ -165,8 +169,7 @@ def on_cluster(
             AHEAD * count,
         )
     except (CancelledError, OSError, TimeoutError) as error:  # what Dask raises where its scheduler goes away
-        words = str(error).splitlines()[0] if str(error) else type(error).__name__
-        message = f"the connection to the scheduler was lost ({words})"
+        message = f"the connection to the scheduler was lost ({_told(error)})"
         raise UsageError(f"--cluster {address}: {message}; {KEPT}") from None
     except import_module("distributed").KilledWorker:
         message = "all workers that took one of the chunks died; their logs say of what, such as memory"

@@ -275,6 +275,11 @@ class ParallelPlans:
         return 4.0 if self.precision == "tf32" else 2.0
 
     @property
+    def operand_width(self) -> float:
+        """Bytes of a number that a GEMM reads."""
+        return 1.0 if self.precision == "fp8" else self.width
+
+    @property
     def wire_bytes(self) -> Number:
         """Bytes of a gradient in its reduction [byte]."""
         import numpy as np

@@ -23,7 +23,7 @@ from ffplan.training.conv_layers import (
     gradient_bytes,
     queue_end,
 )
-from ffplan.training.group_collectives import Cluster, group_time, hidden_fraction, overlap_cost, place_group
+from ffplan.training.group_collectives import Cluster, group_time, hidden_fraction, place_group
 from ffplan.training.overlap import with_overlap_cost
 from ffplan.training.step import PARTS
 
@@ -126,9 +126,8 @@ def _reduced(run: ConvRun, behind: list[Number]) -> Number:
         whole: Number = sum(times)
         return whole
     ready = [sum(behind[position:]) for _, position in cut]
-    share = overlap_cost(run.system, run.speeds.overlap)
     exposed = np.maximum(queue_end(ready, times) - sum(behind), 0.0)
-    return with_overlap_cost(exposed, sum(times), hidden_fraction(run.system, placement, share))
+    return with_overlap_cost(exposed, sum(times), hidden_fraction(run.system, placement, run.speeds.overlap))
 
 
 def conv_step_parts(run: ConvRun) -> dict[str, Floats]:

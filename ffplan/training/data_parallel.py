@@ -59,7 +59,7 @@ def _reduced(run: TrainRun, each: MicroBatch, count: Number, extra: Number) -> E
     gather: Number = np.where(zero > 0, found.gather, 0.0)
     share = run.hiding
     if "gradients" in p.overlap:
-        reducing = hidden_fraction(run.system, placement_of(run, p.reducing, stride), share)
+        reducing = hidden_fraction(run.system, placement_of(run, p.reducing, stride), run.speeds.overlap)
         once, across = overlap.exposed(once, back, pieces, reducing), overlap.exposed(across, back, pieces, share)
     if "parameters" in p.overlap:
         gather = overlap.exposed(gather, forward, pieces, share)

@@ -119,7 +119,7 @@ def both_ways(
         Backpropagation: dX = dY W^T, dW = X^T dY.
     """
     rate, w = at.plain if plain else at.products, plans.width
-    read = 1.0 if plans.precision == "fp8" and not plain else w
+    read = w if plain else plans.operand_width
     results, inputs, weights = count * rows * columns, count * rows * inner, count * columns * inner
 
     def time(first: Number, second: Number, depth: Number, operands: Number, written: Number) -> Number:

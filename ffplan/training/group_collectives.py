@@ -105,15 +105,6 @@ def place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> 
     return GroupPlacement(each, nodes, np.maximum(inside / domain, 1.0), (np.asarray(inside) == 1) * 1.0)
 
 
-def hidden_fraction(system: Cluster, placement: GroupPlacement, share: float) -> Number:
-    """Return the fraction of a hidden reduction's time by which computing slows down [1].
-
-    HFReduce adds on the host, which costs none; where groups do not fill nodes NCCL reduces in its place.
-    """
-    on_host = (system.reducer.method == "hfreduce") & (np.asarray(placement.each) >= len(system.host.gpus))
-    return np.where(on_host, 0.0, share)
-
-
 def overlap_cost(system: Cluster, share: float) -> float:
     """Return the fraction of a hidden collective's time by which computing slows down [1].
 
@@ -125,6 +116,15 @@ def overlap_cost(system: Cluster, share: float) -> float:
         share: the fraction where a fabric joins them [1].
     """
     return share if system.host.joined else 0.0
+
+
+def hidden_fraction(system: Cluster, placement: GroupPlacement, share: float) -> Number:
+    """Return the fraction of a hidden reduction's time by which computing slows down [1].
+
+    HFReduce adds on the host, which costs none; where groups do not fill nodes NCCL reduces in its place.
+    """
+    on_host = (system.reducer.method == "hfreduce") & (np.asarray(placement.each) >= len(system.host.gpus))
+    return np.where(on_host, 0.0, overlap_cost(system, share))
 
 
 def contention(gpus: Number, nics: Number, per_node: Number, nodes: Number) -> Number:

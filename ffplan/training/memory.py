@@ -76,14 +76,14 @@ def rank_parameters(shape: ModelShape, plans: ParallelPlans, share: Number) -> R
     Source:
         Megatron-LM's mapping; norms and biases are counted as split, which they are not: they are small.
     """
-    common, whole = layer_weights(shape) + copied_weights(shape, plans.tensor), narrow_weights(shape)
+    common, whole = layer_weights(shape), narrow_weights(shape)
     routed: Number = 0.0
     if shape.experts is not None:
         each = shape.experts.routed * feed_forward_weights(shape, shape.experts.ffn)
         routed = share * each / (plans.expert * plans.expert_tensor)
-        mixed = layer_weights(shape, dense=False) + copied_weights(shape, plans.tensor)
-        common = (1 - share) * common + share * (mixed - each)
+        common = (1 - share) * common + share * (layer_weights(shape, dense=False) - each)
         whole = whole + share * shape.hidden * shape.experts.routed
+    common = common + copied_weights(shape, plans.tensor)
     return RankParameters(
         (common - whole) / plans.tensor + whole, routed, shape.vocabulary * shape.hidden / plans.tensor
     )

@@ -132,11 +132,11 @@ def _tensor(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
     """
     p, system = run.plans, run.system
     placement = placement_of(run, p.tensor, strides(p)["tensor"])
-    size = p.width * p.tokens(run.shape.sequence) * run.shape.hidden
+    numbers = p.tokens(run.shape.sequence) * run.shape.hidden
+    size = p.width * numbers
     out, down = (fraction_again(run.shape, p, name) for name in ("out", "down"))
     reduce = group_time(system, "allreduce", placement, size)
-    cast = 1.0 / p.width if p.precision == "fp8" else 1.0
-    gather = group_time(system, "all-gather", placement, cast * size)
+    gather = group_time(system, "all-gather", placement, p.operand_width * numbers)
     scatter = group_time(system, "reduce-scatter", placement, size)
     split = p.sequence_parallel * 1.0
     # two forward, two backward, those of GEMMs that run again; inputs are gathered anew for the backward pass, once for

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ffplan.cli.init import PowerOf
+from ffplan.studies.wishes import POWERS
 from tests.support import ROOT, ffplan, valid
 
 if TYPE_CHECKING:
@@ -168,6 +170,10 @@ def test_a_power_bounds_what_it_is_said_to_be(power_of: str, field: str, tmp_pat
     assert 900 < first[name] <= 1000
     assert f"  {field}: 1 MW" in (tmp_path / designs[0]["file"]).read_text()
     assert ffplan("check", str(tmp_path)).code == 0
+
+
+def test_every_power_that_can_be_meant_can_be_asked_for() -> None:
+    assert [item.value for item in PowerOf] == list(POWERS)
 
 
 def test_a_budget_below_the_smallest_cluster_names_one_that_is_enough(tmp_path: Path) -> None:
