@@ -152,7 +152,10 @@ class Hazard(Frozen):
     stops: ShareEstimate
     """Part of these events that stops a job that uses the unit [1]."""
     removes: ShareEstimate
-    """Part of these events that takes a node out for repair [1]."""
+    """Part of these events that takes a node out for repair, where they stop a job [1]."""
+    path_repair: SecondsEstimate | None = None
+    """From the event until the path is back, in the mean, where every NIC has another and the job goes on at part of
+    its rate [s]; not counted if omitted."""
     spreads: bool = True
     """Whether fleets differ in it by the profile's `fleet` factor."""
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from ffplan.catalog.ownership import PlainEstimate, ShareEstimate
+from ffplan.catalog.reliability import SecondsEstimate
 from ffplan.inputs.model import MOST_COUNT, Frozen, Identifier
 from ffplan.inputs.quantities import Duration
 
@@ -39,6 +40,9 @@ class Reliability(Frozen):
     """Failures a year of one scale-up domain of several nodes that take all of them out, by part, such as
     `switch-tray` and `backplane`, in place of the profile's [1/year]. Sources publish none: without it they are not
     counted."""
+    path_repair: SecondsEstimate | None = None
+    """From the loss of a link or a leaf switch until it is back, in the mean, where every NIC has another path and a
+    job goes on at part of its rate; in place of the profile's [s]."""
     checkpoints: Checkpointing = "asynchronous"
     """`asynchronous`: a job stops for the copy into host memory alone. `synchronous`: it stops until storage has all.
     `in-memory`: as asynchronous, with a copy of every checkpoint in the memory of another node, and some in storage."""

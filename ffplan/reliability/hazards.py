@@ -107,6 +107,8 @@ class HazardRate:
     stops: Estimate
     removes: Estimate
     spreads: bool
+    path_repair: Estimate | None = None
+    """Until a lost path is back, where a job goes on beside it [s]; None of what is no path."""
 
 
 def hazard_rate(name: str, hazard: Hazard, study: FailureStudy | None) -> HazardRate:
@@ -140,6 +142,7 @@ def hazard_rate(name: str, hazard: Hazard, study: FailureStudy | None) -> Hazard
         stops=hazard.stops,
         removes=hazard.removes,
         spreads=hazard.spreads,
+        path_repair=hazard.path_repair,
     )
 
 

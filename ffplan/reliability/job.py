@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.base.array_math import Number
-from ffplan.base.elementary import log2
+from ffplan.base.elementary import exp, log2
 from ffplan.base.record import record
 from ffplan.reliability.checkpoint import TwoLevels, goodput, losses, optimum, two_level_goodput
 from ffplan.reliability.hazards import YEAR_S, event_rates, interruptions
@@ -60,6 +60,8 @@ class JobCase:
     """Bytes of a parameter in a checkpoint [byte]; those of the inputs if None."""
     replicated: bool = False
     """Every node has the whole state: one writes a checkpoint, and all of them read the whole."""
+    path_lost: float = 1.0
+    """Part of its rate that it keeps while a NIC lacks one of its paths [1]."""
     swaps: bool = False
     """A spare node is carried into its domain before it stands in, unless a whole domain is spare."""
 
@@ -120,10 +122,12 @@ class JobOutcome:
     short: Shortage
     kept: Number
     """Part of the rate that is left beside missing nodes [1]."""
+    slowed: Number
+    """Part of the rate that lost paths take, which the job survives [1]."""
     stragglers: Number
     """Part of the rate that slow workers take, beyond what step times have of them [1]."""
     goodput: Number
-    """ETTR times the rates that missing nodes and stragglers leave [1]."""
+    """ETTR times the rates that missing nodes, lost paths and stragglers leave [1]."""
     memory: MemoryCopies | None = None
     """Copies in the memory of other nodes; None where checkpoints are in storage alone."""
 
@@ -191,6 +195,13 @@ def _moved(terms: dict[str, Number], efficiency: Number, client: float, size: Nu
     return transfer_seconds(size, with_nics({"NICs of the nodes": client, **terms}, efficiency))
 
 
+def _copies(job: JobCase, size: Number, persist: Number, load: Number, restart: Number) -> MemoryCopies:
+    to_peer = size / (job.writers_gbyte_s * 1e9) if job.clients_gbyte_s else size * 0.0
+    return MemoryCopies(
+        restart_s=restart - load + to_peer, behind_s=to_peer, storage_behind_s=persist, storage_restart_s=restart
+    )
+
+
 def _two_levels(
     copies: MemoryCopies, save: Number, mtbf: Number, fraction: Number, interval: float | None
 ) -> TwoLevels:
@@ -207,7 +218,9 @@ def _interruptions(job: JobCase, v: Values, rates: dict[str, Number]) -> dict[st
 
 def _shortage(job: JobCase, v: Values, rates: dict[str, Number]) -> tuple[Number, Number, Shortage]:
     """Return nodes in repair, scale-up domains in repair, and what the job lacks of them."""
-    removed = sum(job.units[name] * rates[name] * v[f"removes.{name}"] for name in job.units)
+    removed = sum(
+        job.units[name] * rates[name] * v[f"removes.{name}"] for name in job.units if name not in job.survives
+    )
     repair = nodes_in_repair(removed / YEAR_S, v["repair"])
     domains: Number = 0.0
     for name in job.drains:
@@ -218,6 +231,28 @@ def _shortage(job: JobCase, v: Values, rates: dict[str, Number]) -> tuple[Number
     if job.swaps and 0 < job.spares < job.domain_nodes:
         found = swapped(found, nodes_in_repair(removed / YEAR_S, v["tray_swap"]))
     return repair, domains, found
+
+
+def slowed_rate(job: JobCase, v: Values, rates: dict[str, Number]) -> Number:
+    """Return the part of the rate that lost paths take, which the job survives.
+
+    Args:
+        job: the job.
+        v: inputs by name, `path.` of every hazard that it survives [s].
+        rates: events a year of one unit, by hazard [1/year].
+
+    Returns:
+        Part of the rate [1], broadcast shape.
+
+    Equation:
+        (1 - r) (1 - exp(-m)), m = sum of n_i * rate_i * repair_i over the hazards that the job survives
+
+    Source:
+        M/G/inf queue: paths in repair are Poisson with mean m. Every rank waits for the slowest NIC, so that one lost
+        path takes as much as several.
+    """
+    lost = sum(job.units[name] * rates[name] * v[f"path.{name}"] for name in job.survives)
+    return (1 - job.path_lost) * (1 - exp(-lost / YEAR_S))
 
 
 def job_outcome(job: JobCase, v: Values) -> JobOutcome:
@@ -232,8 +267,8 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
 
     Equation:
         goodput = ETTR(tau, d, M, R + what a save in flight leaves behind) * rate kept beside missing nodes * (1 -
-        stragglers); a save stops for pause + copy, a synchronous one for storage too, and cannot begin before the last
-        ends
+        lost paths) * (1 - stragglers); a save stops for pause + copy, a synchronous one for storage too, and cannot
+        begin before the last ends
 
     Source:
         Daly 2006, equation 20, with ByteRobust's and 3FS's times.
@@ -255,15 +290,13 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     parts = losses(interval, save, mtbf, restart + behind)
     memory = None
     if job.checkpoints == "in-memory":
-        to_peer = size / (job.writers_gbyte_s * 1e9) if job.clients_gbyte_s else size * 0.0
-        memory = MemoryCopies(
-            restart_s=restart - load + to_peer, behind_s=to_peer, storage_behind_s=persist, storage_restart_s=restart
-        )
+        memory = _copies(job, size, persist, load, restart)
         found = _two_levels(memory, save, mtbf, 1 - v["together"], job.interval)
-        ettr, parts, interval, behind = found.goodput, found.parts, found.interval, to_peer
+        ettr, parts, interval, behind = found.goodput, found.parts, found.interval, memory.behind_s
         memory = replace(memory, every=found.every)
     repair, domains, short = _shortage(job, v, rates)
     kept = kept_rate(short, job.nodes, job.replica_nodes, shrinks=job.shrinks, domain_nodes=job.domain_nodes)
+    slowed = slowed_rate(job, v, rates)
     return JobOutcome(
         mtbf_s=mtbf,
         by_hazard=by_hazard,
@@ -281,7 +314,8 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
         domains_in_repair=domains,
         short=short,
         kept=kept,
+        slowed=slowed,
         stragglers=v["stragglers"],
-        goodput=ettr * kept * (1 - v["stragglers"]),
+        goodput=ettr * kept * (1 - slowed) * (1 - v["stragglers"]),
         memory=memory,
     )

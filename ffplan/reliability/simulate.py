@@ -57,6 +57,10 @@ class SimulatedJob:
     spares: int
     replica_nodes: float
     shrinks: bool
+    paths: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Hazards of paths that the job survives: events a second [1/s] and time until one is back [s]."""
+    path_lost: float = 1.0
+    """Part of its rate that it keeps while a path is lost [1]."""
     drains: dict[str, float] = field(default_factory=dict)
     """Hazards that take a whole scale-up domain out, with its repair [s]."""
     domain_nodes: int = 1
@@ -126,7 +130,7 @@ class _Run:
         self.names = list(job.rates)
         self.weights: Floats = np.array([job.rates[name] for name in self.names])
         self.rate = float(self.weights.sum())
-        self.down = self.domains = self.swapping = 0
+        self.down = self.domains = self.swapping = self.lost_paths = 0
         self.kept = 0.0
         self.unsafe = 0.0
         """Kept work that memory has and storage has not [s]."""
@@ -154,13 +158,14 @@ class _Run:
     @property
     def pace(self) -> float:
         """Part of its rate that the job runs at."""
+        pace = self.job.pace * (self.job.path_lost if self.lost_paths else 1.0)
         if not self.missing:
-            return self.job.pace
+            return pace
         if not self.job.shrinks:
             return 0.0
         nodes, domains = self.lacks
         stopped = nodes * self.job.replica_nodes + domains * max(self.job.replica_nodes, self.job.domain_nodes)
-        return self.job.pace * max(0.0, 1.0 - stopped / self.job.nodes)
+        return pace * max(0.0, 1.0 - stopped / self.job.nodes)
 
     def back(self) -> None:
         """Say that something is back."""
@@ -184,6 +189,38 @@ class _Run:
         yield self.env.timeout(self.random.exponential(seconds))
         self.domains -= 1
         self.back()
+
+    def path_back(self, seconds: float) -> Generator[Any, Any, None]:
+        """Bring a path back."""
+        yield self.env.timeout(self.random.exponential(seconds))
+        self.lost_paths -= 1
+        self.back()
+
+    def paths(self, name: str, rate: float, seconds: float) -> Generator[Any, Any, None]:
+        """Lose paths that the job survives."""
+        while True:
+            yield self.env.timeout(self.random.exponential(1 / rate))
+            self.lost_paths += 1
+            self.env.process(self.path_back(seconds))
+            self.mark()
+            self.note(name)
+
+    def note(self, name: str, at: float | None = None) -> None:
+        """Add an event that stops nothing to the timeline."""
+        event = Interruption(
+            at_s=self.env.now if at is None else at,
+            hazard=name,
+            pick=float(self.random.random()),
+            lost_s=0.0,
+            down_s=0.0,
+            missing=0,
+        )
+        self.events.append(event)
+
+    def mark(self) -> None:
+        """Note the pace from now on in the stretch that runs, where one does."""
+        if self.stretch is not None:
+            self.stretch[1].append((self.env.now - self.stretch[0], self.pace))
 
     def take_out(self) -> None:
         """Take a node out."""
@@ -297,8 +334,7 @@ class _Run:
         while True:
             yield self.env.timeout(self.random.exponential(1 / rate))
             self.take_out()
-            if self.stretch is not None:
-                self.stretch[1].append((self.env.now - self.stretch[0], self.pace))
+            self.mark()
 
     def paced(self, end: float, paces: list[tuple[float, float]]) -> float:
         """Return the work of a stretch up to a time of it, each part at the pace that it had [s]."""
@@ -311,10 +347,7 @@ class _Run:
         """Add events that stop nothing to the timeline."""
         for name, rate in self.job.harmless.items():
             for at in np.sort(self.random.uniform(0, self.seconds, int(self.random.poisson(rate * self.seconds)))):
-                event = Interruption(
-                    at_s=float(at), hazard=name, pick=float(self.random.random()), lost_s=0.0, down_s=0.0, missing=0
-                )
-                self.events.append(event)
+                self.note(name, float(at))
         self.events.sort(key=lambda event: event.at_s)
 
 
@@ -333,6 +366,8 @@ def simulate_run(job: SimulatedJob, seconds: float, seed: int) -> SimulatedRun:
     run.env.process(run.live())
     if job.removals > 0:
         run.env.process(run.removals(job.removals))
+    for name, (rate, back) in job.paths.items():
+        run.env.process(run.paths(name, rate, back))
     run.env.run(until=seconds)
     run.finish(near=True)
     run.noise()

@@ -73,6 +73,7 @@ def _job(found: ReliabilityReport) -> list[Block]:
         ("work behind the last checkpoint", _part(lost.lost_work)),
         ("stops for checkpoints", _part(lost.checkpoints)),
         ("missing nodes", _part(lost.missing_nodes)),
+        *((("lost paths, beside which it goes on", _part(lost.lost_paths)),) if found.path_lost is not None else ()),
         ("stragglers, beyond those of the step time", _part(lost.stragglers)),
     )
     return [

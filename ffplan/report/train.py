@@ -163,6 +163,8 @@ def verdict_words(report: TrainReport) -> tuple[str, ...]:
     if row.gains and row.gains[0].faster >= LEAST:
         gain = f"10 % more of it would be {100 * row.gains[0].faster:.1f} % faster"
         said.append(f"What binds it: {row.binding_label}; {gain}.")
+    if row.path_lost is not None:
+        said.append(f"While a NIC lacks one of its ports, {100 * row.path_lost:.1f} % of that rate is left.")
     last = max(report.rows, key=lambda item: item.plan.gpus)
     if not report.searched and last.plan.gpus > row.plan.gpus:
         kept = f"{100 * last.efficiency:.1f} % of the rate of an accelerator is left"

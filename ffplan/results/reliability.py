@@ -99,7 +99,7 @@ class SizeRow:
     ettr: Band
     """Effective training time over time [1]."""
     goodput: Band
-    """ETTR times the rates that missing nodes and stragglers leave [1]."""
+    """ETTR times the rates that missing nodes, lost paths and stragglers leave [1]."""
 
 
 @record
@@ -179,6 +179,8 @@ class Lost:
     """Detection, restart, load, and work behind a save in flight [1]."""
     missing_nodes: float
     """Rate that missing nodes take [1]."""
+    lost_paths: float
+    """Rate that lost links and leaf switches take which the job survives, until they are back [1]."""
     stragglers: float
     """Rate that slow workers take, beyond what the step time has of them [1]."""
 
@@ -215,10 +217,12 @@ class ReliabilityReport:
     """Goodput by rule for the interval."""
     ettr: Band
     """Effective training time over time, of a job with all its nodes [1]."""
+    path_lost: float | None
+    """Part of its rate that the job keeps while a NIC lacks one of its ports [1]; null where a lost path stops it."""
     stragglers: Band
     """Rate that slow workers take, beyond what the step time has of them [1]."""
     goodput: Band
-    """ETTR times the rates that missing nodes and stragglers leave [1]."""
+    """ETTR times the rates that missing nodes, lost paths and stragglers leave [1]."""
     lost: Lost
     """Where the rest goes."""
     nodes_in_repair: float

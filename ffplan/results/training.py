@@ -116,6 +116,8 @@ class TrainRow:
     """Gain from each resource, the largest first."""
     rooflines: tuple[Roofline, ...]
     """The plan on rooflines, at specified rates and without latency."""
+    path_lost: float | None
+    """Part of its rate that it keeps while a NIC lacks one of its ports to several planes [1]; null on one plane."""
     memory_gib: float
     """Memory of the fullest stage [GiB]."""
     limit_gib: float

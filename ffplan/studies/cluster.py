@@ -60,4 +60,11 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
             found.append(replace(cut, sets=np.minimum(cut.sets, held), gbyte_s=cut.gbyte_s * share))
         return zones, tuple(found)
 
-    return Cluster(host=node, library=found[0], reducer=found[1], crossed=crossed, nvlink=name.endswith("-nvlink"))
+    return Cluster(
+        host=node,
+        library=found[0],
+        reducer=found[1],
+        crossed=crossed,
+        nvlink=name.endswith("-nvlink"),
+        paths=design.stripes,
+    )

@@ -15,7 +15,7 @@ from ffplan.training.conv_layers import image_flops
 from ffplan.training.conv_step import ConvRun, conv_memory, conv_step_parts, without_host
 from ffplan.training.mfu import achieved
 from ffplan.training.parallel_plan import parallel_plans
-from ffplan.training.sensitivity import faster
+from ffplan.training.sensitivity import faster, without_path
 from ffplan.training.step import step_time
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ def conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> lis
     parts = conv_step_parts(many)
     seconds = np.asarray(step_time(parts))
     after = {name: step_time(conv_step_parts(faster(many, name, MORE))) for name in relevant(many)}
+    fewer = without_path(many)
+    left = None if fewer is None else np.broadcast_to(seconds / step_time(conv_step_parts(fewer)), seconds.shape)
     rows: list[TrainRow] = []
     for row, item in enumerate(plans):
         one, time = replace(run, plans=item), float(seconds[row])
@@ -102,6 +104,7 @@ def conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> lis
                 binding_label=bought[0].label,
                 gains=bought,
                 rooflines=(),
+                path_lost=None if left is None else float(left[row]),
                 memory_gib=memory.total_gib,
                 limit_gib=limit / GIB,
                 stages=(memory,),

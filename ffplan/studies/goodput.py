@@ -76,6 +76,7 @@ def _reliability(
         interval_s=float(one.interval_s),
         intervals=interval_rows(job, inputs, float(hazards.profile.usual_interval.value)),
         ettr=band(one.ettr, many.ettr),
+        path_lost=job.path_lost if job.survives else None,
         stragglers=band(one.stragglers, many.stragglers),
         goodput=band(one.goodput, many.goodput),
         lost=out.Lost(
@@ -83,6 +84,7 @@ def _reliability(
             lost_work=float(one.parts["lost_work"]),
             restarts=float(one.parts["restarts"]),
             missing_nodes=1 - float(one.kept),
+            lost_paths=float(one.slowed),
             stragglers=float(one.stragglers),
         ),
         nodes_in_repair=float(one.in_repair),
@@ -124,7 +126,7 @@ def study_goodput(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob, m
     """
     replica = replica_gpus(asked.report.rows[0].plan) if asked.report else 1
     parameters, replicated = model_parameters(asked.model), is_replicated(asked.model)
-    found = job_recovery(design, catalog, asked.gpus, parameters, replica, replicated=replicated)
+    found = job_recovery(design, catalog, asked.gpus, parameters, asked.report, replicated=replicated)
     basis, job, inputs = found.basis, found.job, found.inputs
     outcomes = found.outcome, drawn_outcome(found, money.draws, money.seed)
 
@@ -153,8 +155,10 @@ def study_goodput(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob, m
 def _used(item: Input, job: JobCase) -> bool:
     """Return whether the job has any of what an input is of."""
     kind, _, name = item.name.partition(".")
+    if kind == "path":
+        return name in job.survives
     if kind in ("rate", "stops", "removes"):
-        return bool(job.units.get(name))
+        return bool(job.units.get(name)) and (kind == "rate" or name not in job.survives)
     if item.name == "checkpoint_bytes":
         return job.state_bytes is None
     if item.name == "tray_swap":

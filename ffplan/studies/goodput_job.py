@@ -69,7 +69,29 @@ def is_replicated(model: Model) -> bool:
     return model.transformer is None
 
 
-def job_on(basis: GoodputBasis, gpus: int, parameters: float, replica: int = 1, *, replicated: bool = False) -> JobCase:
+def path_lost(design: ResolvedDesign, report: TrainReport | None) -> float:
+    """Return the part of its rate that a job keeps while a NIC lacks one of its ports to several planes [1];
+    all of it where a NIC has one port, whose loss stops the job.
+
+    Args:
+        design: the design.
+        report: the job's training; of one that is not timed, the port's part of the NIC's rate is taken, the most.
+    """
+    if design.stripes == 1:
+        return 1.0
+    known = report.rows[0].path_lost if report else None
+    return 1 - 1 / design.stripes if known is None else known
+
+
+def job_on(
+    basis: GoodputBasis,
+    gpus: int,
+    parameters: float,
+    replica: int = 1,
+    *,
+    replicated: bool = False,
+    path_lost: float = 1.0,
+) -> JobCase:
     """Return a job on a design.
 
     Args:
@@ -78,6 +100,7 @@ def job_on(basis: GoodputBasis, gpus: int, parameters: float, replica: int = 1, 
         parameters: parameters of the model [1].
         replica: accelerators of a data-parallel replica [1].
         replicated: every rank has the whole state, weights and momentum: a convolutional network.
+        path_lost: part of its rate that it keeps while a NIC lacks one of its paths [1].
     """
     design, section = basis.design, basis.hazards.section
     each = design.compute.accelerators_per_node
@@ -113,6 +136,7 @@ def job_on(basis: GoodputBasis, gpus: int, parameters: float, replica: int = 1, 
         domain_nodes=domain,
         state_bytes=STATE_BYTES if replicated else None,
         replicated=replicated,
+        path_lost=path_lost,
         swaps=domain > 1 and basis.hazards.profile.tray_swap is not None,
     )
 
@@ -191,7 +215,13 @@ def recovery(basis: GoodputBasis, job: JobCase) -> JobRecovery:
 
 
 def job_recovery(
-    design: ResolvedDesign, catalog: Catalog, gpus: int, parameters: float, replica: int, *, replicated: bool = False
+    design: ResolvedDesign,
+    catalog: Catalog,
+    gpus: int,
+    parameters: float,
+    report: TrainReport | None,
+    *,
+    replicated: bool = False,
 ) -> JobRecovery:
     """Return what failures and checkpoints leave of a job.
 
@@ -200,21 +230,24 @@ def job_recovery(
         catalog: its parts.
         gpus: accelerators that it holds [1].
         parameters: parameters of the model [1].
-        replica: accelerators of a data-parallel replica [1].
+        report: its training, whose first row is its plan; None where it could not be timed, and a replica is taken
+            to be one node.
         replicated: every rank has the whole state.
 
     Raises:
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
     basis = goodput_basis(design, catalog)
-    found = recovery(basis, job_on(basis, gpus, parameters, replica, replicated=replicated))
+    replica, left = replica_gpus(report.rows[0].plan) if report else 1, path_lost(design, report)
+    job = job_on(basis, gpus, parameters, replica, replicated=replicated, path_lost=left)
+    found = recovery(basis, job)
     refuse_interval(design, found.job, found.inputs)
     return found
 
 
 def timed_recovery(design: ResolvedDesign, catalog: Catalog, report: TrainReport, gpus: int) -> JobRecovery:
     """Return what failures and checkpoints leave of a timed job, whose first row is its plan; as `job_recovery`."""
-    return job_recovery(design, catalog, gpus, report.parameters, replica_gpus(report.rows[0].plan))
+    return job_recovery(design, catalog, gpus, report.parameters, report)
 
 
 def drawn_outcome(found: JobRecovery, draws: int, seed: int) -> JobOutcome:

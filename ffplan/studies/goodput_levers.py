@@ -84,7 +84,7 @@ def _fabric(basis: GoodputBasis, job: JobCase, money: JobMoney | None) -> Iterat
     if "link" in job.units and "link" not in job.survives:
         yield Lever(
             name="second-port",
-            words="a second NIC port on another leaf",
+            words="a second NIC port on another leaf",  # one of the two lost leaves the rate of now
             job=replace(job, survives=job.survives | {"link", "leaf-switch"}),
             parts=leaf_layer(money) if money else None,
             why="the bill of materials leaves the fabric out",

@@ -139,7 +139,7 @@ def size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed:
     wanted = sorted({int(job.gpus), *(-(-size // each) * each for size in SIZES)})
     rows = []
     for gpus in wanted:
-        own = job_on(basis, gpus, job.parameters, replica, replicated=job.replicated)
+        own = job_on(basis, gpus, job.parameters, replica, replicated=job.replicated, path_lost=job.path_lost)
         if gpus > most and basis.hazards.section.spare_nodes is None:  # a larger cluster buys spares for its own size
             own = replace(own, spares=round(basis.bought_spares * gpus / most))
         found = recovery(basis, own)

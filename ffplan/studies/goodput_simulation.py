@@ -75,8 +75,18 @@ def simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
     return SimulatedJob(
         rates=stopping,
         removes={name: min(1.0, float(v[f"removes.{name}"]) / float(v[f"stops.{name}"])) for name in stopping},
-        removals=sum(whole[name] * float(v[f"removes.{name}"]) for name in job.units if name not in stopping),
-        harmless={name: whole[name] for name in LOSSES if whole.get(name) and name not in stopping},
+        removals=sum(
+            whole[name] * float(v[f"removes.{name}"])
+            for name in job.units
+            if name not in stopping and name not in job.survives
+        ),
+        harmless={
+            name: whole[name]
+            for name in LOSSES
+            if whole.get(name) and name not in stopping and name not in job.survives
+        },
+        paths={name: (whole[name], float(v[f"path.{name}"])) for name in sorted(job.survives) if whole[name]},
+        path_lost=job.path_lost,
         interval_s=float(one.interval_s),
         save_s=float(one.save_s),
         behind_s=float(one.memory.storage_behind_s if one.memory else one.behind_s),

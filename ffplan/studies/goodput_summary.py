@@ -95,7 +95,7 @@ def reliability_summary(basis: GoodputBasis) -> ReliabilitySummary:
 
     likely = events(float(fleet.value))
     by = sorted(stopped, key=lambda rate: -likely[rate.name] * float(rate.stops.value))
-    removed = sum(likely[rate.name] * float(rate.removes.value) for rate in hazards.rates)
+    removed = sum(likely[rate.name] * float(rate.removes.value) for rate in stopped)
     down = removed * float(profile.repair.value) / YEAR_S
     hours = mtbf(float(fleet.value))
     low, high = (float(end) for end in fleet.range)

@@ -107,12 +107,36 @@ def _stragglers(basis: GoodputBasis, gpus: int) -> str:
     )
 
 
+def _paths(basis: GoodputBasis, asked: GoodputJob, job: JobCase) -> list[str]:
+    """Return what is taken of lost paths beside which a job goes on, in sentences."""
+    given, ports = basis.hazards.section.path_repair, basis.design.stripes
+    times = {rate.label: rate.path_repair for rate in basis.hazards.rates if rate.name in job.survives}
+    timed = "its step with NICs that lack a port" if asked.report else "untimed, the port's part of a NIC, the most"
+    found = [
+        f"A link or a leaf switch lost leaves every NIC {plural(ports - 1, 'port')}: the job goes on at "
+        f"{percent(job.path_lost)} of its rate until the path is back, for every rank waits for the slowest ({timed}).",
+    ]
+    if given is not None:
+        return [*found, f"A lost path is back after {span(float(given.value))}, as the design states."]
+    known = [f"{label} {span(float(time.value))}" for label, time in times.items() if time is not None]
+    silent = [label for label, time in times.items() if time is None]
+    if known:
+        found.append(
+            f"Until a lost path is back: {listed(known)}, recalled; no source publishes it. `reliability.path_repair` "
+            "sets it."
+        )
+    if silent:
+        found.append(f"The profile has no `path_repair` of {listed(silent)}: what its loss slows is not counted.")
+    return found
+
+
 def goodput_assumptions(basis: GoodputBasis, asked: GoodputJob, job: JobCase, one: JobOutcome) -> tuple[str, ...]:
     """Return the assumptions behind a goodput."""
     section, storage = basis.hazards.section, basis.storage
     found = [
         f"Failures follow `{basis.hazards.profile.id}`: independent, at constant rates, past a fleet's first months.",
-        "Goodput is effective training time over time (ETTR), times the rate that missing nodes and stragglers leave. "
+        "Goodput is effective training time over time (ETTR), times the rate that missing nodes, lost paths and "
+        "stragglers leave. "
         "Queueing, MFU and loss spikes are not in it.",
         _stragglers(basis, asked.gpus),
         f"Restarts: {section.restart}; checkpoints: {section.checkpoints}.",
@@ -153,7 +177,7 @@ def goodput_assumptions(basis: GoodputBasis, asked: GoodputJob, job: JobCase, on
     if job.copy_gbyte_s is None:
         found.append("The PCIe link of the accelerators is unknown: copies into host memory are taken to cost nothing.")
     if any(row in job.survives for row in job.units):
-        found.append("A link or a leaf switch lost leaves every NIC another port: the job slows, and goes on.")
+        found += _paths(basis, asked, job)
     if float(one.mtbf_s) < float(one.restart_s):
         found.append("Failures come faster than restarts: no such job makes much progress.")
     return tuple(found)

@@ -115,6 +115,7 @@ def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -
         for name, figure in (("stops", rate.stops), ("removes", rate.removes)):
             label = f"{rate.label}: events that {'stop a job' if name == 'stops' else 'take a node out'}"
             found.append(estimate_input(f"{name}.{rate.name}", label, "1", figure, profile, part=True))
+        found.append(_path(rate, hazards))
     fleet = hazards.section.fleet or profile.fleet
     found.append(estimate_input("fleet", "rates of this fleet over the usual", "1", fleet, profile))
     relative = profile.relative.get(accelerator or "")
@@ -129,6 +130,15 @@ def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -
     points = tuple((float(row.accelerators), float(row.time.value)) for row in profile.requeue)
     found.append(_fixed("requeue", "requeue of the whole job", "s", float(requeue_seconds(points, gpus))))
     return tuple(found)
+
+
+def _path(rate: HazardRate, hazards: Hazards) -> Input:
+    """Return the time until a lost path is back; 0 of what is none."""
+    label = f"{rate.label}: until the path is back"
+    figure = (hazards.section.path_repair or rate.path_repair) if rate.path_repair is not None else None
+    if figure is None:
+        return _fixed(f"path.{rate.name}", label, "s", 0.0)
+    return estimate_input(f"path.{rate.name}", label, "s", figure, hazards.profile)
 
 
 def _stragglers(hazards: Hazards, gpus: float) -> Input:

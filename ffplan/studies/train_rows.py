@@ -16,7 +16,7 @@ from ffplan.training.memory import PARTS as MEMORY_PARTS
 from ffplan.training.memory import fullest_candidates, peak_bytes, stage_bytes
 from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.parallel_plan import layers_of
-from ffplan.training.sensitivity import RESOURCES, faster
+from ffplan.training.sensitivity import RESOURCES, faster, without_path
 from ffplan.training.step import LABELS, PARTS, step_parts, step_time
 
 if TYPE_CHECKING:
@@ -146,6 +146,8 @@ def train_rows(
     seconds = np.asarray(step_time(parts))
     named = relevant(run) if gains else []
     after = {name: step_time(step_parts(faster(many, name, MORE))) for name in named}
+    fewer = without_path(many)
+    left = None if fewer is None else np.broadcast_to(seconds / step_time(step_parts(fewer)), seconds.shape)
     rows: list[TrainRow] = []
     for at, item in enumerate(plans):
         mine = {name: float(value[at]) for name, value in parts.items()}
@@ -154,6 +156,7 @@ def train_rows(
         row = _row(
             replace(run, plans=item), mine, float(seconds[at]), bought, limit=limit, asked=asked[at], first=first
         )
+        row = replace(row, path_lost=None if left is None else float(left[at]))
         rows.append(replace(row, lost=why_lost(rows[0], row)) if compared and rows else row)
     return rows
 
@@ -194,6 +197,7 @@ def _row(
         binding_label=bought[0].label if bought else "",
         gains=bought,
         rooflines=plan_rooflines(run),
+        path_lost=None,
         memory_gib=float(np.max(peak_bytes(shape, p))) / GIB,
         limit_gib=limit / GIB,
         stages=stages_of(shape, p),

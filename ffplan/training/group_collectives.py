@@ -62,6 +62,8 @@ class Cluster:
     """Zones and link cuts that groups cross, with the rate that each group has of every cut."""
     nvlink: bool = False
     """HFReduce reduces over NVLink first."""
+    paths: int = 1
+    """Ports of a NIC, one to every plane [1]."""
     sharder: Cluster | None = None
     """The machine as the collectives of ZeRO 3 see it, where their library uses fewer NICs."""
     known: dict[tuple[Any, ...], Any] = field(default_factory=dict)

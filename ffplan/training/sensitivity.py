@@ -106,6 +106,25 @@ def _uplinks(system: Cluster, factor: float) -> Cluster:
     return replace(system, crossed=crossed, known=_untouched(system, "uplinks"))
 
 
+def without_path(run: AnyRun) -> AnyRun | None:
+    """Return a run on which every NIC lacks one of its ports to several planes; None where a NIC has one.
+
+    Every rank waits for the slowest: one NIC that lacks a port slows a step as all of them would.
+
+    Args:
+        run: the run.
+    """
+    paths = run.system.paths
+    return faster(run, "nic", 1 - 1 / paths) if paths > 1 else None
+
+
+def _with_host(system: Cluster, name: str, factor: float) -> Cluster:
+    """Return a machine whose nodes have one resource faster, also as the collectives of ZeRO 3 see it."""
+    sharder = _with_host(system.sharder, name, factor) if system.sharder else None
+    host = faster_host(system.host, name, factor)
+    return replace(system, host=host, known=_untouched(system, name), sharder=sharder)
+
+
 def faster(run: AnyRun, name: str, factor: float) -> AnyRun:
     """Return a run on a machine with one resource faster.
 
@@ -118,5 +137,4 @@ def faster(run: AnyRun, name: str, factor: float) -> AnyRun:
         return replace(run, speeds=run.speeds.faster(name, factor))
     if name == "uplinks":
         return replace(run, system=_uplinks(run.system, factor))
-    host = faster_host(run.system.host, name, factor)
-    return replace(run, system=replace(run.system, host=host, known=_untouched(run.system, name)))
+    return replace(run, system=_with_host(run.system, name, factor))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -173,6 +174,36 @@ def test_a_design_may_state_its_stragglers(tmp_path: Path) -> None:
     assert found["goodput"]["likely"] == pytest.approx(small["goodput"]["likely"] * 0.95)
     assert found["stragglers"] == dict.fromkeys(("likely", "p10", "p50", "p90"), 0.05)
     assert found["ettr"]["likely"] == pytest.approx(small["ettr"]["likely"])
+
+
+def test_a_job_on_two_planes_slows_while_a_path_is_lost(tmp_path: Path) -> None:
+    """One number from `train` and `goodput`; the repair that a design states stands in for the recalled one."""
+    asked = ("-m", "llama3-70b", "-g", "2048", "--draws", "0")
+    found = report("goodput", "hpn-dual-plane", *asked)
+    job = found["reliability"]
+    rows = {row["hazard"]: row for row in job["hazards"]}
+    lost = sum(rows[name]["units"] * rows[name]["per_unit_year"] for name in ("link", "leaf-switch")) / (365 * 24)
+    assert 0.5 < job["path_lost"] < 1
+    assert job["lost"]["lost_paths"] == pytest.approx((1 - job["path_lost"]) * (1 - math.exp(-lost)))
+    assert rows["link"]["survives"]
+    assert any("recalled; no source publishes it" in line for line in found["assumptions"])
+    text = (ROOT / "designs" / "hpn-dual-plane.yaml").read_text(encoding="utf-8")
+    file = tmp_path / "days.yaml"
+    file.write_text(f"{text}\nreliability: {{path_repair: 48 h}}\n", encoding="utf-8")
+    stated = report("goodput", str(file), *asked)
+    longer = stated["reliability"]["lost"]["lost_paths"]
+    assert longer == pytest.approx((1 - job["path_lost"]) * (1 - math.exp(-48 * lost)))
+    assert any("A lost path is back after 2 days, as the design states." in line for line in stated["assumptions"])
+
+
+def test_what_a_lost_port_leaves_of_a_step() -> None:
+    """Two planes: a NIC at half its rate; on one plane there is nothing to lose that a job survives."""
+    plan = ("-m", "llama3-70b", "--batch", "2048", "--tp", "8", "-g")
+    two = report("train", "hpn-dual-plane", *plan, "1024")["rows"][0]
+    one = report("train", "superpod-h100-4su", *plan, "512")["rows"][0]
+    assert 0.5 < two["path_lost"] < 1
+    assert one["path_lost"] is None
+    assert report("goodput", *POD, "-g", "512", "--draws", "0")["reliability"]["path_lost"] is None
 
 
 def test_design_and_goodput_have_one_mtbf() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -108,6 +109,7 @@ V = {
     "stops.link": 0.5,
     "removes.gpu": 0.5,
     "removes.link": 0.0,
+    "path.link": 3600.0,
     "fleet": 2.0,
     "relative": 1.5,
     "detect": 100.0,
@@ -152,7 +154,26 @@ def test_a_synchronous_save_stops_the_job_and_leaves_nothing_behind() -> None:
 def test_what_a_job_survives_does_not_stop_it() -> None:
     found = job_outcome(replace(JOB, survives=frozenset({"link"})), V)
     assert found.by_hazard["link"] == 0.0
+    assert found.slowed == 0.0  # it keeps its whole rate beside a lost path
     assert found.goodput > job_outcome(JOB, V).goodput
+
+
+def test_a_lost_path_slows_a_job_until_it_is_back() -> None:
+    """1,024 links at 0.02 a year, each lost for an hour: 0.002338 of them at any time; 0.2 of the rate with one."""
+    job = replace(JOB, survives=frozenset({"link"}), path_lost=0.8)
+    found = job_outcome(job, V)
+    assert found.slowed == pytest.approx(0.2 * (1 - math.exp(-1024 * 0.02 / 8760)))
+    assert found.slowed == pytest.approx(0.000467, abs=5e-7)
+    whole = job_outcome(replace(job, path_lost=1.0), V)
+    assert found.goodput == pytest.approx(whole.goodput * (1 - found.slowed))
+    days = job_outcome(job, {**V, "path.link": 30 * DAY})  # 1.68 lost at any time: most of the time at least one
+    assert days.slowed == pytest.approx(0.2 * (1 - math.exp(-1024 * 0.02 * 30 / 365)))
+
+
+def test_a_node_stays_where_its_job_survives_the_loss_of_a_path() -> None:
+    found = job_outcome(JOB, {**V, "removes.link": 0.3})
+    kept = job_outcome(replace(JOB, survives=frozenset({"link"})), {**V, "removes.link": 0.3})
+    assert found.in_repair - kept.in_repair == pytest.approx(1024 * 0.02 * 0.3 / 365)
 
 
 def test_draws_and_single_values_are_one_formula() -> None:

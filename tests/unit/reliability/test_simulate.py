@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -19,7 +20,7 @@ from ffplan.reliability.simulate import (
 from ffplan.reliability.spares import domain_shortage, kept_rate, nodes_in_repair, shortage, swapped
 
 YEAR = 365 * 86_400.0
-HOUR = 3600.0
+HOUR, DAY = 3600.0, 86_400.0
 JOB = SimulatedJob(
     rates={"accelerator": 0.8 / (3.09 * HOUR), "link": 0.2 / (3.09 * HOUR)},
     removes={"accelerator": 0.3, "link": 0.0},
@@ -66,6 +67,18 @@ def test_checkpoints_in_memory_agree_within_the_confidence_interval(
     mean, error, half = mean_interval([simulate_run(job, YEAR, seed).goodput for seed in range(10)])
     assert abs(mean - float(found.goodput)) < half < 0.006
     assert abs(mean - float(found.goodput)) < 3 * error
+
+
+def test_paths_that_a_job_survives() -> None:
+    """Paths lost for half a day each, one every day: 1 - exp(-1/2) of the time at 70 % of the rate."""
+    job = replace(JOB, paths={"link": (1 / DAY, DAY / 2)}, path_lost=0.7, harmless={})
+    mean, error = runs(job)
+    expected = float(goodput(1000.0, 60.0, 3.09 * HOUR, 900.0)) * (1 - 0.3 * (1 - math.exp(-0.5)))
+    assert abs(mean - expected) < 3.5 * error < 0.01
+    found = simulate_run(job, 30 * DAY, 0)
+    lost = [event for event in found.events if event.hazard == "link" and event.down_s == 0]
+    assert 15 < len(lost) < 45
+    assert found.interruptions < len(found.events)
 
 
 @pytest.mark.parametrize("spares", [0, 1, 3])
